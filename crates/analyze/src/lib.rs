@@ -1,0 +1,3 @@
+//! Meaning for people.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! A trace on disk or on a wire: configuration, sidecars, sources.
+
+#![deny(unsafe_code)]

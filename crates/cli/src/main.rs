@@ -1,0 +1,5 @@
+//! The `hartrace` command.
+
+#![forbid(unsafe_code)]
+
+fn main() {}

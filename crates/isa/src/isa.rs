@@ -1,0 +1,616 @@
+//! Which instruction set: the base width and the extensions, from an ISA
+//! string such as `rv64gc_zba` or `rv32i2p1_m2p0_c2p0`.
+
+use core::fmt;
+
+/// Width of the integer registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Xlen {
+    /// 32 bits.
+    Rv32,
+    /// 64 bits.
+    Rv64,
+}
+
+impl Xlen {
+    /// 32 or 64.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Xlen::Rv32 => 32,
+            Xlen::Rv64 => 64,
+        }
+    }
+
+    /// An address or register value as this width holds it, zero-extended.
+    #[must_use]
+    #[inline]
+    pub const fn wrap(self, value: u64) -> u64 {
+        match self {
+            Xlen::Rv32 => value & 0xffff_ffff,
+            Xlen::Rv64 => value,
+        }
+    }
+}
+
+macro_rules! extensions {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $(implies $($implied:ident)+)?;)+) => {
+        /// An extension this crate knows by name. The ones whose instructions
+        /// it does not decode (vector and cryptography among them) are here so
+        /// that an ISA string naming them is accepted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Ext { $($(#[$doc])* $variant,)+ }
+
+        impl Ext {
+            const ALL: &'static [Ext] = &[$(Ext::$variant),+];
+
+            /// The name as an ISA string spells it, in lower case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Ext::$variant => $name),+ }
+            }
+
+            /// The extensions that always come with this one, one level deep.
+            const fn implied(self) -> &'static [Ext] {
+                match self { $(Ext::$variant => &[$($(Ext::$implied),+)?]),+ }
+            }
+        }
+    };
+}
+
+extensions! {
+    /// Base integer instructions.
+    I "i";
+    /// Base with 16 registers.
+    E "e";
+    /// Multiplication and division.
+    M "m" implies Zmmul;
+    /// Atomics.
+    A "a" implies Zaamo Zalrsc;
+    /// Single-precision floating point.
+    F "f" implies Zicsr;
+    /// Double-precision floating point.
+    D "d" implies F;
+    /// Quad-precision floating point.
+    Q "q" implies D;
+    /// Compressed instructions; with F or D also [`Ext::Zcf`] and [`Ext::Zcd`].
+    C "c" implies Zca;
+    /// Bit manipulation, the usual three.
+    B "b" implies Zba Zbb Zbs;
+    /// Vectors.
+    V "v" implies D Zve64d;
+    /// Hypervisor.
+    H "h";
+    /// CSR access.
+    Zicsr "zicsr";
+    /// Instruction-fetch fence.
+    Zifencei "zifencei";
+    /// Base counters.
+    Zicntr "zicntr" implies Zicsr;
+    /// Performance counters.
+    Zihpm "zihpm" implies Zicsr;
+    /// Conditional zeroing.
+    Zicond "zicond";
+    /// Pause hint.
+    Zihintpause "zihintpause";
+    /// Non-temporal locality hints.
+    Zihintntl "zihintntl";
+    /// Cache-block management.
+    Zicbom "zicbom";
+    /// Cache-block prefetch.
+    Zicbop "zicbop";
+    /// Cache-block zeroing.
+    Zicboz "zicboz";
+    /// May-be-operations.
+    Zimop "zimop";
+    /// Compressed may-be-operations.
+    Zcmop "zcmop" implies Zca;
+    /// Shadow stack.
+    Zicfiss "zicfiss" implies Zicsr Zimop;
+    /// Landing pads.
+    Zicfilp "zicfilp" implies Zicsr;
+    /// Multiplication without division.
+    Zmmul "zmmul";
+    /// Atomic memory operations.
+    Zaamo "zaamo";
+    /// Load-reserved and store-conditional.
+    Zalrsc "zalrsc";
+    /// Wait on a reservation set.
+    Zawrs "zawrs";
+    /// Compare and swap.
+    Zacas "zacas" implies Zaamo;
+    /// Byte and halfword atomics.
+    Zabha "zabha" implies Zaamo;
+    /// Half-precision floating point.
+    Zfh "zfh" implies Zfhmin;
+    /// Half-precision loads, stores and conversions.
+    Zfhmin "zfhmin" implies F;
+    /// Additional scalar floating point.
+    Zfa "zfa" implies F;
+    /// Bfloat16 conversions.
+    Zfbfmin "zfbfmin" implies F;
+    /// Single precision in integer registers.
+    Zfinx "zfinx" implies Zicsr;
+    /// Double precision in integer registers.
+    Zdinx "zdinx" implies Zfinx;
+    /// Half precision in integer registers.
+    Zhinx "zhinx" implies Zhinxmin;
+    /// Half-precision conversions in integer registers.
+    Zhinxmin "zhinxmin" implies Zfinx;
+    /// Address generation.
+    Zba "zba";
+    /// Basic bit manipulation.
+    Zbb "zbb";
+    /// Carry-less multiplication.
+    Zbc "zbc";
+    /// Single-bit instructions.
+    Zbs "zbs";
+    /// Bit manipulation for cryptography.
+    Zbkb "zbkb";
+    /// Carry-less multiplication for cryptography.
+    Zbkc "zbkc";
+    /// Crossbar permutations.
+    Zbkx "zbkx";
+    /// Scalar cryptography.
+    Zk "zk" implies Zkn Zkr Zkt;
+    /// The NIST suite.
+    Zkn "zkn" implies Zbkb Zbkc Zbkx Zkne Zknd Zknh;
+    /// AES decryption.
+    Zknd "zknd";
+    /// AES encryption.
+    Zkne "zkne";
+    /// SHA-2.
+    Zknh "zknh";
+    /// Entropy source.
+    Zkr "zkr";
+    /// The ShangMi suite.
+    Zks "zks" implies Zbkb Zbkc Zbkx Zksed Zksh;
+    /// SM4.
+    Zksed "zksed";
+    /// SM3.
+    Zksh "zksh";
+    /// Data-independent timing.
+    Zkt "zkt";
+    /// The integer part of C.
+    Zca "zca";
+    /// Compressed single-precision loads and stores (RV32).
+    Zcf "zcf" implies Zca F;
+    /// Compressed double-precision loads and stores.
+    Zcd "zcd" implies Zca D;
+    /// More compressed instructions.
+    Zcb "zcb" implies Zca;
+    /// Push, pop and double move.
+    Zcmp "zcmp" implies Zca;
+    /// Table jumps.
+    Zcmt "zcmt" implies Zca Zicsr;
+    /// The code-size bundle for embedded harts.
+    Zce "zce" implies Zcb Zcmp Zcmt;
+    /// Total store ordering.
+    Ztso "ztso";
+    /// Embedded vectors up to double precision.
+    Zve64d "zve64d" implies Zve64f D;
+    /// Embedded vectors, 64-bit integers, single precision.
+    Zve64f "zve64f" implies Zve64x Zve32f;
+    /// Embedded vectors, 64-bit integers.
+    Zve64x "zve64x" implies Zve32x;
+    /// Embedded vectors, single precision.
+    Zve32f "zve32f" implies Zve32x F;
+    /// Embedded vectors, 32-bit integers.
+    Zve32x "zve32x" implies Zicsr;
+    /// Fine-grained TLB invalidation.
+    Svinval "svinval";
+    /// Resumable non-maskable interrupts.
+    Smrnmi "smrnmi";
+    /// State enables.
+    Smstateen "smstateen";
+    /// Indirect CSR access, machine level.
+    Smcsrind "smcsrind";
+    /// Indirect CSR access, supervisor level.
+    Sscsrind "sscsrind";
+    /// Counter overflow and filtering.
+    Sscofpmf "sscofpmf";
+    /// Control transfer records, machine level.
+    Smctr "smctr";
+    /// Control transfer records, supervisor level.
+    Ssctr "ssctr";
+    /// Supervisor timer compare.
+    Sstc "sstc";
+    /// Double traps, machine level.
+    Smdbltrp "smdbltrp";
+    /// Double traps, supervisor level.
+    Ssdbltrp "ssdbltrp";
+}
+
+/// An instruction set: the base width and the extensions in force.
+///
+/// ```
+/// use hartrace_isa::{Ext, Isa, Xlen};
+///
+/// let isa = Isa::parse("rv32imac_zicsr2p0_zba").unwrap();
+/// assert_eq!(isa.xlen(), Xlen::Rv32);
+/// assert!(isa.has(Ext::Zba) && !isa.has(Ext::D));
+/// assert!(Isa::parse("rv64gc_znonsense").is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Isa {
+    xlen: Xlen,
+    set: u128,
+}
+
+/// Why an ISA string was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsaError<'a> {
+    /// It does not start with `rv32` or `rv64`.
+    Base(&'a str),
+    /// The letter after the width is not `i`, `e` or `g`.
+    BaseLetter(&'a str),
+    /// An extension nobody here has heard of.
+    Unknown(&'a str),
+    /// Two extensions that use the same encodings.
+    Conflict(Ext, Ext),
+}
+
+impl fmt::Display for IsaError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IsaError::Base(s) => write!(f, "`{s}` does not start with rv32 or rv64"),
+            IsaError::BaseLetter(s) => {
+                write!(f, "`{s}`: the width must be followed by i, e or g")
+            }
+            IsaError::Unknown(s) => write!(f, "unknown extension `{s}`"),
+            IsaError::Conflict(a, b) => write!(
+                f,
+                "`{}` and `{}` use the same encodings and exclude each other",
+                a.name(),
+                b.name()
+            ),
+        }
+    }
+}
+
+impl core::error::Error for IsaError<'_> {}
+
+impl Isa {
+    /// `rv64gc`.
+    pub const RV64GC: Isa = Isa::general(Xlen::Rv64);
+    /// `rv32gc`.
+    pub const RV32GC: Isa = Isa::general(Xlen::Rv32);
+
+    const fn general(xlen: Xlen) -> Isa {
+        Isa { xlen, set: 0 }
+            .with(Ext::I)
+            .with(Ext::M)
+            .with(Ext::A)
+            .with(Ext::D)
+            .with(Ext::C)
+            .with(Ext::Zicsr)
+            .with(Ext::Zifencei)
+    }
+
+    /// Width of the integer registers.
+    #[must_use]
+    #[inline]
+    pub const fn xlen(self) -> Xlen {
+        self.xlen
+    }
+
+    /// Whether the extension is in force, named or implied.
+    #[must_use]
+    #[inline]
+    pub const fn has(self, ext: Ext) -> bool {
+        self.set >> (ext as u8) & 1 != 0
+    }
+
+    /// This instruction set with one more extension and all it implies.
+    ///
+    /// C brings Zcf (RV32 with F) and Zcd (with D), unless Zcmp or Zcmt
+    /// already claim the encodings of Zcd.
+    #[must_use]
+    pub const fn with(self, ext: Ext) -> Isa {
+        let mut isa = self.add(ext);
+        if isa.has(Ext::C) {
+            if isa.has(Ext::F) && matches!(isa.xlen, Xlen::Rv32) {
+                isa = isa.add(Ext::Zcf);
+            }
+            if isa.has(Ext::D) && !isa.has(Ext::Zcmp) && !isa.has(Ext::Zcmt) {
+                isa = isa.add(Ext::Zcd);
+            }
+        }
+        if isa.has(Ext::Zce) && isa.has(Ext::F) && matches!(isa.xlen, Xlen::Rv32) {
+            isa = isa.add(Ext::Zcf);
+        }
+        isa
+    }
+
+    const fn add(mut self, ext: Ext) -> Isa {
+        if self.has(ext) {
+            return self;
+        }
+        self.set |= 1 << (ext as u8);
+        let implied = ext.implied();
+        let mut i = 0;
+        while i < implied.len() {
+            // `const fn` has no iterators; the loop condition bounds the index.
+            #[allow(clippy::indexing_slicing)]
+            let next = implied[i];
+            self = self.add(next);
+            i += 1;
+        }
+        self
+    }
+
+    /// Reads an ISA string, with or without versions, in either case. Vendor
+    /// extensions (`x...`) are accepted and ignored.
+    ///
+    /// # Errors
+    ///
+    /// What is not an ISA string, extensions that are not known, and pairs
+    /// that exclude each other.
+    pub fn parse(text: &str) -> Result<Isa, IsaError<'_>> {
+        Isa::read(text, true)
+    }
+
+    /// As [`Isa::parse`], for strings that a tool chain wrote: unknown
+    /// extensions are left out, and where two exclude each other the newer one
+    /// (Zcmp, Zcmt) holds.
+    ///
+    /// # Errors
+    ///
+    /// What is not an ISA string.
+    pub fn parse_lenient(text: &str) -> Result<Isa, IsaError<'_>> {
+        Isa::read(text, false)
+    }
+
+    fn read(text: &str, strict: bool) -> Result<Isa, IsaError<'_>> {
+        let bad = IsaError::Base(text);
+        let (head, rest) = text.split_at_checked(4).ok_or(bad)?;
+        let xlen = if head.eq_ignore_ascii_case("rv32") {
+            Xlen::Rv32
+        } else if head.eq_ignore_ascii_case("rv64") {
+            Xlen::Rv64
+        } else {
+            return Err(bad);
+        };
+        let mut isa = Isa { xlen, set: 0 };
+        let mut parts = rest.split('_');
+        let letters = parts.next().unwrap_or_default();
+        isa = isa.read_letters(letters, strict, text)?;
+        for part in parts.filter(|p| !p.is_empty()) {
+            isa = if is_multi_letter(part) {
+                isa.read_name(part, strict)?
+            } else {
+                isa.read_singles(part, strict)?
+            };
+        }
+        isa.settle(strict)
+    }
+
+    /// The base letter and the single-letter extensions up to the first `_`;
+    /// a `z`, `s` or `x` name may follow them without one.
+    fn read_letters<'a>(
+        self,
+        letters: &'a str,
+        strict: bool,
+        whole: &'a str,
+    ) -> Result<Isa, IsaError<'a>> {
+        let base = letters.chars().next().map(|c| c.to_ascii_lowercase());
+        let isa = match base {
+            Some('i') => self.with(Ext::I),
+            Some('e') => self.with(Ext::E),
+            Some('g') => Isa {
+                set: self.set | Isa::general(self.xlen).set,
+                ..self
+            }
+            .without_compressed(),
+            _ => return Err(IsaError::BaseLetter(whole)),
+        };
+        let rest = skip_version(letters.get(1..).unwrap_or_default());
+        isa.read_singles(rest, strict)
+    }
+
+    /// `g` is everything of [`Isa::general`] but C.
+    const fn without_compressed(self) -> Isa {
+        let c = 1 << (Ext::C as u8) | 1 << (Ext::Zca as u8);
+        let fd = 1 << (Ext::Zcf as u8) | 1 << (Ext::Zcd as u8);
+        Isa {
+            set: self.set & !(c | fd),
+            ..self
+        }
+    }
+
+    fn read_singles(mut self, mut letters: &str, strict: bool) -> Result<Isa, IsaError<'_>> {
+        while let Some(first) = letters.chars().next() {
+            if is_multi_letter(letters) {
+                return self.read_name(letters, strict);
+            }
+            let (one, rest) = letters.split_at(first.len_utf8());
+            let known = Ext::ALL.iter().find(|e| e.name().eq_ignore_ascii_case(one));
+            match known {
+                Some(&ext) => self = self.with(ext),
+                // Modes, not extensions, in strings of old simulators.
+                None if one.eq_ignore_ascii_case("s") || one.eq_ignore_ascii_case("u") => {}
+                None if strict => return Err(IsaError::Unknown(one)),
+                None => {}
+            }
+            letters = skip_version(rest);
+        }
+        Ok(self)
+    }
+
+    fn read_name(self, name: &str, strict: bool) -> Result<Isa, IsaError<'_>> {
+        let bare = strip_version(name);
+        let known = Ext::ALL
+            .iter()
+            .find(|e| e.name().eq_ignore_ascii_case(bare));
+        match known {
+            Some(&ext) => Ok(self.with(ext)),
+            None if strict && !is_harmless(bare) => Err(IsaError::Unknown(bare)),
+            None => Ok(self),
+        }
+    }
+
+    /// Zcd and Zcmp/Zcmt share encodings: `c.fsdsp` and `cm.*`.
+    fn settle(self, strict: bool) -> Result<Isa, IsaError<'static>> {
+        let cm = [Ext::Zcmp, Ext::Zcmt].into_iter().find(|&e| self.has(e));
+        match cm {
+            Some(cm) if self.has(Ext::Zcd) || (self.has(Ext::C) && self.has(Ext::D)) => {
+                if strict {
+                    return Err(IsaError::Conflict(Ext::Zcd, cm));
+                }
+                Ok(Isa {
+                    set: self.set & !(1 << (Ext::Zcd as u8)),
+                    ..self
+                })
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The extensions in force, in the order of [`Ext`].
+    pub fn extensions(self) -> impl Iterator<Item = Ext> {
+        Ext::ALL.iter().copied().filter(move |&e| self.has(e))
+    }
+}
+
+/// `rv64imafdc_zicsr_zifencei...`: single letters first, then every other
+/// extension in force.
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rv{}", self.xlen.bits())?;
+        for ext in self.extensions().filter(|e| e.name().len() == 1) {
+            f.write_str(ext.name())?;
+        }
+        for ext in self.extensions().filter(|e| e.name().len() > 1) {
+            write!(f, "_{}", ext.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Names that start with z, s or x have several letters; a lone `s` is a mode.
+fn is_multi_letter(text: &str) -> bool {
+    let mut chars = text.chars().map(|c| c.to_ascii_lowercase());
+    matches!(chars.next(), Some('z' | 's' | 'x'))
+        && chars
+            .next()
+            .is_some_and(|c| c.is_ascii_lowercase() && c != 'u')
+}
+
+/// Vendor extensions, and standard ones that add no instructions to decode:
+/// vector lengths and the privileged names.
+fn is_harmless(name: &str) -> bool {
+    let starts = |prefix: &str| {
+        name.get(..prefix.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+    };
+    [
+        "x", "zvl", "zv", "zic", "za64rs", "za128rs", "zama", "sm", "ss", "sv", "sh", "sd",
+    ]
+    .iter()
+    .any(|p| starts(p))
+}
+
+/// Drops a version such as `2p1` or `2` in front of the next letter.
+fn skip_version(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() == text.len() {
+        return text;
+    }
+    let minor = rest.strip_prefix(['p', 'P']).unwrap_or_default();
+    let after = minor.trim_start_matches(|c: char| c.is_ascii_digit());
+    if after.len() == minor.len() {
+        rest
+    } else {
+        after
+    }
+}
+
+/// Drops a version such as `2p1` at the end of a name; digits that belong to
+/// the name (`zve32x`) are followed by a letter and stay.
+fn strip_version(name: &str) -> &str {
+    let digits = |c: char| c.is_ascii_digit();
+    let major = name.trim_end_matches(digits);
+    if major.len() == name.len() {
+        return name;
+    }
+    match major.strip_suffix(['p', 'P']) {
+        Some(m) if m.ends_with(digits) => m.trim_end_matches(digits),
+        _ if Ext::ALL.iter().any(|e| e.name().eq_ignore_ascii_case(name)) => name,
+        _ => major,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_case_and_order_do_not_matter() {
+        let plain = Isa::parse("rv64imafdc_zicsr_zifencei").unwrap();
+        let attribute =
+            Isa::parse("rv64i2p1_m2p0_a2p1_f2p2_d2p2_c2p0_zicsr2p0_zifencei2p0_zmmul1p0").unwrap();
+        assert_eq!(plain, attribute);
+        assert_eq!(plain, Isa::parse("RV64GC").unwrap());
+        assert_eq!(plain, Isa::RV64GC);
+        assert_eq!(Isa::parse("rv32gc").unwrap(), Isa::RV32GC);
+        assert_eq!(Isa::parse("rv64i2m2a2f2d2c2zicsr_zifencei").unwrap(), plain);
+    }
+
+    #[test]
+    fn compressed_floating_point_follows_the_base() {
+        assert!(Isa::RV32GC.has(Ext::Zcf) && Isa::RV32GC.has(Ext::Zcd));
+        assert!(!Isa::RV64GC.has(Ext::Zcf) && Isa::RV64GC.has(Ext::Zcd));
+        assert!(!Isa::parse("rv64g").unwrap().has(Ext::Zca));
+        assert!(Isa::parse("rv32imc_zce").unwrap().has(Ext::Zcmt));
+    }
+
+    #[test]
+    fn refusals_name_the_culprit() {
+        assert_eq!(Isa::parse("x86"), Err(IsaError::Base("x86")));
+        assert_eq!(Isa::parse("rv64"), Err(IsaError::BaseLetter("rv64")));
+        assert_eq!(Isa::parse("rv64gcj"), Err(IsaError::Unknown("j")));
+        assert_eq!(Isa::parse("rv64gc_zfoo1p0"), Err(IsaError::Unknown("zfoo")));
+        assert_eq!(
+            Isa::parse("rv64gc_zcmp"),
+            Err(IsaError::Conflict(Ext::Zcd, Ext::Zcmp))
+        );
+        let lenient = Isa::parse_lenient("rv64gc_zcmp_zfoo").unwrap();
+        assert!(lenient.has(Ext::Zcmp) && !lenient.has(Ext::Zcd));
+        assert!(Isa::parse("rv64é").is_err());
+    }
+
+    #[test]
+    fn display_parses_back() {
+        for text in [
+            "rv32imac",
+            "rv64gcv",
+            "rv32e",
+            "rv64gc_zba_zbb_zbs_smctr",
+            "rv32imc_zce",
+        ] {
+            let isa = Isa::parse(text).unwrap();
+            let mut shown = [0u8; 512];
+            let mut cursor = Cursor(&mut shown, 0);
+            fmt::write(&mut cursor, format_args!("{isa}")).unwrap();
+            let used = cursor.1;
+            let shown = core::str::from_utf8(&shown[..used]).unwrap();
+            assert_eq!(Isa::parse(shown).unwrap(), isa, "{shown}");
+        }
+    }
+
+    struct Cursor<'a>(&'a mut [u8], usize);
+    impl fmt::Write for Cursor<'_> {
+        fn write_str(&mut self, s: &str) -> fmt::Result {
+            self.0[self.1..self.1 + s.len()].copy_from_slice(s.as_bytes());
+            self.1 += s.len();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What a RISC-V instruction is: its length, where it may go next, its text.
+//!
+//! This crate knows encodings and nothing about traces. It is `no_std`, does
+//! not allocate and never fails on any bit pattern: what it does not know is
+//! still sized by its low bits and treated as sequential.
+//!
+//! ```
+//! use hartrace_isa::{Flow, Isa, Link};
+//!
+//! let isa = Isa::parse("rv64gc").unwrap();
+//! // c.jr ra, which programmers write as `ret`.
+//! assert!(matches!(Flow::of(0x8082, isa), Flow::Indirect { link: Link::Return, .. }));
+//! ```
+//!
+//! The layers, from the bits upwards:
+//!
+//! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
+//!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
+//! * [`Flow`]: the only control-flow classification of the workspace, straight
+//!   from the bits, cheap enough to run per instruction. [`Itype`], the
+//!   instruction type of the trace ingress port, is derived from it.
+//!
+//! Encodings follow the RISC-V unprivileged and privileged manuals and the
+//! ratified extensions named in [`Ext`].
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod flow;
+mod isa;
+mod itype;
+mod reg;
+
+pub use flow::{Const, Flow, Link, length};
+pub use isa::{Ext, Isa, IsaError, Xlen};
+pub use itype::{Itype, ItypeTable};
+pub use reg::Reg;

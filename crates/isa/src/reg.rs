@@ -1,0 +1,62 @@
+//! Integer registers.
+
+use core::fmt;
+
+/// An integer register, x0 to x31.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reg(u8);
+
+impl Reg {
+    /// x0, the constant zero.
+    pub const ZERO: Reg = Reg(0);
+    /// x1, the link register.
+    pub const RA: Reg = Reg(1);
+    /// x2, the stack pointer.
+    pub const SP: Reg = Reg(2);
+    /// x5, the alternate link register.
+    pub const T0: Reg = Reg(5);
+
+    /// The register of a five-bit field; higher bits are ignored.
+    #[must_use]
+    pub const fn new(field: u32) -> Reg {
+        Reg((field & 31) as u8)
+    }
+
+    /// The register's number, 0 to 31.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Whether the calling convention uses this register for return
+    /// addresses: x1 or x5, `link` in the tables of both trace specifications.
+    #[must_use]
+    pub const fn is_link(self) -> bool {
+        self.0 == 1 || self.0 == 5
+    }
+
+    /// The name the calling convention gives: `zero`, `ra`, `sp`, ...
+    #[must_use]
+    pub const fn abi_name(self) -> &'static str {
+        const NAMES: [&str; 32] = [
+            "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3",
+            "a4", "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11",
+            "t3", "t4", "t5", "t6",
+        ];
+        // The number has five bits, so the mask changes nothing; it shows the
+        // compiler that the index is in range.
+        NAMES[(self.0 & 31) as usize]
+    }
+}
+
+impl fmt::Debug for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "x{}", self.0)
+    }
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.abi_name())
+    }
+}

@@ -1,0 +1,3 @@
+//! Truth: generators, differential drivers, benches and long runs.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,37 @@
+//! The long checks, one command each: `cargo run --release -p hartrace-proof -- COMMAND`.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+/// A command: its name, what it proves, and the function that runs it.
+type Command = (
+    &'static str,
+    &'static str,
+    fn(&[String]) -> Result<(), String>,
+);
+
+const COMMANDS: &[Command] = &[];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = args.split_first() else {
+        eprintln!("usage: hartrace-proof COMMAND [ARGS]\n");
+        for (name, what, _) in COMMANDS {
+            eprintln!("  {name:<12} {what}");
+        }
+        return ExitCode::from(2);
+    };
+    let Some((_, _, run)) = COMMANDS.iter().find(|c| c.0 == name) else {
+        eprintln!("hartrace-proof: no command `{name}`");
+        return ExitCode::from(2);
+    };
+    match run(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("hartrace-proof {name}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
