@@ -26,6 +26,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod attributes;
 mod flow;
 mod isa;
 mod itype;

@@ -1,0 +1,213 @@
+//! What a trace says a hart did: the one way out of every decoder.
+//!
+//! Decoding is total: any bytes become events, and loss is an event too. The
+//! unit is the [`Run`], a stretch of instructions that lie behind each other
+//! in memory; whoever needs single instructions iterates over a run with the
+//! program's [`Image`](crate::Image).
+
+use core::fmt;
+use core::ops::ControlFlow;
+
+use crate::{Access, Context, HartId, Mode, Trap};
+
+/// One thing a trace tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Instructions retired.
+    Run(Run),
+    /// A trap was taken, after the run before it.
+    Trap(Trap),
+    /// From here on the hart runs in this mode and context.
+    Context(Ownership),
+    /// The run that follows starts at this time, in the trace's unit. Between
+    /// two of these, time is unknown.
+    Time(u64),
+    /// A data access by an instruction of the run before it.
+    Access(DataAccess),
+    /// Something the trace reports beside the flow.
+    Mark(Mark),
+    /// Something is missing here.
+    Gap(Gap),
+}
+
+/// Instructions that retired one behind the other in memory, up to and
+/// including one that ends the stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Address behind the last instruction.
+    pub end: u64,
+    /// Where the hart went from there.
+    pub next: u64,
+    /// Number of instructions, at least one.
+    pub insns: u32,
+    /// How the last instruction sent the hart to `next`.
+    pub exit: Exit,
+    /// Length of the last instruction in bytes.
+    pub last: u8,
+}
+
+impl Run {
+    /// Address of the last instruction, the source of the transfer to `next`.
+    #[must_use]
+    #[inline]
+    pub const fn source(&self) -> u64 {
+        self.end.wrapping_sub(self.last as u64)
+    }
+}
+
+/// How a run ended: the class of its last instruction and, for a branch, its
+/// outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Exit {
+    /// No transfer: the trace has more to say between this instruction and
+    /// the next (a trap, a sync point, the end). `next` equals `end`.
+    Stop,
+    /// A branch that was not taken; `next` equals `end`.
+    NotTaken,
+    /// A taken branch.
+    Taken,
+    /// A direct jump without linkage.
+    DirectJump,
+    /// A direct call.
+    DirectCall,
+    /// A direct jump that links another register.
+    OtherDirect,
+    /// An indirect jump without linkage.
+    IndirectJump,
+    /// An indirect call.
+    IndirectCall,
+    /// An indirect jump that links another register.
+    OtherIndirect,
+    /// A function return.
+    Return,
+    /// A co-routine swap.
+    Swap,
+    /// A return from a trap.
+    TrapReturn,
+}
+
+impl Exit {
+    /// Whether the return address is pushed: calls and swaps.
+    #[must_use]
+    #[inline]
+    pub const fn is_call(self) -> bool {
+        matches!(self, Exit::DirectCall | Exit::IndirectCall | Exit::Swap)
+    }
+
+    /// Whether a return address is used up: returns and swaps.
+    #[must_use]
+    #[inline]
+    pub const fn is_return(self) -> bool {
+        matches!(self, Exit::Return | Exit::Swap)
+    }
+}
+
+/// The mode and context a hart runs in, as far as the trace tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ownership {
+    /// Privilege mode, if reported.
+    pub mode: Option<Mode>,
+    /// Software context, if reported.
+    pub context: Option<Context>,
+}
+
+/// A data access and the instruction it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataAccess {
+    /// Index of the instruction in the run before this event.
+    pub insn: u32,
+    /// The access.
+    pub access: Access,
+}
+
+/// A report beside the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// Tracing starts here.
+    On,
+    /// Tracing ends here; what follows is another stretch of execution.
+    Off,
+    /// A trigger or watchpoint named the last instruction of the run before.
+    Notify,
+    /// An external trigger.
+    External(u8),
+    /// The hart halted for a debugger.
+    Halted,
+    /// The hart was reset.
+    Reset,
+    /// A vendor's own message, by its type code.
+    Vendor(u16),
+}
+
+/// Something the trace does not tell, or tells wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Byte offset in the trace where it was noticed.
+    pub at: u64,
+    /// What happened.
+    pub reason: Reason,
+    /// Bytes of trace that could not be used.
+    pub bytes: u64,
+    /// How many of the instructions given last nothing in the trace confirmed.
+    pub unconfirmed: u64,
+}
+
+/// Why there is a gap: a stable code such as `NT0203` and the value that
+/// goes with it. Each protocol documents its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reason {
+    /// Stable across versions: two letters for the protocol, four digits.
+    pub code: &'static str,
+    /// What the code means, in a few words.
+    pub text: &'static str,
+    /// The offending value: an address, a field, a count.
+    pub value: u64,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({:#x})", self.code, self.text, self.value)
+    }
+}
+
+/// Takes events. [`ControlFlow::Break`] pauses the decoder after what it has
+/// just given; feeding goes on where it stopped.
+pub trait Consumer {
+    /// One event of one hart, in the order of the stream.
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()>;
+
+    /// Several runs at once, the fast path of every decoder.
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for &run in runs {
+            // A break asks for a pause after the slice, never inside it.
+            if self.event(hart, &Event::Run(run)).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+}
+
+impl<C: Consumer + ?Sized> Consumer for &mut C {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        (**self).event(hart, event)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        (**self).runs(hart, runs)
+    }
+}
+
+/// A consumer whose work can be divided: each shard of a trace goes to a fork
+/// and the forks are joined in stream order.
+pub trait Fork: Consumer + Sized {
+    /// An empty consumer of the same settings.
+    fn fork(&self) -> Self;
+
+    /// Takes in what a fork gathered from the part right behind this one's.
+    fn join(&mut self, later: Self);
+}

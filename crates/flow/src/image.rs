@@ -1,0 +1,400 @@
+//! The program's code: what stands at an address, in which address space and
+//! in which epoch.
+//!
+//! An image is a set of spaces. A space is one view of code memory: a process,
+//! an overlay setting, or one epoch of code that changes while it runs. New
+//! code makes a new space on top of an old one ([`Image::patch`]); the bytes
+//! that did not change are shared.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use hartrace_isa::{Isa, length};
+
+use crate::Context;
+
+mod elf;
+
+pub use elf::ImageError;
+
+/// One view of code memory in an [`Image`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpaceId(u32);
+
+impl SpaceId {
+    /// The space an image starts with.
+    pub const FIRST: SpaceId = SpaceId(0);
+
+    /// Position in the order of creation.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Code for the walk, from any number of ELFs and raw binaries.
+///
+/// ```
+/// use hartrace_flow::{Image, SpaceId};
+/// use hartrace_isa::Isa;
+///
+/// let mut image = Image::new();
+/// image.add_raw(SpaceId::FIRST, 0x8000_0000, &[0x13, 0, 0, 0, 0x82, 0x80], Isa::RV64GC);
+/// let ret = image.fetch(SpaceId::FIRST, 0x8000_0004).unwrap();
+/// assert_eq!((ret.bits, ret.len), (0x8082, 2));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Image {
+    spaces: Vec<Space>,
+    contexts: BTreeMap<Context, SpaceId>,
+}
+
+/// A stretch of code memory. Cheap to clone and to cut.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) base: u64,
+    data: Arc<[u8]>,
+    from: usize,
+    to: usize,
+    pub(crate) isa: Isa,
+}
+
+impl Segment {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.data.get(self.from..self.to).unwrap_or_default()
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        (self.to - self.from) as u64
+    }
+
+    /// The last address; segments are never empty.
+    fn last(&self) -> u64 {
+        self.base + (self.len() - 1)
+    }
+
+    /// The part in `from..=to`, both addresses of this segment.
+    fn cut(&self, from: u64, to: u64) -> Segment {
+        let mut part = self.clone();
+        part.base = from;
+        part.from = self.from + (from - self.base) as usize;
+        part.to = self.from + (to - self.base) as usize + 1;
+        part
+    }
+}
+
+/// Segments in address order, none overlapping.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Space {
+    segments: Vec<Segment>,
+    jvt: Option<u64>,
+}
+
+impl Space {
+    /// Puts a segment in place; what it covers of older ones is gone.
+    fn insert(&mut self, new: Segment) {
+        let mut kept = Vec::with_capacity(self.segments.len() + 2);
+        for old in &self.segments {
+            if old.last() < new.base || old.base > new.last() {
+                kept.push(old.clone());
+                continue;
+            }
+            if old.base < new.base {
+                kept.push(old.cut(old.base, new.base - 1));
+            }
+            if old.last() > new.last() {
+                kept.push(old.cut(new.last() + 1, old.last()));
+            }
+        }
+        kept.push(new);
+        kept.sort_by_key(|s| s.base);
+        self.segments = kept;
+    }
+
+    #[allow(dead_code)]
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Index of the segment that holds the address.
+    pub(crate) fn find(&self, addr: u64) -> Option<usize> {
+        let index = self.segments.partition_point(|s| s.base <= addr);
+        let index = index.checked_sub(1)?;
+        let segment = self.segments.get(index)?;
+        (addr - segment.base < segment.len()).then_some(index)
+    }
+
+    /// Reads into `out` from one segment or several that touch; gives the
+    /// number of bytes there were.
+    fn read(&self, addr: u64, out: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(at) = addr.checked_add(done as u64) else {
+                break;
+            };
+            let Some(segment) = self.find(at).and_then(|i| self.segments.get(i)) else {
+                break;
+            };
+            let from = (at - segment.base) as usize;
+            let source = segment.bytes().get(from..).unwrap_or_default();
+            let n = source.len().min(out.len() - done);
+            let (Some(to), Some(from)) = (out.get_mut(done..done + n), source.get(..n)) else {
+                break;
+            };
+            to.copy_from_slice(from);
+            done += n;
+        }
+        done
+    }
+
+    pub(crate) fn fetch(&self, pc: u64) -> Option<Fetched> {
+        let segment = self.segments.get(self.find(pc)?)?;
+        let at = (pc - segment.base) as usize;
+        let bytes = segment.bytes();
+        // The usual case: four bytes in one segment.
+        let word = match bytes.get(at..at + 4) {
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
+            _ => {
+                let mut word = [0; 4];
+                let n = self.read(pc, &mut word);
+                if n < 2 || (n < 4 && word.first().is_some_and(|b| b & 3 == 3)) {
+                    return None;
+                }
+                u32::from_le_bytes(word)
+            }
+        };
+        let len = length(word as u16);
+        Some(Fetched {
+            bits: if len == 2 { word & 0xffff } else { word },
+            len,
+            isa: segment.isa,
+        })
+    }
+
+    /// Entry of the Zcmt jump table (`cm.jt`, `cm.jalt`).
+    #[allow(dead_code)]
+    pub(crate) fn table_entry(&self, index: u8, isa: Isa) -> Option<u64> {
+        let width = isa.xlen().bits() / 8;
+        let at = self.jvt?.checked_add(u64::from(index) * u64::from(width))?;
+        let mut entry = [0; 8];
+        let entry_bytes = entry.get_mut(..width as usize)?;
+        (self.read(at, entry_bytes) == width as usize).then(|| u64::from_le_bytes(entry) & !1)
+    }
+}
+
+/// An instruction as it stands in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The instruction; of one longer than 32 bits the first 32.
+    pub bits: u32,
+    /// Its length in bytes.
+    pub len: u8,
+    /// The instruction set it belongs to.
+    pub isa: Isa,
+}
+
+impl Default for Image {
+    fn default() -> Self {
+        Image::new()
+    }
+}
+
+impl Image {
+    /// An image with one space and no code.
+    #[must_use]
+    pub fn new() -> Image {
+        Image {
+            spaces: vec![Space::default()],
+            contexts: BTreeMap::new(),
+        }
+    }
+
+    /// Another space without code.
+    pub fn add_space(&mut self) -> SpaceId {
+        self.push(Space::default())
+    }
+
+    fn push(&mut self, space: Space) -> SpaceId {
+        self.spaces.push(space);
+        SpaceId((self.spaces.len() - 1) as u32)
+    }
+
+    /// Adds bytes at an address, over whatever stood there. Nothing happens
+    /// for no bytes, or for a space of another image; what would pass the end
+    /// of the address space is left out.
+    pub fn add_raw(&mut self, space: SpaceId, base: u64, bytes: &[u8], isa: Isa) {
+        let room = (u64::MAX - base).saturating_add(1).max(1);
+        let take = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        let Some(bytes) = bytes.get(..take).filter(|b| !b.is_empty()) else {
+            return;
+        };
+        if let Some(space) = self.spaces.get_mut(space.index()) {
+            space.insert(Segment {
+                base,
+                data: Arc::from(bytes),
+                from: 0,
+                to: bytes.len(),
+                isa,
+            });
+        }
+    }
+
+    /// A new epoch: the space as it was, with these bytes changed. The new
+    /// bytes belong to the instruction set of the code they replace.
+    #[must_use]
+    pub fn patch(&mut self, space: SpaceId, addr: u64, bytes: &[u8]) -> SpaceId {
+        let base = self.spaces.get(space.index()).cloned().unwrap_or_default();
+        let isa = base
+            .find(addr)
+            .and_then(|i| base.segments.get(i))
+            .or(base.segments.first())
+            .map_or(Isa::RV64GC, |s| s.isa);
+        let new = self.push(base);
+        self.add_raw(new, addr, bytes, isa);
+        new
+    }
+
+    /// Code that runs in this context is found in that space.
+    pub fn assign(&mut self, context: Context, space: SpaceId) {
+        self.contexts.insert(context, space);
+    }
+
+    /// The space of a context; the first one unless assigned otherwise.
+    #[must_use]
+    pub fn space_of(&self, context: Context) -> SpaceId {
+        self.contexts.get(&context).copied().unwrap_or_default()
+    }
+
+    /// Where the Zcmt jump table stands: the base field of `jvt`.
+    pub fn set_jvt(&mut self, space: SpaceId, base: u64) {
+        if let Some(space) = self.spaces.get_mut(space.index()) {
+            space.jvt = Some(base);
+        }
+    }
+
+    /// The instruction at an address.
+    #[must_use]
+    #[inline]
+    pub fn fetch(&self, space: SpaceId, pc: u64) -> Option<Fetched> {
+        self.space(space)?.fetch(pc)
+    }
+
+    /// Bytes from an address on, as many as there are; gives their number.
+    pub fn read(&self, space: SpaceId, addr: u64, out: &mut [u8]) -> usize {
+        self.space(space).map_or(0, |s| s.read(addr, out))
+    }
+
+    /// The stretches of memory that hold code or constants: first address and
+    /// bytes, in address order.
+    pub fn segments(&self, space: SpaceId) -> impl Iterator<Item = (u64, &[u8])> {
+        self.space(space)
+            .into_iter()
+            .flat_map(|s| s.segments.iter().map(|s| (s.base, s.bytes())))
+    }
+
+    /// The instruction set of the image's first code.
+    #[must_use]
+    pub fn isa(&self) -> Option<Isa> {
+        self.spaces
+            .iter()
+            .flat_map(|s| &s.segments)
+            .next()
+            .map(|s| s.isa)
+    }
+
+    /// The instructions from `start` up to `end`; ends early where the code
+    /// does.
+    pub fn insns(&self, space: SpaceId, start: u64, end: u64) -> Insns<'_> {
+        Insns {
+            space: self.space(space),
+            pc: start,
+            end,
+        }
+    }
+
+    pub(crate) fn space(&self, space: SpaceId) -> Option<&Space> {
+        self.spaces.get(space.index())
+    }
+}
+
+/// Instructions of a stretch of code: [`Image::insns`].
+#[derive(Clone, Debug)]
+pub struct Insns<'a> {
+    space: Option<&'a Space>,
+    pc: u64,
+    end: u64,
+}
+
+impl Iterator for Insns<'_> {
+    type Item = (u64, Fetched);
+
+    fn next(&mut self) -> Option<(u64, Fetched)> {
+        if self.pc >= self.end {
+            return None;
+        }
+        let pc = self.pc;
+        let fetched = self.space?.fetch(pc)?;
+        self.pc = pc.checked_add(u64::from(fetched.len))?;
+        Some((pc, fetched))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOP: [u8; 4] = [0x13, 0, 0, 0];
+
+    #[test]
+    fn later_code_covers_earlier_code() {
+        let mut image = Image::new();
+        let space = SpaceId::FIRST;
+        image.add_raw(space, 0x1000, &[1; 16], Isa::RV64GC);
+        image.add_raw(space, 0x1004, &[2; 4], Isa::RV64GC);
+        let mut out = [0; 16];
+        assert_eq!(image.read(space, 0x1000, &mut out), 16);
+        assert_eq!(out, [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(image.segments(space).count(), 3);
+    }
+
+    #[test]
+    fn an_instruction_may_lie_in_two_touching_segments() {
+        let mut image = Image::new();
+        let space = SpaceId::FIRST;
+        image.add_raw(space, 0x1000, &NOP[..2], Isa::RV64GC);
+        assert_eq!(image.fetch(space, 0x1000), None);
+        image.add_raw(space, 0x1002, &NOP[2..], Isa::RV64GC);
+        assert_eq!(image.fetch(space, 0x1000).unwrap().bits, 0x13);
+    }
+
+    #[test]
+    fn a_patch_is_a_new_epoch_and_leaves_the_old_one_alone() {
+        let mut image = Image::new();
+        image.add_raw(SpaceId::FIRST, 0x1000, &NOP, Isa::RV32GC);
+        let later = image.patch(SpaceId::FIRST, 0x1000, &[0x82, 0x80]);
+        assert_eq!(image.fetch(SpaceId::FIRST, 0x1000).unwrap().bits, 0x13);
+        assert_eq!(image.fetch(later, 0x1000).unwrap().bits, 0x8082);
+        assert_eq!(image.fetch(later, 0x1000).unwrap().isa, Isa::RV32GC);
+    }
+
+    #[test]
+    fn contexts_choose_spaces() {
+        let mut image = Image::new();
+        let other = image.add_space();
+        image.assign(Context(7), other);
+        assert_eq!(image.space_of(Context(7)), other);
+        assert_eq!(image.space_of(Context(8)), SpaceId::FIRST);
+    }
+
+    #[test]
+    fn code_at_the_top_of_the_address_space() {
+        let mut image = Image::new();
+        let base = u64::MAX - 3;
+        image.add_raw(SpaceId::FIRST, base, &[0x13, 0, 0, 0, 9, 9], Isa::RV64GC);
+        assert_eq!(image.fetch(SpaceId::FIRST, base).unwrap().bits, 0x13);
+        assert_eq!(image.fetch(SpaceId::FIRST, u64::MAX), None);
+        assert_eq!(image.insns(SpaceId::FIRST, base, u64::MAX).count(), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! The trace ingress port: what a hart shows its trace encoder (E-Trace
+//! chapter 4, shared by N-Trace). Encoders eat nothing else, so a row from an
+//! RTL simulation drives the same model as our own hart.
+
+use hartrace_isa::Itype;
+
+use crate::{Context, Mode};
+
+/// One block of the instruction interface: tables 4.1 to 4.3 and the sideband
+/// inputs of table 4.5.
+///
+/// A port that retires several blocks in a cycle shows them one after the
+/// other, oldest first; the signals it has only once per cycle (`cause`,
+/// `tval`, `priv`, `context`, `ctype`, `time`, the sideband) stand in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ingress {
+    /// How the block ended.
+    pub itype: Itype,
+    /// Halfwords retired in the block. Single-retirement ports show 0 or 1
+    /// instructions instead; readers convert.
+    pub iretire: u32,
+    /// log2 of the size of the last retired instruction, in halfwords.
+    pub ilastsize: u8,
+    /// Address of the first instruction retired. With `iretire` = 0 and
+    /// `itype` = 1 the instruction that trapped (2.0; undefined in the draft).
+    pub iaddr: u64,
+    /// xcause without its interrupt bit; for `itype` 1 and 2.
+    pub cause: u32,
+    /// xtval; for `itype` 1 and 2.
+    pub tval: u64,
+    /// `priv`: mode of the instructions in the block.
+    pub mode: Mode,
+    /// Software context.
+    pub context: Context,
+    /// How a change of `context` is to be reported.
+    pub ctype: Ctype,
+    /// The uninferable jump that ends the block is sequentially inferable.
+    pub sijump: bool,
+    /// Time of retirement.
+    pub time: u64,
+    /// Index of the block in its cycle, 0 the oldest (what `dblock` of
+    /// [`DataIngress`] refers to).
+    pub block: u8,
+    /// Debug trigger actions (table 4.7).
+    pub trigger: Trigger,
+    /// The hart is halted.
+    pub halted: bool,
+    /// The hart is in reset.
+    pub reset: bool,
+    /// Implementation-defined sideband, for filters.
+    pub impdef: u32,
+}
+
+impl Default for Ingress {
+    fn default() -> Self {
+        Ingress {
+            itype: Itype::None,
+            iretire: 0,
+            ilastsize: 0,
+            iaddr: 0,
+            cause: 0,
+            tval: 0,
+            mode: Mode::M,
+            context: Context(0),
+            ctype: Ctype::Unreported,
+            sijump: false,
+            time: 0,
+            block: 0,
+            trigger: Trigger::default(),
+            halted: false,
+            reset: false,
+            impdef: 0,
+        }
+    }
+}
+
+impl Ingress {
+    /// Size of the last retired instruction in bytes.
+    #[must_use]
+    #[inline]
+    pub const fn last_size(&self) -> u64 {
+        2u64 << (self.ilastsize & 7)
+    }
+
+    /// Address behind the last retired instruction.
+    #[must_use]
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.iaddr.wrapping_add(self.iretire as u64 * 2)
+    }
+
+    /// Address of the last retired instruction; `iaddr` when none retired.
+    #[must_use]
+    #[inline]
+    pub const fn last_addr(&self) -> u64 {
+        if self.iretire == 0 {
+            self.iaddr
+        } else {
+            self.end().wrapping_sub(self.last_size())
+        }
+    }
+}
+
+/// `ctype`: what to do about a change of context (table 4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ctype {
+    /// Nothing.
+    #[default]
+    Unreported = 0,
+    /// Report it when convenient, without an address.
+    Imprecise = 1,
+    /// Report it with the address of the first instruction, as a privilege
+    /// change.
+    Precise = 2,
+    /// Report it as a discontinuity, as an exception.
+    Discontinuity = 3,
+}
+
+impl Ctype {
+    /// The action with this code.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Ctype> {
+        match code {
+            0 => Some(Ctype::Unreported),
+            1 => Some(Ctype::Imprecise),
+            2 => Some(Ctype::Precise),
+            3 => Some(Ctype::Discontinuity),
+            _ => None,
+        }
+    }
+
+    /// The code, 0 to 3.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// The `trigger` inputs: pulses in the cycle of the instruction they concern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Trigger {
+    /// Bit 0, trace-on.
+    pub on: bool,
+    /// Bit 1, trace-off.
+    pub off: bool,
+    /// Bit 2, trace-notify.
+    pub notify: bool,
+}
+
+impl Trigger {
+    /// From the signal's three bits.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Trigger {
+        Trigger {
+            on: bits & 1 != 0,
+            off: bits & 2 != 0,
+            notify: bits & 4 != 0,
+        }
+    }
+
+    /// The signal's three bits.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.on as u8 | (self.off as u8) << 1 | (self.notify as u8) << 2
+    }
+}
+
+/// One access of the data interface (table 4.9), in its unified or its split
+/// form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataIngress {
+    /// A data access retired; without it only a load response may be valid.
+    pub dretire: bool,
+    /// Access type, with its raw code where that is reserved.
+    pub dtype: u8,
+    /// Address of the access.
+    pub daddr: u64,
+    /// log2 of the size in bytes.
+    pub dsize: u8,
+    /// Unified form: the data; for atomics and CSRs the stored value in the
+    /// low half of the signal, the loaded value or operand in the high half.
+    pub data: u128,
+    /// Low bits of the instruction's address.
+    pub iaddr_lsbs: u64,
+    /// Block of the cycle the instruction is in.
+    pub dblock: u8,
+    /// Split form: id of the load request.
+    pub lrid: u16,
+    /// Split form: 0 none, 2 okay, 3 error.
+    pub lresp: u8,
+    /// Split form: id of the load that `lresp` answers.
+    pub lid: u16,
+    /// Split form: store data.
+    pub sdata: u64,
+    /// Split form: load data.
+    pub ldata: u64,
+}

@@ -1,0 +1,155 @@
+//! The return stack of the implicit-return modes (E-Trace 3.2.5, N-Trace
+//! "Implicit Return Optimization").
+
+use alloc::collections::VecDeque;
+
+/// What an encoder remembers of a return address, and so when it may leave a
+/// return out of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remember {
+    /// The whole address (N-Trace mode 3, E-Trace return stack): a return is
+    /// implied when it goes exactly there.
+    Address,
+    /// The low bits of the address, above bit 0 (N-Trace mode 2): implied when
+    /// those bits agree.
+    LowBits(u8),
+    /// The number of calls only (N-Trace mode 1, E-Trace call counter): every
+    /// return inside a call is implied; the program is trusted.
+    Count,
+}
+
+/// Return addresses of the calls that have not returned yet, the oldest lost
+/// when the stack is full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReturnStack {
+    remember: Remember,
+    depth: usize,
+    entries: VecDeque<u64>,
+}
+
+impl ReturnStack {
+    /// A stack of this depth; depth 0 never implies anything.
+    #[must_use]
+    pub fn new(remember: Remember, depth: usize) -> ReturnStack {
+        ReturnStack {
+            remember,
+            depth,
+            entries: VecDeque::new(),
+        }
+    }
+
+    /// A call: the address behind it.
+    #[inline]
+    pub fn push(&mut self, address: u64) {
+        if self.entries.len() == self.depth {
+            // Dropping the oldest also keeps a count at its maximum.
+            self.entries.pop_front();
+        }
+        if self.depth > 0 {
+            self.entries.push_back(address);
+        }
+    }
+
+    /// A return as the decoder sees it: where it goes, if the stack knows.
+    #[inline]
+    pub fn pop(&mut self) -> Option<u64> {
+        self.entries.pop_back()
+    }
+
+    /// Where the next return would go.
+    #[must_use]
+    pub fn top(&self) -> Option<u64> {
+        self.entries.back().copied()
+    }
+
+    /// A return as the encoder sees it, going to `actual`: whether the decoder
+    /// can imply it. The entry is used up either way.
+    #[must_use]
+    #[inline]
+    pub fn returns(&mut self, actual: u64) -> bool {
+        let Some(expected) = self.pop() else {
+            return false;
+        };
+        match self.remember {
+            Remember::Address => expected == actual,
+            Remember::LowBits(n) => {
+                let mask = 1u64
+                    .checked_shl(u32::from(n) + 1)
+                    .map_or(u64::MAX, |b| b - 1);
+                (expected ^ actual) & mask & !1 == 0
+            }
+            Remember::Count => true,
+        }
+    }
+
+    /// Number of calls on the stack.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no call is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets every call, as a sync does.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_call_is_lost_first() {
+        let mut stack = ReturnStack::new(Remember::Address, 2);
+        for address in [0x10, 0x20, 0x30] {
+            stack.push(address);
+        }
+        assert!(stack.returns(0x30));
+        assert!(stack.returns(0x20));
+        assert!(!stack.returns(0x10), "dropped when 0x30 came");
+    }
+
+    #[test]
+    fn a_mismatch_uses_up_the_entry() {
+        let mut stack = ReturnStack::new(Remember::Address, 4);
+        stack.push(0x10);
+        stack.push(0x20);
+        assert!(!stack.returns(0x10), "longjmp");
+        assert!(stack.returns(0x10));
+    }
+
+    #[test]
+    fn low_bits_compare_above_bit_zero() {
+        let mut stack = ReturnStack::new(Remember::LowBits(4), 4);
+        stack.push(0xff_0012);
+        assert!(stack.returns(0xaa_0012));
+        stack.push(0xff_0012);
+        assert!(!stack.returns(0xff_0002));
+        let mut whole = ReturnStack::new(Remember::LowBits(63), 4);
+        whole.push(u64::MAX - 1);
+        assert!(!whole.returns(0x7fff_ffff_ffff_fffe));
+    }
+
+    #[test]
+    fn a_count_trusts_the_program() {
+        let mut stack = ReturnStack::new(Remember::Count, 2);
+        assert!(!stack.returns(0x10));
+        stack.push(0x10);
+        assert!(stack.returns(0x9999));
+        assert!(!stack.returns(0x10));
+    }
+
+    #[test]
+    fn depth_zero_implies_nothing() {
+        let mut stack = ReturnStack::new(Remember::Count, 0);
+        stack.push(0x10);
+        assert!(!stack.returns(0x10));
+    }
+}

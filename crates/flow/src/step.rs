@@ -1,0 +1,398 @@
+//! What a hart did: the one way into every encoder, verifier and recorder.
+//!
+//! Steps come from our own hart, from another simulator's log or from a list
+//! of pcs, and they come in program order. Whoever watches them is an
+//! [`Observer`] and says at compile time what it [wants](Wants), so that the
+//! source does no work for nobody.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::{BitOr, BitOrAssign};
+
+use hartrace_isa::length;
+
+use crate::{Context, Few, HartId, Mode};
+
+/// One thing a hart did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An instruction retired.
+    Insn(Insn),
+    /// A trap was taken. An instruction that traps does not retire: it appears
+    /// here and in no [`Step::Insn`].
+    Trap(TrapStep),
+    /// Something happened beside the instruction stream.
+    Signal(Signal),
+}
+
+/// A retired instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Insn {
+    /// Its address.
+    pub pc: u64,
+    /// Where the hart goes next; when a trap follows, the trap's `epc`.
+    pub next: u64,
+    /// Time of retirement in the source's own unit, 0 where there is none.
+    pub time: u64,
+    /// Software context it ran in.
+    pub context: Context,
+    /// The instruction; 16-bit ones in the low half, of longer ones the first
+    /// 32 bits.
+    pub bits: u32,
+    /// Privilege mode it ran in.
+    pub mode: Mode,
+}
+
+impl Insn {
+    /// Length in bytes.
+    #[must_use]
+    #[inline]
+    pub const fn len(&self) -> u8 {
+        length(self.bits as u16)
+    }
+
+    /// Never: every instruction has a length.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The address behind it, where execution goes unless it jumps.
+    #[must_use]
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.pc.wrapping_add(self.len() as u64)
+    }
+}
+
+/// A trap as a step: the trap and the circumstances the hart knew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrapStep {
+    /// The trap.
+    pub trap: Trap,
+    /// The instruction that trapped; `None` for interrupts, for fetch faults
+    /// and where the source does not say.
+    pub bits: Option<u32>,
+    /// Privilege mode before the trap.
+    pub mode: Mode,
+    /// Software context before the trap.
+    pub context: Context,
+    /// Time of the trap in the source's own unit.
+    pub time: u64,
+}
+
+/// A trap, as steps and events both tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trap {
+    /// The instruction that trapped, or before which an interrupt was taken.
+    pub epc: u64,
+    /// First address of the handler.
+    pub handler: u64,
+    /// Why.
+    pub cause: Cause,
+    /// The trap value, where it is known.
+    pub tval: Option<u64>,
+}
+
+/// Why a trap was taken, as far as the source can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// An exception, with its code in xcause if known.
+    Exception(Option<u32>),
+    /// An interrupt, with its code in xcause (top bit left out) if known.
+    Interrupt(Option<u32>),
+    /// The source shows only that control went elsewhere.
+    Unknown,
+}
+
+/// What happens beside the instruction stream. A signal stands before the
+/// instruction it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// The hart halted, usually for a debugger.
+    Halted,
+    /// The hart runs again.
+    Resumed,
+    /// The hart was reset.
+    Reset,
+    /// Debug trigger with action trace-on, at the instruction that follows.
+    TraceOn,
+    /// Debug trigger with action trace-off, at the instruction that follows.
+    TraceOff,
+    /// Debug trigger with action trace-notify, at the instruction that follows.
+    Notify,
+    /// An external trigger input, by number.
+    External(u8),
+    /// Steps are missing here: the source was damaged or dropped something.
+    Lost,
+}
+
+/// An integer or floating-point register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RegId {
+    /// x0 to x31.
+    X(u8),
+    /// f0 to f31.
+    F(u8),
+}
+
+impl Default for RegId {
+    fn default() -> Self {
+        RegId::X(0)
+    }
+}
+
+/// A register that was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegWrite {
+    /// Which.
+    pub reg: RegId,
+    /// The new value, zero-extended.
+    pub value: u64,
+}
+
+/// A CSR that was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CsrWrite {
+    /// Its number, 0 to 0xfff.
+    pub csr: u16,
+    /// The new value, zero-extended.
+    pub value: u64,
+}
+
+/// What an access does, with the codes of the data ingress signal `dtype`
+/// (E-Trace table 4.9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names are the specification's
+pub enum AccessKind {
+    #[default]
+    Load = 0,
+    Store = 1,
+    CsrReadWrite = 4,
+    CsrReadSet = 5,
+    CsrReadClear = 6,
+    AtomicSwap = 8,
+    AtomicAdd = 9,
+    AtomicAnd = 10,
+    AtomicOr = 11,
+    AtomicXor = 12,
+    AtomicMax = 13,
+    AtomicMin = 14,
+    /// A store-conditional that failed (E-Trace 2.0; reserved in the draft).
+    ConditionalStoreFailure = 15,
+}
+
+impl AccessKind {
+    /// The kind with this `dtype` code.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<AccessKind> {
+        Some(match code {
+            0 => AccessKind::Load,
+            1 => AccessKind::Store,
+            4 => AccessKind::CsrReadWrite,
+            5 => AccessKind::CsrReadSet,
+            6 => AccessKind::CsrReadClear,
+            8 => AccessKind::AtomicSwap,
+            9 => AccessKind::AtomicAdd,
+            10 => AccessKind::AtomicAnd,
+            11 => AccessKind::AtomicOr,
+            12 => AccessKind::AtomicXor,
+            13 => AccessKind::AtomicMax,
+            14 => AccessKind::AtomicMin,
+            15 => AccessKind::ConditionalStoreFailure,
+            _ => return None,
+        })
+    }
+
+    /// The `dtype` code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// One access to memory or, in data trace, to a CSR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// What it does.
+    pub kind: AccessKind,
+    /// log2 of its size in bytes.
+    pub size: u8,
+    /// Effective (virtual) address, or CSR number.
+    pub addr: u64,
+    /// The value stored, or loaded; zero-extended. `None` where the source
+    /// does not tell.
+    pub data: Option<u64>,
+    /// Atomics and CSRs: the value read, or the operand, as the source has it.
+    pub operand: Option<u64>,
+}
+
+/// Everything an instruction changed. Sized for `cm.push` and `cm.popret`:
+/// thirteen registers, the stack pointer and as many accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Registers written, x0 never among them.
+    pub regs: Few<RegWrite, 16>,
+    /// CSRs written, by the instruction or by the trap.
+    pub csrs: Few<CsrWrite, 12>,
+    /// Memory accesses in program order.
+    pub accesses: Few<Access, 16>,
+    /// More happened than there is room for, or than can be told here (vector
+    /// registers).
+    pub incomplete: bool,
+}
+
+impl Effects {
+    /// Forgets everything.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.regs.clear();
+        self.csrs.clear();
+        self.accesses.clear();
+        self.incomplete = false;
+    }
+}
+
+/// What an observer wants to be told: a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants(u8);
+
+impl Wants {
+    /// Nothing at all.
+    pub const NOTHING: Wants = Wants(0);
+    /// Instructions that did not go on to the next one in memory.
+    pub const TRANSFERS: Wants = Wants(1);
+    /// Every instruction.
+    pub const INSNS: Wants = Wants(1 | 2);
+    /// Traps and signals.
+    pub const EVENTS: Wants = Wants(4);
+    /// Register writes in [`Effects`].
+    pub const REGS: Wants = Wants(8);
+    /// CSR writes in [`Effects`].
+    pub const CSRS: Wants = Wants(16);
+    /// Accesses in [`Effects`].
+    pub const ACCESSES: Wants = Wants(32);
+    /// Every step, no effects.
+    pub const STEPS: Wants = Wants(1 | 2 | 4);
+    /// Every step with all its effects.
+    pub const ALL: Wants = Wants(63);
+
+    /// Whether all of `other` is wanted.
+    #[must_use]
+    pub const fn contains(self, other: Wants) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets together; [`BitOr`] for constants.
+    #[must_use]
+    pub const fn and(self, other: Wants) -> Wants {
+        Wants(self.0 | other.0)
+    }
+}
+
+impl BitOr for Wants {
+    type Output = Wants;
+    fn bitor(self, other: Wants) -> Wants {
+        self.and(other)
+    }
+}
+
+impl BitOrAssign for Wants {
+    fn bitor_assign(&mut self, other: Wants) {
+        *self = self.and(other);
+    }
+}
+
+/// Watches steps. A source is generic over its observer and compiled together
+/// with it: what [`Observer::WANTS`] leaves out costs nothing.
+pub trait Observer {
+    /// What this observer is told; a source may tell more.
+    const WANTS: Wants;
+
+    /// A step of a hart and what it changed. Of `effects` only the parts in
+    /// [`Observer::WANTS`] are filled in.
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
+
+    /// The source has ended.
+    fn finish(&mut self) {}
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    const WANTS: Wants = O::WANTS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        (**self).step(hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        (**self).finish();
+    }
+}
+
+/// Two observers are one.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const WANTS: Wants = A::WANTS.and(B::WANTS);
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+        self.1.step(hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+        self.1.finish();
+    }
+}
+
+/// Any number of observers chosen at run time, for the command line. It wants
+/// everything, whatever its members want.
+#[derive(Default)]
+pub struct Many<'a> {
+    members: Vec<Box<dyn Member + 'a>>,
+}
+
+impl<'a> Many<'a> {
+    /// No observers yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Many::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, observer: impl Observer + 'a) {
+        self.members.push(Box::new(observer));
+    }
+}
+
+impl Observer for Many<'_> {
+    const WANTS: Wants = Wants::ALL;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        for member in &mut self.members {
+            member.step(hart, step, effects);
+        }
+    }
+
+    fn finish(&mut self) {
+        for member in &mut self.members {
+            member.finish();
+        }
+    }
+}
+
+/// [`Observer`] without its constant, so that it can be boxed.
+trait Member {
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
+    fn finish(&mut self);
+}
+
+impl<O: Observer> Member for O {
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        Observer::step(self, hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        Observer::finish(self);
+    }
+}
