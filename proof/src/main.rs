@@ -5,6 +5,8 @@
 
 use std::process::ExitCode;
 
+mod walk;
+
 /// A command: its name, what it proves, and the function that runs it.
 type Command = (
     &'static str,
@@ -12,7 +14,11 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: &[Command] = &[];
+const COMMANDS: &[Command] = &[(
+    "walk",
+    "speed of the walk alone over a big program",
+    walk::run,
+)];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

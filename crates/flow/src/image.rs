@@ -113,7 +113,6 @@ impl Space {
         self.segments = kept;
     }
 
-    #[allow(dead_code)]
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -174,7 +173,6 @@ impl Space {
     }
 
     /// Entry of the Zcmt jump table (`cm.jt`, `cm.jalt`).
-    #[allow(dead_code)]
     pub(crate) fn table_entry(&self, index: u8, isa: Isa) -> Option<u64> {
         let width = isa.xlen().bits() / 8;
         let at = self.jvt?.checked_add(u64::from(index) * u64::from(width))?;
@@ -304,13 +302,12 @@ impl Image {
             .map(|s| s.isa)
     }
 
-    /// The instructions from `start` up to `end`; ends early where the code
-    /// does.
-    pub fn insns(&self, space: SpaceId, start: u64, end: u64) -> Insns<'_> {
+    /// The next `count` instructions from `pc` on; fewer where the code ends.
+    pub fn insns(&self, space: SpaceId, pc: u64, count: u64) -> Insns<'_> {
         Insns {
             space: self.space(space),
-            pc: start,
-            end,
+            pc,
+            left: count,
         }
     }
 
@@ -324,19 +321,18 @@ impl Image {
 pub struct Insns<'a> {
     space: Option<&'a Space>,
     pc: u64,
-    end: u64,
+    left: u64,
 }
 
 impl Iterator for Insns<'_> {
     type Item = (u64, Fetched);
 
     fn next(&mut self) -> Option<(u64, Fetched)> {
-        if self.pc >= self.end {
-            return None;
-        }
+        self.left = self.left.checked_sub(1)?;
         let pc = self.pc;
         let fetched = self.space?.fetch(pc)?;
-        self.pc = pc.checked_add(u64::from(fetched.len))?;
+        let end = pc.wrapping_add(u64::from(fetched.len));
+        self.pc = fetched.isa.xlen().wrap(end);
         Some((pc, fetched))
     }
 }
@@ -395,6 +391,6 @@ mod tests {
         image.add_raw(SpaceId::FIRST, base, &[0x13, 0, 0, 0, 9, 9], Isa::RV64GC);
         assert_eq!(image.fetch(SpaceId::FIRST, base).unwrap().bits, 0x13);
         assert_eq!(image.fetch(SpaceId::FIRST, u64::MAX), None);
-        assert_eq!(image.insns(SpaceId::FIRST, base, u64::MAX).count(), 0);
+        assert_eq!(image.insns(SpaceId::FIRST, base, 9).count(), 1);
     }
 }

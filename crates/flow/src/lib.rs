@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+mod blocks;
 mod event;
 mod few;
 mod image;
@@ -12,7 +13,9 @@ mod ingress;
 mod mode;
 mod stack;
 mod step;
+mod walk;
 
+pub use blocks::{Blocks, Rules};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId};
@@ -23,3 +26,4 @@ pub use step::{
     Access, AccessKind, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId, RegWrite, Signal,
     Step, Trap, TrapStep, Wants,
 };
+pub use walk::{Evidence, Goal, History, NotTaken, Stop, UNCOUNTED, Walk};

@@ -1,0 +1,471 @@
+//! Block tables: the way from an address to the next decision, found once.
+//!
+//! Between two decisions (conditional branches, jumps through registers) the
+//! program alone says what runs. A [`Block`] holds that way, direct jumps
+//! followed: how many halfwords and instructions, the [`Run`]s to give out for
+//! either outcome, and links to the blocks behind both. Following a branch is
+//! an indexed load and no search.
+//!
+//! The tables fill on first touch and are O(code). They belong to one decoder
+//! thread and serve all its harts; nothing in them is shared or locked.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use hartrace_isa::{Flow, Link, Xlen};
+
+use crate::image::Space;
+use crate::{Exit, Fetched, Image, Run, SpaceId};
+
+/// Which jumps the walk may follow by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// A jump through a register that the instruction right before it loaded
+    /// with a constant counts as direct (E-Trace `sijump`, N-Trace
+    /// EnSequentialJump).
+    pub sequential_jumps: bool,
+    /// `jalr` through x0 counts as direct: its target stands in the instruction.
+    /// E-Trace says so; the N-Trace tables class every `jalr` as indirect.
+    pub absolute_jumps: bool,
+    /// Direct jumps and calls use up evidence, as taken branches do (N-Trace
+    /// EnAllJumps).
+    pub all_jumps: bool,
+}
+
+/// Index of a block; [`NOWHERE`] is the block of addresses without code.
+pub(crate) type BlockId = u32;
+
+/// The block that stands for every address without code.
+pub(crate) const NOWHERE: BlockId = 0;
+
+/// A successor nobody has asked for yet.
+const UNLINKED: BlockId = BlockId::MAX;
+
+/// Direct jumps followed in one block. A longer way goes on in another block.
+const MAX_RUNS: usize = 16;
+
+/// Straight code is cut at every multiple of this many bytes, whatever address
+/// the walk came in at: so the work for one block is bounded, and the cuts do
+/// not depend on where the trace was entered.
+const PAGE: u64 = 4096;
+
+/// What ends a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A conditional branch.
+    Branch,
+    /// A direct jump that uses up evidence ([`Rules::all_jumps`]).
+    Jump,
+    /// No decision; the way goes on in the next block.
+    Continue,
+    /// A jump through a register; the run's exit tells which.
+    Target,
+    /// ecall or ebreak, not part of the block.
+    Trap,
+    /// No code behind this.
+    Missing,
+}
+
+/// The way to the next decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    /// Length of the way, the deciding instruction included.
+    pub(crate) halfwords: u32,
+    /// First of the runs for "not taken" (or the only ones).
+    runs: u32,
+    /// Blocks behind: not taken (or the only one), taken.
+    next: [BlockId; 2],
+    /// The deciding instruction, or where code ends.
+    pub(crate) at: u64,
+    /// Number of runs per outcome.
+    count: u8,
+    pub(crate) kind: Kind,
+}
+
+/// Block tables over an image.
+#[derive(Debug)]
+pub struct Blocks<'a> {
+    image: &'a Image,
+    rules: Rules,
+    blocks: Vec<Block>,
+    runs: Vec<Run>,
+    spaces: Vec<Index>,
+}
+
+/// From address to block, for one space: a table per segment, allocated by
+/// page.
+#[derive(Debug, Default)]
+struct Index {
+    segments: Vec<SegmentIndex>,
+    recent: usize,
+}
+
+#[derive(Debug)]
+struct SegmentIndex {
+    base: u64,
+    len: u64,
+    pages: Vec<Option<Box<[BlockId]>>>,
+}
+
+/// Halfwords per page of the index.
+const INDEX_PAGE: usize = 1024;
+
+impl Index {
+    fn new(space: &Space) -> Index {
+        let segments = space.segments().iter().map(|s| SegmentIndex {
+            base: s.base,
+            len: s.len(),
+            pages: Vec::new(),
+        });
+        Index {
+            segments: segments.collect(),
+            recent: 0,
+        }
+    }
+
+    /// The table entry of an address, if it lies in a segment.
+    fn slot(&mut self, pc: u64) -> Option<&mut BlockId> {
+        let inside = |s: &SegmentIndex| pc.wrapping_sub(s.base) < s.len;
+        if !self.segments.get(self.recent).is_some_and(inside) {
+            let after = self.segments.partition_point(|s| s.base <= pc);
+            self.recent = after.checked_sub(1)?;
+        }
+        let segment = self.segments.get_mut(self.recent)?;
+        let offset = pc.wrapping_sub(segment.base);
+        if offset >= segment.len {
+            return None;
+        }
+        let halfword = (offset / 2) as usize;
+        if segment.pages.is_empty() {
+            let pages = (segment.len as usize).div_ceil(2 * INDEX_PAGE);
+            segment.pages.resize_with(pages, || None);
+        }
+        segment
+            .pages
+            .get_mut(halfword / INDEX_PAGE)?
+            .get_or_insert_with(|| vec![UNLINKED; INDEX_PAGE].into_boxed_slice())
+            .get_mut(halfword % INDEX_PAGE)
+    }
+}
+
+impl<'a> Blocks<'a> {
+    /// Empty tables.
+    #[must_use]
+    pub fn new(image: &'a Image, rules: Rules) -> Blocks<'a> {
+        let nowhere = Block {
+            halfwords: 0,
+            runs: 0,
+            next: [NOWHERE; 2],
+            at: 0,
+            count: 0,
+            kind: Kind::Missing,
+        };
+        Blocks {
+            image,
+            rules,
+            blocks: vec![nowhere],
+            runs: Vec::new(),
+            spaces: Vec::new(),
+        }
+    }
+
+    /// The image the tables are made of.
+    #[must_use]
+    pub fn image(&self) -> &'a Image {
+        self.image
+    }
+
+    /// Number of blocks found so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    /// Whether nothing has been walked yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub(crate) fn block(&self, id: BlockId) -> Block {
+        // Ids come from this table; the fallback only spares a panic.
+        match self.blocks.get(id as usize) {
+            Some(&block) => block,
+            None => Block {
+                halfwords: 0,
+                runs: 0,
+                next: [NOWHERE; 2],
+                at: 0,
+                count: 0,
+                kind: Kind::Missing,
+            },
+        }
+    }
+
+    /// The runs of a block for one outcome. The `next` of the last is only
+    /// filled in where the code tells it.
+    #[inline]
+    pub(crate) fn runs(&self, block: &Block, taken: bool) -> &[Run] {
+        let count = usize::from(block.count);
+        let from = block.runs as usize + if taken { count } else { 0 };
+        self.runs.get(from..from + count).unwrap_or_default()
+    }
+
+    /// The block behind `id` for one outcome.
+    #[inline]
+    pub(crate) fn follow(&mut self, space: SpaceId, id: BlockId, taken: bool) -> BlockId {
+        let next = self.blocks.get(id as usize).map_or(NOWHERE, |b| {
+            let [not_taken, when_taken] = b.next;
+            if taken { when_taken } else { not_taken }
+        });
+        if next == UNLINKED {
+            self.link(space, id, taken)
+        } else {
+            next
+        }
+    }
+
+    #[cold]
+    fn link(&mut self, space: SpaceId, id: BlockId, taken: bool) -> BlockId {
+        let block = self.block(id);
+        let to = self.runs(&block, taken).last().map_or(block.at, |r| r.next);
+        let next = self.find(space, to);
+        if let Some(block) = self.blocks.get_mut(id as usize) {
+            let [not_taken, when_taken] = &mut block.next;
+            *(if taken { when_taken } else { not_taken }) = next;
+        }
+        next
+    }
+
+    /// The block that starts at an address.
+    pub(crate) fn find(&mut self, space: SpaceId, pc: u64) -> BlockId {
+        let image = self.image;
+        let Some(code) = image.space(space).filter(|_| pc & 1 == 0) else {
+            return NOWHERE;
+        };
+        while self.spaces.len() <= space.index() {
+            self.spaces.push(Index::default());
+        }
+        let Some(index) = self.spaces.get_mut(space.index()) else {
+            return NOWHERE;
+        };
+        if index.segments.is_empty() {
+            *index = Index::new(code);
+        }
+        let known = match index.slot(pc) {
+            None => return NOWHERE,
+            Some(&mut id) => id,
+        };
+        if known != UNLINKED {
+            return known;
+        }
+        let id = self.build(code, pc);
+        if let Some(slot) = self.spaces.get_mut(space.index()).and_then(|i| i.slot(pc)) {
+            *slot = id;
+        }
+        id
+    }
+
+    fn build(&mut self, code: &Space, pc: u64) -> BlockId {
+        let id = self.blocks.len() as BlockId;
+        if id == UNLINKED {
+            // Four billion blocks: more code than an image can hold.
+            return NOWHERE;
+        }
+        let first = self.runs.len();
+        let mut way = Way {
+            code,
+            rules: self.rules,
+            runs: &mut self.runs,
+            start: pc,
+            pc,
+            insns: 0,
+            halfwords: 0,
+            before: None,
+        };
+        let (kind, at) = way.follow(first);
+        let halfwords = way.halfwords;
+        let count = self.runs.len() - first;
+        if kind == Kind::Branch {
+            self.duplicate_as_taken(first, at, code);
+        }
+        self.blocks.push(Block {
+            halfwords,
+            runs: first as u32,
+            next: [UNLINKED; 2],
+            at,
+            count: count as u8,
+            kind,
+        });
+        id
+    }
+
+    /// The runs once more with the last one ending in a taken branch; the
+    /// first copy ends in one that is not.
+    fn duplicate_as_taken(&mut self, first: usize, at: u64, code: &Space) {
+        self.runs.extend_from_within(first..);
+        if let (Some(taken), Some(f)) = (self.runs.last_mut(), code.fetch(at)) {
+            let target = Flow::of(f.bits, f.isa).target(at, f.isa.xlen());
+            taken.exit = Exit::Taken;
+            taken.next = target.unwrap_or(taken.next);
+        }
+    }
+}
+
+/// A block in the making.
+struct Way<'b> {
+    code: &'b Space,
+    rules: Rules,
+    runs: &'b mut Vec<Run>,
+    /// Where the run being gathered starts, and what it has.
+    start: u64,
+    pc: u64,
+    insns: u32,
+    halfwords: u32,
+    /// The instruction before, if it retired right before in this block.
+    before: Option<(Flow, u64)>,
+}
+
+impl Way<'_> {
+    /// Follows the code to the next decision; gives its kind and address.
+    fn follow(&mut self, first: usize) -> (Kind, u64) {
+        loop {
+            let at = self.pc;
+            let Some(f) = self.code.fetch(at) else {
+                self.stop();
+                return (Kind::Missing, at);
+            };
+            let flow = Flow::of(f.bits, f.isa);
+            let xlen = f.isa.xlen();
+            if flow == Flow::Trap {
+                self.stop();
+                return (Kind::Trap, at);
+            }
+            let crosses = (at ^ at.wrapping_add(u64::from(f.len))) & !(PAGE - 1) != 0;
+            // A constant and the jump that may use it stay together: the cut
+            // is made in front of both.
+            let constant = matches!(flow, Flow::Const { .. });
+            if crosses && constant && self.insns > 0 {
+                self.stop();
+                return (Kind::Continue, at);
+            }
+            self.take(f);
+            let end = xlen.wrap(self.pc);
+            match self.destination(flow, at, f) {
+                Destination::Next => {
+                    self.before = Some((flow, at));
+                    if crosses && !constant {
+                        self.end_run(Exit::Stop, end, f.len);
+                        return (Kind::Continue, end);
+                    }
+                }
+                Destination::Branch => {
+                    self.end_run(Exit::NotTaken, end, f.len);
+                    return (Kind::Branch, at);
+                }
+                Destination::Jump(to, exit) => {
+                    self.end_run(exit, to, f.len);
+                    if self.rules.all_jumps && !matches!(flow, Flow::Indirect { .. }) {
+                        return (Kind::Jump, at);
+                    }
+                    if self.runs.len() - first == MAX_RUNS {
+                        return (Kind::Continue, to);
+                    }
+                    self.start = to;
+                    self.pc = to;
+                    self.before = None;
+                }
+                Destination::Unknown(exit) => {
+                    self.end_run(exit, end, f.len);
+                    return (Kind::Target, at);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, f: Fetched) {
+        self.insns += 1;
+        self.halfwords += u32::from(f.len) / 2;
+        self.pc = self.pc.wrapping_add(u64::from(f.len));
+    }
+
+    /// Ends the run in front of an instruction that is not part of it.
+    fn stop(&mut self) {
+        if self.insns > 0 {
+            // Only fetched code gets here, so the instruction before is known.
+            let last = self.before.map_or(0, |(_, pc)| self.pc.wrapping_sub(pc));
+            self.end_run(Exit::Stop, self.pc, last as u8);
+        }
+    }
+
+    fn end_run(&mut self, exit: Exit, next: u64, last: u8) {
+        self.runs.push(Run {
+            start: self.start,
+            end: self.pc,
+            next,
+            insns: self.insns,
+            exit,
+            last,
+        });
+        self.insns = 0;
+    }
+
+    fn destination(&self, flow: Flow, at: u64, f: Fetched) -> Destination {
+        let xlen: Xlen = f.isa.xlen();
+        match flow {
+            Flow::Seq | Flow::Const { .. } | Flow::Trap => Destination::Next,
+            Flow::Branch { .. } => Destination::Branch,
+            Flow::Jump { link, .. } => match flow.target(at, xlen) {
+                Some(to) => Destination::Jump(to, direct(link)),
+                None => Destination::Unknown(direct(link)),
+            },
+            Flow::Table { index, link } => match self.code.table_entry(index, f.isa) {
+                Some(to) => Destination::Jump(to, direct(link)),
+                None => Destination::Unknown(direct(link)),
+            },
+            Flow::Indirect { link, .. } => {
+                if let (true, Some(to)) = (self.rules.absolute_jumps, flow.target(at, xlen)) {
+                    return Destination::Jump(to, direct(link));
+                }
+                let inferred = self
+                    .before
+                    .filter(|_| self.rules.sequential_jumps)
+                    .and_then(|(before, pc)| flow.sequential_target(before, pc, xlen));
+                match inferred {
+                    Some(to) => Destination::Jump(to, indirect(link)),
+                    None => Destination::Unknown(indirect(link)),
+                }
+            }
+            Flow::PopReturn => Destination::Unknown(Exit::Return),
+            Flow::TrapReturn => Destination::Unknown(Exit::TrapReturn),
+        }
+    }
+}
+
+/// Where an instruction goes, as far as the code tells.
+enum Destination {
+    Next,
+    Branch,
+    Jump(u64, Exit),
+    Unknown(Exit),
+}
+
+const fn direct(link: Link) -> Exit {
+    match link {
+        Link::Call => Exit::DirectCall,
+        Link::None => Exit::DirectJump,
+        Link::Return | Link::Swap | Link::Other => Exit::OtherDirect,
+    }
+}
+
+const fn indirect(link: Link) -> Exit {
+    match link {
+        Link::Call => Exit::IndirectCall,
+        Link::None => Exit::IndirectJump,
+        Link::Other => Exit::OtherIndirect,
+        Link::Return => Exit::Return,
+        Link::Swap => Exit::Swap,
+    }
+}

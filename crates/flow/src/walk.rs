@@ -1,0 +1,630 @@
+//! The walk: from decision to decision through the program, on what the trace
+//! tells and nothing else.
+//!
+//! N-Trace counts and E-Trace addresses ask the same walk different questions:
+//! "so many halfwords from here" ([`Walk::advance`]) and "to this address"
+//! ([`Walk::advance_to`]). Both stop where [`Evidence`] is wanted, and the
+//! decoder answers with [`Walk::branch`], [`Walk::target`] or a restart.
+//!
+//! The walk stands *in front of* an instruction: what it has given out are
+//! exactly the instructions before it.
+
+use core::ops::ControlFlow;
+
+use crate::blocks::{Block, BlockId, Kind, NOWHERE};
+use crate::{Blocks, Consumer, Exit, HartId, ReturnStack, Run, SpaceId};
+
+/// Answers the questions a walk can answer by itself.
+pub trait Evidence {
+    /// The outcome of the branch at `at`; `None` when there is no evidence
+    /// left. `last` tells that the walk's count ends with this branch.
+    fn branch(&mut self, at: u64, last: bool) -> Option<bool>;
+
+    /// Outcomes left; [`Walk::advance_to`] arrives only when they are used up.
+    fn left(&self) -> u64;
+
+    /// Whether the return at `at` may be taken from the return stack, where
+    /// the walk has one. The default leaves the return that ends a count to
+    /// the decoder.
+    fn implied_return(&mut self, at: u64, last: bool) -> bool {
+        let _ = at;
+        !last
+    }
+}
+
+/// Up to 64 branch outcomes, the oldest in bit 0, 1 for taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    bits: u64,
+    len: u8,
+}
+
+impl History {
+    /// The `len` low bits of `bits`, at most 64.
+    #[must_use]
+    pub const fn new(bits: u64, len: u8) -> History {
+        History {
+            bits,
+            len: if len > 64 { 64 } else { len },
+        }
+    }
+
+    /// Whether all outcomes are used up.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Evidence for History {
+    #[inline]
+    fn branch(&mut self, _at: u64, _last: bool) -> Option<bool> {
+        self.len = self.len.checked_sub(1)?;
+        let taken = self.bits & 1 != 0;
+        self.bits >>= 1;
+        Some(taken)
+    }
+
+    #[inline]
+    fn left(&self) -> u64 {
+        u64::from(self.len)
+    }
+}
+
+/// No branch on the way was taken, and the one that ends the count is the
+/// decoder's to judge (N-Trace BTM).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotTaken;
+
+impl Evidence for NotTaken {
+    #[inline]
+    fn branch(&mut self, _at: u64, last: bool) -> Option<bool> {
+        (!last).then_some(false)
+    }
+
+    fn left(&self) -> u64 {
+        0
+    }
+}
+
+/// Why a walk stopped, always in front of an instruction it has not given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The count is used up, or the address is reached.
+    Arrived,
+    /// At a branch, without evidence: go on with [`Walk::branch`].
+    Branch,
+    /// At a jump whose target the code does not tell: go on with
+    /// [`Walk::target`]. The exit is the jump's class.
+    Target(Exit),
+    /// At ecall or ebreak, which do not retire. [`Walk::retire`] passes it.
+    Trap,
+    /// There is no code here.
+    Missing,
+    /// The count ends inside the instruction the walk stands before.
+    HalfInstruction,
+    /// The evidence says a direct jump was not taken.
+    Contradiction,
+    /// Without evidence the walk would go round for ever.
+    Endless,
+    /// The consumer asked for a pause; calling again goes on.
+    Paused,
+}
+
+/// Where [`Walk::advance_to`] goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// The instruction to stop before.
+    pub address: u64,
+    /// Do not count the instruction the walk stands before: the trace has
+    /// named it already.
+    pub leave_first: bool,
+}
+
+/// A position in the program and the way onwards.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    hart: HartId,
+    space: SpaceId,
+    block: BlockId,
+    /// Halfwords of the block already given out.
+    done: u32,
+    /// The current instruction, where the block does not tell.
+    pc: u64,
+    stack: Option<ReturnStack>,
+    watch: Watch,
+}
+
+/// Notices that the walk goes round without evidence: a state is kept and
+/// compared with the ones that follow; the kept one is replaced at every power
+/// of two, so a circle of any length is found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    kept: Option<(BlockId, usize)>,
+    steps: u64,
+}
+
+impl Watch {
+    /// Whether this state was seen since the last evidence.
+    fn repeats(&mut self, state: (BlockId, usize)) -> bool {
+        if self.kept == Some(state) {
+            return true;
+        }
+        self.steps += 1;
+        if self.steps.is_power_of_two() {
+            self.kept = Some(state);
+        }
+        false
+    }
+}
+
+impl Walk {
+    /// A walk that stands nowhere until [`Walk::restart`].
+    #[must_use]
+    pub fn new(hart: HartId) -> Walk {
+        Walk {
+            hart,
+            space: SpaceId::FIRST,
+            block: NOWHERE,
+            done: 0,
+            pc: 0,
+            stack: None,
+            watch: Watch::default(),
+        }
+    }
+
+    /// Lets the walk follow returns through this stack.
+    pub fn set_stack(&mut self, stack: Option<ReturnStack>) {
+        self.stack = stack;
+    }
+
+    /// The return stack, if there is one.
+    pub fn stack(&mut self) -> Option<&mut ReturnStack> {
+        self.stack.as_mut()
+    }
+
+    /// The space the walk reads code from.
+    #[must_use]
+    pub const fn space(&self) -> SpaceId {
+        self.space
+    }
+
+    /// Goes on in another space or epoch at the same address.
+    pub fn enter(&mut self, blocks: &mut Blocks<'_>, space: SpaceId) {
+        let pc = self.pc(blocks);
+        self.space = space;
+        self.restart(blocks, pc);
+    }
+
+    /// Stands before the instruction at `pc`, wherever the walk was. Nothing
+    /// is given out and the return stack stays.
+    pub fn restart(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
+        self.block = blocks.find(self.space, pc);
+        self.done = 0;
+        self.pc = pc;
+        self.watch = Watch::default();
+    }
+
+    /// The instruction the walk stands before.
+    #[must_use]
+    pub fn pc(&self, blocks: &Blocks<'_>) -> u64 {
+        if self.done > 0 || self.block == NOWHERE {
+            return self.pc;
+        }
+        let block = blocks.block(self.block);
+        blocks
+            .runs(&block, false)
+            .first()
+            .map_or(block.at, |r| r.start)
+    }
+
+    /// Halfwords from here to the next decision, the deciding instruction
+    /// included.
+    #[must_use]
+    pub fn to_decision(&self, blocks: &Blocks<'_>) -> u32 {
+        blocks.block(self.block).halfwords - self.done
+    }
+
+    /// Walks `left` halfwords, or as far as the evidence goes; what was walked
+    /// is taken off `left`. Starting from [`UNCOUNTED`] there is no count: then
+    /// a walk that goes round without evidence stops as [`Stop::Endless`].
+    #[inline]
+    pub fn advance<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        left: &mut u64,
+        out: &mut C,
+    ) -> Stop {
+        loop {
+            let block = blocks.block(self.block);
+            let way = u64::from(block.halfwords - self.done);
+            if way > *left {
+                return self.cut(blocks, &block, left, out);
+            }
+            let decision = self.decide(blocks, &block, evidence, way == *left);
+            if let Decision::Ask(stop) = decision {
+                return stop;
+            }
+            *left -= way;
+            let flow = self.perform(blocks, &block, decision, out);
+            if let Decision::End(stop) = decision {
+                return if *left == 0 { Stop::Arrived } else { stop };
+            }
+            if flow.is_break() {
+                return Stop::Paused;
+            }
+            if *left > UNCOUNTED / 2 && self.goes_round(decision) {
+                return Stop::Endless;
+            }
+        }
+    }
+
+    /// Walks to an address, through all the outcomes of the evidence: stops
+    /// before the goal when no outcome is left but, if the goal is a branch,
+    /// its own.
+    pub fn advance_to<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        goal: Goal,
+        out: &mut C,
+    ) -> Stop {
+        let mut from = self.done + u32::from(goal.leave_first);
+        loop {
+            let block = blocks.block(self.block);
+            let own = u64::from(block.kind == Kind::Branch && goal.address == block.at);
+            if evidence.left() == own
+                && let Some(at) = locate(blocks, &block, self.space, goal.address, from)
+            {
+                let mut left = u64::from(at - self.done);
+                return self.cut(blocks, &block, &mut left, out);
+            }
+            from = 0;
+            let decision = self.decide(blocks, &block, evidence, false);
+            if let Decision::Ask(stop) = decision {
+                return stop;
+            }
+            let flow = self.perform(blocks, &block, decision, out);
+            if let Decision::End(stop) = decision {
+                return stop;
+            }
+            if flow.is_break() {
+                return Stop::Paused;
+            }
+            if self.goes_round(decision) {
+                return Stop::Endless;
+            }
+        }
+    }
+
+    /// Answers [`Stop::Branch`]: gives out everything up to and including the
+    /// branch, [`Walk::to_decision`] halfwords.
+    pub fn branch<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        taken: bool,
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let block = blocks.block(self.block);
+        self.watch = Watch::default();
+        self.perform(blocks, &block, Decision::Side(taken), out)
+    }
+
+    /// Answers [`Stop::Target`]: gives out everything up to and including the
+    /// jump, and stands at `to`. A return uses up the top of the stack whether
+    /// it agrees or not.
+    pub fn target<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        to: u64,
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let block = blocks.block(self.block);
+        self.watch = Watch::default();
+        self.perform(blocks, &block, Decision::To(to), out)
+    }
+
+    /// Gives out the one instruction the walk stands before, as far as it can
+    /// be told without evidence: its run ends in [`Exit::Stop`]. Passes ecall
+    /// where a trace counts it as retired, and the last instruction before a
+    /// trap. The walk then stands behind it. `false` without code.
+    pub fn retire<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) -> bool {
+        let pc = self.pc(blocks);
+        let Some(f) = blocks.image().fetch(self.space, pc) else {
+            return false;
+        };
+        let end = pc.wrapping_add(u64::from(f.len));
+        let next = f.isa.xlen().wrap(end);
+        let run = Run {
+            start: pc,
+            end,
+            next,
+            insns: 1,
+            exit: Exit::Stop,
+            last: f.len,
+        };
+        // The caller asked for one instruction; there is nothing to pause.
+        let _ = out.runs(self.hart, &[run]);
+        self.restart(blocks, next);
+        true
+    }
+
+    /// What happens at the end of the block, without doing it.
+    #[inline]
+    fn decide<E: Evidence>(
+        &self,
+        blocks: &Blocks<'_>,
+        block: &Block,
+        evidence: &mut E,
+        last: bool,
+    ) -> Decision {
+        match block.kind {
+            Kind::Branch => match evidence.branch(block.at, last) {
+                Some(taken) => Decision::Side(taken),
+                None => Decision::Ask(Stop::Branch),
+            },
+            Kind::Continue => Decision::Straight,
+            Kind::Jump => match evidence.branch(block.at, last) {
+                Some(true) => Decision::Side(false),
+                Some(false) => Decision::Ask(Stop::Contradiction),
+                None => Decision::Ask(Stop::Branch),
+            },
+            Kind::Target => {
+                let run = blocks.runs(block, false).last();
+                let exit = run.map_or(Exit::Stop, |r| r.exit);
+                let known = self.stack.as_ref().and_then(ReturnStack::top);
+                match known.filter(|_| exit.is_return()) {
+                    Some(to) if evidence.implied_return(block.at, last) => Decision::To(to),
+                    _ => Decision::Ask(Stop::Target(exit)),
+                }
+            }
+            Kind::Trap => Decision::End(Stop::Trap),
+            Kind::Missing => Decision::End(Stop::Missing),
+        }
+    }
+
+    /// Gives out the rest of the block and goes where the decision says.
+    #[inline]
+    fn perform<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        block: &Block,
+        decision: Decision,
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let taken = matches!(decision, Decision::Side(true));
+        let target = match decision {
+            Decision::To(to) => Some(to),
+            _ => None,
+        };
+        let flow = if self.done == 0 && target.is_none() {
+            let runs = blocks.runs(block, taken);
+            if let Some(stack) = &mut self.stack {
+                follow_calls(stack, runs);
+            }
+            out.runs(self.hart, runs)
+        } else {
+            let span = Span {
+                from: self.done,
+                to: block.halfwords,
+                taken,
+                target,
+            };
+            self.give(blocks, block, span, out).0
+        };
+        match decision {
+            Decision::To(to) => self.restart_keeping_watch(blocks, to),
+            Decision::End(_) => {
+                self.done = block.halfwords;
+                self.pc = if self.block == NOWHERE {
+                    self.pc
+                } else {
+                    block.at
+                };
+            }
+            _ => {
+                self.block = blocks.follow(self.space, self.block, taken);
+                self.done = 0;
+                if self.block == NOWHERE {
+                    let runs = blocks.runs(block, taken);
+                    self.pc = runs.last().map_or(block.at, |r| r.next);
+                }
+            }
+        }
+        flow
+    }
+
+    /// Gives out the next `left` halfwords, which end inside the block.
+    #[cold]
+    fn cut<C: Consumer>(
+        &mut self,
+        blocks: &Blocks<'_>,
+        block: &Block,
+        left: &mut u64,
+        out: &mut C,
+    ) -> Stop {
+        if *left == 0 {
+            return Stop::Arrived;
+        }
+        let span = Span {
+            from: self.done,
+            to: self.done + *left as u32,
+            taken: false,
+            target: None,
+        };
+        // A pause is the same as having arrived: the count ends here.
+        let (_, done, pc) = self.give(blocks, block, span, out);
+        *left -= u64::from(done - self.done);
+        self.done = done;
+        self.pc = pc;
+        if *left == 0 {
+            Stop::Arrived
+        } else {
+            Stop::HalfInstruction
+        }
+    }
+
+    /// Gives out a part of a block; tells how many of its halfwords are done
+    /// then and which instruction is next.
+    fn give<C: Consumer>(
+        &mut self,
+        blocks: &Blocks<'_>,
+        block: &Block,
+        span: Span,
+        out: &mut C,
+    ) -> (ControlFlow<()>, u32, u64) {
+        let runs = blocks.runs(block, span.taken);
+        let mut flow = ControlFlow::Continue(());
+        let (mut done, mut pc) = (span.from, self.pc);
+        let mut offset = 0;
+        for (i, run) in runs.iter().enumerate() {
+            let start = offset;
+            offset += (run.end.wrapping_sub(run.start) / 2) as u32;
+            if offset <= span.from || start >= span.to {
+                continue;
+            }
+            let part = if start >= span.from && offset <= span.to {
+                Some(*run)
+            } else {
+                trim(
+                    blocks,
+                    self.space,
+                    run,
+                    span.from.saturating_sub(start),
+                    span.to - start,
+                )
+            };
+            let Some(mut part) = part else {
+                break;
+            };
+            if let Some(to) = span.target.filter(|_| i + 1 == runs.len()) {
+                part.next = to;
+            }
+            if let Some(stack) = &mut self.stack {
+                follow_calls(stack, &[part]);
+            }
+            if out.runs(self.hart, &[part]).is_break() {
+                flow = ControlFlow::Break(());
+            }
+            done = start + (part.end.wrapping_sub(run.start) / 2) as u32;
+            pc = part.next;
+        }
+        (flow, done, pc)
+    }
+
+    fn restart_keeping_watch(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
+        let watch = self.watch;
+        self.restart(blocks, pc);
+        self.watch = watch;
+    }
+
+    /// Whether the walk has been here before without evidence in between.
+    #[inline]
+    fn goes_round(&mut self, decision: Decision) -> bool {
+        if matches!(decision, Decision::Side(_)) {
+            self.watch = Watch::default();
+            return false;
+        }
+        let depth = self.stack.as_ref().map_or(0, ReturnStack::len);
+        self.watch.repeats((self.block, depth))
+    }
+}
+
+/// A count from which on [`Walk::advance`] is not limited by it.
+pub const UNCOUNTED: u64 = u64::MAX;
+
+/// What a walk does at the end of a block.
+#[derive(Clone, Copy)]
+enum Decision {
+    /// Follows a branch.
+    Side(bool),
+    /// Goes on without evidence.
+    Straight,
+    /// Jumps to an address that the block does not tell.
+    To(u64),
+    /// Gives out the block and stops behind it.
+    End(Stop),
+    /// Stops where it is.
+    Ask(Stop),
+}
+
+/// A part of a block, in halfwords from its start.
+struct Span {
+    from: u32,
+    to: u32,
+    taken: bool,
+    target: Option<u64>,
+}
+
+/// Calls and returns inside a block and at its end, in order.
+fn follow_calls(stack: &mut ReturnStack, runs: &[Run]) {
+    for run in runs {
+        if run.exit.is_return() {
+            stack.pop();
+        }
+        if run.exit.is_call() {
+            stack.push(run.end);
+        }
+    }
+}
+
+/// The instructions of a run that lie wholly between two offsets, in
+/// halfwords; `None` if there are none. `from` is where an instruction starts.
+fn trim(blocks: &Blocks<'_>, space: SpaceId, run: &Run, from: u32, to: u32) -> Option<Run> {
+    let mut part: Option<Run> = None;
+    let mut offset = 0;
+    for (pc, f) in blocks.image().insns(space, run.start, u64::from(run.insns)) {
+        let start = offset;
+        offset += u32::from(f.len) / 2;
+        if offset > to {
+            break;
+        }
+        if start < from {
+            continue;
+        }
+        let part = part.get_or_insert(Run {
+            start: pc,
+            insns: 0,
+            ..*run
+        });
+        part.insns += 1;
+        part.last = f.len;
+        part.end = pc.wrapping_add(u64::from(f.len));
+    }
+    part.map(|part| match part.end == run.end {
+        true => part,
+        false => Run {
+            exit: Exit::Stop,
+            next: part.end,
+            ..part
+        },
+    })
+}
+
+/// Where in a block an instruction starts, in halfwords, not before `from`.
+fn locate(
+    blocks: &Blocks<'_>,
+    block: &Block,
+    space: SpaceId,
+    address: u64,
+    from: u32,
+) -> Option<u32> {
+    let mut offset = 0;
+    for run in blocks.runs(block, false) {
+        let halfwords = (run.end.wrapping_sub(run.start) / 2) as u32;
+        if address.wrapping_sub(run.start) < run.end.wrapping_sub(run.start) {
+            let mut at = offset;
+            for (pc, f) in blocks.image().insns(space, run.start, u64::from(run.insns)) {
+                if pc == address && at >= from {
+                    return Some(at);
+                }
+                at += u32::from(f.len) / 2;
+            }
+        }
+        offset += halfwords;
+    }
+    // The walk ends right behind the block: at ecall, or where code ends.
+    let ends_here = matches!(block.kind, Kind::Trap) && block.at == address && offset >= from;
+    ends_here.then_some(offset)
+}
