@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use hartrace_isa::{Flow, Link, Xlen};
 
+use crate::chain::{Chain, Chains, Lookup};
 use crate::image::Space;
 use crate::{Exit, Fetched, Image, Run, SpaceId};
 
@@ -44,6 +45,9 @@ const UNLINKED: BlockId = BlockId::MAX;
 
 /// Direct jumps followed in one block. A longer way goes on in another block.
 const MAX_RUNS: usize = 16;
+
+/// Runs gathered in one chain, one block more at most.
+const MAX_CHAIN: usize = 64;
 
 /// Straight code is cut at every multiple of this many bytes, whatever address
 /// the walk came in at: so the work for one block is bounded, and the cuts do
@@ -91,6 +95,7 @@ pub struct Blocks<'a> {
     blocks: Vec<Block>,
     runs: Vec<Run>,
     spaces: Vec<Index>,
+    chains: Chains,
 }
 
 /// From address to block, for one space: a table per segment, allocated by
@@ -167,6 +172,7 @@ impl<'a> Blocks<'a> {
             blocks: vec![nowhere],
             runs: Vec::new(),
             spaces: Vec::new(),
+            chains: Chains::new(),
         }
     }
 
@@ -266,6 +272,56 @@ impl<'a> Blocks<'a> {
             *slot = id;
         }
         id
+    }
+
+    /// The chain from a block through the next eight outcomes, the oldest in
+    /// bit 0; `None` while it is not worth having.
+    #[inline]
+    pub(crate) fn chain(&mut self, space: SpaceId, id: BlockId, outcomes: u8) -> Option<Chain> {
+        match self.chains.look_up(id, outcomes) {
+            Lookup::Known(chain) => Some(chain),
+            Lookup::Unknown => None,
+            Lookup::Wanted => {
+                self.build_chain(space, id, outcomes);
+                None
+            }
+        }
+    }
+
+    /// The runs of a chain.
+    #[inline]
+    pub(crate) fn chain_runs(&self, chain: &Chain) -> &[Run] {
+        self.chains.runs(chain)
+    }
+
+    #[cold]
+    fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
+        let from = self.chains.begin().len();
+        let (mut used, mut halfwords) = (0, 0);
+        let mut id = start;
+        while used < 8 && self.chains.begin().len() - from < MAX_CHAIN {
+            let block = self.block(id);
+            let taken = match block.kind {
+                Kind::Branch => outcomes >> used & 1 != 0,
+                Kind::Continue => false,
+                _ => break,
+            };
+            let next = self.follow(space, id, taken);
+            if next == NOWHERE {
+                break;
+            }
+            let count = usize::from(block.count);
+            let first = block.runs as usize + if taken { count } else { 0 };
+            let runs = self.runs.get(first..first + count).unwrap_or_default();
+            self.chains.begin().extend_from_slice(runs);
+            used += u8::from(block.kind == Kind::Branch);
+            halfwords += block.halfwords;
+            id = next;
+        }
+        if used > 0 {
+            self.chains
+                .enter((start, outcomes), from, (used, halfwords), id);
+        }
     }
 
     fn build(&mut self, code: &Space, pc: u64) -> BlockId {

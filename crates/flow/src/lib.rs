@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod blocks;
+mod chain;
 mod event;
 mod few;
 mod image;

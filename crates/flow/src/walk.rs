@@ -23,6 +23,19 @@ pub trait Evidence {
     /// Outcomes left; [`Walk::advance_to`] arrives only when they are used up.
     fn left(&self) -> u64;
 
+    /// The next eight outcomes at once, the oldest in bit 0, where they do not
+    /// depend on the branch: the walk's fast path.
+    #[inline]
+    fn eight(&self) -> Option<u8> {
+        None
+    }
+
+    /// Drops outcomes that [`Evidence::eight`] gave, at most that many.
+    #[inline]
+    fn drop(&mut self, outcomes: u8) {
+        let _ = outcomes;
+    }
+
     /// Whether the return at `at` may be taken from the return stack, where
     /// the walk has one. The default leaves the return that ends a count to
     /// the decoder.
@@ -68,6 +81,17 @@ impl Evidence for History {
     #[inline]
     fn left(&self) -> u64 {
         u64::from(self.len)
+    }
+
+    #[inline]
+    fn eight(&self) -> Option<u8> {
+        (self.len >= 8).then_some(self.bits as u8)
+    }
+
+    #[inline]
+    fn drop(&mut self, outcomes: u8) {
+        self.len = self.len.saturating_sub(outcomes);
+        self.bits = self.bits.checked_shr(u32::from(outcomes)).unwrap_or(0);
     }
 }
 
@@ -237,6 +261,12 @@ impl Walk {
         out: &mut C,
     ) -> Stop {
         loop {
+            if let Some(flow) = self.chain(blocks, evidence, left, out) {
+                if flow.is_break() {
+                    return Stop::Paused;
+                }
+                continue;
+            }
             let block = blocks.block(self.block);
             let way = u64::from(block.halfwords - self.done);
             if way > *left {
@@ -350,6 +380,31 @@ impl Walk {
         true
     }
 
+    /// The fast path: as many as eight outcomes in one slice of runs. `None`
+    /// if this place has none; then nothing has happened.
+    #[inline]
+    fn chain<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        left: &mut u64,
+        out: &mut C,
+    ) -> Option<ControlFlow<()>> {
+        if self.done != 0 {
+            return None;
+        }
+        let chain = blocks.chain(self.space, self.block, evidence.eight()?)?;
+        *left = left.checked_sub(u64::from(chain.halfwords))?;
+        evidence.drop(chain.used);
+        self.watch = Watch::default();
+        self.block = chain.end;
+        let runs = blocks.chain_runs(&chain);
+        if let Some(stack) = &mut self.stack {
+            follow_calls(stack, runs);
+        }
+        Some(out.runs(self.hart, runs))
+    }
+
     /// What happens at the end of the block, without doing it.
     #[inline]
     fn decide<E: Evidence>(
@@ -404,6 +459,12 @@ impl Walk {
                 follow_calls(stack, runs);
             }
             out.runs(self.hart, runs)
+        } else if let (0, Some(next), [run]) = (self.done, target, blocks.runs(block, false)) {
+            let run = Run { next, ..*run };
+            if let Some(stack) = &mut self.stack {
+                follow_calls(stack, &[run]);
+            }
+            out.runs(self.hart, &[run])
         } else {
             let span = Span {
                 from: self.done,

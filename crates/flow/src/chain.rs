@@ -1,0 +1,141 @@
+//! Chains: the runs of several branch outcomes in one slice.
+//!
+//! A loop asks for the same outcomes at the same place over and over. A chain
+//! remembers, for a block and the next eight outcomes, the runs they lead
+//! through and the block behind, so that the walk's inner loop is one look-up
+//! and one slice per eight branches.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::Run;
+use crate::blocks::{BlockId, NOWHERE};
+
+/// What a block and eight outcomes lead to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chain {
+    /// Block and outcomes; [`Chain::VACANT`] for a slot not in use.
+    key: u64,
+    /// Where the chain ends, never [`NOWHERE`].
+    pub(crate) end: BlockId,
+    /// Length in halfwords.
+    pub(crate) halfwords: u32,
+    /// Its runs in the table's store.
+    from: u32,
+    len: u16,
+    /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once.
+    pub(crate) used: u8,
+}
+
+impl Chain {
+    const VACANT: Chain = Chain {
+        key: u64::MAX,
+        end: NOWHERE,
+        halfwords: 0,
+        from: 0,
+        len: 0,
+        used: 0,
+    };
+}
+
+/// Slots, a power of two: 256 KiB, to stay in a core's own cache.
+const SLOTS: usize = 1 << 13;
+
+/// Runs kept at most (16 MiB); then the table starts afresh.
+const STORE: usize = 1 << 19;
+
+/// The chains of a [`Blocks`](crate::Blocks) table: a cache of fixed size.
+#[derive(Debug)]
+pub(crate) struct Chains {
+    slots: Box<[Chain]>,
+    store: Vec<Run>,
+}
+
+/// What the table says about a block and its next outcomes.
+pub(crate) enum Lookup {
+    /// Go this way.
+    Known(Chain),
+    /// Asked for twice now: worth building.
+    Wanted,
+    /// Not yet.
+    Unknown,
+}
+
+impl Chains {
+    pub(crate) fn new() -> Chains {
+        Chains {
+            slots: vec![Chain::VACANT; SLOTS].into_boxed_slice(),
+            store: Vec::new(),
+        }
+    }
+
+    const fn key(block: BlockId, outcomes: u8) -> u64 {
+        (block as u64) << 8 | outcomes as u64
+    }
+
+    const fn slot(key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as usize & (SLOTS - 1)
+    }
+
+    #[inline]
+    pub(crate) fn look_up(&mut self, block: BlockId, outcomes: u8) -> Lookup {
+        let key = Chains::key(block, outcomes);
+        let Some(slot) = self.slots.get_mut(Chains::slot(key)) else {
+            return Lookup::Unknown;
+        };
+        if slot.key == key {
+            return if slot.used > 0 {
+                Lookup::Known(*slot)
+            } else {
+                Lookup::Wanted
+            };
+        }
+        // Two that share a slot must not rebuild each other's chain every
+        // time: the newcomer only announces itself.
+        *slot = Chain {
+            key,
+            ..Chain::VACANT
+        };
+        Lookup::Unknown
+    }
+
+    #[inline]
+    pub(crate) fn runs(&self, chain: &Chain) -> &[Run] {
+        let from = chain.from as usize;
+        self.store
+            .get(from..from + usize::from(chain.len))
+            .unwrap_or_default()
+    }
+
+    /// Room for a new chain: hands out the store to append its runs to.
+    pub(crate) fn begin(&mut self) -> &mut Vec<Run> {
+        if self.store.len() > STORE {
+            self.store.clear();
+            self.slots.fill(Chain::VACANT);
+        }
+        &mut self.store
+    }
+
+    /// Enters a chain whose runs were appended from `from` on.
+    pub(crate) fn enter(
+        &mut self,
+        (block, outcomes): (BlockId, u8),
+        from: usize,
+        (used, halfwords): (u8, u32),
+        end: BlockId,
+    ) {
+        let key = Chains::key(block, outcomes);
+        let len = self.store.len() - from;
+        if let (Some(slot), Ok(len)) = (self.slots.get_mut(Chains::slot(key)), u16::try_from(len)) {
+            *slot = Chain {
+                key,
+                end,
+                halfwords,
+                from: from as u32,
+                len,
+                used,
+            };
+        }
+    }
+}
