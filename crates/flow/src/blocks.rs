@@ -296,10 +296,10 @@ impl<'a> Blocks<'a> {
 
     #[cold]
     fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
-        let from = self.chains.begin().len();
+        let from = self.chains.begin();
         let (mut used, mut halfwords) = (0, 0);
-        let mut id = start;
-        while used < 8 && self.chains.begin().len() - from < MAX_CHAIN {
+        let (mut id, mut to) = (start, from);
+        while used < 8 && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
                 Kind::Branch => outcomes >> used & 1 != 0,
@@ -313,15 +313,13 @@ impl<'a> Blocks<'a> {
             let count = usize::from(block.count);
             let first = block.runs as usize + if taken { count } else { 0 };
             let runs = self.runs.get(first..first + count).unwrap_or_default();
-            self.chains.begin().extend_from_slice(runs);
+            to = self.chains.push(runs);
             used += u8::from(block.kind == Kind::Branch);
             halfwords += block.halfwords;
             id = next;
         }
-        if used > 0 {
-            self.chains
-                .enter((start, outcomes), from, (used, halfwords), id);
-        }
+        self.chains
+            .enter((start, outcomes), from, (used, halfwords), id);
     }
 
     fn build(&mut self, code: &Space, pc: u64) -> BlockId {

@@ -24,9 +24,12 @@ pub(crate) struct Chain {
     /// Its runs in the table's store.
     from: u32,
     len: u16,
-    /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once.
+    /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once,
+    /// [`HOPELESS`] where the block does not end in a branch.
     pub(crate) used: u8,
 }
+
+const HOPELESS: u8 = u8::MAX;
 
 impl Chain {
     const VACANT: Chain = Chain {
@@ -85,10 +88,10 @@ impl Chains {
             return Lookup::Unknown;
         };
         if slot.key == key {
-            return if slot.used > 0 {
-                Lookup::Known(*slot)
-            } else {
-                Lookup::Wanted
+            return match slot.used {
+                0 => Lookup::Wanted,
+                HOPELESS => Lookup::Unknown,
+                _ => Lookup::Known(*slot),
             };
         }
         // Two that share a slot must not rebuild each other's chain every
@@ -108,16 +111,23 @@ impl Chains {
             .unwrap_or_default()
     }
 
-    /// Room for a new chain: hands out the store to append its runs to.
-    pub(crate) fn begin(&mut self) -> &mut Vec<Run> {
+    /// Makes room for a new chain; gives the place where its runs will start.
+    pub(crate) fn begin(&mut self) -> usize {
         if self.store.len() > STORE {
             self.store.clear();
             self.slots.fill(Chain::VACANT);
         }
-        &mut self.store
+        self.store.len()
     }
 
-    /// Enters a chain whose runs were appended from `from` on.
+    /// Appends runs to the chain begun last; gives the place behind them.
+    pub(crate) fn push(&mut self, runs: &[Run]) -> usize {
+        self.store.extend_from_slice(runs);
+        self.store.len()
+    }
+
+    /// Enters a chain whose runs were appended from `from` on; one that uses
+    /// no outcome is not built again.
     pub(crate) fn enter(
         &mut self,
         (block, outcomes): (BlockId, u8),
@@ -134,7 +144,7 @@ impl Chains {
                 halfwords,
                 from: from as u32,
                 len,
-                used,
+                used: if used == 0 { HOPELESS } else { used },
             };
         }
     }

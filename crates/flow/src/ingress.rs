@@ -4,7 +4,11 @@
 
 use hartrace_isa::Itype;
 
-use crate::{Context, Mode};
+use crate::{Context, HartId, Mode};
+
+mod port;
+
+pub use port::{ItypeWidth, Port, PortConfig, Retirement};
 
 /// One block of the instruction interface: tables 4.1 to 4.3 and the sideband
 /// inputs of table 4.5.
@@ -49,6 +53,29 @@ pub struct Ingress {
     pub reset: bool,
     /// Implementation-defined sideband, for filters.
     pub impdef: u32,
+    /// Pulses on the encoder's external trigger inputs, one bit each (trace
+    /// control interface, trTeTrigExtInControl).
+    pub external: u8,
+}
+
+/// Takes what the port shows.
+pub trait IngressSink {
+    /// One block of one hart, in order.
+    fn ingress(&mut self, hart: HartId, block: &Ingress);
+
+    /// One data access, after the block its instruction retired in.
+    fn data(&mut self, hart: HartId, access: &DataIngress) {
+        let _ = (hart, access);
+    }
+
+    /// Nothing follows.
+    fn finish(&mut self) {}
+}
+
+impl<F: FnMut(HartId, &Ingress)> IngressSink for F {
+    fn ingress(&mut self, hart: HartId, block: &Ingress) {
+        self(hart, block);
+    }
 }
 
 impl Default for Ingress {
@@ -70,6 +97,7 @@ impl Default for Ingress {
             halted: false,
             reset: false,
             impdef: 0,
+            external: 0,
         }
     }
 }
