@@ -8,6 +8,7 @@ extern crate alloc;
 mod bits;
 mod blocks;
 mod chain;
+mod check;
 mod event;
 mod few;
 mod image;
@@ -21,6 +22,7 @@ mod walk;
 
 pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
+pub use check::{Check, Checked, Difference, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId};

@@ -139,6 +139,8 @@ impl<S: IngressSink> Observer for Port<S> {
 struct Hart {
     /// A block that may still grow, or take in a trap.
     open: Option<Ingress>,
+    /// Data accesses of the open block, shown after it.
+    accesses: Vec<DataIngress>,
     /// The instruction before, for sequentially inferable jumps.
     before: Option<(Flow, u64)>,
     context: Option<Context>,
@@ -186,7 +188,7 @@ impl Hart {
             // Taken by an itype of its own, or by a gap in the addresses: a
             // trap after it gets a block of its own.
             self.open = None;
-            sink.ingress(id, &block);
+            self.show(id, &block, sink);
         } else {
             self.open = Some(block);
         }
@@ -258,7 +260,7 @@ impl Hart {
         if joined.is_none()
             && let Some(open) = open
         {
-            sink.ingress(id, &open);
+            self.show(id, &open, sink);
         }
         let block = joined.map_or(alone, |open| Ingress {
             iretire: open.iretire + alone.iretire,
@@ -276,7 +278,7 @@ impl Hart {
             ..block
         };
         self.before = None;
-        sink.ingress(id, &block);
+        self.show(id, &block, sink);
     }
 
     fn signal(&mut self, id: HartId, signal: Signal, sink: &mut impl IngressSink) {
@@ -313,25 +315,35 @@ impl Hart {
             // Both values in one signal, the stored one in the low half.
             let shift = if paired { 8u32 << (access.size & 3) } else { 0 };
             let high = u128::from(access.operand.filter(|_| paired).unwrap_or(0));
-            sink.data(
-                id,
-                &DataIngress {
-                    dretire: true,
-                    dtype: access.kind.code(),
-                    daddr: access.addr,
-                    dsize: access.size,
-                    data: u128::from(access.data.unwrap_or(0)) | high << shift,
-                    iaddr_lsbs: insn.pc,
-                    sdata: access.data.unwrap_or(0),
-                    ..DataIngress::default()
-                },
-            );
+            let access = DataIngress {
+                dretire: true,
+                dtype: access.kind.code(),
+                daddr: access.addr,
+                dsize: access.size,
+                data: u128::from(access.data.unwrap_or(0)) | high << shift,
+                iaddr_lsbs: insn.pc,
+                sdata: access.data.unwrap_or(0),
+                ..DataIngress::default()
+            };
+            if self.open.is_some() {
+                self.accesses.push(access);
+            } else {
+                sink.data(id, &access);
+            }
+        }
+    }
+
+    /// Shows a block and the accesses that waited for it.
+    fn show(&mut self, id: HartId, block: &Ingress, sink: &mut impl IngressSink) {
+        sink.ingress(id, block);
+        for access in self.accesses.drain(..) {
+            sink.data(id, &access);
         }
     }
 
     fn close(&mut self, id: HartId, sink: &mut impl IngressSink) {
         if let Some(open) = self.open.take() {
-            sink.ingress(id, &open);
+            self.show(id, &open, sink);
         }
     }
 }

@@ -1,0 +1,447 @@
+//! The one place where truth is checked: decoded events, expanded to
+//! instructions, equal the steps the encoder saw.
+//!
+//! ```
+//! use hartrace_flow::{Check, Consumer, Effects, Event, Exit, HartId, Insn, Observer, Run, Step};
+//!
+//! let mut check = Check::new();
+//! let nop = |pc| Step::Insn(Insn { pc, bits: 0x13, next: pc + 4, ..Insn::default() });
+//! for pc in [0x100, 0x104] {
+//!     check.step(HartId(0), &nop(pc), &Effects::default());
+//! }
+//! let run = Run { start: 0x100, end: 0x108, next: 0x108, insns: 2, exit: Exit::Stop, last: 4 };
+//! let _ = check.event(HartId(0), &Event::Run(run));
+//! assert_eq!(check.result().map(|c| c.insns), Ok(2));
+//! ```
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::ControlFlow;
+
+use crate::{Cause, Consumer, Effects, Event, Gap, HartId, Observer, Run, Step, Trap, Wants};
+
+/// Compares steps with events as both arrive: an [`Observer`] of what was
+/// done and a [`Consumer`] of what was decoded. It keeps only what the decoder
+/// has not given yet.
+#[derive(Debug, Default)]
+pub struct Check {
+    harts: Vec<(HartId, Expected)>,
+    checked: Checked,
+    difference: Option<Box<Difference>>,
+}
+
+/// What was compared and found equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Instructions.
+    pub insns: u64,
+    /// Traps.
+    pub traps: u64,
+}
+
+/// The first place where events and steps part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The hart.
+    pub hart: HartId,
+    /// Instructions of this hart that were equal.
+    pub after: u64,
+    /// What the steps have here; `None` when they are at their end.
+    pub expected: Option<What>,
+    /// What the events have here; `None` when they are at their end.
+    pub actual: Option<What>,
+}
+
+/// One side of a [`Difference`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// An instruction at this address.
+    Insn(u64),
+    /// A run from this address of so many instructions and bytes.
+    Run {
+        /// Its first address.
+        start: u64,
+        /// Its instructions.
+        insns: u64,
+        /// Their length together.
+        bytes: u64,
+    },
+    /// A trap.
+    Trap(Trap),
+    /// A gap where nothing is missing.
+    Gap(Gap),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Insn(pc) => write!(f, "an instruction at {pc:#x}"),
+            What::Run {
+                start,
+                insns,
+                bytes,
+            } => write!(f, "{insns} instructions of {bytes} bytes from {start:#x}"),
+            What::Trap(t) => write!(
+                f,
+                "a trap at {:#x} to {:#x} ({:?}, tval {:x?})",
+                t.epc, t.handler, t.cause, t.tval
+            ),
+            What::Gap(gap) => write!(f, "a gap at byte {:#x}: {}", gap.at, gap.reason),
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "hart {} after {} instructions: ",
+            self.hart.0, self.after
+        )?;
+        match self.expected {
+            Some(what) => write!(f, "expected {what}, ")?,
+            None => f.write_str("expected nothing more, ")?,
+        }
+        match self.actual {
+            Some(what) => write!(f, "decoded {what}"),
+            None => f.write_str("decoded nothing more"),
+        }
+    }
+}
+
+impl core::error::Error for Difference {}
+
+/// Expected and actual, when they differ.
+type Mismatch = Box<(Option<What>, What)>;
+
+/// Steps of one hart that no event has covered yet.
+#[derive(Debug, Default)]
+struct Expected {
+    items: VecDeque<Item>,
+    /// Lengths of the instructions in all the items.
+    lengths: VecDeque<u8>,
+    /// Instructions found equal.
+    equal: u64,
+}
+
+/// Instructions behind each other in memory, or a trap.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Span { start: u64, end: u64 },
+    Trap(Trap),
+}
+
+impl Item {
+    const fn what(self) -> What {
+        match self {
+            Item::Span { start, .. } => What::Insn(start),
+            Item::Trap(trap) => What::Trap(trap),
+        }
+    }
+}
+
+impl Check {
+    /// Nothing compared yet.
+    #[must_use]
+    pub fn new() -> Check {
+        Check::default()
+    }
+
+    /// The outcome, once both sides have ended.
+    ///
+    /// # Errors
+    ///
+    /// The first difference, steps without events included.
+    pub fn result(&self) -> Result<Checked, Box<Difference>> {
+        if let Some(difference) = &self.difference {
+            return Err(difference.clone());
+        }
+        for (hart, expected) in &self.harts {
+            if let Some(item) = expected.items.front() {
+                return Err(Box::new(Difference {
+                    hart: *hart,
+                    after: expected.equal,
+                    expected: Some(item.what()),
+                    actual: None,
+                }));
+            }
+        }
+        Ok(self.checked)
+    }
+
+    /// The first difference so far.
+    #[must_use]
+    pub fn difference(&self) -> Option<&Difference> {
+        self.difference.as_deref()
+    }
+
+    fn hart(&mut self, id: HartId) -> Option<&mut Expected> {
+        let at = self.harts.iter().position(|(h, _)| *h == id);
+        let at = at.unwrap_or_else(|| {
+            self.harts.push((id, Expected::default()));
+            self.harts.len() - 1
+        });
+        self.harts.get_mut(at).map(|(_, expected)| expected)
+    }
+
+    /// Compares one event; keeps the first difference.
+    fn compare(
+        &mut self,
+        hart: HartId,
+        with: impl FnOnce(&mut Expected) -> Result<Checked, Mismatch>,
+    ) -> ControlFlow<()> {
+        if self.difference.is_some() {
+            return ControlFlow::Break(());
+        }
+        let Some(expected) = self.hart(hart) else {
+            return ControlFlow::Break(());
+        };
+        match with(expected) {
+            Ok(more) => {
+                expected.equal += more.insns;
+                self.checked.insns += more.insns;
+                self.checked.traps += more.traps;
+                ControlFlow::Continue(())
+            }
+            Err(mismatch) => {
+                let (wanted, actual) = *mismatch;
+                let after = expected.equal;
+                self.difference = Some(Box::new(Difference {
+                    hart,
+                    after,
+                    expected: wanted,
+                    actual: Some(actual),
+                }));
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+impl Expected {
+    fn push_insn(&mut self, pc: u64, len: u8) {
+        let after = pc.wrapping_add(u64::from(len));
+        self.lengths.push_back(len);
+        match self.items.back_mut() {
+            Some(Item::Span { end, .. }) if *end == pc => *end = after,
+            _ => self.items.push_back(Item::Span {
+                start: pc,
+                end: after,
+            }),
+        }
+    }
+
+    /// Takes a run off the front: its addresses first, then the lengths of its
+    /// instructions.
+    fn run(&mut self, run: &Run) -> Result<Checked, Mismatch> {
+        let mut at = run.start;
+        while at != run.end {
+            match self.items.front_mut() {
+                Some(Item::Span { start, end }) if *start == at => {
+                    if end.wrapping_sub(at) > run.end.wrapping_sub(at) {
+                        *start = run.end;
+                        at = run.end;
+                    } else {
+                        at = *end;
+                        self.items.pop_front();
+                    }
+                }
+                other => return Err(Box::new((other.map(|i| i.what()), What::Insn(at)))),
+            }
+        }
+        let insns = u64::from(run.insns);
+        let bytes = run.end.wrapping_sub(run.start);
+        let (mut found, mut last) = (0, 0);
+        let there = (run.insns as usize).min(self.lengths.len());
+        for len in self.lengths.drain(..there) {
+            found += u64::from(len);
+            last = len;
+        }
+        let of = |insns, bytes| What::Run {
+            start: run.start,
+            insns,
+            bytes,
+        };
+        if found != bytes || last != run.last || there as u64 != insns {
+            return Err(Box::new((Some(of(there as u64, found)), of(insns, bytes))));
+        }
+        Ok(Checked { insns, traps: 0 })
+    }
+
+    fn trap(&mut self, actual: &Trap) -> Result<Checked, Mismatch> {
+        match self.items.front() {
+            Some(Item::Trap(expected)) if agrees(expected, actual) => {
+                self.items.pop_front();
+                Ok(Checked { insns: 0, traps: 1 })
+            }
+            other => Err(Box::new((other.map(|i| i.what()), What::Trap(*actual)))),
+        }
+    }
+}
+
+/// Equal as far as both sides know.
+fn agrees(a: &Trap, b: &Trap) -> bool {
+    let code = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
+    let cause = match (a.cause, b.cause) {
+        (Cause::Unknown, _) | (_, Cause::Unknown) => true,
+        (Cause::Exception(a), Cause::Exception(b)) => code(a, b),
+        (Cause::Interrupt(a), Cause::Interrupt(b)) => code(a, b),
+        _ => false,
+    };
+    let tval = a.tval.is_none() || b.tval.is_none() || a.tval == b.tval;
+    a.epc == b.epc && a.handler == b.handler && cause && tval
+}
+
+impl Observer for Check {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        let Some(expected) = self.hart(hart) else {
+            return;
+        };
+        match step {
+            Step::Insn(insn) => expected.push_insn(insn.pc, insn.len()),
+            Step::Trap(t) => expected.items.push_back(Item::Trap(t.trap)),
+            Step::Signal(_) => {}
+        }
+    }
+}
+
+impl Consumer for Check {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Run(run) => self.compare(hart, |e| e.run(run)),
+            Event::Trap(trap) => self.compare(hart, |e| e.trap(trap)),
+            Event::Gap(gap) => self.compare(hart, |e| {
+                Err(Box::new((
+                    e.items.front().map(|i| i.what()),
+                    What::Gap(*gap),
+                )))
+            }),
+            Event::Context(_) | Event::Time(_) | Event::Access(_) | Event::Mark(_) => {
+                ControlFlow::Continue(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Exit, Insn, Reason, TrapStep};
+
+    const HART: HartId = HartId(0);
+
+    fn insn(pc: u64, bits: u32, next: u64) -> Step {
+        Step::Insn(Insn {
+            pc,
+            bits,
+            next,
+            ..Insn::default()
+        })
+    }
+
+    fn run(start: u64, end: u64, insns: u32, last: u8) -> Event {
+        Event::Run(Run {
+            start,
+            end,
+            next: end,
+            insns,
+            exit: Exit::Stop,
+            last,
+        })
+    }
+
+    fn trap(epc: u64, cause: Cause) -> Trap {
+        Trap {
+            epc,
+            handler: 0x800,
+            cause,
+            tval: None,
+        }
+    }
+
+    fn after(steps: &[Step], events: &[Event]) -> Result<Checked, Box<Difference>> {
+        let mut check = Check::new();
+        for step in steps {
+            check.step(HART, step, &Effects::default());
+        }
+        for event in events {
+            let _ = check.event(HART, event);
+        }
+        check.result()
+    }
+
+    #[test]
+    fn runs_may_be_cut_anywhere() {
+        let steps = [
+            insn(0, 0x13, 4),
+            insn(4, 1, 6),
+            insn(6, 0x13, 0x20),
+            insn(0x20, 1, 0x22),
+        ];
+        let whole = [run(0, 10, 3, 4), run(0x20, 0x22, 1, 2)];
+        assert_eq!(after(&steps, &whole).unwrap().insns, 4);
+        let cut = [run(0, 4, 1, 4), run(4, 10, 2, 4), run(0x20, 0x22, 1, 2)];
+        assert_eq!(after(&steps, &cut).unwrap().insns, 4);
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_seen() {
+        let steps = [insn(0, 0x13, 4), insn(4, 1, 6), insn(6, 1, 8)];
+        // An address, a missing end, one too many, a wrong count, a wrong cut.
+        for events in [
+            &[run(2, 8, 2, 2)][..],
+            &[run(0, 6, 2, 2)],
+            &[run(0, 8, 3, 2), run(8, 10, 1, 2)],
+            &[run(0, 8, 4, 2)],
+            &[run(0, 2, 1, 2), run(2, 8, 2, 2)],
+            &[run(0, 8, 3, 4)],
+        ] {
+            assert!(after(&steps, events).is_err(), "{events:?}");
+        }
+    }
+
+    #[test]
+    fn traps_agree_as_far_as_both_sides_know() {
+        let taken = |cause| {
+            Step::Trap(TrapStep {
+                trap: trap(4, cause),
+                bits: None,
+                mode: crate::Mode::M,
+                context: crate::Context(0),
+                time: 0,
+            })
+        };
+        let with = |step: Cause, event: Cause| {
+            let steps = [insn(0, 0x13, 4), taken(step)];
+            after(&steps, &[run(0, 4, 1, 4), Event::Trap(trap(4, event))])
+        };
+        let exception = Cause::Exception(Some(2));
+        assert_eq!(with(exception, exception).unwrap().traps, 1);
+        assert!(with(exception, Cause::Unknown).is_ok());
+        assert!(with(exception, Cause::Exception(None)).is_ok());
+        assert!(with(exception, Cause::Exception(Some(3))).is_err());
+        assert!(with(exception, Cause::Interrupt(None)).is_err());
+    }
+
+    #[test]
+    fn a_missing_trap_and_a_needless_gap_are_differences() {
+        let steps = [insn(0, 0x13, 4)];
+        assert!(after(&steps, &[Event::Trap(trap(0, Cause::Unknown))]).is_err());
+        let gap = Gap {
+            at: 7,
+            reason: Reason {
+                code: "XX0001",
+                text: "test",
+                value: 1,
+            },
+            bytes: 0,
+            unconfirmed: 0,
+        };
+        let difference = after(&steps, &[Event::Gap(gap)]).unwrap_err();
+        assert_eq!(difference.actual, Some(What::Gap(gap)));
+    }
+}
