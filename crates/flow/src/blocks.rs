@@ -424,7 +424,10 @@ impl Way<'_> {
                     if self.rules.all_jumps && !matches!(flow, Flow::Indirect { .. }) {
                         return (Kind::Jump, at);
                     }
-                    if self.runs.len() - first == MAX_RUNS {
+                    // A block has at most one entry for the return stack, at its
+                    // end: what it pushes, a return in the next block may need.
+                    let stacks = exit.is_call() || exit.is_return();
+                    if stacks || self.runs.len() - first == MAX_RUNS {
                         return (Kind::Continue, to);
                     }
                     self.start = to;

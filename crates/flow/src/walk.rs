@@ -689,3 +689,6 @@ fn locate(
     let ends_here = matches!(block.kind, Kind::Trap) && block.at == address && offset >= from;
     ends_here.then_some(offset)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,514 @@
+//! The walk on small programs written by hand.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use hartrace_isa::Isa;
+
+use super::*;
+use crate::{Event, Image, Remember, Rules};
+
+const BASE: u64 = 0x1000;
+
+/// Gathers runs, and asks for a pause after each if told to.
+#[derive(Default)]
+struct Gather {
+    runs: Vec<Run>,
+    pausing: bool,
+}
+
+impl Consumer for Gather {
+    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+        if let Event::Run(run) = event {
+            self.runs.push(*run);
+        }
+        if self.pausing {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+impl Gather {
+    /// Every instruction's address, through the image.
+    fn pcs(&self, image: &Image) -> Vec<u64> {
+        let insns = self
+            .runs
+            .iter()
+            .flat_map(|r| image.insns(SpaceId::FIRST, r.start, u64::from(r.insns)));
+        insns.map(|(pc, _)| pc).collect()
+    }
+}
+
+fn image(parcels: &[u16]) -> Image {
+    let bytes: Vec<u8> = parcels.iter().flat_map(|p| p.to_le_bytes()).collect();
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, BASE, &bytes, Isa::RV64GC);
+    image
+}
+
+const C_NOP: u16 = 0x0001;
+const C_RET: u16 = 0x8082;
+const C_EBREAK: u16 = 0x9002;
+
+/// c.beqz a0, by so many bytes.
+fn beqz(offset: i32) -> u16 {
+    let o = offset as u32;
+    let imm = (o >> 8 & 1) << 12
+        | (o >> 3 & 3) << 10
+        | (o >> 6 & 3) << 5
+        | (o >> 1 & 3) << 3
+        | (o >> 5 & 1) << 2;
+    (0xc101 | imm) as u16
+}
+
+/// c.j by so many bytes.
+fn j(offset: i32) -> u16 {
+    let o = offset as u32;
+    let imm = (o >> 11 & 1) << 12
+        | (o >> 4 & 1) << 11
+        | (o >> 8 & 3) << 9
+        | (o >> 10 & 1) << 8
+        | (o >> 6 & 1) << 7
+        | (o >> 7 & 1) << 6
+        | (o >> 1 & 7) << 3
+        | (o >> 5 & 1) << 2;
+    (0xa001 | imm) as u16
+}
+
+/// jal ra by so many bytes, two parcels.
+fn call(offset: i32) -> [u16; 2] {
+    let o = offset as u32;
+    let word = (o >> 20 & 1) << 31
+        | (o >> 1 & 0x3ff) << 21
+        | (o >> 11 & 1) << 20
+        | (o >> 12 & 0xff) << 12
+        | 0xef;
+    [word as u16, (word >> 16) as u16]
+}
+
+/// nop; loop: nop; c.beqz loop; nop; c.j over; nop; over: ret
+fn looping() -> Image {
+    image(&[C_NOP, C_NOP, beqz(-2), C_NOP, j(4), C_NOP, C_RET])
+}
+
+struct Stand<'a> {
+    blocks: Blocks<'a>,
+    walk: Walk,
+    out: Gather,
+}
+
+impl<'a> Stand<'a> {
+    fn at(image: &'a Image, rules: Rules, pc: u64) -> Self {
+        let mut blocks = Blocks::new(image, rules);
+        let mut walk = Walk::new(HartId(0));
+        walk.restart(&mut blocks, pc);
+        Stand {
+            blocks,
+            walk,
+            out: Gather::default(),
+        }
+    }
+
+    fn new(image: &'a Image) -> Self {
+        Stand::at(image, Rules::default(), BASE)
+    }
+
+    fn count(&mut self, evidence: &mut impl Evidence, mut left: u64) -> (Stop, u64) {
+        let stop = self
+            .walk
+            .advance(&mut self.blocks, evidence, &mut left, &mut self.out);
+        (stop, left)
+    }
+
+    fn to(&mut self, evidence: &mut impl Evidence, address: u64, leave_first: bool) -> Stop {
+        let goal = Goal {
+            address,
+            leave_first,
+        };
+        self.walk
+            .advance_to(&mut self.blocks, evidence, goal, &mut self.out)
+    }
+
+    fn target(&mut self, to: u64) {
+        let _ = self.walk.target(&mut self.blocks, to, &mut self.out);
+    }
+
+    fn pc(&self) -> u64 {
+        self.walk.pc(&self.blocks)
+    }
+
+    fn pcs(&self) -> Vec<u64> {
+        self.out.pcs(self.blocks.image())
+    }
+}
+
+#[test]
+fn outcomes_lead_through_branches_and_direct_jumps() {
+    let image = looping();
+    let mut s = Stand::new(&image);
+    let mut history = History::new(0b011, 3);
+    assert_eq!(
+        s.count(&mut history, UNCOUNTED).0,
+        Stop::Target(Exit::Return)
+    );
+    assert_eq!(
+        s.pc(),
+        BASE + 6,
+        "the jump to the return is not given out yet"
+    );
+    s.target(0x9000);
+    let expected: Vec<u64> = [0, 2, 4, 2, 4, 2, 4, 6, 8, 12]
+        .iter()
+        .map(|o| BASE + o)
+        .collect();
+    assert_eq!(s.pcs(), expected);
+    let exits: Vec<Exit> = s.out.runs.iter().map(|r| r.exit).collect();
+    assert_eq!(
+        exits,
+        [
+            Exit::Taken,
+            Exit::Taken,
+            Exit::NotTaken,
+            Exit::DirectJump,
+            Exit::Return
+        ]
+    );
+    assert_eq!(s.out.runs.last().unwrap().next, 0x9000);
+    assert_eq!(s.count(&mut history, 5).0, Stop::Missing);
+    assert_eq!(s.pc(), 0x9000);
+}
+
+/// A count may end after any instruction, and going on gives the rest.
+#[test]
+fn a_walk_cut_anywhere_is_the_same_walk() {
+    let image = looping();
+    let whole = {
+        let mut s = Stand::new(&image);
+        assert_eq!(s.count(&mut History::new(0b011, 3), 9), (Stop::Arrived, 0));
+        s.pcs()
+    };
+    for first in 0..=9 {
+        for second in 0..=9 - first {
+            let mut s = Stand::new(&image);
+            let mut history = History::new(0b011, 3);
+            for part in [first, second, 9 - first - second] {
+                assert_eq!(s.count(&mut history, part), (Stop::Arrived, 0));
+            }
+            assert_eq!(s.pcs(), whole, "{first} {second}");
+        }
+    }
+}
+
+#[test]
+fn a_count_that_ends_inside_an_instruction_is_told() {
+    let image = image(&[C_NOP, 0x0013, 0x0000, C_RET]);
+    let mut s = Stand::new(&image);
+    assert_eq!(
+        s.count(&mut History::default(), 2),
+        (Stop::HalfInstruction, 1)
+    );
+    assert_eq!(s.pc(), BASE + 2);
+    assert_eq!(s.pcs(), [BASE]);
+    assert_eq!(s.count(&mut History::default(), 2), (Stop::Arrived, 0));
+    assert_eq!(s.pcs(), [BASE, BASE + 2]);
+}
+
+#[test]
+fn without_evidence_the_walk_asks_and_gives_nothing() {
+    let image = looping();
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Branch);
+    assert_eq!(s.out.runs, []);
+    assert_eq!(s.walk.to_decision(&s.blocks), 3);
+    let _ = s.walk.branch(&mut s.blocks, false, &mut s.out);
+    assert_eq!(s.pcs(), [BASE, BASE + 2, BASE + 4]);
+    assert_eq!(s.pc(), BASE + 6);
+}
+
+/// N-Trace BTM: branches on the way are not taken; the one that ends the count
+/// is the decoder's.
+#[test]
+fn not_taken_leaves_the_last_branch_open() {
+    let image = image(&[beqz(4), beqz(4), C_NOP, C_RET]);
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut NotTaken, 2), (Stop::Branch, 1));
+    assert_eq!(s.pc(), BASE + 2);
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut NotTaken, 3), (Stop::Arrived, 0));
+    assert_eq!(s.pc(), BASE + 6);
+}
+
+#[test]
+fn ecall_does_not_retire_but_can_be_passed() {
+    let image = image(&[C_NOP, C_EBREAK, C_NOP, C_RET]);
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut History::default(), 3), (Stop::Trap, 2));
+    assert_eq!((s.pc(), s.pcs()), (BASE + 2, vec![BASE]));
+    assert!(s.walk.retire(&mut s.blocks, &mut s.out));
+    assert_eq!(s.count(&mut History::default(), 1), (Stop::Arrived, 0));
+    assert_eq!(s.pcs(), [BASE, BASE + 2, BASE + 4]);
+    // A count that ends right before it has arrived.
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut History::default(), 1), (Stop::Arrived, 0));
+    assert_eq!(s.count(&mut History::default(), 0), (Stop::Arrived, 0));
+}
+
+#[test]
+fn code_that_ends_is_missing_code() {
+    let image = image(&[C_NOP, C_NOP]);
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut History::default(), 5), (Stop::Missing, 3));
+    assert_eq!(s.pc(), BASE + 4);
+    assert_eq!(s.pcs(), [BASE, BASE + 2]);
+    assert!(!s.walk.retire(&mut s.blocks, &mut s.out));
+    let mut s = Stand::at(&image, Rules::default(), BASE + 1);
+    assert_eq!(
+        s.count(&mut History::default(), 5),
+        (Stop::Missing, 5),
+        "an odd address"
+    );
+}
+
+/// `j .` and longer circles: bounded by a count, found out without one.
+#[test]
+fn a_circle_without_evidence_ends() {
+    for image in [
+        image(&[j(0)]),
+        image(&[C_NOP, j(-2)]),
+        image(&[C_NOP, C_NOP, j(2), j(-6)]),
+    ] {
+        let mut s = Stand::new(&image);
+        assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Endless);
+        let mut s = Stand::new(&image);
+        assert_eq!(
+            s.count(&mut History::default(), 100_000),
+            (Stop::Arrived, 0)
+        );
+        assert_eq!(s.pcs().len(), 100_000);
+        let mut s = Stand::new(&image);
+        assert_eq!(s.to(&mut History::default(), 0x5000, false), Stop::Endless);
+    }
+}
+
+#[test]
+fn a_recursive_circle_through_the_stack_ends() {
+    // f: call f
+    let image = image(&call(0));
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 32)));
+    assert_eq!(s.to(&mut History::default(), 0x5000, false), Stop::Endless);
+}
+
+#[test]
+fn returns_follow_the_stack() {
+    // call f; nop; ebreak; f: nop; ret
+    let [lo, hi] = call(8);
+    let image = image(&[lo, hi, C_NOP, C_EBREAK, C_NOP, C_RET]);
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 4)));
+    assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Trap);
+    assert_eq!(s.pcs(), [BASE, BASE + 8, BASE + 10, BASE + 4]);
+    // The return that ends a count is left to the decoder, who may disagree.
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 4)));
+    assert_eq!(
+        s.count(&mut History::default(), 4).0,
+        Stop::Target(Exit::Return)
+    );
+    s.target(BASE + 8);
+    assert!(s.walk.stack().unwrap().is_empty(), "used up all the same");
+    assert_eq!(
+        s.count(&mut History::default(), 2).0,
+        Stop::Target(Exit::Return)
+    );
+}
+
+#[test]
+fn sequential_jumps_are_followed_when_the_pair_was_walked() {
+    // auipc t1, 0; jalr x0, 12(t1); nop; nop; ret
+    let image = image(&[0x0317, 0x0000, 0x0067, 0x00c3, C_NOP, C_NOP, C_RET]);
+    let rules = Rules {
+        sequential_jumps: true,
+        ..Rules::default()
+    };
+    let mut s = Stand::at(&image, rules, BASE);
+    assert_eq!(
+        s.count(&mut History::default(), UNCOUNTED).0,
+        Stop::Target(Exit::Return)
+    );
+    s.target(0);
+    assert_eq!(s.pcs(), [BASE, BASE + 4, BASE + 12]);
+    // Entered at the jump, or with the rule off, nobody knows the register.
+    for (rules, pc) in [(rules, BASE + 4), (Rules::default(), BASE)] {
+        let mut s = Stand::at(&image, rules, pc);
+        assert_eq!(
+            s.count(&mut History::default(), UNCOUNTED).0,
+            Stop::Target(Exit::IndirectJump)
+        );
+    }
+}
+
+#[test]
+fn absolute_jumps_and_all_jumps_are_rules() {
+    // jalr x0, 0x100(x0)
+    let absolute = image(&[0x0067, 0x1000]);
+    let rules = Rules {
+        absolute_jumps: true,
+        ..Rules::default()
+    };
+    let mut s = Stand::at(&absolute, rules, BASE);
+    assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Missing);
+    assert_eq!((s.pc(), s.pcs()), (0x100, vec![BASE]));
+    let mut s = Stand::new(&absolute);
+    assert_eq!(
+        s.count(&mut History::default(), 2).0,
+        Stop::Target(Exit::IndirectJump)
+    );
+
+    let jumps = image(&[j(2), C_RET]);
+    let rules = Rules {
+        all_jumps: true,
+        ..Rules::default()
+    };
+    let mut s = Stand::at(&jumps, rules, BASE);
+    assert_eq!(s.count(&mut History::default(), 1), (Stop::Branch, 1));
+    assert_eq!(
+        s.count(&mut History::new(0, 1), 1),
+        (Stop::Contradiction, 1)
+    );
+    assert_eq!(s.count(&mut History::new(1, 1), 1), (Stop::Arrived, 0));
+    assert_eq!(s.out.runs.first().unwrap().exit, Exit::DirectJump);
+}
+
+#[test]
+fn an_address_is_reached_when_the_outcomes_are_used_up() {
+    let image = looping();
+    let mut s = Stand::new(&image);
+    // Twice round before it counts.
+    assert_eq!(
+        s.to(&mut History::new(0b11, 2), BASE + 2, false),
+        Stop::Arrived
+    );
+    assert_eq!(s.pcs(), [0, 2, 4, 2, 4].map(|o| BASE + o));
+    // The goal is the branch itself, whose own outcome waits.
+    let mut history = History::new(0b1, 2);
+    assert_eq!(s.to(&mut history, BASE + 4, false), Stop::Arrived);
+    assert_eq!(history.left(), 1);
+    assert_eq!(s.pc(), BASE + 4);
+    // From there the same address again means once round, not nothing.
+    let mut s = Stand::at(&image, Rules::default(), BASE + 4);
+    assert_eq!(
+        s.to(&mut History::new(0b01, 2), BASE + 4, true),
+        Stop::Arrived
+    );
+    assert_eq!(s.pcs(), [4, 2].map(|o| BASE + o));
+    // Standing there already.
+    let mut s = Stand::at(&image, Rules::default(), BASE + 6);
+    assert_eq!(
+        s.to(&mut History::default(), BASE + 6, false),
+        Stop::Arrived
+    );
+    assert_eq!(s.pcs(), []);
+    // Never on the way.
+    assert_eq!(
+        s.to(&mut History::default(), BASE + 10, false),
+        Stop::Target(Exit::Return)
+    );
+}
+
+/// Long straight code is cut at the same addresses wherever it is entered.
+#[test]
+fn cuts_do_not_depend_on_the_entry() {
+    let mut parcels = vec![C_NOP; 6000];
+    // A constant as the last instruction of a page stays with what follows.
+    parcels[2046] = 0x6537; // lui a0
+    parcels[2047] = 0x0000;
+    parcels.push(C_RET);
+    let image = image(&parcels);
+    let from = |pc| {
+        let mut s = Stand::at(&image, Rules::default(), pc);
+        s.count(&mut History::default(), UNCOUNTED);
+        s.target(0);
+        s.out.runs
+    };
+    let whole = from(BASE);
+    assert!(whole.len() > 2);
+    for entry in [BASE + 2, BASE + 4092, BASE + 4096, BASE + 8000] {
+        let later = from(entry);
+        let n = later.len() - 1;
+        assert_eq!(later[1..], whole[whole.len() - n..], "{entry:#x}");
+    }
+}
+
+/// A pause after any slice changes nothing but the time of the call.
+#[test]
+fn pausing_loses_nothing() {
+    let image = looping();
+    let mut plain = Stand::new(&image);
+    let bits = 0x3fff_ffff;
+    plain.count(&mut History::new(bits, 31), UNCOUNTED);
+    let mut pausing = Stand::new(&image);
+    pausing.out.pausing = true;
+    let mut history = History::new(bits, 31);
+    let mut left = UNCOUNTED;
+    let mut pauses = 0;
+    while pausing.walk.advance(
+        &mut pausing.blocks,
+        &mut history,
+        &mut left,
+        &mut pausing.out,
+    ) == Stop::Paused
+    {
+        pauses += 1;
+    }
+    assert!(pauses > 3);
+    assert_eq!(plain.pcs(), pausing.pcs());
+}
+
+/// Chains of eight outcomes give what single outcomes give.
+#[test]
+fn chains_change_nothing() {
+    struct OneByOne(History);
+    impl Evidence for OneByOne {
+        fn branch(&mut self, at: u64, last: bool) -> Option<bool> {
+            self.0.branch(at, last)
+        }
+        fn left(&self) -> u64 {
+            self.0.left()
+        }
+    }
+    let image = image(&[C_NOP, beqz(4), j(-4), beqz(-6), C_NOP, beqz(-10), j(-12)]);
+    let mut chained = Stand::new(&image);
+    let mut single = Stand::new(&image);
+    let mut word = 0x1234_5678_9abc_def1u64;
+    for _ in 0..200 {
+        word = word.rotate_left(5) ^ (word >> 3);
+        let len = (word % 65) as u8;
+        let bits = word & 0x5555_3333_0f0f_ffff;
+        let a = chained.count(&mut History::new(bits, len), UNCOUNTED);
+        let b = single.count(&mut OneByOne(History::new(bits, len)), UNCOUNTED);
+        assert_eq!(a, b);
+        assert_eq!(chained.pc(), single.pc());
+    }
+    assert_eq!(chained.out.runs, single.out.runs);
+}
+
+#[test]
+fn an_epoch_changes_the_code_under_the_walk() {
+    let mut image = image(&[C_NOP, C_NOP, C_RET]);
+    let later = image.patch(SpaceId::FIRST, BASE + 2, &C_EBREAK.to_le_bytes());
+    let mut s = Stand::new(&image);
+    assert_eq!(s.count(&mut History::default(), 1), (Stop::Arrived, 0));
+    s.walk.enter(&mut s.blocks, later);
+    assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Trap);
+    s.walk.enter(&mut s.blocks, SpaceId::FIRST);
+    assert_eq!(
+        s.count(&mut History::default(), UNCOUNTED).0,
+        Stop::Target(Exit::Return)
+    );
+}
