@@ -359,3 +359,6 @@ const fn last_size(len: u8) -> u8 {
         _ => 4,
     }
 }
+
+#[cfg(test)]
+mod tests;

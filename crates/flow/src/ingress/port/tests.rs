@@ -1,0 +1,348 @@
+//! The port against the tables and examples of E-Trace chapter 4.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::{Mode, RegId, RegWrite, Trap};
+
+#[derive(Default)]
+struct Seen {
+    blocks: Vec<Ingress>,
+    data: Vec<(usize, DataIngress)>,
+}
+
+impl IngressSink for &mut Seen {
+    fn ingress(&mut self, _: HartId, block: &Ingress) {
+        self.blocks.push(*block);
+    }
+
+    fn data(&mut self, _: HartId, access: &DataIngress) {
+        self.data.push((self.blocks.len(), *access));
+    }
+}
+
+fn insn(pc: u64, bits: u32, next: u64) -> Insn {
+    Insn {
+        pc,
+        bits,
+        next,
+        ..Insn::default()
+    }
+}
+
+fn trap(epc: u64, cause: Cause, bits: Option<u32>) -> Step {
+    Step::Trap(TrapStep {
+        trap: Trap {
+            epc,
+            handler: 0x8000,
+            cause,
+            tval: Some(0x55),
+        },
+        bits,
+        mode: Mode::M,
+        context: Context(0),
+        time: 0,
+    })
+}
+
+fn show(config: PortConfig, steps: &[Step]) -> Vec<Ingress> {
+    let mut seen = Seen::default();
+    let mut port = Port::new(config, &mut seen);
+    for step in steps {
+        port.step(HartId(0), step, &Effects::default());
+    }
+    port.finish();
+    seen.blocks
+}
+
+fn blocks() -> PortConfig {
+    PortConfig {
+        retirement: Retirement::Block(32),
+        ..PortConfig::new(Isa::RV64GC)
+    }
+}
+
+const NOP: u32 = 0x13;
+const C_NOP: u32 = 1;
+
+/// The retirement example of table 4.8: nine instructions, two branches.
+#[test]
+fn table_4_8() {
+    let steps = [
+        insn(0x1000, 0x02b5_553b, 0x1004), // divuw a0, a0, a1
+        insn(0x1004, 0x00b5_0533, 0x1008), // add
+        insn(0x1008, 0x00b5_6533, 0x100c), // or
+        insn(0x100c, 0x9502, 0x0940),      // c.jalr a0
+        insn(0x0940, 0x0015_0513, 0x0944), // addi
+        insn(0x0944, 0xc111, 0x0946),      // c.beqz, not taken
+        insn(0x0946, 0xe129, 0x0988),      // c.bnez, taken
+        insn(0x0988, 0x0005_4503, 0x098c), // lbu
+        insn(0x098c, 0x3415_1573, 0x0990), // csrrw
+    ];
+    let shown = show(blocks(), &steps.map(Step::Insn));
+    let rows: Vec<_> = shown
+        .iter()
+        .map(|b| (b.iretire, b.iaddr, b.itype.code()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (7, 0x1000, 8),
+            (3, 0x0940, 4),
+            (1, 0x0946, 5),
+            (4, 0x0988, 0)
+        ]
+    );
+    let sizes: Vec<_> = shown.iter().map(|b| b.ilastsize).collect();
+    assert_eq!(sizes, [0, 0, 0, 1]);
+    assert_eq!(shown[0].last_addr(), 0x100c);
+}
+
+#[test]
+fn single_retirement_shows_one_instruction_per_block() {
+    let steps = [insn(0, NOP, 4), insn(4, C_NOP, 6)].map(Step::Insn);
+    let shown = show(PortConfig::new(Isa::RV64GC), &steps);
+    let rows: Vec<_> = shown
+        .iter()
+        .map(|b| (b.iaddr, b.iretire, b.ilastsize))
+        .collect();
+    assert_eq!(rows, [(0, 2, 1), (4, 1, 0)]);
+}
+
+#[test]
+fn a_block_has_a_limit_and_ends_with_its_mode() {
+    let mut config = blocks();
+    config.retirement = Retirement::Block(4);
+    let mut steps: Vec<Insn> = (0..5).map(|i| insn(2 * i, C_NOP, 2 * i + 2)).collect();
+    steps.push(Insn {
+        mode: Mode::U,
+        ..insn(10, C_NOP, 12)
+    });
+    let steps: Vec<Step> = steps.into_iter().map(Step::Insn).collect();
+    let sizes: Vec<_> = show(config, &steps)
+        .iter()
+        .map(|b| (b.iretire, b.mode))
+        .collect();
+    assert_eq!(sizes, [(4, Mode::M), (1, Mode::M), (1, Mode::U)]);
+}
+
+/// An exception belongs to the block before it, unless that one ended in
+/// something of its own; then nothing retires in the trap's block.
+#[test]
+fn traps_end_blocks() {
+    let fault = trap(4, Cause::Exception(Some(13)), None);
+    let shown = show(blocks(), &[Step::Insn(insn(0, NOP, 4)), fault]);
+    assert_eq!(shown.len(), 1);
+    assert_eq!((shown[0].itype, shown[0].iretire), (Itype::Exception, 2));
+    assert_eq!((shown[0].cause, shown[0].tval), (13, 0x55));
+
+    let branch = Step::Insn(insn(0, 0xc111, 4));
+    let interrupt = trap(4, Cause::Interrupt(Some(7)), None);
+    let shown = show(blocks(), &[branch, interrupt, fault]);
+    let rows: Vec<_> = shown
+        .iter()
+        .map(|b| (b.itype, b.iretire, b.iaddr, b.cause))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (Itype::Taken, 1, 0, 0),
+            (Itype::Interrupt, 0, 4, 7),
+            (Itype::Exception, 0, 4, 13)
+        ]
+    );
+    // Single retirement never joins them.
+    let shown = show(
+        PortConfig::new(Isa::RV64GC),
+        &[Step::Insn(insn(0, NOP, 4)), fault],
+    );
+    assert_eq!(shown.len(), 2);
+}
+
+#[test]
+fn ecall_retires_only_where_the_port_says_so() {
+    let ecall = trap(0x40, Cause::Exception(Some(11)), Some(0x73));
+    let ebreak = trap(0x40, Cause::Exception(Some(3)), Some(0x9002));
+    let illegal = trap(0x40, Cause::Exception(Some(2)), Some(0xffff_ffff));
+    let mut config = PortConfig::new(Isa::RV64GC);
+    assert_eq!(show(config, &[ecall])[0].iretire, 0);
+    config.ecall_retires = true;
+    let sizes = |step| {
+        let b = show(config, &[step])[0];
+        (b.iretire, b.ilastsize, b.iaddr, b.itype)
+    };
+    assert_eq!(sizes(ecall), (2, 1, 0x40, Itype::Exception));
+    assert_eq!(sizes(ebreak), (1, 0, 0x40, Itype::Exception));
+    assert_eq!(sizes(illegal), (0, 0, 0x40, Itype::Exception));
+}
+
+#[test]
+fn sequential_jumps_are_marked_when_the_pair_retired_together() {
+    let auipc = insn(0x1000, 0x0000_0317, 0x1004);
+    let jalr = insn(0x1004, 0x0103_0067, 0x1010);
+    let shown = show(PortConfig::new(Isa::RV64GC), &[auipc, jalr].map(Step::Insn));
+    assert!(!shown[0].sijump && shown[1].sijump);
+    // A trap in between parts them.
+    let interrupt = trap(0x1004, Cause::Interrupt(Some(7)), None);
+    let back = insn(0x8000, 0x3020_0073, 0x1004);
+    let steps = [
+        Step::Insn(auipc),
+        interrupt,
+        Step::Insn(back),
+        Step::Insn(jalr),
+    ];
+    assert!(
+        show(PortConfig::new(Isa::RV64GC), &steps)
+            .iter()
+            .all(|b| !b.sijump)
+    );
+    // So does another register.
+    let other = insn(0x1004, 0x0102_8067, 0x1010);
+    let shown = show(
+        PortConfig::new(Isa::RV64GC),
+        &[auipc, other].map(Step::Insn),
+    );
+    assert!(!shown[1].sijump);
+}
+
+#[test]
+fn itype_width_and_all_jumps() {
+    let steps = [insn(0, 0x0080_00ef, 8), insn(8, 0x8082, 0x40)].map(Step::Insn);
+    let codes = |config| -> Vec<u8> {
+        show(config, &steps)
+            .iter()
+            .map(|b| b.itype.code())
+            .collect()
+    };
+    let mut config = PortConfig::new(Isa::RV64GC);
+    assert_eq!(codes(config), [9, 13]);
+    config.itype_width = ItypeWidth::Three;
+    assert_eq!(codes(config), [0, 6]);
+    config.all_jumps = true;
+    assert_eq!(codes(config), [5, 6]);
+}
+
+#[test]
+fn a_direct_jump_ends_its_block_even_without_a_code() {
+    let mut config = blocks();
+    config.itype_width = ItypeWidth::Three;
+    let steps = [insn(0, NOP, 4), insn(4, 0x0080_006f, 12), insn(12, NOP, 16)].map(Step::Insn);
+    let rows: Vec<_> = show(config, &steps)
+        .iter()
+        .map(|b| (b.iaddr, b.iretire))
+        .collect();
+    assert_eq!(rows, [(0, 4), (12, 2)]);
+}
+
+#[test]
+fn a_new_context_is_reported_once() {
+    let with = |pc, context| Insn {
+        context: Context(context),
+        ..insn(pc, NOP, pc + 4)
+    };
+    let steps = [with(0, 1), with(4, 1), with(8, 2), with(12, 2)].map(Step::Insn);
+    let shown = show(blocks(), &steps);
+    let rows: Vec<_> = shown
+        .iter()
+        .map(|b| (b.iaddr, b.ctype, b.context))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (0, Ctype::Unreported, Context(1)),
+            (8, Ctype::Precise, Context(2)),
+        ]
+    );
+}
+
+#[test]
+fn signals_stand_before_their_instruction() {
+    let nop = |pc| Step::Insn(insn(pc, NOP, pc + 4));
+    let signal = Step::Signal;
+    let steps = [
+        nop(0),
+        signal(Signal::Notify),
+        signal(Signal::External(3)),
+        nop(4),
+        nop(8),
+        signal(Signal::Halted),
+        signal(Signal::Resumed),
+        signal(Signal::TraceOn),
+        nop(12),
+        signal(Signal::Reset),
+    ];
+    let shown = show(blocks(), &steps);
+    let rows: Vec<_> = shown
+        .iter()
+        .map(|b| {
+            (
+                b.iaddr,
+                b.iretire,
+                b.trigger.bits(),
+                b.external,
+                b.halted,
+                b.reset,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        vec![
+            (0, 2, 0, 0, false, false),
+            (4, 2, 4, 8, false, false),
+            (8, 2, 0, 0, false, false),
+            (0, 0, 0, 0, true, false),
+            (0, 0, 0, 0, false, false),
+            (12, 2, 1, 0, false, false),
+            (0, 0, 0, 0, false, true),
+        ]
+    );
+}
+
+#[test]
+fn accesses_follow_the_block_of_their_instruction() {
+    let mut effects = Effects::default();
+    let reg = RegWrite {
+        reg: RegId::X(10),
+        value: 7,
+    };
+    effects.regs.push(reg).unwrap();
+    let amo = Access {
+        kind: AccessKind::AtomicAdd,
+        size: 2,
+        addr: 0x9000,
+        data: Some(0x11),
+        operand: Some(0x22),
+    };
+    effects.accesses.push(amo).unwrap();
+    let mut seen = Seen::default();
+    let mut port = Port::new(blocks(), &mut seen);
+    port.step(HartId(0), &Step::Insn(insn(0, 0x00b5_252f, 4)), &effects);
+    port.step(HartId(0), &Step::Insn(insn(4, NOP, 8)), &Effects::default());
+    port.finish();
+    let [(after, access)] = seen.data[..] else {
+        panic!("one access");
+    };
+    assert_eq!((after, seen.blocks.len()), (1, 1));
+    assert_eq!((access.dtype, access.daddr, access.dsize), (9, 0x9000, 2));
+    assert_eq!(access.data, 0x22_0000_0011);
+}
+
+#[test]
+fn harts_do_not_mix() {
+    let mut seen = Vec::new();
+    let mut port = Port::new(blocks(), |hart: HartId, block: &Ingress| {
+        seen.push((hart.0, block.iaddr, block.iretire));
+    });
+    for (hart, pc) in [(0, 0), (1, 4), (0, 4), (1, 8)] {
+        port.step(
+            HartId(hart),
+            &Step::Insn(insn(pc, NOP, pc + 4)),
+            &Effects::default(),
+        );
+    }
+    port.finish();
+    drop(port);
+    assert_eq!(seen, [(0, 0, 4), (1, 4, 4)]);
+}
