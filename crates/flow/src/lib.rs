@@ -1,4 +1,59 @@
-//! The vocabulary of RISC-V trace.
+//! The vocabulary of RISC-V trace: what a hart did, what a trace says it did,
+//! and the program in between.
+//!
+//! ```text
+//! hart or log -> Step -> Port -> Ingress -> encoder -> bytes      (make a trace)
+//! bytes -> decoder + Walk over Image -> Event -> Consumer         (understand one)
+//! ```
+//!
+//! Every protocol crate speaks these words and none adds its own. The layers:
+//!
+//! * [`Step`], [`Observer`]: what a hart did, instruction by instruction, and
+//!   who watches. Steps come from a simulator or from a [`log`].
+//! * [`Ingress`], [`Port`]: the trace ingress port of a hart and the adapter
+//!   that makes its signals from steps. Encoders eat nothing else.
+//! * [`Image`], [`Blocks`], [`Walk`]: the program's code, the ways from decision
+//!   to decision through it, and the walk along them on what a trace tells.
+//!   [`ReturnStack`] answers for the returns a trace leaves out.
+//! * [`Event`], [`Run`], [`Consumer`]: what every decoder gives and every view
+//!   takes. [`Transfer`] is the single jump, for control transfer records.
+//! * [`Check`]: events, expanded to instructions, equal the steps.
+//! * [`Model`]: a hart that can be asked and stepped, for tandem verification.
+//! * [`BitReader`], [`BitWriter`]: fields in byte streams.
+//!
+//! A program walked on the evidence of a trace, to a consumer that counts:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use hartrace_flow::{Blocks, Consumer, Event, HartId, History, Image, Rules, SpaceId, Stop, Walk};
+//! use hartrace_isa::Isa;
+//!
+//! struct Count(u32);
+//! impl Consumer for Count {
+//!     fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+//!         if let Event::Run(run) = event {
+//!             self.0 += run.insns;
+//!         }
+//!         ControlFlow::Continue(())
+//!     }
+//! }
+//!
+//! // loop: c.nop; c.bnez a0, loop; c.nop
+//! let mut image = Image::new();
+//! image.add_raw(SpaceId::FIRST, 0x1000, &[0x01, 0x00, 0x7d, 0xfd, 0x01, 0x00], Isa::RV64GC);
+//!
+//! let mut blocks = Blocks::new(&image, Rules::default());
+//! let mut walk = Walk::new(HartId(0));
+//! walk.restart(&mut blocks, 0x1000);
+//! let mut count = Count(0);
+//! let mut left = 7; // halfwords: three times round and one more
+//! let stop = walk.advance(&mut blocks, &mut History::new(0b011, 3), &mut left, &mut count);
+//! assert_eq!((stop, count.0), (Stop::Arrived, 7));
+//! ```
+//!
+//! The crate is `no_std` with `alloc`, opens no files and knows no packet
+//! format. It implements the ingress port of E-Trace 1.1.1-draft and 2.0
+//! (chapter 4), which N-Trace shares.
 
 #![no_std]
 #![forbid(unsafe_code)]
