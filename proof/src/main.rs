@@ -12,7 +12,11 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: &[Command] = &[];
+const COMMANDS: &[Command] = &[(
+    "generate",
+    "makes a random program and walks over it",
+    hartrace_proof::generate::command,
+)];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
