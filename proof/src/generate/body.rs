@@ -1,7 +1,7 @@
 //! The constructs that bodies of functions are made of.
 
 use super::asm::{self, Code, Stack};
-use super::build::{Builder, Style};
+use super::build::{Builder, Style, TABLE_LEVEL};
 use super::filler;
 use super::layout::{Aim, Form, Kind, Label};
 
@@ -10,6 +10,9 @@ const JUMP: [u32; 7] = [7, 9, 18, 28, 29, 30, 31];
 
 /// Deepest nesting of loops and alternatives.
 const DEPTH: u32 = 3;
+
+/// Table entries below this one lead to places inside functions.
+const LOCAL: u32 = 16;
 
 /// Bytes after which a function gets no more constructs: its branches reach
 /// 4 KiB.
@@ -106,7 +109,7 @@ impl Builder<'_> {
             Construct::EarlyReturn if !self.in_handler && self.current.level > 0 => {
                 let over = self.label();
                 self.branch_to(over);
-                self.ret(self.current.style);
+                self.finish_function();
                 self.here(over);
             }
             Construct::Recursion => {
@@ -117,14 +120,8 @@ impl Builder<'_> {
                 }
             }
             Construct::Pair => self.pair_call(),
-            Construct::Absolute if !self.stubs.is_empty() => {
-                let stub = self.r.pick(&self.stubs);
-                self.push(Form::JalrZero { rd: 1 }, Kind::Call, Aim::At(stub));
-            }
-            Construct::Table if !self.table.is_empty() && self.current.level == 0 => {
-                let index = self.r.between(32, self.table.len() as u32 - 1);
-                self.table_jump(index, Kind::Call);
-            }
+            Construct::Absolute if !self.stubs.is_empty() => self.absolute(),
+            Construct::Table if self.has_table() => self.table_use(),
             Construct::OtherLink => self.other_link(),
             Construct::Swap => {
                 let bits = match self.r.below32(3) {
@@ -224,7 +221,8 @@ impl Builder<'_> {
         // Long loops hold nothing but straight code, or the walk would stay
         // in one place for ever.
         let most = match (count, depth) {
-            (0, _) => self.r.pick(&[2, 5, 16, 100, 1000]),
+            (0, _) if self.r.chance(50) => self.r.pick(&[100, 1000]),
+            (0, _) => self.r.pick(&[2, 3, 5, 16]),
             (_, 0) => self.r.pick(&[2, 3, 6]),
             _ => 2,
         };
@@ -285,7 +283,7 @@ impl Builder<'_> {
         (style, self.callees(level, |s| s == style))
     }
 
-    fn direct_call(&mut self) {
+    pub(super) fn direct_call(&mut self) {
         let (style, targets) = self.candidates();
         if targets.is_empty() {
             return;
@@ -298,7 +296,7 @@ impl Builder<'_> {
         self.push(Form::Jal { rd }, Kind::Call, Aim::At(target));
     }
 
-    fn indirect_call(&mut self) {
+    pub(super) fn indirect_call(&mut self) {
         let (style, targets) = self.candidates();
         if !targets.is_empty() {
             self.pool_call(style, &targets);
@@ -355,6 +353,45 @@ impl Builder<'_> {
         self.push(high, Kind::Seq, Aim::At(target));
         self.here(middle);
         self.push(low, kind, Aim::At(target)).other = Some(other);
+    }
+
+    /// Jumps through x0: calls, and tail calls with a way around them.
+    fn absolute(&mut self) {
+        let stub = Aim::At(self.r.pick(&self.stubs));
+        let returns = self.current.level > 0 && self.current.style == Style::Normal;
+        if returns && !self.in_handler && self.r.chance(300) {
+            let over = self.label();
+            self.branch_to(over);
+            self.push(Form::JalrZero { rd: 0 }, Kind::Jump, stub);
+            self.here(over);
+        } else {
+            let rd = self.r.pick(&[1, 1, 1, 5, 6]);
+            self.push(Form::JalrZero { rd }, Kind::Call, stub);
+        }
+    }
+
+    /// `cm.jalt` to a function, or `cm.jt` to a place further on.
+    fn table_use(&mut self) {
+        let over = self.label();
+        let place = self.local_entries;
+        match self.table.get_mut(place as usize) {
+            Some(entry) if place < LOCAL && self.r.chance(400) => {
+                *entry = over;
+                self.local_entries += 1;
+                self.table_jump(place, Kind::Jump);
+                self.data_gap(8);
+                self.here(over);
+                self.straight();
+            }
+            _ => {
+                let index = self.r.between(32, self.table.len() as u32 - 1);
+                self.table_jump(index, Kind::Call);
+            }
+        }
+    }
+
+    fn has_table(&self) -> bool {
+        !self.table.is_empty() && self.current.level <= TABLE_LEVEL
     }
 
     fn table_jump(&mut self, index: u32, kind: Kind) {
@@ -425,7 +462,7 @@ impl Builder<'_> {
     pub(super) fn finish_function(&mut self) {
         let level = self.current.level;
         let targets = self.callees(level, |s| s == Style::Normal);
-        let tail = self.r.below32(20) < self.spec.weights.tail_call;
+        let tail = self.r.below32(12) < self.spec.weights.tail_call;
         if !tail || targets.is_empty() || self.current.style != Style::Normal {
             return self.ret(self.current.style);
         }
@@ -438,8 +475,8 @@ impl Builder<'_> {
                 let pool = vec![self.r.pick(&targets), self.r.pick(&targets)];
                 self.indirect(0, Kind::PickJump, pool);
             }
-            2 if !self.table.is_empty() => {
-                let index = self.r.below32(32);
+            2 if self.has_table() => {
+                let index = self.r.between(LOCAL, 31);
                 self.table_jump(index, Kind::Jump);
             }
             3 if !self.stubs.is_empty() => {

@@ -53,6 +53,9 @@ pub(super) struct Handlers {
 pub(super) const VECTORS: u32 = 16;
 /// Entries of the jump table: all of `cm.jt` and some of `cm.jalt`.
 pub(super) const TABLE: u32 = 56;
+/// Functions up to this level may use the jump table, whose entries are all
+/// above it.
+pub(super) const TABLE_LEVEL: u32 = 2;
 /// Levels of functions; the highest calls nobody.
 const LEVELS: u32 = 5;
 /// Code beyond this is not added: `jal` must reach from end to end.
@@ -69,6 +72,8 @@ pub(super) struct Builder<'s> {
     pub(super) handlers: Vec<Handlers>,
     /// Jump table: `cm.jt` and `cm.jalt` targets by index.
     pub(super) table: Vec<Label>,
+    /// Entries used for places inside functions.
+    pub(super) local_entries: u32,
     /// Small functions near address 0 for `jalr` through x0.
     pub(super) stubs: Vec<Label>,
     /// Drafts behind calls.
@@ -101,6 +106,7 @@ impl<'s> Builder<'s> {
             functions: Vec::new(),
             handlers: Vec::new(),
             table: Vec::new(),
+            local_entries: 0,
             stubs: Vec::new(),
             returns: Vec::new(),
             symbols: Vec::new(),
@@ -150,7 +156,7 @@ impl<'s> Builder<'s> {
     fn plan_functions(&mut self) {
         for nth in 0..self.spec.functions.max(1) {
             let style = match self.r.below32(20) {
-                _ if nth == 0 => Style::Normal,
+                _ if nth < 2 => Style::Normal,
                 0..3 => Style::Alternate,
                 3..5 if self.spec.weights.other_link > 0 => {
                     Style::Other(self.r.pick(&[6, 7, 28, 31]))
@@ -174,12 +180,9 @@ impl<'s> Builder<'s> {
         if matches!(self.spec.base, Base::Zero | Base::Top) && self.spec.weights.absolute > 0 {
             self.stubs = (0..self.r.between(1, 12)).map(|_| self.label()).collect();
         }
-        if self.spec.zcmt && self.spec.compressed {
-            let mut normal = self.callees(0, |s| s == Style::Normal);
-            if normal.is_empty() {
-                normal.extend(self.functions.first().map(|f| f.entry));
-            }
-            self.table = (0..TABLE).map(|_| self.r.pick(&normal)).collect();
+        if self.spec.zcmt && self.spec.compressed && self.functions.len() > 1 {
+            let high = self.callees(TABLE_LEVEL, |s| s == Style::Normal);
+            self.table = (0..TABLE).map(|_| self.r.pick(&high)).collect();
         }
     }
 
@@ -226,7 +229,14 @@ impl<'s> Builder<'s> {
         }
         self.body(blocks, 0);
         if nth == 0 {
-            // The main function never returns.
+            // Whatever else it holds, the main function calls others.
+            for _ in 0..self.functions.len().min(8) / 2 {
+                self.direct_call();
+                self.straight();
+                self.indirect_call();
+                self.straight();
+            }
+            // It never returns.
             self.straight();
             self.push(Form::Jal { rd: 0 }, Kind::Jump, Aim::At(function.entry));
         } else {
@@ -337,7 +347,9 @@ impl<'s> Builder<'s> {
         if matches!(
             kind,
             Kind::Call | Kind::PairCall | Kind::PickCall | Kind::Swap
-        ) {
+        ) && !self.in_handler
+        {
+            // Handlers run in modes of their own: nobody strays into them.
             self.returns.push(at as u32 + 1);
         }
         // It was pushed just above.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use hartrace_flow::{
-    Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, TrapStep, Wants,
+    Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, TrapStep, Wants,
 };
 use hartrace_isa::{Flow, Isa};
 
@@ -50,7 +50,6 @@ pub struct Replay<'a> {
     before: Option<Insn>,
     mode: Option<Mode>,
     change: Change,
-    context: Option<Context>,
     time: u64,
     halted: bool,
     steps: u64,
@@ -70,7 +69,6 @@ impl<'a> Replay<'a> {
             before: None,
             mode: None,
             change: Change::No,
-            context: None,
             time: 0,
             halted: false,
             steps: 0,
@@ -107,7 +105,6 @@ impl<'a> Replay<'a> {
         self.legal(insn, flow)?;
         self.expected = Some(insn.next);
         self.before = Some(*insn);
-        self.context = Some(insn.context);
         if flow == Flow::TrapReturn {
             self.change = Change::Returned;
         }

@@ -5,10 +5,11 @@ use std::time::Instant;
 use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
 
 use super::{Driver, Program, Replay, Spec, Stats};
+use crate::bench::{Bench, Report};
 
 /// How to call it.
 const USAGE: &str = "generate [--seed N] [--steps N] [--shape NAME | --any] [--elf FILE]
-    [--check] [--print] [--speed]
+    [--check] [--print] [--speed] [--sweep N] [--bench]
   --seed N      which program and which walk (0)
   --steps N     length of the walk (100000)
   --shape NAME  plain, tiny, full, rv32, word, code-size, hyper or flat-out (full)
@@ -16,7 +17,10 @@ const USAGE: &str = "generate [--seed N] [--steps N] [--shape NAME | --any] [--e
   --elf FILE    writes the program as an ELF file
   --check       replays the walk against the image
   --print       prints every step
-  --speed       only measures steps per second";
+  --speed       only measures steps per second
+  --sweep N     checks N seeds from the first on, each with its own shape, and
+                adds up what they contain
+  --bench       measures all shapes against each other";
 
 #[derive(Debug)]
 struct Options {
@@ -27,6 +31,8 @@ struct Options {
     check: bool,
     print: bool,
     speed: bool,
+    sweep: Option<u64>,
+    bench: bool,
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
@@ -38,6 +44,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
         check: false,
         print: false,
         speed: false,
+        sweep: None,
+        bench: false,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -56,6 +64,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--check" => options.check = true,
             "--print" => options.print = true,
             "--speed" => options.speed = true,
+            "--sweep" => options.sweep = Some(number(value()?)?),
+            "--bench" => options.bench = true,
             _ => return Err(format!("what is `{arg}`?\n{USAGE}")),
         }
     }
@@ -77,6 +87,15 @@ fn number(text: &str) -> Result<u64, String> {
 #[allow(clippy::print_stdout)]
 pub fn run(args: &[String]) -> Result<(), String> {
     let options = parse(args)?;
+    if let Some(seeds) = options.sweep {
+        let stats = sweep(options.seed, seeds, options.steps)?;
+        println!("{seeds} seeds\n{stats}");
+        return Ok(());
+    }
+    if options.bench {
+        println!("{}", bench(options.seed, options.steps));
+        return Ok(());
+    }
     let spec = options.shape.unwrap_or(Spec::arbitrary(options.seed));
     let program = Program::new(&spec, options.seed);
     let mut driver = Driver::new(&program, options.seed);
@@ -106,6 +125,39 @@ pub fn run(args: &[String]) -> Result<(), String> {
     }
     println!("{spec:#?}\nisa {}\n{stats}", program.isa());
     Ok(())
+}
+
+/// Any shape, seed after seed; the sum of what they contain.
+fn sweep(first: u64, seeds: u64, steps: u64) -> Result<Stats, String> {
+    let mut sum = Stats::default();
+    for seed in first..first.saturating_add(seeds) {
+        let program = super::arbitrary(seed);
+        let mut replay = Replay::new(&program);
+        let mut stats = Stats::new(&program);
+        Driver::new(&program, seed).run(steps, &mut (&mut replay, &mut stats));
+        replay
+            .result()
+            .map_err(|fault| format!("seed {seed}, {fault}"))?;
+        sum.add(&stats);
+    }
+    Ok(sum)
+}
+
+/// How fast each shape makes steps that nobody looks at much.
+fn bench(seed: u64, steps: u64) -> Report {
+    let programs: Vec<_> = Spec::NAMES
+        .iter()
+        .filter_map(|&name| Some((name, Program::new(&Spec::named(name)?, seed))))
+        .collect();
+    let mut bench = Bench::new("steps");
+    for (name, program) in &programs {
+        bench.measure(name, steps, || {
+            let mut sum = Sum(0);
+            Driver::new(program, seed).run(steps, &mut sum);
+            sum.0
+        });
+    }
+    bench.run(7)
 }
 
 /// The least an observer can do with a step and still need it.

@@ -49,8 +49,9 @@ pub struct Program {
     pub(super) pool: Vec<u32>,
     /// First ops of ordinary functions, the main one first.
     pub(super) entries: Vec<u32>,
-    /// Ops behind calls.
+    /// Ops behind calls, and those of them in the main function.
     pub(super) returns: Vec<u32>,
+    pub(super) home: Vec<u32>,
     pub(super) handlers: Vec<Entries>,
     segments: Vec<Segment>,
     symbols: Vec<(String, u64)>,
@@ -73,6 +74,7 @@ impl Program {
             pool: Vec::new(),
             entries: Vec::new(),
             returns: builder.returns.clone(),
+            home: Vec::new(),
             handlers: Vec::new(),
             segments: Vec::new(),
             symbols: Vec::new(),
@@ -129,6 +131,11 @@ impl Program {
             placed.pcs.get(at).copied().unwrap_or_default()
         };
         self.entries = builder.functions.iter().map(|f| op(&f.entry)).collect();
+        let main = self.entries.first().copied().unwrap_or_default();
+        let end = self.entries.get(1).copied().unwrap_or(u32::MAX);
+        self.home = self.returns.clone();
+        self.home.retain(|op| (main..end).contains(op));
+        self.home.push(main);
         for handlers in &builder.handlers {
             self.handlers.push(Entries {
                 mode: handlers.mode,

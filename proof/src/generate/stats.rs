@@ -102,6 +102,13 @@ features! {
     External "external triggers",
 }
 
+/// Without the main function, which ends in a jump to its own start.
+fn functions_but_main(program: &Program) -> HashSet<u64> {
+    let mut functions = program.function_addresses();
+    functions.remove(&program.entry());
+    functions
+}
+
 /// What a call or a trap left behind.
 #[derive(Clone, Copy, Debug)]
 enum Left {
@@ -127,8 +134,29 @@ pub struct Stats {
     /// A trap return was the last instruction, in this mode.
     returned_from: Option<Mode>,
     seen: HashSet<u64>,
+    /// Instructions that executions added to this one saw.
+    reached: u64,
     code: usize,
     steps: u64,
+}
+
+impl Default for Stats {
+    /// Nothing yet, to be added to.
+    fn default() -> Self {
+        Stats {
+            image: Image::new(),
+            isa: Isa::RV64GC,
+            functions: HashSet::new(),
+            counts: vec![0; Feature::ALL.len()],
+            before: None,
+            open: Vec::new(),
+            returned_from: None,
+            seen: HashSet::new(),
+            reached: 0,
+            code: 0,
+            steps: 0,
+        }
+    }
 }
 
 impl Stats {
@@ -138,14 +166,9 @@ impl Stats {
         Stats {
             image: program.image().clone(),
             isa: program.isa(),
-            functions: program.function_addresses(),
-            counts: vec![0; Feature::ALL.len()],
-            before: None,
-            open: Vec::new(),
-            returned_from: None,
-            seen: HashSet::new(),
+            functions: functions_but_main(program),
             code: program.instructions().count(),
-            steps: 0,
+            ..Stats::default()
         }
     }
 
@@ -161,6 +184,8 @@ impl Stats {
             *to += from;
         }
         self.steps += other.steps;
+        self.reached += other.seen.len() as u64 + other.reached;
+        self.code += other.code;
     }
 
     fn hit(&mut self, feature: Feature) {
@@ -413,7 +438,7 @@ impl Observer for Stats {
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:>12}  steps", self.steps)?;
-        let seen = self.seen.len();
+        let seen = self.seen.len() as u64 + self.reached;
         writeln!(
             f,
             "{seen:>12}  of {} instructions of code reached",

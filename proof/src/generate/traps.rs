@@ -216,7 +216,8 @@ impl Driver<'_> {
             Some(frame) => frame,
             None => self.new_task(),
         };
-        if self.r.chance(self.spec.surprises.switch_task) {
+        // Only outermost: an interrupted handler needs the frames below it.
+        if self.frames.is_empty() && self.r.chance(self.spec.surprises.switch_task) {
             let nth = self.r.below(self.parked.len() as u64) as usize;
             let from = self.mode;
             let other = self.parked.get_mut(nth);

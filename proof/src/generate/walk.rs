@@ -343,7 +343,8 @@ impl<'p> Driver<'p> {
         }
         match self.calls.pop() {
             Some(back) => back,
-            None => self.anywhere(),
+            // Nobody called: only the main function has no caller.
+            None => self.r.pick(&self.program.home),
         }
     }
 

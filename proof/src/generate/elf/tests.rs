@@ -86,6 +86,10 @@ fn another_disassembler_sees_the_same_instructions_and_targets() {
             }
             let (seen, text) = list.get(&pc).unwrap_or_else(|| panic!("{pc:#x}"));
             assert_eq!(*seen, u64::from(bits), "{pc:#x} {text}");
+            if text.starts_with('.') {
+                // An instruction newer than the tool.
+                continue;
+            }
             let flow = Flow::of(bits, program.isa());
             if !matches!(flow, Flow::Branch { .. } | Flow::Jump { .. }) {
                 let other = ["b", "c.b", "j", "c.j", "mret", "sret", "cm.j"];
@@ -99,9 +103,8 @@ fn another_disassembler_sees_the_same_instructions_and_targets() {
             }
             let target = text.split(['\t', ',', ' ']).find_map(|word| {
                 let word = word.strip_prefix("0x").unwrap_or(word);
-                (word.len() >= 2 || word == "0")
-                    .then(|| u64::from_str_radix(word, 16).ok())
-                    .flatten()
+                u64::from_str_radix(word, 16)
+                    .ok()
                     .filter(|&t| sign(t) == flow.target(pc, xlen).unwrap())
             });
             assert!(target.is_some(), "{pc:#x} {text}");
