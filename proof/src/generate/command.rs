@@ -14,6 +14,9 @@ const USAGE: &str = "generate [--seed N] [--steps N] [--shape NAME | --any] [--e
   --steps N     length of the walk (100000)
   --shape NAME  plain, tiny, full, rv32, word, code-size, hyper or flat-out (full)
   --any         the shape that belongs to the seed, as property tests use it
+  --functions N, --blocks N, --stretch N, --every N
+                overrule the shape's size and the steps between surprises, to
+                shrink a program by hand
   --elf FILE    writes the program as an ELF file
   --check       replays the walk against the image
   --print       prints every step
@@ -33,6 +36,31 @@ struct Options {
     speed: bool,
     sweep: Option<u64>,
     bench: bool,
+    overrule: Vec<(Field, u32)>,
+}
+
+impl Options {
+    fn spec(&self) -> Spec {
+        let mut spec = self.shape.unwrap_or(Spec::arbitrary(self.seed));
+        for &(field, value) in &self.overrule {
+            match field {
+                Field::Functions => spec.functions = value,
+                Field::Blocks => spec.blocks = value,
+                Field::Stretch => spec.stretch = value,
+                Field::Every => spec.surprises.every = value,
+            }
+        }
+        spec
+    }
+}
+
+/// What the command line overrules in a shape.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    Functions,
+    Blocks,
+    Stretch,
+    Every,
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
@@ -46,10 +74,24 @@ fn parse(args: &[String]) -> Result<Options, String> {
         speed: false,
         sweep: None,
         bench: false,
+        overrule: Vec::new(),
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
+        let field = match arg.as_str() {
+            "--functions" => Some(Field::Functions),
+            "--blocks" => Some(Field::Blocks),
+            "--stretch" => Some(Field::Stretch),
+            "--every" => Some(Field::Every),
+            _ => None,
+        };
         let mut value = || args.next().ok_or(format!("{arg} needs a value\n{USAGE}"));
+        if let Some(field) = field {
+            let value = number(value()?)?;
+            let value = u32::try_from(value).map_err(|_| format!("{arg}: {value} is too large"))?;
+            options.overrule.push((field, value));
+            continue;
+        }
         match arg.as_str() {
             "--seed" => options.seed = number(value()?)?,
             "--steps" => options.steps = number(value()?)?,
@@ -96,7 +138,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         println!("{}", bench(options.seed, options.steps));
         return Ok(());
     }
-    let spec = options.shape.unwrap_or(Spec::arbitrary(options.seed));
+    let spec = options.spec();
     let program = Program::new(&spec, options.seed);
     let mut driver = Driver::new(&program, options.seed);
     if let Some(file) = &options.elf {

@@ -12,6 +12,8 @@ const EM_RISCV: u16 = 243;
 const EF_RISCV_RVC: u32 = 1;
 const EF_RISCV_FLOAT_ABI_DOUBLE: u32 = 4;
 
+const SECTION_NAMES: &[u8] = b"\0.text\0.riscv.attributes\0.symtab\0.strtab\0.shstrtab\0";
+
 /// Little-endian bytes whose words are as wide as the file's class.
 struct Writer {
     bytes: Vec<u8>,
@@ -110,19 +112,8 @@ impl Program {
             },
         );
         add(&names, strings(".strtab"));
-        let mut section_names = vec![0];
-        for name in [
-            ".text",
-            ".riscv.attributes",
-            ".symtab",
-            ".strtab",
-            ".shstrtab",
-        ] {
-            section_names.extend_from_slice(name.as_bytes());
-            section_names.push(0);
-        }
-        add(&section_names, strings(".shstrtab"));
-        self.assemble(wide, headers, &body, &sections, &section_names)
+        add(SECTION_NAMES, strings(".shstrtab"));
+        self.assemble(wide, headers, &body, &sections)
     }
 
     /// Lays the segments out behind the headers.
@@ -143,14 +134,7 @@ impl Program {
         texts
     }
 
-    fn assemble(
-        &self,
-        wide: bool,
-        headers: u64,
-        body: &[u8],
-        sections: &[Section],
-        section_names: &[u8],
-    ) -> Vec<u8> {
+    fn assemble(&self, wide: bool, headers: u64, body: &[u8], sections: &[Section]) -> Vec<u8> {
         let mut w = Writer {
             bytes: Vec::new(),
             wide,
@@ -174,7 +158,7 @@ impl Program {
         }
         w.bytes.extend_from_slice(body);
         for section in sections {
-            let name = find(section_names, section.name);
+            let name = find(SECTION_NAMES, section.name);
             w.word(name);
             w.word(section.kind);
             for value in [section.flags, section.addr, section.offset, section.size] {

@@ -9,7 +9,7 @@ use super::program::Op;
 use super::walk::{Driver, Frame, Surprise};
 
 /// Whether a trap taken in one mode may be handled in another.
-pub(super) const fn may_trap(from: Mode, to: Mode) -> bool {
+const fn may_trap(from: Mode, to: Mode) -> bool {
     match to {
         Mode::M => true,
         Mode::S => !matches!(from, Mode::M),
@@ -19,7 +19,7 @@ pub(super) const fn may_trap(from: Mode, to: Mode) -> bool {
 }
 
 /// Whether a handler in one mode may return to another.
-pub(super) const fn may_return(from: Mode, to: Mode) -> bool {
+const fn may_return(from: Mode, to: Mode) -> bool {
     match from {
         Mode::M => true,
         Mode::S => !matches!(to, Mode::M),
