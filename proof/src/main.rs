@@ -14,11 +14,18 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: &[Command] = &[(
-    "walk",
-    "speed of the walk alone over a big program",
-    walk::run,
-)];
+const COMMANDS: &[Command] = &[
+    (
+        "walk",
+        "speed of the walk alone over a big program",
+        walk::run,
+    ),
+    (
+        "generate",
+        "makes a random program and walks over it",
+        hartrace_proof::generate::command,
+    ),
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
