@@ -71,7 +71,7 @@ mod tests {
     fn one_mistake_is_mended() {
         for (text, meant) in [
             ("rv64gc_zbaa", "rv64gc_zba"),
-            ("rv64gc_zicnod", "rv64gc_zicond"),
+            ("rv64gc_zfhmni", "rv64gc_zfhmin"),
             ("rv64gc_zifence", "rv64gc_zifencei"),
             ("vr64gc", "rv64gc"),
             ("rv46gc", "rv64gc"),
