@@ -155,8 +155,13 @@ fn looks_like_toml(line: &str) -> bool {
             is_key(name.trim()) && (rest.is_empty() || rest.starts_with('#'))
         });
     }
+    // Makefiles and shell scripts assign too, but not quoted or with numbers.
+    let value = |text: &str| {
+        let starts = |c: char| c.is_ascii_digit() || matches!(c, '"' | '\'' | '[' | '{' | '-');
+        matches!(text, "true" | "false") || text.starts_with(starts)
+    };
     line.split_once('=')
-        .is_some_and(|(key, _)| is_key(key.trim()))
+        .is_some_and(|(key, rest)| is_key(key.trim()) && value(rest.trim()))
 }
 
 fn is_key(text: &str) -> bool {
@@ -196,6 +201,7 @@ mod tests {
             (b"isaa = 3\n", Kind::Config),
             (b"[trace] # of what\nformat = \"pc\"\n", Kind::Sidecar),
             (b"[program]\n[trace]\n", Kind::Sidecar),
+            (b"CC = gcc\n", Kind::Unknown),
             (b"hello world\n", Kind::Unknown),
             (b"[2026-01-01] log entry\n", Kind::Unknown),
             (b"\xff\xfe\0", Kind::Unknown),

@@ -14,10 +14,10 @@ Examples:
 
 Exit codes:
   0  clean, also when the reader of stdout went away
-  1  tool or I/O failure          4  a difference was found
-  2  wrong usage                  5  unknown format, or nothing to synchronise on
+  1  tool or I/O failure
+  2  wrong usage
   3  errors in the input, with --strict
-                                 10  the simulated program reported failure
+  5  the format is unknown
 
 Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
@@ -76,14 +76,11 @@ pub(crate) struct TalkArgs {
     pub(crate) progress: When,
 }
 
-/// When to do something that suits terminals.
+/// When to do something that suits terminals; `auto` is only on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// On a terminal
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
@@ -197,6 +194,7 @@ pub(crate) struct Program {
 
 /// Where the result goes.
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct Output {
     /// Write to this file, all at once at the end; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]

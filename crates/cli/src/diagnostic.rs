@@ -214,11 +214,11 @@ impl From<OutputError> for Diagnostic {
         };
         let diagnostic = Diagnostic::new(code, message);
         match error.problem {
-            OutputProblem::Directory => diagnostic.help("give -o the name of a file"),
+            OutputProblem::Directory => diagnostic.help("choose the name of a file"),
             OutputProblem::NoFolder(_) => {
-                diagnostic.help("create the folder first, or give -o another name")
+                diagnostic.help("create the folder first, or choose another name")
             }
-            OutputProblem::Open(_) => diagnostic.help("give -o a name you may write to"),
+            OutputProblem::Open(_) => diagnostic.help("choose a name you may write to"),
             OutputProblem::Write(_) => diagnostic,
         }
     }

@@ -5,8 +5,9 @@ use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_isa};
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
+use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::Digest;
-use hartrace_capture::elf_info::ElfInfo;
+use hartrace_capture::elf_info::{ElfError, ElfInfo};
 use hartrace_capture::input::Input;
 use hartrace_capture::program::{ElfFile, RawFile, SpecError};
 use hartrace_capture::sidecar::Mismatch;
@@ -113,7 +114,13 @@ fn files<T, U>(
 
 /// Reads an ELF file and checks that it is one, and the one that is meant.
 fn read_elf(file: &ElfFile) -> Result<Elf, Failure> {
-    let bytes = Input::open(&file.file)?.read_all(MAX_PROGRAM)?;
+    let mut input = Input::open(&file.file)?;
+    // What is no ELF file is not read to its end: it may have none.
+    let head = input.peek(HEAD)?;
+    if !matches!(detect(head), Kind::Elf) {
+        return Err(bad_elf(&file.file, head, &ElfError::NotElf).into());
+    }
+    let bytes = input.read_all(MAX_PROGRAM)?;
     let info = ElfInfo::read(&bytes).map_err(|e| bad_elf(&file.file, &bytes, &e))?;
     if let Some(expected) = file.sha256 {
         let found = Digest::of(&bytes);

@@ -70,7 +70,10 @@ fn say(text: &str) {
 pub(crate) fn clean_up_on_signal() {
     let cleaned = ctrlc::try_set_handler(|| {
         abandon_all();
-        let diagnostic = Diagnostic::new(Code::Interrupted, "interrupted; nothing was written");
+        let diagnostic = Diagnostic::new(
+            Code::Interrupted,
+            "interrupted; the unfinished output was removed",
+        );
         say(&diagnostic.render(Level::ERROR));
         std::process::exit(i32::from(Code::Interrupted.exit()));
     });
