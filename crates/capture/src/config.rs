@@ -16,10 +16,10 @@
 //! table = "etrace-2.0"         # etrace-1.1.1, etrace-2.0, ntrace-rc7, ntrace-1.0
 //! retirement = "block"         # single or block
 //! max_halfwords = 32           # per block
-//! sijump = false
+//! sijump = true
 //! all_jumps = false
 //! ecall_retires = false
-//! ctype = 0                    # 0 to 3
+//! ctype = 2                    # 0 to 3
 //! ```
 
 mod read;
@@ -127,7 +127,8 @@ pub struct Ingress {
     /// Whether `ecall` and `ebreak` count as retired; the ratified texts say
     /// they do not.
     pub ecall_retires: Option<Setting<bool>>,
-    /// How a change of context is reported, as `ctype` codes it: 0 to 3.
+    /// How a change of context is reported, as `ctype` codes it: 0 not at all,
+    /// 1 imprecisely, 2 precisely, 3 as a discontinuity.
     pub ctype: Option<Setting<u8>>,
 }
 
@@ -190,7 +191,8 @@ named! {
 }
 
 impl Config {
-    /// What holds when nobody says anything.
+    /// What holds when nobody says anything: a single-retirement port of the
+    /// ratified E-Trace text with four-bit `itype` and every optional signal.
     #[must_use]
     pub fn defaults() -> Config {
         Config {
@@ -199,10 +201,10 @@ impl Config {
                 table: Some(Setting::default(Table::Etrace20)),
                 retirement: Some(Setting::default(Retirement::Single)),
                 max_halfwords: Some(Setting::default(32)),
-                sijump: Some(Setting::default(false)),
+                sijump: Some(Setting::default(true)),
                 all_jumps: Some(Setting::default(false)),
                 ecall_retires: Some(Setting::default(false)),
-                ctype: Some(Setting::default(0)),
+                ctype: Some(Setting::default(2)),
             },
             ..Config::default()
         }

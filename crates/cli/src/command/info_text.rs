@@ -124,7 +124,7 @@ fn write_log(kind: Kind, log: &LogInfo, out: &mut impl Write) -> io::Result<()> 
             row(out, "committed", log.commits)?;
             row(out, "traps", log.traps)?;
             let harts: Vec<String> = log.harts.iter().map(u32::to_string).collect();
-            row(out, "harts", harts.join(" "))?;
+            row(out, "hart ids", harts.join(" "))?;
         }
         Kind::IngressCsv => row(out, "blocks", log.pcs)?,
         _ => row(out, "pcs", log.pcs)?,
