@@ -22,6 +22,9 @@ pub enum Kind {
     PcList,
     /// Rows of the trace ingress port, with a heading.
     IngressCsv,
+    /// Instructions of Spike as the E-Trace reference flow lists them
+    /// (`spike_pc_trace`), with a heading.
+    SpikeCsv,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -40,6 +43,7 @@ impl Kind {
             Kind::SpikeLog => "spike",
             Kind::PcList => "pc",
             Kind::IngressCsv => "ingress",
+            Kind::SpikeCsv => "spike-csv",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -56,6 +60,7 @@ impl fmt::Display for Kind {
             Kind::SpikeLog => "Spike log",
             Kind::PcList => "pc list",
             Kind::IngressCsv => "ingress CSV",
+            Kind::SpikeCsv => "Spike CSV",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -90,8 +95,11 @@ pub fn detect(head: &[u8]) -> Kind {
     let Some(first) = lines().next() else {
         return Kind::Unknown;
     };
-    if is_ingress_heading(first) {
+    if is_heading(first, &["itype", "iaddr", "iretire"]) {
         return Kind::IngressCsv;
+    }
+    if is_heading(first, &["VALID", "ADDRESS", "INSN"]) {
+        return Kind::SpikeCsv;
     }
     // The last line may be cut off.
     let whole = lines().count();
@@ -102,7 +110,7 @@ pub fn detect(head: &[u8]) -> Kind {
         return Kind::PcList;
     }
     if looks_like_toml(first) {
-        let is_trace = |l: &str| l.split('#').next().unwrap_or_default().trim() == "[trace]";
+        let is_trace = |l: &str| without_comment(l) == "[trace]";
         return if lines().any(is_trace) {
             Kind::Sidecar
         } else {
@@ -125,12 +133,11 @@ fn text(head: &[u8]) -> Option<&str> {
     (!text.contains(strange)).then_some(text)
 }
 
-/// The columns every row of the port has, wherever they stand.
-fn is_ingress_heading(line: &str) -> bool {
+/// The columns that every row has, wherever they stand, and no numbers.
+fn is_heading(line: &str, wanted: &[&str]) -> bool {
     let mut columns = line.split(',').map(str::trim);
-    let has = |name: &str| columns.clone().any(|c| column_is(c, name));
-    let all = has("itype") && has("iaddr") && has("iretire");
-    all && columns.all(|c| c.starts_with(|c: char| c.is_ascii_alphabetic()))
+    let has = |name: &&str| columns.clone().any(|c| column_is(c, name));
+    wanted.iter().all(has) && columns.all(|c| c.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// `iaddr` or, with several blocks per cycle, `iaddr_0`.
@@ -139,10 +146,16 @@ pub(crate) fn column_is(column: &str, name: &str) -> bool {
     rest.is_some_and(|r| r.is_empty() || r == "_0")
 }
 
+/// What stands before a `#`.
+pub(crate) fn without_comment(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(text, _)| text).trim()
+}
+
 /// Fixed width, or marked as hexadecimal: other columns of numbers are not
 /// pcs.
 fn looks_like_pc(line: &str) -> bool {
-    let marked = line.strip_prefix("0x");
+    let line = without_comment(line);
+    let marked = line.strip_prefix("0x").or_else(|| line.strip_prefix("0X"));
     let digits = marked.unwrap_or(line);
     let width = if marked.is_some() { 1..=16 } else { 8..=16 };
     width.contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit())
@@ -196,6 +209,11 @@ mod tests {
                 Kind::IngressCsv,
             ),
             (b"iaddr,iretire,itype\n", Kind::IngressCsv),
+            (b"80000000 # start\n0X80000004\n\n", Kind::PcList),
+            (
+                b"VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n",
+                Kind::SpikeCsv,
+            ),
             (b"iaddr,size\n", Kind::Unknown),
             (b"# a config\n\n[ingress]\nctype = 1\n", Kind::Config),
             (b"isaa = 3\n", Kind::Config),

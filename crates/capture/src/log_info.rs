@@ -1,8 +1,10 @@
 //! What is in a log, in one pass and bounded memory: how many lines, which
 //! harts, the first and the last pc.
-// replace: by the log readers of hartrace-flow, once they are there.
+//!
+//! The readers that turn a log into steps need the program; this one counts
+//! without it.
 
-use crate::detect::{Kind, column_is};
+use crate::detect::{Kind, column_is, without_comment};
 
 /// Longer lines are cut here; no log line has a pc beyond.
 const MAX_LINE: usize = 4096;
@@ -39,7 +41,7 @@ pub struct LogScan {
     kind: Kind,
     /// The line that the last piece left unfinished.
     partial: Vec<u8>,
-    /// Ingress CSV: which column is the address, from the heading.
+    /// CSV: which column is the address, from the heading.
     address: Option<usize>,
     info: LogInfo,
 }
@@ -56,8 +58,9 @@ pub(crate) enum Line {
 }
 
 impl LogScan {
-    /// For a log of this kind: [`Kind::SpikeLog`], [`Kind::PcList`] or
-    /// [`Kind::IngressCsv`]. Of any other kind, lines are counted.
+    /// For a log of this kind: [`Kind::SpikeLog`], [`Kind::PcList`],
+    /// [`Kind::IngressCsv`] or [`Kind::SpikeCsv`]. Of any other kind, lines
+    /// are counted.
     #[must_use]
     pub fn new(kind: Kind) -> LogScan {
         LogScan {
@@ -113,8 +116,9 @@ impl LogScan {
         }
         let read = match self.kind {
             Kind::SpikeLog => self.spike(text),
-            Kind::PcList => self.pc(hex(text)),
-            Kind::IngressCsv => self.row(text),
+            Kind::PcList => self.pc(hex(without_comment(text))),
+            Kind::IngressCsv => self.row(text, "iaddr"),
+            Kind::SpikeCsv => self.row(text, "ADDRESS"),
             _ => true,
         };
         if !read {
@@ -154,11 +158,11 @@ impl LogScan {
         true
     }
 
-    fn row(&mut self, text: &str) -> bool {
+    fn row(&mut self, text: &str, address: &str) -> bool {
         let mut columns = text.split(',').map(str::trim);
         match self.address {
             None => {
-                self.address = columns.position(|c| column_is(c, "iaddr"));
+                self.address = columns.position(|c| column_is(c, address));
                 self.address.is_some()
             }
             Some(column) => self.pc(columns.nth(column).and_then(hex)),
@@ -187,7 +191,8 @@ pub(crate) fn spike_line(line: &str) -> Option<Line> {
 }
 
 fn hex(text: &str) -> Option<u64> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let marked = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let digits = marked.unwrap_or(text);
     // from_str_radix takes a sign.
     if digits.starts_with(['+', '-']) {
         return None;
@@ -236,7 +241,11 @@ mod tests {
 
     #[test]
     fn pc_lists_and_rows() {
-        let info = scan(Kind::PcList, "# pcs\n80000000\n\n0x80000002\nzz\n", 5);
+        let info = scan(
+            Kind::PcList,
+            "# pcs\n80000000 # start\n\n0x80000002\nzz\n",
+            5,
+        );
         assert_eq!((info.lines, info.pcs, info.unread), (5, 2, 1));
         assert_eq!(info.first_unread, Some(5));
         assert_eq!(info.last_pc, Some(0x8000_0002));
@@ -245,6 +254,9 @@ mod tests {
         assert_eq!((info.lines, info.pcs, info.unread), (4, 2, 1));
         assert_eq!(info.first_pc, Some(0x8000_0000));
         assert_eq!(info.last_pc, Some(0x8000_000a));
+        let csv = "VALID,ADDRESS,INSN\n1,80000000,13\n1,80000004,13\n";
+        let info = scan(Kind::SpikeCsv, csv, 3);
+        assert_eq!((info.pcs, info.last_pc), (2, Some(0x8000_0004)));
     }
 
     #[test]

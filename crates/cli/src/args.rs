@@ -41,7 +41,7 @@ Examples:
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nreads:   ELF (RV32, RV64), Spike logs, pc lists, ingress CSV",
+    "\nreads:   ELF (RV32, RV64), Spike logs and CSV, pc lists, ingress CSV",
     "\nwrites:  disassembly, file facts (text, JSON)",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),

@@ -10,7 +10,6 @@ use hartrace_capture::digest::Digest;
 use hartrace_capture::elf_info::{ElfError, ElfInfo};
 use hartrace_capture::input::Input;
 use hartrace_capture::program::{ElfFile, RawFile, SpecError};
-use hartrace_capture::sidecar::Mismatch;
 use hartrace_isa::{Isa, Xlen};
 use std::path::{Path, PathBuf};
 
@@ -145,15 +144,11 @@ fn read_raw(file: &RawFile) -> Result<Raw, Failure> {
 }
 
 fn wrong_program(path: &Path, found: Digest, expected: Digest) -> Diagnostic {
-    let mismatch = Mismatch {
-        given: path.to_path_buf(),
-        found,
-        traced: path.to_path_buf(),
-        expected,
-    };
-    Diagnostic::new(Code::WrongProgram, mismatch.to_string())
-        .note("it was probably built again since")
-        .help("give the old program with -e, or make the trace again")
+    let message = format!("`{}` is not the program that is meant", path.display());
+    Diagnostic::new(Code::WrongProgram, message)
+        .note(format!("its SHA-256 is  {found}"))
+        .note(format!("it should be    {expected}"))
+        .help("it was probably built again; give the old one with -e, or mend the sha256")
 }
 
 /// The first ELF file's attributes; a guess, and said to be one, if it has

@@ -131,7 +131,11 @@ impl fmt::Display for ConfigError {
                 *nearest
             }
             Problem::NotASection(name) => {
-                write!(f, "`{name}` stands outside any section")?;
+                if SECTIONS.contains(&name.as_str()) {
+                    write!(f, "`{name}` is a section: write [{name}]")?;
+                } else {
+                    write!(f, "`{name}` stands outside any section")?;
+                }
                 None
             }
             Problem::Missing { name, section } => {

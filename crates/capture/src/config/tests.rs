@@ -163,7 +163,7 @@ fn values_out_of_range_or_of_the_wrong_type() {
         ),
         (
             "program = 3",
-            "`program` stands outside any section",
+            "`program` is a section: write [program]",
             "program",
         ),
     ] {

@@ -170,7 +170,9 @@ fn look(path: &Path, talk: &Talk) -> Result<Facts, Stop> {
             let config = Config::from_bytes(bytes, path)?;
             (Content::Config(Box::new(config)), length, digest)
         }
-        Kind::SpikeLog | Kind::PcList | Kind::IngressCsv => scan(input, kind, talk)?,
+        Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
+            scan(input, kind, talk)?
+        }
     };
     let sidecar = match content {
         Content::Log(_) => find_sidecar(path)?,
@@ -207,8 +209,9 @@ fn unknown(path: &Path, kind: Kind) -> Diagnostic {
         return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
             .note("the step that should have written it may have failed");
     }
-    Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format"))
-        .note("known are ELF files, Spike logs, pc lists, ingress CSV and configuration files")
+    Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
+        "known are ELF files, Spike logs and CSV, pc lists, ingress CSV and configuration files",
+    )
 }
 
 fn find_sidecar(path: &Path) -> Result<Option<Sidecar>, Stop> {
