@@ -4,8 +4,10 @@ use crate::settings::Program;
 use std::io::{self, Write};
 
 /// Writes the listing of all code.
-// connect: hartrace_analyze::listing over the image of `program.elf` (bytes,
-// base) and `program.raw`, with `program.isa`. Until then, where the code is.
+// connect: hartrace_analyze::listing for each of `program.elf`, with
+// `program.isa` where the settings say it (its origin is a flag or a file) and
+// the file's own otherwise. `file.base` and `program.raw` must be listed too,
+// or refused; never left out silently. Until then: where the code is.
 pub(crate) fn write(program: &Program, out: &mut dyn Write) -> io::Result<()> {
     if let Some(isa) = program.isa {
         writeln!(out, "# {isa}")?;

@@ -116,6 +116,24 @@ fn devices_are_written_to() {
     assert!(text(&output.stderr).starts_with("error[HT0006]: "));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_a_name_is_written_to() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let folder = Folder::new();
+    let pipe = folder.name("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    succeeds(&["disasm", RV64, "-o", &pipe]);
+    assert_eq!(reader.join().unwrap(), succeeds(&["disasm", RV64]));
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(folder.entries(), ["pipe"]);
+}
+
 #[test]
 fn standard_input() {
     let mut child = hartrace()
