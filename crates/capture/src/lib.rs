@@ -1,3 +1,43 @@
-//! A trace on disk or on a wire: configuration, sidecars, sources.
+//! A trace on disk: configuration, sidecars, what kind of file it is, reading
+//! in chunks, writing atomically.
+//!
+//! This crate opens files so that no other has to. It never prints: what goes
+//! wrong comes back as a value with the place where it happened, and the
+//! caller decides how to say it.
+//!
+//! ```
+//! use hartrace_capture::config::Config;
+//!
+//! let text = "[program]\nisa = \"rv64gc\"\n\n[ingress]\nitype_width = 3\n";
+//! let config = Config::parse(text, "run.toml".as_ref()).unwrap();
+//! assert_eq!(config.ingress.itype_width.unwrap().value, 3);
+//!
+//! // A typing mistake is refused, with its place and the name that was meant.
+//! let error = Config::parse("[ingress]\nitype_with = 3\n", "run.toml".as_ref()).unwrap_err();
+//! assert_eq!(error.span, 10..20);
+//! assert_eq!(error.to_string(), "unknown key `itype_with` in [ingress]; did you mean `itype_width`?");
+//! ```
+//!
+//! The parts:
+//!
+//! * [`config`]: the one TOML schema, read, merged and written.
+//! * [`sidecar`]: `FILE.toml` beside a trace, which binds it to its program.
+//! * [`input`] and [`output`]: files, standard streams, pipes and devices.
+//! * [`detect`]: what kind of file this is; [`log_info`] and [`elf_info`]: what
+//!   is in it.
+//! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
+//!   spell a program; [`digest`]: its SHA-256;
+//!   [`isa_hint`]: which instruction set was probably meant.
 
 #![deny(unsafe_code)]
+
+pub mod config;
+pub mod detect;
+pub mod digest;
+pub mod elf_info;
+pub mod input;
+pub mod isa_hint;
+pub mod log_info;
+pub mod output;
+pub mod program;
+pub mod sidecar;

@@ -1,5 +1,45 @@
 //! The `hartrace` command.
+//!
+//! What was typed is in `args`, what it means in `settings`, and each command
+//! does its work in `command`. Data goes to stdout, talk to stderr.
 
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod command;
+mod diagnostic;
+mod listing;
+mod progress;
+mod settings;
+mod talk;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use diagnostic::Failure;
+use std::process::ExitCode;
+use talk::Talk;
+
+fn main() -> ExitCode {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // A closed pipe is no reason to complain.
+            let _ = error.print();
+            return match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+                _ => ExitCode::from(2),
+            };
+        }
+    };
+    let talk = Talk::new(&args.talk);
+    match command::run(&args.command, &talk) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has what it wanted: `hartrace ... | head -1`.
+        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(Failure::Told(code)) => ExitCode::from(code.exit()),
+        Err(Failure::Diagnostic(diagnostic)) => {
+            talk.error(&diagnostic);
+            ExitCode::from(diagnostic.code.exit())
+        }
+    }
+}

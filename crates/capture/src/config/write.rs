@@ -1,0 +1,144 @@
+//! [`Config`] to TOML.
+
+use super::{Config, Origin, Setting};
+use crate::program::{ElfFile, RawFile};
+use std::fmt::{self, Display, Write as _};
+use std::path::Path;
+
+impl Config {
+    /// The settings as a configuration file that [`Config::parse`] reads back.
+    /// With `origins`, each value is followed by a comment that says where it
+    /// came from.
+    #[must_use]
+    pub fn to_toml(&self, origins: bool) -> String {
+        let mut out = Writer {
+            text: String::new(),
+            origins,
+        };
+        // Writing to a String does not fail.
+        let _ = out.config(self);
+        out.text
+    }
+}
+
+struct Writer {
+    text: String,
+    origins: bool,
+}
+
+impl Writer {
+    fn config(&mut self, config: &Config) -> fmt::Result {
+        if let Some(trace) = &config.trace {
+            self.section("trace")?;
+            self.key("format", Some(&trace.format), |v| quote(v))?;
+            self.key("version", trace.version.as_ref(), |v| quote(v))?;
+        }
+        let program = &config.program;
+        if program.isa.is_some() || program.elf.is_some() || program.raw.is_some() {
+            self.section("program")?;
+            self.key("isa", program.isa.as_ref(), |v| quote(v))?;
+            self.key("elf", program.elf.as_ref(), |v| list(v, elf))?;
+            self.key("raw", program.raw.as_ref(), |v| list(v, raw))?;
+        }
+        let i = &config.ingress;
+        if *i == super::Ingress::default() {
+            return Ok(());
+        }
+        self.section("ingress")?;
+        self.key("itype_width", i.itype_width.as_ref(), u8::to_string)?;
+        self.key("table", i.table.as_ref(), |v| quote(v.name()))?;
+        self.key("retirement", i.retirement.as_ref(), |v| quote(v.name()))?;
+        self.key("max_halfwords", i.max_halfwords.as_ref(), u16::to_string)?;
+        self.key("sijump", i.sijump.as_ref(), bool::to_string)?;
+        self.key("all_jumps", i.all_jumps.as_ref(), bool::to_string)?;
+        self.key("ecall_retires", i.ecall_retires.as_ref(), bool::to_string)?;
+        self.key("ctype", i.ctype.as_ref(), u8::to_string)
+    }
+
+    fn section(&mut self, name: &str) -> fmt::Result {
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        writeln!(self.text, "{gap}[{name}]")
+    }
+
+    fn key<T>(
+        &mut self,
+        name: &str,
+        setting: Option<&Setting<T>>,
+        show: impl Fn(&T) -> String,
+    ) -> fmt::Result {
+        let Some(Setting { value, origin }) = setting else {
+            return Ok(());
+        };
+        let line = format!("{name} = {}", show(value));
+        if self.origins {
+            let origin = comment(origin);
+            writeln!(self.text, "{line:<32} # {origin}")
+        } else {
+            writeln!(self.text, "{line}")
+        }
+    }
+}
+
+/// A comment ends with its line and may hold no control characters.
+fn comment(origin: &Origin) -> String {
+    let text = origin.to_string();
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
+fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+    let items: Vec<String> = items.iter().map(show).collect();
+    match items.as_slice() {
+        [] => "[]".to_owned(),
+        [one] => format!("[{one}]"),
+        many => format!("[\n    {},\n]", many.join(",\n    ")),
+    }
+}
+
+fn elf(elf: &ElfFile) -> String {
+    let mut text = format!("{{ file = {}", path(&elf.file));
+    if let Some(base) = elf.base {
+        let _ = write!(text, ", base = {}", address(base));
+    }
+    if let Some(sha256) = &elf.sha256 {
+        let _ = write!(text, ", sha256 = {}", quote(sha256));
+    }
+    text + " }"
+}
+
+fn raw(raw: &RawFile) -> String {
+    format!(
+        "{{ file = {}, base = {} }}",
+        path(&raw.file),
+        address(raw.base)
+    )
+}
+
+/// TOML promises integers up to 2^63 - 1 only.
+fn address(value: u64) -> String {
+    if i64::try_from(value).is_ok() {
+        format!("{value:#x}")
+    } else {
+        format!("\"{value:#x}\"")
+    }
+}
+
+fn path(path: &Path) -> String {
+    quote(path.display())
+}
+
+fn quote(text: impl Display) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.to_string().chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,248 @@
+//! What kind of file this is, from its first bytes.
+
+use crate::log_info::{Line, spike_line};
+use std::fmt;
+
+/// How many bytes of a file [`detect`] wants to see.
+pub const HEAD: usize = 1 << 16;
+
+/// Lines of text that are looked at.
+const LINES: usize = 64;
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No bytes at all.
+    Empty,
+    /// An ELF file, of any machine.
+    Elf,
+    /// A log of the Spike simulator, `-l` or `--log-commits`.
+    SpikeLog,
+    /// One pc per line, hexadecimal.
+    PcList,
+    /// Rows of the trace ingress port, with a heading.
+    IngressCsv,
+    /// Instructions of Spike as the E-Trace reference flow lists them
+    /// (`spike_pc_trace`), with a heading.
+    SpikeCsv,
+    /// A configuration file.
+    Config,
+    /// A configuration file that belongs to a trace.
+    Sidecar,
+    /// None of these.
+    Unknown,
+}
+
+impl Kind {
+    /// A word for it, for JSON and the like.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Empty => "empty",
+            Kind::Elf => "elf",
+            Kind::SpikeLog => "spike",
+            Kind::PcList => "pc",
+            Kind::IngressCsv => "ingress",
+            Kind::SpikeCsv => "spike-csv",
+            Kind::Config => "config",
+            Kind::Sidecar => "sidecar",
+            Kind::Unknown => "unknown",
+        }
+    }
+}
+
+/// What people call it.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Empty => "empty file",
+            Kind::Elf => "ELF file",
+            Kind::SpikeLog => "Spike log",
+            Kind::PcList => "pc list",
+            Kind::IngressCsv => "ingress CSV",
+            Kind::SpikeCsv => "Spike CSV",
+            Kind::Config => "configuration",
+            Kind::Sidecar => "sidecar",
+            Kind::Unknown => "unknown",
+        })
+    }
+}
+
+/// The kind of a file that starts with `head`; give [`HEAD`] bytes, or all if
+/// there are fewer.
+#[must_use]
+pub fn detect(head: &[u8]) -> Kind {
+    if head.is_empty() {
+        return Kind::Empty;
+    }
+    if head.starts_with(b"\x7fELF") {
+        return Kind::Elf;
+    }
+    let Some(text) = text(head) else {
+        return Kind::Unknown;
+    };
+    let lines = || {
+        let lines = text.lines().map(str::trim);
+        lines.filter(|l| !l.is_empty() && !l.starts_with('#'))
+    };
+    // Simulators and programs talk before and between the lines of a log.
+    if text
+        .lines()
+        .any(|l| matches!(spike_line(l), Some(Line::Pc { .. })))
+    {
+        return Kind::SpikeLog;
+    }
+    let Some(first) = lines().next() else {
+        return Kind::Unknown;
+    };
+    if is_heading(first, &["itype", "iaddr", "iretire"]) {
+        return Kind::IngressCsv;
+    }
+    if is_heading(first, &["VALID", "ADDRESS", "INSN"]) {
+        return Kind::SpikeCsv;
+    }
+    // The last line may be cut off.
+    let whole = lines().count();
+    if lines()
+        .take(LINES.min(whole.saturating_sub(1)).max(1))
+        .all(looks_like_pc)
+    {
+        return Kind::PcList;
+    }
+    if looks_like_toml(first) {
+        let is_trace = |l: &str| without_comment(l) == "[trace]";
+        return if lines().any(is_trace) {
+            Kind::Sidecar
+        } else {
+            Kind::Config
+        };
+    }
+    Kind::Unknown
+}
+
+/// Text without control characters, up to the last whole character.
+fn text(head: &[u8]) -> Option<&str> {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(e) if e.error_len().is_none() => {
+            std::str::from_utf8(head.get(..e.valid_up_to())?).ok()?
+        }
+        Err(_) => return None,
+    };
+    let strange = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\x1b');
+    (!text.contains(strange)).then_some(text)
+}
+
+/// The columns that every row has, wherever they stand, and no numbers.
+fn is_heading(line: &str, wanted: &[&str]) -> bool {
+    let mut columns = line.split(',').map(str::trim);
+    let has = |name: &&str| columns.clone().any(|c| column_is(c, name));
+    wanted.iter().all(has) && columns.all(|c| c.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// `iaddr` or, with several blocks per cycle, `iaddr_0`.
+pub(crate) fn column_is(column: &str, name: &str) -> bool {
+    let rest = column.strip_prefix(name);
+    rest.is_some_and(|r| r.is_empty() || r == "_0")
+}
+
+/// What stands before a `#`.
+pub(crate) fn without_comment(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(text, _)| text).trim()
+}
+
+/// Fixed width, or marked as hexadecimal: other columns of numbers are not
+/// pcs.
+fn looks_like_pc(line: &str) -> bool {
+    let line = without_comment(line);
+    let marked = line.strip_prefix("0x").or_else(|| line.strip_prefix("0X"));
+    let digits = marked.unwrap_or(line);
+    let width = if marked.is_some() { 1..=16 } else { 8..=16 };
+    width.contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+fn looks_like_toml(line: &str) -> bool {
+    if let Some(section) = line.strip_prefix('[') {
+        return section.split_once(']').is_some_and(|(name, rest)| {
+            let rest = rest.trim();
+            is_key(name.trim()) && (rest.is_empty() || rest.starts_with('#'))
+        });
+    }
+    // Makefiles and shell scripts assign too, but not quoted or with numbers.
+    let value = |text: &str| {
+        let starts = |c: char| c.is_ascii_digit() || matches!(c, '"' | '\'' | '[' | '{' | '-');
+        matches!(text, "true" | "false") || text.starts_with(starts)
+    };
+    line.split_once('=')
+        .is_some_and(|(key, rest)| is_key(key.trim()) && value(rest.trim()))
+}
+
+fn is_key(text: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !text.is_empty() && text.chars().all(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        for (head, kind) in [
+            (&b""[..], Kind::Empty),
+            (b"\x7fELF", Kind::Elf),
+            (
+                b"core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n",
+                Kind::SpikeLog,
+            ),
+            (
+                b"warning: x\ncore   0: 3 0x80000000 (0x00010117) x2  0x80010000\n",
+                Kind::SpikeLog,
+            ),
+            (b"0000000080000000\n0000000080000004\n", Kind::PcList),
+            (b"80000000\n80000004\n8000", Kind::PcList),
+            (b"# pcs\n0x80000000\r\n0x80000002\r\n", Kind::PcList),
+            (b"80000000", Kind::PcList),
+            (b"1\n2\n3\n", Kind::Unknown),
+            (
+                b"itype_0,cause,tval,priv,iaddr_0,iretire_0,ilastsize_0\n0,0,0,3,80000000,2,1\n",
+                Kind::IngressCsv,
+            ),
+            (b"iaddr,iretire,itype\n", Kind::IngressCsv),
+            (b"80000000 # start\n0X80000004\n\n", Kind::PcList),
+            (
+                b"VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n",
+                Kind::SpikeCsv,
+            ),
+            (b"iaddr,size\n", Kind::Unknown),
+            (b"# a config\n\n[ingress]\nctype = 1\n", Kind::Config),
+            (b"isaa = 3\n", Kind::Config),
+            (b"[trace] # of what\nformat = \"pc\"\n", Kind::Sidecar),
+            (b"[program]\n[trace]\n", Kind::Sidecar),
+            (b"CC = gcc\n", Kind::Unknown),
+            (b"hello world\n", Kind::Unknown),
+            (b"[2026-01-01] log entry\n", Kind::Unknown),
+            (b"\xff\xfe\0", Kind::Unknown),
+            (b"0000\x000080000000\n", Kind::Unknown),
+            (b"\n\n", Kind::Unknown),
+        ] {
+            assert_eq!(detect(head), kind, "{:?}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[test]
+    fn a_character_cut_at_the_end_is_no_obstacle() {
+        let text = "[ingress] # é".as_bytes();
+        assert_eq!(detect(&text[..text.len() - 1]), Kind::Config);
+    }
+
+    #[test]
+    fn any_prefix_of_any_bytes_is_some_kind() {
+        let seed = b"core   0: 3 0x80000000 (0x00010117) x2\n\x7fELF[a]=,\xc3";
+        for start in 0..seed.len() {
+            for end in start..seed.len() {
+                let _ = detect(&seed[start..end]);
+            }
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! What an ELF file says about itself.
+
+use object::elf;
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, SectionTable};
+use object::{LittleEndian as Le, ReadRef as _};
+use std::fmt;
+
+/// What an ELF file says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElfInfo {
+    /// 32 or 64.
+    pub bits: u32,
+    /// What the file is for.
+    pub kind: ElfKind,
+    /// Where execution starts; 0 in objects and most libraries.
+    pub entry: u64,
+    /// Calling convention and the like, as the header's flags give them.
+    pub abi: Abi,
+    /// The instruction set from the attributes section, as the tool chain
+    /// wrote it.
+    pub isa: Option<String>,
+    /// What is loaded into memory.
+    pub segments: Vec<Segment>,
+    /// The sections with code.
+    pub code: Vec<Section>,
+    /// Symbols, static and dynamic.
+    pub symbols: u64,
+    /// Whether there are DWARF line tables.
+    pub line_info: bool,
+    /// The GNU build id.
+    pub build_id: Option<Vec<u8>>,
+}
+
+/// What an ELF file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElfKind {
+    /// Not linked yet.
+    Relocatable,
+    /// Linked to fixed addresses.
+    Executable,
+    /// A library or a position-independent executable.
+    Shared,
+    /// The memory of a process.
+    Core,
+    /// None of these.
+    Other(u16),
+}
+
+impl fmt::Display for ElfKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElfKind::Relocatable => f.write_str("relocatable"),
+            ElfKind::Executable => f.write_str("executable"),
+            ElfKind::Shared => f.write_str("shared or position-independent"),
+            ElfKind::Core => f.write_str("core"),
+            ElfKind::Other(code) => write!(f, "type {code:#x}"),
+        }
+    }
+}
+
+/// The header's flags (RISC-V ELF psABI, "File Header").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abi {
+    bits: u32,
+    flags: u32,
+}
+
+impl Abi {
+    /// Whether the code may have compressed instructions.
+    #[must_use]
+    pub fn compressed(self) -> bool {
+        self.has(elf::EF_RISCV_RVC)
+    }
+
+    /// Whether the code relies on total store ordering.
+    #[must_use]
+    pub fn total_store_order(self) -> bool {
+        self.has(elf::EF_RISCV_TSO)
+    }
+
+    fn has(self, flag: elf::FileFlags) -> bool {
+        self.flags & flag.0 != 0
+    }
+}
+
+/// The name compilers use: `lp64d`, `ilp32e`.
+impl fmt::Display for Abi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.bits == 64 { "lp64" } else { "ilp32" })?;
+        let float = elf::FileFlags(self.flags & elf::EF_RISCV_FLOAT_ABI);
+        f.write_str(match float {
+            elf::EF_RISCV_FLOAT_ABI_SINGLE => "f",
+            elf::EF_RISCV_FLOAT_ABI_DOUBLE => "d",
+            elf::EF_RISCV_FLOAT_ABI_QUAD => "q",
+            _ => "",
+        })?;
+        f.write_str(if self.has(elf::EF_RISCV_RVE) { "e" } else { "" })
+    }
+}
+
+/// A part of the file that is loaded into memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its first address.
+    pub address: u64,
+    /// Bytes in the file.
+    pub file_size: u64,
+    /// Bytes in memory; those the file lacks are zero.
+    pub memory_size: u64,
+    /// Readable, writable, executable.
+    pub access: [bool; 3],
+}
+
+/// A section with code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name; what is not UTF-8 is replaced.
+    pub name: String,
+    /// Its first address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Why a file is not one we can use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElfError {
+    /// It does not start as ELF files do.
+    NotElf,
+    /// It ends within the file header.
+    Truncated,
+    /// A class that is neither 32 nor 64 bits.
+    Class(u8),
+    /// Big-endian, which no RISC-V program for these tools is.
+    BigEndian,
+    /// For another machine; its ELF number.
+    Machine(u16),
+    /// A table or a part of the program does not lie within the file.
+    Damaged {
+        /// Which part.
+        part: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl fmt::Display for ElfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElfError::NotElf => f.write_str("not an ELF file"),
+            ElfError::Truncated => f.write_str("the file ends within the ELF header"),
+            ElfError::Class(class) => write!(f, "ELF class {class} is neither 32 nor 64 bits"),
+            ElfError::BigEndian => f.write_str("a big-endian ELF file"),
+            ElfError::Machine(machine) => {
+                write!(f, "an ELF file for {}, not RISC-V", machine_name(*machine))
+            }
+            ElfError::Damaged { part, reason } => write!(f, "{part}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for ElfError {}
+
+/// The machines people mix up with ours.
+fn machine_name(machine: u16) -> String {
+    let name = match elf::Machine(machine) {
+        elf::EM_X86_64 => "x86-64",
+        elf::EM_386 => "x86",
+        elf::EM_AARCH64 => "AArch64",
+        elf::EM_ARM => "Arm",
+        elf::EM_MIPS => "MIPS",
+        elf::EM_PPC64 => "PowerPC",
+        elf::EM_LOONGARCH => "LoongArch",
+        _ => return format!("machine {machine}"),
+    };
+    name.to_owned()
+}
+
+impl ElfInfo {
+    /// Reads the headers of a whole file.
+    ///
+    /// # Errors
+    ///
+    /// What is not a RISC-V ELF file, and headers that point outside of it.
+    pub fn read(bytes: &[u8]) -> Result<ElfInfo, ElfError> {
+        if !bytes.starts_with(&elf::ELFMAG) {
+            return Err(ElfError::NotElf);
+        }
+        let [class, data] = bytes
+            .get(4..6)
+            .and_then(|b| b.try_into().ok())
+            .ok_or(ElfError::Truncated)?;
+        if data == elf::ELFDATA2MSB.0 {
+            return Err(ElfError::BigEndian);
+        }
+        if class == elf::ELFCLASS64.0 {
+            Reader::<elf::FileHeader64<Le>>::open(bytes)?.info()
+        } else if class == elf::ELFCLASS32.0 {
+            Reader::<elf::FileHeader32<Le>>::open(bytes)?.info()
+        } else {
+            Err(ElfError::Class(class))
+        }
+    }
+}
+
+struct Reader<'a, E: FileHeader<Endian = Le>> {
+    bytes: &'a [u8],
+    header: &'a E,
+    sections: SectionTable<'a, E>,
+}
+
+fn damaged(part: impl Into<String>, reason: &'static str) -> ElfError {
+    let part = part.into();
+    ElfError::Damaged { part, reason }
+}
+
+const OUTSIDE: &str = "does not lie within the file";
+
+impl<'a, E: FileHeader<Endian = Le>> Reader<'a, E> {
+    fn open(bytes: &'a [u8]) -> Result<Self, ElfError> {
+        let header: &E = bytes.read_at(0).map_err(|()| ElfError::Truncated)?;
+        let machine = header.e_machine(Le);
+        if machine != elf::EM_RISCV {
+            return Err(ElfError::Machine(machine.0));
+        }
+        if !header.is_supported() {
+            return Err(damaged(
+                "the ELF header",
+                "has an unknown version or byte order",
+            ));
+        }
+        let table = |_| damaged("the section header table", OUTSIDE);
+        let sections = header.sections(Le, bytes).map_err(table)?;
+        Ok(Reader {
+            bytes,
+            header,
+            sections,
+        })
+    }
+
+    fn info(&self) -> Result<ElfInfo, ElfError> {
+        let header = self.header;
+        let bits = if header.is_class_64() { 64 } else { 32 };
+        let flags = header.e_flags(Le).0;
+        let mut info = ElfInfo {
+            bits,
+            kind: match header.e_type(Le) {
+                elf::ET_REL => ElfKind::Relocatable,
+                elf::ET_EXEC => ElfKind::Executable,
+                elf::ET_DYN => ElfKind::Shared,
+                elf::ET_CORE => ElfKind::Core,
+                other => ElfKind::Other(other.0),
+            },
+            entry: header.e_entry(Le).into(),
+            abi: Abi { bits, flags },
+            isa: None,
+            segments: self.segments()?,
+            code: Vec::new(),
+            symbols: 0,
+            line_info: false,
+            build_id: None,
+        };
+        for section in self.sections.iter() {
+            self.section(section, &mut info)?;
+        }
+        Ok(info)
+    }
+
+    fn segments(&self) -> Result<Vec<Segment>, ElfError> {
+        let headers = self.header.program_headers(Le, self.bytes);
+        let headers = headers.map_err(|_| damaged("the program header table", OUTSIDE))?;
+        let loaded = headers.iter().filter(|h| h.p_type(Le) == elf::PT_LOAD);
+        let segments = loaded.map(|header| {
+            let address: u64 = header.p_vaddr(Le).into();
+            let file_size: u64 = header.p_filesz(Le).into();
+            let memory_size: u64 = header.p_memsz(Le).into();
+            let part = || format!("the segment at {address:#x}");
+            header
+                .data(Le, self.bytes)
+                .map_err(|()| damaged(part(), OUTSIDE))?;
+            if memory_size < file_size {
+                return Err(damaged(part(), "is larger in the file than in memory"));
+            }
+            if address.checked_add(memory_size.saturating_sub(1)).is_none() {
+                return Err(damaged(part(), "reaches beyond the address space"));
+            }
+            let flags = header.p_flags(Le).0;
+            let access = [elf::PF_R, elf::PF_W, elf::PF_X].map(|flag| flags & flag.0 != 0);
+            Ok(Segment {
+                address,
+                file_size,
+                memory_size,
+                access,
+            })
+        });
+        segments.collect()
+    }
+
+    fn section(&self, section: &'a E::SectionHeader, info: &mut ElfInfo) -> Result<(), ElfError> {
+        let name = self.sections.section_name(Le, section);
+        let name = name.map_err(|_| damaged("the section name table", OUTSIDE))?;
+        let name = String::from_utf8_lossy(name).into_owned();
+        let part = || format!("section `{}`", name.escape_debug());
+        let kind = section.sh_type(Le);
+        if kind == elf::SHT_NULL {
+            return Ok(());
+        }
+        let data = section.data(Le, self.bytes);
+        let data = data.map_err(|_| damaged(part(), OUTSIDE))?;
+        let size: u64 = section.sh_size(Le).into();
+        match kind {
+            elf::SHT_SYMTAB | elf::SHT_DYNSYM => {
+                let entry = size_of::<E::Sym>() as u64;
+                // The first one is always empty.
+                info.symbols += (size / entry).saturating_sub(1);
+            }
+            elf::SHT_NOTE if info.build_id.is_none() => {
+                info.build_id = build_id::<E>(section.sh_addralign(Le), data);
+            }
+            elf::SHT_RISCV_ATTRIBUTES => {
+                info.isa = info.isa.take().or_else(|| arch(data).map(str::to_owned));
+            }
+            _ => {}
+        }
+        info.line_info |= matches!(name.as_str(), ".debug_line" | ".zdebug_line") && size > 0;
+        let flags = section.sh_flags(Le).0;
+        let wanted = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
+        if flags & wanted == wanted && size > 0 {
+            let address = section.sh_addr(Le).into();
+            info.code.push(Section {
+                name,
+                address,
+                size,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn build_id<E: FileHeader<Endian = Le>>(align: E::Word, data: &[u8]) -> Option<Vec<u8>> {
+    let mut notes = NoteIterator::<E>::new(Le, align, data).ok()?;
+    while let Some(note) = notes.next().ok()? {
+        let is_gnu = note.name() == elf::ELF_NOTE_GNU;
+        if is_gnu && note.n_type(Le) == elf::NT_GNU_BUILD_ID {
+            return Some(note.desc().to_vec());
+        }
+    }
+    None
+}
+
+/// Tag_RISCV_arch of an attributes section (RISC-V ELF psABI, "Attributes").
+// replace: by hartrace_isa::attributes::arch.
+fn arch(section: &[u8]) -> Option<&str> {
+    let mut rest = section.strip_prefix(b"A")?;
+    loop {
+        let (length, _) = rest.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (subsection, after) = rest.split_at_checked(length)?;
+        let subsection = subsection.get(4..)?;
+        if let Some(attributes) = subsection.strip_prefix(b"riscv\0") {
+            return file_arch(attributes);
+        }
+        rest = after;
+    }
+}
+
+fn file_arch(attributes: &[u8]) -> Option<&str> {
+    const FILE: u64 = 1;
+    const ARCH: u64 = 5;
+    let mut rest = attributes;
+    let tag = uleb(&mut rest)?;
+    let (_size, after) = rest.split_first_chunk::<4>()?;
+    rest = after;
+    while tag == FILE && !rest.is_empty() {
+        let tag = uleb(&mut rest)?;
+        // Odd tags hold strings, even ones numbers.
+        if tag % 2 == 0 {
+            uleb(&mut rest)?;
+            continue;
+        }
+        let end = rest.iter().position(|&b| b == 0)?;
+        let (text, after) = rest.split_at_checked(end)?;
+        if tag == ARCH {
+            return std::str::from_utf8(text).ok();
+        }
+        rest = after.get(1..)?;
+    }
+    None
+}
+
+fn uleb(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RV64: &[u8] = include_bytes!("../../../programs/sieve/sieve-rv64gc.elf");
+    const RV32: &[u8] = include_bytes!("../../../programs/sieve/sieve-rv32imac.elf");
+
+    #[test]
+    fn facts_of_the_sieve() {
+        let info = ElfInfo::read(RV64).unwrap();
+        assert_eq!(
+            (info.bits, info.kind, info.entry),
+            (64, ElfKind::Executable, 0x8000_0000)
+        );
+        assert_eq!(info.abi.to_string(), "lp64d");
+        assert!(info.abi.compressed() && !info.abi.total_store_order());
+        assert!(info.isa.unwrap().starts_with("rv64i2p1_m2p0_a2p1"));
+        assert_eq!(info.segments.len(), 2);
+        assert_eq!(info.segments[0].access, [true, false, true]);
+        assert_eq!(info.code.len(), 1);
+        assert_eq!(info.code[0].name, ".text");
+        assert!(info.symbols > 10 && info.line_info);
+        assert_eq!(info.build_id.unwrap().len(), 20);
+        let info = ElfInfo::read(RV32).unwrap();
+        assert_eq!((info.bits, info.abi.to_string().as_str()), (32, "ilp32"));
+        assert!(info.isa.unwrap().starts_with("rv32i2p1_m2p0_a2p1_c2p0"));
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for whole in [RV64, RV32] {
+            for length in 0..whole.len() {
+                let error = ElfInfo::read(&whole[..length]).unwrap_err();
+                let expected = match length {
+                    0..4 => matches!(error, ElfError::NotElf),
+                    4..52 => matches!(error, ElfError::Truncated),
+                    _ => matches!(error, ElfError::Truncated | ElfError::Damaged { .. }),
+                };
+                assert!(expected, "{length}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_byte_may_be_anything() {
+        for whole in [RV64, RV32] {
+            let mut bytes = whole.to_vec();
+            let tables = whole.len() - 64 * 22;
+            for at in (0..0x200).chain(tables..whole.len()) {
+                for value in [0, 1, 0x7f, 0x80, 0xff] {
+                    let old = std::mem::replace(&mut bytes[at], value);
+                    let _ = ElfInfo::read(&bytes);
+                    bytes[at] = old;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_machines_are_named() {
+        let mut bytes = RV64.to_vec();
+        bytes[18] = 62;
+        bytes[19] = 0;
+        let error = ElfInfo::read(&bytes).unwrap_err();
+        assert_eq!(error.to_string(), "an ELF file for x86-64, not RISC-V");
+        bytes[5] = 2;
+        assert_eq!(ElfInfo::read(&bytes), Err(ElfError::BigEndian));
+        bytes[5] = 1;
+        bytes[4] = 9;
+        assert_eq!(ElfInfo::read(&bytes), Err(ElfError::Class(9)));
+    }
+
+    #[test]
+    fn attributes_that_end_anywhere() {
+        let info = ElfInfo::read(RV64).unwrap();
+        let isa = info.isa.unwrap();
+        let start = RV64
+            .windows(isa.len())
+            .position(|w| w == isa.as_bytes())
+            .unwrap();
+        let section = &RV64[start - 20..start + isa.len() + 20];
+        let begin = section.iter().position(|&b| b == b'A').unwrap();
+        let section = &section[begin..];
+        assert_eq!(arch(section), Some(isa.as_str()));
+        for end in 0..section.len() {
+            let _ = arch(&section[..end]);
+        }
+        assert_eq!(arch(b"A\0\0\0\0"), None);
+        assert_eq!(arch(b"A\xff\xff\xff\xffriscv\0"), None);
+    }
+}

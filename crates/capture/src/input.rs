@@ -1,0 +1,258 @@
+//! Opening what is to be read: files, standard input, pipes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// How much is read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Something to read from, opened.
+pub struct Input {
+    path: PathBuf,
+    size: Option<u64>,
+    /// Read ahead by [`Input::peek`], not yet given out.
+    head: Vec<u8>,
+    reader: Box<dyn Read + Send>,
+}
+
+/// Why something could not be read.
+#[derive(Debug)]
+pub struct InputError {
+    /// What was asked for; `-` is standard input.
+    pub path: PathBuf,
+    /// What happened.
+    pub problem: InputProblem,
+}
+
+/// What can happen to an input.
+#[derive(Debug)]
+pub enum InputProblem {
+    /// It could not be opened.
+    Open(io::Error),
+    /// It is a directory.
+    Directory,
+    /// Reading failed after this many bytes.
+    Read {
+        /// Bytes read before.
+        offset: u64,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It has more bytes than are read at once.
+    TooLarge {
+        /// The most that is taken, in bytes.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = name(&self.path);
+        match &self.problem {
+            InputProblem::Open(error) => write!(f, "cannot open {name}: {error}"),
+            InputProblem::Directory => write!(f, "{name} is a directory"),
+            InputProblem::Read { offset, error } => {
+                write!(f, "cannot read {name} at byte {offset}: {error}")
+            }
+            InputProblem::TooLarge { limit } => {
+                write!(f, "{name} has more than {} MiB", limit >> 20)
+            }
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// How an input is called in messages.
+#[must_use]
+pub fn name(path: &Path) -> String {
+    if is_stdin(path) {
+        return "standard input".to_owned();
+    }
+    format!("`{}`", path.display())
+}
+
+/// Whether the name means standard input.
+#[must_use]
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+impl Input {
+    /// Opens a file; `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// What does not exist, may not be read, or is a directory.
+    pub fn open(path: &Path) -> Result<Input, InputError> {
+        let fail = |problem| InputError {
+            path: path.to_path_buf(),
+            problem,
+        };
+        let mut input = Input {
+            path: path.to_path_buf(),
+            size: None,
+            head: Vec::new(),
+            reader: Box::new(io::stdin()),
+        };
+        if is_stdin(path) {
+            return Ok(input);
+        }
+        let file = File::open(path).map_err(|e| fail(InputProblem::Open(e)))?;
+        let metadata = file.metadata().map_err(|e| fail(InputProblem::Open(e)))?;
+        if metadata.is_dir() {
+            return Err(fail(InputProblem::Directory));
+        }
+        input.size = metadata.is_file().then_some(metadata.len());
+        input.reader = Box::new(file);
+        Ok(input)
+    }
+
+    /// The name it was opened with.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes in all; known for regular files only.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// The first bytes, up to `count`; fewer only if there are no more. They
+    /// are still given out by the other methods.
+    ///
+    /// # Errors
+    ///
+    /// A failing read.
+    pub fn peek(&mut self, count: usize) -> Result<&[u8], InputError> {
+        let missing = count.saturating_sub(self.head.len());
+        let offset = self.head.len() as u64;
+        let mut source = self.reader.by_ref().take(missing as u64);
+        if let Err(error) = source.read_to_end(&mut self.head) {
+            return Err(self.failed(offset, error));
+        }
+        Ok(self.head.get(..count).unwrap_or(&self.head))
+    }
+
+    /// Gives everything to `take`, piece by piece, in memory that does not
+    /// grow with the input.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and whatever `take` returns.
+    pub fn chunks<E: From<InputError>>(
+        mut self,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let head = std::mem::take(&mut self.head);
+        let mut offset = head.len() as u64;
+        if !head.is_empty() {
+            take(&head)?;
+        }
+        drop(head);
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            match self.reader.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(count) => {
+                    take(buffer.get(..count).unwrap_or(&buffer))?;
+                    offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(offset, error).into()),
+            }
+        }
+    }
+
+    /// Everything at once.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and more than `limit` bytes.
+    pub fn read_all(mut self, limit: u64) -> Result<Vec<u8>, InputError> {
+        let too_large = self.size.is_some_and(|size| size > limit);
+        let mut bytes = std::mem::take(&mut self.head);
+        if !too_large {
+            let offset = bytes.len() as u64;
+            let left = limit.saturating_sub(offset).saturating_add(1);
+            let mut source = self.reader.by_ref().take(left);
+            if let Err(error) = source.read_to_end(&mut bytes) {
+                return Err(self.failed(offset, error));
+            }
+        }
+        if too_large || bytes.len() as u64 > limit {
+            return Err(InputError {
+                path: self.path,
+                problem: InputProblem::TooLarge { limit },
+            });
+        }
+        Ok(bytes)
+    }
+
+    fn failed(&self, offset: u64, error: io::Error) -> InputError {
+        InputError {
+            path: self.path.clone(),
+            problem: InputProblem::Read { offset, error },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn sample(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in");
+        fs::write(&path, bytes).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn peeked_bytes_are_still_there() {
+        let bytes: Vec<u8> = (0..3 << 20).map(|i: u32| i.to_le_bytes()[1]).collect();
+        let (_folder, path) = sample(&bytes);
+        let mut input = Input::open(&path).unwrap();
+        assert_eq!(input.size(), Some(bytes.len() as u64));
+        assert_eq!(input.peek(100).unwrap(), &bytes[..100]);
+        assert_eq!(input.peek(10).unwrap(), &bytes[..10]);
+        let mut seen = Vec::new();
+        let take = |chunk: &[u8]| -> Result<(), InputError> {
+            assert!(chunk.len() <= CHUNK);
+            seen.extend_from_slice(chunk);
+            Ok(())
+        };
+        input.chunks(take).unwrap();
+        assert!(seen == bytes);
+
+        let mut input = Input::open(&path).unwrap();
+        input.peek(1000).unwrap();
+        assert!(input.read_all(bytes.len() as u64).unwrap() == bytes);
+    }
+
+    #[test]
+    fn short_and_empty_files() {
+        let (_folder, path) = sample(b"abc");
+        assert_eq!(Input::open(&path).unwrap().peek(64).unwrap(), b"abc");
+        let (_folder, path) = sample(b"");
+        let mut input = Input::open(&path).unwrap();
+        assert_eq!(input.peek(64).unwrap(), b"");
+        assert_eq!(input.read_all(0).unwrap(), b"");
+    }
+
+    #[test]
+    fn refusals() {
+        let (folder, path) = sample(&[0; 2 << 20]);
+        let error = Input::open(&path).unwrap().read_all(1 << 20).unwrap_err();
+        assert!(matches!(error.problem, InputProblem::TooLarge { .. }));
+        let error = Input::open(folder.path()).err().unwrap();
+        assert!(matches!(error.problem, InputProblem::Directory));
+        let error = Input::open(&folder.path().join("none")).err().unwrap();
+        assert!(matches!(error.problem, InputProblem::Open(_)));
+    }
+}

@@ -1,0 +1,363 @@
+//! Writing results so that a name holds all of one or nothing of it.
+//!
+//! A file is written under another name in the same folder and gets its own
+//! name at the end, in one step. What is there already and is not a regular
+//! file (a device, a pipe) is written to directly.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tempfile::{NamedTempFile, TempPath};
+
+const BUFFER: usize = 1 << 16;
+
+/// Names of unfinished files, for [`abandon_all`].
+static PENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Something to write to, opened. Call [`Output::finish`] at the end: without
+/// it nothing appears under the final name.
+pub struct Output {
+    path: PathBuf,
+    sink: Sink,
+}
+
+enum Sink {
+    Stdout(BufWriter<io::Stdout>),
+    Direct(BufWriter<File>),
+    Atomic(BufWriter<Pending>),
+}
+
+/// A file under its temporary name, removed unless it is finished.
+struct Pending {
+    file: File,
+    path: Option<TempPath>,
+    /// The final name, links followed.
+    target: PathBuf,
+}
+
+/// Why something could not be written.
+#[derive(Debug)]
+pub struct OutputError {
+    /// What was asked for; `-` is standard output.
+    pub path: PathBuf,
+    /// What happened.
+    pub problem: OutputProblem,
+}
+
+/// What can happen to an output.
+#[derive(Debug)]
+pub enum OutputProblem {
+    /// The name is a directory.
+    Directory,
+    /// The folder of the name does not exist.
+    NoFolder(PathBuf),
+    /// It could not be created or opened for writing.
+    Open(io::Error),
+    /// Writing failed.
+    Write(io::Error),
+}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = name(&self.path);
+        match &self.problem {
+            OutputProblem::Directory => write!(f, "cannot write {name}: it is a directory"),
+            OutputProblem::NoFolder(folder) => {
+                write!(f, "cannot write {name}: no folder `{}`", folder.display())
+            }
+            OutputProblem::Open(error) | OutputProblem::Write(error) => {
+                write!(f, "cannot write {name}: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OutputError {}
+
+impl OutputError {
+    /// Whether the reader at the other end of a pipe has gone, which is no
+    /// failure.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(&self.problem, OutputProblem::Write(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// How an output is called in messages.
+#[must_use]
+pub fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        return "standard output".to_owned();
+    }
+    format!("`{}`", path.display())
+}
+
+impl Output {
+    /// Opens the output before any work is done; `-` is standard output.
+    ///
+    /// # Errors
+    ///
+    /// What could not be written later: a directory, a folder that is missing
+    /// or read-only, a file that is write-protected.
+    pub fn create(path: &Path) -> Result<Output, OutputError> {
+        let opened = if path.as_os_str() == "-" {
+            Ok(Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())))
+        } else {
+            open(path)
+        };
+        let path = path.to_path_buf();
+        match opened {
+            Ok(sink) => Ok(Output { path, sink }),
+            Err(problem) => Err(OutputError { path, problem }),
+        }
+    }
+
+    /// Runs `write` and finishes; the usual way to use an output.
+    ///
+    /// # Errors
+    ///
+    /// A failing write; then nothing appears under the name.
+    pub fn write_with(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        match write(&mut self) {
+            Ok(()) => self.finish(),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Writes out what is buffered and gives the file its name.
+    ///
+    /// # Errors
+    ///
+    /// A failing write or rename; then nothing appears under the name.
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        let done = match &mut self.sink {
+            Sink::Stdout(out) => out.flush(),
+            Sink::Direct(out) => out.flush(),
+            Sink::Atomic(out) => out.flush().and_then(|()| out.get_mut().finish()),
+        };
+        done.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> OutputError {
+        OutputError {
+            path: self.path.clone(),
+            problem: OutputProblem::Write(error),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.sink {
+            Sink::Stdout(out) => out.write(bytes),
+            Sink::Direct(out) => out.write(bytes),
+            Sink::Atomic(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Stdout(out) => out.flush(),
+            Sink::Direct(out) => out.flush(),
+            Sink::Atomic(out) => out.flush(),
+        }
+    }
+}
+
+/// Removes every unfinished file. For a process that is about to end: from
+/// here on no output can be opened or finished.
+pub fn abandon_all() {
+    let pending = pending();
+    for path in pending.iter() {
+        // Gone already, or nothing that could be done about it.
+        let _ = fs::remove_file(path);
+    }
+    std::mem::forget(pending);
+}
+
+fn pending() -> MutexGuard<'static, Vec<PathBuf>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open(path: &Path) -> Result<Sink, OutputProblem> {
+    let present = match fs::metadata(path) {
+        Ok(metadata) => Some(metadata),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        Err(e) => return Err(OutputProblem::Open(e)),
+    };
+    let Some(metadata) = present else {
+        return Pending::beside(path.to_path_buf(), None);
+    };
+    if metadata.is_dir() {
+        return Err(OutputProblem::Directory);
+    }
+    // Opened also where the file will be replaced: renaming over a
+    // write-protected file would succeed.
+    let file = OpenOptions::new().write(true).open(path);
+    let file = file.map_err(OutputProblem::Open)?;
+    if !metadata.is_file() {
+        return Ok(Sink::Direct(BufWriter::with_capacity(BUFFER, file)));
+    }
+    // A link stays a link: the file it leads to is replaced.
+    let target = fs::canonicalize(path).map_err(OutputProblem::Open)?;
+    Pending::beside(target, Some(&metadata))
+}
+
+impl Pending {
+    fn beside(target: PathBuf, old: Option<&fs::Metadata>) -> Result<Sink, OutputProblem> {
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        if target.file_name().is_none() {
+            return Err(OutputProblem::Directory);
+        }
+        let mut pending = pending();
+        let temporary = temporary_in(&folder).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => OutputProblem::NoFolder(folder),
+            _ => OutputProblem::Open(error),
+        })?;
+        pending.push(temporary.path().to_path_buf());
+        let (file, path) = temporary.into_parts();
+        let this = Pending {
+            file,
+            path: Some(path),
+            target,
+        };
+        drop(pending);
+        if let Some(old) = old {
+            let kept = this.file.set_permissions(old.permissions());
+            kept.map_err(OutputProblem::Open)?;
+        }
+        Ok(Sink::Atomic(BufWriter::with_capacity(BUFFER, this)))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let mut pending = pending();
+        let Some(path) = self.path.take() else {
+            return Ok(());
+        };
+        forget(&mut pending, &path);
+        path.persist(&self.target).map_err(|e| e.error)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.take() {
+            forget(&mut pending(), &path);
+        }
+    }
+}
+
+impl Write for Pending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn forget(pending: &mut Vec<PathBuf>, path: &Path) {
+    pending.retain(|other| other != path);
+}
+
+fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hartrace-").suffix(".part");
+    // As any new file, less the umask; the crate's own default is private.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn appears_at_the_end_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, "old").unwrap();
+        let mut out = Output::create(&path).unwrap();
+        out.write_all(&[b'x'; 200_000]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        drop(out);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(entries(folder.path()), ["out"]);
+
+        let mut out = Output::create(&path).unwrap();
+        out.write_all(b"new").unwrap();
+        out.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(entries(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn a_failed_writer_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = Output::create(&folder.path().join("out")).unwrap();
+        let error = out.write_with(|w| {
+            w.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(error.unwrap_err().to_string().contains("no more"));
+        assert!(entries(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn refused_before_work_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let problem = |path: &Path| Output::create(path).err().unwrap().problem;
+        assert!(matches!(problem(folder.path()), OutputProblem::Directory));
+        let missing = folder.path().join("none/out");
+        assert!(matches!(problem(&missing), OutputProblem::NoFolder(_)));
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(matches!(problem(&file.join("out")), OutputProblem::Open(_)));
+        assert!(matches!(problem(Path::new("")), OutputProblem::Directory));
+        assert!(matches!(problem(Path::new("/")), OutputProblem::Directory));
+        assert_eq!(entries(folder.path()), ["file"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_links_and_devices_are_kept() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        let link = folder.path().join("link");
+        fs::write(&real, "old").unwrap();
+        fs::set_permissions(&real, PermissionsExt::from_mode(0o640)).unwrap();
+        symlink("real", &link).unwrap();
+        let out = Output::create(&link).unwrap();
+        out.write_with(|w| w.write_all(b"new")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+        assert_eq!(
+            fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+
+        let null = Output::create(Path::new("/dev/null")).unwrap();
+        null.write_with(|w| w.write_all(b"new")).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

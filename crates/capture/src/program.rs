@@ -1,0 +1,172 @@
+//! What holds the code: ELF files and raw binaries, spelled `FILE[@BASE]`.
+
+use crate::digest::Digest;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// An ELF file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElfFile {
+    /// Where it is; in a configuration, relative to the folder of that file.
+    pub file: PathBuf,
+    /// Where it is loaded, for position-independent files. Absent: where the
+    /// file says.
+    pub base: Option<u64>,
+    /// What its content must hash to.
+    pub sha256: Option<Digest>,
+}
+
+/// A file that is code and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawFile {
+    /// Where it is; in a configuration, relative to the folder of that file.
+    pub file: PathBuf,
+    /// The address of its first byte.
+    pub base: u64,
+}
+
+/// Why `FILE[@BASE]` was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecError {
+    /// No file name.
+    NoFile,
+    /// What follows `@` starts like a number but is none.
+    BadBase(String),
+    /// A raw binary without `@BASE`.
+    NoBase,
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::NoFile => f.write_str("the file name is missing"),
+            SpecError::BadBase(base) => write!(
+                f,
+                "the base `{base}` is not an address: write 0x and hexadecimal digits, or decimal"
+            ),
+            SpecError::NoBase => f.write_str("a raw binary needs its address: FILE@BASE"),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+impl ElfFile {
+    /// Reads `FILE[@BASE]`.
+    ///
+    /// # Errors
+    ///
+    /// An empty file name, a base that is not a number.
+    pub fn parse(text: &str) -> Result<ElfFile, SpecError> {
+        let (file, base) = split(text)?;
+        Ok(ElfFile {
+            file,
+            base,
+            sha256: None,
+        })
+    }
+}
+
+impl RawFile {
+    /// Reads `FILE@BASE`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ElfFile::parse`], and a base that is missing.
+    pub fn parse(text: &str) -> Result<RawFile, SpecError> {
+        let (file, base) = split(text)?;
+        let base = base.ok_or(SpecError::NoBase)?;
+        Ok(RawFile { file, base })
+    }
+}
+
+/// An address: `0x` and hexadecimal digits or decimal, `_` between digits.
+#[must_use]
+pub fn parse_address(text: &str) -> Option<u64> {
+    let digits = text.replace('_', "");
+    let hex = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"));
+    let (digits, radix) = hex.map_or((digits.as_str(), 10), |hex| (hex, 16));
+    // from_str_radix takes a sign.
+    if !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    u64::from_str_radix(digits, radix).ok()
+}
+
+/// A path relative to the folder of `origin`, the file that names it.
+#[must_use]
+pub fn beside(origin: &Path, file: &Path) -> PathBuf {
+    match origin.parent() {
+        Some(folder) if !file.is_absolute() => folder.join(file),
+        _ => file.to_path_buf(),
+    }
+}
+
+/// A name may hold `@`; only what looks like a number after the last one is a
+/// base.
+fn split(text: &str) -> Result<(PathBuf, Option<u64>), SpecError> {
+    let (file, base) = match text.rsplit_once('@') {
+        Some((file, base)) if base.starts_with(|c: char| c.is_ascii_digit()) => {
+            let address = parse_address(base);
+            (
+                file,
+                Some(address.ok_or_else(|| SpecError::BadBase(base.to_owned()))?),
+            )
+        }
+        _ => (text, None),
+    };
+    if file.is_empty() {
+        return Err(SpecError::NoFile);
+    }
+    Ok((PathBuf::from(file), base))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_and_base() {
+        let elf = ElfFile::parse("a.elf").unwrap();
+        assert_eq!((elf.file.as_path(), elf.base), (Path::new("a.elf"), None));
+        let elf = ElfFile::parse("lib.so@0xffff_ffff_8000_0000").unwrap();
+        assert_eq!(elf.base, Some(0xffff_ffff_8000_0000));
+        let elf = ElfFile::parse("me@home/a.elf").unwrap();
+        assert_eq!(
+            (elf.file.as_path(), elf.base),
+            (Path::new("me@home/a.elf"), None)
+        );
+        assert_eq!(RawFile::parse("rom@4096").unwrap().base, 4096);
+    }
+
+    #[test]
+    fn refusals() {
+        assert_eq!(ElfFile::parse(""), Err(SpecError::NoFile));
+        assert_eq!(ElfFile::parse("@0x10"), Err(SpecError::NoFile));
+        assert_eq!(
+            ElfFile::parse("a@0xzz"),
+            Err(SpecError::BadBase("0xzz".into()))
+        );
+        assert_eq!(
+            ElfFile::parse("a@0x1_0000_0000_0000_0000"),
+            Err(SpecError::BadBase("0x1_0000_0000_0000_0000".into()))
+        );
+        assert_eq!(RawFile::parse("rom"), Err(SpecError::NoBase));
+        assert_eq!(parse_address("0x+1"), None);
+        assert_eq!(parse_address("-1"), None);
+        assert_eq!(parse_address("0x"), None);
+    }
+
+    #[test]
+    fn names_in_a_config_are_relative_to_it() {
+        let config = Path::new("runs/a.toml");
+        assert_eq!(beside(config, Path::new("a.elf")), Path::new("runs/a.elf"));
+        assert_eq!(beside(config, Path::new("/a.elf")), Path::new("/a.elf"));
+        assert_eq!(
+            beside(Path::new("a.toml"), Path::new("a.elf")),
+            Path::new("a.elf")
+        );
+    }
+}

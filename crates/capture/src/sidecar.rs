@@ -1,0 +1,171 @@
+//! `FILE.toml` beside a trace: what it is and which program it belongs to.
+//!
+//! A sidecar is a [`Config`] with a `[trace]` section, in which every ELF file
+//! has its SHA-256.
+
+use crate::config::{Config, LoadError};
+use crate::digest::Digest;
+use crate::input::is_stdin;
+use crate::output::{Output, OutputError};
+use crate::program::ElfFile;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The sidecar's name for a trace: `run.ntrace` has `run.ntrace.toml`.
+#[must_use]
+pub fn path_for(trace: &Path) -> PathBuf {
+    let mut name = OsString::from(trace);
+    name.push(".toml");
+    PathBuf::from(name)
+}
+
+/// Reads the sidecar of a trace, if it has one. Standard input has none.
+///
+/// # Errors
+///
+/// A sidecar that cannot be read or understood.
+pub fn find(trace: &Path) -> Result<Option<Config>, LoadError> {
+    let path = path_for(trace);
+    if is_stdin(trace) || !path.is_file() {
+        return Ok(None);
+    }
+    Config::load(&path).map(Some)
+}
+
+/// Writes the sidecar of a trace.
+///
+/// # Errors
+///
+/// An output that cannot be written.
+pub fn write(trace: &Path, config: &Config) -> Result<(), OutputError> {
+    let text = config.to_toml(false);
+    Output::create(&path_for(trace))?.write_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// The given program is not the one that was traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The program that was given.
+    pub given: PathBuf,
+    /// Its hash.
+    pub found: Digest,
+    /// The program the sidecar names.
+    pub traced: PathBuf,
+    /// The hash the sidecar gives.
+    pub expected: Digest,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is not the program that was traced: its SHA-256 is {}, that of `{}` was {}",
+            self.given.display(),
+            self.found,
+            self.traced.display(),
+            self.expected
+        )
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Checks a program that was given against the ones a sidecar names. A sidecar
+/// without hashes accepts any.
+///
+/// # Errors
+///
+/// A hash that none of the sidecar's programs has.
+pub fn check(sidecar: &Config, given: &Path, found: Digest) -> Result<(), Mismatch> {
+    let traced: &[ElfFile] = match &sidecar.program.elf {
+        Some(elf) => &elf.value,
+        None => &[],
+    };
+    let hashes = traced
+        .iter()
+        .filter_map(|elf| elf.sha256.map(|sha256| (elf, sha256)));
+    let mut wrong: Option<(&ElfFile, Digest)> = None;
+    for (elf, expected) in hashes {
+        if expected == found {
+            return Ok(());
+        }
+        // Of several, name the one the user most likely meant.
+        if wrong.is_none() || elf.file.file_name() == given.file_name() {
+            wrong = Some((elf, expected));
+        }
+    }
+    match wrong {
+        None => Ok(()),
+        Some((elf, expected)) => Err(Mismatch {
+            given: given.to_path_buf(),
+            found,
+            traced: elf.file.clone(),
+            expected,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Program, Setting, Trace};
+    use std::fs;
+
+    fn sidecar(elf: Vec<ElfFile>) -> Config {
+        Config {
+            program: Program {
+                elf: Some(Setting::flag(elf, "-e")),
+                ..Program::default()
+            },
+            trace: Some(Trace {
+                format: Setting::flag("pc".to_owned(), "--to"),
+                version: None,
+            }),
+            ..Config::default()
+        }
+    }
+
+    fn elf(name: &str, content: &[u8]) -> ElfFile {
+        ElfFile {
+            file: name.into(),
+            base: None,
+            sha256: Some(Digest::of(content)),
+        }
+    }
+
+    #[test]
+    fn written_and_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("run.pc");
+        assert!(find(&trace).unwrap().is_none());
+        write(&trace, &sidecar(vec![elf("a.elf", b"a")])).unwrap();
+        let found = find(&trace).unwrap().unwrap();
+        assert_eq!(found.trace.unwrap().format.value, "pc");
+        let program = found.program.elf.unwrap().value;
+        assert_eq!(program[0].file, folder.path().join("a.elf"));
+        assert_eq!(program[0].sha256, Some(Digest::of(b"a")));
+        assert!(find(Path::new("-")).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_damaged_sidecar_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("run.pc");
+        fs::write(path_for(&trace), "[trace").unwrap();
+        assert!(find(&trace).is_err());
+    }
+
+    #[test]
+    fn the_wrong_program_is_noticed() {
+        let config = sidecar(vec![elf("a.elf", b"a"), elf("b.elf", b"b")]);
+        assert_eq!(check(&config, Path::new("x.elf"), Digest::of(b"b")), Ok(()));
+        let error = check(&config, Path::new("new/b.elf"), Digest::of(b"c")).unwrap_err();
+        assert_eq!(error.traced, Path::new("b.elf"));
+        assert_eq!(error.expected, Digest::of(b"b"));
+        assert_eq!(
+            check(&sidecar(vec![]), Path::new("a"), Digest::of(b"a")),
+            Ok(())
+        );
+    }
+}

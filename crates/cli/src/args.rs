@@ -1,0 +1,202 @@
+//! What was typed.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const ABOUT: &str = "The RISC-V trace toolkit";
+
+const EXAMPLES: &str = "\
+Examples:
+  hartrace disasm prog.elf               the code of a program
+  hartrace info prog.elf run.log         what these files are
+  hartrace info -f json run.log          the same for other programs
+  hartrace config show -e prog.elf       the settings in force, and why
+
+Exit codes:
+  0  clean, also when the reader of stdout went away
+  1  tool or I/O failure
+  2  wrong usage
+  3  errors in the input, with --strict
+  5  the format is unknown
+
+Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
+
+const DISASM_EXAMPLES: &str = "\
+Examples:
+  hartrace disasm prog.elf
+  hartrace disasm prog.elf lib.so@0x40000000 -o listing.txt
+  hartrace disasm --raw boot.bin@0x1000 --isa rv32imac";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  hartrace info prog.elf
+  hartrace info -f json *.elf run.log
+  xz -dc run.log.xz | hartrace info -";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  hartrace config show                            the defaults
+  hartrace config show -c run.toml -e prog.elf    who wins
+  hartrace config show --isa rv64gc > run.toml    a file to start from";
+
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nreads:   ELF (RV32, RV64), Spike logs and CSV, pc lists, ingress CSV",
+    "\nwrites:  disassembly, file facts (text, JSON)",
+    "\nlicence: ",
+    env!("CARGO_PKG_LICENSE"),
+);
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "hartrace", about = ABOUT, version, long_version = LONG_VERSION)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) talk: TalkArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How to talk to the user; the same for every command.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct TalkArgs {
+    /// Colours in messages
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+    /// Only errors on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// A progress bar on stderr for what takes over a second
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: When,
+}
+
+/// When to do something that suits terminals; `auto` is only on one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Disassemble a program
+    #[command(after_help = DISASM_EXAMPLES)]
+    Disasm(Disasm),
+    /// Say what files are and what is in them
+    #[command(after_help = INFO_EXAMPLES)]
+    Info(Info),
+    /// Work with settings
+    #[command(subcommand)]
+    Config(Config),
+    /// Write shell completions
+    Completions(Completions),
+    /// Write manual pages, one per command
+    Man(Man),
+}
+
+/// `hartrace disasm`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Disasm {
+    /// ELF files to disassemble, with load base if position-independent; `-` is stdin
+    #[arg(value_name = "ELF[@BASE]")]
+    pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `hartrace info`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Info {
+    /// Files to look at; `-` is stdin
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How to write it
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: InfoFormat,
+    /// Fail if a log has lines that cannot be read
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How `info` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InfoFormat {
+    /// For people
+    Text,
+    /// JSON lines: a header, then one object per file
+    Json,
+}
+
+/// `hartrace config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Write the settings in force as a configuration file, with their origins
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(Show),
+}
+
+/// `hartrace config show`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `hartrace completions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `hartrace man`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Man {
+    /// The folder to write to; created if it does not exist
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
+/// What the code is; the same for every command that needs a program.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Program")]
+pub(crate) struct Program {
+    /// ELF file, with load base if position-independent; repeatable
+    #[arg(short, long, value_name = "FILE[@BASE]")]
+    pub(crate) elf: Vec<String>,
+    /// Raw binary and the address of its first byte; repeatable
+    #[arg(long, value_name = "FILE@BASE")]
+    pub(crate) raw: Vec<String>,
+    /// Instruction set, such as rv64gc_zba [default: what the ELF file says]
+    #[arg(long, value_name = "ISA")]
+    pub(crate) isa: Option<String>,
+    /// Configuration file; repeatable, later ones win
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+}
+
+/// Where the result goes.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Write to this file, all at once at the end; `-` is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}

@@ -1,0 +1,115 @@
+//! Doing it.
+
+mod info;
+mod info_json;
+mod info_text;
+
+use crate::args::{self, Args, Command};
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::talk::{Talk, clean_up_on_signal};
+use crate::{listing, settings};
+use clap::CommandFactory as _;
+use hartrace_capture::config::Config;
+use hartrace_capture::output::{Output, OutputError, OutputProblem};
+use std::fs;
+use std::path::Path;
+
+/// Runs a command.
+pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
+    match command {
+        Command::Disasm(args) => disasm(args, talk),
+        Command::Info(args) => info::run(args, talk),
+        Command::Config(args::Config::Show(args)) => show(args, talk),
+        Command::Completions(args) => completions(args),
+        Command::Man(args) => man(&args.folder),
+    }
+}
+
+/// Opens an output before the work starts; none of `inputs` may be the same
+/// file.
+fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Output, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(Output::create(path)?);
+    }
+    if let Ok(target) = fs::canonicalize(path) {
+        // A device may well be read and written.
+        let same =
+            |input: &&Path| fs::canonicalize(input).is_ok_and(|p| p == target && p.is_file());
+        if let Some(input) = inputs.into_iter().find(same) {
+            let message = format!("the output would replace the input `{}`", input.display());
+            return Err(Diagnostic::new(Code::OutputIsInput, message)
+                .help("give -o another name")
+                .into());
+        }
+    }
+    clean_up_on_signal();
+    Ok(Output::create(path)?)
+}
+
+/// The files a configuration names.
+fn inputs(config: &Config) -> impl Iterator<Item = &Path> {
+    let program = &config.program;
+    let elf = program.elf.iter().flat_map(|s| &s.value);
+    let raw = program.raw.iter().flat_map(|s| &s.value);
+    elf.map(|f| f.file.as_path())
+        .chain(raw.map(|f| f.file.as_path()))
+}
+
+fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
+    let config = settings::resolve(&args.files, &args.program)?;
+    if inputs(&config).next().is_none() {
+        return Err(Diagnostic::new(Code::NoProgram, "no program is given")
+            .help("name an ELF file, or use --raw FILE@BASE or a configuration with [program]")
+            .into());
+    }
+    let output = create(&args.output.output, inputs(&config))?;
+    let program = settings::load(config, talk)?;
+    output.write_with(|out| listing::write(&program, out))?;
+    Ok(())
+}
+
+fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
+    let config = settings::resolve(&[], &args.program)?;
+    let output = create(&args.output.output, inputs(&config))?;
+    let text = settings::load(config, talk)?.config.to_toml(true);
+    output.write_with(|out| out.write_all(text.as_bytes()))?;
+    Ok(())
+}
+
+fn completions(args: &args::Completions) -> Result<(), Failure> {
+    let output = create(&args.output.output, [])?;
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "hartrace", &mut text);
+    output.write_with(|out| out.write_all(&text))?;
+    Ok(())
+}
+
+fn man(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| OutputError {
+        path: folder.to_path_buf(),
+        problem: OutputProblem::Open(error),
+    })?;
+    let mut root = Args::command();
+    root.build();
+    let mut pages = Vec::new();
+    collect_pages(&root, &mut pages);
+    clean_up_on_signal();
+    for (name, page) in pages {
+        let path = folder.join(name);
+        Output::create(&path)?.write_with(|out| out.write_all(&page))?;
+    }
+    Ok(())
+}
+
+/// The page of a command and those of its subcommands.
+fn collect_pages(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) {
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    if page.render(&mut text).is_ok() {
+        pages.push((page.get_filename(), text));
+    }
+    for sub in command.get_subcommands().filter(|c| c.get_name() != "help") {
+        collect_pages(sub, pages);
+    }
+}

@@ -1,0 +1,167 @@
+//! Facts for people.
+
+use super::info::{Content, Facts, Sidecar};
+use hartrace_capture::config::Config;
+use hartrace_capture::detect::Kind;
+use hartrace_capture::elf_info::{ElfInfo, Segment};
+use hartrace_capture::input::is_stdin;
+use hartrace_capture::log_info::LogInfo;
+use hartrace_isa::Isa;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes the facts of one file.
+pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
+    let name = if is_stdin(&facts.path) {
+        "standard input".to_owned()
+    } else {
+        shown(&facts.path)
+    };
+    writeln!(out, "{name}: {}", facts.kind)?;
+    row(out, "size", format_args!("{} bytes", facts.bytes))?;
+    match &facts.content {
+        Content::Elf(elf) => write_elf(elf, out)?,
+        Content::Log(log) => write_log(facts.kind, log, out)?,
+        Content::Config(config) => write_config(config, out)?,
+    }
+    if let Some(sidecar) = &facts.sidecar {
+        write_sidecar(sidecar, out)?;
+    }
+    row(out, "sha256", facts.sha256)
+}
+
+fn row(out: &mut impl Write, name: &str, value: impl Display) -> io::Result<()> {
+    writeln!(out, "  {name:<11} {value}")
+}
+
+/// A name from outside may hold anything.
+fn shown(path: &Path) -> String {
+    clean(&path.display().to_string())
+}
+
+fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
+fn write_elf(elf: &ElfInfo, out: &mut impl Write) -> io::Result<()> {
+    row(
+        out,
+        "class",
+        format_args!("{}-bit RISC-V, little-endian", elf.bits),
+    )?;
+    row(out, "type", elf.kind)?;
+    row(out, "entry", format_args!("{:#x}", elf.entry))?;
+    match &elf.isa {
+        None => row(out, "isa", "not given")?,
+        Some(text) => {
+            row(out, "isa", clean(text))?;
+            if let Ok(isa) = Isa::parse_lenient(text) {
+                let names: Vec<&str> = isa.extensions().map(|e| e.name()).collect();
+                row(out, "extensions", names.join(" "))?;
+            }
+        }
+    }
+    let compressed = if elf.abi.compressed() {
+        ", compressed"
+    } else {
+        ""
+    };
+    let tso = if elf.abi.total_store_order() {
+        ", total store order"
+    } else {
+        ""
+    };
+    row(out, "abi", format_args!("{}{compressed}{tso}", elf.abi))?;
+    let mut title = "segments";
+    for segment in &elf.segments {
+        row(out, title, segment_text(segment))?;
+        title = "";
+    }
+    let mut title = "code";
+    for section in &elf.code {
+        let (start, name) = (section.address, clean(&section.name));
+        let end = start.saturating_add(section.size);
+        row(out, title, format_args!("{start:#x}..{end:#x} {name}"))?;
+        title = "";
+    }
+    row(out, "symbols", elf.symbols)?;
+    row(out, "line info", if elf.line_info { "yes" } else { "no" })?;
+    if let Some(id) = &elf.build_id {
+        row(out, "build id", hex(id))?;
+    }
+    Ok(())
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+pub(super) fn access(segment: &Segment) -> String {
+    let letters = ['r', 'w', 'x'].into_iter().zip(segment.access);
+    letters.map(|(c, yes)| if yes { c } else { '-' }).collect()
+}
+
+fn segment_text(segment: &Segment) -> String {
+    let (start, size) = (segment.address, segment.memory_size);
+    let end = start.saturating_add(size);
+    let access = access(segment);
+    let from = if segment.file_size == size {
+        String::new()
+    } else {
+        format!(", {} of them in the file", segment.file_size)
+    };
+    format!("{start:#x}..{end:#x} {access} {size} bytes{from}")
+}
+
+fn write_log(kind: Kind, log: &LogInfo, out: &mut impl Write) -> io::Result<()> {
+    row(out, "lines", log.lines)?;
+    match kind {
+        Kind::SpikeLog => {
+            row(out, "listed", log.pcs - log.commits.min(log.pcs))?;
+            row(out, "committed", log.commits)?;
+            row(out, "traps", log.traps)?;
+            let harts: Vec<String> = log.harts.iter().map(u32::to_string).collect();
+            row(out, "hart ids", harts.join(" "))?;
+        }
+        Kind::IngressCsv => row(out, "blocks", log.pcs)?,
+        _ => row(out, "pcs", log.pcs)?,
+    }
+    if let (Some(first), Some(last)) = (log.first_pc, log.last_pc) {
+        row(out, "first pc", format_args!("{first:#x}"))?;
+        row(out, "last pc", format_args!("{last:#x}"))?;
+    }
+    match log.first_unread {
+        None => Ok(()),
+        Some(line) => {
+            let unread = log.unread;
+            row(
+                out,
+                "unread",
+                format_args!("{unread} lines, the first is line {line}"),
+            )
+        }
+    }
+}
+
+fn write_config(config: &Config, out: &mut impl Write) -> io::Result<()> {
+    for line in config.to_toml(false).lines() {
+        let gap = if line.is_empty() { "" } else { "  " };
+        writeln!(out, "{gap}{line}")?;
+    }
+    writeln!(out)
+}
+
+fn write_sidecar(sidecar: &Sidecar, out: &mut impl Write) -> io::Result<()> {
+    row(out, "sidecar", shown(&sidecar.path))?;
+    if let Some(trace) = &sidecar.config.trace {
+        row(out, "format", clean(&trace.format.value))?;
+    }
+    for (elf, state) in &sidecar.programs {
+        let name = shown(&elf.file);
+        row(out, "program", format_args!("{name}: {}", state.word()))?;
+    }
+    Ok(())
+}

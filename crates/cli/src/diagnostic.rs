@@ -1,0 +1,343 @@
+//! What can go wrong, with a stable code for each.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
+use hartrace_capture::config::{ConfigError, LoadError, Problem};
+use hartrace_capture::detect::{self, Kind};
+use hartrace_capture::elf_info::ElfError;
+use hartrace_capture::input::{self, InputError, InputProblem};
+use hartrace_capture::output::{OutputError, OutputProblem};
+use std::path::{Path, PathBuf};
+
+/// How a command ends without success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody reads the output any more.
+    ClosedPipe,
+    /// Everything has been told on stderr already; the first code of it.
+    Told(Code),
+    /// Something to tell.
+    Diagnostic(Box<Diagnostic>),
+}
+
+/// Something to tell, with a stable code.
+#[derive(Debug)]
+pub(crate) struct Diagnostic {
+    pub(crate) code: Code,
+    /// What happened, and to what.
+    message: String,
+    /// The place in a text, if there is one.
+    place: Option<Place>,
+    /// Why, probably.
+    notes: Vec<String>,
+    /// What to change.
+    help: Option<String>,
+}
+
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    text: String,
+    error: ConfigError,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident $text:literal exit $exit:literal,)+) => {
+        /// The codes; docs/diagnostics.md has a section for each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code { $($(#[$doc])* $variant,)+ }
+
+        impl Code {
+            #[cfg(test)]
+            const ALL: &[Code] = &[$(Code::$variant),+];
+
+            /// `HT0001` and so on; never given to anything else.
+            pub(crate) const fn text(self) -> &'static str {
+                match self { $(Code::$variant => $text),+ }
+            }
+
+            /// The exit code of the process.
+            pub(crate) const fn exit(self) -> u8 {
+                match self { $(Code::$variant => $exit),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// An input cannot be opened.
+    CannotOpen "HT0001" exit 1,
+    /// An input is a directory.
+    IsDirectory "HT0002" exit 1,
+    /// Reading failed on the way.
+    CannotRead "HT0003" exit 1,
+    /// An input is larger than what is read at once.
+    TooLarge "HT0004" exit 1,
+    /// An output cannot be opened.
+    CannotCreate "HT0005" exit 1,
+    /// Writing failed on the way.
+    CannotWrite "HT0006" exit 1,
+    /// The output would replace an input.
+    OutputIsInput "HT0007" exit 2,
+    /// Ended by a signal, unfinished output removed.
+    Interrupted "HT0008" exit 1,
+    /// Not an ELF file.
+    NotElf "HT0101" exit 1,
+    /// An ELF file for another machine.
+    WrongMachine "HT0102" exit 1,
+    /// A big-endian ELF file.
+    BigEndian "HT0103" exit 1,
+    /// An ELF file that is cut off or contradicts itself.
+    DamagedElf "HT0104" exit 1,
+    /// No kind of file we know.
+    UnknownFormat "HT0105" exit 5,
+    /// Lines of a log that cannot be read, with --strict.
+    UnreadLines "HT0106" exit 3,
+    /// A configuration file is not TOML.
+    ConfigSyntax "HT0201" exit 1,
+    /// A key or section nobody knows.
+    ConfigUnknown "HT0202" exit 1,
+    /// A section for a part this version does not have.
+    ConfigLater "HT0203" exit 1,
+    /// A value its key does not take, or one that is missing.
+    ConfigValue "HT0204" exit 1,
+    /// An ELF file differs from what a configuration or sidecar says.
+    WrongProgram "HT0205" exit 1,
+    /// An ISA string that cannot be read.
+    BadIsa "HT0301" exit 2,
+    /// A FILE@BASE that cannot be read.
+    BadFileSpec "HT0302" exit 2,
+    /// Register widths that contradict each other.
+    WidthMismatch "HT0303" exit 2,
+    /// No program was given.
+    NoProgram "HT0304" exit 2,
+    /// Something was guessed (a note, not an error).
+    Guessed "HT0401" exit 0,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            message: message.into(),
+            place: None,
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The text for a terminal, with escape sequences for colour.
+    pub(crate) fn render(&self, level: Level<'_>) -> String {
+        let title = level.primary_title(self.message.as_str());
+        let mut group = title.id(self.code.text()).elements(self.snippet());
+        let clean = |text: &str| normalize_untrusted_str(text);
+        for note in &self.notes {
+            group = group.element(Level::NOTE.message(clean(note)));
+        }
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(clean(help)));
+        }
+        Renderer::styled().render(&[group])
+    }
+
+    fn snippet(&self) -> Option<Snippet<'_, annotate_snippets::Annotation<'_>>> {
+        let place = self.place.as_ref()?;
+        let span = place.error.span.clone();
+        let mark = AnnotationKind::Primary.span(span);
+        let path = place.path.display().to_string();
+        let source = Snippet::source(place.text.as_str()).path(path);
+        Some(source.annotation(mark))
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Failure {
+        Failure::Diagnostic(Box::new(diagnostic))
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Failure {
+        Diagnostic::from(error).into()
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Failure {
+        if error.is_closed_pipe() {
+            return Failure::ClosedPipe;
+        }
+        Diagnostic::from(error).into()
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Failure {
+        Diagnostic::from(error).into()
+    }
+}
+
+impl From<InputError> for Diagnostic {
+    fn from(error: InputError) -> Diagnostic {
+        let message = error.to_string();
+        match error.problem {
+            InputProblem::Open(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                let help = "check the name; relative names start at the current folder";
+                Diagnostic::new(Code::CannotOpen, message).help(help)
+            }
+            InputProblem::Open(_) => Diagnostic::new(Code::CannotOpen, message),
+            InputProblem::Directory => {
+                Diagnostic::new(Code::IsDirectory, message).help("name a file in it")
+            }
+            InputProblem::Read { .. } => Diagnostic::new(Code::CannotRead, message),
+            InputProblem::TooLarge { .. } => Diagnostic::new(Code::TooLarge, message)
+                .note("files of this kind are read at once; this is probably another file"),
+        }
+    }
+}
+
+impl From<OutputError> for Diagnostic {
+    fn from(error: OutputError) -> Diagnostic {
+        let message = error.to_string();
+        let code = match error.problem {
+            OutputProblem::Write(_) => Code::CannotWrite,
+            _ => Code::CannotCreate,
+        };
+        let diagnostic = Diagnostic::new(code, message);
+        match error.problem {
+            OutputProblem::Directory => diagnostic.help("choose the name of a file"),
+            OutputProblem::NoFolder(_) => {
+                diagnostic.help("create the folder first, or choose another name")
+            }
+            OutputProblem::Open(_) => diagnostic.help("choose a name you may write to"),
+            OutputProblem::Write(_) => diagnostic,
+        }
+    }
+}
+
+impl From<LoadError> for Diagnostic {
+    fn from(error: LoadError) -> Diagnostic {
+        let (path, text, error) = match error {
+            LoadError::Input(error) => return error.into(),
+            LoadError::Config { path, text, error } => (path, text, error),
+        };
+        let (code, help) = match &error.problem {
+            Problem::NotText | Problem::Syntax(_) => (Code::ConfigSyntax, None),
+            Problem::UnknownSection { .. } | Problem::UnknownKey { .. } => (
+                Code::ConfigUnknown,
+                Some("`hartrace config show` writes all settings there are"),
+            ),
+            Problem::LaterSection { .. } => (
+                Code::ConfigLater,
+                Some("remove the section, or use a version that has it"),
+            ),
+            Problem::NotASection(_) => (
+                Code::ConfigUnknown,
+                Some("settings stand in sections such as [program]"),
+            ),
+            Problem::Missing { .. } | Problem::Value { .. } => (Code::ConfigValue, None),
+        };
+        let mut diagnostic = Diagnostic::new(code, error.to_string());
+        diagnostic.help = help.map(str::to_owned);
+        diagnostic.place = Some(Place { path, text, error });
+        diagnostic
+    }
+}
+
+/// An ELF file that cannot be used. `bytes` are its content, to say what it is
+/// instead.
+pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic {
+    let name = input::name(path);
+    let head = bytes.get(..detect::HEAD).unwrap_or(bytes);
+    match error {
+        ElfError::NotElf => match detect::detect(head) {
+            Kind::Empty => Diagnostic::new(Code::NotElf, format!("{name} is empty"))
+                .note("the step that should have written it may have failed"),
+            Kind::Unknown => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
+                .help("for bare code, use --raw FILE@BASE and --isa"),
+            kind => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
+                .note(format!("it looks like this kind of file: {kind}"))
+                .help("give the program with -e or as an argument"),
+        },
+        ElfError::BigEndian => Diagnostic::new(Code::BigEndian, format!("{name} is {error}"))
+            .note("only little-endian RISC-V programs are supported"),
+        ElfError::Machine(_) => Diagnostic::new(Code::WrongMachine, format!("{name} is {error}"))
+            .help("give the program that was built for the RISC-V target"),
+        ElfError::Truncated | ElfError::Class(_) | ElfError::Damaged { .. } => {
+            Diagnostic::new(Code::DamagedElf, format!("{name} is damaged: {error}")).note(format!(
+                "the file has {} bytes; it may be cut off",
+                bytes.len()
+            ))
+        }
+    }
+}
+
+/// An ISA string that cannot be read.
+pub(crate) fn bad_isa(text: &str, error: &hartrace_isa::IsaError<'_>) -> Diagnostic {
+    let message = format!("--isa `{text}`: {error}");
+    let diagnostic = Diagnostic::new(Code::BadIsa, message);
+    match hartrace_capture::isa_hint::nearest(text) {
+        Some(nearest) => diagnostic.help(format!("did you mean --isa {nearest}?")),
+        None => diagnostic.help("an ISA string looks like rv64gc or rv32imac_zicsr_zba"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn documentation() -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnostics.md");
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn every_code_has_its_section_and_no_section_is_left_over() {
+        let text = documentation();
+        let documented: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("## HT"))
+            .filter_map(|rest| rest.get(..4))
+            .collect();
+        let used: Vec<&str> = Code::ALL
+            .iter()
+            .filter_map(|code| code.text().strip_prefix("HT"))
+            .collect();
+        assert_eq!(used, documented);
+        let unique: BTreeSet<&str> = used.iter().copied().collect();
+        assert_eq!(unique.len(), used.len());
+    }
+
+    #[test]
+    fn the_documented_exit_code_is_the_real_one() {
+        let text = documentation();
+        for code in Code::ALL {
+            let section = text.split("\n## ").find(|s| s.starts_with(code.text()));
+            let exit = format!("Exit code {}.", code.exit());
+            assert!(section.unwrap().contains(&exit), "{}: {exit}", code.text());
+            for part in ["**Cause.**", "**Remedy.**"] {
+                assert!(section.unwrap().contains(part), "{}: {part}", code.text());
+            }
+        }
+    }
+
+    #[test]
+    fn escape_sequences_in_names_do_not_reach_the_terminal() {
+        let diagnostic = Diagnostic::new(Code::CannotOpen, "a\x1b[2Jb").note("c\x1b[2Jd");
+        let text = diagnostic.help("e\x07f").render(Level::ERROR);
+        assert!(
+            !text.contains("\x1b[2J") && !text.contains('\x07'),
+            "{text:?}"
+        );
+    }
+}

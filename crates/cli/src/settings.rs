@@ -1,0 +1,202 @@
+//! What was typed, and what it means: flags over configuration files over
+//! defaults, and the program they name.
+
+use crate::args;
+use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_isa};
+use crate::talk::Talk;
+use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
+use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::digest::Digest;
+use hartrace_capture::elf_info::{ElfError, ElfInfo};
+use hartrace_capture::input::Input;
+use hartrace_capture::program::{ElfFile, RawFile, SpecError};
+use hartrace_isa::{Isa, Xlen};
+use std::path::{Path, PathBuf};
+
+/// Programs are read at once; the largest known have debug information of a
+/// few hundred megabytes.
+pub(crate) const MAX_PROGRAM: u64 = 1 << 30;
+
+/// A program, read into memory.
+pub(crate) struct Program {
+    /// The settings in force; `isa` is always there if there is any code.
+    pub(crate) config: Config,
+    /// The instruction set; `None` without any code and any setting.
+    pub(crate) isa: Option<Isa>,
+    pub(crate) elf: Vec<Elf>,
+    pub(crate) raw: Vec<Raw>,
+}
+
+/// An ELF file, read and checked.
+pub(crate) struct Elf {
+    pub(crate) file: ElfFile,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) info: ElfInfo,
+}
+
+/// A raw binary.
+pub(crate) struct Raw {
+    pub(crate) file: RawFile,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The settings in force. `files` are ELF files given without a flag.
+pub(crate) fn resolve(files: &[String], typed: &args::Program) -> Result<Config, Failure> {
+    let elf = files.iter().chain(&typed.elf);
+    let elf = specs(elf, ElfFile::parse, "-e")?;
+    let raw = specs(typed.raw.iter(), RawFile::parse, "--raw")?;
+    if let Some(text) = &typed.isa {
+        Isa::parse(text).map_err(|error| bad_isa(text, &error))?;
+    }
+    let flags = Config {
+        program: ProgramConfig {
+            isa: typed.isa.clone().map(|isa| Setting::flag(isa, "--isa")),
+            elf: (!elf.is_empty()).then(|| Setting::flag(elf, "-e")),
+            raw: (!raw.is_empty()).then(|| Setting::flag(raw, "--raw")),
+        },
+        ..Config::default()
+    };
+    let mut config = Config::defaults();
+    for path in &typed.config {
+        config = Config::load(path)?.over(config);
+    }
+    Ok(flags.over(config))
+}
+
+fn specs<'a, T>(
+    texts: impl Iterator<Item = &'a String>,
+    parse: fn(&str) -> Result<T, SpecError>,
+    flag: &str,
+) -> Result<Vec<T>, Failure> {
+    let one = |text: &String| {
+        parse(text).map_err(|error| {
+            let message = format!("{flag} `{text}`: {error}");
+            Diagnostic::new(Code::BadFileSpec, message).into()
+        })
+    };
+    texts.map(one).collect()
+}
+
+/// Reads the program that the settings name and completes the settings by
+/// what it says.
+pub(crate) fn load(mut config: Config, talk: &Talk) -> Result<Program, Failure> {
+    let elf = files(&config.program.elf, read_elf)?;
+    let raw = files(&config.program.raw, read_raw)?;
+    let isa = match &config.program.isa {
+        Some(setting) => Some(setting.clone()),
+        None => isa_of(&elf, !raw.is_empty(), talk),
+    };
+    config.program.isa = isa;
+    let isa = match &config.program.isa {
+        Some(Setting { value, origin }) => {
+            let isa = Isa::parse_lenient(value).map_err(|error| bad_isa(value, &error))?;
+            check_width(isa, origin, &elf)?;
+            Some(isa)
+        }
+        None => None,
+    };
+    Ok(Program {
+        config,
+        isa,
+        elf,
+        raw,
+    })
+}
+
+fn files<T, U>(
+    setting: &Option<Setting<Vec<T>>>,
+    read: fn(&T) -> Result<U, Failure>,
+) -> Result<Vec<U>, Failure> {
+    let all = setting.iter().flat_map(|setting| &setting.value);
+    all.map(read).collect()
+}
+
+/// Reads an ELF file and checks that it is one, and the one that is meant.
+fn read_elf(file: &ElfFile) -> Result<Elf, Failure> {
+    let mut input = Input::open(&file.file)?;
+    // What is no ELF file is not read to its end: it may have none.
+    let head = input.peek(HEAD)?;
+    if !matches!(detect(head), Kind::Elf) {
+        return Err(bad_elf(&file.file, head, &ElfError::NotElf).into());
+    }
+    let bytes = input.read_all(MAX_PROGRAM)?;
+    let info = ElfInfo::read(&bytes).map_err(|e| bad_elf(&file.file, &bytes, &e))?;
+    if let Some(expected) = file.sha256 {
+        let found = Digest::of(&bytes);
+        if found != expected {
+            let path = &file.file;
+            return Err(wrong_program(path, found, expected).into());
+        }
+    }
+    Ok(Elf {
+        file: file.clone(),
+        bytes,
+        info,
+    })
+}
+
+fn read_raw(file: &RawFile) -> Result<Raw, Failure> {
+    let bytes = Input::open(&file.file)?.read_all(MAX_PROGRAM)?;
+    Ok(Raw {
+        file: file.clone(),
+        bytes,
+    })
+}
+
+fn wrong_program(path: &Path, found: Digest, expected: Digest) -> Diagnostic {
+    let message = format!("`{}` is not the program that is meant", path.display());
+    Diagnostic::new(Code::WrongProgram, message)
+        .note(format!("its SHA-256 is  {found}"))
+        .note(format!("it should be    {expected}"))
+        .help("it was probably built again; give the old one with -e, or mend the sha256")
+}
+
+/// The first ELF file's attributes; a guess, and said to be one, if it has
+/// none.
+fn isa_of(elf: &[Elf], raw: bool, talk: &Talk) -> Option<Setting<String>> {
+    for Elf { file, info, .. } in elf {
+        let Some(isa) = info.isa.as_deref().and_then(|t| Isa::parse_lenient(t).ok()) else {
+            continue;
+        };
+        let value = isa.to_string();
+        talk.detail(&format!(
+            "isa {value}, from the attributes of {}",
+            file.file.display()
+        ));
+        let origin = Origin::Elf(file.file.clone());
+        return Some(Setting { value, origin });
+    }
+    let bits = match elf.first() {
+        Some(first) => first.info.bits,
+        None if raw => 64,
+        None => return None,
+    };
+    let value = format!("rv{bits}gc");
+    let message = format!("no instruction set is given; assuming {value}");
+    let warning = Diagnostic::new(Code::Guessed, message).help("say which one it is with --isa");
+    talk.warning(&warning);
+    let origin = Origin::Default;
+    Some(Setting { value, origin })
+}
+
+fn check_width(isa: Isa, origin: &Origin, elf: &[Elf]) -> Result<(), Failure> {
+    let bits = match isa.xlen() {
+        Xlen::Rv32 => 32,
+        Xlen::Rv64 => 64,
+    };
+    match elf.iter().find(|elf| elf.info.bits != bits) {
+        None => Ok(()),
+        Some(other) => {
+            let path: &PathBuf = &other.file.file;
+            let message = format!(
+                "`{}` is a {}-bit program, but the instruction set has {bits} bits",
+                path.display(),
+                other.info.bits
+            );
+            Err(Diagnostic::new(Code::WidthMismatch, message)
+                .note(format!("the instruction set comes from: {origin}"))
+                .help("give programs of one width, and the --isa they were built for")
+                .into())
+        }
+    }
+}

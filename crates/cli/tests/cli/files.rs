@@ -1,0 +1,209 @@
+//! Inputs and outputs that are not there, not writable, or not files.
+
+use crate::{Folder, RV64, fails, hartrace, run, succeeds, text};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::Stdio;
+
+#[test]
+fn missing_input() {
+    for args in [
+        &["disasm", "none.elf"][..],
+        &["info", "none.elf"],
+        &["config", "show", "-c", "none.toml"],
+    ] {
+        let message = fails(args, 1, "HT0001");
+        assert!(message.contains("`none."), "{message}");
+    }
+}
+
+#[test]
+fn directory_as_input() {
+    let folder = Folder::new();
+    let name = folder.name("");
+    fails(&["disasm", &name], 1, "HT0002");
+    fails(&["info", &name], 1, "HT0002");
+    fails(&["config", "show", "-c", &name], 1, "HT0002");
+}
+
+#[test]
+fn output_into_a_missing_folder() {
+    let folder = Folder::new();
+    let out = folder.name("none/out.txt");
+    let message = fails(&["disasm", RV64, "-o", &out], 1, "HT0005");
+    assert!(message.contains("no folder"), "{message}");
+    assert!(folder.entries().is_empty());
+}
+
+#[test]
+fn output_that_is_a_directory() {
+    let folder = Folder::new();
+    fails(&["disasm", RV64, "-o", &folder.name("")], 1, "HT0005");
+    assert!(folder.entries().is_empty());
+}
+
+#[test]
+fn output_below_a_file() {
+    let folder = Folder::new();
+    let file = folder.file("file", "");
+    fails(&["disasm", RV64, "-o", &format!("{file}/out")], 1, "HT0005");
+    fails(&["man", &format!("{file}/man")], 1, "HT0005");
+    assert_eq!(folder.entries(), ["file"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_into_a_read_only_folder() {
+    // Not even root may create files here.
+    fails(&["disasm", RV64, "-o", "/proc/out.txt"], 1, "HT0005");
+}
+
+#[cfg(unix)]
+#[test]
+fn output_that_is_write_protected() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let out = folder.file("out.txt", "old");
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o444)).unwrap();
+    if fs::OpenOptions::new().write(true).open(&out).is_ok() {
+        return; // Root may write anyway.
+    }
+    fails(&["disasm", RV64, "-o", &out], 1, "HT0005");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+}
+
+#[test]
+fn the_output_is_opened_before_the_input_is_read() {
+    fails(&["disasm", "none.elf", "-o", "none/out.txt"], 1, "HT0005");
+}
+
+#[test]
+fn output_over_the_input() {
+    let folder = Folder::new();
+    let whole = fs::read(RV64).unwrap();
+    let file = folder.file("a.elf", &whole);
+    fails(&["disasm", &file, "-o", &file], 2, "HT0007");
+    fails(&["info", &file, "-o", &file], 2, "HT0007");
+    assert_eq!(fs::read(&file).unwrap(), whole);
+}
+
+#[test]
+fn a_failed_command_keeps_the_old_output() {
+    let folder = Folder::new();
+    let input = folder.file("in.elf", "nonsense");
+    let out = folder.file("out.txt", "old");
+    fails(&["disasm", &input, "-o", &out], 1, "HT0101");
+    fails(&["info", &input, "-o", &out], 5, "HT0105");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+    assert_eq!(folder.entries(), ["in.elf", "out.txt"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_written_to() {
+    succeeds(&["disasm", RV64, "-o", "/dev/null"]);
+    fails(&["disasm", RV64, "-o", "/dev/full"], 1, "HT0006");
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = hartrace()
+        .args(["info", RV64])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("error[HT0006]: "));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_a_name_is_written_to() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let folder = Folder::new();
+    let pipe = folder.name("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    succeeds(&["disasm", RV64, "-o", &pipe]);
+    assert_eq!(reader.join().unwrap(), succeeds(&["disasm", RV64]));
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(folder.entries(), ["pipe"]);
+}
+
+#[test]
+fn standard_input() {
+    let mut child = hartrace()
+        .args(["info", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&fs::read(RV64).unwrap())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).starts_with("standard input: ELF file\n"));
+    assert!(fails(&["disasm", "-"], 1, "HT0101").contains("standard input is empty"));
+}
+
+/// As `hartrace ... | head -1`: the reader takes one line and goes.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let names: Vec<String> = (0..3000).map(|_| RV64.to_owned()).collect();
+    let mut child = hartrace()
+        .arg("info")
+        .args(&names)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut reader = BufReader::with_capacity(64, child.stdout.take().unwrap());
+    reader.read_line(&mut line).unwrap();
+    drop(reader);
+    let mut talk = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut talk)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(talk, "");
+    assert!(line.ends_with(": ELF file\n"));
+}
+
+#[test]
+fn a_pipe_closed_from_the_start() {
+    for args in [
+        &["--help"][..],
+        &["--version"],
+        &["completions", "bash"],
+        &["disasm", RV64],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = hartrace()
+            .args(args)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert_eq!(text(&output.stderr), "", "{args:?}");
+    }
+}
+
+#[test]
+fn names_cannot_draw_on_the_terminal() {
+    let output = run(&["info", "\x1b[2Jnone"]);
+    assert!(!text(&output.stderr).contains('\x1b'));
+}

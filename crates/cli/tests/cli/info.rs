@@ -1,0 +1,142 @@
+//! `hartrace info`.
+
+use crate::{Folder, RV32, RV64, fails, run, succeeds, text};
+use std::fs;
+
+const SPIKE: &str = "\
+core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0
+core   0: >>>>  _start
+core   0: 0x0000000080000000 (0x00000073) ecall
+core   0: exception trap_machine_ecall, epc 0x0000000080000000
+";
+
+fn json(args: &[&str]) -> Vec<serde_json::Value> {
+    let lines = succeeds(&[&["info", "-f", "json"], args].concat());
+    let values: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    assert_eq!(values[0]["schema"], "hartrace-info");
+    assert_eq!(values.len(), args.len() + 1);
+    values
+}
+
+#[test]
+fn elf_files() {
+    let values = json(&[RV64, RV32]);
+    let (a, b) = (&values[1], &values[2]);
+    assert_eq!((&a["type"], &b["type"]), (&"elf".into(), &"elf".into()));
+    assert_eq!(a["elf"]["bits"], 64);
+    assert_eq!(a["elf"]["abi"], "lp64d");
+    assert_eq!(a["elf"]["entry"], "0x80000000");
+    assert_eq!(a["elf"]["segments"].as_array().unwrap().len(), 2);
+    assert_eq!(b["elf"]["bits"], 32);
+    assert_eq!(b["elf"]["abi"], "ilp32");
+    assert_eq!(b["elf"]["line_info"], true);
+    let shown = succeeds(&["info", RV64, RV32]);
+    let digest = a["sha256"].as_str().unwrap();
+    assert!(
+        shown.contains(&format!("  sha256      {digest}\n")),
+        "{shown}"
+    );
+    assert!(shown.contains("  extensions  i m a c zicsr"), "{shown}");
+}
+
+#[test]
+fn logs() {
+    let folder = Folder::new();
+    let spike = folder.file("spike.log", SPIKE);
+    let pcs = folder.file("run.pc", "0000000080000000\n0000000080000004\n");
+    let rows = folder.file(
+        "run.csv",
+        "itype,iaddr,iretire\n0,80000000,2\n5,8000000a,1\n",
+    );
+    let values = json(&[&spike, &pcs, &rows]);
+    let kinds: Vec<_> = values[1..]
+        .iter()
+        .map(|v| v["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["spike", "pc", "ingress"]);
+    assert_eq!(values[1]["log"]["lines"], 4);
+    assert_eq!(values[1]["log"]["pcs"], 2);
+    assert_eq!(values[1]["log"]["traps"], 1);
+    assert_eq!(values[1]["log"]["first_pc"], "0x1000");
+    assert_eq!(values[2]["log"]["last_pc"], "0x80000004");
+    assert_eq!(values[3]["log"]["last_pc"], "0x8000000a");
+    let shown = succeeds(&["info", &spike]);
+    assert!(shown.contains("  last pc     0x80000000\n"), "{shown}");
+}
+
+#[test]
+fn unread_lines_fail_with_strict_only() {
+    let folder = Folder::new();
+    let log = folder.file("run.log", format!("hello\n{SPIKE}bye\n"));
+    assert!(succeeds(&["info", &log]).contains("2 lines, the first is line 1"));
+    let output = run(&["info", "--strict", &log]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).starts_with("error[HT0106]: "));
+    let out = folder.name("out.txt");
+    fails(&["info", "--strict", &log, "-o", &out], 3, "HT0106");
+    assert_eq!(folder.entries(), ["run.log"]);
+}
+
+#[test]
+fn a_sidecar_is_found_and_its_program_compared() {
+    let folder = Folder::new();
+    let log = folder.file("run.pc", "0000000080000000\n");
+    fs::copy(RV64, folder.path("a.elf")).unwrap();
+    let digest = json(&[RV64])[1]["sha256"].as_str().unwrap().to_owned();
+    let sidecar = format!(
+        "[trace]\nformat = \"pc\"\n[program]\nelf = [{{ file = \"a.elf\", sha256 = \"{digest}\" }}]\n"
+    );
+    let sidecar = folder.file("run.pc.toml", sidecar);
+    let state = || json(&[&log])[1]["sidecar"]["programs"][0]["state"].clone();
+    assert_eq!(state(), "same");
+    fs::copy(RV32, folder.path("a.elf")).unwrap();
+    assert_eq!(state(), "different");
+    fs::remove_file(folder.path("a.elf")).unwrap();
+    assert_eq!(state(), "unreadable");
+    let value = &json(&[&sidecar])[1];
+    assert_eq!(value["type"], "sidecar");
+    assert_eq!(value["config"]["format"], "pc");
+    folder.file("run.pc.toml", "[trace\n");
+    fails(&["info", &log], 1, "HT0201");
+}
+
+#[test]
+fn unknown_and_empty_files() {
+    let folder = Folder::new();
+    let empty = folder.file("empty", "");
+    assert!(fails(&["info", &empty], 5, "HT0105").contains("is empty"));
+    for content in [&b"hello\n"[..], b"\0\0\0\0", b"CC = gcc\n", b"\xff"] {
+        let file = folder.file("unknown", content);
+        fails(&["info", &file], 5, "HT0105");
+    }
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let output = run(&["info", "none.elf", RV64, "none.log"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr).matches("error[HT0001]").count(), 2);
+    assert!(text(&output.stdout).contains(": ELF file\n"));
+}
+
+#[test]
+fn damaged_elf_files() {
+    let folder = Folder::new();
+    let whole = fs::read(RV64).unwrap();
+    for length in [4, 20, 64, 4000, whole.len() - 1] {
+        let file = folder.file("cut.elf", &whole[..length]);
+        fails(&["info", &file], 1, "HT0104");
+    }
+}
+
+#[test]
+fn progress_is_shown_when_asked_for() {
+    let folder = Folder::new();
+    let log = folder.file("run.pc", "0000000080000000\n".repeat(200_000));
+    assert_eq!(text(&run(&["info", &log]).stderr), "");
+    let output = run(&["info", "--progress", "always", &log]);
+    assert!(text(&output.stderr).ends_with("3400000 of 3400000 bytes, 100 %\n"));
+}
