@@ -4,3 +4,4 @@
 
 pub mod bench;
 pub mod generate;
+pub mod identity;

@@ -25,6 +25,11 @@ const COMMANDS: &[Command] = &[
         "makes a random program and walks over it",
         hartrace_proof::generate::command,
     ),
+    (
+        "identity",
+        "random steps through port and walk and back, every setting",
+        hartrace_proof::identity::command,
+    ),
 ];
 
 fn main() -> ExitCode {

@@ -57,7 +57,9 @@ impl Insn {
         false
     }
 
-    /// The address behind it, where execution goes unless it jumps.
+    /// The address behind it, where execution goes unless it jumps. Not
+    /// wrapped: behind the last instruction of RV32's address space this is
+    /// 2^32 and `next` is 0.
     #[must_use]
     #[inline]
     pub const fn end(&self) -> u64 {

@@ -82,7 +82,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                 if flow.is_sequential() || flow == Flow::Trap {
                     return;
                 }
-                let taken = insn.next != insn.end();
+                let taken = insn.next != self.isa.xlen().wrap(insn.end());
                 let kind = flow.itype4(taken, ItypeTable::NTrace10);
                 let transfer = Transfer {
                     source: insn.pc,

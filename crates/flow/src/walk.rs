@@ -143,6 +143,10 @@ pub struct Goal {
     /// Do not count the instruction the walk stands before: the trace has
     /// named it already.
     pub leave_first: bool,
+    /// If the goal is a branch, its own outcome is the last of the evidence
+    /// (E-Trace: the address is that of a retired instruction). It is left
+    /// there.
+    pub own_outcome: bool,
 }
 
 /// A position in the program and the way onwards.
@@ -166,9 +170,24 @@ pub struct Walk {
 struct Watch {
     kept: Option<(BlockId, usize)>,
     steps: u64,
+    /// The walk was only paused: a call that goes on brings no new evidence.
+    paused: bool,
 }
 
 impl Watch {
+    /// A new call: a new count or address is evidence, going on after a pause
+    /// is not.
+    fn begin(&mut self) {
+        if !core::mem::take(&mut self.paused) {
+            *self = Watch::default();
+        }
+    }
+
+    fn pause(&mut self) -> Stop {
+        self.paused = true;
+        Stop::Paused
+    }
+
     /// Whether this state was seen since the last evidence.
     fn repeats(&mut self, state: (BlockId, usize)) -> bool {
         if self.kept == Some(state) {
@@ -260,10 +279,11 @@ impl Walk {
         left: &mut u64,
         out: &mut C,
     ) -> Stop {
+        self.watch.begin();
         loop {
             if let Some(flow) = self.chain(blocks, evidence, left, out) {
                 if flow.is_break() {
-                    return Stop::Paused;
+                    return self.watch.pause();
                 }
                 continue;
             }
@@ -281,18 +301,17 @@ impl Walk {
             if let Decision::End(stop) = decision {
                 return if *left == 0 { Stop::Arrived } else { stop };
             }
-            if flow.is_break() {
-                return Stop::Paused;
-            }
             if *left > UNCOUNTED / 2 && self.goes_round(decision) {
                 return Stop::Endless;
+            }
+            if flow.is_break() {
+                return self.watch.pause();
             }
         }
     }
 
-    /// Walks to an address, through all the outcomes of the evidence: stops
-    /// before the goal when no outcome is left but, if the goal is a branch,
-    /// its own.
+    /// Walks to an address, through all the outcomes of the evidence but, where
+    /// [`Goal::own_outcome`] says so, the goal's own.
     pub fn advance_to<E: Evidence, C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
@@ -300,10 +319,12 @@ impl Walk {
         goal: Goal,
         out: &mut C,
     ) -> Stop {
+        self.watch.begin();
         let mut from = self.done + u32::from(goal.leave_first);
         loop {
             let block = blocks.block(self.block);
-            let own = u64::from(block.kind == Kind::Branch && goal.address == block.at);
+            let decides = block.kind == Kind::Branch && goal.address == block.at;
+            let own = u64::from(goal.own_outcome && decides);
             if evidence.left() == own
                 && let Some(at) = locate(blocks, &block, self.space, goal.address, from)
             {
@@ -319,11 +340,11 @@ impl Walk {
             if let Decision::End(stop) = decision {
                 return stop;
             }
-            if flow.is_break() {
-                return Stop::Paused;
-            }
             if self.goes_round(decision) {
                 return Stop::Endless;
+            }
+            if flow.is_break() {
+                return self.watch.pause();
             }
         }
     }

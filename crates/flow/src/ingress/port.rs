@@ -153,7 +153,7 @@ impl Hart {
     fn insn(&mut self, config: &PortConfig, id: HartId, insn: &Insn, sink: &mut impl IngressSink) {
         let flow = Flow::of(insn.bits, config.isa);
         let block = self.single(config, insn, flow);
-        let ends = block.itype != Itype::None || insn.next != insn.end();
+        let ends = block.itype != Itype::None || insn.next != config.isa.xlen().wrap(insn.end());
         self.before = Some((flow, insn.pc));
         let room = match config.retirement {
             Retirement::Single => {
@@ -196,7 +196,7 @@ impl Hart {
 
     /// The block of one instruction.
     fn single(&mut self, config: &PortConfig, insn: &Insn, flow: Flow) -> Ingress {
-        let taken = insn.next != insn.end();
+        let taken = insn.next != config.isa.xlen().wrap(insn.end());
         let sijump = config.sijump
             && self.before.is_some_and(|(before, pc)| {
                 let target = flow.sequential_target(before, pc, config.isa.xlen());

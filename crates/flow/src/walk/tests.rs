@@ -126,6 +126,7 @@ impl<'a> Stand<'a> {
         let goal = Goal {
             address,
             leave_first,
+            own_outcome: true,
         };
         self.walk
             .advance_to(&mut self.blocks, evidence, goal, &mut self.out)
@@ -468,6 +469,20 @@ fn pausing_loses_nothing() {
     }
     assert!(pauses > 3);
     assert_eq!(plain.pcs(), pausing.pcs());
+}
+
+/// Nor does a pause after every slice hide a circle.
+#[test]
+fn pausing_does_not_hide_a_circle() {
+    let image = image(&[C_NOP, j(-2)]);
+    let mut s = Stand::new(&image);
+    s.out.pausing = true;
+    let mut left = UNCOUNTED;
+    let endless = (0..100).any(|_| {
+        let none = &mut History::default();
+        s.walk.advance(&mut s.blocks, none, &mut left, &mut s.out) == Stop::Endless
+    });
+    assert!(endless);
 }
 
 /// Chains of eight outcomes give what single outcomes give.
