@@ -320,9 +320,10 @@ fn word(outcomes: &[bool]) -> History {
 pub fn identity(seed: u64, number: u64, steps: u64) -> Result<Checked, String> {
     let mut spec = Spec::arbitrary(seed);
     let mut setting = Setting::numbered(number);
-    if setting.by_address && setting.stack.is_some() {
+    if setting.by_address || setting.all_jumps {
         // A return told by address against the stack needs E-Trace's irreport;
-        // without it only counts can say which return is meant.
+        // without it only counts can say which return is meant. And a port that
+        // shows calls as branches leaves the encoder without calls to stack.
         setting.stack = None;
     }
     spec.surprises.signal = 0;

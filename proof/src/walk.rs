@@ -1,13 +1,14 @@
 //! How fast the walk alone goes: a recorded outcome list over a big program,
 //! replayed to a consumer that counts.
 
-use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 use hartrace_flow::{
-    Blocks, Consumer, Event, HartId, History, Image, Rules, Run, SpaceId, Stop, UNCOUNTED, Walk,
+    Blocks, Consumer, Event, HartId, History, Image, Rules, Run, SpaceId, Step, Stop, UNCOUNTED,
+    Walk,
 };
+use hartrace_proof::bench::Bench;
+use hartrace_proof::generate::{Driver, Program, Spec};
 
 /// Counts instructions and runs.
 #[derive(Default)]
@@ -44,34 +45,92 @@ struct Recording {
     start: u64,
 }
 
+/// `walk [ELF PCLIST]`: a recorded run, or else one of a big generated program.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    let [elf, pcs] = args else {
-        return Err("usage: walk ELF PCLIST".into());
+    let (image, pcs) = match args {
+        [] => generated(),
+        [elf, pcs] => read(elf, pcs)?,
+        _ => return Err("usage: walk [ELF PCLIST]".into()),
     };
+    let recording = record(&image, &pcs)?;
+    verify(&image, &recording, &pcs)?;
+    let rounds = 200_000_000 / pcs.len() + 1;
+    let mut once = Count::default();
+    replay(&image, &recording, 1, &mut once);
+    println!(
+        "{} instructions in {} runs, {} targets, each measurement {rounds} times over",
+        once.insns,
+        once.runs,
+        recording.targets.len()
+    );
+    let mut bench = Bench::new("instructions");
+    bench.measure("walk", once.insns * rounds as u64, || {
+        let mut count = Count::default();
+        replay(&image, &recording, rounds, &mut count);
+        count.insns
+    });
+    print!("{}", bench.run(9));
+    Ok(())
+}
+
+fn read(elf: &str, pcs: &str) -> Result<(Image, Vec<u64>), String> {
     let file = std::fs::read(elf).map_err(|e| format!("{elf}: {e}"))?;
     let image = Image::from_elf(&file).map_err(|e| format!("{elf}: {e}"))?;
     let text = std::fs::read_to_string(pcs).map_err(|e| format!("{pcs}: {e}"))?;
-    let pcs: Vec<u64> = text
+    let pcs = text
         .lines()
         .filter_map(|l| u64::from_str_radix(l.trim_start_matches("0x"), 16).ok())
         .skip_while(|&pc| image.fetch(SpaceId::FIRST, pc).is_none())
         .collect();
-    let recording = record(&image, &pcs)?;
-    let rounds = 1_000_000_000 / pcs.len() + 1;
-    for _ in 0..5 {
-        let start = Instant::now();
-        let mut count = Count::default();
-        replay(&image, &recording, rounds, &mut count);
-        let seconds = start.elapsed().as_secs_f64();
-        println!(
-            "{} instructions in {} runs, {seconds:.3} s, {:.0} M instructions/s, {:.1} ns/run",
-            black_box(count.insns),
-            count.runs,
-            count.insns as f64 / seconds / 1e6,
-            seconds / count.runs as f64 * 1e9
-        );
+    Ok((image, pcs))
+}
+
+fn generated() -> (Image, Vec<u64>) {
+    let spec = Spec {
+        functions: 200,
+        blocks: 20,
+        ..Spec::named("plain").unwrap_or_else(Spec::plain)
+    };
+    let program = Program::new(&spec, 1);
+    let steps = Driver::new(&program, 1).steps(10_000_000);
+    let pcs = steps.iter().filter_map(|s| match s {
+        Step::Insn(insn) => Some(insn.pc),
+        _ => None,
+    });
+    (program.image().clone(), pcs.collect())
+}
+
+/// The replay must give the very pcs it was recorded from.
+fn verify(image: &Image, recording: &Recording, pcs: &[u64]) -> Result<(), String> {
+    struct Compare<'a> {
+        image: &'a Image,
+        pcs: std::slice::Iter<'a, u64>,
+        equal: bool,
     }
-    Ok(())
+    impl Consumer for Compare<'_> {
+        fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+            if let Event::Run(run) = event {
+                let insns = self
+                    .image
+                    .insns(SpaceId::FIRST, run.start, run.insns.into());
+                for (pc, _) in insns {
+                    self.equal &= self.pcs.next() == Some(&pc);
+                }
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut compare = Compare {
+        image,
+        pcs: pcs.iter(),
+        equal: true,
+    };
+    replay(image, recording, 1, &mut compare);
+    if compare.equal {
+        Ok(())
+    } else {
+        Err("the replay is not the recording: are there traps inside straight code?".into())
+    }
 }
 
 /// Finds out what a trace would have to tell for these pcs.
