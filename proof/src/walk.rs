@@ -45,14 +45,25 @@ struct Recording {
     start: u64,
 }
 
-/// `walk [ELF PCLIST]`: a recorded run, or else one of a big generated program.
+/// `walk [--once] [ELF PCLIST]`: a recorded run, or else one of a big generated
+/// program. `--once` replays it a single time, to count instructions by.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let (once, args) = match args {
+        [flag, rest @ ..] if flag == "--once" => (true, rest),
+        _ => (false, args),
+    };
     let (image, pcs) = match args {
         [] => generated(),
         [elf, pcs] => read(elf, pcs)?,
-        _ => return Err("usage: walk [ELF PCLIST]".into()),
+        _ => return Err("usage: walk [--once] [ELF PCLIST]".into()),
     };
     let recording = record(&image, &pcs)?;
+    if once {
+        let mut count = Count::default();
+        replay(&image, &recording, 1, &mut count);
+        println!("{} instructions in {} runs", count.insns, count.runs);
+        return Ok(());
+    }
     verify(&image, &recording, &pcs)?;
     let rounds = 200_000_000 / pcs.len() + 1;
     let mut once = Count::default();
@@ -157,7 +168,11 @@ fn record(image: &Image, pcs: &[u64]) -> Result<Recording, String> {
         match stop {
             Stop::Branch => drop(walk.branch(&mut blocks, false, &mut count)),
             Stop::Target(_) => drop(walk.target(&mut blocks, 0, &mut count)),
-            _ => {}
+            // Lists of user programs have the system calls they made.
+            Stop::Trap => drop(walk.retire(&mut blocks, &mut count)),
+            // The program ends in a loop of its own: so does the recording.
+            Stop::Endless => break,
+            other => return Err(format!("{other:?} at {:#x}", walk.pc(&blocks))),
         }
         let Some(&next) = pcs.get(count.insns as usize) else {
             break;
@@ -195,6 +210,7 @@ fn replay(image: &Image, rec: &Recording, rounds: usize, out: &mut impl Consumer
                     }
                     _ => {
                         let Some(&to) = targets.next() else { return };
+                        walk.retire(&mut blocks, out);
                         walk.restart(&mut blocks, to);
                     }
                 }

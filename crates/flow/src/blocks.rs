@@ -46,6 +46,9 @@ const UNLINKED: BlockId = BlockId::MAX;
 /// Direct jumps followed in one block. A longer way goes on in another block.
 const MAX_RUNS: usize = 16;
 
+/// Outcomes in one chain.
+const MAX_REACH: u8 = 8;
+
 /// Runs gathered in one chain, one block more at most.
 const MAX_CHAIN: usize = 64;
 
@@ -85,6 +88,10 @@ pub(crate) struct Block {
     /// Number of runs per outcome.
     count: u8,
     pub(crate) kind: Kind,
+    /// Outcomes that name a chain from here, 0 to 8.
+    pub(crate) reach: u8,
+    /// A chain was built, so `reach` is no mere guess.
+    measured: bool,
 }
 
 /// Block tables over an image.
@@ -165,6 +172,8 @@ impl<'a> Blocks<'a> {
             at: 0,
             count: 0,
             kind: Kind::Missing,
+            reach: 0,
+            measured: true,
         };
         Blocks {
             image,
@@ -206,6 +215,8 @@ impl<'a> Blocks<'a> {
                 at: 0,
                 count: 0,
                 kind: Kind::Missing,
+                reach: 0,
+                measured: true,
             },
         }
     }
@@ -274,18 +285,11 @@ impl<'a> Blocks<'a> {
         id
     }
 
-    /// The chain from a block through the next eight outcomes, the oldest in
-    /// bit 0; `None` while it is not worth having.
+    /// The chain from a block through the next outcomes, as many as its
+    /// [`Block::reach`] says, the oldest in bit 0.
     #[inline]
-    pub(crate) fn chain(&mut self, space: SpaceId, id: BlockId, outcomes: u8) -> Option<Chain> {
-        match self.chains.look_up(id, outcomes) {
-            Lookup::Known(chain) => Some(chain),
-            Lookup::Unknown => None,
-            Lookup::Wanted => {
-                self.build_chain(space, id, outcomes);
-                None
-            }
-        }
+    pub(crate) fn chain(&mut self, id: BlockId, outcomes: u8) -> Lookup {
+        self.chains.look_up(id, outcomes)
     }
 
     /// The runs of a chain.
@@ -294,12 +298,14 @@ impl<'a> Blocks<'a> {
         self.chains.runs(chain)
     }
 
+    /// Builds the chain of a block and eight outcomes, or as many of them as
+    /// there are branches before a jump through a register.
     #[cold]
-    fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
+    pub(crate) fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
         let from = self.chains.begin();
         let (mut used, mut halfwords) = (0, 0);
         let (mut id, mut to) = (start, from);
-        while used < 8 && to - from < MAX_CHAIN {
+        while used < MAX_REACH && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
                 Kind::Branch => outcomes >> used & 1 != 0,
@@ -318,8 +324,46 @@ impl<'a> Blocks<'a> {
             halfwords += block.halfwords;
             id = next;
         }
-        self.chains
-            .enter((start, outcomes), from, (used, halfwords), id);
+        let Some(block) = self.blocks.get_mut(start as usize) else {
+            return;
+        };
+        // Outcomes behind the chain's end must not be part of its name, or
+        // there would be many names for one chain. The longest one met decides.
+        block.reach = match block.measured {
+            false => used,
+            true => block.reach.max(used),
+        };
+        block.measured = true;
+        if used > 0 {
+            let name = outcomes & !(u32::MAX << block.reach) as u8;
+            self.chains
+                .enter((start, name), from, (used, halfwords), id);
+        }
+    }
+
+    /// Where a jump through a register goes this time. The block remembers it:
+    /// most such jumps go to the same place again.
+    #[inline]
+    pub(crate) fn aim(&mut self, space: SpaceId, id: BlockId, to: u64) -> BlockId {
+        let Some(block) = self.blocks.get(id as usize) else {
+            return NOWHERE;
+        };
+        let [known, _] = block.next;
+        let last = (block.runs as usize + usize::from(block.count)).wrapping_sub(1);
+        if let Some(run) = self.runs.get_mut(last)
+            && block.count > 0
+        {
+            if run.next == to && known != UNLINKED {
+                return known;
+            }
+            run.next = to;
+        }
+        let next = self.find(space, to);
+        if let Some(block) = self.blocks.get_mut(id as usize) {
+            let [known, _] = &mut block.next;
+            *known = next;
+        }
+        next
     }
 
     fn build(&mut self, code: &Space, pc: u64) -> BlockId {
@@ -352,6 +396,11 @@ impl<'a> Blocks<'a> {
             at,
             count: count as u8,
             kind,
+            reach: match kind {
+                Kind::Branch | Kind::Continue => MAX_REACH,
+                _ => 0,
+            },
+            measured: false,
         });
         id
     }

@@ -1,9 +1,9 @@
 //! Chains: the runs of several branch outcomes in one slice.
 //!
 //! A loop asks for the same outcomes at the same place over and over. A chain
-//! remembers, for a block and the next eight outcomes, the runs they lead
-//! through and the block behind, so that the walk's inner loop is one look-up
-//! and one slice per eight branches.
+//! remembers, for a block and the next outcomes, up to eight, the runs they
+//! lead through and the block behind, so that the walk's inner loop is one
+//! look-up and one slice for all of them.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use crate::Run;
 use crate::blocks::{BlockId, NOWHERE};
 
-/// What a block and eight outcomes lead to.
+/// What a block and its next outcomes lead to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     /// Block and outcomes; [`Chain::VACANT`] for a slot not in use.
@@ -24,12 +24,9 @@ pub(crate) struct Chain {
     /// Its runs in the table's store.
     from: u32,
     len: u16,
-    /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once,
-    /// [`HOPELESS`] where the block does not end in a branch.
+    /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once.
     pub(crate) used: u8,
 }
-
-const HOPELESS: u8 = u8::MAX;
 
 impl Chain {
     const VACANT: Chain = Chain {
@@ -53,7 +50,15 @@ const STORE: usize = 1 << 19;
 pub(crate) struct Chains {
     slots: Box<[Chain]>,
     store: Vec<Run>,
+    credit: u32,
+    rest: u32,
 }
+
+/// Each hit earns a credit, each miss costs one; without credit the table is
+/// left alone for a while. Code whose branches do not repeat themselves goes
+/// faster without it.
+const MAX_CREDIT: u32 = 1 << 10;
+const REST: u32 = 1 << 14;
 
 /// What the table says about a block and its next outcomes.
 pub(crate) enum Lookup {
@@ -70,6 +75,8 @@ impl Chains {
         Chains {
             slots: vec![Chain::VACANT; SLOTS].into_boxed_slice(),
             store: Vec::new(),
+            credit: MAX_CREDIT,
+            rest: 0,
         }
     }
 
@@ -83,16 +90,27 @@ impl Chains {
 
     #[inline]
     pub(crate) fn look_up(&mut self, block: BlockId, outcomes: u8) -> Lookup {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return Lookup::Unknown;
+        }
         let key = Chains::key(block, outcomes);
         let Some(slot) = self.slots.get_mut(Chains::slot(key)) else {
             return Lookup::Unknown;
         };
         if slot.key == key {
-            return match slot.used {
-                0 => Lookup::Wanted,
-                HOPELESS => Lookup::Unknown,
-                _ => Lookup::Known(*slot),
-            };
+            if slot.used == 0 {
+                return Lookup::Wanted;
+            }
+            self.credit = (self.credit + 1).min(MAX_CREDIT);
+            return Lookup::Known(*slot);
+        }
+        match self.credit.checked_sub(1) {
+            Some(less) => self.credit = less,
+            None => {
+                self.credit = MAX_CREDIT;
+                self.rest = REST;
+            }
         }
         // Two that share a slot must not rebuild each other's chain every
         // time: the newcomer only announces itself.
@@ -126,8 +144,7 @@ impl Chains {
         self.store.len()
     }
 
-    /// Enters a chain whose runs were appended from `from` on; one that uses
-    /// no outcome is not built again.
+    /// Enters a chain whose runs were appended from `from` on.
     pub(crate) fn enter(
         &mut self,
         (block, outcomes): (BlockId, u8),
@@ -144,7 +161,7 @@ impl Chains {
                 halfwords,
                 from: from as u32,
                 len,
-                used: if used == 0 { HOPELESS } else { used },
+                used,
             };
         }
     }

@@ -12,6 +12,7 @@
 use core::ops::ControlFlow;
 
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
+use crate::chain::Lookup;
 use crate::{Blocks, Consumer, Exit, HartId, ReturnStack, Run, SpaceId};
 
 /// Answers the questions a walk can answer by itself.
@@ -23,14 +24,16 @@ pub trait Evidence {
     /// Outcomes left; [`Walk::advance_to`] arrives only when they are used up.
     fn left(&self) -> u64;
 
-    /// The next eight outcomes at once, the oldest in bit 0, where they do not
-    /// depend on the branch: the walk's fast path.
+    /// The next `n` outcomes at once, at most eight, the oldest in bit 0, where
+    /// there are so many and they do not depend on the branch: the walk's fast
+    /// path.
     #[inline]
-    fn eight(&self) -> Option<u8> {
+    fn peek(&self, n: u8) -> Option<u8> {
+        let _ = n;
         None
     }
 
-    /// Drops outcomes that [`Evidence::eight`] gave, at most that many.
+    /// Drops outcomes that [`Evidence::peek`] gave, at most that many.
     #[inline]
     fn drop(&mut self, outcomes: u8) {
         let _ = outcomes;
@@ -84,8 +87,9 @@ impl Evidence for History {
     }
 
     #[inline]
-    fn eight(&self) -> Option<u8> {
-        (self.len >= 8).then_some(self.bits as u8)
+    fn peek(&self, n: u8) -> Option<u8> {
+        let mask = !(u32::MAX << (n & 15)) as u8;
+        (self.len >= n).then_some(self.bits as u8 & mask)
     }
 
     #[inline]
@@ -179,6 +183,14 @@ impl Watch {
     /// is not.
     fn begin(&mut self) {
         if !core::mem::take(&mut self.paused) {
+            *self = Watch::default();
+        }
+    }
+
+    /// There was evidence.
+    #[inline]
+    fn reset(&mut self) {
+        if self.steps != 0 {
             *self = Watch::default();
         }
     }
@@ -281,16 +293,26 @@ impl Walk {
     ) -> Stop {
         self.watch.begin();
         loop {
-            if let Some(flow) = self.chain(blocks, evidence, left, out) {
+            let block = blocks.block(self.block);
+            if let Some(flow) = self.chain(blocks, &block, evidence, left, out) {
                 if flow.is_break() {
                     return self.watch.pause();
                 }
                 continue;
             }
-            let block = blocks.block(self.block);
             let way = u64::from(block.halfwords - self.done);
             if way > *left {
                 return self.cut(blocks, &block, left, out);
+            }
+            if block.kind == Kind::Branch && self.done == 0 {
+                let Some(taken) = evidence.branch(block.at, way == *left) else {
+                    return Stop::Branch;
+                };
+                *left -= way;
+                if self.follow(blocks, &block, taken, out).is_break() {
+                    return self.watch.pause();
+                }
+                continue;
             }
             let decision = self.decide(blocks, &block, evidence, way == *left);
             if let Decision::Ask(stop) = decision {
@@ -407,23 +429,55 @@ impl Walk {
     fn chain<E: Evidence, C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
+        block: &Block,
         evidence: &mut E,
         left: &mut u64,
         out: &mut C,
     ) -> Option<ControlFlow<()>> {
-        if self.done != 0 {
+        if self.done != 0 || block.reach == 0 {
             return None;
         }
-        let chain = blocks.chain(self.space, self.block, evidence.eight()?)?;
+        let outcomes = evidence.peek(block.reach)?;
+        let chain = match blocks.chain(self.block, outcomes) {
+            Lookup::Known(chain) => chain,
+            Lookup::Unknown => return None,
+            Lookup::Wanted => {
+                // Built for the next time; eight outcomes tell how far it goes.
+                if let Some(outcomes) = evidence.peek(8) {
+                    blocks.build_chain(self.space, self.block, outcomes);
+                }
+                return None;
+            }
+        };
         *left = left.checked_sub(u64::from(chain.halfwords))?;
         evidence.drop(chain.used);
-        self.watch = Watch::default();
+        self.watch.reset();
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
         if let Some(stack) = &mut self.stack {
             follow_calls(stack, runs);
         }
         Some(out.runs(self.hart, runs))
+    }
+
+    /// The usual case: a whole block that ends in a branch. Calls end blocks of
+    /// their own, so there is nothing to stack.
+    #[inline]
+    fn follow<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        block: &Block,
+        taken: bool,
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let next = blocks.follow(self.space, self.block, taken);
+        let runs = blocks.runs(block, taken);
+        self.block = next;
+        self.watch.reset();
+        if next == NOWHERE {
+            self.pc = runs.last().map_or(block.at, |r| r.next);
+        }
+        out.runs(self.hart, runs)
     }
 
     /// What happens at the end of the block, without doing it.
@@ -470,47 +524,38 @@ impl Walk {
         out: &mut C,
     ) -> ControlFlow<()> {
         let taken = matches!(decision, Decision::Side(true));
-        let target = match decision {
-            Decision::To(to) => Some(to),
-            _ => None,
+        let next = match decision {
+            Decision::To(to) => Some(blocks.aim(self.space, self.block, to)),
+            Decision::End(_) => None,
+            _ => Some(blocks.follow(self.space, self.block, taken)),
         };
-        let flow = if self.done == 0 && target.is_none() {
-            let runs = blocks.runs(block, taken);
+        let runs = blocks.runs(block, taken);
+        let flow = if self.done == 0 {
             if let Some(stack) = &mut self.stack {
                 follow_calls(stack, runs);
             }
             out.runs(self.hart, runs)
-        } else if let (0, Some(next), [run]) = (self.done, target, blocks.runs(block, false)) {
-            let run = Run { next, ..*run };
-            if let Some(stack) = &mut self.stack {
-                follow_calls(stack, &[run]);
-            }
-            out.runs(self.hart, &[run])
         } else {
             let span = Span {
                 from: self.done,
                 to: block.halfwords,
                 taken,
-                target,
             };
             self.give(blocks, block, span, out).0
         };
-        match decision {
-            Decision::To(to) => self.restart_keeping_watch(blocks, to),
-            Decision::End(_) => {
-                self.done = block.halfwords;
-                self.pc = if self.block == NOWHERE {
-                    self.pc
-                } else {
-                    block.at
-                };
-            }
-            _ => {
-                self.block = blocks.follow(self.space, self.block, taken);
+        match next {
+            Some(next) => {
+                self.block = next;
                 self.done = 0;
-                if self.block == NOWHERE {
-                    let runs = blocks.runs(block, taken);
-                    self.pc = runs.last().map_or(block.at, |r| r.next);
+                if next == NOWHERE {
+                    let last = blocks.runs(block, taken).last();
+                    self.pc = last.map_or(block.at, |r| r.next);
+                }
+            }
+            None => {
+                self.done = block.halfwords;
+                if self.block != NOWHERE {
+                    self.pc = block.at;
                 }
             }
         }
@@ -533,7 +578,6 @@ impl Walk {
             from: self.done,
             to: self.done + *left as u32,
             taken: false,
-            target: None,
         };
         // A pause is the same as having arrived: the count ends here.
         let (_, done, pc) = self.give(blocks, block, span, out);
@@ -560,7 +604,7 @@ impl Walk {
         let mut flow = ControlFlow::Continue(());
         let (mut done, mut pc) = (span.from, self.pc);
         let mut offset = 0;
-        for (i, run) in runs.iter().enumerate() {
+        for run in runs {
             let start = offset;
             offset += (run.end.wrapping_sub(run.start) / 2) as u32;
             if offset <= span.from || start >= span.to {
@@ -577,12 +621,9 @@ impl Walk {
                     span.to - start,
                 )
             };
-            let Some(mut part) = part else {
+            let Some(part) = part else {
                 break;
             };
-            if let Some(to) = span.target.filter(|_| i + 1 == runs.len()) {
-                part.next = to;
-            }
             if let Some(stack) = &mut self.stack {
                 follow_calls(stack, &[part]);
             }
@@ -593,12 +634,6 @@ impl Walk {
             pc = part.next;
         }
         (flow, done, pc)
-    }
-
-    fn restart_keeping_watch(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
-        let watch = self.watch;
-        self.restart(blocks, pc);
-        self.watch = watch;
     }
 
     /// Whether the walk has been here before without evidence in between.
@@ -636,7 +671,6 @@ struct Span {
     from: u32,
     to: u32,
     taken: bool,
-    target: Option<u64>,
 }
 
 /// Calls and returns inside a block and at its end, in order.
