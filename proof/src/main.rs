@@ -5,6 +5,8 @@
 
 use std::process::ExitCode;
 
+mod logs;
+
 /// A command: its name, what it proves, and the function that runs it.
 type Command = (
     &'static str,
@@ -12,7 +14,7 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: &[Command] = &[];
+const COMMANDS: &[Command] = &[("logs", "how fast logs are read", logs::run)];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

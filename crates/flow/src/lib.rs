@@ -9,6 +9,7 @@ mod event;
 mod few;
 mod image;
 mod ingress;
+pub mod log;
 mod mode;
 mod stack;
 mod step;
