@@ -45,6 +45,9 @@ mod site;
 mod spike;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{Excerpt, LineError, LineErrorKind};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcReader, PcWriter};
