@@ -38,6 +38,8 @@
 //!   [`Ingress`](crate::Ingress) blocks; [`Blocks`] turns blocks into steps.
 //! * [`SpikeCsvReader`]: the `spike_pc_trace` CSV of the E-Trace reference flow.
 
+mod blocks;
+mod csv;
 mod error;
 mod lines;
 mod pc;
@@ -48,6 +50,10 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::Blocks;
+pub use csv::ingress::{IngressColumns, IngressReader, IngressRow, Retirement};
+pub use csv::pc_trace::SpikeCsvReader;
+pub use csv::write::{IngressWriter, RowError};
 pub use error::{Excerpt, LineError, LineErrorKind};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcReader, PcWriter};

@@ -61,6 +61,8 @@ pub enum LineErrorKind {
     Value(&'static str),
     /// Instructions in the image that fill this block exactly.
     BlockBounds(u64),
+    /// A block to which the one before can lead.
+    Discontinuity(u64),
     /// The `itype` that the instruction at this address has.
     Itype(u64),
 }
@@ -100,6 +102,9 @@ impl fmt::Display for LineErrorKind {
                     f,
                     "the image's instructions do not fill the block at {pc:#x}"
                 );
+            }
+            K::Discontinuity(pc) => {
+                return write!(f, "the block before cannot lead to {pc:#x}");
             }
             K::Itype(pc) => {
                 return write!(

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use hartrace_isa::{Flow, Isa};
+use hartrace_isa::{Flow, Isa, Itype};
 
 use crate::{Cause, Image, Mode, SpaceId};
 
@@ -27,7 +27,10 @@ pub(super) struct Site {
     /// Target of a taken branch, else the same.
     taken: u64,
     pub(super) bits: u32,
+    pub(super) len: u8,
     pub(super) exits: Exits,
+    /// What kind of transfer it is, for [`Site::may_be`].
+    flow: Flow,
 }
 
 impl Site {
@@ -59,7 +62,9 @@ impl Site {
             natural,
             taken,
             bits,
+            len,
             exits,
+            flow,
         }
     }
 
@@ -82,6 +87,46 @@ impl Site {
             Exits::Anywhere => true,
             Exits::Trap => false,
         }
+    }
+
+    /// Whether execution always goes on behind it.
+    pub(super) fn is_sequential(&self) -> bool {
+        self.flow.is_sequential()
+    }
+
+    /// Whether a block that ends with this instruction may have this `itype`,
+    /// three or four bits wide, under any of the texts' tables. A trap may
+    /// follow any instruction.
+    pub(super) fn may_be(&self, itype: Itype) -> bool {
+        use Itype as T;
+        let direct = matches!(
+            itype,
+            T::None | T::Reserved | T::DirectCall | T::DirectJump | T::OtherDirect
+        );
+        let indirect = itype.is_uninferable() && itype != T::TrapReturn;
+        itype.is_trap()
+            || match self.flow {
+                Flow::Seq | Flow::Const { .. } => itype == T::None,
+                Flow::Trap => false,
+                Flow::Branch { .. } => itype.is_branch(),
+                Flow::Jump { .. } => direct,
+                // Through a table or x0: inferable in some texts.
+                Flow::Table { .. } => direct || indirect,
+                Flow::Indirect { rs1, .. } => indirect || (direct && rs1.number() == 0),
+                Flow::PopReturn => indirect,
+                // The reference flow has no code 3 for returns from traps.
+                Flow::TrapReturn => itype == T::TrapReturn || indirect,
+            }
+    }
+
+    /// The same instruction, a branch with its outcome known.
+    pub(super) fn decided(mut self, itype: Itype) -> Site {
+        match itype {
+            Itype::Taken => self.natural = self.taken,
+            Itype::NotTaken => self.taken = self.natural,
+            _ => {}
+        }
+        self
     }
 }
 
@@ -117,7 +162,9 @@ impl<'a> Sites<'a> {
             natural: 0,
             taken: 0,
             bits: 0,
+            len: 0,
             exits: Exits::Trap,
+            flow: Flow::Trap,
         };
         Sites {
             image,

@@ -93,15 +93,6 @@ pub(super) fn spell8(value: u32) -> [u8; 8] {
     (values + each(b'0') + above_nine * u64::from(b'a' - b'0' - 10)).to_be_bytes()
 }
 
-/// Writes a number in hexadecimal without leading zeros; gives the digits used
-/// of `out`.
-#[inline]
-pub(super) fn spell_short(value: u64, out: &mut [u8; 16]) -> &[u8] {
-    *out = spell16(value);
-    let zeros = (value.leading_zeros() as usize / 4).min(15);
-    out.get(zeros..).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,9 +139,8 @@ mod tests {
             u64::MAX,
         ] {
             assert_eq!(hex16(&spell16(value)), Some(value));
-            let mut out = [0; 16];
-            let text = alloc::format!("{value:x}");
-            assert_eq!(spell_short(value, &mut out), text.as_bytes());
+            let text = alloc::format!("{value:016x}");
+            assert_eq!(spell16(value), text.as_bytes());
         }
     }
 }
