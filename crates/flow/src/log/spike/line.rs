@@ -10,7 +10,7 @@
 //! | `core   0: Executed N times` | `-l`, for a line that was repeated |
 //! | `core   0: trigger action N` | `-l` |
 
-use crate::log::text::{decimal, hex, hex16};
+use crate::log::text::{decimal, hex, hex8};
 use crate::log::{LineErrorKind, LineErrorKind as Kind};
 use crate::{Cause, Mode};
 
@@ -83,12 +83,21 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn hex(&mut self) -> Option<(u64, usize)> {
         let text = self.rest.strip_prefix(b"0x")?;
-        if let Some((digits, rest)) = text.split_first_chunk::<16>()
-            && let Some(value) = hex16(digits)
-            && !rest.first().is_some_and(u8::is_ascii_hexdigit)
+        let ends = |rest: &[u8]| !rest.first().is_some_and(u8::is_ascii_hexdigit);
+        if let Some((digits, rest)) = text.split_first_chunk::<8>()
+            && let Some(high) = hex8(*digits)
         {
-            self.rest = rest;
-            return Some((value, 16));
+            if ends(rest) {
+                self.rest = rest;
+                return Some((u64::from(high), 8));
+            }
+            if let Some((digits, rest)) = rest.split_first_chunk::<8>()
+                && let Some(low) = hex8(*digits)
+                && ends(rest)
+            {
+                self.rest = rest;
+                return Some((u64::from(high) << 32 | u64::from(low), 16));
+            }
         }
         let len = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
         let (digits, rest) = text.split_at_checked(len)?;
@@ -181,10 +190,22 @@ impl<'a> Cursor<'a> {
         if !self.eat(b" (") {
             return Err(Kind::Instruction);
         }
-        let (bits, _) = self.hex().ok_or(Kind::Instruction)?;
-        if !self.eat(b")") {
-            return Err(Kind::Instruction);
-        }
+        let bits = match *self.rest {
+            // Compressed instructions have four digits.
+            [b'0', b'x', a, b, c, d, b')', ref rest @ ..] => {
+                let bits = hex8([b'0', b'0', b'0', b'0', a, b, c, d]);
+                let bits = bits.ok_or(Kind::Instruction)?;
+                self.rest = rest;
+                u64::from(bits)
+            }
+            _ => {
+                let (bits, _) = self.hex().ok_or(Kind::Instruction)?;
+                if !self.eat(b")") {
+                    return Err(Kind::Instruction);
+                }
+                bits
+            }
+        };
         // The length is in the low bits, whatever number of digits; of a long
         // instruction the first 32 bits count.
         let bits = if bits & 3 == 3 {
