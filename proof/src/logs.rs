@@ -1,13 +1,13 @@
 //! How fast logs are read: `logs [MILLIONS]` on made-up logs, `logs FILE` on a
-//! log of Spike, `logs --steps FILE` to print its steps.
+//! log of Spike, `logs --steps FILE [ELF]` to print the steps of any log.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::time::Instant;
 
 use hartrace_flow::log::{
-    Blocks, IngressColumns, IngressReader, IngressWriter, LineError, PcReader, PcWriter,
-    Retirement, SpikeCsvReader, SpikeOptions, SpikeReader,
+    Blocks, IngressColumns, IngressReader, IngressRow, IngressWriter, LineError, PcReader,
+    PcWriter, Retirement, SpikeCsvReader, SpikeOptions, SpikeReader,
 };
 use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
 use hartrace_isa::{Flow, Isa, ItypeTable, Link, Xlen};
@@ -17,9 +17,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args {
         [] => synthetic(20),
         [count] if count.parse::<u64>().is_ok() => synthetic(count.parse().unwrap_or(20)),
-        [flag, path] if flag == "--steps" => print_steps(path),
+        [flag, path] if flag == "--steps" => print_steps(path, None),
+        [flag, path, elf] if flag == "--steps" => print_steps(path, Some(elf)),
         [path] => time_file(path),
-        _ => Err("usage: logs [MILLIONS | FILE | --steps FILE]".into()),
+        _ => Err("usage: logs [MILLIONS | FILE | --steps FILE [ELF]]".into()),
     }
 }
 
@@ -163,6 +164,13 @@ fn synthetic(millions: u64) -> Result<(), String> {
     );
     pcs.truncate(lap * 17);
     measure::<false>("pc list", &pcs, times, &mut PcReader::new(image))?;
+    let short: String = steps.iter().map(|s| format!("{:x}\n", s.0)).collect();
+    measure::<false>(
+        "pc list, 8 digits",
+        short.as_bytes(),
+        times,
+        &mut PcReader::new(image),
+    )?;
     measure::<false>(
         "pc list, code not cached",
         &cold_list(),
@@ -319,9 +327,31 @@ impl<W: Write> Observer for Print<W> {
     }
 }
 
-fn print_steps(path: &str) -> Result<(), String> {
+/// Prints the steps of a file; its name tells what it is, and some need the
+/// program.
+fn print_steps(path: &str, elf: Option<&String>) -> Result<(), String> {
+    let mut image = Image::new();
+    if let Some(elf) = elf {
+        let bytes = std::fs::read(elf).map_err(|e| format!("{elf}: {e}"))?;
+        image = Image::from_elf(&bytes).map_err(|e| format!("{elf}: {e}"))?;
+    }
+    let isa = image.isa().unwrap_or(Isa::RV64GC);
+    let hart = HartId(0);
+    if path.ends_with(".encoder_input") {
+        let blocks = Blocks::new(&image, SpaceId::FIRST, hart);
+        print_from(path, Rows(IngressReader::new(Retirement::Single), blocks))?;
+        written_back(path)
+    } else if path.ends_with(".spike_pc_trace") {
+        print_from(path, SpikeCsvReader::new(isa, hart))
+    } else if path.ends_with(".pcs") {
+        print_from(path, PcReader::new(&image))
+    } else {
+        print_from(path, SpikeReader::new(SpikeOptions::default(), None))
+    }
+}
+
+fn print_from(path: &str, mut reader: impl Source) -> Result<(), String> {
     let mut file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
-    let mut reader = SpikeReader::new(SpikeOptions::default(), None);
     let mut out = Print(std::io::BufWriter::new(std::io::stdout().lock()));
     let mut damaged = |error: LineError| eprintln!("{path}: {error}");
     let mut chunk = vec![0; CHUNK];
@@ -334,6 +364,34 @@ fn print_steps(path: &str) -> Result<(), String> {
     }
     reader.finish(&mut out, &mut damaged);
     Ok(())
+}
+
+/// A table that was read and written again is the same table.
+fn written_back(path: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    let mut reader = IngressReader::new(Retirement::Single);
+    let mut rows: Vec<Vec<Ingress>> = Vec::new();
+    let mut out = |_, row: IngressRow<'_>| {
+        if let IngressRow::Blocks(blocks) = row {
+            rows.push(blocks.to_vec());
+        }
+    };
+    reader.feed(text.as_bytes(), &mut out, &mut |_| {});
+    let columns = reader.columns().ok_or("the header was refused")?;
+    reader.finish(&mut out, &mut |_| {});
+    let writer = IngressWriter::new(columns, Retirement::Single);
+    let mut again = String::new();
+    writer.write_header(&mut again).map_err(|e| e.to_string())?;
+    for row in &rows {
+        writer
+            .write_row(&mut again, row)
+            .map_err(|e| e.to_string())?;
+    }
+    if again == text {
+        Ok(())
+    } else {
+        Err(format!("{path}: not written as it was read"))
+    }
 }
 
 /// A made-up program: functions with loops, branches and calls.

@@ -129,44 +129,49 @@ impl<'a> Blocks<'a> {
         (block.iretire > 0).then_some(Kind::Discontinuity(at))
     }
 
-    /// The instructions of the block. The last one waits for the next block.
+    /// The instructions of the block, all or none. The last one waits for the
+    /// next block.
     fn expand<O: Observer>(&mut self, block: &Ingress, out: &mut O) -> Result<(), LineErrorKind> {
+        if block.iretire == 0 {
+            return Ok(());
+        }
+        let last = self.check(block)?;
+        let mut pc = block.iaddr;
+        while pc != last.pc {
+            let site = self.sites.get(pc).ok_or(Kind::MissingCode(pc))?;
+            let step = Step::Insn(insn(&site, block));
+            out.step(self.hart, &step, &self.effects);
+            pc = site.natural;
+        }
+        self.last = Some((last, insn(&last, block)));
+        Ok(())
+    }
+
+    /// The last instruction of the block, if the image's code fits it.
+    fn check(&mut self, block: &Ingress) -> Result<Site, LineErrorKind> {
         let mut pc = block.iaddr;
         let mut left = u64::from(block.iretire) * 2;
-        while left > 0 {
+        loop {
             let site = self.sites.get(pc).ok_or(Kind::MissingCode(pc))?;
             let len = u64::from(site.len);
             left = left
                 .checked_sub(len)
                 .ok_or(Kind::BlockBounds(block.iaddr))?;
-            let mut insn = Insn {
-                pc,
-                next: site.natural,
-                time: block.time,
-                context: block.context,
-                bits: site.bits,
-                mode: block.mode,
-            };
-            if left > 0 {
-                insn.next = pc.wrapping_add(len);
-                if !site.is_sequential() {
-                    return Err(Kind::Itype(pc));
-                }
-                pc = insn.next;
-                out.step(self.hart, &Step::Insn(insn), &self.effects);
-                continue;
+            if left == 0 {
+                return if block.last_size() != len {
+                    Err(Kind::BlockBounds(block.iaddr))
+                } else if site.may_be(block.itype) {
+                    Ok(site.decided(block.itype))
+                } else {
+                    Err(Kind::Itype(pc))
+                };
             }
-            if block.last_size() != len {
-                return Err(Kind::BlockBounds(block.iaddr));
-            }
-            if !site.may_be(block.itype) {
+            // Whatever may jump ends its block.
+            if !site.is_sequential() {
                 return Err(Kind::Itype(pc));
             }
-            let site = site.decided(block.itype);
-            insn.next = site.natural;
-            self.last = Some((site, insn));
+            pc = site.natural;
         }
-        Ok(())
     }
 
     /// The block ended in a trap.
@@ -247,5 +252,17 @@ impl<'a> Blocks<'a> {
         {
             out.step(self.hart, &Step::Insn(insn), &self.effects);
         }
+    }
+}
+
+/// An instruction of the block, with its natural successor.
+fn insn(site: &Site, block: &Ingress) -> Insn {
+    Insn {
+        pc: site.pc,
+        next: site.natural,
+        time: block.time,
+        context: block.context,
+        bits: site.bits,
+        mode: block.mode,
     }
 }

@@ -113,12 +113,12 @@ impl<'a> Cursor<'a> {
         let mut rest = self.rest;
         let mut digits = 0;
         while let [digit @ b'0'..=b'9', behind @ ..] = rest {
-            value = value * 10 + u32::from(digit - b'0');
-            rest = behind;
             digits += 1;
             if digits > 9 {
                 return None;
             }
+            value = value * 10 + u32::from(digit - b'0');
+            rest = behind;
         }
         if digits == 0 {
             return None;

@@ -442,6 +442,10 @@ fn bad_lines_are_named() {
             "line 2, column 1: a trap value without a trap before it, found `core   0:           tval 0x0`",
         ),
         (
+            "core 9999999999: 3",
+            "line 2, column 6: expected `core` and a hart number, found `9999999999: 3`",
+        ),
+        (
             "core   0: dance",
             "line 2, column 11: expected a commit, an instruction or an exception, found `dance`",
         ),
