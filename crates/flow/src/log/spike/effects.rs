@@ -14,7 +14,10 @@ pub(super) enum MemoryOp {
     Atomic(AccessKind, u8),
     /// sc.w, sc.d
     StoreConditional(u8),
-    /// Vector and unknown instructions.
+    /// Vector accesses of elements of this size (log2). It is the index's size
+    /// for indexed ones, whose elements have the size the line gives (`e32`).
+    Vector(u8),
+    /// Unknown instructions.
     Other,
 }
 
@@ -27,12 +30,13 @@ impl MemoryOp {
         let funct3 = (bits >> 12 & 7) as u8;
         match bits & 0x7f {
             0x03 => MemoryOp::Plain(funct3 & 3),
-            // flh, flw, fld, flq; the other widths are vectors.
-            0x07 if matches!(funct3, 1..=4) => MemoryOp::Plain(funct3),
+            // flh, flw, fld, flq and their stores; the other widths are vectors.
+            0x07 | 0x27 if matches!(funct3, 1..=4) => MemoryOp::Plain(funct3),
+            0x07 | 0x27 => MemoryOp::Vector(funct3.saturating_sub(4)),
             0x2f => MemoryOp::amo(bits >> 27, funct3),
             // hlv
             0x73 if funct3 == 4 => MemoryOp::Plain((bits >> 26 & 3) as u8),
-            0x23 | 0x27 => MemoryOp::Plain(funct3 & 3),
+            0x23 => MemoryOp::Plain(funct3 & 3),
             _ => MemoryOp::Other,
         }
     }
@@ -175,7 +179,10 @@ impl<'a> Tail<'a> {
                 b'e' | b'm' | b'l' => {
                     line.rest = rest;
                     line.eat(b"f");
-                    line.small().ok_or(Kind::Effect)?;
+                    let value = line.small().ok_or(Kind::Effect)?;
+                    if let (b'e', MemoryOp::Vector(_), 1) = (kind, self.op, bits >> 26 & 1) {
+                        self.op = MemoryOp::Vector(value.trailing_zeros().saturating_sub(3) as u8);
+                    }
                     self.effects.incomplete = true;
                 }
                 _ => return Err(Kind::Effect),
@@ -268,10 +275,16 @@ impl<'a> Tail<'a> {
             MemoryOp::Plain(size)
             | MemoryOp::Atomic(_, size)
             | MemoryOp::StoreConditional(size) => size,
-            MemoryOp::Other => {
+            MemoryOp::Vector(_) | MemoryOp::Other => {
                 self.effects.incomplete = true;
+                let size = if let MemoryOp::Vector(size) = self.op {
+                    size
+                } else {
+                    0
+                };
                 return self.push(Access {
                     addr,
+                    size,
                     ..Access::default()
                 });
             }

@@ -160,8 +160,15 @@ fn vector_registers_make_effects_incomplete() {
          0x00000004000000030000000200000001 mem 0x0000000080002000 mem 0x0000000080002004\n",
     );
     assert!(fx.incomplete);
-    assert_eq!(fx.accesses.len(), 2);
+    let load = |addr| access(AccessKind::Load, 2, addr, None, None);
+    assert_eq!(&*fx.accesses, [load(0x8000_2000), load(0x8000_2004)]);
     assert!(fx.regs.is_empty());
+    // vluxei8 of 16-bit elements.
+    let fx = effects(
+        "core   0: 3 0x0000000080000010 (0x06250087) e16 mf2 l1 v1  \
+         0x00000000000000000000000000000001 mem 0x0000000080002000\n",
+    );
+    assert_eq!(fx.accesses[0].size, 1);
 }
 
 /// Straight code at `pc` in mode M.
