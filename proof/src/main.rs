@@ -5,6 +5,7 @@
 
 use std::process::ExitCode;
 
+mod logs;
 mod walk;
 
 /// A command: its name, what it proves, and the function that runs it.
@@ -19,6 +20,11 @@ const COMMANDS: &[Command] = &[
         "walk",
         "speed of the walk alone over a big program",
         walk::run,
+    ),
+    (
+        "logs",
+        "speed of the log readers, and what they read",
+        logs::run,
     ),
     (
         "generate",

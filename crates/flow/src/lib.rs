@@ -68,6 +68,7 @@ mod event;
 mod few;
 mod image;
 mod ingress;
+pub mod log;
 mod mode;
 mod model;
 mod stack;

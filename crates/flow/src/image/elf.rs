@@ -151,6 +151,7 @@ fn isa_of<H: FileHeader<Endian = LittleEndian>>(
     file: &[u8],
 ) -> Result<Isa, ImageError> {
     let e = LittleEndian;
+    let compressed = (header.e_flags(e) & elf::EF_RISCV_RVC).0 != 0;
     let sections = header
         .sections(e, file)
         .map_err(|_| ImageError::Damaged("section headers"))?;
@@ -161,11 +162,11 @@ fn isa_of<H: FileHeader<Endian = LittleEndian>>(
                 .map_err(|_| ImageError::Damaged("attributes section"))?;
             let arch = hartrace_isa::attributes::arch(bytes);
             if let Some(isa) = arch.and_then(|a| Isa::parse_lenient(a).ok()) {
-                return Ok(isa);
+                // Code assembled under `.option rvc` is in the flags only.
+                return Ok(if compressed { isa.with(Ext::Zca) } else { isa });
             }
         }
     }
-    let compressed = (header.e_flags(e) & elf::EF_RISCV_RVC).0 != 0;
     let text = match (header.is_type_64(), compressed) {
         (true, true) => "rv64gc",
         (true, false) => "rv64g",

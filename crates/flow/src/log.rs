@@ -1,0 +1,72 @@
+//! What other simulators write down, as steps.
+//!
+//! Every reader takes its text in chunks of any size, cut anywhere, and pushes
+//! steps into an [`Observer`](crate::Observer); the steps do not depend on the
+//! chunks. Nothing is allocated per line and memory does not grow with the
+//! log.
+//!
+//! A line that cannot be read is reported once, as a [`LineError`];
+//! [`Signal::Lost`](crate::Signal::Lost) stands in its place among the steps
+//! and reading goes on with the next line.
+//!
+//! ```
+//! use hartrace_flow::log::PcReader;
+//! use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
+//! use hartrace_isa::Isa;
+//!
+//! struct Count(u64);
+//! impl Observer for Count {
+//!     const WANTS: Wants = Wants::STEPS;
+//!     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {
+//!         self.0 += 1;
+//!     }
+//! }
+//!
+//! let mut image = Image::new();
+//! image.add_raw(SpaceId::FIRST, 0x1000, &[0x01, 0x00, 0x01, 0x00], Isa::RV64GC);
+//! let (mut reader, mut count) = (PcReader::new(&image), Count(0));
+//! let mut damaged = |error| panic!("{error}");
+//! reader.feed(b"0000000000001000\n00000000", &mut count, &mut damaged);
+//! reader.feed(b"00001002\n", &mut count, &mut damaged);
+//! reader.finish(&mut count, &mut damaged);
+//! assert_eq!(count.0, 2);
+//! ```
+//!
+//! * [`PcReader`], [`PcWriter`]: one pc per line.
+//! * [`SpikeReader`]: Spike's `-l` and `--log-commits`.
+//! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
+//!   [`Ingress`](crate::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
+//! * [`SpikeCsvReader`]: the `spike_pc_trace` CSV of the E-Trace reference flow.
+
+mod blocks;
+mod csv;
+mod error;
+mod lines;
+mod pc;
+mod site;
+mod spike;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use blocks::BlockSteps;
+pub use csv::ingress::{IngressColumns, IngressReader, IngressRow, Iretire};
+pub use csv::pc_trace::SpikeCsvReader;
+pub use csv::write::{IngressWriter, RowError};
+pub use error::{Excerpt, LineError, LineErrorKind};
+pub use lines::MAX_LINE;
+pub use pc::{ListedTraps, PcReader, PcWriter};
+pub use spike::{SpikeOptions, SpikeReader};
+
+use crate::{Effects, Few};
+
+/// For steps of which the source tells no effects, or not all.
+fn untold() -> Effects {
+    Effects {
+        regs: Few::new(),
+        csrs: Few::new(),
+        accesses: Few::new(),
+        incomplete: true,
+    }
+}

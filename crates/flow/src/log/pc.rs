@@ -1,0 +1,376 @@
+//! Lists of pcs: the least a simulator can write down.
+
+use alloc::vec::Vec;
+
+use hartrace_isa::{Flow, Isa, Xlen};
+
+use super::lines::{Line, Lines, split};
+use super::site::{Exits, Site, Sites, trap_cause};
+use super::text::{hex16, prefixed_hex, spell8, spell16};
+use super::{LineError, LineErrorKind, untold};
+use crate::{
+    Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Trap,
+    TrapStep, Wants,
+};
+
+/// What an ecall or ebreak in a list of pcs means. It does not retire, but
+/// some simulators list it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListedTraps {
+    /// It trapped: a trap at its own pc and no retired instruction.
+    #[default]
+    Trapped,
+    /// The source counts it as retired, whatever follows.
+    Retired,
+}
+
+/// Reads one hexadecimal pc per line, with or without `0x`, 1 to 16 digits of
+/// either case. Blank lines and what follows a `#` are ignored.
+///
+/// The image supplies the instructions. A pc that cannot follow the one before
+/// shows a trap of unknown cause after it: the instruction before went where
+/// its own bits send it, which is the trap's `epc`. A conditional branch that
+/// was followed by neither of its successors counts as not taken, since its
+/// outcome is unknown. A trap right after an indirect jump cannot be told from
+/// the jump.
+///
+/// Mode and context are not in the list: [`Mode::M`] and context 0 stand for
+/// them. An ecall or ebreak at the very end is not given, for want of a
+/// handler.
+///
+/// ```
+/// # use hartrace_flow::{*, log::PcReader};
+/// # let mut image = Image::new();
+/// # image.add_raw(SpaceId::FIRST, 0x8000_0000, &[1, 0, 1, 0], hartrace_isa::Isa::RV64GC);
+/// # struct Print;
+/// # impl Observer for Print {
+/// #     const WANTS: Wants = Wants::STEPS;
+/// #     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
+/// # }
+/// let mut reader = PcReader::new(&image);
+/// let mut damaged = |error: hartrace_flow::log::LineError| { error.line; };
+/// reader.feed(b"80000000 # start\n0x80000002\n", &mut Print, &mut damaged);
+/// reader.finish(&mut Print, &mut damaged);
+/// ```
+#[derive(Clone, Debug)]
+pub struct PcReader<'a> {
+    lines: Lines,
+    path: Path<'a>,
+}
+
+impl<'a> PcReader<'a> {
+    /// A reader of pcs in the image's first space, for hart 0.
+    #[must_use]
+    pub fn new(image: &'a Image) -> PcReader<'a> {
+        PcReader::of_hart(image, SpaceId::FIRST, HartId(0), ListedTraps::Trapped)
+    }
+
+    /// A reader for another space or hart, or another kind of list.
+    #[must_use]
+    pub fn of_hart(
+        image: &'a Image,
+        space: SpaceId,
+        hart: HartId,
+        traps: ListedTraps,
+    ) -> PcReader<'a> {
+        PcReader {
+            lines: Lines::default(),
+            path: Path {
+                sites: Sites::new(image, space),
+                last: None,
+                hart,
+                traps,
+                effects: untold(),
+            },
+        }
+    }
+
+    /// Reads on.
+    pub fn feed<O: Observer>(
+        &mut self,
+        chunk: &[u8],
+        out: &mut O,
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        let PcReader { lines, path } = self;
+        let mut rest = lines.begin(chunk, |n, line| path.line(n, line, out, damaged));
+        loop {
+            // The usual line: sixteen digits.
+            if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<17>()
+                && let Some(pc) = hex16(&digits)
+            {
+                let number = lines.count();
+                rest = behind;
+                if !path.pc(pc, out) {
+                    path.missing(number, &digits, 0, pc, out, damaged);
+                }
+                continue;
+            }
+            let Some((raw, behind)) = split(rest) else {
+                break;
+            };
+            rest = behind;
+            lines.one(raw, |n, line| path.line(n, line, out, damaged));
+        }
+        lines.keep(rest, |n, line| path.line(n, line, out, damaged));
+    }
+
+    /// The list has ended: gives the last step and ends the observer.
+    pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
+        let PcReader { lines, path } = self;
+        lines.finish(|n, line| path.line(n, line, out, damaged));
+        path.flush(out);
+        out.finish();
+    }
+}
+
+/// The way through the program so far.
+#[derive(Clone, Debug)]
+struct Path<'a> {
+    sites: Sites<'a>,
+    /// The last pc, whose successor is not known yet.
+    last: Option<Site>,
+    hart: HartId,
+    traps: ListedTraps,
+    effects: Effects,
+}
+
+impl Path<'_> {
+    /// A line that is not sixteen digits.
+    fn line<O: Observer>(
+        &mut self,
+        number: u64,
+        line: Line<'_>,
+        out: &mut O,
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => {
+                damaged(error);
+                return self.lost(out);
+            }
+        };
+        let text = line.split(|&b| b == b'#').next().unwrap_or_default();
+        let at = text.len() - text.trim_ascii_start().len();
+        let text = text.trim_ascii();
+        if text.is_empty() {
+            return;
+        }
+        match prefixed_hex(text) {
+            Some(pc) if self.pc(pc, out) => {}
+            Some(pc) => self.missing(number, line, at, pc, out, damaged),
+            None => {
+                let column = at + good_digits(text);
+                damaged(LineError::new(number, line, column, LineErrorKind::Hex));
+                self.lost(out);
+            }
+        }
+    }
+
+    /// The next pc; false where the image has no code.
+    #[inline]
+    fn pc<O: Observer>(&mut self, pc: u64, out: &mut O) -> bool {
+        let site = self.sites.get(pc);
+        if let Some(last) = self.last {
+            if last.allows(pc) {
+                self.retire(&last, pc, out);
+            } else {
+                self.depart(&last, pc, out);
+            }
+        }
+        self.last = site;
+        site.is_some()
+    }
+
+    #[inline]
+    fn retire<O: Observer>(&self, site: &Site, next: u64, out: &mut O) {
+        let step = Step::Insn(Insn {
+            pc: site.pc,
+            next,
+            time: 0,
+            context: Context(0),
+            bits: site.bits,
+            mode: Mode::M,
+        });
+        out.step(self.hart, &step, &self.effects);
+    }
+
+    /// From `last` to an address that it cannot send the hart to.
+    #[cold]
+    fn depart<O: Observer>(&mut self, last: &Site, next: u64, out: &mut O) {
+        if last.exits != Exits::Trap {
+            self.retire(last, last.natural, out);
+            return self.trap(last.natural, next, Cause::Unknown, None, out);
+        }
+        match self.traps {
+            ListedTraps::Retired => self.retire(last, next, out),
+            ListedTraps::Trapped => {
+                let cause = trap_cause(last.bits, None);
+                self.trap(last.pc, next, cause, Some(last.bits), out);
+            }
+        }
+    }
+
+    fn trap<O: Observer>(
+        &self,
+        epc: u64,
+        handler: u64,
+        cause: Cause,
+        bits: Option<u32>,
+        out: &mut O,
+    ) {
+        let step = Step::Trap(TrapStep {
+            trap: Trap {
+                epc,
+                handler,
+                cause,
+                tval: None,
+            },
+            bits,
+            mode: Mode::M,
+            context: Context(0),
+            time: 0,
+        });
+        out.step(self.hart, &step, &self.effects);
+    }
+
+    #[cold]
+    fn missing<O: Observer>(
+        &mut self,
+        number: u64,
+        line: &[u8],
+        at: usize,
+        pc: u64,
+        out: &mut O,
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        let kind = LineErrorKind::MissingCode(pc);
+        damaged(LineError::new(number, line, at, kind));
+        self.lost(out);
+    }
+
+    #[cold]
+    fn lost<O: Observer>(&mut self, out: &mut O) {
+        self.flush(out);
+        out.step(self.hart, &Step::Signal(Signal::Lost), &self.effects);
+    }
+
+    /// Gives the last instruction although nothing shows where it went.
+    fn flush<O: Observer>(&mut self, out: &mut O) {
+        if let Some(last) = self.last.take()
+            && (last.exits != Exits::Trap || self.traps == ListedTraps::Retired)
+        {
+            self.retire(&last, last.natural, out);
+        }
+    }
+}
+
+/// How much of a refused number is all right: the fault is behind it.
+fn good_digits(text: &[u8]) -> usize {
+    let prefix = if text.starts_with(b"0x") { 2 } else { 0 };
+    let digits = text.get(prefix..).unwrap_or_default();
+    let good = digits.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    prefix + good.min(16)
+}
+
+/// Bytes gathered before they are handed on.
+const BUFFER: usize = 32 * 1024;
+
+/// Writes one pc per line: sixteen digits, or eight on RV32. `sink` takes the
+/// bytes, many lines at a time.
+///
+/// Retired instructions are listed, of one hart or of all as they come;
+/// signals are not, and traps only as [`PcWriter::listing_traps`] says.
+#[derive(Clone, Debug)]
+pub struct PcWriter<F> {
+    sink: F,
+    buffer: Vec<u8>,
+    xlen: Xlen,
+    hart: Option<HartId>,
+    traps: bool,
+}
+
+impl<F: FnMut(&[u8])> PcWriter<F> {
+    /// A writer of all harts' pcs.
+    #[must_use]
+    pub fn new(xlen: Xlen, sink: F) -> PcWriter<F> {
+        PcWriter {
+            sink,
+            buffer: Vec::with_capacity(BUFFER + 32),
+            xlen,
+            hart: None,
+            traps: false,
+        }
+    }
+
+    /// Lists this hart only.
+    #[must_use]
+    pub fn of_hart(mut self, hart: HartId) -> PcWriter<F> {
+        self.hart = Some(hart);
+        self
+    }
+
+    /// Lists ecall and ebreak too, which do not retire; [`PcReader`] reads
+    /// them back as what they were.
+    #[must_use]
+    pub fn listing_traps(mut self) -> PcWriter<F> {
+        self.traps = true;
+        self
+    }
+
+    #[inline]
+    fn put(&mut self, pc: u64) {
+        match self.xlen {
+            Xlen::Rv64 => {
+                let mut line = [b'\n'; 17];
+                if let Some(digits) = line.first_chunk_mut() {
+                    *digits = spell16(pc);
+                }
+                self.buffer.extend_from_slice(&line);
+            }
+            Xlen::Rv32 => {
+                let mut line = [b'\n'; 9];
+                if let Some(digits) = line.first_chunk_mut() {
+                    *digits = spell8(pc as u32);
+                }
+                self.buffer.extend_from_slice(&line);
+            }
+        }
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.buffer.is_empty() {
+            (self.sink)(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+}
+
+impl<F: FnMut(&[u8])> Observer for PcWriter<F> {
+    const WANTS: Wants = Wants::STEPS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        if self.hart.is_some_and(|only| only != hart) {
+            return;
+        }
+        match step {
+            Step::Insn(insn) => self.put(insn.pc),
+            Step::Trap(trap) if self.traps => {
+                let made_to_trap = |&bits: &u32| Flow::of(bits, Isa::RV64GC) == Flow::Trap;
+                if trap.bits.filter(made_to_trap).is_some() {
+                    self.put(trap.trap.epc);
+                }
+            }
+            Step::Trap(_) | Step::Signal(_) => {}
+        }
+    }
+
+    fn finish(&mut self) {
+        self.flush();
+    }
+}

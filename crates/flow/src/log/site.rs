@@ -1,0 +1,194 @@
+//! An instruction at its address and what may follow it.
+
+use alloc::boxed::Box;
+
+use hartrace_isa::{Ext, Flow, Isa, Itype};
+
+use crate::{Cause, Image, Mode, SpaceId};
+
+/// How an instruction may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exits {
+    /// At one of two known addresses (or one, given twice).
+    Known,
+    /// At an address the instruction does not tell.
+    Anywhere,
+    /// In a trap: it does not retire.
+    Trap,
+}
+
+/// An instruction, classified once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site {
+    pub(super) pc: u64,
+    /// Where it goes as far as it tells: the target of a direct jump, else
+    /// the next instruction in memory.
+    pub(super) natural: u64,
+    /// Target of a taken branch, else the same.
+    taken: u64,
+    pub(super) bits: u32,
+    pub(super) len: u8,
+    pub(super) exits: Exits,
+    /// What kind of transfer it is, for [`Site::may_be`].
+    flow: Flow,
+}
+
+impl Site {
+    /// `table` is asked for the target of a table jump.
+    pub(super) fn new(
+        pc: u64,
+        bits: u32,
+        len: u8,
+        isa: Isa,
+        table: impl FnOnce(u8) -> Option<u64>,
+    ) -> Site {
+        // It was executed, so the hart has 16-bit instructions, whatever the
+        // program's attributes say (code between `.option rvc` lines).
+        let isa = if len == 2 { isa.with(Ext::Zca) } else { isa };
+        let flow = Flow::of(bits, isa);
+        let end = isa.xlen().wrap(pc.wrapping_add(u64::from(len)));
+        let target = match flow {
+            Flow::Table { index, .. } => table(index),
+            _ => flow.target(pc, isa.xlen()),
+        };
+        let (natural, taken, exits) = match flow {
+            Flow::Seq | Flow::Const { .. } => (end, end, Exits::Known),
+            Flow::Branch { .. } => (end, target.unwrap_or(end), Exits::Known),
+            Flow::Trap => (end, end, Exits::Trap),
+            _ => match target {
+                Some(target) => (target, target, Exits::Known),
+                None => (end, end, Exits::Anywhere),
+            },
+        };
+        Site {
+            pc,
+            natural,
+            taken,
+            bits,
+            len,
+            exits,
+            flow,
+        }
+    }
+
+    /// The instruction of the image at `pc`.
+    pub(super) fn fetch(image: &Image, space: SpaceId, pc: u64) -> Option<Site> {
+        if pc & 1 != 0 {
+            return None;
+        }
+        let code = image.fetch(space, pc)?;
+        Some(Site::new(pc, code.bits, code.len, code.isa, |index| {
+            image.space(space)?.table_entry(index, code.isa)
+        }))
+    }
+
+    /// Whether the instruction may retire and send the hart to `next`.
+    #[inline]
+    pub(super) fn allows(&self, next: u64) -> bool {
+        match self.exits {
+            Exits::Known => next == self.natural || next == self.taken,
+            Exits::Anywhere => true,
+            Exits::Trap => false,
+        }
+    }
+
+    /// Whether execution always goes on behind it.
+    pub(super) fn is_sequential(&self) -> bool {
+        self.flow.is_sequential()
+    }
+
+    /// Whether a block that ends with this instruction may have this `itype`,
+    /// three or four bits wide, under any of the texts' tables. A trap may
+    /// follow any instruction.
+    pub(super) fn may_be(&self, itype: Itype) -> bool {
+        use Itype as T;
+        let direct = matches!(
+            itype,
+            T::None | T::Reserved | T::DirectCall | T::DirectJump | T::OtherDirect
+        );
+        let indirect = itype.is_uninferable() && itype != T::TrapReturn;
+        itype.is_trap()
+            || match self.flow {
+                Flow::Seq | Flow::Const { .. } => itype == T::None,
+                Flow::Trap => false,
+                Flow::Branch { .. } => itype.is_branch(),
+                Flow::Jump { .. } => direct,
+                // Through a table or x0: inferable in some texts.
+                Flow::Table { .. } => direct || indirect,
+                Flow::Indirect { rs1, .. } => indirect || (direct && rs1.number() == 0),
+                Flow::PopReturn => indirect,
+                // The reference flow has no code 3 for returns from traps.
+                Flow::TrapReturn => itype == T::TrapReturn || indirect,
+            }
+    }
+
+    /// The same instruction, a branch with its outcome known.
+    pub(super) fn decided(mut self, itype: Itype) -> Site {
+        match itype {
+            Itype::Taken => self.natural = self.taken,
+            Itype::NotTaken => self.taken = self.natural,
+            _ => {}
+        }
+        self
+    }
+}
+
+/// The cause that an instruction made to trap gives. ecall's depends on the
+/// mode it ran in.
+pub(super) fn trap_cause(bits: u32, mode: Option<Mode>) -> Cause {
+    Cause::Exception(match (bits, mode) {
+        (0x73, Some(Mode::U | Mode::VU)) => Some(8),
+        (0x73, Some(Mode::S)) => Some(9),
+        (0x73, Some(Mode::VS)) => Some(10),
+        (0x73, Some(Mode::M)) => Some(11),
+        (0x73, _) => None,
+        _ => Some(3),
+    })
+}
+
+/// Entries of the cache. A loop of this many halfwords is classified once.
+const SITES: usize = 4096;
+
+/// Sites of an image by their address: a direct-mapped cache.
+#[derive(Clone, Debug)]
+pub(super) struct Sites<'a> {
+    image: &'a Image,
+    space: SpaceId,
+    slots: Box<[Site; SITES]>,
+}
+
+impl<'a> Sites<'a> {
+    pub(super) fn new(image: &'a Image, space: SpaceId) -> Sites<'a> {
+        // An odd pc is nobody's.
+        let nothing = Site {
+            pc: 1,
+            natural: 0,
+            taken: 0,
+            bits: 0,
+            len: 0,
+            exits: Exits::Trap,
+            flow: Flow::Trap,
+        };
+        Sites {
+            image,
+            space,
+            slots: Box::new([nothing; SITES]),
+        }
+    }
+
+    /// The instruction at `pc`, `None` where the image has none.
+    #[inline]
+    pub(super) fn get(&mut self, pc: u64) -> Option<Site> {
+        let slot = self.slots.get_mut((pc >> 1) as usize % SITES)?;
+        if slot.pc != pc || pc & 1 != 0 {
+            *slot = fill(self.image, self.space, pc)?;
+        }
+        Some(*slot)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fill(image: &Image, space: SpaceId, pc: u64) -> Option<Site> {
+    Site::fetch(image, space, pc)
+}

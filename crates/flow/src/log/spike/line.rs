@@ -1,0 +1,309 @@
+//! The line forms of Spike's log.
+//!
+//! | line | written with |
+//! |---|---|
+//! | `core   0: 3 0xPC (0xINSN) x5  0xV c768_mstatus 0xV mem 0xA 0xV` | `--log-commits` |
+//! | `core   0: 0xPC (0xINSN) disassembly` | `-l` |
+//! | `core   0: exception NAME, epc 0xPC` | `-l` |
+//! | `core   0:           tval 0xV` | `-l`, after some exceptions |
+//! | `core   0: >>>>  SYMBOL` | `-l` |
+//! | `core   0: Executed N times` | `-l`, for a line that was repeated |
+//! | `core   0: trigger action N` | `-l` |
+
+use crate::log::text::{decimal, hex, hex8};
+use crate::log::{LineErrorKind, LineErrorKind as Kind};
+use crate::{Cause, Mode};
+
+/// What a line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An instruction retired; its effects are the rest of the line.
+    Commit {
+        mode: Mode,
+        pc: u64,
+        bits: u32,
+        /// XLEN is 32.
+        narrow: bool,
+    },
+    /// An instruction is about to execute.
+    Listed { pc: u64, bits: u32, narrow: bool },
+    /// A trap was taken; the mode where the name gives it.
+    Trap {
+        epc: u64,
+        cause: Cause,
+        mode: Option<Mode>,
+    },
+    /// The value of the trap before.
+    Tval(u64),
+    /// The instruction listed before executed so many times in all.
+    Executed(u64),
+    /// Nothing about the hart.
+    Remark,
+}
+
+/// A place in a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    pub(super) rest: &'a [u8],
+    len: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(line: &'a [u8]) -> Cursor<'a> {
+        Cursor {
+            rest: line,
+            len: line.len(),
+        }
+    }
+
+    /// Bytes passed so far.
+    pub(super) fn at(&self) -> usize {
+        self.len - self.rest.len()
+    }
+
+    /// Passes `text` if it stands here.
+    #[inline]
+    pub(super) fn eat(&mut self, text: &[u8]) -> bool {
+        let Some(rest) = self.rest.strip_prefix(text) else {
+            return false;
+        };
+        self.rest = rest;
+        true
+    }
+
+    #[inline]
+    pub(super) fn spaces(&mut self) {
+        while let [b' ', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+    }
+
+    /// `0x` and hexadecimal digits: the value of the last sixteen, and how
+    /// many there are.
+    #[inline]
+    pub(super) fn hex(&mut self) -> Option<(u64, usize)> {
+        let text = self.rest.strip_prefix(b"0x")?;
+        let ends = |rest: &[u8]| !rest.first().is_some_and(u8::is_ascii_hexdigit);
+        if let Some((digits, rest)) = text.split_first_chunk::<8>()
+            && let Some(high) = hex8(*digits)
+        {
+            if ends(rest) {
+                self.rest = rest;
+                return Some((u64::from(high), 8));
+            }
+            if let Some((digits, rest)) = rest.split_first_chunk::<8>()
+                && let Some(low) = hex8(*digits)
+                && ends(rest)
+            {
+                self.rest = rest;
+                return Some((u64::from(high) << 32 | u64::from(low), 16));
+            }
+        }
+        let len = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+        let (digits, rest) = text.split_at_checked(len)?;
+        let value = hex(digits.get(len.saturating_sub(16)..)?)?;
+        self.rest = rest;
+        Some((value, len))
+    }
+
+    /// Decimal digits, at most nine.
+    #[inline]
+    pub(super) fn small(&mut self) -> Option<u32> {
+        let mut value = 0;
+        let mut rest = self.rest;
+        let mut digits = 0;
+        while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+            digits += 1;
+            if digits > 9 {
+                return None;
+            }
+            value = value * 10 + u32::from(digit - b'0');
+            rest = behind;
+        }
+        if digits == 0 {
+            return None;
+        }
+        self.rest = rest;
+        Some(value)
+    }
+
+    /// `core`, the hart's number and `: `.
+    #[inline]
+    pub(super) fn core(&mut self) -> Result<u32, LineErrorKind> {
+        // One hart up to 9 is the usual case.
+        if let Some((&[b'c', b'o', b'r', b'e', b' ', b' ', b' ', digit, b':', b' '], rest)) =
+            self.rest.split_first_chunk::<10>()
+            && digit.is_ascii_digit()
+        {
+            self.rest = rest;
+            return Ok(u32::from(digit - b'0'));
+        }
+        if !self.eat(b"core") {
+            return Err(Kind::Core);
+        }
+        self.spaces();
+        let id = self.small().ok_or(Kind::Core)?;
+        if self.eat(b": ") {
+            Ok(id)
+        } else {
+            Err(Kind::Core)
+        }
+    }
+
+    /// What the line says after the hart's number.
+    #[inline]
+    pub(super) fn form(&mut self) -> Result<Form, LineErrorKind> {
+        match *self.rest {
+            [digit, b' ', b'0', ..] => {
+                let mode = match digit {
+                    b'0' => Mode::U,
+                    b'1' => Mode::S,
+                    b'3' => Mode::M,
+                    _ => return Err(Kind::Privilege),
+                };
+                self.rest = self.rest.get(2..).unwrap_or_default();
+                let (pc, bits, narrow) = self.code()?;
+                Ok(Form::Commit {
+                    mode,
+                    pc,
+                    bits,
+                    narrow,
+                })
+            }
+            [b'0', b'x', ..] => {
+                let (pc, bits, narrow) = self.code()?;
+                Ok(Form::Listed { pc, bits, narrow })
+            }
+            _ => self.rare_form(),
+        }
+    }
+
+    /// `0xPC (0xINSN)`.
+    #[inline]
+    fn code(&mut self) -> Result<(u64, u32, bool), LineErrorKind> {
+        let (pc, digits) = self.hex().ok_or(Kind::Hex)?;
+        let narrow = match digits {
+            8 => true,
+            16 => false,
+            _ => return Err(Kind::Hex),
+        };
+        if !self.eat(b" (") {
+            return Err(Kind::Instruction);
+        }
+        let bits = match *self.rest {
+            // Compressed instructions have four digits.
+            [b'0', b'x', a, b, c, d, b')', ref rest @ ..] => {
+                let bits = hex8([b'0', b'0', b'0', b'0', a, b, c, d]);
+                let bits = bits.ok_or(Kind::Instruction)?;
+                self.rest = rest;
+                u64::from(bits)
+            }
+            _ => {
+                let (bits, _) = self.hex().ok_or(Kind::Instruction)?;
+                if !self.eat(b")") {
+                    return Err(Kind::Instruction);
+                }
+                bits
+            }
+        };
+        // The length is in the low bits, whatever number of digits; of a long
+        // instruction the first 32 bits count.
+        let bits = if bits & 3 == 3 {
+            bits as u32
+        } else {
+            bits as u32 & 0xffff
+        };
+        Ok((pc, bits, narrow))
+    }
+
+    #[cold]
+    fn rare_form(&mut self) -> Result<Form, LineErrorKind> {
+        if self.eat(b"exception ") {
+            return self.trap();
+        }
+        if self.rest.starts_with(b">>>>") || self.rest.starts_with(b"trigger action ") {
+            return Ok(Form::Remark);
+        }
+        if self.eat(b"Executed ") {
+            let count = self.rest.strip_suffix(b" times").and_then(decimal);
+            return count.map(Form::Executed).ok_or(Kind::Decimal);
+        }
+        self.spaces();
+        if self.eat(b"tval ") {
+            let (value, _) = self.hex().ok_or(Kind::Hex)?;
+            return self.ended(Form::Tval(value));
+        }
+        Err(Kind::SpikeForm)
+    }
+
+    fn trap(&mut self) -> Result<Form, LineErrorKind> {
+        let len = self.rest.iter().take_while(|&&b| b != b',').count();
+        let (name, rest) = self.rest.split_at_checked(len).ok_or(Kind::TrapName)?;
+        let (cause, mode) = trap_named(name).ok_or(Kind::TrapName)?;
+        self.rest = rest;
+        if !self.eat(b", epc ") {
+            return Err(Kind::Hex);
+        }
+        let (epc, _) = self.hex().ok_or(Kind::Hex)?;
+        self.ended(Form::Trap { epc, cause, mode })
+    }
+
+    fn ended(&self, form: Form) -> Result<Form, LineErrorKind> {
+        if self.rest.is_empty() {
+            Ok(form)
+        } else {
+            Err(Kind::TrailingText)
+        }
+    }
+}
+
+/// Spike's names of the exceptions and their codes in xcause.
+const TRAPS: [(&[u8], u32); 24] = [
+    (b"instruction_address_misaligned", 0),
+    (b"instruction_access_fault", 1),
+    (b"illegal_instruction", 2),
+    (b"breakpoint", 3),
+    (b"load_address_misaligned", 4),
+    (b"load_access_fault", 5),
+    (b"store_address_misaligned", 6),
+    (b"store_access_fault", 7),
+    (b"user_ecall", 8),
+    (b"supervisor_ecall", 9),
+    (b"virtual_supervisor_ecall", 10),
+    (b"machine_ecall", 11),
+    (b"instruction_page_fault", 12),
+    (b"load_page_fault", 13),
+    (b"store_page_fault", 15),
+    (b"double_trap", 16),
+    (b"software_check", 18),
+    (b"instruction_guest_page_fault", 20),
+    (b"load_guest_page_fault", 21),
+    (b"virtual_instruction", 22),
+    (b"store_guest_page_fault", 23),
+    // Names of older and newer versions.
+    (b"hypervisor_ecall", 9),
+    (b"software_check_fault", 18),
+    (b"hardware_error", 19),
+];
+
+/// The cause of a trap's name, and the mode it was taken in where the name
+/// tells. `interrupt #N` and `trap #N` stand for what has no name.
+fn trap_named(name: &[u8]) -> Option<(Cause, Option<Mode>)> {
+    let code = |digits: &[u8]| decimal(digits).and_then(|n| u32::try_from(n).ok());
+    if let Some(number) = name.strip_prefix(b"interrupt #") {
+        return Some((Cause::Interrupt(Some(code(number)?)), None));
+    }
+    if let Some(number) = name.strip_prefix(b"trap #") {
+        return Some((Cause::Exception(Some(code(number)?)), None));
+    }
+    let name = name.strip_prefix(b"trap_")?;
+    let &(_, code) = TRAPS.iter().find(|t| t.0 == name)?;
+    let mode = match code {
+        8 => Some(Mode::U),
+        9 => Some(Mode::S),
+        10 => Some(Mode::VS),
+        11 => Some(Mode::M),
+        _ => None,
+    };
+    Some((Cause::Exception(Some(code)), mode))
+}

@@ -1,0 +1,534 @@
+//! Logs in Spike's format, and what they mean.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+
+use super::*;
+use crate::log::tests::{Keep, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole};
+use crate::{Access, AccessKind, Cause, CsrWrite, Mode, RegId, RegWrite, Trap};
+
+fn reader() -> SpikeReader<'static> {
+    SpikeReader::new(SpikeOptions::default(), None)
+}
+
+/// Reads a log, wherever it is cut.
+fn log(text: &str) -> Told {
+    assert_any_cut(reader, text.as_bytes())
+}
+
+/// Reads a log without a fault.
+fn good(text: &str) -> Keep {
+    let (keep, bad) = log(text);
+    assert_eq!(bad, vec![], "{text}");
+    keep
+}
+
+/// The effects of a single commit line.
+fn effects(line: &str) -> Effects {
+    let keep = good(line);
+    assert_eq!(keep.steps.len(), 1);
+    keep.steps[0].2
+}
+
+fn reg(reg: RegId, value: u64) -> RegWrite {
+    RegWrite { reg, value }
+}
+
+fn csr(csr: u16, value: u64) -> CsrWrite {
+    CsrWrite { csr, value }
+}
+
+fn access(
+    kind: AccessKind,
+    size: u8,
+    addr: u64,
+    data: Option<u64>,
+    operand: Option<u64>,
+) -> Access {
+    Access {
+        kind,
+        size,
+        addr,
+        data,
+        operand,
+    }
+}
+
+#[test]
+fn registers_and_csrs() {
+    let fx = effects("core   0: 3 0x0000000080000004 (0x08428293) x5  0x0000000080000084\n");
+    assert_eq!(&*fx.regs, [reg(RegId::X(5), 0x8000_0084)]);
+    let fx = effects(
+        "core   0: 3 0x0000000080000038 (0x1aa5f653) c1_fflags 0x0000000000000008 f12 0x7ff0000000000000",
+    );
+    assert_eq!(&*fx.regs, [reg(RegId::F(12), 0x7ff0_0000_0000_0000)]);
+    assert_eq!(&*fx.csrs, [csr(1, 8)]);
+    let fx = effects(
+        "core   0: 3 0x0000000080000054 (0x0030d8f3) c1_fflags 0x0000000000000001 \
+         c2_frm 0x0000000000000000 x17 0x0000000000000000\n",
+    );
+    assert_eq!(&*fx.csrs, [csr(1, 1), csr(2, 0)]);
+    assert_eq!(&*fx.regs, [reg(RegId::X(17), 0)]);
+    assert!(!fx.incomplete);
+}
+
+#[test]
+fn loads_take_their_size_from_the_instruction_and_their_data_from_rd() {
+    let load = |size, data| vec![access(AccessKind::Load, size, 0x8000_2000, data, None)];
+    for (bits, regs, want) in [
+        // c.lw, lbu, lh, ld, flw, a load to x0, lr.w
+        (
+            "4110",
+            " x12 0xffffffff90abcdef",
+            load(2, Some(0x90ab_cdef)),
+        ),
+        ("00054603", " x12 0x00000000000000ef", load(0, Some(0xef))),
+        ("00051603", " x12 0xffffffffffffcdef", load(1, Some(0xcdef))),
+        (
+            "00053603",
+            " x12 0xfedcba9876543210",
+            load(3, Some(0xfedc_ba98_7654_3210)),
+        ),
+        (
+            "00052087",
+            " f1  0xffffffff40000000",
+            load(2, Some(0x4000_0000)),
+        ),
+        ("00052003", "", load(2, None)),
+        (
+            "100526af",
+            " x13 0xffffffff90abcdef",
+            load(2, Some(0x90ab_cdef)),
+        ),
+    ] {
+        let line =
+            format!("core   0: 3 0x0000000080000000 (0x{bits}){regs} mem 0x0000000080002000\n");
+        assert_eq!(&*effects(&line).accesses, want, "{bits}");
+    }
+}
+
+#[test]
+fn stores_and_atomics() {
+    let fx = effects("core   0: 3 0x0000000080000036 (0x00b504a3) mem 0x0000000080002009 0xef\n");
+    let store = access(AccessKind::Store, 0, 0x8000_2009, Some(0xef), None);
+    assert_eq!(&*fx.accesses, [store]);
+    let fx = effects(
+        "core   0: 3 0x0000000080000040 (0x00b5272f) x14 0xffffffff90abcdef \
+         mem 0x0000000080002000 mem 0x0000000080002000 0x21579bde\n",
+    );
+    let (new, old) = (Some(0x2157_9bde), Some(0x90ab_cdef));
+    let add = access(AccessKind::AtomicAdd, 2, 0x8000_2000, new, old);
+    assert_eq!(&*fx.accesses, [add]);
+    // amoswap to x0 shows no old value; sc that succeeds is a store.
+    let fx = effects(
+        "core   0: 3 0x0000000080000040 (0x08b5302f) mem 0x0000000080002000 \
+         mem 0x0000000080002000 0x1234567890abcdef\n",
+    );
+    let new = Some(0x1234_5678_90ab_cdef);
+    let swap = access(AccessKind::AtomicSwap, 3, 0x8000_2000, new, None);
+    assert_eq!(&*fx.accesses, [swap]);
+    let fx = effects(
+        "core   0: 3 0x0000000080000048 (0x18b5382f) x16 0x0000000000000000 \
+         mem 0x0000000080002000 0x1234567890abcdef\n",
+    );
+    let store = access(AccessKind::Store, 3, 0x8000_2000, new, None);
+    assert_eq!(&*fx.accesses, [store]);
+}
+
+#[test]
+fn a_failed_sc_has_its_address_from_the_registers_so_far() {
+    let sc = "core   0: 3 0x0000000080000004 (0x18a5252f) x10 0x0000000000000001\n";
+    assert!(effects(sc).incomplete);
+    let set = "core   0: 3 0x0000000080000000 (0x00002537) x10 0x0000000080002000\n";
+    let keep = good(&(set.to_string() + sc));
+    let want = access(
+        AccessKind::ConditionalStoreFailure,
+        2,
+        0x8000_2000,
+        None,
+        None,
+    );
+    assert_eq!(&*keep.steps[1].2.accesses, [want]);
+    assert!(!keep.steps[1].2.incomplete);
+}
+
+#[test]
+fn vector_registers_make_effects_incomplete() {
+    let fx = effects(
+        "core   0: 3 0x0000000080000010 (0x02056007) e32 m1 l4 v0  \
+         0x00000004000000030000000200000001 mem 0x0000000080002000 mem 0x0000000080002004\n",
+    );
+    assert!(fx.incomplete);
+    let load = |addr| access(AccessKind::Load, 2, addr, None, None);
+    assert_eq!(&*fx.accesses, [load(0x8000_2000), load(0x8000_2004)]);
+    assert!(fx.regs.is_empty());
+    // vluxei8 of 16-bit elements.
+    let fx = effects(
+        "core   0: 3 0x0000000080000010 (0x06250087) e16 mf2 l1 v1  \
+         0x00000000000000000000000000000001 mem 0x0000000080002000\n",
+    );
+    assert_eq!(fx.accesses[0].size, 1);
+}
+
+/// Straight code at `pc` in mode M.
+fn commit(hart: u32, pc: u64, bits: u32) -> String {
+    let digits = if bits & 3 == 3 { 8 } else { 4 };
+    format!("core{hart:4}: 3 0x{pc:016x} (0x{bits:0digits$x})\n")
+}
+
+fn list(hart: u32, pc: u64, bits: u32) -> String {
+    format!("core{hart:4}: 0x{pc:016x} (0x{bits:08x}) some text\n")
+}
+
+const TRAPS: &str = "\
+core   0: 0x0000000080000000 (0x00000013) nop
+core   0: 3 0x0000000080000000 (0x00000013)
+core   0: 0x0000000080000004 (0x00000073) ecall
+core   0: exception trap_machine_ecall, epc 0x0000000080000004
+core   0: >>>>  handler
+core   0: 0x0000000080000100 (0x00000013) nop
+core   0: 3 0x0000000080000100 (0x00000013)
+core   0: 0x0000000080000104 (0x0000ffff) unknown
+core   0: exception trap_illegal_instruction, epc 0x0000000080000104
+core   0:           tval 0x000000000000ffff
+core   0: exception interrupt #7, epc 0x0000000080000100
+core   0: 0x0000000080000100 (0x00000013) nop
+core   0: 3 0x0000000080000100 (0x00000013)
+core   0: 0x0000000080000104 (0x30200073) mret
+core   0: 3 0x0000000080000104 (0x30200073) c768_mstatus 0x0000000a00000080
+core   0: exception trap_instruction_page_fault, epc 0x0000000000000040
+core   0:           tval 0x0000000000000040
+core   0: 1 0x0000000080000200 (0x00000013)
+";
+
+#[test]
+fn traps_have_cause_value_instruction_and_handler() {
+    let keep = good(TRAPS);
+    let traps = keep.traps();
+    let told: Vec<_> = traps
+        .iter()
+        .map(|t| {
+            (
+                t.trap.epc,
+                t.trap.handler,
+                t.trap.cause,
+                t.trap.tval,
+                t.bits,
+            )
+        })
+        .collect();
+    let exception = |code| Cause::Exception(Some(code));
+    assert_eq!(
+        told,
+        [
+            (0x8000_0004, 0x8000_0100, exception(11), None, Some(0x73)),
+            (
+                0x8000_0104,
+                0x8000_0100,
+                exception(2),
+                Some(0xffff),
+                Some(0xffff)
+            ),
+            (
+                0x8000_0100,
+                0x8000_0100,
+                Cause::Interrupt(Some(7)),
+                None,
+                None
+            ),
+            (0x40, 0x8000_0200, exception(12), Some(0x40), None),
+        ]
+    );
+    let path: Vec<_> = keep.insns().iter().map(|i| (i.pc, i.next)).collect();
+    assert_eq!(
+        path,
+        [
+            (0x8000_0000, 0x8000_0004),
+            (0x8000_0100, 0x8000_0104),
+            (0x8000_0100, 0x8000_0104),
+            (0x8000_0104, 0x40),
+            (0x8000_0200, 0x8000_0204),
+        ]
+    );
+    assert!(
+        keep.steps
+            .iter()
+            .all(|s| s.2.incomplete == matches!(s.1, Step::Trap(_)))
+    );
+}
+
+#[test]
+fn the_mode_before_a_trap_survives_a_return() {
+    let text = "\
+core   0: 3 0x0000000080000000 (0x30029073) c768_mstatus 0x0000000000000000
+core   0: 3 0x0000000080000004 (0x30200073) c768_mstatus 0x0000000000000080
+core   0: exception interrupt #7, epc 0x0000000000001000
+core   0: 3 0x0000000080000100 (0x30200073) c768_mstatus 0x0000000000000080
+core   0: exception trap_load_page_fault, epc 0x0000000000001000
+core   0:           tval 0x0000000000000008
+core   0: 3 0x0000000080000100 (0x00000013)
+";
+    let modes: Vec<_> = good(text).traps().iter().map(|t| t.mode).collect();
+    assert_eq!(modes, [Mode::U, Mode::U]);
+}
+
+#[test]
+fn several_harts_do_not_mix() {
+    let text = commit(0, 0x1000, 0x13)
+        + &commit(11, 0x2000, 0x13)
+        + &commit(11, 0x2004, 0x1)
+        + &commit(0, 0x1004, 0x13)
+        + &commit(11, 0x2006, 0x13);
+    let keep = good(&text);
+    let path: Vec<_> = keep
+        .steps
+        .iter()
+        .map(|s| match s.1 {
+            Step::Insn(i) => (s.0.0, i.pc, i.next),
+            _ => (s.0.0, 0, 0),
+        })
+        .collect();
+    assert_eq!(
+        path,
+        [
+            (11, 0x2000, 0x2004),
+            (0, 0x1000, 0x1004),
+            (11, 0x2004, 0x2006),
+            (0, 0x1004, 0x1008),
+            (11, 0x2006, 0x200a),
+        ]
+    );
+}
+
+#[test]
+fn commits_alone_show_traps_as_jumps_that_cannot_be() {
+    let text = commit(0, 0x1000, 0x13) + &commit(0, 0x8000, 0x13);
+    let traps = good(&text).traps();
+    let trap = Trap {
+        epc: 0x1004,
+        handler: 0x8000,
+        cause: Cause::Unknown,
+        tval: None,
+    };
+    assert_eq!((traps.len(), traps[0].trap), (1, trap));
+    // An image may tell more.
+    let mut image = Image::new();
+    let code = [0x13, 0, 0, 0, 0x73, 0, 0, 0];
+    image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+    let reader = SpikeReader::new(SpikeOptions::default(), Some(&image));
+    let (keep, bad) = whole(reader, text.as_bytes());
+    assert_eq!(bad, vec![]);
+    let traps = keep.traps();
+    assert_eq!(traps[0].trap.cause, Cause::Exception(Some(11)));
+    assert_eq!(traps[0].bits, Some(0x73));
+}
+
+#[test]
+fn a_rise_in_privilege_is_a_trap() {
+    let text = "core   0: 0 0x0000000000001000 (0x00000013)\n\
+                core   0: 3 0x0000000000001004 (0x00000013)\n";
+    let traps = good(text).traps();
+    assert_eq!((traps[0].trap.epc, traps[0].trap.handler), (0x1004, 0x1004));
+    assert_eq!(traps[0].mode, Mode::U);
+}
+
+#[test]
+fn an_image_with_other_code_is_reported_and_the_log_believed() {
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &[1, 0, 0, 0], Isa::RV64GC);
+    let reader = SpikeReader::new(SpikeOptions::default(), Some(&image));
+    let (keep, bad) = whole(reader, commit(0, 0x1000, 0x13).as_bytes());
+    assert_eq!(bad[0].kind, LineErrorKind::CodeDiffers(0x1000));
+    assert_eq!((keep.lost(), keep.insns().len()), (0, 1));
+}
+
+#[test]
+fn the_listing_alone() {
+    let text = list(0, 0x1000, 0x13)
+        + "core   0: >>>>  loop\n"
+        + &list(0, 0x1004, 0xa001)
+        + "core   0: exception interrupt #7, epc 0x0000000000001004\n"
+        + "core   0: >>>>  handler\ncore   0: Executed 3 times\n"
+        + &list(0, 0x2000, 0x73)
+        + "core   0: exception trap_machine_ecall, epc 0x0000000000002000\n"
+        + &list(0, 0x2000, 0x1)
+        + &list(0, 0x2002, 0x1);
+    let keep = good(&text);
+    let path: Vec<_> = keep.insns().iter().map(|i| (i.pc, i.next)).collect();
+    assert_eq!(
+        path,
+        [
+            (0x1000, 0x1004),
+            (0x1004, 0x1004),
+            (0x1004, 0x1004),
+            (0x1004, 0x1004),
+            (0x2000, 0x2002),
+            (0x2002, 0x2004),
+        ]
+    );
+    let traps: Vec<_> = keep
+        .traps()
+        .iter()
+        .map(|t| (t.trap.epc, t.trap.handler))
+        .collect();
+    assert_eq!(traps, [(0x1004, 0x2000), (0x2000, 0x2000)]);
+    assert!(keep.steps.iter().all(|s| s.2.incomplete));
+}
+
+#[test]
+fn a_repeat_count_cannot_blow_up() {
+    let text = list(0, 0x1000, 0xa001)
+        + "core   0: Executed 18446744073709551615 times\n"
+        + &list(0, 0x1002, 0x1);
+    let (keep, bad) = log(&text);
+    assert_eq!(bad[0].kind, LineErrorKind::Repeat);
+    assert_eq!((keep.insns().len(), keep.lost()), (2, 1));
+    // With commit lines the count says nothing new.
+    let text = commit(0, 0x1000, 0xa001) + "core   0: Executed 99999999999 times\n";
+    assert_eq!(good(&text).insns().len(), 1);
+}
+
+#[test]
+fn a_vector_access_that_faults_half_way_has_not_retired() {
+    let text = list(0, 0x1000, 0x0205_6007)
+        + "core   0: 3 0x0000000000001000 (0x02056007) e32 m1 l4 v0  0x00000000000000000000000000000001 mem 0x0000000080002000\n"
+        + "core   0: exception trap_load_page_fault, epc 0x0000000000001000\n"
+        + "core   0:           tval 0x0000000080003000\n"
+        + &commit(0, 0x8000, 0x13);
+    let keep = good(&text);
+    assert_eq!(keep.insns().len(), 1);
+    assert_eq!(keep.traps()[0].bits, Some(0x0205_6007));
+    assert_eq!(keep.traps()[0].mode, Mode::M);
+}
+
+#[test]
+fn rv32_has_short_numbers() {
+    let text = "core   0: 3 0xfffffffc (0x00000013)\ncore   0: 3 0x00000000 (0x2001) x1  0x00000002\n\
+                core   0: 3 0x00000000 (0x6108) x10 0x00000001 mem 0x00000010\n";
+    let keep = good(text);
+    let path: Vec<_> = keep.insns().iter().map(|i| (i.pc, i.next)).collect();
+    assert_eq!(path, [(0xffff_fffc, 0), (0, 0), (0, 2)]);
+    assert_eq!(keep.traps(), vec![]);
+}
+
+#[test]
+fn bad_lines_are_named() {
+    let ok = commit(0, 0x1000, 0x13);
+    for (line, want) in [
+        (
+            "hello",
+            "line 2, column 1: expected `core` and a hart number, found `hello`",
+        ),
+        (
+            "core   0: 2 0x0000000000001004 (0x13)",
+            "line 2, column 11: expected the privilege digit 0, 1 or 3, found `2 0x0000000000001004 (0x13)`",
+        ),
+        (
+            "core   0: 3 0x1004 (0x13)",
+            "line 2, column 19: expected a hexadecimal number of 1 to 16 digits, found ` (0x13)`",
+        ),
+        (
+            "core   0: 3 0x0000000000001004 (0x13",
+            "line 2, column 37: expected an instruction as `(0x...)`",
+        ),
+        (
+            "core   0: 3 0x0000000000001004 (0x0013) y5  0x1",
+            "line 2, column 40: expected a register, a CSR or `mem` with its value, found ` y5  0x1`",
+        ),
+        (
+            "core   0: 3 0x0000000000001004 (0x0013) x32 0x1",
+            "line 2, column 44: expected a register, a CSR or `mem` with its value, found ` 0x1`",
+        ),
+        (
+            "core   0: exception trap_of_fate, epc 0x0",
+            "line 2, column 21: expected the name of a trap, found `trap_of_fate, epc 0x0`",
+        ),
+        (
+            "core   0:           tval 0x0",
+            "line 2, column 1: a trap value without a trap before it, found `core   0:           tval 0x0`",
+        ),
+        (
+            "core 9999999999: 3",
+            "line 2, column 6: expected `core` and a hart number, found `9999999999: 3`",
+        ),
+        (
+            "core   0: dance",
+            "line 2, column 11: expected a commit, an instruction or an exception, found `dance`",
+        ),
+    ] {
+        let text = format!("{ok}{line}\n{}", commit(0, 0x2000, 0x13));
+        let (keep, bad) = log(&text);
+        let shown: Vec<_> = bad.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, [want], "{line}");
+        assert_eq!(
+            (keep.lost(), keep.insns().len(), keep.traps().len()),
+            (1, 2, 0),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn too_many_harts() {
+    let options = SpikeOptions {
+        max_harts: 2,
+        ..SpikeOptions::default()
+    };
+    let text: String = (0..5).map(|hart| commit(hart, 0x1000, 0x13)).collect();
+    let (keep, bad) = whole(SpikeReader::new(options, None), text.as_bytes());
+    assert_eq!((bad.len(), keep.lost(), keep.insns().len()), (3, 3, 2));
+    assert_eq!(bad[0].kind, LineErrorKind::TooManyHarts);
+}
+
+/// Steps without effects are the same, less the effects.
+#[test]
+fn an_observer_of_steps_alone_gets_the_same_steps() {
+    struct Steps(Vec<(HartId, Step)>);
+    impl Observer for Steps {
+        const WANTS: Wants = Wants::STEPS;
+        fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+            assert!(effects.regs.is_empty() && effects.accesses.is_empty());
+            self.0.push((hart, *step));
+        }
+    }
+    let mut steps = Steps(Vec::new());
+    let mut reader = reader();
+    reader.feed(TRAPS.as_bytes(), &mut steps, &mut |e| panic!("{e}"));
+    reader.finish(&mut steps, &mut |e| panic!("{e}"));
+    let want: Vec<_> = good(TRAPS).steps.iter().map(|s| (s.0, s.1)).collect();
+    assert_eq!(steps.0, want);
+}
+
+#[test]
+fn a_long_log_in_random_pieces_and_with_flipped_bits() {
+    let mut text = String::new();
+    for lap in 0..60u64 {
+        for n in 0..20 {
+            let (pc, value) = (0x8000_0000 + 4 * n, lap * 0x0123_4567_89ab + n);
+            text += &list((lap % 2) as u32, pc, 0x0085_3583);
+            text += &format!(
+                "core{:4}: 3 0x{pc:016x} (0x00853583) x11 0x{value:016x} mem 0x{:016x}\n",
+                lap % 2,
+                value & !7
+            );
+        }
+        text += &format!(
+            "core{:4}: exception interrupt #7, epc 0x0000000080000050\n",
+            lap % 2
+        );
+    }
+    let want = whole(reader(), text.as_bytes());
+    assert_eq!(
+        (want.1.len(), want.0.insns().len(), want.0.traps().len()),
+        (0, 1200, 58)
+    );
+    let mut rng = Rng(77);
+    for _ in 0..10 {
+        let chunks = pieces(text.as_bytes(), &mut rng);
+        assert_eq!(read(reader(), chunks.into_iter()), want);
+    }
+    assert_robust(reader, text.as_bytes(), 31);
+    let crlf = text.replace('\n', "\r\n");
+    assert_eq!(whole(reader(), crlf.as_bytes()), want);
+}
