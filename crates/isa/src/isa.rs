@@ -43,12 +43,21 @@ macro_rules! extensions {
         pub enum Ext { $($(#[$doc])* $variant,)+ }
 
         impl Ext {
-            const ALL: &'static [Ext] = &[$(Ext::$variant),+];
+            pub(crate) const ALL: &'static [Ext] = &[$(Ext::$variant),+];
 
             /// The name as an ISA string spells it, in lower case.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Ext::$variant => $name),+ }
+            }
+
+            /// This extension alone, as a set. The base is the empty set: every
+            /// hart has it, with 16 registers or with 32.
+            pub(crate) const fn bit(self) -> u128 {
+                match self {
+                    Ext::I => 0,
+                    _ => 1 << (self as u8),
+                }
             }
 
             /// The extensions that always come with this one, one level deep.
@@ -300,6 +309,12 @@ impl Isa {
     #[inline]
     pub const fn has(self, ext: Ext) -> bool {
         self.set >> (ext as u8) & 1 != 0
+    }
+
+    /// Whether every extension of a [`Ext::bit`] set is in force.
+    #[inline]
+    pub(crate) const fn covers(self, set: u128) -> bool {
+        self.set & set == set
     }
 
     /// This instruction set with one more extension and all it implies.

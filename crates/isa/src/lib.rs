@@ -26,12 +26,18 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod attributes;
+pub mod csr;
+mod decode;
 mod flow;
 mod isa;
 mod itype;
+mod op;
 mod reg;
 
+pub use decode::Inst;
 pub use flow::{Const, Flow, Link, length};
 pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};
+pub use op::{Op, Short};
 pub use reg::Reg;

@@ -1,0 +1,446 @@
+//! From bits to an instruction.
+
+use crate::op::{Format, ROWS, Row, SHORT_ROWS, Short16, ShortRow, allowed};
+use crate::{Isa, Op, Reg, Short, Xlen, length};
+
+/// One decoded instruction, sixteen bytes.
+///
+/// Register fields hold the number of an integer or of a floating-point
+/// register as the op asks, and x0 where it has no such operand.
+///
+/// ```
+/// use hartrace_isa::{Inst, Isa, Op, Reg};
+///
+/// // c.addi16sp sp,-16
+/// let inst = Inst::decode(0x1141, Isa::RV64GC);
+/// assert_eq!((inst.op, inst.rd, inst.rs1, inst.imm, inst.len), (Op::Addi, Reg::SP, Reg::SP, -16, 2));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inst {
+    /// The encoding: 16 or 32 bits; the first 32 of something longer.
+    pub bits: u32,
+    /// The immediate, sign-extended: an addend, an offset in bytes, a shift
+    /// amount, the upper immediate already shifted, the five bits of `csrrwi`,
+    /// the fields fm, pred and succ of `fence`, a table index.
+    pub imm: i32,
+    /// What it does.
+    pub op: Op,
+    /// Destination.
+    pub rd: Reg,
+    /// First source.
+    pub rs1: Reg,
+    /// Second source.
+    pub rs2: Reg,
+    /// Length in bytes, also for what is not decoded.
+    pub len: u8,
+    /// The compressed instruction it was, if it was one.
+    pub short: Option<Short>,
+}
+
+impl Inst {
+    /// Decodes the instruction in the low bits of `bits`. Total: what the
+    /// instruction set does not have is [`Op::Unknown`] with its length.
+    #[must_use]
+    pub fn decode(bits: u32, isa: Isa) -> Inst {
+        let len = length(bits as u16);
+        match len {
+            2 => decode_short(bits as u16, isa),
+            4 => decode_full(bits, isa),
+            _ => Inst::unknown(bits, len),
+        }
+    }
+
+    const fn unknown(bits: u32, len: u8) -> Inst {
+        Inst {
+            bits,
+            imm: 0,
+            op: Op::Unknown,
+            rd: Reg::ZERO,
+            rs1: Reg::ZERO,
+            rs2: Reg::ZERO,
+            len,
+            short: None,
+        }
+    }
+
+    /// Third source of the fused multiply-adds.
+    #[must_use]
+    pub const fn rs3(self) -> Reg {
+        Reg::new(self.bits >> 27)
+    }
+
+    /// The CSR number of a Zicsr instruction.
+    #[must_use]
+    pub const fn csr(self) -> u16 {
+        (self.bits >> 20) as u16
+    }
+
+    /// The rounding-mode field of a floating-point instruction; 7 asks for the
+    /// dynamic mode, 5 and 6 are reserved.
+    #[must_use]
+    pub const fn rm(self) -> u8 {
+        (self.bits >> 12) as u8 & 7
+    }
+
+    /// Acquire ordering, of an atomic.
+    #[must_use]
+    pub const fn aq(self) -> bool {
+        self.bits >> 26 & 1 != 0
+    }
+
+    /// Release ordering, of an atomic.
+    #[must_use]
+    pub const fn rl(self) -> bool {
+        self.bits >> 25 & 1 != 0
+    }
+
+    /// The register list of `cm.push` and its family: 4 is ra alone, 5 adds
+    /// s0, ..., 14 adds s9, and 15 adds s10 and s11.
+    #[must_use]
+    pub const fn rlist(self) -> u8 {
+        (self.bits >> 4) as u8 & 15
+    }
+}
+
+/// Buckets of the index: major opcode and funct3, and for OP-FP, where funct3
+/// is mostly a rounding mode, funct7.
+const KEYS: usize = 32 * 8 + 128;
+const OP_FP: u32 = 0x14;
+
+#[inline]
+const fn key(bits: u32) -> usize {
+    let major = bits >> 2 & 31;
+    if major == OP_FP {
+        256 + (bits >> 25) as usize
+    } else {
+        (major << 3 | bits >> 12 & 7) as usize
+    }
+}
+
+/// How often and how far apart a row stands in the index: once, or once per
+/// funct3 when its mask leaves funct3 open.
+const fn spread(row: &Row) -> usize {
+    if row.value >> 2 & 31 != OP_FP && row.mask & 0x7000 == 0 {
+        8
+    } else {
+        1
+    }
+}
+
+const fn entries() -> usize {
+    let (mut i, mut n) = (0, 0);
+    while i < ROWS.len() {
+        n += spread(&ROWS[i]);
+        i += 1;
+    }
+    n
+}
+
+struct Index {
+    /// Rows of key k are `rows[start[k]..start[k + 1]]`.
+    start: [u16; KEYS + 1],
+    rows: [u16; entries()],
+}
+
+/// Narrow masks come before wide ones, so that a hint wins over the
+/// instruction whose encoding it lives in.
+// Evaluated by the compiler, where a bad index is a build error.
+#[allow(clippy::indexing_slicing)]
+const INDEX: Index = {
+    let mut start = [0u16; KEYS + 1];
+    let mut rows = [0u16; entries()];
+    let mut i = 0;
+    while i < ROWS.len() {
+        let mut n = 0;
+        while n < spread(&ROWS[i]) {
+            start[key(ROWS[i].value) + n + 1] += 1;
+            n += 1;
+        }
+        i += 1;
+    }
+    let mut k = 0;
+    while k < KEYS {
+        start[k + 1] += start[k];
+        k += 1;
+    }
+    let mut fill = start;
+    let mut width = 33;
+    while width > 0 {
+        width -= 1;
+        let mut i = 0;
+        while i < ROWS.len() {
+            if ROWS[i].mask.count_ones() == width {
+                let mut n = 0;
+                while n < spread(&ROWS[i]) {
+                    let k = key(ROWS[i].value) + n;
+                    rows[fill[k] as usize] = i as u16;
+                    fill[k] += 1;
+                    n += 1;
+                }
+            }
+            i += 1;
+        }
+    }
+    Index { start, rows }
+};
+static TABLE: Index = INDEX;
+
+fn decode_full(bits: u32, isa: Isa) -> Inst {
+    let k = key(bits);
+    let range = match (TABLE.start.get(k), TABLE.start.get(k + 1)) {
+        (Some(&from), Some(&to)) => usize::from(from)..usize::from(to),
+        _ => 0..0,
+    };
+    TABLE
+        .rows
+        .get(range)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|&i| ROWS.get(usize::from(i)))
+        .filter(|row| bits & row.mask == row.value)
+        .find(|row| allowed(row.xlen, row.need, isa) && !reserved(bits, row, isa))
+        .map_or(Inst::unknown(bits, 4), |row| full_operands(bits, row))
+}
+
+/// Operand values for which the encoding means something else or nothing.
+fn reserved(bits: u32, row: &Row, isa: Isa) -> bool {
+    let odd = |shift: u32| bits >> shift & 1 != 0;
+    match row.format {
+        Format::Shift => isa.xlen() == Xlen::Rv32 && odd(25),
+        // Register pairs start at an even register.
+        Format::Amo => match row.op {
+            Op::AmocasQ => odd(7) || odd(20),
+            Op::AmocasD => isa.xlen() == Xlen::Rv32 && (odd(7) || odd(20)),
+            _ => false,
+        },
+        // The shadow stack takes x1 and x5 only.
+        Format::Rs1 => !Reg::new(bits >> 15).is_link(),
+        Format::Rs2 => !Reg::new(bits >> 20).is_link(),
+        Format::Rd => Reg::new(bits >> 7) == Reg::ZERO,
+        Format::Rnum => bits >> 20 & 15 > 10,
+        _ => false,
+    }
+}
+
+fn full_operands(bits: u32, row: &Row) -> Inst {
+    let mut inst = Inst::unknown(bits, 4);
+    inst.op = row.op;
+    let (rd, rs1, rs2) = (
+        Reg::new(bits >> 7),
+        Reg::new(bits >> 15),
+        Reg::new(bits >> 20),
+    );
+    let i_imm = (bits as i32) >> 20;
+    let s_imm = (bits as i32) >> 25 << 5 | (bits >> 7 & 31) as i32;
+    let (d, s, t, imm) = match row.format {
+        Format::None => (false, false, false, 0),
+        Format::U => (true, false, false, (bits & 0xffff_f000) as i32),
+        Format::J => (true, false, false, crate::flow::jump_offset(bits)),
+        Format::B => (false, true, true, crate::flow::branch_offset(bits)),
+        Format::Jalr | Format::Load | Format::I | Format::FLoad => (true, true, false, i_imm),
+        Format::Store | Format::FStore => (false, true, true, s_imm),
+        Format::Shift => (true, true, false, i_imm & 63),
+        Format::ShiftW => (true, true, false, i_imm & 31),
+        Format::Fence => (true, true, false, i_imm & 0xfff),
+        Format::Csr => (true, true, false, 0),
+        Format::CsrI => (true, false, false, rs1.number().into()),
+        Format::R | Format::Amo | Format::F2 | Format::F2Rm | Format::F3Rm => (true, true, true, 0),
+        Format::XFF | Format::FXX => (true, true, true, 0),
+        Format::Bs => (true, true, true, i_imm >> 10 & 3),
+        Format::Rnum => (true, true, false, i_imm & 15),
+        Format::MopR => (true, true, false, mop_number(bits, 2)),
+        Format::MopRr => (true, true, true, mop_number(bits, 0)),
+        Format::R1 | Format::Lr | Format::LoadReg | Format::F1Rm => (true, true, false, 0),
+        Format::XF | Format::XFRm | Format::XFRtz | Format::FX | Format::FXRm => {
+            (true, true, false, 0)
+        }
+        Format::F1Exact | Format::FXExact => (true, true, false, 0),
+        Format::Fli => (true, false, false, rs1.number().into()),
+        Format::Fences | Format::StoreReg => (false, true, true, 0),
+        Format::Block | Format::Rs1 => (false, true, false, 0),
+        Format::Prefetch => (false, true, false, s_imm & !31),
+        Format::Lpad => (false, false, false, (bits >> 12) as i32),
+        Format::Rd => (true, false, false, 0),
+        Format::Rs2 => (false, false, true, 0),
+    };
+    inst.rd = if d { rd } else { Reg::ZERO };
+    inst.rs1 = if s { rs1 } else { Reg::ZERO };
+    inst.rs2 = if t { rs2 } else { Reg::ZERO };
+    inst.imm = imm;
+    inst
+}
+
+/// Bits 30 and 27:26 of a may-be-operation, and for the one-source kind 21:20
+/// below them.
+const fn mop_number(bits: u32, low: u32) -> i32 {
+    let high = bits >> 30 & 1;
+    let middle = bits >> 26 & 3;
+    let tail = bits >> 20 & ((1 << low) - 1);
+    ((high << 2 | middle) << low | tail) as i32
+}
+
+fn decode_short(bits: u16, isa: Isa) -> Inst {
+    // Quadrant and funct3 choose a handful of neighbouring rows.
+    let k = usize::from(bits & 3) * 8 + usize::from(bits >> 13);
+    let range = match (SHORT_START.get(k), SHORT_START.get(k + 1)) {
+        (Some(&from), Some(&to)) => usize::from(from)..usize::from(to),
+        _ => 0..0,
+    };
+    SHORT_ROWS
+        .get(range)
+        .unwrap_or_default()
+        .iter()
+        .filter(|row| bits & row.mask == row.value && allowed(row.xlen, row.need, isa))
+        .find_map(|row| short_operands(bits, row, isa))
+        .unwrap_or(Inst::unknown(bits.into(), 2))
+}
+
+/// [`SHORT_ROWS`] is in the order of quadrant and funct3; this says where each
+/// pair starts.
+#[allow(clippy::indexing_slicing)]
+static SHORT_START: [u8; 33] = {
+    let mut start = [0u8; 33];
+    let (mut i, mut last) = (0, 0);
+    while i < SHORT_ROWS.len() {
+        let value = SHORT_ROWS[i].value;
+        let k = (value & 3) as usize * 8 + (value >> 13) as usize;
+        assert!(k >= last, "a row out of order");
+        last = k;
+        let mut later = k + 1;
+        while later < 33 {
+            start[later] = i as u8 + 1;
+            later += 1;
+        }
+        i += 1;
+    }
+    start
+};
+
+/// Bits `from..=to` of a compressed instruction, moved to `at`.
+const fn field(bits: u16, to: u32, from: u32, at: u32) -> i32 {
+    (((bits >> from) as i32) & ((1 << (to - from + 1)) - 1)) << at
+}
+
+/// The offsets of compressed loads and stores.
+const fn offset(bits: u16, format: Short16) -> i32 {
+    match format {
+        Short16::LoadB | Short16::StoreB => field(bits, 6, 6, 0) | field(bits, 5, 5, 1),
+        Short16::LoadH | Short16::StoreH => field(bits, 5, 5, 1),
+        Short16::LoadW | Short16::StoreW => {
+            field(bits, 12, 10, 3) | field(bits, 6, 6, 2) | field(bits, 5, 5, 6)
+        }
+        Short16::LoadD | Short16::StoreD => field(bits, 12, 10, 3) | field(bits, 6, 5, 6),
+        Short16::LoadSpW | Short16::LoadSpWNz => {
+            field(bits, 12, 12, 5) | field(bits, 6, 4, 2) | field(bits, 3, 2, 6)
+        }
+        Short16::LoadSpD | Short16::LoadSpDNz => {
+            field(bits, 12, 12, 5) | field(bits, 6, 5, 3) | field(bits, 4, 2, 6)
+        }
+        Short16::StoreSpW => field(bits, 12, 9, 2) | field(bits, 8, 7, 6),
+        Short16::StoreSpD => field(bits, 12, 10, 3) | field(bits, 9, 7, 6),
+        _ => 0,
+    }
+}
+
+/// What the row expands to; `None` for reserved operand values.
+fn short_operands(bits: u16, row: &ShortRow, isa: Isa) -> Option<Inst> {
+    use Short16 as S;
+    let (full, wide) = (Reg::new(u32::from(bits) >> 7), u32::from(bits));
+    let rs2 = Reg::new(wide >> 2);
+    let low = Reg::new(8 + (wide >> 2 & 7));
+    let high = Reg::new(8 + (wide >> 7 & 7));
+    let imm6 = field(bits, 6, 2, 0) - field(bits, 12, 12, 5);
+    let shift = imm6 & 63;
+    let zero = Reg::ZERO;
+    let short_shift = shift < isa.xlen().bits() as i32;
+    let (ok, rd, rs1, rs2, imm) = match row.format {
+        S::None => (true, zero, zero, zero, 0),
+        S::Nop => (true, zero, zero, zero, imm6),
+        S::Addi4spn => {
+            let imm = field(bits, 12, 11, 4)
+                | field(bits, 10, 7, 6)
+                | field(bits, 6, 6, 2)
+                | field(bits, 5, 5, 3);
+            (imm != 0, low, Reg::SP, zero, imm)
+        }
+        S::LoadB | S::LoadH | S::LoadW | S::LoadD => {
+            (true, low, high, zero, offset(bits, row.format))
+        }
+        S::StoreB | S::StoreH | S::StoreW | S::StoreD => {
+            (true, zero, high, low, offset(bits, row.format))
+        }
+        S::AddImm => (true, full, full, zero, imm6),
+        S::AddImmW => (full != zero, full, full, zero, imm6),
+        S::LoadImm => (true, full, zero, zero, imm6),
+        S::Addi16sp => {
+            let imm = field(bits, 6, 6, 4)
+                | field(bits, 5, 5, 6)
+                | field(bits, 4, 3, 7)
+                | field(bits, 2, 2, 5);
+            let imm = imm - field(bits, 12, 12, 9);
+            (imm != 0, Reg::SP, Reg::SP, zero, imm)
+        }
+        S::LoadUpper => (imm6 != 0, full, zero, zero, imm6 << 12),
+        S::Mop => (true, zero, zero, zero, field(bits, 10, 7, 0)),
+        S::Sspush => (true, zero, zero, full, 0),
+        S::Sspopchk => (true, zero, full, zero, 0),
+        S::ShiftS => (short_shift, high, high, zero, shift),
+        S::ImmS => (true, high, high, zero, imm6),
+        S::Arith => (true, high, high, low, 0),
+        S::ZextB => (true, high, high, zero, 255),
+        S::Not => (true, high, high, zero, -1),
+        S::Unary => (true, high, high, zero, 0),
+        S::Jump => (true, zero, zero, zero, crate::flow::c_jump_offset(wide)),
+        S::JumpLink => (true, Reg::RA, zero, zero, crate::flow::c_jump_offset(wide)),
+        S::Branch => (true, zero, high, zero, crate::flow::c_branch_offset(wide)),
+        S::Shift => (short_shift, full, full, zero, shift),
+        S::LoadSpW | S::LoadSpD => (true, full, Reg::SP, zero, offset(bits, row.format)),
+        S::LoadSpWNz | S::LoadSpDNz => {
+            (full != zero, full, Reg::SP, zero, offset(bits, row.format))
+        }
+        S::StoreSpW | S::StoreSpD => (true, zero, Reg::SP, rs2, offset(bits, row.format)),
+        S::Jr => (full != zero, zero, full, zero, 0),
+        S::JalrLink => (full != zero, Reg::RA, full, zero, 0),
+        S::Move => (rs2 != zero, full, zero, rs2, 0),
+        S::Add => (rs2 != zero, full, full, rs2, 0),
+        S::Table => (true, zero, zero, zero, field(bits, 9, 2, 0)),
+        S::MovePair => {
+            let (a, b) = (saved(wide >> 7), saved(wide >> 2));
+            // Moving both arguments into one register is reserved.
+            (row.op != Op::CmMvsa01 || a != b, zero, a, b, 0)
+        }
+        S::Stack => {
+            let imm = stack_adjust(bits, isa.xlen());
+            let imm = if row.op == Op::CmPush { -imm } else { imm };
+            (bits >> 4 & 15 >= 4, zero, zero, zero, imm)
+        }
+    };
+    ok.then_some(Inst {
+        bits: wide,
+        imm,
+        op: row.op,
+        rd,
+        rs1,
+        rs2,
+        len: 2,
+        short: Some(row.short),
+    })
+}
+
+/// The saved register of a three-bit field: s0, s1, then s2 to s7.
+const fn saved(field: u32) -> Reg {
+    let n = field & 7;
+    Reg::new(if n < 2 { 8 + n } else { 16 + n })
+}
+
+/// Bytes that `cm.push` and its family move sp by: the registers, rounded up
+/// to 16, and up to 48 more.
+fn stack_adjust(bits: u16, xlen: Xlen) -> i32 {
+    let rlist = i32::from(bits >> 4 & 15);
+    let registers = if rlist == 15 { 13 } else { rlist - 3 };
+    let bytes = registers * xlen.bits() as i32 / 8;
+    (bytes + 15 & !15) + field(bits, 3, 2, 4)
+}
+
+#[cfg(test)]
+mod tests;
