@@ -1,3 +1,8 @@
 //! Truth: generators, differential drivers, benches and long runs.
 
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stdout)]
+
+pub mod elf;
+pub mod encodings;
+pub mod objdump;

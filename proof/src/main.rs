@@ -12,7 +12,23 @@ type Command = (
     fn(&[String]) -> Result<(), String>,
 );
 
-const COMMANDS: &[Command] = &[];
+const COMMANDS: &[Command] = &[
+    (
+        "objdump",
+        "ELF...: our listing of each file equals that of objdump -d",
+        hartrace_proof::objdump::run,
+    ),
+    (
+        "compressed",
+        "[--xlen 32|64]: all 2^16 compressed encodings against objdump",
+        hartrace_proof::encodings::compressed,
+    ),
+    (
+        "random32",
+        "[COUNT [SEED]]: random 32-bit encodings against objdump",
+        hartrace_proof::encodings::random32,
+    ),
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -127,6 +127,8 @@ const fn spread(row: &Row) -> usize {
     }
 }
 
+// Evaluated by the compiler, where a bad index is a build error.
+#[allow(clippy::indexing_slicing)]
 const fn entries() -> usize {
     let (mut i, mut n) = (0, 0);
     while i < ROWS.len() {
@@ -245,7 +247,7 @@ fn full_operands(bits: u32, row: &Row) -> Inst {
         Format::Csr => (true, true, false, 0),
         Format::CsrI => (true, false, false, rs1.number().into()),
         Format::R | Format::Amo | Format::F2 | Format::F2Rm | Format::F3Rm => (true, true, true, 0),
-        Format::XFF | Format::FXX => (true, true, true, 0),
+        Format::Xff | Format::Fxx => (true, true, true, 0),
         Format::Bs => (true, true, true, i_imm >> 10 & 3),
         Format::Rnum => (true, true, false, i_imm & 15),
         Format::MopR => (true, true, false, mop_number(bits, 2)),
@@ -439,7 +441,7 @@ fn stack_adjust(bits: u16, xlen: Xlen) -> i32 {
     let rlist = i32::from(bits >> 4 & 15);
     let registers = if rlist == 15 { 13 } else { rlist - 3 };
     let bytes = registers * xlen.bits() as i32 / 8;
-    (bytes + 15 & !15) + field(bits, 3, 2, 4)
+    ((bytes + 15) & !15) + field(bits, 3, 2, 4)
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod isa;
 mod itype;
 mod op;
 mod reg;
+mod text;
 
 pub use decode::Inst;
 pub use flow::{Const, Flow, Link, length};
@@ -41,3 +42,4 @@ pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};
 pub use op::{Op, Short};
 pub use reg::Reg;
+pub use text::{Dialect, Plain, Resolve, Style, Text, Tracker};

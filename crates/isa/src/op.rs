@@ -80,11 +80,11 @@ pub(crate) enum Format {
     /// Floating-point operands by count; `Rm` ends with a rounding mode.
     F1Rm, F2, F2Rm, F3Rm,
     /// From a floating-point register to an integer one.
-    XF, XFRm, XFF,
+    XF, XFRm, Xff,
     /// Always rounds towards zero.
     XFRtz,
     /// From integer registers to a floating-point one.
-    FX, FXRm, FXX,
+    FX, FXRm, Fxx,
     /// Conversions that are exact, whose rounding mode does not count.
     F1Exact, FXExact,
     /// fd, one of 32 constants.

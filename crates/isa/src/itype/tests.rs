@@ -210,7 +210,7 @@ fn rc7_4(insn: I, taken: bool) -> u8 {
         I::CJ => 15,
         I::CmJalt => 9,
         I::CmPopret | I::CmPopretz => 13,
-        _ => unreachable!(),
+        _ => panic!("{insn:?}"),
     })
 }
 
@@ -235,7 +235,7 @@ fn ntrace10_4(insn: I, taken: bool) -> u8 {
         I::CmJt => 11,
         I::CmJalt => 9,
         I::CmPopret | I::CmPopretz => 13,
-        _ => unreachable!(),
+        _ => panic!("{insn:?}"),
     })
 }
 
@@ -245,7 +245,7 @@ fn ntrace3(insn: I, taken: bool) -> u8 {
     common(insn, taken).unwrap_or_else(|| match insn {
         I::Jal(_) | I::CJ | I::CJal | I::CmJt | I::CmJalt => 0,
         I::Jalr(..) | I::CJr(_) | I::CJalr(_) | I::CmPopret | I::CmPopretz => 6,
-        _ => unreachable!(),
+        _ => panic!("{insn:?}"),
     })
 }
 

@@ -26,9 +26,9 @@ macro_rules! float_ops {
             FsgnjxS "fsgnjx.s" any 0xfe00707f 0x20002053 [F | Zfinx] F2;
             FminS "fmin.s" any 0xfe00707f 0x28000053 [F | Zfinx] F2;
             FmaxS "fmax.s" any 0xfe00707f 0x28001053 [F | Zfinx] F2;
-            FeqS "feq.s" any 0xfe00707f 0xa0002053 [F | Zfinx] XFF;
-            FltS "flt.s" any 0xfe00707f 0xa0001053 [F | Zfinx] XFF;
-            FleS "fle.s" any 0xfe00707f 0xa0000053 [F | Zfinx] XFF;
+            FeqS "feq.s" any 0xfe00707f 0xa0002053 [F | Zfinx] Xff;
+            FltS "flt.s" any 0xfe00707f 0xa0001053 [F | Zfinx] Xff;
+            FleS "fle.s" any 0xfe00707f 0xa0000053 [F | Zfinx] Xff;
             FclassS "fclass.s" any 0xfff0707f 0xe0001053 [F | Zfinx] XF;
             FcvtWS "fcvt.w.s" any 0xfff0007f 0xc0000053 [F | Zfinx] XFRm;
             FcvtWuS "fcvt.wu.s" any 0xfff0007f 0xc0100053 [F | Zfinx] XFRm;
@@ -58,9 +58,9 @@ macro_rules! float_ops {
             FsgnjxD "fsgnjx.d" any 0xfe00707f 0x22002053 [D | Zdinx] F2;
             FminD "fmin.d" any 0xfe00707f 0x2a000053 [D | Zdinx] F2;
             FmaxD "fmax.d" any 0xfe00707f 0x2a001053 [D | Zdinx] F2;
-            FeqD "feq.d" any 0xfe00707f 0xa2002053 [D | Zdinx] XFF;
-            FltD "flt.d" any 0xfe00707f 0xa2001053 [D | Zdinx] XFF;
-            FleD "fle.d" any 0xfe00707f 0xa2000053 [D | Zdinx] XFF;
+            FeqD "feq.d" any 0xfe00707f 0xa2002053 [D | Zdinx] Xff;
+            FltD "flt.d" any 0xfe00707f 0xa2001053 [D | Zdinx] Xff;
+            FleD "fle.d" any 0xfe00707f 0xa2000053 [D | Zdinx] Xff;
             FclassD "fclass.d" any 0xfff0707f 0xe2001053 [D | Zdinx] XF;
             FcvtSD "fcvt.s.d" any 0xfff0007f 0x40100053 [D | Zdinx] F1Rm;
             FcvtDS "fcvt.d.s" any 0xfff0007f 0x42000053 [D | Zdinx] F1Exact;
@@ -90,9 +90,9 @@ macro_rules! float_ops {
             FsgnjxQ "fsgnjx.q" any 0xfe00707f 0x26002053 [Q] F2;
             FminQ "fmin.q" any 0xfe00707f 0x2e000053 [Q] F2;
             FmaxQ "fmax.q" any 0xfe00707f 0x2e001053 [Q] F2;
-            FeqQ "feq.q" any 0xfe00707f 0xa6002053 [Q] XFF;
-            FltQ "flt.q" any 0xfe00707f 0xa6001053 [Q] XFF;
-            FleQ "fle.q" any 0xfe00707f 0xa6000053 [Q] XFF;
+            FeqQ "feq.q" any 0xfe00707f 0xa6002053 [Q] Xff;
+            FltQ "flt.q" any 0xfe00707f 0xa6001053 [Q] Xff;
+            FleQ "fle.q" any 0xfe00707f 0xa6000053 [Q] Xff;
             FclassQ "fclass.q" any 0xfff0707f 0xe6001053 [Q] XF;
             FcvtSQ "fcvt.s.q" any 0xfff0007f 0x40300053 [Q] F1Rm;
             FcvtDQ "fcvt.d.q" any 0xfff0007f 0x42300053 [Q] F1Rm;
@@ -135,9 +135,9 @@ macro_rules! float_ops {
             FsgnjxH "fsgnjx.h" any 0xfe00707f 0x24002053 [Zfh | Zhinx] F2;
             FminH "fmin.h" any 0xfe00707f 0x2c000053 [Zfh | Zhinx] F2;
             FmaxH "fmax.h" any 0xfe00707f 0x2c001053 [Zfh | Zhinx] F2;
-            FeqH "feq.h" any 0xfe00707f 0xa4002053 [Zfh | Zhinx] XFF;
-            FltH "flt.h" any 0xfe00707f 0xa4001053 [Zfh | Zhinx] XFF;
-            FleH "fle.h" any 0xfe00707f 0xa4000053 [Zfh | Zhinx] XFF;
+            FeqH "feq.h" any 0xfe00707f 0xa4002053 [Zfh | Zhinx] Xff;
+            FltH "flt.h" any 0xfe00707f 0xa4001053 [Zfh | Zhinx] Xff;
+            FleH "fle.h" any 0xfe00707f 0xa4000053 [Zfh | Zhinx] Xff;
             FclassH "fclass.h" any 0xfff0707f 0xe4001053 [Zfh | Zhinx] XF;
             FcvtWH "fcvt.w.h" any 0xfff0007f 0xc4000053 [Zfh | Zhinx] XFRm;
             FcvtWuH "fcvt.wu.h" any 0xfff0007f 0xc4100053 [Zfh | Zhinx] XFRm;
@@ -155,17 +155,17 @@ macro_rules! float_ops {
             FminmS "fminm.s" any 0xfe00707f 0x28002053 [Zfa] F2;
             FroundS "fround.s" any 0xfff0007f 0x40400053 [Zfa] F1Rm;
             FroundnxS "froundnx.s" any 0xfff0007f 0x40500053 [Zfa] F1Rm;
-            FleqS "fleq.s" any 0xfe00707f 0xa0004053 [Zfa] XFF;
-            FltqS "fltq.s" any 0xfe00707f 0xa0005053 [Zfa] XFF;
+            FleqS "fleq.s" any 0xfe00707f 0xa0004053 [Zfa] Xff;
+            FltqS "fltq.s" any 0xfe00707f 0xa0005053 [Zfa] Xff;
             FliS "fli.s" any 0xfff0707f 0xf0100053 [Zfa] Fli;
             // D Zfa.
             FmaxmD "fmaxm.d" any 0xfe00707f 0x2a003053 [D Zfa] F2;
             FminmD "fminm.d" any 0xfe00707f 0x2a002053 [D Zfa] F2;
             FroundD "fround.d" any 0xfff0007f 0x42400053 [D Zfa] F1Rm;
             FroundnxD "froundnx.d" any 0xfff0007f 0x42500053 [D Zfa] F1Rm;
-            FleqD "fleq.d" any 0xfe00707f 0xa2004053 [D Zfa] XFF;
-            FltqD "fltq.d" any 0xfe00707f 0xa2005053 [D Zfa] XFF;
-            FmvpDX "fmvp.d.x" rv32 0xfe00707f 0xb2000053 [D Zfa] FXX;
+            FleqD "fleq.d" any 0xfe00707f 0xa2004053 [D Zfa] Xff;
+            FltqD "fltq.d" any 0xfe00707f 0xa2005053 [D Zfa] Xff;
+            FmvpDX "fmvp.d.x" rv32 0xfe00707f 0xb2000053 [D Zfa] Fxx;
             FcvtmodWD "fcvtmod.w.d" any 0xfff0707f 0xc2801053 [D Zfa] XFRtz;
             FmvhXD "fmvh.x.d" rv32 0xfff0707f 0xe2100053 [D Zfa] XF;
             FliD "fli.d" any 0xfff0707f 0xf2100053 [D Zfa] Fli;
@@ -174,9 +174,9 @@ macro_rules! float_ops {
             FminmQ "fminm.q" any 0xfe00707f 0x2e002053 [Q Zfa] F2;
             FroundQ "fround.q" any 0xfff0007f 0x46400053 [Q Zfa] F1Rm;
             FroundnxQ "froundnx.q" any 0xfff0007f 0x46500053 [Q Zfa] F1Rm;
-            FleqQ "fleq.q" any 0xfe00707f 0xa6004053 [Q Zfa] XFF;
-            FltqQ "fltq.q" any 0xfe00707f 0xa6005053 [Q Zfa] XFF;
-            FmvpQX "fmvp.q.x" rv64 0xfe00707f 0xb6000053 [Q Zfa] FXX;
+            FleqQ "fleq.q" any 0xfe00707f 0xa6004053 [Q Zfa] Xff;
+            FltqQ "fltq.q" any 0xfe00707f 0xa6005053 [Q Zfa] Xff;
+            FmvpQX "fmvp.q.x" rv64 0xfe00707f 0xb6000053 [Q Zfa] Fxx;
             FmvhXQ "fmvh.x.q" rv64 0xfff0707f 0xe6100053 [Q Zfa] XF;
             FliQ "fli.q" any 0xfff0707f 0xf6100053 [Q Zfa] Fli;
             // Zfh Zfa.
@@ -184,8 +184,8 @@ macro_rules! float_ops {
             FminmH "fminm.h" any 0xfe00707f 0x2c002053 [Zfh Zfa] F2;
             FroundH "fround.h" any 0xfff0007f 0x44400053 [Zfh Zfa] F1Rm;
             FroundnxH "froundnx.h" any 0xfff0007f 0x44500053 [Zfh Zfa] F1Rm;
-            FleqH "fleq.h" any 0xfe00707f 0xa4004053 [Zfh Zfa] XFF;
-            FltqH "fltq.h" any 0xfe00707f 0xa4005053 [Zfh Zfa] XFF;
+            FleqH "fleq.h" any 0xfe00707f 0xa4004053 [Zfh Zfa] Xff;
+            FltqH "fltq.h" any 0xfe00707f 0xa4005053 [Zfh Zfa] Xff;
             FliH "fli.h" any 0xfff0707f 0xf4100053 [Zfh Zfa] Fli;
         }
     };

@@ -1,0 +1,227 @@
+//! Encodings without a program around them: every compressed one, and random
+//! 32-bit ones, our text against objdump's.
+
+use crate::elf;
+use crate::objdump::{Class, Tool, tools};
+use hartrace_isa::{Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Without symbols objdump writes `0x` before an address.
+struct Bare;
+
+impl Resolve for Bare {
+    fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {
+        write!(f, "{address:#x}")
+    }
+}
+
+/// What differed, over one list of encodings.
+#[derive(Default)]
+struct Tally {
+    compared: usize,
+    sizes: usize,
+    classes: usize,
+    texts: usize,
+    /// Differences by a short cause, with an example each.
+    kinds: BTreeMap<String, (usize, String)>,
+}
+
+impl Tally {
+    fn report(&self, what: &str) {
+        println!(
+            "{what}: {} compared, {} sizes, {} classes, {} texts differ",
+            self.compared, self.sizes, self.classes, self.texts
+        );
+        let mut kinds: Vec<_> = self.kinds.iter().collect();
+        kinds.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        for (kind, (count, example)) in kinds.into_iter().take(40) {
+            println!("  {count:>6} {kind}: {example}");
+        }
+    }
+
+    fn verdict(&self) -> Result<(), String> {
+        if self.sizes + self.classes == 0 {
+            Ok(())
+        } else {
+            Err(format!(
+                "{} sizes and {} classes differ",
+                self.sizes, self.classes
+            ))
+        }
+    }
+}
+
+/// All 2^16 encodings with low bits other than 11, with aliases and without.
+///
+/// # Errors
+///
+/// A missing objdump, and any difference in size or class.
+pub fn compressed(args: &[String]) -> Result<(), String> {
+    let only = match args {
+        [flag, width] if flag == "--xlen" => Some(format!("rv{width}")),
+        [] => None,
+        _ => return Err("usage: compressed [--xlen 32|64]".into()),
+    };
+    let words: Vec<u32> = (0..=0xffff).filter(|b| b & 3 != 3).collect();
+    let plain = [
+        "rv32imafdc_zicsr",
+        "rv64imafdc_zicsr",
+        "rv32imac",
+        "rv64imac",
+    ];
+    let newer = [
+        "rv32imac_zicsr_zcb_zcmp_zcmt_zba_zbb",
+        "rv64imac_zicsr_zcb_zcmp_zcmt_zba_zbb",
+        "rv64imac_zcmop_zimop",
+    ];
+    let mut verdict = Ok(());
+    for tool in tools()? {
+        let extra: &[&str] = if tool.dialect == Dialect::Binutils245 {
+            &newer
+        } else {
+            &[]
+        };
+        for arch in plain.iter().chain(extra) {
+            if only.as_ref().is_some_and(|o| !arch.starts_with(o.as_str())) {
+                continue;
+            }
+            for aliases in [true, false] {
+                let tally = compare(&tool, &words, 2, arch, aliases)?;
+                tally.report(&format!("{} {arch}{}", tool.version, mode(aliases)));
+                verdict = verdict.and(tally.verdict());
+            }
+        }
+    }
+    verdict
+}
+
+const fn mode(aliases: bool) -> &'static str {
+    if aliases { "" } else { " -M no-aliases" }
+}
+
+const COMMON: &str = "imafdq_zicsr_zifencei_zicbom_zicbop_zicboz_zihintpause_zawrs_zfh_\
+    zba_zbb_zbc_zbs_zbkb_zbkc_zbkx_zknd_zkne_zknh_zksed_zksh_svinval_h";
+const NEWER: &str = "_zicond_zacas_zabha_zfa_zfbfmin_zimop_zicfiss_zicfilp_zihintntl_smctr_smrnmi";
+
+/// Random words, most of them with the opcode and the function fields of
+/// something that exists.
+///
+/// # Errors
+///
+/// A missing objdump, and any difference in size or class.
+pub fn random32(args: &[String]) -> Result<(), String> {
+    let number = |at: usize, default: u64| match args.get(at) {
+        Some(text) => text.parse().map_err(|_| format!("`{text}` is no number")),
+        None => Ok(default),
+    };
+    let count = number(0, 300_000)? as usize;
+    let mut random = Random(number(1, 1)?.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut verdict = Ok(());
+    for tool in tools()? {
+        for width in ["rv32", "rv64"] {
+            let newer = if tool.dialect == Dialect::Binutils245 {
+                NEWER
+            } else {
+                ""
+            };
+            let arch = format!("{width}{COMMON}{newer}");
+            let isa = Isa::parse(&arch).map_err(|e| e.to_string())?;
+            let words: Vec<u32> = (0..count).map(|_| random.instruction(isa)).collect();
+            for aliases in [true, false] {
+                let tally = compare(&tool, &words, 4, &arch, aliases)?;
+                tally.report(&format!("{} {width}{}", tool.version, mode(aliases)));
+                verdict = verdict.and(tally.verdict());
+            }
+        }
+    }
+    verdict
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) as u32
+    }
+
+    /// A word with low bits 11 but not of a longer encoding, and not a vector
+    /// instruction. Registers and immediates are often small or zero, which
+    /// is where the aliases are.
+    fn instruction(&mut self, isa: Isa) -> u32 {
+        loop {
+            let mut word = self.next() | 3;
+            match self.next() % 4 {
+                0 => word &= !(31 << 7),
+                1 => word &= !(31 << 15),
+                2 => word &= !(31 << 20),
+                _ => {}
+            }
+            if self.next().is_multiple_of(8) {
+                word &= 0x000f_ffff;
+            }
+            if self.next().is_multiple_of(8) {
+                word = word & !(31 << 20) | (word >> 15 & 31) << 20;
+            }
+            let vector = word & 0x7f == 0x57
+                || matches!(word & 0x7f, 0x07 | 0x27) && !matches!(word >> 12 & 7, 1..=4);
+            // Tries a few times for something that is an instruction.
+            let known = Inst::decode(word, isa).op != Op::Unknown;
+            if word & 0x1f != 0x1f && !vector && (known || self.next().is_multiple_of(16)) {
+                return word;
+            }
+        }
+    }
+}
+
+fn compare(
+    tool: &Tool,
+    words: &[u32],
+    size: usize,
+    arch: &str,
+    aliases: bool,
+) -> Result<Tally, String> {
+    let bytes: Vec<u8> = words
+        .iter()
+        .flat_map(|w| w.to_le_bytes().into_iter().take(size))
+        .collect();
+    let options: &[&str] = if aliases {
+        &["-z"]
+    } else {
+        &["-z", "-Mno-aliases"]
+    };
+    let lines = tool.lines(&elf::code(&bytes, arch), options)?;
+    let isa = Isa::parse(arch).map_err(|e| e.to_string())?;
+    let mut style = Style::new(isa);
+    style.aliases = aliases;
+    style.dialect = tool.dialect;
+    let mut tracker = Tracker::new(isa.xlen(), None);
+    let mut tally = Tally::default();
+    let mut lines = lines.iter();
+    for (i, &bits) in words.iter().enumerate() {
+        let pc = (i * size) as u64;
+        let Some(line) = lines.next() else {
+            return Err(format!("objdump stopped before {pc:#x}"));
+        };
+        let inst = Inst::decode(bits, isa);
+        let note = tracker.note(&inst, pc, aliases);
+        let ours = inst.text(pc, &style).resolve(&Bare).note(note).to_string();
+        tally.compared += 1;
+        tally.sizes += usize::from(line.address != pc || line.size != usize::from(inst.len));
+        let class = Class::of(Flow::of(bits, isa));
+        if Class::of_text(&line.text) != class {
+            tally.classes += 1;
+        }
+        if ours != line.text {
+            tally.texts += 1;
+            let name = |text: &str| text.split('\t').next().unwrap_or_default().to_owned();
+            let kind = format!("{} -> {}", name(&line.text), name(&ours));
+            let example = format!("{bits:08x} `{}` ours `{ours}`", line.text);
+            tally.kinds.entry(kind).or_insert((0, example)).0 += 1;
+        }
+    }
+    Ok(tally)
+}
