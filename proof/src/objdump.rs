@@ -1,6 +1,7 @@
 //! objdump as the judge of our disassembly.
 
-use hartrace_isa::{Dialect, Flow};
+use hartrace_analyze::{Listing, isa_of, listing};
+use hartrace_isa::{Dialect, Flow, Isa};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,6 +20,8 @@ pub struct Line {
     pub address: u64,
     /// Its bytes on this line.
     pub size: usize,
+    /// The instruction, where it has 16 or 32 bits.
+    pub bits: Option<u32>,
     /// Mnemonic and operands.
     pub text: String,
 }
@@ -102,9 +105,11 @@ impl Line {
         let address = u64::from_str_radix(address.trim_start(), 16).ok()?;
         let (bytes, text) = rest.split_once('\t').unwrap_or((rest, ""));
         let digits = bytes.chars().filter(char::is_ascii_hexdigit).count();
+        let bits = u32::from_str_radix(bytes.trim(), 16).ok();
         Some(Line {
             address,
             size: digits / 2,
+            bits,
             text: text.to_owned(),
         })
     }
@@ -157,11 +162,137 @@ impl Class {
     }
 }
 
-/// `objdump ELF...`
+/// What differed in the listings of some files.
+#[derive(Default)]
+struct Tally {
+    files: usize,
+    equal_files: usize,
+    lines: usize,
+    instructions: usize,
+    sizes: usize,
+    classes: usize,
+    texts: usize,
+    /// Differing lines that are no instructions: headings, names.
+    others: usize,
+    shown: usize,
+}
+
+/// Differences printed per run, at most.
+const EXAMPLES: usize = 20;
+
+/// `objdump ELF...`: the listing of each file against objdump's, and the class
+/// of each instruction against what its mnemonic implies.
 ///
 /// # Errors
 ///
-/// A missing objdump, and any difference in size or class.
-pub fn run(_files: &[String]) -> Result<(), String> {
-    Err("not yet".into())
+/// A missing objdump, an unreadable file, and any difference in size or class.
+pub fn run(files: &[String]) -> Result<(), String> {
+    if files.is_empty() {
+        return Err("usage: objdump ELF...".into());
+    }
+    let mut verdict = Ok(());
+    for tool in tools()? {
+        let mut tally = Tally::default();
+        for file in files {
+            tally.file(&tool, file)?;
+        }
+        println!(
+            "{}: {} of {} files equal byte for byte; {} instructions, {} lines; \
+             {} sizes, {} classes, {} texts, {} other lines differ",
+            tool.version,
+            tally.equal_files,
+            tally.files,
+            tally.instructions,
+            tally.lines,
+            tally.sizes,
+            tally.classes,
+            tally.texts,
+            tally.others
+        );
+        if tally.sizes + tally.classes > 0 {
+            verdict = Err("sizes or classes differ".to_owned());
+        }
+    }
+    verdict
+}
+
+impl Tally {
+    fn file(&mut self, tool: &Tool, file: &str) -> Result<(), String> {
+        let bytes = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
+        let isa = isa_of(&bytes).map_err(|e| format!("{file}: {e}"))?;
+        let theirs = tool.listing(Path::new(file), &[])?;
+        let mut ours = Vec::new();
+        let options = Listing {
+            dialect: tool.dialect,
+            ..Listing::default()
+        };
+        listing(&bytes, file, &options, &mut ours).map_err(|e| format!("{file}: {e}"))?;
+        self.files += 1;
+        self.equal_files += usize::from(ours == theirs);
+        let (theirs, ours) = (
+            String::from_utf8_lossy(&theirs),
+            String::from_utf8_lossy(&ours),
+        );
+        let (mut left, mut right) = (theirs.lines().peekable(), ours.lines().peekable());
+        while let (Some(&a), Some(&b)) = (left.peek(), right.peek()) {
+            let (there, here) = (Line::parse(a), Line::parse(b));
+            match (&there, &here) {
+                // One side is behind after a difference in size.
+                (Some(x), Some(y)) if x.address < y.address => {
+                    self.size(file, a, b);
+                    left.next();
+                    continue;
+                }
+                (Some(x), Some(y)) if x.address > y.address => {
+                    self.size(file, a, b);
+                    right.next();
+                    continue;
+                }
+                (Some(_), None) | (None, Some(_)) => self.size(file, a, b),
+                (Some(x), Some(y)) => self.instruction(file, isa, (x, a), (y, b)),
+                (None, None) if a != b => {
+                    self.others += 1;
+                    self.show(file, a, b);
+                }
+                (None, None) => {}
+            }
+            self.lines += 1;
+            left.next();
+            right.next();
+        }
+        self.others += left.count() + right.count();
+        Ok(())
+    }
+
+    fn instruction(&mut self, file: &str, isa: Isa, left: (&Line, &str), right: (&Line, &str)) {
+        let ((there, a), (here, b)) = (left, right);
+        self.instructions += 1;
+        if there.size != here.size {
+            self.size(file, a, b);
+        } else if a != b {
+            self.texts += 1;
+            self.show(file, a, b);
+        }
+        let data = [".word", ".short", ".byte"]
+            .iter()
+            .any(|d| there.text.starts_with(d));
+        if let Some(bits) = there.bits.filter(|_| !data)
+            && Class::of_text(&there.text) != Class::of(Flow::of(bits, isa))
+        {
+            self.classes += 1;
+            self.show(file, a, b);
+        }
+    }
+
+    fn size(&mut self, file: &str, a: &str, b: &str) {
+        self.sizes += 1;
+        self.show(file, a, b);
+    }
+
+    fn show(&mut self, file: &str, a: &str, b: &str) {
+        self.shown += 1;
+        if self.shown <= EXAMPLES {
+            println!("{file}\n  objdump {a}\n  ours    {b}");
+        }
+    }
 }

@@ -230,8 +230,7 @@ fn float_csr(inst: &Inst) -> Option<Spelled> {
     };
     Some(match (read, immediate, inst.rd == Reg::ZERO) {
         (true, ..) => (name, &[Arg::Rd]),
-        (_, true, true) => (name, &[Arg::Imm]),
-        (_, true, false) => (name, &[Arg::Rd, Arg::Imm]),
+        (_, true, _) => (name, &[Arg::Rd, Arg::Imm]),
         (_, _, true) => (name, &[Arg::Rs1]),
         _ => (name, RD_RS1),
     })

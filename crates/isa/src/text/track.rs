@@ -47,7 +47,14 @@ impl Tracker {
             {
                 self.base(inst)? as i32 as i64 as u64
             }
-            (Op::Jalr, None) if !(aliases && is_return(inst)) => self.base(inst)?,
+            (Op::Jalr, None) if !(aliases && is_return(inst)) => {
+                // Written as offset(base), objdump asks twice, and the second
+                // answer, of gp, tp or zero, counts.
+                let first = self.base(inst);
+                let again = inst.imm != 0 || !aliases;
+                let second = if again { self.base(inst) } else { None };
+                second.or(first)?
+            }
             (op, None) if has_offset(op) => self.base(inst)?,
             _ => return None,
         };
