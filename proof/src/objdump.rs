@@ -98,7 +98,7 @@ impl Tool {
 }
 
 impl Line {
-    /// `   10074:	00a5          	add	a1,a1,9`; `None` for other lines.
+    /// Address, colon, tab, bytes, tab, text; `None` for other lines.
     #[must_use]
     pub fn parse(line: &str) -> Option<Line> {
         let (address, rest) = line.split_once(":\t")?;
@@ -180,21 +180,35 @@ struct Tally {
 /// Differences printed per run, at most.
 const EXAMPLES: usize = 20;
 
-/// `objdump ELF...`: the listing of each file against objdump's, and the class
-/// of each instruction against what its mnemonic implies.
+/// `objdump [-M no-aliases] [-M numeric] ELF...`: the listing of each file
+/// against objdump's, and the class of each instruction against what its
+/// mnemonic implies.
 ///
 /// # Errors
 ///
 /// A missing objdump, an unreadable file, and any difference in size or class.
-pub fn run(files: &[String]) -> Result<(), String> {
+pub fn run(args: &[String]) -> Result<(), String> {
+    let mut files = args;
+    let mut options = Listing::default();
+    let mut flags = Vec::new();
+    while let [flag, mode, rest @ ..] = files {
+        match (flag.as_str(), mode.as_str()) {
+            ("-M", "no-aliases") => options.aliases = false,
+            ("-M", "numeric") => options.numeric = true,
+            _ => break,
+        }
+        flags.extend([flag.as_str(), mode.as_str()]);
+        files = rest;
+    }
     if files.is_empty() {
-        return Err("usage: objdump ELF...".into());
+        return Err("usage: objdump [-M no-aliases] [-M numeric] ELF...".into());
     }
     let mut verdict = Ok(());
     for tool in tools()? {
         let mut tally = Tally::default();
+        options.dialect = tool.dialect;
         for file in files {
-            tally.file(&tool, file)?;
+            tally.file(&tool, file, &flags, &options)?;
         }
         println!(
             "{}: {} of {} files equal byte for byte; {} instructions, {} lines; \
@@ -217,16 +231,18 @@ pub fn run(files: &[String]) -> Result<(), String> {
 }
 
 impl Tally {
-    fn file(&mut self, tool: &Tool, file: &str) -> Result<(), String> {
+    fn file(
+        &mut self,
+        tool: &Tool,
+        file: &str,
+        flags: &[&str],
+        options: &Listing,
+    ) -> Result<(), String> {
         let bytes = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
         let isa = isa_of(&bytes).map_err(|e| format!("{file}: {e}"))?;
-        let theirs = tool.listing(Path::new(file), &[])?;
+        let theirs = tool.listing(Path::new(file), flags)?;
         let mut ours = Vec::new();
-        let options = Listing {
-            dialect: tool.dialect,
-            ..Listing::default()
-        };
-        listing(&bytes, file, &options, &mut ours).map_err(|e| format!("{file}: {e}"))?;
+        listing(&bytes, file, options, &mut ours).map_err(|e| format!("{file}: {e}"))?;
         self.files += 1;
         self.equal_files += usize::from(ours == theirs);
         let (theirs, ours) = (

@@ -147,7 +147,7 @@ fn read<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Result<Elf<'_>, ElfE
         if section.sh_type(endian).0 == ATTRIBUTES {
             attributes = Some(bytes);
         }
-        let code = section.sh_flags(endian).contains(e::SHF_EXECINSTR.into());
+        let code = section.sh_flags(endian).contains(e::SHF_EXECINSTR);
         sections.push(Section {
             name: printable(name),
             address: section.sh_addr(endian).into(),
@@ -162,8 +162,8 @@ fn read<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Result<Elf<'_>, ElfE
         linked,
     };
     let versions = file.table.versions(endian, data).ok().flatten();
-    let own = file.symbols(e::SHT_SYMTAB, None);
-    let dynamic = file.symbols(e::SHT_DYNSYM, versions.as_ref());
+    let own = file.symbols(e::SHT_SYMTAB, None, &sections);
+    let dynamic = file.symbols(e::SHT_DYNSYM, versions.as_ref(), &sections);
     let mut symbols = if own.is_empty() { dynamic.clone() } else { own };
     symbols.extend(file.linkage(&sections, &dynamic));
     Ok(Elf {
@@ -187,7 +187,12 @@ struct File<'a, H: FileHeader<Endian = Endianness>> {
 
 impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
     /// All symbols of one table but the null one, by index minus one.
-    fn symbols(&self, kind: e::SectionType, versions: Option<&VersionTable<'a, H>>) -> Vec<Symbol> {
+    fn symbols(
+        &self,
+        kind: e::SectionType,
+        versions: Option<&VersionTable<'a, H>>,
+        sections: &[Section<'a>],
+    ) -> Vec<Symbol> {
         let endian = self.endian;
         let table: SymbolTable<'a, H> = self
             .table
@@ -206,11 +211,18 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
                     },
                 };
                 let name = symbol.name(endian, table.strings()).unwrap_or_default();
+                let mut name = printable(name);
+                // A section symbol is called what its section is.
+                if let (Place::Section(at), e::STT_SECTION, "") = (place, symbol.st_type(), &*name)
+                    && let Some(section) = sections.get(at)
+                {
+                    name.clone_from(&section.name);
+                }
                 Symbol {
                     value: symbol.st_value(endian).into(),
                     size: symbol.st_size(endian).into(),
                     place,
-                    name: printable(name),
+                    name,
                     version: versions
                         .map(|v| self.version(v, index, place == Place::Undefined))
                         .unwrap_or_default(),

@@ -189,7 +189,11 @@ impl Mapping {
     fn of(symbols: &Symbols, section: usize) -> Mapping {
         let here = |s: &&Symbol| s.place == Place::Section(section) && s.is_mapping();
         let begins = |s: &Symbol| match s.name.strip_prefix("$x") {
-            Some(arch) => Begins::Code(Isa::parse_lenient(arch).ok()),
+            // A number may follow behind a dot.
+            Some(arch) => {
+                let arch = arch.split('.').next().unwrap_or_default();
+                Begins::Code(Isa::parse_lenient(arch).ok())
+            }
             None => Begins::Data,
         };
         let marks = symbols.all().iter().filter(here);
@@ -308,12 +312,17 @@ impl<'a, W: Write> Lister<'a, W> {
                 .section
                 .address
                 .wrapping_add(span.section.data.len() as u64);
-            let data = mapping.now == Begins::Data;
-            let length = match (data, span.rest()) {
+            let mut data = mapping.now == Begins::Data;
+            let mut length = match (data, span.rest()) {
                 (true, _) => mapping.data_length(address, end),
                 (false, [a, b, ..]) => length(u16::from_le_bytes([*a, *b])).into(),
                 (false, _) => 2,
             };
+            // An instruction that runs into the next symbol or out of the
+            // section: 2.45 shows the bytes that are there.
+            if span.rest().len() < length && self.options.dialect == Dialect::Binutils245 {
+                (data, length) = (true, span.rest().len());
+            }
             let Some(bytes) = span.rest().get(..length) else {
                 self.out_of_bounds(span, if data { length } else { 0 }, line)?;
                 continue;
@@ -323,7 +332,12 @@ impl<'a, W: Write> Lister<'a, W> {
                 n if n % 4 == 0 => 4,
                 _ => 2,
             };
-            line = if data && length == 1 { 6 } else { 8 };
+            line = match length {
+                1 if data => 6,
+                2 | 4 | 8 => 8,
+                n if data => n,
+                _ => 8,
+            };
             self.bytes(span, length, line)?;
             if data {
                 self.item(bytes)?;
@@ -366,23 +380,27 @@ impl<'a, W: Write> Lister<'a, W> {
 
     /// Data among code.
     fn item(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let value = bytes.iter().rev().fold(0u32, |v, &b| v << 8 | u32::from(b));
         match bytes.len() {
-            1 => write!(self.out, ".byte\t{value:#04x}"),
-            2 => write!(self.out, ".short\t{value:#06x}"),
-            _ => write!(self.out, ".word\t{value:#010x}"),
+            1 => write!(self.out, ".byte\t0x")?,
+            2 => write!(self.out, ".short\t0x")?,
+            4 => write!(self.out, ".word\t0x")?,
+            8 => write!(self.out, ".dword\t0x")?,
+            n => write!(self.out, ".{n}byte\t0x")?,
         }
+        for byte in bytes.iter().rev() {
+            write!(self.out, "{byte:02x}")?;
+        }
+        Ok(())
     }
 
-    /// An instruction that runs into the next symbol or out of the section:
-    /// objdump says so and goes on five bytes later (the number of an I/O
-    /// error).
+    /// Where 2.40 cannot read all of an instruction it says so, and goes on
+    /// five bytes later (the number of an I/O error).
     fn out_of_bounds(&mut self, span: &mut Span<'_>, chunk: usize, line: usize) -> io::Result<()> {
         const OCTETS: usize = 5;
         self.chunk = chunk;
         let address = span.address();
         self.bytes(span, OCTETS, line)?;
-        write!(self.out, "Address {address:#x} is out of bounds.\n")?;
+        writeln!(self.out, "Address {address:#x} is out of bounds.")?;
         self.more_bytes(span, OCTETS, line)?;
         span.at += OCTETS;
         Ok(())

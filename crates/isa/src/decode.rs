@@ -11,9 +11,10 @@ use crate::{Isa, Op, Reg, Short, Xlen, length};
 /// ```
 /// use hartrace_isa::{Inst, Isa, Op, Reg};
 ///
-/// // c.addi16sp sp,-16
-/// let inst = Inst::decode(0x1141, Isa::RV64GC);
-/// assert_eq!((inst.op, inst.rd, inst.rs1, inst.imm, inst.len), (Op::Addi, Reg::SP, Reg::SP, -16, 2));
+/// // c.addi16sp sp,-64
+/// let inst = Inst::decode(0x7139, Isa::RV64GC);
+/// assert_eq!((inst.op, inst.rd, inst.rs1), (Op::Addi, Reg::SP, Reg::SP));
+/// assert_eq!((inst.imm, inst.len), (-64, 2));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {

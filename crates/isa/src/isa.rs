@@ -420,8 +420,14 @@ impl Isa {
             .without_compressed(),
             _ => return Err(IsaError::BaseLetter(whole)),
         };
-        let rest = skip_version(letters.get(1..).unwrap_or_default());
-        isa.read_singles(rest, strict)
+        let after = letters.get(1..).unwrap_or_default();
+        // Up to version 2.0 the base had what became Zicsr and Zifencei.
+        let old = after.starts_with("2p0") || after.starts_with("1p");
+        let isa = match base {
+            Some('i') if old => isa.with(Ext::Zicsr).with(Ext::Zifencei),
+            _ => isa,
+        };
+        isa.read_singles(skip_version(after), strict)
     }
 
     /// `g` is everything of [`Isa::general`] but C.
@@ -576,6 +582,11 @@ mod tests {
         assert_eq!(plain, Isa::RV64GC);
         assert_eq!(Isa::parse("rv32gc").unwrap(), Isa::RV32GC);
         assert_eq!(Isa::parse("rv64i2m2a2f2d2c2zicsr_zifencei").unwrap(), plain);
+        assert_eq!(
+            Isa::parse("rv64i2p0_m2p0_a2p0_f2p0_d2p0_c2p0").unwrap(),
+            plain
+        );
+        assert!(!Isa::parse("rv64i2p1_m2p0").unwrap().has(Ext::Zicsr));
     }
 
     #[test]

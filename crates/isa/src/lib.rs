@@ -16,6 +16,14 @@
 //!
 //! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
 //!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
+//! * [`Op`] and [`Short`]: the instructions, one table row each.
+//! * [`Inst`]: bits decoded to an op and its operands; a compressed instruction
+//!   becomes the one it stands for and remembers its own name.
+//! * [`Text`]: the instruction as GNU objdump writes it, in the [`Style`] asked
+//!   for, addresses named by the caller's [`Resolve`]. [`Tracker`] adds the
+//!   addresses that pairs such as `auipc` and `addi` make.
+//! * [`csr`] and [`attributes`]: register names, and what an ELF file says about
+//!   its instruction set.
 //! * [`Flow`]: the only control-flow classification of the workspace, straight
 //!   from the bits, cheap enough to run per instruction. [`Itype`], the
 //!   instruction type of the trace ingress port, is derived from it.
@@ -25,6 +33,9 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
 
 pub mod attributes;
 pub mod csr;

@@ -1,7 +1,7 @@
 //! An instruction as text, as GNU objdump writes it.
 //!
-//! Two dialects, because objdump changed its mind between them (all with
-//! aliases on; without aliases they agree but for the first and last rows):
+//! Two dialects, because objdump changed its mind between them. Without
+//! aliases only the first and the last row remain.
 //!
 //! | instruction | 2.40 | 2.45 |
 //! |---|---|---|
@@ -10,13 +10,22 @@
 //! | `slli`, `srli`, `srai`, `slliw`, ... | `sll a0,a0,0x3` | `slli a0,a0,0x3` |
 //! | `rori`, `roriw`, `bclri`, `bexti`, `binvi`, `bseti` | `ror a0,a0,0x3` | `rori a0,a0,0x3` |
 //! | `csrrwi`, `csrrsi`, `csrrci` | `csrw mstatus,5` | `csrwi mstatus,5` |
-//! | `c.slli`, `c.srli`, `c.srai` by 0 | `c.slli64 a0` | `slli a0,a0,0x0` |
+//! | `c.slli`, `c.srli`, `c.srai` by 0 | `c.slli64 a0` | `c.slli a0,0x0` |
 //!
-//! What 2.40 does not know at all is spelled as 2.45 does in both.
+//! What 2.40 does not know at all, newer CSR names included, is spelled as 2.45
+//! does in both.
 //!
-//! Where this crate and both objdumps differ, on purpose: on RV32 objdump
-//! prints shifts by 32 and more, which are reserved there and unknown here;
-//! reserved round numbers of `aes64ks1i` likewise.
+//! Where this crate differs from both, on purpose:
+//!
+//! | encoding | objdump | here |
+//! |---|---|---|
+//! | shifts by 32 and more on RV32, also compressed | `slli a0,a0,0x20` | unknown: reserved |
+//! | `c.addi16sp` with 0 | `addi sp,sp,0` | unknown: reserved |
+//! | `cm.push` and its family with a register list below 4 | `cm.push {ra},0` | unknown: reserved |
+//! | `aes64ks1i` with a round above 10 | `aes64ks1i a0,a0,0xb` | unknown: reserved |
+//! | `ssrdp` to x0 | `ssrdp zero` | the may-be-operation it is |
+//! | `hret`, `sfence.vm` (2.40) | by name | unknown: not in the manuals |
+//! | `mnret` | needs Smrnmi in the ISA string | always known |
 
 mod alias;
 mod track;
@@ -287,7 +296,10 @@ impl<R: Resolve> Display for Text<'_, R> {
         if inst.op == Op::Unknown || is_unspelled(inst) {
             return self.unknown(f);
         }
-        let spelled = if self.style.aliases {
+        // The csrrw that assemblers use as an illegal instruction.
+        let spelled = if inst.bits == 0xc000_1073 {
+            Some(("unimp", [].as_slice()))
+        } else if self.style.aliases {
             alias::of(inst, self.style)
         } else {
             None
@@ -379,6 +391,7 @@ impl<R: Resolve> Text<'_, R> {
                 (true, true) => ".aqrl",
             })?,
             Format::MopR | Format::MopRr => write!(f, ".{}", inst.imm)?,
+            _ if inst.op == Op::CMop => write!(f, ".{}", inst.imm)?,
             _ => {}
         }
         if can_round(inst.op) && inst.rm() != 0 {

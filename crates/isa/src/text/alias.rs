@@ -175,9 +175,6 @@ fn fence(inst: &Inst) -> Option<Spelled> {
 fn csr(inst: &Inst, style: &Style) -> Option<Spelled> {
     const RD: &[Arg] = &[Arg::Rd];
     let (no_rd, no_rs1) = (inst.rd == Reg::ZERO, inst.rs1 == Reg::ZERO);
-    if inst.bits == 0xc000_1073 {
-        return Some(("unimp", &[]));
-    }
     if let (Op::Csrrs, true) = (inst.op, no_rs1) {
         let rv32 = style.isa.xlen().bits() == 32;
         match inst.csr() {
