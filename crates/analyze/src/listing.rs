@@ -187,7 +187,6 @@ struct Mapping {
 
 impl Mapping {
     fn of(symbols: &Symbols, section: usize) -> Mapping {
-        let here = |s: &&Symbol| s.place == Place::Section(section) && s.is_mapping();
         let begins = |s: &Symbol| match s.name.strip_prefix("$x") {
             // A number may follow behind a dot.
             Some(arch) => {
@@ -196,7 +195,7 @@ impl Mapping {
             }
             None => Begins::Data,
         };
-        let marks = symbols.all().iter().filter(here);
+        let marks = symbols.marks(section);
         Mapping {
             marks: marks.map(|s| (s.value, begins(s))).collect(),
             next: 0,
@@ -283,10 +282,13 @@ impl<'a, W: Write> Lister<'a, W> {
 
     /// Leaves out eight zeros and more, and one or two at the end.
     fn skip_zeros(&mut self, span: &mut Span<'_>) -> io::Result<bool> {
+        if self.options.zeros {
+            return Ok(false);
+        }
         let rest = span.rest();
         let zeros = rest.iter().take_while(|&&b| b == 0).count();
         let to_end = zeros == rest.len();
-        if self.options.zeros || !(zeros >= 8 || to_end && zeros < 3) {
+        if zeros < 8 && !(to_end && zeros < 3) {
             return Ok(false);
         }
         // What follows may be an instruction that starts with a zero.

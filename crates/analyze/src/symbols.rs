@@ -23,6 +23,8 @@ pub struct Symbols {
     /// assembler's own labels.
     shown: Vec<usize>,
     by_section: HashMap<usize, Vec<usize>>,
+    /// Mapping symbols, also by section.
+    marks: HashMap<usize, Vec<usize>>,
     /// The dynamic table and the relocations against it.
     dynamic: Vec<Symbol>,
     relocs: Vec<Dynamic>,
@@ -136,19 +138,26 @@ impl Symbols {
         all.sort_by(order);
         let mut shown = Vec::new();
         let mut by_section: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut marks: HashMap<usize, Vec<usize>> = HashMap::new();
         for (i, symbol) in all.iter().enumerate() {
-            if symbol.is_mapping() || symbol.name == ".L0 " {
-                continue;
-            }
-            shown.push(i);
+            let lists = match symbol.is_mapping() {
+                true => &mut marks,
+                // The label of a paired relocation, not one of the program.
+                false if symbol.name == ".L0 " => continue,
+                false => {
+                    shown.push(i);
+                    &mut by_section
+                }
+            };
             if let Place::Section(section) = symbol.place {
-                by_section.entry(section).or_default().push(i);
+                lists.entry(section).or_default().push(i);
             }
         }
         let symbols = Symbols {
             all,
             shown,
             by_section,
+            marks,
             dynamic: std::mem::take(&mut elf.dynamic),
             relocs: std::mem::take(&mut elf.relocs),
             linked: elf.linked,
@@ -185,6 +194,12 @@ impl Symbols {
     /// The shown symbols of a section, as indices into [`Symbols::all`].
     pub(crate) fn of_section(&self, section: usize) -> &[usize] {
         self.by_section.get(&section).map_or(&[], Vec::as_slice)
+    }
+
+    /// The mapping symbols of a section, by address.
+    pub(crate) fn marks(&self, section: usize) -> impl Iterator<Item = &Symbol> {
+        let list = self.marks.get(&section).map_or(&[][..], Vec::as_slice);
+        list.iter().filter_map(|&i| self.all.get(i))
     }
 
     fn value(&self, index: usize) -> u64 {

@@ -324,102 +324,88 @@ const fn field(bits: u16, to: u32, from: u32, at: u32) -> i32 {
     (((bits >> from) as i32) & ((1 << (to - from + 1)) - 1)) << at
 }
 
-/// The offsets of compressed loads and stores.
-const fn offset(bits: u16, format: Short16) -> i32 {
+/// The immediate of a compressed instruction, in bytes where it is an offset.
+fn short_imm(bits: u16, row: &ShortRow, isa: Isa) -> i32 {
+    use Short16 as S;
+    let f = |to, from, at| field(bits, to, from, at);
+    let imm6 = f(6, 2, 0) - f(12, 12, 5);
+    match row.format {
+        S::Nop | S::AddImm | S::AddImmW | S::LoadImm | S::ImmS => imm6,
+        S::Addi4spn => f(12, 11, 4) | f(10, 7, 6) | f(6, 6, 2) | f(5, 5, 3),
+        S::Addi16sp => (f(6, 6, 4) | f(5, 5, 6) | f(4, 3, 7) | f(2, 2, 5)) - f(12, 12, 9),
+        S::LoadUpper => imm6 << 12,
+        S::ShiftS | S::Shift => imm6 & 63,
+        S::LoadB | S::StoreB => f(6, 6, 0) | f(5, 5, 1),
+        S::LoadH | S::StoreH => f(5, 5, 1),
+        S::LoadW | S::StoreW => f(12, 10, 3) | f(6, 6, 2) | f(5, 5, 6),
+        S::LoadD | S::StoreD => f(12, 10, 3) | f(6, 5, 6),
+        S::LoadSpW | S::LoadSpWNz => f(12, 12, 5) | f(6, 4, 2) | f(3, 2, 6),
+        S::LoadSpD | S::LoadSpDNz => f(12, 12, 5) | f(6, 5, 3) | f(4, 2, 6),
+        S::StoreSpW => f(12, 9, 2) | f(8, 7, 6),
+        S::StoreSpD => f(12, 10, 3) | f(9, 7, 6),
+        S::Jump | S::JumpLink => crate::flow::c_jump_offset(bits.into()),
+        S::Branch => crate::flow::c_branch_offset(bits.into()),
+        S::Mop => f(10, 7, 0),
+        S::Table => f(9, 2, 0),
+        S::Stack if row.op == Op::CmPush => -stack_adjust(bits, isa.xlen()),
+        S::Stack => stack_adjust(bits, isa.xlen()),
+        S::ZextB => 255,
+        S::Not => -1,
+        S::None | S::Sspush | S::Sspopchk | S::Arith | S::Unary => 0,
+        S::Jr | S::JalrLink | S::Move | S::Add | S::MovePair => 0,
+    }
+}
+
+/// rd, rs1 and rs2 of what a compressed instruction stands for.
+fn short_registers(bits: u16, format: Short16) -> (Reg, Reg, Reg) {
+    use Short16 as S;
+    let wide = u32::from(bits);
+    let zero = Reg::ZERO;
+    // Five-bit fields, and three-bit ones that name x8 to x15.
+    let (rd, rs2) = (Reg::new(wide >> 7), Reg::new(wide >> 2));
+    let (high, low) = (Reg::new(8 + (wide >> 7 & 7)), Reg::new(8 + (wide >> 2 & 7)));
     match format {
-        Short16::LoadB | Short16::StoreB => field(bits, 6, 6, 0) | field(bits, 5, 5, 1),
-        Short16::LoadH | Short16::StoreH => field(bits, 5, 5, 1),
-        Short16::LoadW | Short16::StoreW => {
-            field(bits, 12, 10, 3) | field(bits, 6, 6, 2) | field(bits, 5, 5, 6)
-        }
-        Short16::LoadD | Short16::StoreD => field(bits, 12, 10, 3) | field(bits, 6, 5, 6),
-        Short16::LoadSpW | Short16::LoadSpWNz => {
-            field(bits, 12, 12, 5) | field(bits, 6, 4, 2) | field(bits, 3, 2, 6)
-        }
-        Short16::LoadSpD | Short16::LoadSpDNz => {
-            field(bits, 12, 12, 5) | field(bits, 6, 5, 3) | field(bits, 4, 2, 6)
-        }
-        Short16::StoreSpW => field(bits, 12, 9, 2) | field(bits, 8, 7, 6),
-        Short16::StoreSpD => field(bits, 12, 10, 3) | field(bits, 9, 7, 6),
-        _ => 0,
+        S::None | S::Nop | S::Mop | S::Jump | S::Table | S::Stack => (zero, zero, zero),
+        S::Addi4spn => (low, Reg::SP, zero),
+        S::Addi16sp => (Reg::SP, Reg::SP, zero),
+        S::LoadB | S::LoadH | S::LoadW | S::LoadD => (low, high, zero),
+        S::StoreB | S::StoreH | S::StoreW | S::StoreD => (zero, high, low),
+        S::AddImm | S::AddImmW | S::Shift => (rd, rd, zero),
+        S::LoadImm | S::LoadUpper => (rd, zero, zero),
+        S::ShiftS | S::ImmS | S::ZextB | S::Not | S::Unary => (high, high, zero),
+        S::Arith => (high, high, low),
+        S::JumpLink => (Reg::RA, zero, zero),
+        S::Branch => (zero, high, zero),
+        S::LoadSpW | S::LoadSpWNz | S::LoadSpD | S::LoadSpDNz => (rd, Reg::SP, zero),
+        S::StoreSpW | S::StoreSpD => (zero, Reg::SP, rs2),
+        S::Jr | S::Sspopchk => (zero, rd, zero),
+        S::Sspush => (zero, zero, rd),
+        S::JalrLink => (Reg::RA, rd, zero),
+        S::Move => (rd, zero, rs2),
+        S::Add => (rd, rd, rs2),
+        S::MovePair => (zero, saved(wide >> 7), saved(wide >> 2)),
     }
 }
 
 /// What the row expands to; `None` for reserved operand values.
 fn short_operands(bits: u16, row: &ShortRow, isa: Isa) -> Option<Inst> {
     use Short16 as S;
-    let (full, wide) = (Reg::new(u32::from(bits) >> 7), u32::from(bits));
-    let rs2 = Reg::new(wide >> 2);
-    let low = Reg::new(8 + (wide >> 2 & 7));
-    let high = Reg::new(8 + (wide >> 7 & 7));
-    let imm6 = field(bits, 6, 2, 0) - field(bits, 12, 12, 5);
-    let shift = imm6 & 63;
-    let zero = Reg::ZERO;
-    let short_shift = shift < isa.xlen().bits() as i32;
-    let (ok, rd, rs1, rs2, imm) = match row.format {
-        S::None => (true, zero, zero, zero, 0),
-        S::Nop => (true, zero, zero, zero, imm6),
-        S::Addi4spn => {
-            let imm = field(bits, 12, 11, 4)
-                | field(bits, 10, 7, 6)
-                | field(bits, 6, 6, 2)
-                | field(bits, 5, 5, 3);
-            (imm != 0, low, Reg::SP, zero, imm)
-        }
-        S::LoadB | S::LoadH | S::LoadW | S::LoadD => {
-            (true, low, high, zero, offset(bits, row.format))
-        }
-        S::StoreB | S::StoreH | S::StoreW | S::StoreD => {
-            (true, zero, high, low, offset(bits, row.format))
-        }
-        S::AddImm => (true, full, full, zero, imm6),
-        S::AddImmW => (full != zero, full, full, zero, imm6),
-        S::LoadImm => (true, full, zero, zero, imm6),
-        S::Addi16sp => {
-            let imm = field(bits, 6, 6, 4)
-                | field(bits, 5, 5, 6)
-                | field(bits, 4, 3, 7)
-                | field(bits, 2, 2, 5);
-            let imm = imm - field(bits, 12, 12, 9);
-            (imm != 0, Reg::SP, Reg::SP, zero, imm)
-        }
-        S::LoadUpper => (imm6 != 0, full, zero, zero, imm6 << 12),
-        S::Mop => (true, zero, zero, zero, field(bits, 10, 7, 0)),
-        S::Sspush => (true, zero, zero, full, 0),
-        S::Sspopchk => (true, zero, full, zero, 0),
-        S::ShiftS => (short_shift, high, high, zero, shift),
-        S::ImmS => (true, high, high, zero, imm6),
-        S::Arith => (true, high, high, low, 0),
-        S::ZextB => (true, high, high, zero, 255),
-        S::Not => (true, high, high, zero, -1),
-        S::Unary => (true, high, high, zero, 0),
-        S::Jump => (true, zero, zero, zero, crate::flow::c_jump_offset(wide)),
-        S::JumpLink => (true, Reg::RA, zero, zero, crate::flow::c_jump_offset(wide)),
-        S::Branch => (true, zero, high, zero, crate::flow::c_branch_offset(wide)),
-        S::Shift => (short_shift, full, full, zero, shift),
-        S::LoadSpW | S::LoadSpD => (true, full, Reg::SP, zero, offset(bits, row.format)),
-        S::LoadSpWNz | S::LoadSpDNz => {
-            (full != zero, full, Reg::SP, zero, offset(bits, row.format))
-        }
-        S::StoreSpW | S::StoreSpD => (true, zero, Reg::SP, rs2, offset(bits, row.format)),
-        S::Jr => (full != zero, zero, full, zero, 0),
-        S::JalrLink => (full != zero, Reg::RA, full, zero, 0),
-        S::Move => (rs2 != zero, full, zero, rs2, 0),
-        S::Add => (rs2 != zero, full, full, rs2, 0),
-        S::Table => (true, zero, zero, zero, field(bits, 9, 2, 0)),
-        S::MovePair => {
-            let (a, b) = (saved(wide >> 7), saved(wide >> 2));
-            // Moving both arguments into one register is reserved.
-            (row.op != Op::CmMvsa01 || a != b, zero, a, b, 0)
-        }
-        S::Stack => {
-            let imm = stack_adjust(bits, isa.xlen());
-            let imm = if row.op == Op::CmPush { -imm } else { imm };
-            (bits >> 4 & 15 >= 4, zero, zero, zero, imm)
-        }
+    let imm = short_imm(bits, row, isa);
+    let (rd, rs1, rs2) = short_registers(bits, row.format);
+    let reserved = match row.format {
+        S::Addi4spn | S::Addi16sp | S::LoadUpper => imm == 0,
+        S::AddImmW | S::LoadSpWNz | S::LoadSpDNz => rd == Reg::ZERO,
+        S::Jr | S::JalrLink => rs1 == Reg::ZERO,
+        S::Move | S::Add => rs2 == Reg::ZERO,
+        S::ShiftS | S::Shift => imm >= isa.xlen().bits() as i32,
+        // Moving both arguments into one register.
+        S::MovePair => row.op == Op::CmMvsa01 && rs1 == rs2,
+        // Register lists for a calling convention yet to come.
+        S::Stack => bits >> 4 & 15 < 4,
+        _ => false,
     };
-    ok.then_some(Inst {
-        bits: wide,
+    (!reserved).then_some(Inst {
+        bits: bits.into(),
         imm,
         op: row.op,
         rd,
