@@ -4,7 +4,7 @@
 use crate::elf;
 use crate::objdump::{Class, Tool, tools};
 use hartrace_isa::{Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker, Xlen, csr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Without symbols objdump writes `0x` before an address.
@@ -25,7 +25,7 @@ struct Tally {
     texts: usize,
     /// Differences that are meant to be.
     explained: usize,
-    ops: std::collections::BTreeSet<Op>,
+    ops: BTreeSet<Op>,
     /// Differences by a short cause, with an example each.
     kinds: BTreeMap<String, (usize, String)>,
 }
@@ -126,6 +126,7 @@ pub fn random32(args: &[String]) -> Result<(), String> {
     let mut random = Random(number(1, 1)?.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut verdict = Ok(());
     for tool in tools()? {
+        let mut seen = BTreeSet::new();
         for width in ["rv32", "rv64"] {
             let newer = if tool.dialect == Dialect::Binutils245 {
                 NEWER
@@ -140,20 +141,33 @@ pub fn random32(args: &[String]) -> Result<(), String> {
                 let tally = compare(&tool, &words, 4, &arch, aliases)?;
                 tally.report(&format!("{} {width}{}", tool.version, mode(aliases)));
                 verdict = verdict.and(tally.verdict());
+                seen.extend(tally.ops);
             }
         }
+        let missing = Op::FULL.iter().filter(|op| !seen.contains(op));
+        let missing: Vec<&str> = missing.map(|op| op.name()).collect();
+        let (all, version) = (Op::FULL.len(), &tool.version);
+        println!("{version}: {} of {all} ops compared", all - missing.len());
+        println!("  not: {}", missing.join(" "));
     }
     verdict
 }
 
 /// Every value of funct3, funct7 and rs2 under the opcodes that use them all,
-/// once with small registers and once with x0.
+/// with some registers and with x0.
 fn function_fields() -> Vec<u32> {
     let opcodes = [0x73, 0x13, 0x1b, 0x33, 0x3b, 0x53, 0x2f, 0x0f];
     let fields = (0..4096).flat_map(|top| (0..8).map(move |f3| top << 20 | f3 << 12));
     fields
         .flat_map(|word| opcodes.map(|op| word | op))
-        .flat_map(|word| [word, word | 10 << 7 | 11 << 15])
+        .flat_map(|word| {
+            [
+                word,
+                word | 10 << 7,
+                word | 5 << 15,
+                word | 10 << 7 | 11 << 15,
+            ]
+        })
         .collect()
 }
 

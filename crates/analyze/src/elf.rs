@@ -9,6 +9,7 @@ use object::read::elf::{
     FileHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable, VersionTable,
 };
 use object::{Endianness, SymbolIndex};
+use std::cell::Cell;
 use std::fmt;
 
 /// Why a file was refused.
@@ -94,6 +95,10 @@ pub(crate) struct Elf<'a> {
 
 const ATTRIBUTES: u32 = 0x7000_0003;
 
+/// Names may overlap in the string table, so a small file can claim endless
+/// ones. Beyond this many times the size of the file they are empty.
+const NAMES_PER_FILE: usize = 16;
+
 impl<'a> Elf<'a> {
     pub(crate) fn parse(data: &'a [u8]) -> Result<Elf<'a>, ElfError> {
         match data.get(..5) {
@@ -139,6 +144,7 @@ fn read<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Result<Elf<'_>, ElfE
     let kind = header.e_type(endian);
     let linked = kind == e::ET_EXEC || kind == e::ET_DYN;
     let table = header.sections(endian, data).unwrap_or_default();
+    let names = Names(Cell::new(data.len().saturating_mul(NAMES_PER_FILE)));
     let mut attributes = None;
     let mut sections = Vec::new();
     for section in table.iter() {
@@ -149,13 +155,14 @@ fn read<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Result<Elf<'_>, ElfE
         }
         let code = section.sh_flags(endian).contains(e::SHF_EXECINSTR);
         sections.push(Section {
-            name: printable(name),
+            name: names.copy(name),
             address: section.sh_addr(endian).into(),
             code: code && section.sh_type(endian) != e::SHT_NOBITS,
             data: bytes,
         });
     }
     let file = File {
+        names,
         endian,
         data,
         table,
@@ -183,6 +190,23 @@ struct File<'a, H: FileHeader<Endian = Endianness>> {
     data: &'a [u8],
     table: SectionTable<'a, H>,
     linked: bool,
+    names: Names,
+}
+
+/// Bytes of names that may still be copied.
+struct Names(Cell<usize>);
+
+impl Names {
+    /// A name, as long as there is room for it.
+    fn copy(&self, name: &[u8]) -> String {
+        match self.0.get().checked_sub(name.len()) {
+            Some(rest) => {
+                self.0.set(rest);
+                printable(name)
+            }
+            None => String::new(),
+        }
+    }
 }
 
 impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
@@ -211,12 +235,12 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
                     },
                 };
                 let name = symbol.name(endian, table.strings()).unwrap_or_default();
-                let mut name = printable(name);
+                let mut name = self.names.copy(name);
                 // A section symbol is called what its section is.
                 if let (Place::Section(at), e::STT_SECTION, "") = (place, symbol.st_type(), &*name)
                     && let Some(section) = sections.get(at)
                 {
-                    name.clone_from(&section.name);
+                    name = self.names.copy(section.name.as_bytes());
                 }
                 Symbol {
                     value: symbol.st_value(endian).into(),
@@ -247,7 +271,7 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
             return String::new();
         }
         let (name, needed) = match versions.version(number.index()) {
-            Ok(Some(version)) => (printable(version.name()), version.file().is_some()),
+            Ok(Some(version)) => (self.names.copy(version.name()), version.file().is_some()),
             Ok(None) => ("Base".to_owned(), false),
             Err(_) => ("<corrupt>".to_owned(), false),
         };
@@ -314,10 +338,12 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
             Some(Symbol {
                 value: start.wrapping_add(32 + 16 * i as u64),
                 place: Place::Section(plt.0),
-                name: format!("{}{plus}@plt", target.name),
+                name: format!("{}{plus}@plt", self.names.copy(target.name.as_bytes())),
                 version: String::new(),
                 synthetic: true,
-                ..target.clone()
+                size: target.size,
+                kind: target.kind,
+                bind: target.bind,
             })
         };
         self.rela(relocs)

@@ -139,19 +139,33 @@ const fn entries() -> usize {
     n
 }
 
-struct Index {
-    /// Rows of key k are `rows[start[k]..start[k + 1]]`.
-    start: [u16; KEYS + 1],
-    rows: [u16; entries()],
+/// What the search needs of a row, side by side in memory.
+#[derive(Clone, Copy)]
+struct Entry {
+    mask: u32,
+    value: u32,
+    row: u16,
 }
 
-/// Narrow masks come before wide ones, so that a hint wins over the
-/// instruction whose encoding it lives in.
+struct Index {
+    /// Entries of key k are `entries[start[k]..start[k + 1]]`.
+    start: [u16; KEYS + 1],
+    entries: [Entry; entries()],
+}
+
+/// Whether `a` takes some of the encodings of `b`: a hint, a may-be-operation
+/// with a meaning, a special case with its own name.
+const fn refines(a: Entry, b: Entry) -> bool {
+    a.mask.count_ones() > b.mask.count_ones() && (a.value ^ b.value) & a.mask & b.mask == 0
+}
+
+/// Rows of a key are in the order of the tables, which have the common
+/// instructions first, but for those that refine another: they come before
+/// all others, the narrowest first.
 // Evaluated by the compiler, where a bad index is a build error.
 #[allow(clippy::indexing_slicing)]
-const INDEX: Index = {
+static TABLE: Index = {
     let mut start = [0u16; KEYS + 1];
-    let mut rows = [0u16; entries()];
     let mut i = 0;
     while i < ROWS.len() {
         let mut n = 0;
@@ -166,27 +180,64 @@ const INDEX: Index = {
         start[k + 1] += start[k];
         k += 1;
     }
+    let none = Entry {
+        mask: 0,
+        value: 0,
+        row: 0,
+    };
+    let mut entries = [none; entries()];
     let mut fill = start;
-    let mut width = 33;
-    while width > 0 {
-        width -= 1;
-        let mut i = 0;
-        while i < ROWS.len() {
-            if ROWS[i].mask.count_ones() == width {
-                let mut n = 0;
-                while n < spread(&ROWS[i]) {
-                    let k = key(ROWS[i].value) + n;
-                    rows[fill[k] as usize] = i as u16;
-                    fill[k] += 1;
-                    n += 1;
-                }
-            }
+    let mut i = 0;
+    while i < ROWS.len() {
+        let mut n = 0;
+        while n < spread(&ROWS[i]) {
+            let k = key(ROWS[i].value) + n;
+            entries[fill[k] as usize] = Entry {
+                mask: ROWS[i].mask,
+                value: ROWS[i].value,
+                row: i as u16,
+            };
+            fill[k] += 1;
+            n += 1;
+        }
+        i += 1;
+    }
+    let mut k = 0;
+    while k < KEYS {
+        refinements_first(&mut entries, start[k] as usize, start[k + 1] as usize);
+        k += 1;
+    }
+    Index { start, entries }
+};
+
+/// Reorders one key's entries.
+// Evaluated by the compiler, where a bad index is a build error.
+#[allow(clippy::indexing_slicing)]
+const fn refinements_first(entries: &mut [Entry], from: usize, to: usize) {
+    let (mut front, mut j) = (from, from);
+    while j < to {
+        let entry = entries[j];
+        let (mut i, mut special) = (from, false);
+        while i < to {
+            special |= refines(entry, entries[i]);
             i += 1;
         }
+        if special {
+            let mut at = from;
+            while at < front && entries[at].mask.count_ones() >= entry.mask.count_ones() {
+                at += 1;
+            }
+            let mut back = j;
+            while back > at {
+                entries[back] = entries[back - 1];
+                back -= 1;
+            }
+            entries[at] = entry;
+            front += 1;
+        }
+        j += 1;
     }
-    Index { start, rows }
-};
-static TABLE: Index = INDEX;
+}
 
 fn decode_full(bits: u32, isa: Isa) -> Inst {
     let k = key(bits);
@@ -195,12 +246,12 @@ fn decode_full(bits: u32, isa: Isa) -> Inst {
         _ => 0..0,
     };
     TABLE
-        .rows
+        .entries
         .get(range)
         .unwrap_or_default()
         .iter()
-        .filter_map(|&i| ROWS.get(usize::from(i)))
-        .filter(|row| bits & row.mask == row.value)
+        .filter(|entry| bits & entry.mask == entry.value)
+        .filter_map(|entry| ROWS.get(usize::from(entry.row)))
         .find(|row| allowed(row.xlen, row.need, isa) && !reserved(bits, row, isa))
         .map_or(Inst::unknown(bits, 4), |row| full_operands(bits, row))
 }

@@ -192,6 +192,9 @@ macro_rules! op_table {
         }
 
         impl Op {
+            /// Every op of a 32-bit instruction.
+            pub const FULL: &[Op] = &[$(Op::$variant),+];
+
             /// The mnemonic, without aq, rl or the number of a may-be-operation.
             #[must_use]
             pub const fn name(self) -> &'static str {

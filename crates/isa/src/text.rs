@@ -26,6 +26,7 @@
 //! | `ssrdp` to x0 | `ssrdp zero` | the may-be-operation it is |
 //! | `hret`, `sfence.vm` (2.40) | by name | unknown: not in the manuals |
 //! | `mnret` | needs Smrnmi in the ISA string | always known |
+//! | vector and vendor instructions, Zilsd | by name | unknown |
 
 mod alias;
 mod track;

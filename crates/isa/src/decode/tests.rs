@@ -88,6 +88,7 @@ fn every_row_decodes_to_itself_and_flows_as_classified() {
 
 #[test]
 fn rows_are_sound() {
+    assert_eq!(size_of::<Inst>(), 16);
     for row in ROWS {
         assert_eq!(row.value & !row.mask, 0, "{}", row.op.name());
         assert_eq!(row.value & 3, 3, "{}", row.op.name());
