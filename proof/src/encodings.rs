@@ -3,7 +3,7 @@
 
 use crate::elf;
 use crate::objdump::{Class, Tool, tools};
-use hartrace_isa::{Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker, Xlen, csr};
+use hartrace_isa::{Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker, Xlen, csr, decode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -202,7 +202,7 @@ impl Random {
             let vector = word & 0x7f == 0x57
                 || matches!(word & 0x7f, 0x07 | 0x27) && !matches!(word >> 12 & 7, 1..=4);
             // Tries a few times for something that is an instruction.
-            let known = Inst::decode(word, isa).op != Op::Unknown;
+            let known = decode(word, isa).op != Op::Unknown;
             if word & 0x1f != 0x1f && !vector && (known || self.next().is_multiple_of(16)) {
                 return word;
             }
@@ -260,7 +260,7 @@ fn compare(
         let Some(line) = lines.next() else {
             return Err(format!("objdump stopped before {pc:#x}"));
         };
-        let inst = Inst::decode(bits, isa);
+        let inst = decode(bits, isa);
         let note = tracker.note(&inst, pc, aliases);
         let ours = inst.text(pc, &style).resolve(&Bare).note(note).to_string();
         tally.compared += 1;

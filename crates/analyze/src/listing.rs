@@ -2,7 +2,7 @@
 
 use crate::elf::{Elf, ElfError, Place, Section, Symbol};
 use crate::symbols::Symbols;
-use hartrace_isa::{Dialect, Inst, Isa, Resolve, Style, Tracker, Xlen, length};
+use hartrace_isa::{Dialect, Isa, Resolve, Style, Tracker, Xlen, decode, length};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -374,7 +374,7 @@ impl<'a, W: Write> Lister<'a, W> {
     fn instruction(&mut self, names: &Names<'_>, address: u64, bytes: &[u8]) -> io::Result<()> {
         let first = bytes.iter().take(4).rev();
         let bits = first.fold(0u32, |v, &b| v << 8 | u32::from(b));
-        let inst = Inst::decode(bits, self.style.isa);
+        let inst = decode(bits, self.style.isa);
         let note = self.tracker.note(&inst, address, self.style.aliases);
         let text = inst.text(address, &self.style).resolve(names);
         write!(self.out, "{}", text.note(note).raw(bytes))

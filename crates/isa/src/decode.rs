@@ -9,10 +9,10 @@ use crate::{Isa, Op, Reg, Short, Xlen, length};
 /// register as the op asks, and x0 where it has no such operand.
 ///
 /// ```
-/// use hartrace_isa::{Inst, Isa, Op, Reg};
+/// use hartrace_isa::{Isa, Op, Reg, decode};
 ///
 /// // c.addi16sp sp,-64
-/// let inst = Inst::decode(0x7139, Isa::RV64GC);
+/// let inst = decode(0x7139, Isa::RV64GC);
 /// assert_eq!((inst.op, inst.rd, inst.rs1), (Op::Addi, Reg::SP, Reg::SP));
 /// assert_eq!((inst.imm, inst.len), (-64, 2));
 /// ```
@@ -39,18 +39,6 @@ pub struct Inst {
 }
 
 impl Inst {
-    /// Decodes the instruction in the low bits of `bits`. Total: what the
-    /// instruction set does not have is [`Op::Unknown`] with its length.
-    #[must_use]
-    pub fn decode(bits: u32, isa: Isa) -> Inst {
-        let len = length(bits as u16);
-        match len {
-            2 => decode_short(bits as u16, isa),
-            4 => decode_full(bits, isa),
-            _ => Inst::unknown(bits, len),
-        }
-    }
-
     const fn unknown(bits: u32, len: u8) -> Inst {
         Inst {
             bits,
@@ -100,6 +88,18 @@ impl Inst {
     #[must_use]
     pub const fn rlist(self) -> u8 {
         (self.bits >> 4) as u8 & 15
+    }
+}
+
+/// Decodes the instruction in the low bits of `bits`. Total: what the
+/// instruction set does not have is [`Op::Unknown`] with its length.
+#[must_use]
+pub fn decode(bits: u32, isa: Isa) -> Inst {
+    let len = length(bits as u16);
+    match len {
+        2 => decode_short(bits as u16, isa),
+        4 => decode_full(bits, isa),
+        _ => Inst::unknown(bits, len),
     }
 }
 

@@ -36,7 +36,7 @@ impl Xlen {
 macro_rules! extensions {
     ($($(#[$doc:meta])* $variant:ident $name:literal $(implies $($implied:ident)+)?;)+) => {
         /// An extension this crate knows by name. The ones whose instructions
-        /// it does not decode (vector and cryptography among them) are here so
+        /// it does not decode (the vector ones among them) are here so
         /// that an ISA string naming them is accepted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]

@@ -17,7 +17,7 @@
 //! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
 //!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
 //! * [`Op`] and [`Short`]: the instructions, one table row each.
-//! * [`Inst`]: bits decoded to an op and its operands; a compressed instruction
+//! * [`decode`] and [`Inst`]: an op and its operands; a compressed instruction
 //!   becomes the one it stands for and remembers its own name.
 //! * [`Text`]: the instruction as GNU objdump writes it, in the [`Style`] asked
 //!   for, addresses named by the caller's [`Resolve`]. [`Tracker`] adds the
@@ -47,7 +47,7 @@ mod op;
 mod reg;
 mod text;
 
-pub use decode::Inst;
+pub use decode::{Inst, decode};
 pub use flow::{Const, Flow, Link, length};
 pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};

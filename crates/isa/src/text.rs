@@ -115,10 +115,10 @@ impl Inst {
     /// The text of this instruction at `pc`: mnemonic, tab, operands.
     ///
     /// ```
-    /// use hartrace_isa::{Inst, Isa, Style};
+    /// use hartrace_isa::{Isa, Style, decode};
     ///
     /// let style = Style::new(Isa::RV64GC);
-    /// let inst = Inst::decode(0xfe05_1ce3, style.isa);
+    /// let inst = decode(0xfe05_1ce3, style.isa);
     /// assert_eq!(inst.text(0x1010, &style).to_string(), "bnez\ta0,1008");
     /// ```
     #[must_use]

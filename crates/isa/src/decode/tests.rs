@@ -71,7 +71,7 @@ fn every_row_decodes_to_itself_and_flows_as_classified() {
             let mut found = 0;
             for _ in 0..500 {
                 let bits = random(&mut seed) & !row.mask | row.value;
-                let inst = Inst::decode(bits, isa);
+                let inst = decode(bits, isa);
                 found += u32::from(inst.op == row.op);
                 assert_eq!(inst.len, 4);
                 assert_eq!(inst.bits, bits);
@@ -121,7 +121,7 @@ fn any_word_has_one_flow() {
     for isa in [Isa::RV32GC, Isa::RV64GC, everything("rv64i")] {
         for _ in 0..400_000 {
             let bits = random(&mut seed);
-            let inst = Inst::decode(bits, isa);
+            let inst = decode(bits, isa);
             assert_eq!(inst.len, length(bits as u16));
             assert_eq!(
                 flow_of_op(&inst),
@@ -149,7 +149,7 @@ fn every_compressed_encoding_flows_as_classified() {
     for isa in texts.map(|t| Isa::parse(t).unwrap()) {
         let mut known = 0;
         for bits in (0..=0xffffu32).filter(|b| b & 3 != 3) {
-            let inst = Inst::decode(bits, isa);
+            let inst = decode(bits, isa);
             assert_eq!(inst.len, 2);
             assert_eq!(
                 flow_of_op(&inst),
@@ -167,7 +167,7 @@ fn compressed_operands() {
     let all = everything("rv64i");
     let gc = Isa::RV64GC;
     let at = |bits, isa| {
-        let i = Inst::decode(bits, isa);
+        let i = decode(bits, isa);
         (i.op, i.rd.number(), i.rs1.number(), i.rs2.number(), i.imm)
     };
     assert_eq!(at(0x7139, gc), (Op::Addi, 2, 2, 0, -64));
@@ -184,7 +184,7 @@ fn compressed_operands() {
 
 #[test]
 fn extensions_are_honoured() {
-    let op = |bits, isa: &str| Inst::decode(bits, Isa::parse(isa).unwrap()).op;
+    let op = |bits, isa: &str| decode(bits, Isa::parse(isa).unwrap()).op;
     // sh1add a0,a0,a1
     assert_eq!(op(0x20b5_2533, "rv64i"), Op::Unknown);
     assert_eq!(op(0x20b5_2533, "rv64i_zba"), Op::Sh1add);
@@ -202,5 +202,5 @@ fn extensions_are_honoured() {
     assert_eq!(op(0x1040_0073, "rv64i"), Op::Unknown);
     // The multiplication half of M, and a 48-bit encoding.
     assert_eq!(op(0x02b5_0533, "rv64i_zmmul"), Op::Mul);
-    assert_eq!(Inst::decode(0x0000_001f, Isa::RV64GC).len, 6);
+    assert_eq!(decode(0x0000_001f, Isa::RV64GC).len, 6);
 }

@@ -4,6 +4,7 @@
 //! The tab between mnemonic and operands is written as a space here.
 
 use super::*;
+use crate::decode;
 use std::string::{String, ToString};
 
 /// Bits, text in 2.40, in 2.45 where it differs, and without aliases where
@@ -183,7 +184,7 @@ impl Resolve for Bare {
 }
 
 fn text(bits: u32, style: &Style) -> String {
-    let inst = Inst::decode(bits, style.isa);
+    let inst = decode(bits, style.isa);
     let text = inst.text(0, style).resolve(&Bare).to_string();
     text.replace('\t', " ")
 }
@@ -242,7 +243,7 @@ fn floating_point_in_integer_registers() {
 fn longer_than_32_bits() {
     let style = Style::new(Isa::RV64GC);
     let bytes = [0x1f, 0, 0x34, 0x12, 0, 0];
-    let inst = Inst::decode(0x1234_001f, style.isa);
+    let inst = decode(0x1234_001f, style.isa);
     let text = |style| inst.text(0, style).raw(&bytes).to_string();
     assert_eq!(text(&style), ".byte\t0x1f, 0x00, 0x34, 0x12, 0x00, 0x00");
     let new = Style {
@@ -256,7 +257,7 @@ fn longer_than_32_bits() {
 fn pairs_make_addresses() {
     let isa = Isa::RV64GC;
     let mut tracker = Tracker::new(isa.xlen(), Some(0x2000));
-    let mut note = |bits, pc| tracker.note(&Inst::decode(bits, isa), pc, true);
+    let mut note = |bits, pc| tracker.note(&decode(bits, isa), pc, true);
     assert_eq!(note(0x0001_2517, 0x1000), None); // auipc a0,0x12
     assert_eq!(note(0x0345_0513, 0x1004), Some(0x1_3034)); // addi a0,a0,52
     assert_eq!(note(0x0345_0513, 0x1008), None); // used up
