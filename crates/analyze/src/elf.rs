@@ -59,7 +59,10 @@ pub(crate) struct Symbol {
     pub(crate) value: u64,
     pub(crate) size: u64,
     pub(crate) place: Place,
+    /// Fit to be shown: control characters are spelled out.
     pub(crate) name: String,
+    /// The name in the file, where it is not the same.
+    pub(crate) raw: Option<Vec<u8>>,
     /// `@@VERSION` or `@VERSION`, for symbols of the dynamic table.
     pub(crate) version: String,
     pub(crate) kind: u8,
@@ -235,7 +238,9 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
                     },
                 };
                 let name = symbol.name(endian, table.strings()).unwrap_or_default();
-                let mut name = self.names.copy(name);
+                let bytes = name;
+                let mut name = self.names.copy(bytes);
+                let raw = (!name.is_empty() && name.as_bytes() != bytes).then(|| bytes.to_vec());
                 // A section symbol is called what its section is.
                 if let (Place::Section(at), e::STT_SECTION, "") = (place, symbol.st_type(), &*name)
                     && let Some(section) = sections.get(at)
@@ -247,6 +252,7 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
                     size: symbol.st_size(endian).into(),
                     place,
                     name,
+                    raw,
                     version: versions
                         .map(|v| self.version(v, index, place == Place::Undefined))
                         .unwrap_or_default(),
@@ -339,6 +345,7 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
                 value: start.wrapping_add(32 + 16 * i as u64),
                 place: Place::Section(plt.0),
                 name: format!("{}{plus}@plt", self.names.copy(target.name.as_bytes())),
+                raw: None,
                 version: String::new(),
                 synthetic: true,
                 size: target.size,

@@ -112,9 +112,10 @@ fn order(a: &Symbol, b: &Symbol) -> Ordering {
             s.name.starts_with('.'),
         )
     };
-    key(a)
-        .cmp(&key(b))
-        .then_with(|| a.name.as_bytes().cmp(b.name.as_bytes()))
+    fn bytes(s: &Symbol) -> &[u8] {
+        s.raw.as_deref().unwrap_or(s.name.as_bytes())
+    }
+    key(a).cmp(&key(b)).then_with(|| bytes(a).cmp(bytes(b)))
 }
 
 impl Symbols {

@@ -161,6 +161,18 @@ fn symbols_at_one_address() {
     assert_eq!(symbols.iter().count(), 6);
 }
 
+/// Local labels such as GCC's may hold control characters, which sort as they
+/// are and are shown spelled out.
+#[test]
+fn control_characters_sort_before_they_are_spelled_out() {
+    let labels = [
+        (".L1218", 0x10000, 0, NOTYPE, 1),
+        (".L1\u{2}4", 0x10000, 0, NOTYPE, 1),
+    ];
+    let text = list(&elf(&[0x01, 0xa0], &labels), &Listing::default());
+    assert!(text.ends_with("\tj\t10000 <.L1^B4>\n"), "{text}");
+}
+
 #[test]
 fn without_symbols_the_section_names_the_code() {
     let text = list(&elf(&[0x01, 0xa0], &[]), &Listing::default());
