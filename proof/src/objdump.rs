@@ -312,3 +312,32 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elf;
+
+    #[test]
+    fn a_line_has_address_size_bits_and_text() {
+        let line = Line::parse("   1000c:\t8082                \tret").unwrap();
+        assert_eq!(
+            (line.address, line.size, line.bits),
+            (0x1000c, 2, Some(0x8082))
+        );
+        assert_eq!(Class::of_text(&line.text), Class::Indirect);
+        assert!(Line::parse("Disassembly of section .text:").is_none());
+        assert!(Line::parse("0000000000010000 <main>:").is_none());
+    }
+
+    #[test]
+    fn made_files_are_read_back() {
+        for arch in ["rv32imac_zicsr", "rv64gc"] {
+            let file = elf::code(&[0x82, 0x80], arch);
+            assert_eq!(isa_of(&file), Ok(Isa::parse(arch).unwrap()));
+            let mut text = Vec::new();
+            listing(&file, "x", &Listing::default(), &mut text).unwrap();
+            assert!(text.ends_with(b"\tret\n"));
+        }
+    }
+}
