@@ -6,8 +6,6 @@
 //! form or another: halfword counts or addresses, branch outcomes, targets,
 //! traps. What holds for it is what the protocol crates can build on.
 
-#![allow(clippy::print_stdout)]
-
 use std::ops::ControlFlow;
 
 use hartrace_flow::{

@@ -1,7 +1,11 @@
 //! Truth: generators, differential drivers, benches and long runs.
 
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stdout)]
 
 pub mod bench;
+pub mod elf;
+pub mod encodings;
 pub mod generate;
 pub mod identity;
+pub mod objdump;

@@ -36,6 +36,21 @@ const COMMANDS: &[Command] = &[
         "random steps through port and walk and back, every setting",
         hartrace_proof::identity::command,
     ),
+    (
+        "objdump",
+        "ELF...: our listing of each file equals that of objdump -d",
+        hartrace_proof::objdump::run,
+    ),
+    (
+        "compressed",
+        "[--xlen 32|64]: all 2^16 compressed encodings against objdump",
+        hartrace_proof::encodings::compressed,
+    ),
+    (
+        "random32",
+        "[COUNT [SEED]]: random 32-bit encodings against objdump",
+        hartrace_proof::encodings::random32,
+    ),
 ];
 
 fn main() -> ExitCode {

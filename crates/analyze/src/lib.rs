@@ -1,3 +1,28 @@
-//! Meaning for people.
+//! Meaning for people: what the addresses of a trace are called and what code
+//! stands there.
+//!
+//! ```
+//! use hartrace_analyze::{Listing, listing};
+//!
+//! let mut out = Vec::new();
+//! let refused = listing(b"not ELF", "a.out", &Listing::default(), &mut out);
+//! assert!(refused.is_err() && out.is_empty());
+//! ```
+//!
+//! The layers:
+//!
+//! * [`Symbols`]: names for addresses, chosen among aliases as objdump does.
+//! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte.
+//!
+//! This crate sees ELF files and the events of `hartrace-flow`; it never sees
+//! trace bytes.
 
 #![forbid(unsafe_code)]
+
+mod elf;
+mod listing;
+mod symbols;
+
+pub use elf::{ElfError, isa_of};
+pub use listing::{Listing, ListingError, listing};
+pub use symbols::Symbols;

@@ -273,7 +273,7 @@ const fn link_of(rd: Reg, rs1: Reg) -> Link {
 }
 
 /// imm[12|10:5] and imm[4:1|11] of the B format.
-const fn branch_offset(b: u32) -> i32 {
+pub(crate) const fn branch_offset(b: u32) -> i32 {
     ((b as i32) >> 31) << 12
         | ((b & 0x80) << 4) as i32
         | ((b >> 20) & 0x7e0) as i32
@@ -281,7 +281,7 @@ const fn branch_offset(b: u32) -> i32 {
 }
 
 /// imm[20|10:1|11|19:12] of the J format.
-const fn jump_offset(b: u32) -> i32 {
+pub(crate) const fn jump_offset(b: u32) -> i32 {
     ((b as i32) >> 31) << 20
         | (b & 0xf_f000) as i32
         | ((b >> 9) & 0x800) as i32
@@ -289,7 +289,7 @@ const fn jump_offset(b: u32) -> i32 {
 }
 
 /// imm[11|4|9:8|10|6|7|3:1|5] of the CJ format.
-const fn c_jump_offset(b: u32) -> i32 {
+pub(crate) const fn c_jump_offset(b: u32) -> i32 {
     ((b << 19) as i32 >> 31) << 11
         | ((b >> 7) & 0x10) as i32
         | ((b >> 1) & 0x300) as i32
@@ -301,7 +301,7 @@ const fn c_jump_offset(b: u32) -> i32 {
 }
 
 /// imm[8|4:3] and imm[7:6|2:1|5] of the CB format.
-const fn c_branch_offset(b: u32) -> i32 {
+pub(crate) const fn c_branch_offset(b: u32) -> i32 {
     ((b << 19) as i32 >> 31) << 8
         | ((b >> 7) & 0x18) as i32
         | ((b << 1) & 0xc0) as i32

@@ -36,19 +36,28 @@ impl Xlen {
 macro_rules! extensions {
     ($($(#[$doc:meta])* $variant:ident $name:literal $(implies $($implied:ident)+)?;)+) => {
         /// An extension this crate knows by name. The ones whose instructions
-        /// it does not decode (vector and cryptography among them) are here so
+        /// it does not decode (the vector ones among them) are here so
         /// that an ISA string naming them is accepted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Ext { $($(#[$doc])* $variant,)+ }
 
         impl Ext {
-            const ALL: &'static [Ext] = &[$(Ext::$variant),+];
+            pub(crate) const ALL: &'static [Ext] = &[$(Ext::$variant),+];
 
             /// The name as an ISA string spells it, in lower case.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Ext::$variant => $name),+ }
+            }
+
+            /// This extension alone, as a set. The base is the empty set: every
+            /// hart has it, with 16 registers or with 32.
+            pub(crate) const fn bit(self) -> u128 {
+                match self {
+                    Ext::I => 0,
+                    _ => 1 << (self as u8),
+                }
             }
 
             /// The extensions that always come with this one, one level deep.
@@ -302,6 +311,12 @@ impl Isa {
         self.set >> (ext as u8) & 1 != 0
     }
 
+    /// Whether every extension of a [`Ext::bit`] set is in force.
+    #[inline]
+    pub(crate) const fn covers(self, set: u128) -> bool {
+        self.set & set == set
+    }
+
     /// This instruction set with one more extension and all it implies.
     ///
     /// C brings Zcf (RV32 with F) and Zcd (with D), unless Zcmp or Zcmt
@@ -405,8 +420,14 @@ impl Isa {
             .without_compressed(),
             _ => return Err(IsaError::BaseLetter(whole)),
         };
-        let rest = skip_version(letters.get(1..).unwrap_or_default());
-        isa.read_singles(rest, strict)
+        let after = letters.get(1..).unwrap_or_default();
+        // Up to version 2.0 the base had what became Zicsr and Zifencei.
+        let old = after.starts_with("2p0") || after.starts_with("1p");
+        let isa = match base {
+            Some('i') if old => isa.with(Ext::Zicsr).with(Ext::Zifencei),
+            _ => isa,
+        };
+        isa.read_singles(skip_version(after), strict)
     }
 
     /// `g` is everything of [`Isa::general`] but C.
@@ -561,6 +582,11 @@ mod tests {
         assert_eq!(plain, Isa::RV64GC);
         assert_eq!(Isa::parse("rv32gc").unwrap(), Isa::RV32GC);
         assert_eq!(Isa::parse("rv64i2m2a2f2d2c2zicsr_zifencei").unwrap(), plain);
+        assert_eq!(
+            Isa::parse("rv64i2p0_m2p0_a2p0_f2p0_d2p0_c2p0").unwrap(),
+            plain
+        );
+        assert!(!Isa::parse("rv64i2p1_m2p0").unwrap().has(Ext::Zicsr));
     }
 
     #[test]

@@ -196,3 +196,6 @@ const fn direct(link: Link, table: ItypeTable) -> Itype {
         _ => Itype::OtherDirect,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,14 @@
 //!
 //! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
 //!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
+//! * [`Op`] and [`Short`]: the instructions, one table row each.
+//! * [`decode`] and [`Inst`]: an op and its operands; a compressed instruction
+//!   becomes the one it stands for and remembers its own name.
+//! * [`Text`]: the instruction as GNU objdump writes it, in the [`Style`] asked
+//!   for, addresses named by the caller's [`Resolve`]. [`Tracker`] adds the
+//!   addresses that pairs such as `auipc` and `addi` make.
+//! * [`csr`] and [`attributes`]: register names, and what an ELF file says about
+//!   its instruction set.
 //! * [`Flow`]: the only control-flow classification of the workspace, straight
 //!   from the bits, cheap enough to run per instruction. [`Itype`], the
 //!   instruction type of the trace ingress port, is derived from it.
@@ -26,13 +34,23 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
 pub mod attributes;
+pub mod csr;
+mod decode;
 mod flow;
 mod isa;
 mod itype;
+mod op;
 mod reg;
+mod text;
 
+pub use decode::{Inst, decode};
 pub use flow::{Const, Flow, Link, length};
 pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};
+pub use op::{Op, Short};
 pub use reg::Reg;
+pub use text::{Dialect, Plain, Resolve, Style, Text, Tracker};

@@ -47,6 +47,19 @@ impl Reg {
         #[allow(clippy::indexing_slicing)]
         NAMES[(self.0 & 31) as usize]
     }
+
+    /// The name the calling convention gives the floating-point register of
+    /// this number: `ft0`, ..., `fs0`, `fa0`, ...
+    #[must_use]
+    pub const fn float_name(self) -> &'static str {
+        const NAMES: [&str; 32] = [
+            "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1",
+            "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7",
+            "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
+        ];
+        #[allow(clippy::indexing_slicing)]
+        NAMES[(self.0 & 31) as usize]
+    }
 }
 
 impl fmt::Debug for Reg {
