@@ -192,6 +192,7 @@ fn record(image: &Image, pcs: &[u64]) -> Result<Recording, String> {
     Ok(rec)
 }
 
+#[inline(never)]
 fn replay(image: &Image, rec: &Recording, rounds: usize, out: &mut impl Consumer) {
     let mut blocks = Blocks::new(image, Rules::default());
     let mut walk = Walk::new(HartId(0));

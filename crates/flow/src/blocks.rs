@@ -94,6 +94,20 @@ pub(crate) struct Block {
     measured: bool,
 }
 
+impl Block {
+    /// What stands at [`NOWHERE`].
+    const NOWHERE: Block = Block {
+        halfwords: 0,
+        runs: 0,
+        next: [NOWHERE; 2],
+        at: 0,
+        count: 0,
+        kind: Kind::Missing,
+        reach: 0,
+        measured: true,
+    };
+}
+
 /// Block tables over an image.
 #[derive(Debug)]
 pub struct Blocks<'a> {
@@ -165,20 +179,10 @@ impl<'a> Blocks<'a> {
     /// Empty tables.
     #[must_use]
     pub fn new(image: &'a Image, rules: Rules) -> Blocks<'a> {
-        let nowhere = Block {
-            halfwords: 0,
-            runs: 0,
-            next: [NOWHERE; 2],
-            at: 0,
-            count: 0,
-            kind: Kind::Missing,
-            reach: 0,
-            measured: true,
-        };
         Blocks {
             image,
             rules,
-            blocks: vec![nowhere],
+            blocks: vec![Block::NOWHERE],
             runs: Vec::new(),
             spaces: Vec::new(),
             chains: Chains::new(),
@@ -208,16 +212,7 @@ impl<'a> Blocks<'a> {
         // Ids come from this table; the fallback only spares a panic.
         match self.blocks.get(id as usize) {
             Some(&block) => block,
-            None => Block {
-                halfwords: 0,
-                runs: 0,
-                next: [NOWHERE; 2],
-                at: 0,
-                count: 0,
-                kind: Kind::Missing,
-                reach: 0,
-                measured: true,
-            },
+            None => Block::NOWHERE,
         }
     }
 

@@ -65,6 +65,7 @@ mod blocks;
 mod chain;
 mod check;
 mod event;
+mod evidence;
 mod few;
 mod image;
 mod ingress;
@@ -80,6 +81,7 @@ pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
 pub use check::{Check, Checked, Difference, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
+pub use evidence::{Evidence, History, NotTaken};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId};
 pub use ingress::{
@@ -93,4 +95,4 @@ pub use step::{
     Step, Trap, TrapStep, Wants,
 };
 pub use transfer::{EventTransfers, StepTransfers, Transfer, TransferSink};
-pub use walk::{Evidence, Goal, History, NotTaken, Stop, UNCOUNTED, Walk};
+pub use walk::{Goal, Stop, UNCOUNTED, Walk};

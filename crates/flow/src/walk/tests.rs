@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use hartrace_isa::Isa;
 
 use super::*;
-use crate::{Event, Image, Remember, Rules};
+use crate::{Event, History, Image, NotTaken, Remember, Rules};
 
 const BASE: u64 = 0x1000;
 

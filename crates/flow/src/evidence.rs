@@ -1,0 +1,101 @@
+//! What a trace tells a walk about branches.
+
+/// Answers the questions a walk can answer by itself.
+pub trait Evidence {
+    /// The outcome of the branch at `at`; `None` when there is no evidence
+    /// left. `last` tells that the walk's count ends with this branch.
+    fn branch(&mut self, at: u64, last: bool) -> Option<bool>;
+
+    /// Outcomes left; [`Walk::advance_to`](crate::Walk::advance_to) arrives only when they are used up.
+    fn left(&self) -> u64;
+
+    /// The next `n` outcomes at once, at most eight, the oldest in bit 0, where
+    /// there are so many and they do not depend on the branch: the walk's fast
+    /// path.
+    #[inline]
+    fn peek(&self, n: u8) -> Option<u8> {
+        let _ = n;
+        None
+    }
+
+    /// Drops outcomes that [`Evidence::peek`] gave, at most that many.
+    #[inline]
+    fn drop(&mut self, outcomes: u8) {
+        let _ = outcomes;
+    }
+
+    /// Whether the return at `at` may be taken from the return stack, where
+    /// the walk has one. The default leaves the return that ends a count to
+    /// the decoder.
+    fn implied_return(&mut self, at: u64, last: bool) -> bool {
+        let _ = at;
+        !last
+    }
+}
+
+/// Up to 64 branch outcomes, the oldest in bit 0, 1 for taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    bits: u64,
+    len: u8,
+}
+
+impl History {
+    /// The `len` low bits of `bits`, at most 64.
+    #[must_use]
+    pub const fn new(bits: u64, len: u8) -> History {
+        History {
+            bits,
+            len: if len > 64 { 64 } else { len },
+        }
+    }
+
+    /// Whether all outcomes are used up.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Evidence for History {
+    #[inline]
+    fn branch(&mut self, _at: u64, _last: bool) -> Option<bool> {
+        self.len = self.len.checked_sub(1)?;
+        let taken = self.bits & 1 != 0;
+        self.bits >>= 1;
+        Some(taken)
+    }
+
+    #[inline]
+    fn left(&self) -> u64 {
+        u64::from(self.len)
+    }
+
+    #[inline]
+    fn peek(&self, n: u8) -> Option<u8> {
+        let mask = !(u32::MAX << (n & 15)) as u8;
+        (self.len >= n).then_some(self.bits as u8 & mask)
+    }
+
+    #[inline]
+    fn drop(&mut self, outcomes: u8) {
+        self.len = self.len.saturating_sub(outcomes);
+        self.bits = self.bits.checked_shr(u32::from(outcomes)).unwrap_or(0);
+    }
+}
+
+/// No branch on the way was taken, and the one that ends the count is the
+/// decoder's to judge (N-Trace BTM).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotTaken;
+
+impl Evidence for NotTaken {
+    #[inline]
+    fn branch(&mut self, _at: u64, last: bool) -> Option<bool> {
+        (!last).then_some(false)
+    }
+
+    fn left(&self) -> u64 {
+        0
+    }
+}
