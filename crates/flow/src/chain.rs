@@ -54,10 +54,11 @@ pub(crate) struct Chains {
     rest: u32,
 }
 
-/// Each hit earns a credit, each miss costs one; without credit the table is
+/// Each hit earns a credit, each miss costs some; without credit the table is
 /// left alone for a while. Code whose branches do not repeat themselves goes
 /// faster without it.
 const MAX_CREDIT: u32 = 1 << 10;
+const MISS: u32 = 4;
 const REST: u32 = 1 << 14;
 
 /// What the table says about a block and its next outcomes.
@@ -105,7 +106,7 @@ impl Chains {
             self.credit = (self.credit + 1).min(MAX_CREDIT);
             return Lookup::Known(*slot);
         }
-        match self.credit.checked_sub(1) {
+        match self.credit.checked_sub(MISS) {
             Some(less) => self.credit = less,
             None => {
                 self.credit = MAX_CREDIT;
