@@ -213,3 +213,158 @@ const fn exit_kind(exit: Exit) -> Option<Itype> {
         Exit::TrapReturn => Itype::TrapReturn,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::{Context, Gap, Insn, Ownership, Reason, Trap, TrapStep};
+
+    const HART: HartId = HartId(0);
+
+    fn insn(pc: u64, bits: u32, next: u64, mode: Mode) -> Step {
+        Step::Insn(Insn {
+            pc,
+            bits,
+            next,
+            mode,
+            ..Insn::default()
+        })
+    }
+
+    fn trap(epc: u64, handler: u64, cause: Cause) -> Trap {
+        Trap {
+            epc,
+            handler,
+            cause,
+            tval: None,
+        }
+    }
+
+    fn of_steps(steps: &[Step]) -> Vec<Transfer> {
+        let mut found = Vec::new();
+        let sink = |_: HartId, t: &Transfer| found.push(*t);
+        let mut transfers = StepTransfers::new(Isa::RV64GC, sink);
+        for step in steps {
+            transfers.step(HART, step, &Effects::default());
+        }
+        transfers.finish();
+        drop(transfers);
+        found
+    }
+
+    fn of_events(events: &[Event]) -> Vec<Transfer> {
+        let mut found = Vec::new();
+        let mut transfers = EventTransfers::new(|_: HartId, t: &Transfer| found.push(*t));
+        for event in events {
+            let _ = transfers.event(HART, event);
+        }
+        drop(transfers);
+        found
+    }
+
+    /// The transfer types of CTR: every code, and nothing for other
+    /// instructions.
+    #[test]
+    fn every_type_has_its_code() {
+        let m = Mode::M;
+        let steps = [
+            insn(0, 0x13, 4, m),            // nop
+            insn(4, 0x0000_0463, 8, m),     // beq, not taken
+            insn(8, 0x0000_0463, 16, m),    // beq, taken
+            insn(16, 0x0080_00ef, 24, m),   // jal ra
+            insn(24, 0x0080_006f, 32, m),   // jal x0
+            insn(32, 0x0080_03ef, 40, m),   // jal t2
+            insn(40, 0x0003_00e7, 100, m),  // jalr ra, t1
+            insn(100, 0x0003_0067, 200, m), // jalr x0, t1
+            insn(200, 0x0003_03e7, 300, m), // jalr t2, t1
+            insn(300, 0x8082, 400, m),      // ret
+            insn(400, 0x0002_80e7, 500, m), // jalr ra, t0
+            insn(500, 0x3020_0073, 600, m), // mret
+            insn(600, 0x13, 604, Mode::U),
+        ];
+        let kinds: Vec<u8> = of_steps(&steps).iter().map(|t| t.kind.code()).collect();
+        assert_eq!(kinds, [4, 5, 9, 11, 15, 8, 10, 14, 13, 12, 3]);
+        assert_eq!(
+            of_steps(&steps).last().map(|t| (t.from, t.to)),
+            Some((Some(m), Some(Mode::U)))
+        );
+    }
+
+    #[test]
+    fn traps_go_from_epc_to_handler() {
+        let taken = Step::Trap(TrapStep {
+            trap: trap(4, 0x800, Cause::Interrupt(Some(7))),
+            bits: None,
+            mode: Mode::U,
+            context: Context(0),
+            time: 9,
+        });
+        let found = of_steps(&[
+            insn(0, 0x13, 4, Mode::U),
+            taken,
+            insn(0x800, 0x13, 0x804, Mode::M),
+        ]);
+        let expected = Transfer {
+            source: 4,
+            target: 0x800,
+            kind: Itype::Interrupt,
+            from: Some(Mode::U),
+            to: Some(Mode::M),
+            time: Some(9),
+            mispredicted: false,
+        };
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn events_give_the_same_transfers_as_far_as_they_know() {
+        let run = |start, end, next, exit, last| {
+            Event::Run(Run {
+                start,
+                end,
+                next,
+                insns: 1,
+                exit,
+                last,
+            })
+        };
+        let mode = Event::Context(Ownership {
+            mode: Some(Mode::S),
+            context: None,
+        });
+        let gap = Event::Gap(Gap {
+            at: 0,
+            reason: Reason {
+                code: "XX0000",
+                text: "",
+                value: 0,
+            },
+            bytes: 0,
+            unconfirmed: 0,
+        });
+        let found = of_events(&[
+            mode,
+            run(0, 8, 0x40, Exit::Taken, 4),
+            run(0x40, 0x42, 0x42, Exit::Stop, 2),
+            Event::Trap(trap(0x42, 0x800, Cause::Unknown)),
+            run(0x800, 0x804, 0x42, Exit::TrapReturn, 4),
+            gap,
+            run(0x42, 0x44, 0x99, Exit::Return, 2),
+        ]);
+        let rows: Vec<_> = found
+            .iter()
+            .map(|t| (t.source, t.target, t.kind.code(), t.from))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (4, 0x40, 5, Some(Mode::S)),
+                (0x42, 0x800, 1, Some(Mode::S)),
+                (0x800, 0x42, 3, None),
+                (0x42, 0x99, 13, None),
+            ]
+        );
+    }
+}
