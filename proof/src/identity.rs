@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use hartrace_flow::{
     Blocks, Cause, Check, Checked, Consumer, Effects, Event, Evidence, Goal, HartId, History,
     Ingress, Observer, Port, PortConfig, Remember, Retirement, ReturnStack, Rules, Run, Step, Stop,
-    Trap, UNCOUNTED, Walk,
+    Swaps, Trap, UNCOUNTED, Walk,
 };
 use hartrace_isa::{Itype, ItypeTable};
 
@@ -26,7 +26,7 @@ pub struct Setting {
     retirement: Retirement,
     sequential_jumps: bool,
     all_jumps: bool,
-    stack: Option<(Remember, usize)>,
+    stack: Option<(Remember, Swaps, usize)>,
     by_address: bool,
     /// One row in so many is followed by a cut: a sync point, say.
     cut_every: u64,
@@ -51,9 +51,9 @@ impl Setting {
             all_jumps: n & 8 != 0,
             stack: match n >> 4 & 3 {
                 0 => None,
-                1 => Some((Remember::Address, 32)),
-                2 => Some((Remember::Address, 3)),
-                _ => Some((Remember::LowBits(40), 8)),
+                1 => Some((Remember::Address, Swaps::PopAndPush, 32)),
+                2 => Some((Remember::Address, Swaps::Ignored, 3)),
+                _ => Some((Remember::LowBits(40), Swaps::PopAndPush, 8)),
             },
             by_address: n & 64 != 0,
             cut_every: if n & 128 == 0 { 5 } else { 1000 },
@@ -110,11 +110,10 @@ impl Teller {
     /// Whether the decoder can follow this row's end by itself.
     fn is_known(&mut self, row: &Ingress, next: u64) -> bool {
         let inferred = !row.itype.is_uninferable() || (row.sijump && self.setting.sequential_jumps);
-        let returns = matches!(row.itype, Itype::Return | Itype::Swap);
-        let calls = matches!(
-            row.itype,
-            Itype::DirectCall | Itype::IndirectCall | Itype::Swap
-        );
+        let swaps = self.setting.stack.is_some_and(|s| s.1 == Swaps::PopAndPush);
+        let swap = swaps && row.itype == Itype::Swap;
+        let returns = swap || row.itype == Itype::Return;
+        let calls = swap || matches!(row.itype, Itype::DirectCall | Itype::IndirectCall);
         let mut implied = false;
         if let Some(stack) = &mut self.stack {
             implied = returns && stack.returns(next);
@@ -351,7 +350,9 @@ pub fn identity(seed: u64, number: u64, steps: u64) -> Result<Checked, String> {
         Step::Trap(t) => Some(t.trap.handler),
         Step::Signal(_) => None,
     });
-    let stack = setting.stack.map(|(r, depth)| ReturnStack::new(r, depth));
+    let stack = setting
+        .stack
+        .map(|(r, swaps, depth)| ReturnStack::new(r, swaps, depth));
     let mut teller = Teller {
         setting,
         stack: stack.clone(),

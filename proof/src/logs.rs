@@ -375,7 +375,7 @@ fn written_back(path: &str) -> Result<(), String> {
     let mut reader = IngressReader::new(Iretire::Instructions);
     let mut rows: Vec<Vec<Ingress>> = Vec::new();
     let mut out = |_, row: IngressRow<'_>| {
-        if let IngressRow::BlockSteps(blocks) = row {
+        if let IngressRow::Blocks(blocks) = row {
             rows.push(blocks.to_vec());
         }
     };

@@ -470,8 +470,7 @@ impl Way<'_> {
                     }
                     // A block has at most one entry for the return stack, at its
                     // end: what it pushes, a return in the next block may need.
-                    let stacks = exit.is_call() || exit.is_return();
-                    if stacks || self.runs.len() - first == MAX_RUNS {
+                    if exit.stacks() || self.runs.len() - first == MAX_RUNS {
                         return (Kind::Continue, to);
                     }
                     self.start = to;

@@ -16,10 +16,10 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::ControlFlow;
 
+use crate::per_hart::PerHart;
 use crate::{Cause, Consumer, Effects, Event, Gap, HartId, Observer, Run, Step, Trap, Wants};
 
 /// Compares steps with events as both arrive: an [`Observer`] of what was
@@ -27,7 +27,7 @@ use crate::{Cause, Consumer, Effects, Event, Gap, HartId, Observer, Run, Step, T
 /// has not given yet.
 #[derive(Debug, Default)]
 pub struct Check {
-    harts: Vec<(HartId, Expected)>,
+    harts: PerHart<Expected>,
     checked: Checked,
     difference: Option<Box<Difference>>,
 }
@@ -158,10 +158,10 @@ impl Check {
         if let Some(difference) = &self.difference {
             return Err(difference.clone());
         }
-        for (hart, expected) in &self.harts {
+        for (hart, expected) in self.harts.iter() {
             if let Some(item) = expected.items.front() {
                 return Err(Box::new(Difference {
-                    hart: *hart,
+                    hart,
                     after: expected.equal,
                     expected: Some(item.what()),
                     actual: None,
@@ -177,15 +177,6 @@ impl Check {
         self.difference.as_deref()
     }
 
-    fn hart(&mut self, id: HartId) -> Option<&mut Expected> {
-        let at = self.harts.iter().position(|(h, _)| *h == id);
-        let at = at.unwrap_or_else(|| {
-            self.harts.push((id, Expected::default()));
-            self.harts.len() - 1
-        });
-        self.harts.get_mut(at).map(|(_, expected)| expected)
-    }
-
     /// Compares one event; keeps the first difference.
     fn compare(
         &mut self,
@@ -195,9 +186,7 @@ impl Check {
         if self.difference.is_some() {
             return ControlFlow::Break(());
         }
-        let Some(expected) = self.hart(hart) else {
-            return ControlFlow::Break(());
-        };
+        let expected = self.harts.of(hart);
         match with(expected) {
             Ok(more) => {
                 expected.equal += more.insns;
@@ -298,9 +287,7 @@ impl Observer for Check {
     const WANTS: Wants = Wants::STEPS;
 
     fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
-        let Some(expected) = self.hart(hart) else {
-            return;
-        };
+        let expected = self.harts.of(hart);
         match step {
             Step::Insn(insn) => expected.push_insn(insn.pc, insn.len()),
             Step::Trap(t) => expected.items.push_back(Item::Trap(t.trap)),

@@ -90,18 +90,14 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether the return address is pushed: calls and swaps.
+    /// Whether a return stack may change with it: calls, returns and swaps.
     #[must_use]
     #[inline]
-    pub const fn is_call(self) -> bool {
-        matches!(self, Exit::DirectCall | Exit::IndirectCall | Exit::Swap)
-    }
-
-    /// Whether a return address is used up: returns and swaps.
-    #[must_use]
-    #[inline]
-    pub const fn is_return(self) -> bool {
-        matches!(self, Exit::Return | Exit::Swap)
+    pub const fn stacks(self) -> bool {
+        matches!(
+            self,
+            Exit::DirectCall | Exit::IndirectCall | Exit::Return | Exit::Swap
+        )
     }
 }
 

@@ -8,14 +8,17 @@ use crate::{Context, HartId, Mode};
 
 mod port;
 
-pub use port::{ItypeWidth, Port, PortConfig, Retirement};
+pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
 
 /// One block of the instruction interface: tables 4.1 to 4.3 and the sideband
 /// inputs of table 4.5.
 ///
 /// A port that retires several blocks in a cycle shows them one after the
-/// other, oldest first; the signals it has only once per cycle (`cause`,
-/// `tval`, `priv`, `context`, `ctype`, `time`, the sideband) stand in each.
+/// other, oldest first. Of the signals it has only once per cycle, the levels
+/// (`priv`, `context`, `time`, `halted`, `reset`, `impdef`) stand in each block;
+/// what happens once stands once: `ctype`, trace-on and `external` in the
+/// oldest block, trace-off in the newest, `cause` and `tval` in the block that
+/// traps (always the newest), and notify in the block it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
     /// How the block ended.
@@ -23,7 +26,9 @@ pub struct Ingress {
     /// Halfwords retired in the block. Single-retirement ports show 0 or 1
     /// instructions instead; readers convert.
     pub iretire: u32,
-    /// log2 of the size of the last retired instruction, in halfwords.
+    /// log2 of the size of the last retired instruction, in halfwords, rounded
+    /// up: the port cannot say 48 bits. Such an instruction has a block of its
+    /// own.
     pub ilastsize: u8,
     /// Address of the first instruction retired. With `iretire` = 0 and
     /// `itype` = 1 the instruction that trapped (2.0; undefined in the draft).
@@ -38,7 +43,8 @@ pub struct Ingress {
     pub context: Context,
     /// How a change of `context` is to be reported.
     pub ctype: Ctype,
-    /// The uninferable jump that ends the block is sequentially inferable.
+    /// The uninferable jump that ends the block is sequentially inferable. The
+    /// port says so of returns too; E-Trace ignores it for `itype` 13.
     pub sijump: bool,
     /// Time of retirement.
     pub time: u64,
@@ -56,6 +62,9 @@ pub struct Ingress {
     /// Pulses on the encoder's external trigger inputs, one bit each (trace
     /// control interface, trTeTrigExtInControl).
     pub external: u8,
+    /// Not a signal: blocks are missing before this one, because the source of
+    /// the steps was damaged. Encoders treat it as trace they have lost.
+    pub lost: bool,
 }
 
 /// Takes what the port shows.
@@ -98,6 +107,7 @@ impl Default for Ingress {
             reset: false,
             impdef: 0,
             external: 0,
+            lost: false,
         }
     }
 }
@@ -121,10 +131,11 @@ impl Ingress {
     #[must_use]
     #[inline]
     pub const fn last_addr(&self) -> u64 {
-        if self.iretire == 0 {
+        let all = self.iretire as u64 * 2;
+        if all <= self.last_size() {
             self.iaddr
         } else {
-            self.end().wrapping_sub(self.last_size())
+            self.iaddr.wrapping_add(all - self.last_size())
         }
     }
 }

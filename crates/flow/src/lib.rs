@@ -72,6 +72,7 @@ mod ingress;
 pub mod log;
 mod mode;
 mod model;
+mod per_hart;
 mod stack;
 mod step;
 mod transfer;
@@ -85,11 +86,12 @@ pub use evidence::{Evidence, History, NotTaken};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId};
 pub use ingress::{
-    Ctype, DataIngress, Ingress, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Trigger,
+    Ctype, DataIngress, Ingress, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Retires,
+    Trigger,
 };
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
-pub use stack::{Remember, ReturnStack};
+pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
     Access, AccessKind, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId, RegWrite, Signal,
     Step, Trap, TrapStep, Wants,

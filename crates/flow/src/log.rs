@@ -59,14 +59,12 @@ pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader};
 
-use crate::{Effects, Few};
+use crate::Effects;
 
 /// For steps of which the source tells no effects, or not all.
 fn untold() -> Effects {
     Effects {
-        regs: Few::new(),
-        csrs: Few::new(),
-        accesses: Few::new(),
         incomplete: true,
+        ..Effects::default()
     }
 }

@@ -3,6 +3,8 @@
 
 use alloc::collections::VecDeque;
 
+use crate::{Exit, Run};
+
 /// What an encoder remembers of a return address, and so when it may leave a
 /// return out of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,11 +20,22 @@ pub enum Remember {
     Count,
 }
 
+/// What a co-routine swap does to the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Swaps {
+    /// Nothing: a swap is neither a call nor a return (E-Trace 3.2.5, 4.1.1).
+    Ignored,
+    /// It returns and calls: one address comes off, the next goes on (N-Trace,
+    /// handling of `itype` 12).
+    PopAndPush,
+}
+
 /// Return addresses of the calls that have not returned yet, the oldest lost
 /// when the stack is full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnStack {
     remember: Remember,
+    swaps: Swaps,
     depth: usize,
     entries: VecDeque<u64>,
 }
@@ -30,11 +43,44 @@ pub struct ReturnStack {
 impl ReturnStack {
     /// A stack of this depth; depth 0 never implies anything.
     #[must_use]
-    pub fn new(remember: Remember, depth: usize) -> ReturnStack {
+    pub fn new(remember: Remember, swaps: Swaps, depth: usize) -> ReturnStack {
         ReturnStack {
             remember,
+            swaps,
             depth,
             entries: VecDeque::new(),
+        }
+    }
+
+    /// Whether the target of such a jump comes off this stack.
+    #[must_use]
+    pub fn answers(&self, exit: Exit) -> bool {
+        match exit {
+            Exit::Return => true,
+            Exit::Swap => self.swaps == Swaps::PopAndPush,
+            _ => false,
+        }
+    }
+
+    /// Whether such a jump puts the address behind it on this stack.
+    #[must_use]
+    pub fn takes(&self, exit: Exit) -> bool {
+        match exit {
+            Exit::DirectCall | Exit::IndirectCall => true,
+            Exit::Swap => self.swaps == Swaps::PopAndPush,
+            _ => false,
+        }
+    }
+
+    /// Follows the calls and returns of these runs, in order.
+    pub fn follow(&mut self, runs: &[Run]) {
+        for run in runs {
+            if self.answers(run.exit) {
+                self.pop();
+            }
+            if self.takes(run.exit) {
+                self.push(run.end);
+            }
         }
     }
 
@@ -107,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_oldest_call_is_lost_first() {
-        let mut stack = ReturnStack::new(Remember::Address, 2);
+        let mut stack = ReturnStack::new(Remember::Address, Swaps::PopAndPush, 2);
         for address in [0x10, 0x20, 0x30] {
             stack.push(address);
         }
@@ -118,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_mismatch_uses_up_the_entry() {
-        let mut stack = ReturnStack::new(Remember::Address, 4);
+        let mut stack = ReturnStack::new(Remember::Address, Swaps::PopAndPush, 4);
         stack.push(0x10);
         stack.push(0x20);
         assert!(!stack.returns(0x10), "longjmp");
@@ -127,19 +173,19 @@ mod tests {
 
     #[test]
     fn low_bits_compare_above_bit_zero() {
-        let mut stack = ReturnStack::new(Remember::LowBits(4), 4);
+        let mut stack = ReturnStack::new(Remember::LowBits(4), Swaps::PopAndPush, 4);
         stack.push(0xff_0012);
         assert!(stack.returns(0xaa_0012));
         stack.push(0xff_0012);
         assert!(!stack.returns(0xff_0002));
-        let mut whole = ReturnStack::new(Remember::LowBits(63), 4);
+        let mut whole = ReturnStack::new(Remember::LowBits(63), Swaps::PopAndPush, 4);
         whole.push(u64::MAX - 1);
         assert!(!whole.returns(0x7fff_ffff_ffff_fffe));
     }
 
     #[test]
     fn a_count_trusts_the_program() {
-        let mut stack = ReturnStack::new(Remember::Count, 2);
+        let mut stack = ReturnStack::new(Remember::Count, Swaps::PopAndPush, 2);
         assert!(!stack.returns(0x10));
         stack.push(0x10);
         assert!(stack.returns(0x9999));
@@ -148,7 +194,7 @@ mod tests {
 
     #[test]
     fn depth_zero_implies_nothing() {
-        let mut stack = ReturnStack::new(Remember::Count, 0);
+        let mut stack = ReturnStack::new(Remember::Count, Swaps::PopAndPush, 0);
         stack.push(0x10);
         assert!(!stack.returns(0x10));
     }

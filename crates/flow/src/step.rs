@@ -125,6 +125,9 @@ pub enum Signal {
     Notify,
     /// An external trigger input, by number.
     External(u8),
+    /// State changed without an instruction: a pending interrupt, a timer, a
+    /// debugger's write. The step's [`Effects`] say what.
+    Update,
     /// Steps are missing here: the source was damaged or dropped something.
     Lost,
 }
@@ -223,6 +226,8 @@ pub struct Access {
     pub size: u8,
     /// Effective (virtual) address, or CSR number.
     pub addr: u64,
+    /// Physical address, where the source tells.
+    pub paddr: Option<u64>,
     /// The value stored, or loaded; zero-extended. `None` where the source
     /// does not tell.
     pub data: Option<u64>,
@@ -240,6 +245,9 @@ pub struct Effects {
     pub csrs: Few<CsrWrite, 12>,
     /// Memory accesses in program order.
     pub accesses: Few<Access, 16>,
+    /// The privilege mode after the step, where it changed and the source
+    /// tells; the next step has it in any case.
+    pub mode: Option<Mode>,
     /// More happened than there is room for, or than can be told here (vector
     /// registers).
     pub incomplete: bool,
@@ -252,6 +260,7 @@ impl Effects {
         self.regs.clear();
         self.csrs.clear();
         self.accesses.clear();
+        self.mode = None;
         self.incomplete = false;
     }
 }

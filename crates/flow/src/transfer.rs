@@ -4,7 +4,10 @@ use core::ops::ControlFlow;
 
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
-use crate::{Cause, Consumer, Effects, Event, Exit, HartId, Mode, Observer, Run, Step, Wants};
+use crate::per_hart::PerHart;
+use crate::{
+    Cause, Consumer, Effects, Event, Exit, HartId, Mode, Observer, Run, Signal, Step, Wants,
+};
 
 /// One control transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct Transfer {
     pub from: Option<Mode>,
     /// Privilege mode after, where known.
     pub to: Option<Mode>,
+    /// Why, for a trap.
+    pub cause: Option<Cause>,
     /// Time of the transfer in the source's unit, where known.
     pub time: Option<u64>,
     /// A predictor got it wrong; sources without one say `false`.
@@ -37,14 +42,17 @@ impl<F: FnMut(HartId, &Transfer)> TransferSink for F {
     }
 }
 
-/// Transfers from the steps of one hart. Branches that were not taken are
-/// among them. The mode after a transfer is that of the next step, so each
-/// transfer comes out one step late.
+/// Transfers from steps. Branches that were not taken are among them. The mode
+/// after a transfer is that of the hart's next step, so each transfer comes out
+/// one step late.
+///
+/// A step does not say whether a branch was taken, only where it went: a taken
+/// branch to the instruction behind it counts as not taken.
 #[derive(Debug)]
 pub struct StepTransfers<S> {
     isa: Isa,
     sink: S,
-    pending: Option<(HartId, Transfer)>,
+    pending: PerHart<Option<Transfer>>,
 }
 
 impl<S: TransferSink> StepTransfers<S> {
@@ -53,18 +61,18 @@ impl<S: TransferSink> StepTransfers<S> {
         StepTransfers {
             isa,
             sink,
-            pending: None,
+            pending: PerHart::default(),
         }
     }
 
     /// The sink, with everything in it.
     pub fn into_sink(mut self) -> S {
-        self.flush(None);
+        self.finish();
         self.sink
     }
 
-    fn flush(&mut self, to: Option<Mode>) {
-        if let Some((hart, mut transfer)) = self.pending.take() {
+    fn flush(&mut self, hart: HartId, to: Option<Mode>) {
+        if let Some(mut transfer) = self.pending.of(hart).take() {
             transfer.to = to;
             self.sink.transfer(hart, &transfer);
         }
@@ -77,8 +85,8 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
     fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
         match step {
             Step::Insn(insn) => {
-                self.flush(Some(insn.mode));
-                let flow = Flow::of(insn.bits, self.isa);
+                self.flush(hart, Some(insn.mode));
+                let flow = Flow::of_retired(insn.bits, self.isa);
                 if flow.is_sequential() || flow == Flow::Trap {
                     return;
                 }
@@ -90,30 +98,40 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     kind,
                     from: Some(insn.mode),
                     to: None,
+                    cause: None,
                     time: Some(insn.time),
                     mispredicted: false,
                 };
-                self.pending = Some((hart, transfer));
+                *self.pending.of(hart) = Some(transfer);
             }
             Step::Trap(t) => {
-                self.flush(Some(t.mode));
+                self.flush(hart, Some(t.mode));
                 let transfer = Transfer {
                     source: t.trap.epc,
                     target: t.trap.handler,
                     kind: trap_kind(t.trap.cause),
                     from: Some(t.mode),
                     to: None,
+                    cause: Some(t.trap.cause),
                     time: Some(t.time),
                     mispredicted: false,
                 };
-                self.pending = Some((hart, transfer));
+                *self.pending.of(hart) = Some(transfer);
+            }
+            // What the hart does after these says nothing about before.
+            Step::Signal(Signal::Halted | Signal::Resumed | Signal::Reset | Signal::Lost) => {
+                self.flush(hart, None);
             }
             Step::Signal(_) => {}
         }
     }
 
     fn finish(&mut self) {
-        self.flush(None);
+        for (hart, pending) in self.pending.iter_mut() {
+            if let Some(transfer) = pending.take() {
+                self.sink.transfer(hart, &transfer);
+            }
+        }
     }
 }
 
@@ -129,6 +147,12 @@ const fn trap_kind(cause: Cause) -> Itype {
 #[derive(Debug)]
 pub struct EventTransfers<S> {
     sink: S,
+    harts: PerHart<Known>,
+}
+
+/// What the events of a hart have said.
+#[derive(Debug, Default)]
+struct Known {
     mode: Option<Mode>,
     time: Option<u64>,
 }
@@ -138,8 +162,7 @@ impl<S: TransferSink> EventTransfers<S> {
     pub fn new(sink: S) -> Self {
         EventTransfers {
             sink,
-            mode: None,
-            time: None,
+            harts: PerHart::default(),
         }
     }
 
@@ -152,18 +175,20 @@ impl<S: TransferSink> EventTransfers<S> {
         let Some(kind) = exit_kind(run.exit) else {
             return;
         };
+        let known = self.harts.of(hart);
         // A trap return leaves the mode to the next report of it.
-        let to = self.mode.filter(|_| run.exit != Exit::TrapReturn);
+        let to = known.mode.filter(|_| run.exit != Exit::TrapReturn);
         let transfer = Transfer {
             source: run.source(),
             target: run.next,
             kind,
-            from: self.mode,
+            from: known.mode,
             to,
-            time: self.time.take(),
+            cause: None,
+            time: known.time.take(),
             mispredicted: false,
         };
-        self.mode = to;
+        known.mode = to;
         self.sink.transfer(hart, &transfer);
     }
 }
@@ -173,23 +198,25 @@ impl<S: TransferSink> Consumer for EventTransfers<S> {
         match event {
             Event::Run(run) => self.run(hart, run),
             Event::Trap(trap) => {
+                let known = self.harts.of(hart);
                 let transfer = Transfer {
                     source: trap.epc,
                     target: trap.handler,
                     kind: trap_kind(trap.cause),
-                    from: self.mode.take(),
+                    from: known.mode.take(),
                     to: None,
-                    time: self.time.take(),
+                    cause: Some(trap.cause),
+                    time: known.time.take(),
                     mispredicted: false,
                 };
                 self.sink.transfer(hart, &transfer);
             }
-            Event::Context(ownership) => self.mode = ownership.mode.or(self.mode),
-            Event::Time(time) => self.time = Some(*time),
-            Event::Gap(_) => {
-                self.mode = None;
-                self.time = None;
+            Event::Context(ownership) => {
+                let known = self.harts.of(hart);
+                known.mode = ownership.mode.or(known.mode);
             }
+            Event::Time(time) => self.harts.of(hart).time = Some(*time),
+            Event::Gap(_) => *self.harts.of(hart) = Known::default(),
             Event::Access(_) | Event::Mark(_) => {}
         }
         ControlFlow::Continue(())
@@ -250,7 +277,6 @@ mod tests {
             transfers.step(HART, step, &Effects::default());
         }
         transfers.finish();
-        drop(transfers);
         found
     }
 
@@ -260,7 +286,6 @@ mod tests {
         for event in events {
             let _ = transfers.event(HART, event);
         }
-        drop(transfers);
         found
     }
 
@@ -312,10 +337,28 @@ mod tests {
             kind: Itype::Interrupt,
             from: Some(Mode::U),
             to: Some(Mode::M),
+            cause: Some(Cause::Interrupt(Some(7))),
             time: Some(9),
             mispredicted: false,
         };
         assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn harts_do_not_mix_and_signals_part() {
+        let mut found = Vec::new();
+        let sink = |hart: HartId, t: &Transfer| found.push((hart.0, t.from, t.to));
+        let mut transfers = StepTransfers::new(Isa::RV64GC, sink);
+        let mret = insn(0, 0x3020_0073, 8, Mode::M);
+        let none = &Effects::default();
+        transfers.step(HartId(0), &mret, none);
+        transfers.step(HartId(1), &insn(0, 0x13, 4, Mode::S), none);
+        transfers.step(HartId(0), &insn(8, 0x13, 12, Mode::U), none);
+        transfers.step(HartId(0), &mret, none);
+        transfers.step(HartId(0), &Step::Signal(Signal::Reset), none);
+        transfers.step(HartId(0), &insn(0, 0x13, 4, Mode::M), none);
+        let m = Some(Mode::M);
+        assert_eq!(found, [(0, m, Some(Mode::U)), (0, m, None)]);
     }
 
     #[test]

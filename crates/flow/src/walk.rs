@@ -355,7 +355,7 @@ impl Walk {
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
         if let Some(stack) = &mut self.stack {
-            follow_calls(stack, runs);
+            stack.follow(runs);
         }
         Some(out.runs(self.hart, runs))
     }
@@ -403,8 +403,8 @@ impl Walk {
             Kind::Target => {
                 let run = blocks.runs(block, false).last();
                 let exit = run.map_or(Exit::Stop, |r| r.exit);
-                let known = self.stack.as_ref().and_then(ReturnStack::top);
-                match known.filter(|_| exit.is_return()) {
+                let stack = self.stack.as_ref().filter(|s| s.answers(exit));
+                match stack.and_then(ReturnStack::top) {
                     Some(to) if evidence.implied_return(block.at, last) => Decision::To(to),
                     _ => Decision::Ask(Stop::Target(exit)),
                 }
@@ -432,7 +432,7 @@ impl Walk {
         let runs = blocks.runs(block, taken);
         let flow = if self.done == 0 {
             if let Some(stack) = &mut self.stack {
-                follow_calls(stack, runs);
+                stack.follow(runs);
             }
             out.runs(self.hart, runs)
         } else {
@@ -525,7 +525,7 @@ impl Walk {
                 break;
             };
             if let Some(stack) = &mut self.stack {
-                follow_calls(stack, &[part]);
+                stack.follow(&[part]);
             }
             if out.runs(self.hart, &[part]).is_break() {
                 flow = ControlFlow::Break(());
@@ -571,18 +571,6 @@ struct Span {
     from: u32,
     to: u32,
     taken: bool,
-}
-
-/// Calls and returns inside a block and at its end, in order.
-fn follow_calls(stack: &mut ReturnStack, runs: &[Run]) {
-    for run in runs {
-        if run.exit.is_return() {
-            stack.pop();
-        }
-        if run.exit.is_call() {
-            stack.push(run.end);
-        }
-    }
 }
 
 /// The instructions of a run that lie wholly between two offsets, in

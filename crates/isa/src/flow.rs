@@ -116,6 +116,19 @@ impl Flow {
         }
     }
 
+    /// Classifies an instruction that a hart has retired: a 16-bit one proves
+    /// that the hart has compressed instructions, whatever the ISA string of
+    /// its program says.
+    #[must_use]
+    #[inline]
+    pub const fn of_retired(bits: u32, isa: Isa) -> Flow {
+        if bits & 3 == 3 {
+            Flow::of_full(bits)
+        } else {
+            Flow::of_compressed(bits, isa)
+        }
+    }
+
     const fn of_full(bits: u32) -> Flow {
         let rd = Reg::new(bits >> 7);
         let rs1 = Reg::new(bits >> 15);

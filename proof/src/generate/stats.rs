@@ -411,7 +411,7 @@ impl Stats {
 
     fn signal(&mut self, signal: Signal) {
         self.hit(match signal {
-            Signal::Halted | Signal::Reset | Signal::Lost => Feature::Halted,
+            Signal::Halted | Signal::Reset | Signal::Update | Signal::Lost => Feature::Halted,
             Signal::Resumed => Feature::Resumed,
             Signal::TraceOn => Feature::TraceOn,
             Signal::TraceOff => Feature::TraceOff,

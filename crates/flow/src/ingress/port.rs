@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
 use super::{Ctype, DataIngress, Ingress, IngressSink, Trigger};
+use crate::per_hart::PerHart;
 use crate::{
     Access, AccessKind, Cause, Context, Effects, HartId, Insn, Observer, Signal, Step, TrapStep,
     Wants,
@@ -29,6 +30,31 @@ pub enum Retirement {
     Block(u32),
 }
 
+/// Which instructions that always trap count as retired, in the block of their
+/// trap. The ratified texts: none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Retires {
+    /// None.
+    #[default]
+    Neither,
+    /// ecall (N-Trace 1.0.0-rc7, table 2 and 8.4.4).
+    Ecall,
+    /// ecall, ebreak and c.ebreak (the E-Trace reference flow).
+    EcallAndEbreak,
+}
+
+impl Retires {
+    fn includes(self, bits: u32, isa: Isa) -> bool {
+        match self {
+            Retires::Neither => false,
+            Retires::Ecall => bits == ECALL,
+            Retires::EcallAndEbreak => Flow::of_retired(bits, isa) == Flow::Trap,
+        }
+    }
+}
+
+const ECALL: u32 = 0x73;
+
 /// What kind of port a hart has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
@@ -43,12 +69,11 @@ pub struct PortConfig {
     /// Sequentially inferable jumps are marked (`sijump`).
     pub sijump: bool,
     /// Direct jumps and calls are shown as taken branches (N-Trace
-    /// trTeInstEnAllJumps).
+    /// trTeInstEnAllJumps). Nobody behind the port can tell a call from a
+    /// branch then.
     pub all_jumps: bool,
-    /// ecall and ebreak count as retired in the block of their trap, as in
-    /// N-Trace rc7 and the E-Trace reference flow. The ratified texts say they
-    /// do not retire.
-    pub ecall_retires: bool,
+    /// Which instructions count as retired although they trap.
+    pub retires: Retires,
     /// How a change of context is to be reported.
     pub ctype: Ctype,
 }
@@ -65,7 +90,7 @@ impl PortConfig {
             retirement: Retirement::Single,
             sijump: true,
             all_jumps: false,
-            ecall_retires: false,
+            retires: Retires::Neither,
             ctype: Ctype::Precise,
         }
     }
@@ -76,7 +101,7 @@ impl PortConfig {
 #[derive(Debug)]
 pub struct Port<S> {
     config: PortConfig,
-    harts: Vec<(HartId, Hart)>,
+    harts: PerHart<Hart>,
     sink: S,
 }
 
@@ -85,7 +110,7 @@ impl<S: IngressSink> Port<S> {
     pub fn new(config: PortConfig, sink: S) -> Self {
         Port {
             config,
-            harts: Vec::new(),
+            harts: PerHart::default(),
             sink,
         }
     }
@@ -97,8 +122,8 @@ impl<S: IngressSink> Port<S> {
     }
 
     fn flush(&mut self) {
-        for (id, hart) in &mut self.harts {
-            hart.close(*id, &mut self.sink);
+        for (id, hart) in self.harts.iter_mut() {
+            hart.finish(id, &mut self.sink);
         }
     }
 }
@@ -107,15 +132,7 @@ impl<S: IngressSink> Observer for Port<S> {
     const WANTS: Wants = Wants::STEPS.and(Wants::ACCESSES);
 
     fn step(&mut self, id: HartId, step: &Step, effects: &Effects) {
-        // Few harts, and mostly the same one again.
-        let at = self.harts.iter().position(|(h, _)| *h == id);
-        let at = at.unwrap_or_else(|| {
-            self.harts.push((id, Hart::default()));
-            self.harts.len() - 1
-        });
-        let Some((_, hart)) = self.harts.get_mut(at) else {
-            return;
-        };
+        let hart = self.harts.of(id);
         match step {
             Step::Insn(insn) => {
                 hart.insn(&self.config, id, insn, &mut self.sink);
@@ -146,15 +163,20 @@ struct Hart {
     context: Option<Context>,
     trigger: Trigger,
     external: u8,
-    halted: bool,
+    /// The levels of the block before: mode, context, time, halted.
+    level: Ingress,
 }
 
 impl Hart {
     fn insn(&mut self, config: &PortConfig, id: HartId, insn: &Insn, sink: &mut impl IngressSink) {
-        let flow = Flow::of(insn.bits, config.isa);
+        let flow = Flow::of_retired(insn.bits, config.isa);
         let block = self.single(config, insn, flow);
-        let ends = block.itype != Itype::None || insn.next != config.isa.xlen().wrap(insn.end());
+        // 48 bits cannot be told from 64 inside a block.
+        let odd = block.last_size() != u64::from(insn.len());
+        let next = config.isa.xlen().wrap(insn.end());
+        let ends = !flow.is_sequential() || insn.next != next || odd;
         self.before = Some((flow, insn.pc));
+        self.keep_level(&block);
         let room = match config.retirement {
             Retirement::Single => {
                 sink.ingress(id, &block);
@@ -164,7 +186,7 @@ impl Hart {
         };
         let marked = block.trigger != Trigger::default() || block.external != 0;
         let joined = self.open.filter(|open| {
-            !marked
+            !(marked || odd)
                 && open.end() == block.iaddr
                 && open.mode == block.mode
                 && block.ctype == Ctype::Unreported
@@ -227,8 +249,7 @@ impl Hart {
             time: insn.time,
             trigger: core::mem::take(&mut self.trigger),
             external: core::mem::take(&mut self.external),
-            halted: self.halted,
-            ..Ingress::default()
+            ..self.level()
         }
     }
 
@@ -241,7 +262,7 @@ impl Hart {
         };
         let retires = t
             .bits
-            .filter(|&bits| config.ecall_retires && Flow::of(bits, config.isa) == Flow::Trap);
+            .filter(|&bits| config.retires.includes(bits, config.isa));
         let len = retires.map_or(0, |bits| hartrace_isa::length(bits as u16));
         let alone = Ingress {
             iretire: u32::from(len) / 2,
@@ -252,11 +273,20 @@ impl Hart {
             time: t.time,
             trigger: core::mem::take(&mut self.trigger),
             external: core::mem::take(&mut self.external),
-            halted: self.halted,
-            ..Ingress::default()
+            ..self.level()
+        };
+        let marked = alone.trigger != Trigger::default() || alone.external != 0;
+        let room = match config.retirement {
+            Retirement::Single => 0,
+            Retirement::Block(room) => room,
         };
         let open = self.open.take();
-        let joined = open.filter(|o| o.end() == alone.iaddr && o.mode == alone.mode);
+        let joined = open.filter(|open| {
+            !marked
+                && open.end() == alone.iaddr
+                && open.mode == alone.mode
+                && open.iretire + alone.iretire <= room
+        });
         if joined.is_none()
             && let Some(open) = open
         {
@@ -278,6 +308,7 @@ impl Hart {
             ..block
         };
         self.before = None;
+        self.keep_level(&alone);
         self.show(id, &block, sink);
     }
 
@@ -290,16 +321,20 @@ impl Hart {
             Signal::Halted | Signal::Resumed | Signal::Reset | Signal::Lost => {
                 self.close(id, sink);
                 self.before = None;
-                self.halted = signal == Signal::Halted;
-                // Steps that nobody saw are a hart that was not watched: it
-                // shows as halted for one cycle.
+                match signal {
+                    Signal::Halted => self.level.halted = true,
+                    Signal::Resumed | Signal::Reset => self.level.halted = false,
+                    _ => {}
+                }
                 let idle = Ingress {
-                    halted: matches!(signal, Signal::Halted | Signal::Lost),
                     reset: signal == Signal::Reset,
-                    ..Ingress::default()
+                    lost: signal == Signal::Lost,
+                    ..self.level()
                 };
                 sink.ingress(id, &idle);
             }
+            // Nothing the port shows.
+            Signal::Update => {}
         }
     }
 
@@ -312,17 +347,28 @@ impl Hart {
     ) {
         for access in accesses {
             let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
+            let value = access.data.unwrap_or(0);
             // Both values in one signal, the stored one in the low half.
-            let shift = if paired { 8u32 << (access.size & 3) } else { 0 };
             let high = u128::from(access.operand.filter(|_| paired).unwrap_or(0));
+            let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
+            let high = high.checked_shl(shift).unwrap_or(0);
             let access = DataIngress {
                 dretire: true,
                 dtype: access.kind.code(),
                 daddr: access.addr,
                 dsize: access.size,
-                data: u128::from(access.data.unwrap_or(0)) | high << shift,
+                data: u128::from(value) | high,
                 iaddr_lsbs: insn.pc,
-                sdata: access.data.unwrap_or(0),
+                sdata: if access.kind == AccessKind::Load {
+                    0
+                } else {
+                    value
+                },
+                ldata: if access.kind == AccessKind::Load {
+                    value
+                } else {
+                    0
+                },
                 ..DataIngress::default()
             };
             if self.open.is_some() {
@@ -338,6 +384,36 @@ impl Hart {
         sink.ingress(id, block);
         for access in self.accesses.drain(..) {
             sink.data(id, &access);
+        }
+    }
+
+    fn keep_level(&mut self, block: &Ingress) {
+        let halted = self.level.halted;
+        self.level = Ingress { halted, ..*block };
+    }
+
+    /// A block with the levels of the one before.
+    fn level(&self) -> Ingress {
+        Ingress {
+            mode: self.level.mode,
+            context: self.level.context,
+            time: self.level.time,
+            halted: self.level.halted,
+            ..Ingress::default()
+        }
+    }
+
+    /// Shows what is still gathered; a pulse that no instruction followed gets
+    /// an idle cycle.
+    fn finish(&mut self, id: HartId, sink: &mut impl IngressSink) {
+        self.close(id, sink);
+        let idle = Ingress {
+            trigger: core::mem::take(&mut self.trigger),
+            external: core::mem::take(&mut self.external),
+            ..self.level()
+        };
+        if idle.trigger != Trigger::default() || idle.external != 0 {
+            sink.ingress(id, &idle);
         }
     }
 

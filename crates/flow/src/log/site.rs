@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use hartrace_isa::{Ext, Flow, Isa, Itype};
+use hartrace_isa::{Flow, Isa, Itype};
 
 use crate::{Cause, Image, Mode, SpaceId};
 
@@ -42,10 +42,7 @@ impl Site {
         isa: Isa,
         table: impl FnOnce(u8) -> Option<u64>,
     ) -> Site {
-        // It was executed, so the hart has 16-bit instructions, whatever the
-        // program's attributes say (code between `.option rvc` lines).
-        let isa = if len == 2 { isa.with(Ext::Zca) } else { isa };
-        let flow = Flow::of(bits, isa);
+        let flow = Flow::of_retired(bits, isa);
         let end = isa.xlen().wrap(pc.wrapping_add(u64::from(len)));
         let target = match flow {
             Flow::Table { index, .. } => table(index),

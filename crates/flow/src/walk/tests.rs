@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use hartrace_isa::Isa;
 
 use super::*;
-use crate::{Event, History, Image, NotTaken, Remember, Rules};
+use crate::{Event, History, Image, NotTaken, Remember, Rules, Swaps};
 
 const BASE: u64 = 0x1000;
 
@@ -298,8 +298,11 @@ fn a_recursive_circle_through_the_stack_ends() {
     // f: call f
     let image = image(&call(0));
     let mut s = Stand::new(&image);
-    s.walk
-        .set_stack(Some(ReturnStack::new(Remember::Address, 32)));
+    s.walk.set_stack(Some(ReturnStack::new(
+        Remember::Address,
+        Swaps::Ignored,
+        32,
+    )));
     assert_eq!(s.to(&mut History::default(), 0x5000, false), Stop::Endless);
 }
 
@@ -310,13 +313,13 @@ fn returns_follow_the_stack() {
     let image = image(&[lo, hi, C_NOP, C_EBREAK, C_NOP, C_RET]);
     let mut s = Stand::new(&image);
     s.walk
-        .set_stack(Some(ReturnStack::new(Remember::Address, 4)));
+        .set_stack(Some(ReturnStack::new(Remember::Address, Swaps::Ignored, 4)));
     assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Trap);
     assert_eq!(s.pcs(), [BASE, BASE + 8, BASE + 10, BASE + 4]);
     // The return that ends a count is left to the decoder, who may disagree.
     let mut s = Stand::new(&image);
     s.walk
-        .set_stack(Some(ReturnStack::new(Remember::Address, 4)));
+        .set_stack(Some(ReturnStack::new(Remember::Address, Swaps::Ignored, 4)));
     assert_eq!(
         s.count(&mut History::default(), 4).0,
         Stop::Target(Exit::Return)

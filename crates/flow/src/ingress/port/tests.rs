@@ -167,7 +167,7 @@ fn ecall_retires_only_where_the_port_says_so() {
     let illegal = trap(0x40, Cause::Exception(Some(2)), Some(0xffff_ffff));
     let mut config = PortConfig::new(Isa::RV64GC);
     assert_eq!(show(config, &[ecall])[0].iretire, 0);
-    config.ecall_retires = true;
+    config.retires = Retires::EcallAndEbreak;
     let sizes = |step| {
         let b = show(config, &[step])[0];
         (b.iretire, b.ilastsize, b.iaddr, b.itype)
@@ -312,6 +312,7 @@ fn accesses_follow_the_block_of_their_instruction() {
         kind: AccessKind::AtomicAdd,
         size: 2,
         addr: 0x9000,
+        paddr: None,
         data: Some(0x11),
         operand: Some(0x22),
     };
@@ -345,4 +346,103 @@ fn harts_do_not_mix() {
     port.finish();
     drop(port);
     assert_eq!(seen, [(0, 0, 4), (1, 4, 4)]);
+}
+
+#[test]
+fn rc7_retires_ecall_but_not_ebreak() {
+    let mut config = PortConfig::new(Isa::RV64GC);
+    config.retires = Retires::Ecall;
+    let size = |bits| show(config, &[trap(0x40, Cause::Exception(None), Some(bits))])[0].iretire;
+    assert_eq!((size(0x73), size(0x0010_0073), size(0x9002)), (2, 0, 0));
+}
+
+#[test]
+fn a_pulse_before_a_trap_is_not_lost_in_the_block_before_it() {
+    let steps = [
+        Step::Insn(insn(0, NOP, 4)),
+        Step::Signal(Signal::Notify),
+        Step::Signal(Signal::External(1)),
+        trap(4, Cause::Exception(Some(2)), None),
+        Step::Signal(Signal::TraceOff),
+    ];
+    let rows: Vec<_> = show(blocks(), &steps)
+        .iter()
+        .map(|b| (b.itype, b.iretire, b.trigger.bits(), b.external))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (Itype::None, 2, 0, 0),
+            (Itype::Exception, 0, 4, 2),
+            (Itype::None, 0, 2, 0),
+        ]
+    );
+}
+
+#[test]
+fn a_trap_joins_only_where_there_is_room() {
+    let mut config = blocks();
+    config.retirement = Retirement::Block(4);
+    config.retires = Retires::Ecall;
+    let steps = [
+        Step::Insn(insn(0, NOP, 4)),
+        Step::Insn(insn(4, NOP, 8)),
+        trap(8, Cause::Exception(Some(11)), Some(0x73)),
+    ];
+    let sizes: Vec<_> = show(config, &steps).iter().map(|b| b.iretire).collect();
+    assert_eq!(sizes, [4, 2]);
+}
+
+#[test]
+fn an_instruction_of_48_bits_has_a_block_of_its_own() {
+    let long = 0x0000_001f;
+    let steps = [insn(0, NOP, 4), insn(4, long, 10), insn(10, NOP, 14)].map(Step::Insn);
+    let shown = show(blocks(), &steps);
+    let rows: Vec<_> = shown
+        .iter()
+        .map(|b| (b.iaddr, b.iretire, b.last_addr()))
+        .collect();
+    assert_eq!(rows, [(0, 2, 0), (4, 3, 4), (10, 2, 10)]);
+}
+
+#[test]
+fn a_jump_to_the_next_instruction_ends_its_block() {
+    let mut config = blocks();
+    config.itype_width = ItypeWidth::Three;
+    let steps = [insn(0, 0x0040_006f, 4), insn(4, NOP, 8)].map(Step::Insn);
+    let rows: Vec<_> = show(config, &steps)
+        .iter()
+        .map(|b| (b.iaddr, b.iretire))
+        .collect();
+    assert_eq!(rows, [(0, 2), (4, 2)]);
+}
+
+#[test]
+fn a_retired_compressed_instruction_proves_the_extension() {
+    let isa = Isa::parse("rv64imafd").unwrap();
+    let steps = [insn(0, 0xa011, 4), insn(4, 0x8082, 0x40)].map(Step::Insn);
+    let codes: Vec<_> = show(PortConfig::new(isa), &steps)
+        .iter()
+        .map(|b| b.itype.code())
+        .collect();
+    assert_eq!(codes, [11, 13]);
+}
+
+#[test]
+fn lost_steps_are_told_apart_from_a_halt() {
+    let at = |time| {
+        Step::Insn(Insn {
+            time,
+            ..insn(0, NOP, 4)
+        })
+    };
+    let steps = [at(7), Step::Signal(Signal::Lost), at(9)];
+    let rows: Vec<_> = show(blocks(), &steps)
+        .iter()
+        .map(|b| (b.lost, b.halted, b.time))
+        .collect();
+    assert_eq!(
+        rows,
+        [(false, false, 7), (true, false, 7), (false, false, 9)]
+    );
 }

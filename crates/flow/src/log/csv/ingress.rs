@@ -9,7 +9,7 @@ use crate::log::lines::{Line, Lines};
 use crate::log::{BlockSteps, LineError, LineErrorKind as Kind};
 use crate::{Context, Ctype, Few, Ingress, Mode, Observer, Trigger};
 
-/// BlockSteps that a port can retire in one cycle.
+/// Blocks that a port can retire in one cycle.
 pub(in crate::log) const MAX_GROUPS: usize = 8;
 
 /// The blocks of one cycle, oldest first.
@@ -31,7 +31,7 @@ pub enum Iretire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is a column
 pub struct IngressColumns {
-    /// BlockSteps per cycle, 1 to 8: `itype_0`, `itype_1` and so on.
+    /// Blocks per cycle, 1 to 8: `itype_0`, `itype_1` and so on.
     pub groups: u8,
     /// `context` (`nocontext_p` = 0).
     pub context: bool,
@@ -151,7 +151,7 @@ impl Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IngressRow<'a> {
     /// The blocks of one cycle, oldest first; at least one.
-    BlockSteps(&'a [Ingress]),
+    Blocks(&'a [Ingress]),
     /// A damaged row.
     Lost,
 }
@@ -256,7 +256,7 @@ impl Table {
     ) {
         match self.line(number, line) {
             Ok(None) => {}
-            Ok(Some(cycle)) => out(number, IngressRow::BlockSteps(&cycle)),
+            Ok(Some(cycle)) => out(number, IngressRow::Blocks(&cycle)),
             Err(error) => {
                 damaged(error);
                 out(number, IngressRow::Lost);

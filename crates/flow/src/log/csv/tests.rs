@@ -30,7 +30,7 @@ fn rows(retirement: Iretire, text: &str) -> (Vec<Vec<Ingress>>, Vec<LineError>, 
     let (mut rows, mut bad) = (Vec::new(), Vec::new());
     let mut reader = IngressReader::new(retirement);
     let mut out = |_, row: IngressRow<'_>| match row {
-        IngressRow::BlockSteps(blocks) => rows.push(blocks.to_vec()),
+        IngressRow::Blocks(blocks) => rows.push(blocks.to_vec()),
         IngressRow::Lost => rows.push(vec![]),
     };
     reader.feed(text.as_bytes(), &mut out, &mut |e| bad.push(e));

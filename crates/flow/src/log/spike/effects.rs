@@ -251,6 +251,7 @@ impl<'a> Tail<'a> {
         }
         self.effects.incomplete |= digits > 16;
         let mut access = Access {
+            paddr: None,
             kind: AccessKind::Store,
             size: digits.trailing_zeros() as u8 - 1,
             addr,
@@ -290,6 +291,7 @@ impl<'a> Tail<'a> {
             }
         };
         self.push(Access {
+            paddr: None,
             kind: AccessKind::Load,
             size,
             addr,
@@ -319,6 +321,7 @@ impl<'a> Tail<'a> {
             MemoryOp::Atomic(_, size) => {
                 if let Some(addr) = self.held.take() {
                     self.push(Access {
+                        paddr: None,
                         kind: AccessKind::Load,
                         size,
                         addr,
@@ -329,6 +332,7 @@ impl<'a> Tail<'a> {
             }
             MemoryOp::StoreConditional(size) if self.accesses == 0 => match address {
                 Some(addr) => self.push(Access {
+                    paddr: None,
                     kind: AccessKind::ConditionalStoreFailure,
                     size,
                     addr,

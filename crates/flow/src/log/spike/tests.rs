@@ -47,6 +47,7 @@ fn access(
     operand: Option<u64>,
 ) -> Access {
     Access {
+        paddr: None,
         kind,
         size,
         addr,

@@ -1,0 +1,50 @@
+//! State for each hart of a stream.
+
+use alloc::vec::Vec;
+
+use crate::HartId;
+
+/// One `T` per hart, made when the hart first appears. Harts are few and the
+/// same one mostly comes again.
+#[derive(Clone, Debug)]
+pub(crate) struct PerHart<T> {
+    entries: Vec<(HartId, T)>,
+    recent: usize,
+}
+
+impl<T> Default for PerHart<T> {
+    fn default() -> Self {
+        PerHart {
+            entries: Vec::new(),
+            recent: 0,
+        }
+    }
+}
+
+impl<T: Default> PerHart<T> {
+    /// The state of this hart.
+    #[inline]
+    pub(crate) fn of(&mut self, hart: HartId) -> &mut T {
+        let recent = self.entries.get(self.recent).map(|e| e.0);
+        if recent != Some(hart) {
+            let known = self.entries.iter().position(|e| e.0 == hart);
+            self.recent = known.unwrap_or_else(|| {
+                self.entries.push((hart, T::default()));
+                self.entries.len() - 1
+            });
+        }
+        // Found or pushed just now.
+        #[allow(clippy::indexing_slicing)]
+        &mut self.entries[self.recent].1
+    }
+
+    /// Every hart there was, in the order of appearance.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (HartId, &T)> {
+        self.entries.iter().map(|(hart, state)| (*hart, state))
+    }
+
+    /// As [`PerHart::iter`], to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (HartId, &mut T)> {
+        self.entries.iter_mut().map(|(hart, state)| (*hart, state))
+    }
+}
