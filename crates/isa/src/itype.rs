@@ -123,7 +123,9 @@ impl Itype {
 /// explicitly); the N-Trace tables name `jalr` without that exception. The two
 /// E-Trace versions agree for every instruction: the draft lists `jal x0` under
 /// both tail-calls and other jumps, and only the first reading gives code 11 a
-/// meaning.
+/// meaning. E-Trace does not name the table jumps of Zcmt at all; they are
+/// inferable here, as N-Trace 1.0 has them, because the table is part of the
+/// program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItypeTable {
     /// E-Trace 1.1.1-draft, section 4.1.1.
