@@ -7,5 +7,6 @@ pub mod bench;
 pub mod elf;
 pub mod encodings;
 pub mod generate;
+pub mod hostile;
 pub mod identity;
 pub mod objdump;

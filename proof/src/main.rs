@@ -37,6 +37,16 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::identity::command,
     ),
     (
+        "hostile",
+        "[SECONDS [SEED [NAME]]]: any bytes to everything that reads bytes",
+        hartrace_proof::hostile::command,
+    ),
+    (
+        "seeds",
+        "DIR: writes the seeds of `hostile` as corpora for the fuzz targets",
+        hartrace_proof::hostile::write_seeds,
+    ),
+    (
         "objdump",
         "ELF...: our listing of each file equals that of objdump -d",
         hartrace_proof::objdump::run,

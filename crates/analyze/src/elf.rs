@@ -310,6 +310,8 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
             .iter()
             .filter(|s| self.linked && dynsym(s))
             .flat_map(|s| self.rela(s))
+            // Sections that share bytes could claim endless ones.
+            .take(self.data.len() / size_of::<H::Rela>())
             .map(|rela| Dynamic {
                 address: rela.r_offset(endian).into(),
                 symbol: rela.symbol(endian, false).map(|s| s.0 - 1),

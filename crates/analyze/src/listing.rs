@@ -204,12 +204,13 @@ impl Mapping {
     }
 
     /// Bytes of one data item at `address`: four, or what is left before the
-    /// next mark or the end of the section.
-    fn data_length(&self, address: u64, end: u64) -> usize {
-        let next = self.marks.get(self.next).map_or(end, |m| m.0);
-        match next.saturating_sub(address) {
+    /// next mark or, in `left` bytes, the end of the section.
+    fn data_length(&self, address: u64, left: u64) -> usize {
+        // A mark that is not above is past the end of the address space.
+        let next = self.marks.get(self.next).filter(|m| m.0 > address);
+        match next.map_or(left, |m| m.0 - address) {
             3 => 2,
-            n => n.min(4) as usize,
+            n => n.clamp(1, 4) as usize,
         }
     }
 }
@@ -310,13 +311,10 @@ impl<'a, W: Write> Lister<'a, W> {
             }
             let address = span.address();
             self.advance(mapping, address);
-            let end = span
-                .section
-                .address
-                .wrapping_add(span.section.data.len() as u64);
+            let left = (span.section.data.len() - span.at) as u64;
             let mut data = mapping.now == Begins::Data;
             let mut length = match (data, span.rest()) {
-                (true, _) => mapping.data_length(address, end),
+                (true, _) => mapping.data_length(address, left),
                 (false, [a, b, ..]) => length(u16::from_le_bytes([*a, *b])).into(),
                 (false, _) => 2,
             };

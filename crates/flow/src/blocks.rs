@@ -343,6 +343,10 @@ impl<'a> Blocks<'a> {
         let Some(block) = self.blocks.get(id as usize) else {
             return NOWHERE;
         };
+        if block.kind != Kind::Target {
+            // Told of a jump where there is none: only this walk goes there.
+            return self.find(space, to);
+        }
         let [known, _] = block.next;
         let last = (block.runs as usize + usize::from(block.count)).wrapping_sub(1);
         if let Some(run) = self.runs.get_mut(last)
@@ -454,7 +458,8 @@ impl Way<'_> {
             match self.destination(flow, at, f) {
                 Destination::Next => {
                     self.before = Some((flow, at));
-                    if crosses && !constant {
+                    // RV32 code goes on at address 0 behind its last address.
+                    if crosses && (!constant || end != self.pc) {
                         self.end_run(Exit::Stop, end, f.len);
                         return (Kind::Continue, end);
                     }

@@ -10,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use hartrace_isa::{Isa, length};
 
@@ -62,6 +63,20 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// A part of the data at an address, as far as there are addresses; `None`
+    /// if nothing is left.
+    fn new(base: u64, data: &Arc<[u8]>, part: Range<usize>, isa: Isa) -> Option<Segment> {
+        let base = isa.xlen().wrap(base);
+        let last = (isa.xlen().wrap(u64::MAX) - base).min(part.len().checked_sub(1)? as u64);
+        Some(Segment {
+            base,
+            data: Arc::clone(data),
+            from: part.start,
+            to: part.start + last as usize + 1,
+            isa,
+        })
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.data.get(self.from..self.to).unwrap_or_default()
     }
@@ -93,24 +108,29 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Puts a segment in place; what it covers of older ones is gone.
-    fn insert(&mut self, new: Segment) {
-        let mut kept = Vec::with_capacity(self.segments.len() + 2);
-        for old in &self.segments {
-            if old.last() < new.base || old.base > new.last() {
-                kept.push(old.clone());
-                continue;
+    /// Puts segments in place one after the other; what each covers of older
+    /// ones is gone. A file may have any number of them in any order, so all
+    /// are put in place before the list is made again.
+    fn insert(&mut self, new: impl IntoIterator<Item = Segment>) {
+        let old = core::mem::take(&mut self.segments).into_iter();
+        let mut placed: BTreeMap<u64, Segment> = old.map(|s| (s.base, s)).collect();
+        for new in new {
+            let (from, to) = (new.base, new.last());
+            let before = placed.range_mut(..from).next_back();
+            let before = before.filter(|(_, old)| old.last() >= from);
+            let mut behind = None;
+            if let Some((_, old)) = before {
+                behind = (old.last() > to).then(|| old.cut(to + 1, old.last()));
+                *old = old.cut(old.base, from - 1);
             }
-            if old.base < new.base {
-                kept.push(old.cut(old.base, new.base - 1));
+            while let Some((&base, _)) = placed.range(from..=to).next() {
+                let old = placed.remove(&base).filter(|old| old.last() > to);
+                behind = behind.or(old.map(|old| old.cut(to + 1, old.last())));
             }
-            if old.last() > new.last() {
-                kept.push(old.cut(new.last() + 1, old.last()));
-            }
+            placed.extend(behind.map(|part| (part.base, part)));
+            placed.insert(from, new);
         }
-        kept.push(new);
-        kept.sort_by_key(|s| s.base);
-        self.segments = kept;
+        self.segments = placed.into_values().collect();
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {
@@ -165,11 +185,23 @@ impl Space {
             }
         };
         let len = length(word as u16);
+        if len > 4 && !self.has(pc, usize::from(len)) {
+            return None;
+        }
         Some(Fetched {
             bits: if len == 2 { word & 0xffff } else { word },
             len,
             isa: segment.isa,
         })
+    }
+
+    /// Whether there are so many bytes; an instruction has at most 22.
+    #[cold]
+    fn has(&self, pc: u64, len: usize) -> bool {
+        let mut bytes = [0; 22];
+        bytes
+            .get_mut(..len)
+            .is_some_and(|bytes| self.read(pc, bytes) == len)
     }
 
     /// Entry of the Zcmt jump table (`cm.jt`, `cm.jalt`).
@@ -221,21 +253,14 @@ impl Image {
 
     /// Adds bytes at an address, over whatever stood there. Nothing happens
     /// for no bytes, or for a space of another image; what would pass the end
-    /// of the address space is left out.
+    /// of the address space is left out. Addresses of RV32 code are 32 bits
+    /// wide.
     pub fn add_raw(&mut self, space: SpaceId, base: u64, bytes: &[u8], isa: Isa) {
-        let room = (u64::MAX - base).saturating_add(1).max(1);
-        let take = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        let Some(bytes) = bytes.get(..take).filter(|b| !b.is_empty()) else {
-            return;
-        };
+        let data: Arc<[u8]> = Arc::from(bytes);
+        let range = 0..data.len();
+        let segment = Segment::new(base, &data, range, isa);
         if let Some(space) = self.spaces.get_mut(space.index()) {
-            space.insert(Segment {
-                base,
-                data: Arc::from(bytes),
-                from: 0,
-                to: bytes.len(),
-                isa,
-            });
+            space.insert(segment);
         }
     }
 
@@ -363,6 +388,53 @@ mod tests {
         assert_eq!(image.fetch(space, 0x1000), None);
         image.add_raw(space, 0x1002, &NOP[2..], Isa::RV64GC);
         assert_eq!(image.fetch(space, 0x1000).unwrap().bits, 0x13);
+    }
+
+    #[test]
+    fn a_long_instruction_that_is_cut_off_is_none() {
+        let mut image = Image::new();
+        let space = SpaceId::FIRST;
+        image.add_raw(space, 0x1000, &[0x1f, 0, 0, 0], Isa::RV64GC);
+        assert_eq!(image.fetch(space, 0x1000), None, "six bytes");
+        image.add_raw(space, 0x1004, &[0, 0], Isa::RV64GC);
+        assert_eq!(image.fetch(space, 0x1000).unwrap().len, 6);
+    }
+
+    #[test]
+    fn rv32_code_ends_with_its_address_space() {
+        let mut image = Image::new();
+        let space = SpaceId::FIRST;
+        image.add_raw(space, 0xffff_ffff_ffff_fffe, &[1, 0, 1, 0], Isa::RV32GC);
+        let all: Vec<_> = image.segments(space).collect();
+        assert_eq!(all, [(0xffff_fffe, &[1, 0][..])]);
+    }
+
+    /// Every order of covering: from the front, the back, within and all over.
+    #[test]
+    fn segments_cover_each_other_in_any_order() {
+        for seed in 0..500u64 {
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut draw = |below: u64| {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+                (random >> 33) % below
+            };
+            let mut expected = [0u8; 64];
+            let mut image = Image::new();
+            for value in 1..8 {
+                let (from, len) = (draw(48), 1 + draw(16));
+                let bytes = [value; 16];
+                image.add_raw(SpaceId::FIRST, from, &bytes[..len as usize], Isa::RV64GC);
+                expected[from as usize..(from + len) as usize].fill(value);
+            }
+            let mut actual = [0u8; 64];
+            let mut end = 0;
+            for (base, bytes) in image.segments(SpaceId::FIRST) {
+                assert!(base >= end && !bytes.is_empty());
+                end = base + bytes.len() as u64;
+                actual[base as usize..end as usize].copy_from_slice(bytes);
+            }
+            assert_eq!(actual, expected, "{seed}");
+        }
     }
 
     #[test]

@@ -70,13 +70,31 @@ pub struct Walk {
 /// Notices that the walk goes round without evidence: a state is kept and
 /// compared with the ones that follow; the kept one is replaced at every power
 /// of two, so a circle of any length is found.
+///
+/// From equal states a walk goes on equally only where it does not reach into
+/// what lies on the stack below the top: a function called twice is no circle.
+/// Where a return does reach there, the state behind it is kept instead, so
+/// that at last one is kept that the circle never returns from.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watch {
-    kept: Option<(BlockId, usize)>,
+    kept: Option<State>,
     steps: u64,
     /// The walk was only paused: a call that goes on brings no new evidence.
     paused: bool,
 }
+
+/// Where a walk is, as far as its way onwards depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    block: BlockId,
+    depth: usize,
+    top: Option<u64>,
+}
+
+/// Blocks that a walk goes through without evidence at most. Thirty functions
+/// that each call the next one twice are a program of some hundred bytes and a
+/// walk of a billion calls.
+const MAX_BLIND: u64 = 1 << 20;
 
 impl Watch {
     /// A new call: a new count or address is evidence, going on after a pause
@@ -100,16 +118,19 @@ impl Watch {
         Stop::Paused
     }
 
-    /// Whether this state was seen since the last evidence.
-    fn repeats(&mut self, state: (BlockId, usize)) -> bool {
-        if self.kept == Some(state) {
+    /// Whether this state was seen since the last evidence, or enough has
+    /// been. On the way to it the stack had `low` entries at least.
+    fn repeats(&mut self, state: State, low: usize) -> bool {
+        if self.kept.is_some_and(|kept| low + 1 < kept.depth) {
+            self.kept = Some(state);
+        } else if self.kept == Some(state) {
             return true;
         }
         self.steps += 1;
         if self.steps.is_power_of_two() {
             self.kept = Some(state);
         }
-        false
+        self.steps >= MAX_BLIND
     }
 }
 
@@ -223,7 +244,7 @@ impl Walk {
             if let Decision::End(stop) = decision {
                 return if *left == 0 { Stop::Arrived } else { stop };
             }
-            if *left > UNCOUNTED / 2 && self.goes_round(decision) {
+            if *left > UNCOUNTED / 2 && self.goes_round(blocks, &block, decision) {
                 return Stop::Endless;
             }
             if flow.is_break() {
@@ -262,7 +283,7 @@ impl Walk {
             if let Decision::End(stop) = decision {
                 return stop;
             }
-            if self.goes_round(decision) {
+            if self.goes_round(blocks, &block, decision) {
                 return Stop::Endless;
             }
             if flow.is_break() {
@@ -281,6 +302,8 @@ impl Walk {
     ) -> ControlFlow<()> {
         let block = blocks.block(self.block);
         self.watch = Watch::default();
+        // Only a branch has two sides; a jump that uses up evidence has one.
+        let taken = taken && block.kind == Kind::Branch;
         self.perform(blocks, &block, Decision::Side(taken), out)
     }
 
@@ -536,15 +559,28 @@ impl Walk {
         (flow, done, pc)
     }
 
-    /// Whether the walk has been here before without evidence in between.
+    /// Whether the walk, behind this block now, has been here before without
+    /// evidence in between.
     #[inline]
-    fn goes_round(&mut self, decision: Decision) -> bool {
+    fn goes_round(&mut self, blocks: &Blocks<'_>, block: &Block, decision: Decision) -> bool {
         if matches!(decision, Decision::Side(_)) {
             self.watch = Watch::default();
             return false;
         }
-        let depth = self.stack.as_ref().map_or(0, ReturnStack::len);
-        self.watch.repeats((self.block, depth))
+        let (depth, top) = match &self.stack {
+            Some(stack) => (stack.len(), stack.top()),
+            None => (0, None),
+        };
+        // A block has at most one entry for the stack, at its end; a swap
+        // takes one and puts one.
+        let exit = blocks.runs(block, false).last().map(|r| r.exit);
+        let low = depth.saturating_sub(usize::from(exit == Some(Exit::Swap)));
+        let state = State {
+            block: self.block,
+            depth,
+            top,
+        };
+        self.watch.repeats(state, low)
     }
 }
 

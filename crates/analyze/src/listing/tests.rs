@@ -199,3 +199,24 @@ fn hostile_files_are_survived() {
     }
     assert_eq!(Symbols::from_elf(b"\x7fELF").err(), Some(ElfError::NotElf));
 }
+
+/// A section that ends past the end of the address space.
+#[test]
+fn data_at_the_top_of_the_address_space_ends() {
+    let mut file = elf(&[7; 32], &[("$d", u64::MAX - 15, 0, NOTYPE, 1)]);
+    let headers = file.len() - 4 * 64;
+    file[headers + 16..headers + 24].copy_from_slice(&(u64::MAX - 15).to_le_bytes());
+    for dialect in [Dialect::Binutils240, Dialect::Binutils245] {
+        let mut out = Vec::new();
+        let options = Listing {
+            dialect,
+            ..Listing::default()
+        };
+        // Room for a text that ends.
+        let mut room = [0; 4096];
+        assert!(listing(&file, "a.out", &options, &mut &mut room[..]).is_ok());
+        listing(&file, "a.out", &options, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches(".word\t0x07070707").count(), 8, "{text}");
+    }
+}

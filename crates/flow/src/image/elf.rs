@@ -1,13 +1,15 @@
 //! ELF files into an [`Image`].
 
+use alloc::sync::Arc;
 use core::fmt;
+use core::ops::Range;
 
 use hartrace_isa::{Ext, Isa};
 use object::LittleEndian;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 
-use super::{Image, SpaceId};
+use super::{Image, Segment, SpaceId};
 
 /// Why a file is no image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,16 +100,21 @@ impl Image {
         let lowest = loads.clone().map(|p| p.p_vaddr(e).into()).min();
         let lowest: u64 = lowest.ok_or(ImageError::NoCode)?;
         let bias = base.map_or(0, |b| b.wrapping_sub(lowest));
-        // All of them are looked at before any is added.
+        // All of them are looked at before any is added. They share one copy
+        // of their part of the file: any number may claim the same bytes.
+        let mut window = file.len()..0;
         for p in loads.clone() {
-            p.data(e, file)
-                .map_err(|()| ImageError::Damaged("a segment passes the end of the file"))?;
+            let range = part(p, file).ok_or(ImageError::Damaged(PAST_THE_END))?;
+            window = window.start.min(range.start)..window.end.max(range.end);
         }
-        for p in loads {
-            let bytes = p.data(e, file).unwrap_or_default();
-            let vaddr: u64 = p.p_vaddr(e).into();
-            let at = isa.xlen().wrap(vaddr.wrapping_add(bias));
-            self.add_raw(space, at, bytes, isa);
+        let data: Arc<[u8]> = Arc::from(file.get(window.clone()).unwrap_or_default());
+        if let Some(space) = self.spaces.get_mut(space.index()) {
+            space.insert(loads.filter_map(|p| {
+                let range = part(p, file)?;
+                let range = range.start - window.start..range.end - window.start;
+                let vaddr: u64 = p.p_vaddr(e).into();
+                Segment::new(vaddr.wrapping_add(bias), &data, range, isa)
+            }));
         }
         if isa.has(Ext::Zcmt) {
             // The name the GNU linker gives the table's start.
@@ -117,6 +124,16 @@ impl Image {
         }
         Ok(())
     }
+}
+
+const PAST_THE_END: &str = "a segment passes the end of the file";
+
+/// Where in the file a segment is; `None` if it is not all there.
+fn part<P: ProgramHeader<Endian = LittleEndian>>(header: &P, file: &[u8]) -> Option<Range<usize>> {
+    let e = LittleEndian;
+    let from = usize::try_from(header.p_offset(e).into()).ok()?;
+    let to = from.checked_add(usize::try_from(header.p_filesz(e).into()).ok()?)?;
+    (to <= file.len()).then_some(from..to)
 }
 
 /// Checks the identification and the machine; gives the class.

@@ -186,6 +186,7 @@ impl<'a> Log<'a> {
                     return Ok(());
                 };
                 hart.narrow = narrow;
+                hart.lost = false;
                 hart.follow(pc, Some(mode), &mut ground, out);
                 hart.commit(pc, bits, mode);
                 if wanted::<O>() || bits & 0x7f == 0x73 {
@@ -205,6 +206,7 @@ impl<'a> Log<'a> {
                 let (harts, mut ground) = self.ground(narrow);
                 if let Some(hart) = harts.get_mut(at) {
                     hart.narrow = narrow;
+                    hart.lost = false;
                     if !commits {
                         hart.follow(pc, None, &mut ground, out);
                     }
@@ -230,6 +232,7 @@ impl<'a> Log<'a> {
         let Some(hart) = harts.get_mut(at) else {
             return Ok(());
         };
+        hart.lost = false;
         match form {
             Form::Trap { epc, cause, mode } => {
                 hart.before_trap(epc, cause, commits, &mut ground, out);
@@ -279,17 +282,23 @@ impl<'a> Log<'a> {
         (&mut self.harts, ground)
     }
 
-    /// Steps are missing, of one hart or of all.
+    /// Steps are missing, of one hart or of all. Where it may be any hart, the
+    /// ones that have done nothing since the last loss are not told again, but
+    /// for the one that spoke last: a line of a thousand harts' log is not a
+    /// thousand steps.
     #[cold]
     fn lost<O: Observer>(&mut self, id: Option<HartId>, out: &mut O) {
         let mut told = false;
         for at in 0..self.harts.len() {
-            let Some(hart) = self.harts.get(at).map(|h| h.id) else {
+            let current = at == self.current;
+            let Some(hart) = self.harts.get_mut(at).filter(|h| match id {
+                Some(id) => id == h.id,
+                None => current || !h.lost,
+            }) else {
                 continue;
             };
-            if id.is_some_and(|id| id != hart) {
-                continue;
-            }
+            hart.lost = true;
+            let hart = hart.id;
             self.flush(at, out);
             out.step(hart, &Step::Signal(Signal::Lost), &self.untold);
             told = true;

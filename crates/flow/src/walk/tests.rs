@@ -530,3 +530,114 @@ fn an_epoch_changes_the_code_under_the_walk() {
         Stop::Target(Exit::Return)
     );
 }
+
+/// f straddles a page, so each call goes through three blocks: f, the rest of
+/// f, and what is behind the call.
+#[test]
+fn a_function_called_again_and_again_is_no_circle() {
+    const CALLS: usize = 40;
+    const F: usize = 0x7fe;
+    let mut parcels = vec![C_NOP; F + 4];
+    for i in 0..CALLS {
+        parcels[2 * i..2 * i + 2].copy_from_slice(&call((F as i32 - 2 * i as i32) * 2));
+    }
+    parcels[2 * CALLS] = C_EBREAK;
+    parcels[F + 3] = C_RET;
+    let image = image(&parcels);
+    let goal = BASE + 4 * CALLS as u64;
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 8)));
+    assert_eq!(s.to(&mut History::default(), goal, false), Stop::Arrived);
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 8)));
+    assert_eq!(s.count(&mut History::default(), UNCOUNTED).0, Stop::Trap);
+}
+
+/// main: call f, again and again; f: nop; ret, and no end to it.
+#[test]
+fn a_circle_of_calls_and_returns_ends() {
+    let [a, b] = call(6);
+    let image = image(&[a, b, j(-4), C_NOP, C_RET]);
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 8)));
+    assert_eq!(s.to(&mut History::default(), 0x5000, false), Stop::Endless);
+    assert!(s.out.runs.len() < 64);
+}
+
+/// Two co-routines that swap for ever: jalr ra,t0 and jalr t0,ra.
+#[test]
+fn a_circle_of_swaps_ends() {
+    let image = image(&[0x80e7, 0x0002, j(-4), 0x82e7, 0x0000, j(-4)]);
+    let mut s = Stand::new(&image);
+    let mut stack = ReturnStack::new(Remember::Address, 8);
+    stack.push(BASE + 6);
+    s.walk.set_stack(Some(stack));
+    assert_eq!(s.to(&mut History::default(), 0x5000, false), Stop::Endless);
+    assert!(s.out.runs.len() < 64);
+}
+
+/// Forty functions that call the next one twice: no circle, but no end in
+/// sight either.
+#[test]
+fn a_tree_of_calls_is_given_up_on() {
+    let mut parcels = Vec::new();
+    for _ in 0..40 {
+        parcels.extend(call(10));
+        parcels.extend(call(6));
+        parcels.push(C_RET);
+    }
+    parcels.push(C_RET);
+    let image = image(&parcels);
+    let mut s = Stand::new(&image);
+    s.walk
+        .set_stack(Some(ReturnStack::new(Remember::Address, 64)));
+    assert_eq!(s.to(&mut History::default(), 0x5000, false), Stop::Endless);
+}
+
+#[test]
+fn a_jump_that_uses_evidence_is_answered_like_a_branch() {
+    let image = looping();
+    let rules = Rules {
+        all_jumps: true,
+        ..Rules::default()
+    };
+    // c.j over; the block behind it exists already.
+    let mut s = Stand::at(&image, rules, BASE + 12);
+    s.walk.restart(&mut s.blocks, BASE + 8);
+    s.walk.restart(&mut s.blocks, BASE + 10);
+    s.walk.restart(&mut s.blocks, BASE + 8);
+    assert_eq!(s.count(&mut History::default(), 9).0, Stop::Branch);
+    let _ = s.walk.branch(&mut s.blocks, true, &mut s.out);
+    assert_eq!(s.out.pcs(&image), [BASE + 8]);
+    assert_eq!(s.out.runs[0].exit, Exit::DirectJump);
+    assert_eq!(s.walk.pc(&s.blocks), BASE + 12);
+}
+
+/// Damaged evidence may name a target where the program has a branch.
+#[test]
+fn a_wrong_answer_spoils_no_later_walk() {
+    let image = looping();
+    let mut s = Stand::new(&image);
+    let _ = s.walk.target(&mut s.blocks, BASE + 12, &mut s.out);
+    assert_eq!(s.walk.pc(&s.blocks), BASE + 12);
+    s.out.runs.clear();
+    s.walk.restart(&mut s.blocks, BASE);
+    assert_eq!(s.count(&mut History::new(0, 1), 4).0, Stop::Arrived);
+    assert_eq!(s.out.pcs(&image), [BASE, BASE + 2, BASE + 4, BASE + 6]);
+    assert_eq!(s.out.runs[0].next, BASE + 6);
+}
+
+/// lui as the last instruction below 4 GiB.
+#[test]
+fn rv32_code_goes_on_at_zero() {
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0xffff_fffc, &[0xb7, 2, 0, 0], Isa::RV32GC);
+    image.add_raw(SpaceId::FIRST, 0, &[1, 0, 2, 0x90], Isa::RV32GC);
+    let mut s = Stand::at(&image, Rules::default(), 0xffff_fffc);
+    assert_eq!(s.count(&mut History::default(), 9).0, Stop::Trap);
+    assert_eq!(s.out.pcs(&image), [0xffff_fffc, 0]);
+    assert_eq!(s.walk.pc(&s.blocks), 2);
+}

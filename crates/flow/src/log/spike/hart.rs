@@ -39,6 +39,8 @@ pub(super) struct Hart {
     pub(super) id: HartId,
     /// XLEN is 32.
     pub(super) narrow: bool,
+    /// Nothing but a loss since the last loss.
+    pub(super) lost: bool,
     /// Retired, but not given: its successor is not known.
     insn: Option<Insn>,
     effects: Effects,
@@ -59,6 +61,7 @@ impl Hart {
         Hart {
             id,
             narrow: false,
+            lost: false,
             insn: None,
             effects: Effects::default(),
             listed: None,

@@ -484,6 +484,18 @@ fn too_many_harts() {
 
 /// Steps without effects are the same, less the effects.
 #[test]
+fn a_line_of_nobody_is_no_loss_for_those_already_lost() {
+    let mut text: String = (0..9).map(|hart| commit(hart, 0x1000, 1)).collect();
+    text += "x\nx\nx\n";
+    let (keep, bad) = log(&text);
+    assert_eq!((bad.len(), keep.lost(), keep.insns().len()), (3, 11, 9));
+    text += &commit(3, 0x1002, 1);
+    text += "x\n";
+    let (keep, bad) = log(&text);
+    assert_eq!((bad.len(), keep.lost(), keep.insns().len()), (4, 12, 10));
+}
+
+#[test]
 fn an_observer_of_steps_alone_gets_the_same_steps() {
     struct Steps(Vec<(HartId, Step)>);
     impl Observer for Steps {

@@ -1,0 +1,243 @@
+//! Logs of other simulators.
+
+use std::sync::OnceLock;
+
+use hartrace_flow::log::{
+    BlockSteps, IngressReader, IngressRow, Iretire, LineError, PcReader, SpikeCsvReader,
+    SpikeOptions, SpikeReader,
+};
+use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
+use hartrace_isa::Isa;
+
+use super::elf::{SIEVES, random_of};
+use super::{Input, ensure};
+
+const HART: HartId = HartId(0);
+
+/// Everything that came out of a reader.
+#[derive(Default, PartialEq)]
+struct Record {
+    steps: Vec<(HartId, Step, Effects)>,
+    rows: Vec<(u64, Option<Ingress>)>,
+    errors: Vec<LineError>,
+    ended: u32,
+}
+
+/// Room for the steps; what comes beyond is only counted.
+struct Keep<'a> {
+    record: &'a mut Record,
+    count: u64,
+}
+
+impl Observer for Keep<'_> {
+    const WANTS: Wants = Wants::STEPS
+        .and(Wants::REGS)
+        .and(Wants::CSRS)
+        .and(Wants::ACCESSES);
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.count += 1;
+        if self.record.steps.len() < 4096 {
+            self.record.steps.push((hart, *step, *effects));
+        }
+    }
+
+    fn finish(&mut self) {
+        self.record.ended += 1;
+    }
+}
+
+/// The committed programs.
+fn image(narrow: bool) -> &'static Image {
+    static IMAGES: OnceLock<[Image; 2]> = OnceLock::new();
+    let [wide, other] =
+        IMAGES.get_or_init(|| SIEVES.map(|elf| Image::from_elf(elf).unwrap_or_default()));
+    if narrow { other } else { wide }
+}
+
+/// A reader of any kind: takes a chunk, or the end.
+type Feed<'f> = dyn FnMut(Option<&[u8]>, &mut Keep<'_>, &mut dyn FnMut(LineError)) + 'f;
+
+/// Reads the text in one piece and in many: what comes out is the same, and
+/// not more than `per_line` for each line.
+fn invariant(
+    text: &[u8],
+    per_line: u64,
+    mut reader: impl FnMut(&mut dyn FnMut(&mut Feed<'_>)),
+) -> Result<(), String> {
+    let mut random = random_of(text);
+    let mut records = [Record::default(), Record::default(), Record::default()];
+    let lines = text.split(|&b| b == b'\n').count() as u64;
+    for (way, record) in records.iter_mut().enumerate() {
+        let mut count = 0;
+        let mut errors = Vec::new();
+        reader(&mut |feed| {
+            let mut keep = Keep { record, count: 0 };
+            let mut damaged = |e| errors.push(e);
+            let mut rest = text;
+            while !rest.is_empty() {
+                let most = match way {
+                    0 => rest.len(),
+                    1 => 1 + random.below(40) as usize,
+                    _ if text.len() < 600 => 1,
+                    _ => 1 + random.below(500) as usize,
+                };
+                let (chunk, more) = rest.split_at(most.min(rest.len()));
+                feed(Some(chunk), &mut keep, &mut damaged);
+                rest = more;
+            }
+            feed(None, &mut keep, &mut damaged);
+            count = keep.count;
+        });
+        ensure(errors.len() as u64 <= lines, || {
+            format!("{} errors in {lines} lines", errors.len())
+        })?;
+        ensure(count <= lines * per_line + 2, || {
+            format!("{count} steps in {lines} lines")
+        })?;
+        for error in &errors {
+            let _ = error.to_string();
+        }
+        record.errors = errors;
+    }
+    let [whole, some, bytes] = &records;
+    ensure(whole == some && whole == bytes, || {
+        let first = |r: &Record| {
+            let same = r.steps.iter().zip(&whole.steps).take_while(|(a, b)| a == b);
+            let at = same.count();
+            format!("{at}: {:x?} {:?}", r.steps.get(at), r.errors.last())
+        };
+        format!(
+            "differs with the chunks: {} / {}",
+            first(some),
+            first(bytes)
+        )
+    })?;
+    ensure(whole.ended <= 1, || "ended twice".into())
+}
+
+/// Lists of pcs.
+pub(super) fn pc(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let narrow = input.flag();
+    invariant(input.rest(), 2, |run| {
+        let mut reader = PcReader::new(image(narrow));
+        run(&mut |chunk, out, mut damaged| match chunk {
+            Some(chunk) => reader.feed(chunk, out, &mut damaged),
+            None => reader.finish(out, &mut damaged),
+        });
+    })
+}
+
+pub(super) fn pc_seeds() -> Vec<Vec<u8>> {
+    [
+        "\x000000000080000000\n0000000080000004\n0000000080000008\n",
+        "\080000000 # start\n0x80000004\r\n\n  8000000a\nzz\n80000000",
+        "\x0180000000\n80000004\n8000000c\n123456789abcdef01\n",
+        "\0#\n#\n0X80000000\n00000000000000000\nffffffffffffffff\n1\n",
+    ]
+    .iter()
+    .map(|t| t.as_bytes().to_vec())
+    .collect()
+}
+
+/// Spike's log.
+pub(super) fn spike(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let choices = input.byte();
+    let options = SpikeOptions {
+        isa: (choices & 1 != 0).then_some(Isa::RV32GC),
+        max_harts: 1 + usize::from(choices >> 4),
+        max_repeat: 9,
+    };
+    let image = (choices & 2 != 0).then(|| image(choices & 4 != 0));
+    // What waited for the line, the traps around it, a repeated instruction.
+    invariant(input.rest(), options.max_repeat + 3, |run| {
+        let mut reader = SpikeReader::new(options, image);
+        run(&mut |chunk, out, mut damaged| match chunk {
+            Some(chunk) => reader.feed(chunk, out, &mut damaged),
+            None => reader.finish(out, &mut damaged),
+        });
+    })
+}
+
+pub(super) fn spike_seeds() -> Vec<Vec<u8>> {
+    [
+        "\x02core   0: 0x0000000080000000 (0x00000297) auipc   t0, 0x0\ncore   0: 3 0x0000000080000000 (0x00000297) x5  0x0000000080000000\ncore   0: 3 0x0000000080000004 (0x00b52023) mem 0x0000000080001000 0x00000001\n",
+        "\0core   0: 0x0000000000001000 (0x0000006f) j       pc + 0x0\ncore   0: Executed 7 times\ncore   0: >>>>  main\ncore   0: trigger action 3\n",
+        "\0core   0: exception trap_machine_ecall, epc 0x0000000080000010\ncore   0:           tval 0x0000000000000000\ncore   0: exception interrupt #7, epc 0x0000000080000010\n",
+        "\x31core   1: 1 0x80000000 (0x30200073) c768_mstatus 0x00000080\ncore   0: 3 0x80000000 (0x4501) x10 0x00000000\ncore  12: 0 0x80000002 (0x1005202f) x0  0x0 mem 0x80000000 mem 0x80000000 0x00000001\nwarning\n",
+        "\x12core   0: 3 0x0000000080000000 (0x0d00f057) e32 m1 l4 c8_vstart 0x0 v1  0x00000000000000000000000000000000\ncore   0: 3 0x0000000080000004 (0x1855a5af) mem 0x0000000080001000 x11 0x0 f8  0xffffffff00000000\n",
+    ]
+    .iter()
+    .map(|t| t.as_bytes().to_vec())
+    .collect()
+}
+
+/// The tables of the reference flow.
+pub(super) fn csv(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let choices = input.byte();
+    let text = input.rest();
+    let narrow = choices & 1 != 0;
+    if choices & 2 != 0 {
+        let isa = if narrow { Isa::RV32GC } else { Isa::RV64GC };
+        return invariant(text, 2, |run| {
+            let mut reader = SpikeCsvReader::new(isa, HART);
+            run(&mut |chunk, out, mut damaged| match chunk {
+                Some(chunk) => reader.feed(chunk, out, &mut damaged),
+                None => reader.finish(out, &mut damaged),
+            });
+        });
+    }
+    let (kind, code) = if choices & 4 != 0 {
+        (Iretire::Halfwords, 20_000)
+    } else {
+        (Iretire::Instructions, 0)
+    };
+    if choices & 8 != 0 {
+        return invariant(text, 0, |run| {
+            let mut reader = IngressReader::new(kind);
+            run(&mut |chunk, keep, mut damaged| {
+                let mut row = |line, row: IngressRow<'_>| {
+                    let rows = &mut keep.record.rows;
+                    match row {
+                        IngressRow::BlockSteps(b) => {
+                            rows.extend(b.iter().map(|b| (line, Some(*b))))
+                        }
+                        IngressRow::Lost => rows.push((line, None)),
+                    }
+                };
+                match chunk {
+                    Some(chunk) => reader.feed(chunk, &mut row, &mut damaged),
+                    None => reader.finish(&mut row, &mut damaged),
+                }
+            });
+        });
+    }
+    // Eight blocks, each with a step, a trap and a loss; triggers and sideband.
+    invariant(text, 8 * (3 + code) + 6, |run| {
+        let mut reader = IngressReader::new(kind);
+        let mut blocks = BlockSteps::new(image(narrow), SpaceId::FIRST, HART);
+        run(&mut |chunk, out, mut damaged| match chunk {
+            Some(chunk) => reader.feed_steps(chunk, &mut blocks, out, &mut damaged),
+            None => reader.finish_steps(&mut blocks, out, &mut damaged),
+        });
+    })
+}
+
+pub(super) fn csv_seeds() -> Vec<Vec<u8>> {
+    let ingress = "itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0\n0,0,0,3,80000000,0,0,1,1\n0,0,0,3,80000004,0,0,1,1\n1,2,0,3,80000008,0,0,0,0\n";
+    let wide = "itype_0,itype_1,cause,tval,priv,iaddr_0,iaddr_1,time,iretire_0,iretire_1,ilastsize_0,ilastsize_1,trigger,halted,reset,impdef,sijump_0\n0,0,0,0,3,80000000,80000004,5,2,2,1,1,1,0,0,ff,0\n0,5,0,0,3,80000008,8000000c,6,4,2,1,1,7,1,1,0,1\n";
+    let spike = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n1,80000000,297,3,0,0,0,0\n1,80000004,73,3,1,b,0,0\n1,80000100,0001,3,0,0,0,1\n0,,,,,,,\n";
+    let mut seeds = Vec::new();
+    for choices in [0u8, 1, 4, 8, 12] {
+        for text in [ingress, wide] {
+            seeds.push([&[choices], text.as_bytes()].concat());
+        }
+    }
+    for choices in [2u8, 3] {
+        seeds.push([&[choices], spike.as_bytes()].concat());
+    }
+    seeds
+}
