@@ -188,7 +188,7 @@ impl Evidence for Outcomes<'_> {
         self.0.len() as u64
     }
 
-    fn implied_return(&mut self, _: u64, last: bool) -> bool {
+    fn implied_return(&mut self, _: u64, _: usize, last: bool) -> bool {
         !last
     }
 }
@@ -208,7 +208,9 @@ impl Listener<'_, '_> {
         }
         match message.then {
             Then::Target(to) => {
-                let _ = self.walk.target(&mut self.blocks, to, &mut self.out);
+                if !self.walk.target(&mut self.blocks, to, &mut self.out) {
+                    return Err("no jump to answer".into());
+                }
             }
             Then::Trap(trap) => {
                 self.expect_at(trap.epc)?;
@@ -284,9 +286,8 @@ impl Listener<'_, '_> {
         let mut leave_first = false;
         loop {
             let goal = Goal {
-                address,
                 leave_first,
-                own_outcome: false,
+                ..Goal::new(address)
             };
             let walked = self.out.halfwords - before;
             if walked == message.halfwords && self.walk.pc(&self.blocks) == address {

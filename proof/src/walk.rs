@@ -166,10 +166,16 @@ fn record(image: &Image, pcs: &[u64]) -> Result<Recording, String> {
         );
         let branch = stop == Stop::Branch;
         match stop {
-            Stop::Branch => drop(walk.branch(&mut blocks, false, &mut count)),
-            Stop::Target(_) => drop(walk.target(&mut blocks, 0, &mut count)),
+            Stop::Branch => {
+                walk.branch(&mut blocks, false, &mut count);
+            }
+            Stop::Target(_) => {
+                walk.target(&mut blocks, 0, &mut count);
+            }
             // Lists of user programs have the system calls they made.
-            Stop::Trap => drop(walk.retire(&mut blocks, &mut count)),
+            Stop::Trap => {
+                walk.retire(&mut blocks, &mut count);
+            }
             // The program ends in a loop of its own: so does the recording.
             Stop::Endless => break,
             other => return Err(format!("{other:?} at {:#x}", walk.pc(&blocks))),
@@ -207,7 +213,7 @@ fn replay(image: &Image, rec: &Recording, rounds: usize, out: &mut impl Consumer
                     Stop::Branch => break,
                     Stop::Target(_) => {
                         let Some(&to) = targets.next() else { return };
-                        let _ = walk.target(&mut blocks, to, out);
+                        walk.target(&mut blocks, to, out);
                     }
                     _ => {
                         let Some(&to) = targets.next() else { return };

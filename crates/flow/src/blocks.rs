@@ -43,8 +43,9 @@ pub(crate) const NOWHERE: BlockId = 0;
 /// A successor nobody has asked for yet.
 const UNLINKED: BlockId = BlockId::MAX;
 
-/// Direct jumps followed in one block. A longer way goes on in another block.
-const MAX_RUNS: usize = 16;
+/// Direct jumps followed in one block, each over a page of code at most. A
+/// longer way goes on in another block.
+const MAX_RUNS: usize = 4;
 
 /// Outcomes in one chain.
 const MAX_REACH: u8 = 8;
@@ -113,6 +114,7 @@ impl Block {
 pub struct Blocks<'a> {
     image: &'a Image,
     rules: Rules,
+    xlen: Xlen,
     blocks: Vec<Block>,
     runs: Vec<Run>,
     spaces: Vec<Index>,
@@ -182,11 +184,18 @@ impl<'a> Blocks<'a> {
         Blocks {
             image,
             rules,
+            xlen: image.isa().map_or(Xlen::Rv64, |isa| isa.xlen()),
             blocks: vec![Block::NOWHERE],
             runs: Vec::new(),
             spaces: Vec::new(),
             chains: Chains::new(),
         }
+    }
+
+    /// Width of the addresses in the image.
+    #[inline]
+    pub(crate) fn xlen(&self) -> Xlen {
+        self.xlen
     }
 
     /// The image the tables are made of.
@@ -298,8 +307,9 @@ impl<'a> Blocks<'a> {
     #[cold]
     pub(crate) fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
         let from = self.chains.begin();
-        let (mut used, mut halfwords) = (0, 0);
+        let (mut used, mut halfwords, mut way) = (0, 0, 0);
         let (mut id, mut to) = (start, from);
+        let (mut end, mut behind) = (start, from);
         while used < MAX_REACH && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
@@ -315,10 +325,17 @@ impl<'a> Blocks<'a> {
             let first = block.runs as usize + if taken { count } else { 0 };
             let runs = self.runs.get(first..first + count).unwrap_or_default();
             to = self.chains.push(runs);
-            used += u8::from(block.kind == Kind::Branch);
-            halfwords += block.halfwords;
+            way += block.halfwords;
             id = next;
+            if block.kind == Kind::Branch {
+                used += 1;
+                halfwords = way;
+                (end, behind) = (id, to);
+            }
         }
+        // What follows the last outcome is not part of the chain: a walk may
+        // have to stop right behind it.
+        self.chains.truncate(behind);
         let Some(block) = self.blocks.get_mut(start as usize) else {
             return;
         };
@@ -332,7 +349,7 @@ impl<'a> Blocks<'a> {
         if used > 0 {
             let name = outcomes & !(u32::MAX << block.reach) as u8;
             self.chains
-                .enter((start, name), from, (used, halfwords), id);
+                .enter((start, name), from, (used, halfwords), end);
         }
     }
 
@@ -343,10 +360,6 @@ impl<'a> Blocks<'a> {
         let Some(block) = self.blocks.get(id as usize) else {
             return NOWHERE;
         };
-        if block.kind != Kind::Target {
-            // Told of a jump where there is none: only this walk goes there.
-            return self.find(space, to);
-        }
         let [known, _] = block.next;
         let last = (block.runs as usize + usize::from(block.count)).wrapping_sub(1);
         if let Some(run) = self.runs.get_mut(last)

@@ -145,6 +145,11 @@ impl Chains {
         self.store.len()
     }
 
+    /// Takes back runs appended too many.
+    pub(crate) fn truncate(&mut self, to: usize) {
+        self.store.truncate(to);
+    }
+
     /// Enters a chain whose runs were appended from `from` on.
     pub(crate) fn enter(
         &mut self,

@@ -20,7 +20,7 @@ use core::fmt;
 use core::ops::ControlFlow;
 
 use crate::per_hart::PerHart;
-use crate::{Cause, Consumer, Effects, Event, Gap, HartId, Observer, Run, Step, Trap, Wants};
+use crate::{Cause, Consumer, Effects, Event, Gap, HartId, Insn, Observer, Run, Step, Trap, Wants};
 
 /// Compares steps with events as both arrive: an [`Observer`] of what was
 /// done and a [`Consumer`] of what was decoded. It keeps only what the decoder
@@ -68,6 +68,13 @@ pub enum What {
         /// Their length together.
         bytes: u64,
     },
+    /// The instruction at `from` went on to `to`.
+    Jump {
+        /// Its address.
+        from: u64,
+        /// The next one's.
+        to: u64,
+    },
     /// A trap.
     Trap(Trap),
     /// A gap where nothing is missing.
@@ -83,6 +90,7 @@ impl fmt::Display for What {
                 insns,
                 bytes,
             } => write!(f, "{insns} instructions of {bytes} bytes from {start:#x}"),
+            What::Jump { from, to } => write!(f, "{from:#x} going on to {to:#x}"),
             What::Trap(t) => write!(
                 f,
                 "a trap at {:#x} to {:#x} ({:?}, tval {:x?})",
@@ -129,7 +137,12 @@ struct Expected {
 /// Instructions behind each other in memory, or a trap.
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    Span { start: u64, end: u64 },
+    /// `next` is where the last of them went.
+    Span {
+        start: u64,
+        end: u64,
+        next: u64,
+    },
     Trap(Trap),
 }
 
@@ -210,14 +223,17 @@ impl Check {
 }
 
 impl Expected {
-    fn push_insn(&mut self, pc: u64, len: u8) {
-        let after = pc.wrapping_add(u64::from(len));
-        self.lengths.push_back(len);
+    fn push_insn(&mut self, insn: &Insn) {
+        self.lengths.push_back(insn.len());
         match self.items.back_mut() {
-            Some(Item::Span { end, .. }) if *end == pc => *end = after,
+            Some(Item::Span { end, next, .. }) if *end == insn.pc && *next == insn.pc => {
+                *end = insn.end();
+                *next = insn.next;
+            }
             _ => self.items.push_back(Item::Span {
-                start: pc,
-                end: after,
+                start: insn.pc,
+                end: insn.end(),
+                next: insn.next,
             }),
         }
     }
@@ -226,19 +242,25 @@ impl Expected {
     /// instructions.
     fn run(&mut self, run: &Run) -> Result<Checked, Mismatch> {
         let mut at = run.start;
+        let mut went = run.start;
         while at != run.end {
             match self.items.front_mut() {
-                Some(Item::Span { start, end }) if *start == at => {
+                Some(Item::Span { start, end, next }) if *start == at => {
                     if end.wrapping_sub(at) > run.end.wrapping_sub(at) {
                         *start = run.end;
-                        at = run.end;
+                        (at, went) = (run.end, run.end);
                     } else {
-                        at = *end;
+                        (at, went) = (*end, *next);
                         self.items.pop_front();
                     }
                 }
                 other => return Err(Box::new((other.map(|i| i.what()), What::Insn(at)))),
             }
+        }
+        if went != run.next {
+            let from = run.source();
+            let of = |to| What::Jump { from, to };
+            return Err(Box::new((Some(of(went)), of(run.next))));
         }
         let insns = u64::from(run.insns);
         let bytes = run.end.wrapping_sub(run.start);
@@ -287,9 +309,12 @@ impl Observer for Check {
     const WANTS: Wants = Wants::STEPS;
 
     fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        if self.difference.is_some() {
+            return; // nobody will compare it any more
+        }
         let expected = self.harts.of(hart);
         match step {
-            Step::Insn(insn) => expected.push_insn(insn.pc, insn.len()),
+            Step::Insn(insn) => expected.push_insn(insn),
             Step::Trap(t) => expected.items.push_back(Item::Trap(t.trap)),
             Step::Signal(_) => {}
         }
@@ -317,7 +342,7 @@ impl Consumer for Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exit, Insn, Reason, TrapStep};
+    use crate::{Exit, Reason, TrapStep};
 
     const HART: HartId = HartId(0);
 
@@ -361,6 +386,25 @@ mod tests {
         check.result()
     }
 
+    /// What transfers and call stacks are made of.
+    #[test]
+    fn where_a_run_goes_is_checked() {
+        let steps = [insn(0, 0x0200_006f, 0x20), insn(0x20, 1, 0x22)];
+        let jump = |next| {
+            Event::Run(Run {
+                start: 0,
+                end: 4,
+                next,
+                insns: 1,
+                exit: Exit::DirectJump,
+                last: 4,
+            })
+        };
+        assert!(after(&steps, &[jump(0x20), run(0x20, 0x22, 1, 2)]).is_ok());
+        assert!(after(&steps, &[jump(0x24), run(0x20, 0x22, 1, 2)]).is_err());
+        assert!(after(&steps, &[run(0, 4, 1, 4), run(0x20, 0x22, 1, 2)]).is_err());
+    }
+
     #[test]
     fn runs_may_be_cut_anywhere() {
         let steps = [
@@ -369,9 +413,19 @@ mod tests {
             insn(6, 0x13, 0x20),
             insn(0x20, 1, 0x22),
         ];
-        let whole = [run(0, 10, 3, 4), run(0x20, 0x22, 1, 2)];
+        let jump = |start, insns| {
+            Event::Run(Run {
+                start,
+                end: 10,
+                next: 0x20,
+                insns,
+                exit: Exit::IndirectJump,
+                last: 4,
+            })
+        };
+        let whole = [jump(0, 3), run(0x20, 0x22, 1, 2)];
         assert_eq!(after(&steps, &whole).unwrap().insns, 4);
-        let cut = [run(0, 4, 1, 4), run(4, 10, 2, 4), run(0x20, 0x22, 1, 2)];
+        let cut = [run(0, 4, 1, 4), jump(4, 2), run(0x20, 0x22, 1, 2)];
         assert_eq!(after(&steps, &cut).unwrap().insns, 4);
     }
 

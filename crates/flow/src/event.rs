@@ -169,8 +169,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Takes events. [`ControlFlow::Break`] pauses the decoder after what it has
-/// just given; feeding goes on where it stopped.
+/// Takes events. [`ControlFlow::Break`] asks the decoder for a pause: it stops
+/// behind the message it is at, and feeding goes on from there.
 pub trait Consumer {
     /// One event of one hart, in the order of the stream.
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()>;
@@ -179,7 +179,7 @@ pub trait Consumer {
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         for &run in runs {
-            // A break asks for a pause after the slice, never inside it.
+            // A pause comes after the slice, never inside it.
             if self.event(hart, &Event::Run(run)).is_break() {
                 flow = ControlFlow::Break(());
             }

@@ -6,7 +6,11 @@ pub trait Evidence {
     /// left. `last` tells that the walk's count ends with this branch.
     fn branch(&mut self, at: u64, last: bool) -> Option<bool>;
 
-    /// Outcomes left; [`Walk::advance_to`](crate::Walk::advance_to) arrives only when they are used up.
+    /// Evidence left: outcomes, and whatever else is used up by answering. It
+    /// goes down with every answer that is not free; a walk that goes round
+    /// while it stays the same is stopped, and
+    /// [`Walk::advance_to`](crate::Walk::advance_to) arrives only when it is
+    /// used up.
     fn left(&self) -> u64;
 
     /// The next `n` outcomes at once, at most eight, the oldest in bit 0, where
@@ -25,10 +29,10 @@ pub trait Evidence {
     }
 
     /// Whether the return at `at` may be taken from the return stack, where
-    /// the walk has one. The default leaves the return that ends a count to
-    /// the decoder.
-    fn implied_return(&mut self, at: u64, last: bool) -> bool {
-        let _ = at;
+    /// the walk has one with `depth` calls on it. The default leaves the return
+    /// that ends a count to the decoder.
+    fn implied_return(&mut self, at: u64, depth: usize, last: bool) -> bool {
+        let _ = (at, depth);
         !last
     }
 }

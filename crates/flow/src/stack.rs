@@ -3,6 +3,8 @@
 
 use alloc::collections::VecDeque;
 
+use hartrace_isa::Xlen;
+
 use crate::{Exit, Run};
 
 /// What an encoder remembers of a return address, and so when it may leave a
@@ -38,6 +40,25 @@ pub struct ReturnStack {
     swaps: Swaps,
     depth: usize,
     entries: VecDeque<u64>,
+    /// The sum of the addresses, each times [`MIX`] once for every later one.
+    fingerprint: u64,
+    /// The weight of the oldest entry of a full stack.
+    weight: u64,
+}
+
+/// Any odd number: multiplying by it can be undone.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+const UNMIX: u64 = inverse(MIX);
+
+/// The number that undoes multiplying by an odd one, by Newton's method.
+const fn inverse(odd: u64) -> u64 {
+    let mut x = odd;
+    let mut round = 0;
+    while round < 6 {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+        round += 1;
+    }
+    x
 }
 
 impl ReturnStack {
@@ -49,6 +70,8 @@ impl ReturnStack {
             swaps,
             depth,
             entries: VecDeque::new(),
+            fingerprint: 0,
+            weight: MIX.wrapping_pow(depth.saturating_sub(1).try_into().unwrap_or(u32::MAX)),
         }
     }
 
@@ -73,15 +96,21 @@ impl ReturnStack {
     }
 
     /// Follows the calls and returns of these runs, in order.
-    pub fn follow(&mut self, runs: &[Run]) {
+    pub fn follow(&mut self, runs: &[Run], xlen: Xlen) {
         for run in runs {
             if self.answers(run.exit) {
                 self.pop();
             }
             if self.takes(run.exit) {
-                self.push(run.end);
+                self.push(xlen.wrap(run.end));
             }
         }
+    }
+
+    /// A number that is the same for the same addresses in the same order and
+    /// hardly for others.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// A call: the address behind it.
@@ -89,17 +118,25 @@ impl ReturnStack {
     pub fn push(&mut self, address: u64) {
         if self.entries.len() == self.depth {
             // Dropping the oldest also keeps a count at its maximum.
-            self.entries.pop_front();
+            if let Some(oldest) = self.entries.pop_front() {
+                let part = oldest.wrapping_mul(self.weight);
+                self.fingerprint = self.fingerprint.wrapping_sub(part);
+            }
         }
         if self.depth > 0 {
             self.entries.push_back(address);
+            let sum = self.fingerprint.wrapping_mul(MIX);
+            self.fingerprint = sum.wrapping_add(address);
         }
     }
 
     /// A return as the decoder sees it: where it goes, if the stack knows.
     #[inline]
     pub fn pop(&mut self) -> Option<u64> {
-        self.entries.pop_back()
+        let address = self.entries.pop_back()?;
+        let rest = self.fingerprint.wrapping_sub(address);
+        self.fingerprint = rest.wrapping_mul(UNMIX);
+        Some(address)
     }
 
     /// Where the next return would go.
@@ -144,6 +181,7 @@ impl ReturnStack {
     /// Forgets every call, as a sync does.
     pub fn clear(&mut self) {
         self.entries.clear();
+        self.fingerprint = 0;
     }
 }
 
@@ -197,5 +235,26 @@ mod tests {
         let mut stack = ReturnStack::new(Remember::Count, Swaps::PopAndPush, 0);
         stack.push(0x10);
         assert!(!stack.returns(0x10));
+    }
+
+    #[test]
+    fn a_fingerprint_tells_contents_apart() {
+        let mut stack = ReturnStack::new(Remember::Address, Swaps::Ignored, 3);
+        let empty = stack.fingerprint();
+        for address in [0x10, 0x20, 0x30, 0x40] {
+            stack.push(address);
+        }
+        let mut same = ReturnStack::new(Remember::Address, Swaps::Ignored, 3);
+        for address in [0x20, 0x30, 0x40] {
+            same.push(address);
+        }
+        assert_eq!(stack.fingerprint(), same.fingerprint());
+        same.pop();
+        same.push(0x41);
+        assert_ne!(stack.fingerprint(), same.fingerprint());
+        while same.pop().is_some() {}
+        assert_eq!(same.fingerprint(), empty);
+        stack.clear();
+        assert_eq!(stack.fingerprint(), empty);
     }
 }

@@ -9,8 +9,11 @@
 //! The walk stands *in front of* an instruction: what it has given out are
 //! exactly the instructions before it.
 
-use core::ops::ControlFlow;
+mod part;
+mod watch;
 
+use self::part::{halfwords, locate, trim};
+use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::chain::Lookup;
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
@@ -18,7 +21,8 @@ use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId}
 /// Why a walk stopped, always in front of an instruction it has not given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The count is used up, or the address is reached.
+    /// The count is used up, the address reached, the evidence used up:
+    /// whatever was asked for.
     Arrived,
     /// At a branch, without evidence: go on with [`Walk::branch`].
     Branch,
@@ -33,10 +37,8 @@ pub enum Stop {
     HalfInstruction,
     /// The evidence says a direct jump was not taken.
     Contradiction,
-    /// Without evidence the walk would go round for ever.
+    /// Without evidence the walk would go round for ever, or nearly.
     Endless,
-    /// The consumer asked for a pause; calling again goes on.
-    Paused,
 }
 
 /// Where [`Walk::advance_to`] goes.
@@ -51,6 +53,22 @@ pub struct Goal {
     /// (E-Trace: the address is that of a retired instruction). It is left
     /// there.
     pub own_outcome: bool,
+    /// Arrive only with this many calls on the return stack (E-Trace
+    /// `irdepth`).
+    pub depth: Option<usize>,
+}
+
+impl Goal {
+    /// The next time the walk comes by this address, or now if it is there.
+    #[must_use]
+    pub const fn new(address: u64) -> Goal {
+        Goal {
+            address,
+            leave_first: false,
+            own_outcome: false,
+            depth: None,
+        }
+    }
 }
 
 /// A position in the program and the way onwards.
@@ -64,75 +82,12 @@ pub struct Walk {
     /// The current instruction, where the block does not tell.
     pc: u64,
     stack: Option<ReturnStack>,
-    watch: Watch,
+    /// The consumer asked for a pause.
+    pause: bool,
 }
 
-/// Notices that the walk goes round without evidence: a state is kept and
-/// compared with the ones that follow; the kept one is replaced at every power
-/// of two, so a circle of any length is found.
-///
-/// From equal states a walk goes on equally only where it does not reach into
-/// what lies on the stack below the top: a function called twice is no circle.
-/// Where a return does reach there, the state behind it is kept instead, so
-/// that at last one is kept that the circle never returns from.
-#[derive(Clone, Copy, Debug, Default)]
-struct Watch {
-    kept: Option<State>,
-    steps: u64,
-    /// The walk was only paused: a call that goes on brings no new evidence.
-    paused: bool,
-}
-
-/// Where a walk is, as far as its way onwards depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
-    block: BlockId,
-    depth: usize,
-    top: Option<u64>,
-}
-
-/// Blocks that a walk goes through without evidence at most. Thirty functions
-/// that each call the next one twice are a program of some hundred bytes and a
-/// walk of a billion calls.
-const MAX_BLIND: u64 = 1 << 20;
-
-impl Watch {
-    /// A new call: a new count or address is evidence, going on after a pause
-    /// is not.
-    fn begin(&mut self) {
-        if !core::mem::take(&mut self.paused) {
-            *self = Watch::default();
-        }
-    }
-
-    /// There was evidence.
-    #[inline]
-    fn reset(&mut self) {
-        if self.steps != 0 {
-            *self = Watch::default();
-        }
-    }
-
-    fn pause(&mut self) -> Stop {
-        self.paused = true;
-        Stop::Paused
-    }
-
-    /// Whether this state was seen since the last evidence, or enough has
-    /// been. On the way to it the stack had `low` entries at least.
-    fn repeats(&mut self, state: State, low: usize) -> bool {
-        if self.kept.is_some_and(|kept| low + 1 < kept.depth) {
-            self.kept = Some(state);
-        } else if self.kept == Some(state) {
-            return true;
-        }
-        self.steps += 1;
-        if self.steps.is_power_of_two() {
-            self.kept = Some(state);
-        }
-        self.steps >= MAX_BLIND
-    }
-}
+/// A count from which on [`Walk::advance`] is not limited by it.
+pub const UNCOUNTED: u64 = u64::MAX;
 
 impl Walk {
     /// A walk that stands nowhere until [`Walk::restart`].
@@ -145,7 +100,7 @@ impl Walk {
             done: 0,
             pc: 0,
             stack: None,
-            watch: Watch::default(),
+            pause: false,
         }
     }
 
@@ -165,6 +120,13 @@ impl Walk {
         self.space
     }
 
+    /// Whether the consumer has asked for a pause since this was last called.
+    /// The walk itself goes on to its end: what it gives is bounded by its
+    /// count or evidence, and a pause in between would change nothing.
+    pub fn take_pause(&mut self) -> bool {
+        core::mem::take(&mut self.pause)
+    }
+
     /// Goes on in another space or epoch at the same address.
     pub fn enter(&mut self, blocks: &mut Blocks<'_>, space: SpaceId) {
         let pc = self.pc(blocks);
@@ -174,11 +136,13 @@ impl Walk {
 
     /// Stands before the instruction at `pc`, wherever the walk was. Nothing
     /// is given out and the return stack stays.
+    ///
+    /// Decoders do this at every sync point even when the walk is there
+    /// already: then it makes no difference whether decoding began there.
     pub fn restart(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
         self.block = blocks.find(self.space, pc);
         self.done = 0;
         self.pc = pc;
-        self.watch = Watch::default();
     }
 
     /// The instruction the walk stands before.
@@ -188,22 +152,34 @@ impl Walk {
             return self.pc;
         }
         let block = blocks.block(self.block);
-        blocks
-            .runs(&block, false)
-            .first()
-            .map_or(block.at, |r| r.start)
+        let first = blocks.runs(&block, false).first();
+        first.map_or(block.at, |r| r.start)
     }
 
-    /// Halfwords from here to the next decision, the deciding instruction
-    /// included.
+    /// After [`Stop::Branch`] and [`Stop::Target`]: the branch or jump.
+    #[must_use]
+    pub fn decision(&self, blocks: &Blocks<'_>) -> u64 {
+        blocks.block(self.block).at
+    }
+
+    /// After [`Stop::Branch`] and [`Stop::Target`]: halfwords from here to
+    /// behind the branch or jump.
     #[must_use]
     pub fn to_decision(&self, blocks: &Blocks<'_>) -> u32 {
         blocks.block(self.block).halfwords - self.done
     }
 
+    /// Whether the walk stands right before a conditional branch.
+    #[must_use]
+    pub fn at_branch(&self, blocks: &Blocks<'_>) -> bool {
+        let block = blocks.block(self.block);
+        block.kind == Kind::Branch && block.at == self.pc(blocks)
+    }
+
     /// Walks `left` halfwords, or as far as the evidence goes; what was walked
     /// is taken off `left`. Starting from [`UNCOUNTED`] there is no count: then
-    /// a walk that goes round without evidence stops as [`Stop::Endless`].
+    /// the walk goes on until it needs an answer, and one that goes round
+    /// without evidence stops as [`Stop::Endless`].
     #[inline]
     pub fn advance<E: Evidence, C: Consumer>(
         &mut self,
@@ -212,13 +188,54 @@ impl Walk {
         left: &mut u64,
         out: &mut C,
     ) -> Stop {
-        self.watch.begin();
+        self.walk::<false, E, C>(blocks, evidence, left, out)
+    }
+
+    /// Walks until the last outcome is used and stands right behind that
+    /// branch (N-Trace ResourceFull with history). Also tells how many
+    /// halfwords that was.
+    pub fn use_up<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        out: &mut C,
+    ) -> (Stop, u64) {
+        let mut left = UNCOUNTED;
+        let stop = self.walk::<true, E, C>(blocks, evidence, &mut left, out);
+        (stop, UNCOUNTED - left)
+    }
+
+    /// Gives out the one instruction the walk stands before, with the evidence
+    /// it needs.
+    pub fn step<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        out: &mut C,
+    ) -> Stop {
+        let pc = self.pc(blocks);
+        let fetched = blocks.image().fetch(self.space, pc);
+        let mut left = fetched.map_or(1, |f| u64::from(f.len) / 2);
+        self.advance(blocks, evidence, &mut left, out)
+    }
+
+    #[inline]
+    fn walk<const USE_UP: bool, E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        left: &mut u64,
+        out: &mut C,
+    ) -> Stop {
+        let uncounted = *left > UNCOUNTED / 2;
+        let mut watch = Watch::new(evidence.left());
         loop {
+            if USE_UP && evidence.left() == 0 {
+                return Stop::Arrived;
+            }
             let block = blocks.block(self.block);
-            if let Some(flow) = self.chain(blocks, &block, evidence, left, out) {
-                if flow.is_break() {
-                    return self.watch.pause();
-                }
+            if self.chain(blocks, &block, evidence, left, out) {
+                watch.is_blind(evidence.left());
                 continue;
             }
             let way = u64::from(block.halfwords - self.done);
@@ -230,25 +247,20 @@ impl Walk {
                     return Stop::Branch;
                 };
                 *left -= way;
-                if self.follow(blocks, &block, taken, out).is_break() {
-                    return self.watch.pause();
+                self.follow(blocks, &block, taken, out);
+            } else {
+                let decision = self.decide(blocks, &block, evidence, way == *left);
+                if let Decision::Ask(stop) = decision {
+                    return stop;
                 }
-                continue;
+                *left -= way;
+                self.perform(blocks, &block, decision, out);
+                if let Decision::End(stop) = decision {
+                    return if *left == 0 { Stop::Arrived } else { stop };
+                }
             }
-            let decision = self.decide(blocks, &block, evidence, way == *left);
-            if let Decision::Ask(stop) = decision {
-                return stop;
-            }
-            *left -= way;
-            let flow = self.perform(blocks, &block, decision, out);
-            if let Decision::End(stop) = decision {
-                return if *left == 0 { Stop::Arrived } else { stop };
-            }
-            if *left > UNCOUNTED / 2 && self.goes_round(blocks, &block, decision) {
+            if uncounted && watch.is_blind(evidence.left()) && watch.repeats(self.state()) {
                 return Stop::Endless;
-            }
-            if flow.is_break() {
-                return self.watch.pause();
             }
         }
     }
@@ -262,15 +274,19 @@ impl Walk {
         goal: Goal,
         out: &mut C,
     ) -> Stop {
-        self.watch.begin();
+        let mut watch = Watch::new(evidence.left());
         let mut from = self.done + u32::from(goal.leave_first);
         loop {
             let block = blocks.block(self.block);
-            let decides = block.kind == Kind::Branch && goal.address == block.at;
-            let own = u64::from(goal.own_outcome && decides);
-            if evidence.left() == own
-                && let Some(at) = locate(blocks, &block, self.space, goal.address, from)
+            // With more outcomes than a chain uses this is not the end yet.
+            if evidence.left() > FAR
+                && self.chain(blocks, &block, evidence, &mut { UNCOUNTED }, out)
             {
+                watch.is_blind(evidence.left());
+                from = 0;
+                continue;
+            }
+            if let Some(at) = self.sees(blocks, &block, evidence, goal, from) {
                 let mut left = u64::from(at - self.done);
                 return self.cut(blocks, &block, &mut left, out);
             }
@@ -279,55 +295,77 @@ impl Walk {
             if let Decision::Ask(stop) = decision {
                 return stop;
             }
-            let flow = self.perform(blocks, &block, decision, out);
+            self.perform(blocks, &block, decision, out);
             if let Decision::End(stop) = decision {
                 return stop;
             }
-            if self.goes_round(blocks, &block, decision) {
+            if watch.is_blind(evidence.left()) && watch.repeats(self.state()) {
                 return Stop::Endless;
-            }
-            if flow.is_break() {
-                return self.watch.pause();
             }
         }
     }
 
+    /// Where in the block the goal lies, if this is the time to arrive.
+    fn sees<E: Evidence>(
+        &self,
+        blocks: &Blocks<'_>,
+        block: &Block,
+        evidence: &E,
+        goal: Goal,
+        from: u32,
+    ) -> Option<u32> {
+        let decides = block.kind == Kind::Branch && goal.address == block.at;
+        let depth = self.stack.as_ref().map_or(0, ReturnStack::len);
+        let due = evidence.left() == u64::from(goal.own_outcome && decides);
+        if due && goal.depth.is_none_or(|d| d == depth) {
+            locate(blocks, block, self.space, goal.address, from)
+        } else {
+            None
+        }
+    }
+
     /// Answers [`Stop::Branch`]: gives out everything up to and including the
-    /// branch, [`Walk::to_decision`] halfwords.
+    /// branch, [`Walk::to_decision`] halfwords. `false`, and nothing happens,
+    /// where the way does not lead to a branch, or to a direct jump that was
+    /// taken.
     pub fn branch<C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
         taken: bool,
         out: &mut C,
-    ) -> ControlFlow<()> {
+    ) -> bool {
         let block = blocks.block(self.block);
-        self.watch = Watch::default();
-        // Only a branch has two sides; a jump that uses up evidence has one.
-        let taken = taken && block.kind == Kind::Branch;
-        self.perform(blocks, &block, Decision::Side(taken), out)
+        let side = match block.kind {
+            Kind::Branch => taken,
+            // A jump has one side only.
+            Kind::Jump if taken => false,
+            _ => return false,
+        };
+        self.perform(blocks, &block, Decision::Side(side), out);
+        true
     }
 
     /// Answers [`Stop::Target`]: gives out everything up to and including the
     /// jump, and stands at `to`. A return uses up the top of the stack whether
-    /// it agrees or not.
-    pub fn target<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        to: u64,
-        out: &mut C,
-    ) -> ControlFlow<()> {
+    /// it agrees or not. `false`, and nothing happens, where the way does not
+    /// lead to such a jump.
+    pub fn target<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, to: u64, out: &mut C) -> bool {
         let block = blocks.block(self.block);
-        self.watch = Watch::default();
-        self.perform(blocks, &block, Decision::To(to), out)
+        if block.kind != Kind::Target {
+            return false;
+        }
+        self.perform(blocks, &block, Decision::To(to), out);
+        true
     }
 
-    /// Gives out the one instruction the walk stands before, as far as it can
-    /// be told without evidence: its run ends in [`Exit::Stop`]. Passes ecall
-    /// where a trace counts it as retired, and the last instruction before a
-    /// trap. The walk then stands behind it. `false` without code.
+    /// Gives out the instruction the walk stands before although nothing says
+    /// where it went: its run ends in [`Exit::Stop`] and the walk stands behind
+    /// it in memory. For an ecall that a trace counts as retired, and for the
+    /// last instruction before a gap. `false` without code.
     pub fn retire<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) -> bool {
         let pc = self.pc(blocks);
-        let Some(f) = blocks.image().fetch(self.space, pc) else {
+        let fetched = blocks.image().fetch(self.space, pc);
+        let Some(f) = fetched.filter(|_| pc & 1 == 0) else {
             return false;
         };
         let end = pc.wrapping_add(u64::from(f.len));
@@ -340,13 +378,22 @@ impl Walk {
             exit: Exit::Stop,
             last: f.len,
         };
-        // The caller asked for one instruction; there is nothing to pause.
-        let _ = out.runs(self.hart, &[run]);
+        self.give(&[run], out);
         self.restart(blocks, next);
         true
     }
 
-    /// The fast path: as many as eight outcomes in one slice of runs. `None`
+    fn give<C: Consumer>(&mut self, runs: &[Run], out: &mut C) {
+        self.pause |= out.runs(self.hart, runs).is_break();
+    }
+
+    /// Everything the way onwards depends on, evidence aside.
+    fn state(&self) -> (BlockId, u64) {
+        let stack = self.stack.as_ref();
+        (self.block, stack.map_or(0, ReturnStack::fingerprint))
+    }
+
+    /// The fast path: as many as eight outcomes in one slice of runs. `false`
     /// if this place has none; then nothing has happened.
     #[inline]
     fn chain<E: Evidence, C: Consumer>(
@@ -356,31 +403,36 @@ impl Walk {
         evidence: &mut E,
         left: &mut u64,
         out: &mut C,
-    ) -> Option<ControlFlow<()>> {
+    ) -> bool {
         if self.done != 0 || block.reach == 0 {
-            return None;
+            return false;
         }
-        let outcomes = evidence.peek(block.reach)?;
+        let Some(outcomes) = evidence.peek(block.reach) else {
+            return false;
+        };
         let chain = match blocks.chain(self.block, outcomes) {
             Lookup::Known(chain) => chain,
-            Lookup::Unknown => return None,
+            Lookup::Unknown => return false,
             Lookup::Wanted => {
                 // Built for the next time; eight outcomes tell how far it goes.
                 if let Some(outcomes) = evidence.peek(8) {
                     blocks.build_chain(self.space, self.block, outcomes);
                 }
-                return None;
+                return false;
             }
         };
-        *left = left.checked_sub(u64::from(chain.halfwords))?;
+        let Some(rest) = left.checked_sub(u64::from(chain.halfwords)) else {
+            return false;
+        };
+        *left = rest;
         evidence.drop(chain.used);
-        self.watch.reset();
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
         if let Some(stack) = &mut self.stack {
-            stack.follow(runs);
+            stack.follow(runs, blocks.xlen());
         }
-        Some(out.runs(self.hart, runs))
+        self.pause |= out.runs(self.hart, runs).is_break();
+        true
     }
 
     /// The usual case: a whole block that ends in a branch. Calls end blocks of
@@ -392,15 +444,14 @@ impl Walk {
         block: &Block,
         taken: bool,
         out: &mut C,
-    ) -> ControlFlow<()> {
+    ) {
         let next = blocks.follow(self.space, self.block, taken);
         let runs = blocks.runs(block, taken);
         self.block = next;
-        self.watch.reset();
         if next == NOWHERE {
             self.pc = runs.last().map_or(block.at, |r| r.next);
         }
-        out.runs(self.hart, runs)
+        self.pause |= out.runs(self.hart, runs).is_break();
     }
 
     /// What happens at the end of the block, without doing it.
@@ -427,8 +478,11 @@ impl Walk {
                 let run = blocks.runs(block, false).last();
                 let exit = run.map_or(Exit::Stop, |r| r.exit);
                 let stack = self.stack.as_ref().filter(|s| s.answers(exit));
-                match stack.and_then(ReturnStack::top) {
-                    Some(to) if evidence.implied_return(block.at, last) => Decision::To(to),
+                let known = stack.and_then(|s| Some((s.top()?, s.len())));
+                match known {
+                    Some((to, depth)) if evidence.implied_return(block.at, depth, last) => {
+                        Decision::To(to)
+                    }
                     _ => Decision::Ask(Stop::Target(exit)),
                 }
             }
@@ -438,14 +492,13 @@ impl Walk {
     }
 
     /// Gives out the rest of the block and goes where the decision says.
-    #[inline]
     fn perform<C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
         block: &Block,
         decision: Decision,
         out: &mut C,
-    ) -> ControlFlow<()> {
+    ) {
         let taken = matches!(decision, Decision::Side(true));
         let next = match decision {
             Decision::To(to) => Some(blocks.aim(self.space, self.block, to)),
@@ -453,26 +506,20 @@ impl Walk {
             _ => Some(blocks.follow(self.space, self.block, taken)),
         };
         let runs = blocks.runs(block, taken);
-        let flow = if self.done == 0 {
+        if self.done == 0 {
             if let Some(stack) = &mut self.stack {
-                stack.follow(runs);
+                stack.follow(runs, blocks.xlen());
             }
-            out.runs(self.hart, runs)
+            self.pause |= out.runs(self.hart, runs).is_break();
         } else {
-            let span = Span {
-                from: self.done,
-                to: block.halfwords,
-                taken,
-            };
-            self.give(blocks, block, span, out).0
-        };
+            self.give_part(blocks, runs, block.halfwords, out);
+        }
         match next {
             Some(next) => {
                 self.block = next;
                 self.done = 0;
                 if next == NOWHERE {
-                    let last = blocks.runs(block, taken).last();
-                    self.pc = last.map_or(block.at, |r| r.next);
+                    self.pc = runs_end(blocks, block, taken);
                 }
             }
             None => {
@@ -482,7 +529,6 @@ impl Walk {
                 }
             }
         }
-        flow
     }
 
     /// Gives out the next `left` halfwords, which end inside the block.
@@ -497,13 +543,9 @@ impl Walk {
         if *left == 0 {
             return Stop::Arrived;
         }
-        let span = Span {
-            from: self.done,
-            to: self.done + *left as u32,
-            taken: false,
-        };
-        // A pause is the same as having arrived: the count ends here.
-        let (_, done, pc) = self.give(blocks, block, span, out);
+        let runs = blocks.runs(block, false);
+        let to = self.done + *left as u32;
+        let (done, pc) = self.give_part(blocks, runs, to, out);
         *left -= u64::from(done - self.done);
         self.done = done;
         self.pc = pc;
@@ -514,78 +556,47 @@ impl Walk {
         }
     }
 
-    /// Gives out a part of a block; tells how many of its halfwords are done
-    /// then and which instruction is next.
-    fn give<C: Consumer>(
+    /// Gives out a block's runs from where the walk stands up to `to`
+    /// halfwords; tells how many of them are done then, and which instruction
+    /// is next.
+    fn give_part<C: Consumer>(
         &mut self,
         blocks: &Blocks<'_>,
-        block: &Block,
-        span: Span,
+        runs: &[Run],
+        to: u32,
         out: &mut C,
-    ) -> (ControlFlow<()>, u32, u64) {
-        let runs = blocks.runs(block, span.taken);
-        let mut flow = ControlFlow::Continue(());
-        let (mut done, mut pc) = (span.from, self.pc);
+    ) -> (u32, u64) {
+        let (mut done, mut pc) = (self.done, self.pc);
         let mut offset = 0;
         for run in runs {
             let start = offset;
-            offset += (run.end.wrapping_sub(run.start) / 2) as u32;
-            if offset <= span.from || start >= span.to {
+            offset += halfwords(run);
+            if offset <= self.done || start >= to {
                 continue;
             }
-            let part = if start >= span.from && offset <= span.to {
+            let part = if start >= self.done && offset <= to {
                 Some(*run)
             } else {
-                trim(
-                    blocks,
-                    self.space,
-                    run,
-                    span.from.saturating_sub(start),
-                    span.to - start,
-                )
+                let from = self.done.saturating_sub(start);
+                trim(blocks, self.space, run, from, to - start)
             };
             let Some(part) = part else {
                 break;
             };
             if let Some(stack) = &mut self.stack {
-                stack.follow(&[part]);
+                stack.follow(&[part], blocks.xlen());
             }
-            if out.runs(self.hart, &[part]).is_break() {
-                flow = ControlFlow::Break(());
-            }
+            self.give(&[part], out);
             done = start + (part.end.wrapping_sub(run.start) / 2) as u32;
             pc = part.next;
         }
-        (flow, done, pc)
-    }
-
-    /// Whether the walk, behind this block now, has been here before without
-    /// evidence in between.
-    #[inline]
-    fn goes_round(&mut self, blocks: &Blocks<'_>, block: &Block, decision: Decision) -> bool {
-        if matches!(decision, Decision::Side(_)) {
-            self.watch = Watch::default();
-            return false;
-        }
-        let (depth, top) = match &self.stack {
-            Some(stack) => (stack.len(), stack.top()),
-            None => (0, None),
-        };
-        // A block has at most one entry for the stack, at its end; a swap
-        // takes one and puts one.
-        let exit = blocks.runs(block, false).last().map(|r| r.exit);
-        let low = depth.saturating_sub(usize::from(exit == Some(Exit::Swap)));
-        let state = State {
-            block: self.block,
-            depth,
-            top,
-        };
-        self.watch.repeats(state, low)
+        (done, pc)
     }
 }
 
-/// A count from which on [`Walk::advance`] is not limited by it.
-pub const UNCOUNTED: u64 = u64::MAX;
+/// Outcomes left from which on a chain cannot use up all that an address walk
+/// has to look at: the longest chain and the goal's own.
+const FAR: u64 = 9;
 
 /// What a walk does at the end of a block.
 #[derive(Clone, Copy)]
@@ -602,71 +613,10 @@ enum Decision {
     Ask(Stop),
 }
 
-/// A part of a block, in halfwords from its start.
-struct Span {
-    from: u32,
-    to: u32,
-    taken: bool,
-}
-
-/// The instructions of a run that lie wholly between two offsets, in
-/// halfwords; `None` if there are none. `from` is where an instruction starts.
-fn trim(blocks: &Blocks<'_>, space: SpaceId, run: &Run, from: u32, to: u32) -> Option<Run> {
-    let mut part: Option<Run> = None;
-    let mut offset = 0;
-    for (pc, f) in blocks.image().insns(space, run.start, u64::from(run.insns)) {
-        let start = offset;
-        offset += u32::from(f.len) / 2;
-        if offset > to {
-            break;
-        }
-        if start < from {
-            continue;
-        }
-        let part = part.get_or_insert(Run {
-            start: pc,
-            insns: 0,
-            ..*run
-        });
-        part.insns += 1;
-        part.last = f.len;
-        part.end = pc.wrapping_add(u64::from(f.len));
-    }
-    part.map(|part| match part.end == run.end {
-        true => part,
-        false => Run {
-            exit: Exit::Stop,
-            next: part.end,
-            ..part
-        },
-    })
-}
-
-/// Where in a block an instruction starts, in halfwords, not before `from`.
-fn locate(
-    blocks: &Blocks<'_>,
-    block: &Block,
-    space: SpaceId,
-    address: u64,
-    from: u32,
-) -> Option<u32> {
-    let mut offset = 0;
-    for run in blocks.runs(block, false) {
-        let halfwords = (run.end.wrapping_sub(run.start) / 2) as u32;
-        if address.wrapping_sub(run.start) < run.end.wrapping_sub(run.start) {
-            let mut at = offset;
-            for (pc, f) in blocks.image().insns(space, run.start, u64::from(run.insns)) {
-                if pc == address && at >= from {
-                    return Some(at);
-                }
-                at += u32::from(f.len) / 2;
-            }
-        }
-        offset += halfwords;
-    }
-    // The walk ends right behind the block: at ecall, or where code ends.
-    let ends_here = matches!(block.kind, Kind::Trap) && block.at == address && offset >= from;
-    ends_here.then_some(offset)
+/// Where a block's last run goes.
+fn runs_end(blocks: &Blocks<'_>, block: &Block, taken: bool) -> u64 {
+    let last = blocks.runs(block, taken).last();
+    last.map_or(block.at, |r| r.next)
 }
 
 #[cfg(test)]
