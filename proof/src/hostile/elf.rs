@@ -8,7 +8,7 @@ use hartrace_capture::detect::detect;
 use hartrace_capture::elf_info::ElfInfo;
 use hartrace_flow::{
     Blocks, Consumer, Event, HartId, History, Image, Remember, ReturnStack, Rules, Run, SpaceId,
-    Stop, UNCOUNTED, Walk,
+    Stop, Swaps, UNCOUNTED, Walk,
 };
 use hartrace_isa::{Dialect, Isa};
 
@@ -106,7 +106,7 @@ pub(super) fn image(bytes: &[u8]) -> Result<(), String> {
     let mut blocks = Blocks::new(&image, rules);
     let mut walk = Walk::new(HartId(0));
     if bits & 8 != 0 {
-        walk.set_stack(Some(ReturnStack::new(Remember::Address, 8)));
+        walk.set_stack(Some(ReturnStack::new(Remember::Address, Swaps::Ignored, 8)));
     }
     let mut out = Inside {
         image: &image,

@@ -207,9 +207,7 @@ pub(super) fn csv(bytes: &[u8]) -> Result<(), String> {
                 let mut row = |line, row: IngressRow<'_>| {
                     let rows = &mut keep.record.rows;
                     match row {
-                        IngressRow::BlockSteps(b) => {
-                            rows.extend(b.iter().map(|b| (line, Some(*b))))
-                        }
+                        IngressRow::Blocks(b) => rows.extend(b.iter().map(|b| (line, Some(*b)))),
                         IngressRow::Lost => rows.push((line, None)),
                     }
                 };

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use hartrace_flow::{
     Cause, Check, Consumer, Context, Ctype, Effects, Event, Exit, HartId, Ingress, Insn,
-    ItypeWidth, Mode, Observer, Port, PortConfig, Retirement, Run, Signal, Step, StepTransfers,
-    Transfer, Trap, TrapStep,
+    ItypeWidth, Mode, Observer, Port, PortConfig, Retirement, Retires, Run, Signal, Step,
+    StepTransfers, Transfer, Trap, TrapStep,
 };
 use hartrace_isa::{Flow, ItypeTable};
 
@@ -53,7 +53,11 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
         retirement,
         sijump: choices & 8 != 0,
         all_jumps: choices & 16 != 0,
-        ecall_retires: choices & 32 != 0,
+        retires: if choices & 32 != 0 {
+            Retires::EcallAndEbreak
+        } else {
+            Retires::Neither
+        },
         ctype: Ctype::from_code((choices >> 6 & 3) as u8).unwrap_or_default(),
     };
     let (mut shown, mut longest) = (0u64, 0);
@@ -71,8 +75,8 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
         if let Step::Insn(insn) = &step {
             retired += u64::from(insn.len()) / 2;
         }
-        if let (Step::Trap(t), true) = (&step, config.ecall_retires) {
-            let ecall = t.bits.filter(|&b| Flow::of(b, isa) == Flow::Trap);
+        if let (Step::Trap(t), Retires::EcallAndEbreak) = (&step, config.retires) {
+            let ecall = t.bits.filter(|&b| Flow::of_retired(b, isa) == Flow::Trap);
             retired += ecall.map_or(0, |b| u64::from(hartrace_isa::length(b as u16)) / 2);
         }
         events.extend(event(&step));

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use hartrace_flow::{
     Blocks, Consumer, Event, Evidence, Exit, Goal, HartId, History, Image, Remember, ReturnStack,
-    Rules, Run, SpaceId, Stop, UNCOUNTED, Walk,
+    Rules, Run, SpaceId, Stop, Swaps, UNCOUNTED, Walk,
 };
 use hartrace_isa::Flow;
 
@@ -155,25 +155,14 @@ impl<'a> Side<'a> {
         self.out.space = space;
     }
 
-    /// Walks on through all pauses.
     fn advance(&mut self, evidence: &mut impl Evidence, left: &mut u64) -> Stop {
-        loop {
-            let Side { blocks, walk, out } = self;
-            match walk.advance(blocks, evidence, left, out) {
-                Stop::Paused => {}
-                stop => return stop,
-            }
-        }
+        let Side { blocks, walk, out } = self;
+        walk.advance(blocks, evidence, left, out)
     }
 
-    fn advance_to(&mut self, evidence: &mut impl Evidence, mut goal: Goal) -> Stop {
-        loop {
-            let Side { blocks, walk, out } = self;
-            match walk.advance_to(blocks, evidence, goal, out) {
-                Stop::Paused => goal.leave_first = false,
-                stop => return stop,
-            }
-        }
+    fn advance_to(&mut self, evidence: &mut impl Evidence, goal: Goal) -> Stop {
+        let Side { blocks, walk, out } = self;
+        walk.advance_to(blocks, evidence, goal, out)
     }
 
     /// Everything that must be equal on both sides.
@@ -241,9 +230,17 @@ pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
     let depth = usize::from(choices >> 5);
     let stack = match choices >> 3 & 3 {
         0 => None,
-        1 => Some(ReturnStack::new(Remember::Address, depth * 4)),
-        2 => Some(ReturnStack::new(Remember::Count, depth)),
-        _ => Some(ReturnStack::new(Remember::LowBits(12), depth)),
+        1 => Some(ReturnStack::new(
+            Remember::Address,
+            Swaps::PopAndPush,
+            depth * 4,
+        )),
+        2 => Some(ReturnStack::new(Remember::Count, Swaps::Ignored, depth)),
+        _ => Some(ReturnStack::new(
+            Remember::LowBits(12),
+            Swaps::PopAndPush,
+            depth,
+        )),
     };
     let pause = 1 + u64::from(input.below(7));
     let (image, later, start) = program(&mut input);
@@ -354,9 +351,9 @@ fn operate<'i>(
         }
         _ => {
             let goal = Goal {
-                address: near,
                 leave_first: what & 64 != 0,
                 own_outcome: what & 128 != 0,
+                ..Goal::new(near)
             };
             let words = history(input);
             let (mut first, mut second) = (words, Single(words));
