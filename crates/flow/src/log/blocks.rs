@@ -1,24 +1,38 @@
 //! Steps out of ingress blocks, with the instructions from the image.
 
+use alloc::vec::Vec;
+
 use hartrace_isa::Itype;
 
 use super::site::{Exits, Site, Sites};
 use super::{LineError, LineErrorKind, LineErrorKind as Kind, untold};
 use crate::{
     Cause, Effects, HartId, Image, Ingress, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep,
+    Trigger,
 };
 
 /// Turns ingress blocks into steps. The image supplies the instructions; mode,
 /// context, time and the sideband come from the blocks.
 ///
-/// A block with `itype` 1 or 2 ends in a trap. Its `epc` is `iaddr` when
-/// nothing retired (as E-Trace 2.0 has it), else the address behind the block;
-/// an ecall or ebreak at its end, which some ports count as retired, is the
-/// instruction that trapped. The next block is the handler, so the last
-/// instruction and the trap come out one block late.
+/// A block with `itype` 1 or 2 ends in a trap. Its `epc` is the address behind
+/// the block; an ecall or ebreak at its end, which some ports count as
+/// retired, is the instruction that trapped. When nothing retired, `epc` is
+/// where the block before went. Only where that is not known, after an
+/// uninferable jump or another trap, `iaddr` is believed: for `itype` 1 as
+/// E-Trace 2.0 has it (0 only where a jump to 0 faults), for `itype` 2, where
+/// no text defines it, when the image has code there. A trap that leaves
+/// `epc` open is reported and lost.
 ///
-/// Triggers stand before the first instruction of their cycle; `halted` and
-/// `reset` become signals where they change.
+/// The next block is the handler, so the last instruction and the trap come
+/// out one block late. When the hart halts before the handler, the first block
+/// after it resumed is taken for that. A trap whose handler no block shows is
+/// left out, or has the handler 0 where signals stand behind it.
+///
+/// Trace-on and external triggers stand before the first instruction of their
+/// block, notify and trace-off before the last, and all of them before the
+/// trap if nothing retired; those of an idle cycle before what comes next.
+/// `halted` and `reset` become signals where they change, and `lost` a
+/// [loss](Signal::Lost) before its block.
 ///
 /// A block is reported and [lost](Signal::Lost) when the image has no code for
 /// it, when its instructions do not fill it, or when `itype` is not what its
@@ -28,13 +42,19 @@ use crate::{
 pub struct BlockSteps<'a> {
     sites: Sites<'a>,
     hart: HartId,
-    /// Last instruction of the block before.
+    /// Last instruction of the block before. It waits, or a trap does, never
+    /// both.
     last: Option<(Site, Insn)>,
     trap: Option<TrapStep>,
+    /// Signals behind the step that waits.
+    behind: Vec<Signal>,
     halted: bool,
     reset: bool,
     effects: Effects,
 }
+
+/// Signals that may wait; with more, the step before them waits no longer.
+const MAX_BEHIND: usize = 64;
 
 impl<'a> BlockSteps<'a> {
     /// BlockSteps of a hart whose code is in this space.
@@ -45,6 +65,7 @@ impl<'a> BlockSteps<'a> {
             hart,
             last: None,
             trap: None,
+            behind: Vec::new(),
             halted: false,
             reset: false,
             effects: untold(),
@@ -59,29 +80,48 @@ impl<'a> BlockSteps<'a> {
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
-        if block.block == 0 {
-            self.sideband(block, out);
+        if block.lost {
+            self.lost(out);
         }
-        let nothing = block.iretire == 0;
-        if nothing && block.itype != Itype::Exception && block.itype != Itype::Interrupt {
-            if block.itype != Itype::None {
-                self.refuse(line, Kind::Itype(block.iaddr), out, damaged);
-            } else if block.block == 0 {
-                self.triggers(block, out);
-            }
-            return;
+        if block.halted != self.halted || block.reset != self.reset {
+            self.levels(block, out);
+        }
+        if block.iretire == 0 {
+            return self.nothing(line, block, out, damaged);
         }
         if let Some(kind) = self.arrive(block, out) {
             self.refuse(line, kind, out, damaged);
         }
-        if block.block == 0 {
-            self.triggers(block, out);
+        let marked = block.external != 0 || block.trigger != Trigger::default();
+        if marked {
+            self.before_first(block, out);
         }
-        if let Err(kind) = self.expand(block, out) {
-            return self.refuse(line, kind, out, damaged);
+        let last = match self.expand(block, out) {
+            Ok(last) => last,
+            Err(kind) => {
+                self.before_last(block, out);
+                return self.refuse(line, kind, out, damaged);
+            }
+        };
+        if marked {
+            self.before_last(block, out);
         }
         if block.itype.is_trap() {
-            self.hold(block, out);
+            self.trap_behind(&last, block, out);
+        } else {
+            self.last = Some((last, insn(&last, block)));
+        }
+    }
+
+    /// The block of one instruction in halfwords, of which a single-retirement
+    /// port has only the rounded number: as many as the image has.
+    #[cold]
+    pub(super) fn sized(&mut self, block: &Ingress) -> Ingress {
+        let site = self.sites.get(block.iaddr);
+        let fits = site.filter(|s| block.iretire > 0 && s.rounded() == block.last_size());
+        Ingress {
+            iretire: fits.map_or(block.iretire, |s| u32::from(s.len) / 2),
+            ..*block
         }
     }
 
@@ -109,32 +149,93 @@ impl<'a> BlockSteps<'a> {
         self.lost(out);
     }
 
-    /// The block starts where the one before went. Gives the fault if that
-    /// cannot be.
-    fn arrive<O: Observer>(&mut self, block: &Ingress, out: &mut O) -> Option<LineErrorKind> {
-        let at = block.iaddr;
-        if let Some(mut trap) = self.trap.take() {
-            trap.trap.handler = at;
-            out.step(self.hart, &Step::Trap(trap), &self.effects);
-            return None;
+    /// A block in which nothing retired: idle, or a trap.
+    fn nothing<O: Observer>(
+        &mut self,
+        line: u64,
+        block: &Ingress,
+        out: &mut O,
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        let mut fault = None;
+        if block.itype.is_trap() {
+            if let Some(epc) = self.origin(block) {
+                self.go_to(epc, out);
+                self.before_first(block, out);
+                self.before_last(block, out);
+                self.hold(epc, None, block);
+                return;
+            }
+            fault = Some(Kind::Epc);
+        } else if block.itype != Itype::None {
+            fault = Some(Kind::Itype(block.iaddr));
         }
-        let (site, mut insn) = self.last?;
-        if site.allows(at) {
-            self.last = None;
-            insn.next = at;
-            out.step(self.hart, &Step::Insn(insn), &self.effects);
-            return None;
+        self.before_first(block, out);
+        self.before_last(block, out);
+        if let Some(kind) = fault {
+            self.refuse(line, kind, out, damaged);
         }
-        // The draft leaves `iaddr` open when nothing retired.
-        (block.iretire > 0).then_some(Kind::Discontinuity(at))
     }
 
-    /// The instructions of the block, all or none. The last one waits for the
-    /// next block.
-    fn expand<O: Observer>(&mut self, block: &Ingress, out: &mut O) -> Result<(), LineErrorKind> {
-        if block.iretire == 0 {
-            return Ok(());
+    /// Where the hart was when it trapped with nothing retired in the block.
+    fn origin(&mut self, block: &Ingress) -> Option<u64> {
+        if let Some(known) = self.last.as_ref().and_then(|(site, _)| site.successor()) {
+            return Some(known);
         }
+        let at = block.iaddr;
+        let told = if block.itype == Itype::Interrupt {
+            at != 0 && self.sites.get(at).is_some()
+        } else {
+            // A jump to 0 may well be what faulted.
+            at != 0 || (is_fetch_fault(block) && block.tval == 0)
+        };
+        (told && at & 1 == 0).then_some(at)
+    }
+
+    /// The block starts where the one before went. Gives the fault if that
+    /// cannot be.
+    #[inline]
+    fn arrive<O: Observer>(&mut self, block: &Ingress, out: &mut O) -> Option<LineErrorKind> {
+        if let Some((site, _)) = &self.last
+            && !site.allows(block.iaddr)
+        {
+            return Some(Kind::Discontinuity(block.iaddr));
+        }
+        if self.trap.is_some() && block.halted && self.behind.contains(&Signal::Halted) {
+            // A debugger's code is nobody's handler.
+            self.flush(out);
+        } else {
+            self.go_to(block.iaddr, out);
+        }
+        None
+    }
+
+    /// Gives what waits: it went to `next`.
+    #[inline]
+    fn go_to<O: Observer>(&mut self, next: u64, out: &mut O) {
+        if let Some((_, mut insn)) = self.last.take() {
+            insn.next = next;
+            out.step(self.hart, &Step::Insn(insn), &self.effects);
+        } else if let Some(mut trap) = self.trap.take() {
+            trap.trap.handler = next;
+            out.step(self.hart, &Step::Trap(trap), &self.effects);
+        }
+        if !self.behind.is_empty() {
+            self.catch_up(out);
+        }
+    }
+
+    /// Gives the signals that waited.
+    #[cold]
+    fn catch_up<O: Observer>(&mut self, out: &mut O) {
+        for signal in self.behind.drain(..) {
+            out.step(self.hart, &Step::Signal(signal), &self.effects);
+        }
+    }
+
+    /// Gives the instructions of the block but for the last, or none. The last
+    /// one is returned.
+    fn expand<O: Observer>(&mut self, block: &Ingress, out: &mut O) -> Result<Site, LineErrorKind> {
         let last = self.check(block)?;
         let mut pc = block.iaddr;
         while pc != last.pc {
@@ -143,8 +244,7 @@ impl<'a> BlockSteps<'a> {
             out.step(self.hart, &step, &self.effects);
             pc = site.natural;
         }
-        self.last = Some((last, insn(&last, block)));
-        Ok(())
+        Ok(last)
     }
 
     /// The last instruction of the block, if the image's code fits it.
@@ -158,12 +258,14 @@ impl<'a> BlockSteps<'a> {
                 .checked_sub(len)
                 .ok_or(Kind::BlockBounds(block.iaddr))?;
             if left == 0 {
-                return if block.last_size() != len {
+                return if block.last_size() != site.rounded() {
                     Err(Kind::BlockBounds(block.iaddr))
-                } else if site.may_be(block.itype) {
-                    Ok(site.decided(block.itype))
-                } else {
+                } else if !site.may_be(block.itype) {
                     Err(Kind::Itype(pc))
+                } else if block.itype.is_trap() && !site.tells_epc() {
+                    Err(Kind::Epc)
+                } else {
+                    Ok(site.decided(block.itype))
                 };
             }
             // Whatever may jump ends its block.
@@ -174,26 +276,27 @@ impl<'a> BlockSteps<'a> {
         }
     }
 
-    /// The block ended in a trap.
-    fn hold<O: Observer>(&mut self, block: &Ingress, out: &mut O) {
+    /// The block ended in a trap behind its last instruction, or at it.
+    fn trap_behind<O: Observer>(&mut self, last: &Site, block: &Ingress, out: &mut O) {
+        if last.exits == Exits::Trap {
+            return self.hold(last.pc, Some(last.bits), block);
+        }
+        let step = Step::Insn(insn(last, block));
+        out.step(self.hart, &step, &self.effects);
+        self.hold(last.natural, None, block);
+    }
+
+    /// The trap of a block waits for its handler. `bits` of the instruction at
+    /// `epc` if it counted as retired.
+    fn hold(&mut self, epc: u64, bits: Option<u32>, block: &Ingress) {
         let code = Some(block.cause);
         let cause = match block.itype {
             Itype::Interrupt => Cause::Interrupt(code),
             _ => Cause::Exception(code),
         };
-        let (epc, bits) = match self.last.take() {
-            Some((site, _)) if site.exits == Exits::Trap => (site.pc, Some(site.bits)),
-            Some((site, insn)) => {
-                out.step(self.hart, &Step::Insn(insn), &self.effects);
-                (site.natural, None)
-            }
-            None => {
-                let code = self.sites.get(block.iaddr).map(|s| s.bits);
-                let fetched =
-                    !matches!(block.cause, 1 | 12 | 20) && matches!(cause, Cause::Exception(_));
-                (block.iaddr, code.filter(|_| fetched))
-            }
-        };
+        let fetched = block.itype != Itype::Interrupt && !is_fetch_fault(block);
+        let fetch = || self.sites.get(epc).filter(|_| fetched).map(|s| s.bits);
+        let bits = bits.or_else(fetch);
         self.trap = Some(TrapStep {
             trap: Trap {
                 epc,
@@ -208,7 +311,8 @@ impl<'a> BlockSteps<'a> {
         });
     }
 
-    fn sideband<O: Observer>(&mut self, block: &Ingress, out: &mut O) {
+    #[cold]
+    fn levels<O: Observer>(&mut self, block: &Ingress, out: &mut O) {
         if block.reset != self.reset {
             self.reset = block.reset;
             if block.reset {
@@ -218,7 +322,10 @@ impl<'a> BlockSteps<'a> {
         }
         if block.halted != self.halted {
             self.halted = block.halted;
-            self.flush(out);
+            // A trap waits on for its handler.
+            if self.trap.is_none() {
+                self.flush(out);
+            }
             let signal = if block.halted {
                 Signal::Halted
             } else {
@@ -228,31 +335,55 @@ impl<'a> BlockSteps<'a> {
         }
     }
 
-    fn triggers<O: Observer>(&mut self, block: &Ingress, out: &mut O) {
-        for (set, signal) in [
-            (block.trigger.on, Signal::TraceOn),
-            (block.trigger.off, Signal::TraceOff),
-            (block.trigger.notify, Signal::Notify),
-        ] {
-            if set {
-                self.signal(signal, out);
-            }
+    /// Pulses that concern the first instruction.
+    fn before_first<O: Observer>(&mut self, block: &Ingress, out: &mut O) {
+        if block.trigger.on {
+            self.signal(Signal::TraceOn, out);
+        }
+        for input in (0..8).filter(|n| block.external >> n & 1 != 0) {
+            self.signal(Signal::External(input), out);
         }
     }
 
-    fn signal<O: Observer>(&self, signal: Signal, out: &mut O) {
-        out.step(self.hart, &Step::Signal(signal), &self.effects);
+    /// Pulses that concern the last instruction.
+    fn before_last<O: Observer>(&mut self, block: &Ingress, out: &mut O) {
+        if block.trigger.notify {
+            self.signal(Signal::Notify, out);
+        }
+        if block.trigger.off {
+            self.signal(Signal::TraceOff, out);
+        }
     }
 
-    /// Gives the last instruction although no block shows where it went.
+    /// Gives a signal, behind what waits.
+    fn signal<O: Observer>(&mut self, signal: Signal, out: &mut O) {
+        if self.behind.len() >= MAX_BEHIND {
+            self.flush(out);
+        }
+        if self.last.is_some() || self.trap.is_some() {
+            self.behind.push(signal);
+        } else {
+            out.step(self.hart, &Step::Signal(signal), &self.effects);
+        }
+    }
+
+    /// Gives what waits although no block shows where it went.
     fn flush<O: Observer>(&mut self, out: &mut O) {
-        self.trap = None;
-        if let Some((site, insn)) = self.last.take()
-            && site.exits != Exits::Trap
+        if let Some(trap) = self.trap.take()
+            && !self.behind.is_empty()
         {
+            out.step(self.hart, &Step::Trap(trap), &self.effects);
+        }
+        if let Some((_, insn)) = self.last.take() {
             out.step(self.hart, &Step::Insn(insn), &self.effects);
         }
+        self.catch_up(out);
     }
+}
+
+/// An exception of a fetch: there is no instruction.
+fn is_fetch_fault(block: &Ingress) -> bool {
+    block.itype == Itype::Exception && matches!(block.cause, 1 | 12 | 20)
 }
 
 /// An instruction of the block, with its natural successor.
@@ -266,3 +397,6 @@ fn insn(site: &Site, block: &Ingress) -> Insn {
         mode: block.mode,
     }
 }
+
+#[cfg(test)]
+mod tests;

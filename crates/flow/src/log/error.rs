@@ -65,6 +65,8 @@ pub enum LineErrorKind {
     Discontinuity(u64),
     /// The `itype` that the instruction at this address has.
     Itype(u64),
+    /// A trap whose `epc` the block, or the one before, tells.
+    Epc,
 }
 
 impl fmt::Display for LineErrorKind {
@@ -106,6 +108,7 @@ impl fmt::Display for LineErrorKind {
             K::Discontinuity(pc) => {
                 return write!(f, "the block before cannot lead to {pc:#x}");
             }
+            K::Epc => "a trap, and nothing tells the instruction it was taken at",
             K::Itype(pc) => {
                 return write!(
                     f,

@@ -89,6 +89,24 @@ impl Site {
         }
     }
 
+    /// The one address it goes to, where there is only one.
+    #[inline]
+    pub(super) fn successor(&self) -> Option<u64> {
+        (self.exits == Exits::Known && self.natural == self.taken).then_some(self.natural)
+    }
+
+    /// Whether a trap right behind it, or at it, has an `epc` that is known.
+    pub(super) fn tells_epc(&self) -> bool {
+        self.exits == Exits::Trap || self.successor().is_some()
+    }
+
+    /// The size that `ilastsize` tells of it, in bytes: rounded up to a power
+    /// of two.
+    #[inline]
+    pub(super) fn rounded(&self) -> u64 {
+        u64::from(self.len).next_power_of_two()
+    }
+
     /// Whether execution always goes on behind it.
     pub(super) fn is_sequential(&self) -> bool {
         self.flow.is_sequential()
@@ -96,22 +114,24 @@ impl Site {
 
     /// Whether a block that ends with this instruction may have this `itype`,
     /// three or four bits wide, under any of the texts' tables. A trap may
-    /// follow any instruction.
+    /// follow any instruction; with trTeInstEnAllJumps direct jumps are taken
+    /// branches.
     pub(super) fn may_be(&self, itype: Itype) -> bool {
         use Itype as T;
         let direct = matches!(
             itype,
             T::None | T::Reserved | T::DirectCall | T::DirectJump | T::OtherDirect
         );
+        let inferable = direct || itype == T::Taken;
         let indirect = itype.is_uninferable() && itype != T::TrapReturn;
         itype.is_trap()
             || match self.flow {
                 Flow::Seq | Flow::Const { .. } => itype == T::None,
                 Flow::Trap => false,
                 Flow::Branch { .. } => itype.is_branch(),
-                Flow::Jump { .. } => direct,
+                Flow::Jump { .. } => inferable,
                 // Through a table or x0: inferable in some texts.
-                Flow::Table { .. } => direct || indirect,
+                Flow::Table { .. } => inferable || indirect,
                 Flow::Indirect { rs1, .. } => indirect || (direct && rs1.number() == 0),
                 Flow::PopReturn => indirect,
                 // The reference flow has no code 3 for returns from traps.

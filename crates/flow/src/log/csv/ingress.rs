@@ -7,19 +7,21 @@ use hartrace_isa::Itype;
 use super::{Fault, Stage, fields, flag, number};
 use crate::log::lines::{Line, Lines};
 use crate::log::{BlockSteps, LineError, LineErrorKind as Kind};
-use crate::{Context, Ctype, Few, Ingress, Mode, Observer, Trigger};
+use crate::{Context, Ctype, Ingress, Mode, Observer, Trigger};
 
 /// Blocks that a port can retire in one cycle.
 pub(in crate::log) const MAX_GROUPS: usize = 8;
 
-/// The blocks of one cycle, oldest first.
-pub(in crate::log) type Cycle = Few<Ingress, MAX_GROUPS>;
+/// `ilastsize` of the longest instruction, 176 bits.
+const MAX_LAST_SIZE: u8 = 4;
 
 /// What `iretire` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Iretire {
     /// Instructions, 0 or 1: the reference flow and single-retirement ports
-    /// (E-Trace 4.2.1).
+    /// (E-Trace 4.2.1). The halfwords of a block are then `1 << ilastsize`,
+    /// which for an instruction of 48 bits, or another length that is no power
+    /// of two, is more than it has. Steps take its length from the image.
     #[default]
     Instructions,
     /// Halfwords (`retires_p` blocks of any length).
@@ -41,7 +43,8 @@ pub struct IngressColumns {
     pub ctype: bool,
     /// `sijump_0` (`sijump_p` = 1).
     pub sijump: bool,
-    /// `trigger`, not in the reference flow.
+    /// `trigger` as E-Trace 2.0 has it, not in the reference flow: trace-on and
+    /// trace-off in bits 0 and 1, notify of block `k` in bit `2 + k`.
     pub trigger: bool,
     /// `halted`, not in the reference flow.
     pub halted: bool,
@@ -49,6 +52,10 @@ pub struct IngressColumns {
     pub reset: bool,
     /// `impdef`, not in the reference flow.
     pub impdef: bool,
+    /// `external`, not in the reference flow and no signal of the port.
+    pub external: bool,
+    /// `lost`, not in the reference flow and no signal of the port.
+    pub lost: bool,
 }
 
 impl Default for IngressColumns {
@@ -64,6 +71,8 @@ impl Default for IngressColumns {
             halted: false,
             reset: false,
             impdef: false,
+            external: false,
+            lost: false,
         }
     }
 }
@@ -75,6 +84,8 @@ pub(super) enum Column {
     Iaddr,
     Sijump,
     Iretire,
+    /// `trigger_0` and so on: replicated, as in the draft.
+    BlockTrigger,
     Ilastsize,
     Cause,
     Tval,
@@ -86,12 +97,14 @@ pub(super) enum Column {
     Halted,
     Reset,
     Impdef,
+    External,
+    Lost,
     /// Somebody else's column.
     Other,
 }
 
 impl Column {
-    pub(super) const NAMES: [(&'static str, Column); 15] = [
+    pub(super) const NAMES: [(&'static str, Column); 18] = [
         ("itype", Column::Itype),
         ("iaddr", Column::Iaddr),
         ("sijump", Column::Sijump),
@@ -107,6 +120,10 @@ impl Column {
         ("halted", Column::Halted),
         ("reset", Column::Reset),
         ("impdef", Column::Impdef),
+        ("external", Column::External),
+        ("lost", Column::Lost),
+        // Behind the one without a number, which has the plain name.
+        ("trigger", Column::BlockTrigger),
     ];
 
     /// Those without which a row means nothing.
@@ -159,11 +176,17 @@ pub enum IngressRow<'a> {
 /// Reads the ingress port from CSV: columns by name as in the reference flow
 /// (`itype_0,cause,tval,priv,iaddr_0[,context][,time][,ctype][,sijump_0],`
 /// `iretire_0,ilastsize_0`) in any order, groups `_0` to `_7`, and columns of
-/// our own for the sideband (`trigger`, `halted`, `reset`, `impdef`). Columns
-/// of other names are ignored.
+/// our own for the sideband (`trigger`, `halted`, `reset`, `impdef`,
+/// `external`, `lost`). Columns of other names are ignored.
+///
+/// `trigger` is one signal, as in E-Trace 2.0, with a notify bit for each
+/// block; or, as in the draft's table 4.5, `trigger_0`, `trigger_1` and so on
+/// have three bits each. What a row has once stands in the block that
+/// [`Ingress`] names; `cause` and `tval` in the first where none traps, and
+/// `lost` in the oldest.
 ///
 /// `tval`, `iaddr` and `impdef` are hexadecimal, the rest decimal. Groups that
-/// retire nothing at the end of a row are left out, but for the first. When
+/// show nothing at the end of a row are left out, but for the first. When
 /// the header is refused that is reported once and no row is read.
 #[derive(Clone, Debug, Default)]
 pub struct IngressReader {
@@ -244,6 +267,8 @@ struct Table {
     /// What each field is, and of which block.
     columns: Vec<(Column, usize)>,
     groups: usize,
+    /// The blocks of one cycle, oldest first.
+    blocks: [Ingress; MAX_GROUPS],
 }
 
 impl Table {
@@ -256,7 +281,7 @@ impl Table {
     ) {
         match self.line(number, line) {
             Ok(None) => {}
-            Ok(Some(cycle)) => out(number, IngressRow::Blocks(&cycle)),
+            Ok(Some(cycle)) => out(number, IngressRow::Blocks(cycle)),
             Err(error) => {
                 damaged(error);
                 out(number, IngressRow::Lost);
@@ -272,11 +297,17 @@ impl Table {
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
+        let single = self.retirement == Iretire::Instructions;
         match self.line(number, line) {
             Ok(None) => {}
             Ok(Some(cycle)) => {
-                for block in &*cycle {
-                    blocks.block(number, block, out, damaged);
+                for block in cycle {
+                    if single && block.ilastsize > 1 {
+                        let block = blocks.sized(block);
+                        blocks.block(number, &block, out, damaged);
+                    } else {
+                        blocks.block(number, block, out, damaged);
+                    }
                 }
             }
             Err(error) => {
@@ -287,7 +318,7 @@ impl Table {
     }
 
     /// What a line holds: nothing but the header, or a cycle.
-    fn line(&mut self, number: u64, line: Line<'_>) -> Result<Option<Cycle>, LineError> {
+    fn line(&mut self, number: u64, line: Line<'_>) -> Result<Option<&[Ingress]>, LineError> {
         let line = line?;
         if line.trim_ascii().is_empty() {
             return Ok(None);
@@ -313,7 +344,13 @@ impl Table {
             if group >= MAX_GROUPS || self.columns.len() >= 256 {
                 return Err((Kind::Header, at));
             }
-            if column != Column::Other && self.columns.contains(&(column, group)) {
+            let twice = match column {
+                Column::Other => false,
+                Column::Trigger => self.has(Column::Trigger) || self.has(Column::BlockTrigger),
+                Column::BlockTrigger if self.has(Column::Trigger) => true,
+                _ => self.columns.contains(&(column, group)),
+            };
+            if twice {
                 return Err((Kind::Header, at));
             }
             self.groups = self.groups.max(group + 1);
@@ -328,24 +365,33 @@ impl Table {
         Ok(())
     }
 
+    fn has(&self, column: Column) -> bool {
+        self.columns.iter().any(|c| c.0 == column)
+    }
+
     fn layout(&self) -> IngressColumns {
-        let has = |column| self.columns.iter().any(|c| c.0 == column);
+        let has = |column| self.has(column);
         IngressColumns {
             groups: self.groups as u8,
             context: has(Column::Context),
             time: has(Column::Time),
             ctype: has(Column::Ctype),
             sijump: has(Column::Sijump),
-            trigger: has(Column::Trigger),
+            trigger: has(Column::Trigger) || has(Column::BlockTrigger),
             halted: has(Column::Halted),
             reset: has(Column::Reset),
             impdef: has(Column::Impdef),
+            external: has(Column::External),
+            lost: has(Column::Lost),
         }
     }
 
-    fn cycle(&self, line: &[u8]) -> Result<Cycle, Fault> {
+    /// Reads the blocks of a row; those that show something are at the front.
+    fn cycle(&mut self, line: &[u8]) -> Result<&[Ingress], Fault> {
         let mut shared = Ingress::default();
-        let mut blocks = [Ingress::default(); MAX_GROUPS];
+        let mut trigger = 0;
+        let blocks = self.blocks.get_mut(..self.groups).unwrap_or_default();
+        blocks.fill(Ingress::default());
         let mut texts = fields(line);
         for &(column, group) in &self.columns {
             let (at, text) = texts.next().ok_or((Kind::Fields, line.len()))?;
@@ -353,35 +399,71 @@ impl Table {
                 Some(block) if column.is_grouped() => block,
                 _ => &mut shared,
             };
-            set(block, column, text).map_err(|kind| (kind, at))?;
+            if column == Column::Trigger {
+                trigger = triggers(text, self.groups).map_err(|kind| (kind, at))?;
+            } else {
+                set(block, column, text).map_err(|kind| (kind, at))?;
+            }
         }
         if let Some((at, _)) = texts.next() {
             return Err((Kind::Fields, at));
         }
-        let mut cycle = Cycle::new();
-        let used = blocks.iter().take(self.groups);
-        let idle = |b: &&Ingress| b.iretire == 0 && b.itype == Itype::None;
-        let last = used.clone().rposition(|b| !idle(&b)).unwrap_or(0);
-        for (index, block) in used.enumerate().take(last + 1) {
-            let mut block = Ingress {
-                itype: block.itype,
-                iaddr: block.iaddr,
-                sijump: block.sijump,
-                iretire: block.iretire,
-                ilastsize: block.ilastsize,
-                block: index as u8,
-                ..shared
-            };
-            if self.retirement == Iretire::Instructions && block.iretire > 0 {
+        if self.retirement == Iretire::Instructions {
+            for block in blocks.iter_mut().filter(|b| b.iretire > 0) {
                 if block.iretire > 1 {
                     return Err((Kind::Value("iretire"), 0));
                 }
                 block.iretire = 1 << block.ilastsize;
             }
-            let _ = cycle.push(block);
         }
-        Ok(cycle)
+        let count = spread(blocks, &shared, trigger);
+        Ok(blocks.get(..count).unwrap_or_default())
     }
+}
+
+/// The trigger signal of a whole cycle of so many blocks.
+fn triggers(text: &[u8], groups: usize) -> Result<u16, Kind> {
+    let bits: u16 = number(text, false)?;
+    if bits >> (2 + groups) == 0 {
+        Ok(bits)
+    } else {
+        Err(Kind::Value("trigger"))
+    }
+}
+
+/// Gives the blocks of a cycle what the cycle has once, each signal where
+/// [`Ingress`] has it, and counts the blocks up to the last that shows
+/// anything; the first always does.
+fn spread(blocks: &mut [Ingress], shared: &Ingress, trigger: u16) -> usize {
+    let notified = |index: usize| trigger >> (2 + index) & 1 != 0;
+    let valid = |b: &Ingress| b.iretire > 0 || b.itype != Itype::None;
+    let newest = blocks.iter().rposition(valid).unwrap_or(0);
+    let traps = blocks.iter().position(|b| b.itype.is_trap()).unwrap_or(0);
+    let mut count = newest + 1;
+    for (index, block) in blocks.iter_mut().enumerate() {
+        block.trigger.on |= index == 0 && trigger & 1 != 0;
+        block.trigger.off |= index == newest && trigger & 2 != 0;
+        block.trigger.notify |= notified(index);
+        if block.trigger != Trigger::default() {
+            count = count.max(index + 1);
+        }
+        block.block = index as u8;
+        block.mode = shared.mode;
+        block.context = shared.context;
+        block.time = shared.time;
+        block.halted = shared.halted;
+        block.reset = shared.reset;
+        block.impdef = shared.impdef;
+        if index == traps {
+            (block.cause, block.tval) = (shared.cause, shared.tval);
+        }
+        if index == 0 {
+            block.ctype = shared.ctype;
+            block.external = shared.external;
+            block.lost = shared.lost;
+        }
+    }
+    count
 }
 
 /// Puts a field in its place.
@@ -398,7 +480,7 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::Iretire => block.iretire = number(text, false)?,
         Column::Ilastsize => {
             block.ilastsize = number(text, false)?;
-            if block.ilastsize > 3 {
+            if block.ilastsize > MAX_LAST_SIZE {
                 return Err(wrong());
             }
         }
@@ -412,7 +494,7 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::Ctype => {
             block.ctype = Ctype::from_code(number(text, false)?).ok_or_else(wrong)?;
         }
-        Column::Trigger => {
+        Column::BlockTrigger => {
             let bits: u8 = number(text, false)?;
             if bits > 7 {
                 return Err(wrong());
@@ -422,7 +504,9 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::Halted => block.halted = flag(text)?,
         Column::Reset => block.reset = flag(text)?,
         Column::Impdef => block.impdef = number(text, true)?,
-        Column::Other => {}
+        Column::External => block.external = number(text, false)?,
+        Column::Lost => block.lost = flag(text)?,
+        Column::Trigger | Column::Other => {}
     }
     Ok(())
 }

@@ -12,6 +12,8 @@ use crate::log::tests::{
 use crate::log::*;
 use crate::{Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step};
 
+mod sideband;
+
 const TABLE: &str = "\
 itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0
 0,0,0,3,1000,0,0,1,1
@@ -288,10 +290,11 @@ fn blocks_become_steps_and_signals() {
             "100c>1014@3",
             "1014>1000@4",
             "1000>1004@5",
+            "trap 1004>101c",
             "Halted",
             "Resumed",
-            "Notify",
             "101c>101e@7",
+            "Notify",
             "trap 101e>1004",
             "TraceOff",
             "1004>100c@8",

@@ -89,6 +89,8 @@ impl IngressWriter {
             (has.halted, ",halted"),
             (has.reset, ",reset"),
             (has.impdef, ",impdef"),
+            (has.external, ",external"),
+            (has.lost, ",lost"),
         ] {
             out.write_str(if there { name } else { "" })?;
         }
@@ -99,8 +101,11 @@ impl IngressWriter {
         (0..self.groups()).try_for_each(|group| write!(out, "{name}_{group},"))
     }
 
-    /// Writes one cycle: its blocks, oldest first, of which the first gives
-    /// the signals that exist once. Missing blocks are written as idle.
+    /// Writes one cycle: its blocks, oldest first. Of the signals that exist
+    /// once, the first block gives the levels and `ctype`; `cause` and `tval`
+    /// are those of the block that traps, or else of the first; pulses and
+    /// `lost` are written when any block has them. Missing blocks are written
+    /// as idle.
     ///
     /// # Errors
     ///
@@ -111,7 +116,11 @@ impl IngressWriter {
             return Err(RowError::Groups(blocks.len()));
         }
         if self.retirement == Iretire::Instructions {
-            let long = |b: &&Ingress| b.iretire > 0 && b.iretire != 1 << (b.ilastsize & 7);
+            // One instruction: more than half of its rounded size.
+            let long = |b: &&Ingress| {
+                let most = 1 << (b.ilastsize & 7);
+                b.iretire > most || (b.iretire > 0 && b.iretire <= most / 2)
+            };
             if let Some(block) = blocks.iter().find(long) {
                 return Err(RowError::Halfwords(block.iretire));
             }
@@ -127,7 +136,8 @@ impl IngressWriter {
             write!(out, "{},", block.itype.code())?;
         }
         let mode = first.mode.code();
-        write!(out, "{},{:x},{mode},", first.cause, first.tval)?;
+        let traps = blocks.iter().find(|b| b.itype.is_trap()).unwrap_or(first);
+        write!(out, "{},{:x},{mode},", traps.cause, traps.tval)?;
         for block in all() {
             write!(out, "{:x},", block.iaddr)?;
         }
@@ -151,13 +161,13 @@ impl IngressWriter {
         for (group, block) in all().enumerate() {
             write!(out, "{}{}", comma(group), block.ilastsize)?;
         }
-        self.sideband(out, first)?;
+        self.sideband(out, first, blocks)?;
         Ok(out.write_char('\n')?)
     }
 
-    fn sideband(&self, out: &mut impl Write, first: &Ingress) -> fmt::Result {
+    fn sideband(&self, out: &mut impl Write, first: &Ingress, blocks: &[Ingress]) -> fmt::Result {
         if self.columns.trigger {
-            write!(out, ",{}", first.trigger.bits())?;
+            write!(out, ",{}", trigger(blocks))?;
         }
         if self.columns.halted {
             write!(out, ",{}", u8::from(first.halted))?;
@@ -168,6 +178,13 @@ impl IngressWriter {
         if self.columns.impdef {
             write!(out, ",{:x}", first.impdef)?;
         }
+        if self.columns.external {
+            let pulses = blocks.iter().fold(0, |all, b| all | b.external);
+            write!(out, ",{pulses}")?;
+        }
+        if self.columns.lost {
+            write!(out, ",{}", u8::from(blocks.iter().any(|b| b.lost)))?;
+        }
         Ok(())
     }
 
@@ -177,6 +194,17 @@ impl IngressWriter {
             Iretire::Halfwords => block.iretire,
         }
     }
+}
+
+/// The one trigger signal of E-Trace 2.0.
+fn trigger(blocks: &[Ingress]) -> u16 {
+    let mut bits = 0;
+    for (index, block) in blocks.iter().enumerate() {
+        let trigger = block.trigger;
+        bits |= u16::from(trigger.on) | u16::from(trigger.off) << 1;
+        bits |= u16::from(trigger.notify) << (2 + index);
+    }
+    bits
 }
 
 fn comma(group: usize) -> &'static str {
