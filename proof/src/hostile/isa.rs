@@ -85,11 +85,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(), String> {
         let blame = |what: &str| format!("{bits:#010x} {isa}: {what}");
         ensure(inst.len == length(bits as u16), || blame("its length"))?;
         let flow = Flow::of(bits, isa);
-        if inst.op != Op::Unknown {
-            ensure(class(inst.op) == class_of(flow), || {
-                blame(&format!("{:?} but {flow:?}", inst.op))
-            })?;
-        }
+        ensure(class(inst.op) == class_of(flow), || {
+            blame(&format!("{:?} but {flow:?}", inst.op))
+        })?;
         if let Some(to) = flow.target(pc, isa.xlen()) {
             ensure(isa.xlen().wrap(to) == to, || blame("its target"))?;
         }
@@ -192,4 +190,22 @@ pub(super) fn attributes_seeds() -> Vec<Vec<u8>> {
         b"A\x16\0\0\0riscv\0\x01\x0c\0\0\0\x05rv32i\0".to_vec(),
         b"A\x0a\0\0\0other\0\x16\0\0\0riscv\0\x01\x0c\0\0\0\x05rv32i\0".to_vec(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_compressed_encoding_is_of_one_class() {
+        let system = [0u32, 1, 2, 0x102, 0x302, 0x702, 0x7b2, 0x105];
+        for text in SETS {
+            let isa = Isa::parse_lenient(text).unwrap();
+            let short = (0..=u32::from(u16::MAX)).filter(|b| b & 3 != 3);
+            for bits in short.chain(system.map(|s| s << 20 | 0x73)) {
+                let (op, flow) = (decode_inst(bits, isa).op, Flow::of(bits, isa));
+                assert_eq!(class(op), class_of(flow), "{bits:#x} {text} {op:?}");
+            }
+        }
+    }
 }

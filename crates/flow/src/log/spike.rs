@@ -81,6 +81,7 @@ impl<'a> SpikeReader<'a> {
                 commits: false,
                 harts: Vec::new(),
                 current: 0,
+                quiet: false,
                 untold: untold(),
             },
         }
@@ -120,6 +121,8 @@ struct Log<'a> {
     harts: Vec<Hart>,
     /// Position of the hart of the last line.
     current: usize,
+    /// Every hart is lost and none has been heard of since.
+    quiet: bool,
     untold: Effects,
 }
 
@@ -173,6 +176,7 @@ impl<'a> Log<'a> {
     ) -> Result<(), Fault> {
         let form = cursor.form().map_err(|kind| (kind, cursor.at()))?;
         let at = self.hart(id).map_err(|kind| (kind, 0))?;
+        self.quiet = false;
         match form {
             Form::Commit {
                 mode,
@@ -289,7 +293,12 @@ impl<'a> Log<'a> {
     #[cold]
     fn lost<O: Observer>(&mut self, id: Option<HartId>, out: &mut O) {
         let mut told = false;
-        for at in 0..self.harts.len() {
+        let all = match id {
+            None if self.quiet => self.current..self.harts.len().min(self.current + 1),
+            _ => 0..self.harts.len(),
+        };
+        self.quiet |= id.is_none();
+        for at in all {
             let current = at == self.current;
             let Some(hart) = self.harts.get_mut(at).filter(|h| match id {
                 Some(id) => id == h.id,
