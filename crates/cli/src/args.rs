@@ -22,6 +22,10 @@ Exit codes:
 Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
 const DISASM_EXAMPLES: &str = "\
+The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or
+`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. With
+@BASE the lowest loaded address goes there, and the symbols with it.
+
 Examples:
   hartrace disasm prog.elf
   hartrace disasm prog.elf lib.so@0x40000000 -o listing.txt
@@ -108,6 +112,12 @@ pub(crate) struct Disasm {
     /// ELF files to disassemble, with load base if position-independent; `-` is stdin
     #[arg(value_name = "ELF[@BASE]")]
     pub(crate) files: Vec<String>,
+    /// Instructions as they are encoded: no `ret`, `li` or `mv`, compressed ones by their own names
+    #[arg(long)]
+    pub(crate) no_aliases: bool,
+    /// Registers by number: x10 instead of a0
+    #[arg(long)]
+    pub(crate) numeric: bool,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]

@@ -64,8 +64,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
     }
     let output = create(&args.output.output, inputs(&config))?;
     let program = settings::load(config, talk)?;
-    output.write_with(|out| listing::write(&program, out))?;
-    Ok(())
+    listing::write(args, &program, output)
 }
 
 fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {

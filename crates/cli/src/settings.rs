@@ -27,6 +27,16 @@ pub(crate) struct Program {
     pub(crate) raw: Vec<Raw>,
 }
 
+impl Program {
+    /// The instruction set, where somebody said it; otherwise each ELF file
+    /// knows its own.
+    pub(crate) fn given_isa(&self) -> Option<Isa> {
+        let origin = &self.config.program.isa.as_ref()?.origin;
+        let given = matches!(origin, Origin::Flag(_) | Origin::File { .. });
+        self.isa.filter(|_| given)
+    }
+}
+
 /// An ELF file, read and checked.
 pub(crate) struct Elf {
     pub(crate) file: ElfFile,

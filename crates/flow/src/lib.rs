@@ -81,7 +81,7 @@ pub use blocks::{Blocks, Rules};
 pub use check::{Check, Checked, Difference, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use few::Few;
-pub use image::{Fetched, Image, ImageError, Insns, SpaceId};
+pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
     Ctype, DataIngress, Ingress, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Trigger,
 };

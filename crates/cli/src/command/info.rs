@@ -82,7 +82,7 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
                 first.get_or_insert(diagnostic.code);
             }
             Err(Stop::Write(error)) => {
-                return output.write_with(|_| Err(error)).map_err(Failure::from);
+                return Err(output.failed(error).into());
             }
         }
     }
