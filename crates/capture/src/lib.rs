@@ -10,7 +10,7 @@
 //!
 //! let text = "[program]\nisa = \"rv64gc\"\n\n[ingress]\nitype_width = 3\n";
 //! let config = Config::parse(text, "run.toml".as_ref()).unwrap();
-//! assert_eq!(config.ingress.itype_width.unwrap().value, 3);
+//! assert_eq!(config.ingress.itype_width.unwrap().value, hartrace_flow::ItypeWidth::Three);
 //!
 //! // A typing mistake is refused, with its place and the name that was meant.
 //! let error = Config::parse("[ingress]\nitype_with = 3\n", "run.toml".as_ref()).unwrap_err();
