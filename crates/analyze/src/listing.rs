@@ -10,8 +10,8 @@ use std::io::{self, Write};
 /// How to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The instruction set; without it the file's attributes decide, and
-    /// without those it is `rv32gc` or `rv64gc`.
+    /// The instruction set of all code; without it mapping symbols and the
+    /// file's attributes decide, and without those it is `rv32gc` or `rv64gc`.
     pub isa: Option<Isa>,
     /// Where the lowest loaded address goes, as
     /// [`Image::add_elf`](hartrace_flow::Image::add_elf) has it; without it
@@ -416,6 +416,9 @@ impl<'a, W: Write> Lister<'a, W> {
             mapping.now = begins;
             mapping.next += 1;
             let Begins::Code(isa) = begins else { continue };
+            if self.options.isa.is_some() {
+                continue;
+            }
             // 2.40 keeps the instruction set of the last symbol that named
             // one; later versions return to the file's.
             let kept = match self.options.dialect {

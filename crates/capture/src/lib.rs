@@ -23,8 +23,8 @@
 //! * [`config`]: the one TOML schema, read, merged and written.
 //! * [`sidecar`]: `FILE.toml` beside a trace, which binds it to its program.
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
-//! * [`detect`]: what kind of file this is; [`log_info`] and [`elf_info`]: what
-//!   is in it.
+//! * [`detect`]: what kind of file this is; [`elf_info`]: what an ELF file says;
+//!   [`log`]: logs of every kind as steps, and what is in them.
 //! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
 //!   spell a program; [`digest`]: its SHA-256;
 //!   [`isa_hint`]: which instruction set was probably meant.
@@ -37,7 +37,7 @@ pub mod digest;
 pub mod elf_info;
 pub mod input;
 pub mod isa_hint;
-pub mod log_info;
+pub mod log;
 pub mod output;
 pub mod program;
 pub mod sidecar;
