@@ -24,8 +24,9 @@ Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
 const DISASM_EXAMPLES: &str = "\
 The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or
-`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. With
-@BASE the lowest loaded address goes there, and the symbols with it.
+`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. Only
+encodings that the manuals reserve are never given a name. With @BASE the lowest loaded address
+goes there, and the symbols with it.
 
 Examples:
   hartrace disasm prog.elf

@@ -138,8 +138,11 @@ impl Job<'_> {
             .finish(&mut chosen, &mut |error| damage.add(error));
         drop(progress);
         sink.check()?;
-        which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
-        self.judge(chosen.harts().is_empty(), &damage, lines.count())
+        let nothing = chosen.harts().is_empty();
+        if !nothing || damage.lines == 0 {
+            which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
+        }
+        self.judge(nothing, &damage, lines.count())
     }
 
     /// Tells about damaged lines; they are an error with `--strict`, or when
