@@ -186,7 +186,7 @@ pub(crate) struct Log {
 pub(crate) enum LogKind {
     /// One pc per retired instruction, 16 digits or 8 on RV32
     Pc,
-    /// Rows of the trace ingress port as CSV, by the settings in [ingress]
+    /// Rows of the trace ingress port as CSV, by the ingress settings
     Ingress,
     /// JSON lines: a header, then one object per step
     Json,
