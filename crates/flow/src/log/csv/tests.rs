@@ -502,7 +502,7 @@ fn the_longest_row_is_whole() {
     let mut row = String::new();
     let writer = IngressWriter::new(columns, Iretire::Halfwords);
     writer.write_row(&mut row, &[block; 8]).unwrap();
-    let eight = |field: &str| vec![field; 8].join(",");
+    let eight = |field: &str| [field; 8].join(",");
     let expected = format!(
         "{},{},{:x},6,{},{},10,3,{},{},{},7,1,1,ffffffff\n",
         eight("15"),
