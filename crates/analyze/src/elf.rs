@@ -2,8 +2,8 @@
 //! values. Tables that do not parse are empty; only a file that is no ELF
 //! file for RISC-V is refused.
 
-use hartrace_isa::Isa;
 use hartrace_isa::attributes::Attributes;
+use hartrace_isa::{Isa, Xlen};
 use object::elf as e;
 use object::read::elf::{
     FileHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable, VersionTable,
@@ -96,6 +96,9 @@ pub(crate) struct Elf<'a> {
     pub(crate) attributes: Option<&'a [u8]>,
 }
 
+/// The symbol that code addresses data by, relative to `gp`.
+pub(crate) const GLOBAL_POINTER: &str = "__global_pointer$";
+
 const ATTRIBUTES: u32 = 0x7000_0003;
 
 /// Names may overlap in the string table, so a small file can claim endless
@@ -108,6 +111,41 @@ impl<'a> Elf<'a> {
             Some([0x7f, b'E', b'L', b'F', 1]) => read::<e::FileHeader32<Endianness>>(data),
             Some([0x7f, b'E', b'L', b'F', 2]) => read::<e::FileHeader64<Endianness>>(data),
             _ => Err(ElfError::NotElf),
+        }
+    }
+
+    /// A file that is code and nothing else, as objdump sees one: a single
+    /// section that is called `.data`.
+    pub(crate) fn raw(code: &'a [u8], address: u64, wide: bool) -> Elf<'a> {
+        Elf {
+            wide,
+            linked: false,
+            relocations: false,
+            sections: vec![Section {
+                name: ".data".to_owned(),
+                address,
+                code: true,
+                data: code,
+            }],
+            symbols: Vec::new(),
+            dynamic: Vec::new(),
+            relocs: Vec::new(),
+            attributes: None,
+        }
+    }
+
+    /// Moves sections, and the symbols and relocations in them; what is
+    /// absolute stays, but for the global pointer.
+    pub(crate) fn move_by(&mut self, bias: u64) {
+        let xlen = if self.wide { Xlen::Rv64 } else { Xlen::Rv32 };
+        let moved = |address: &mut u64| *address = xlen.wrap(address.wrapping_add(bias));
+        self.sections.iter_mut().for_each(|s| moved(&mut s.address));
+        self.relocs.iter_mut().for_each(|r| moved(&mut r.address));
+        for symbol in self.symbols.iter_mut().chain(&mut self.dynamic) {
+            let inside = matches!(symbol.place, Place::Section(_));
+            if inside || symbol.name == GLOBAL_POINTER {
+                moved(&mut symbol.value);
+            }
         }
     }
 
@@ -364,7 +402,7 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
 }
 
 /// Names are bytes; control characters are shown as `^X`.
-fn printable(name: &[u8]) -> String {
+pub(crate) fn printable(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     if !text.bytes().any(|b| b.is_ascii_control()) {
         return text.into_owned();

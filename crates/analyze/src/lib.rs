@@ -12,7 +12,8 @@
 //! The layers:
 //!
 //! * [`Symbols`]: names for addresses, chosen among aliases as objdump does.
-//! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte.
+//! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte;
+//!   [`raw_listing`]: code without a file format.
 //!
 //! This crate sees ELF files and the events of `hartrace-flow`; it never sees
 //! trace bytes.
@@ -24,5 +25,5 @@ mod listing;
 mod symbols;
 
 pub use elf::{ElfError, isa_of};
-pub use listing::{Listing, ListingError, listing};
+pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use symbols::Symbols;

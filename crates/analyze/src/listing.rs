@@ -1,7 +1,8 @@
 //! A program as text, as `objdump -d` prints it.
 
-use crate::elf::{Elf, ElfError, Place, Section, Symbol};
+use crate::elf::{Elf, ElfError, GLOBAL_POINTER, Place, Section, Symbol, printable};
 use crate::symbols::Symbols;
+use hartrace_flow::elf_bias;
 use hartrace_isa::{Dialect, Isa, Resolve, Style, Tracker, Xlen, decode, length};
 use std::fmt;
 use std::io::{self, Write};
@@ -9,9 +10,15 @@ use std::io::{self, Write};
 /// How to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The instruction set; without it the file's attributes decide, and
-    /// without those it is `rv32gc` or `rv64gc`.
+    /// The instruction set of all code; without it mapping symbols and the
+    /// file's attributes decide, and without those it is `rv32gc` or `rv64gc`.
     pub isa: Option<Isa>,
+    /// Where the lowest loaded address goes, as
+    /// [`Image::add_elf`](hartrace_flow::Image::add_elf) has it; without it
+    /// the code stays where the file says. Addresses are those of objdump's
+    /// `--adjust-vma`, but symbols move with the code, which objdump leaves
+    /// behind.
+    pub base: Option<u64>,
     /// As without `-M no-aliases`.
     pub aliases: bool,
     /// As with `-M numeric`.
@@ -26,6 +33,7 @@ impl Default for Listing {
     fn default() -> Listing {
         Listing {
             isa: None,
+            base: None,
             aliases: true,
             numeric: false,
             dialect: Dialect::default(),
@@ -73,10 +81,61 @@ pub fn listing(
     options: &Listing,
     out: &mut impl Write,
 ) -> Result<(), ListingError> {
-    let elf = Elf::parse(file).map_err(ListingError::Elf)?;
+    let mut elf = Elf::parse(file).map_err(ListingError::Elf)?;
+    if let Some(base) = options.base {
+        // A relocatable file has no segments: its sections start at 0.
+        elf.move_by(elf_bias(file, base).unwrap_or(base));
+    }
+    let isa = options.isa.unwrap_or_else(|| elf.isa());
+    let format = if elf.wide {
+        "elf64-littleriscv"
+    } else {
+        "elf32-littleriscv"
+    };
+    write_all(
+        elf,
+        isa,
+        &format!("{name}:     file format {format}"),
+        options,
+        out,
+    )?;
+    Ok(())
+}
+
+/// Writes code without a file format around it, as `objdump -D -b binary` does
+/// with `-m riscv:rv32` or `riscv:rv64`. Its first byte stands at
+/// [`Listing::base`], and without a [`Listing::isa`] it is `rv64gc`.
+///
+/// # Errors
+///
+/// Failures of `out`.
+pub fn raw_listing(
+    code: &[u8],
+    name: &str,
+    options: &Listing,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let isa = options.isa.unwrap_or(Isa::RV64GC);
+    let base = isa.xlen().wrap(options.base.unwrap_or(0));
+    let elf = Elf::raw(code, base, isa.xlen() == Xlen::Rv64);
+    write_all(
+        elf,
+        isa,
+        &format!("{name}:     file format binary"),
+        options,
+        out,
+    )
+}
+
+fn write_all(
+    elf: Elf<'_>,
+    isa: Isa,
+    title: &str,
+    options: &Listing,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (symbols, elf) = Symbols::from_parsed(elf);
     let xlen = if elf.wide { Xlen::Rv64 } else { Xlen::Rv32 };
-    let isa = options.isa.unwrap_or_else(|| elf.isa());
     let style = Style {
         isa,
         aliases: options.aliases,
@@ -84,13 +143,9 @@ pub fn listing(
         dialect: options.dialect,
         privileged: elf.attributes().privileged.unwrap_or_default(),
     };
-    let pointer = symbols
-        .all()
-        .iter()
-        .rfind(|s| s.name == "__global_pointer$");
-    let bits = xlen.bits();
+    let pointer = symbols.all().iter().rfind(|s| s.name == GLOBAL_POINTER);
     let mut out = io::BufWriter::new(out);
-    writeln!(out, "\n{name}:     file format elf{bits}-littleriscv\n")?;
+    writeln!(out, "\n{}\n", printable(title.as_bytes()))?;
     let mut lister = Lister {
         elf: &elf,
         symbols: &symbols,
@@ -106,7 +161,7 @@ pub fn listing(
             lister.section(index, section)?;
         }
     }
-    Ok(lister.out.flush()?)
+    lister.out.flush()
 }
 
 struct Lister<'a, W> {
@@ -359,6 +414,9 @@ impl<'a, W: Write> Lister<'a, W> {
             mapping.now = begins;
             mapping.next += 1;
             let Begins::Code(isa) = begins else { continue };
+            if self.options.isa.is_some() {
+                continue;
+            }
             // 2.40 keeps the instruction set of the last symbol that named
             // one; later versions return to the file's.
             let kept = match self.options.dialect {

@@ -18,13 +18,15 @@
 //! max_halfwords = 32           # per block
 //! sijump = true
 //! all_jumps = false
-//! ecall_retires = false
+//! retires = "none"
 //! ctype = 2                    # 0 to 3
 //! ```
 
+mod ingress;
 mod read;
 mod write;
 
+pub use ingress::Ingress;
 pub use read::{ConfigError, LoadError, Problem};
 
 use crate::program::{ElfFile, RawFile};
@@ -106,32 +108,6 @@ pub struct Program {
     pub raw: Option<Setting<Vec<RawFile>>>,
 }
 
-/// `[ingress]`: the trace ingress port (E-Trace chapter 4) that steps are
-/// turned into.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ingress {
-    /// Bits of `itype`: 3 or 4.
-    pub itype_width: Option<Setting<u8>>,
-    /// Which text's table of instruction types.
-    pub table: Option<Setting<Table>>,
-    /// Instructions one by one or in blocks.
-    pub retirement: Option<Setting<Retirement>>,
-    /// The longest block, in halfwords; 2 to 65535. Of use with
-    /// [`Retirement::Block`].
-    pub max_halfwords: Option<Setting<u16>>,
-    /// Whether sequentially inferable jumps are told.
-    pub sijump: Option<Setting<bool>>,
-    /// Whether direct jumps appear as taken branches (N-Trace,
-    /// trTeInstEnAllJumps).
-    pub all_jumps: Option<Setting<bool>>,
-    /// Whether `ecall` and `ebreak` count as retired; the ratified texts say
-    /// they do not.
-    pub ecall_retires: Option<Setting<bool>>,
-    /// How a change of context is reported, as `ctype` codes it: 0 not at all,
-    /// 1 imprecisely, 2 precisely, 3 as a discontinuity.
-    pub ctype: Option<Setting<u8>>,
-}
-
 /// `[trace]`: what the file beside a sidecar is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -141,71 +117,13 @@ pub struct Trace {
     pub version: Option<Setting<String>>,
 }
 
-macro_rules! named {
-    ($(#[$doc:meta])* $type:ident { $($(#[$vdoc:meta])* $variant:ident $name:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $type { $($(#[$vdoc])* $variant,)+ }
-
-        impl $type {
-            /// The names a configuration may use.
-            pub const NAMES: &'static [&'static str] = &[$($name),+];
-
-            /// The name in a configuration.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $($type::$variant => $name),+ }
-            }
-
-            /// The value of this name.
-            #[must_use]
-            pub fn from_name(name: &str) -> Option<$type> {
-                match name { $($name => Some($type::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-named! {
-    /// Which text's table of instruction types is meant.
-    Table {
-        /// E-Trace 1.1.1-draft.
-        Etrace111 "etrace-1.1.1",
-        /// E-Trace 2.0.
-        Etrace20 "etrace-2.0",
-        /// N-Trace 1.0.0-rc7.
-        NtraceRc7 "ntrace-rc7",
-        /// N-Trace 1.0.
-        Ntrace10 "ntrace-1.0",
-    }
-}
-
-named! {
-    /// How instructions reach the port.
-    Retirement {
-        /// One instruction per block.
-        Single "single",
-        /// Blocks up to the next special instruction.
-        Block "block",
-    }
-}
-
 impl Config {
     /// What holds when nobody says anything: a single-retirement port of the
     /// ratified E-Trace text with four-bit `itype` and every optional signal.
     #[must_use]
     pub fn defaults() -> Config {
         Config {
-            ingress: Ingress {
-                itype_width: Some(Setting::default(4)),
-                table: Some(Setting::default(Table::Etrace20)),
-                retirement: Some(Setting::default(Retirement::Single)),
-                max_halfwords: Some(Setting::default(32)),
-                sijump: Some(Setting::default(true)),
-                all_jumps: Some(Setting::default(false)),
-                ecall_retires: Some(Setting::default(false)),
-                ctype: Some(Setting::default(2)),
-            },
+            ingress: Ingress::defaults(),
             ..Config::default()
         }
     }
@@ -214,23 +132,13 @@ impl Config {
     #[must_use]
     pub fn over(self, below: Config) -> Config {
         let (p, q) = (self.program, below.program);
-        let (i, j) = (self.ingress, below.ingress);
         Config {
             program: Program {
                 isa: p.isa.or(q.isa),
                 elf: p.elf.or(q.elf),
                 raw: p.raw.or(q.raw),
             },
-            ingress: Ingress {
-                itype_width: i.itype_width.or(j.itype_width),
-                table: i.table.or(j.table),
-                retirement: i.retirement.or(j.retirement),
-                max_halfwords: i.max_halfwords.or(j.max_halfwords),
-                sijump: i.sijump.or(j.sijump),
-                all_jumps: i.all_jumps.or(j.all_jumps),
-                ecall_retires: i.ecall_retires.or(j.ecall_retires),
-                ctype: i.ctype.or(j.ctype),
-            },
+            ingress: self.ingress.over(below.ingress),
             trace: self.trace.or(below.trace),
         }
     }

@@ -1,5 +1,6 @@
 //! What an ELF file says about itself.
 
+use hartrace_isa::attributes;
 use object::elf;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, SectionTable};
 use object::{LittleEndian as Le, ReadRef as _};
@@ -318,7 +319,8 @@ impl<'a, E: FileHeader<Endian = Le>> Reader<'a, E> {
                 info.build_id = build_id::<E>(section.sh_addralign(Le), data);
             }
             elf::SHT_RISCV_ATTRIBUTES => {
-                info.isa = info.isa.take().or_else(|| arch(data).map(str::to_owned));
+                let arch = || attributes::arch(data).map(str::to_owned);
+                info.isa = info.isa.take().or_else(arch);
             }
             _ => {}
         }
@@ -343,59 +345,6 @@ fn build_id<E: FileHeader<Endian = Le>>(align: E::Word, data: &[u8]) -> Option<V
         let is_gnu = note.name() == elf::ELF_NOTE_GNU;
         if is_gnu && note.n_type(Le) == elf::NT_GNU_BUILD_ID {
             return Some(note.desc().to_vec());
-        }
-    }
-    None
-}
-
-/// Tag_RISCV_arch of an attributes section (RISC-V ELF psABI, "Attributes").
-// replace: by hartrace_isa::attributes::arch.
-fn arch(section: &[u8]) -> Option<&str> {
-    let mut rest = section.strip_prefix(b"A")?;
-    loop {
-        let (length, _) = rest.split_first_chunk::<4>()?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        let (subsection, after) = rest.split_at_checked(length)?;
-        let subsection = subsection.get(4..)?;
-        if let Some(attributes) = subsection.strip_prefix(b"riscv\0") {
-            return file_arch(attributes);
-        }
-        rest = after;
-    }
-}
-
-fn file_arch(attributes: &[u8]) -> Option<&str> {
-    const FILE: u64 = 1;
-    const ARCH: u64 = 5;
-    let mut rest = attributes;
-    let tag = uleb(&mut rest)?;
-    let (_size, after) = rest.split_first_chunk::<4>()?;
-    rest = after;
-    while tag == FILE && !rest.is_empty() {
-        let tag = uleb(&mut rest)?;
-        // Odd tags hold strings, even ones numbers.
-        if tag % 2 == 0 {
-            uleb(&mut rest)?;
-            continue;
-        }
-        let end = rest.iter().position(|&b| b == 0)?;
-        let (text, after) = rest.split_at_checked(end)?;
-        if tag == ARCH {
-            return std::str::from_utf8(text).ok();
-        }
-        rest = after.get(1..)?;
-    }
-    None
-}
-
-fn uleb(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
         }
     }
     None
@@ -471,24 +420,5 @@ mod tests {
         bytes[5] = 1;
         bytes[4] = 9;
         assert_eq!(ElfInfo::read(&bytes), Err(ElfError::Class(9)));
-    }
-
-    #[test]
-    fn attributes_that_end_anywhere() {
-        let info = ElfInfo::read(RV64).unwrap();
-        let isa = info.isa.unwrap();
-        let start = RV64
-            .windows(isa.len())
-            .position(|w| w == isa.as_bytes())
-            .unwrap();
-        let section = &RV64[start - 20..start + isa.len() + 20];
-        let begin = section.iter().position(|&b| b == b'A').unwrap();
-        let section = &section[begin..];
-        assert_eq!(arch(section), Some(isa.as_str()));
-        for end in 0..section.len() {
-            let _ = arch(&section[..end]);
-        }
-        assert_eq!(arch(b"A\0\0\0\0"), None);
-        assert_eq!(arch(b"A\xff\xff\xff\xffriscv\0"), None);
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! let text = "[program]\nisa = \"rv64gc\"\n\n[ingress]\nitype_width = 3\n";
 //! let config = Config::parse(text, "run.toml".as_ref()).unwrap();
-//! assert_eq!(config.ingress.itype_width.unwrap().value, 3);
+//! assert_eq!(config.ingress.itype_width.unwrap().value, hartrace_flow::ItypeWidth::Three);
 //!
 //! // A typing mistake is refused, with its place and the name that was meant.
 //! let error = Config::parse("[ingress]\nitype_with = 3\n", "run.toml".as_ref()).unwrap_err();
@@ -23,8 +23,8 @@
 //! * [`config`]: the one TOML schema, read, merged and written.
 //! * [`sidecar`]: `FILE.toml` beside a trace, which binds it to its program.
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
-//! * [`detect`]: what kind of file this is; [`log_info`] and [`elf_info`]: what
-//!   is in it.
+//! * [`detect`]: what kind of file this is; [`elf_info`]: what an ELF file says;
+//!   [`log`]: logs of every kind as steps, and what is in them.
 //! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
 //!   spell a program; [`digest`]: its SHA-256;
 //!   [`isa_hint`]: which instruction set was probably meant.
@@ -37,7 +37,7 @@ pub mod digest;
 pub mod elf_info;
 pub mod input;
 pub mod isa_hint;
-pub mod log_info;
+pub mod log;
 pub mod output;
 pub mod program;
 pub mod sidecar;

@@ -143,7 +143,9 @@ impl Output {
         done.map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: io::Error) -> OutputError {
+    /// A failed write to this output, with its name.
+    #[must_use]
+    pub fn failed(&self, error: io::Error) -> OutputError {
         OutputError {
             path: self.path.clone(),
             problem: OutputProblem::Write(error),

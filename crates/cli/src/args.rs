@@ -9,7 +9,8 @@ const EXAMPLES: &str = "\
 Examples:
   hartrace disasm prog.elf               the code of a program
   hartrace info prog.elf run.log         what these files are
-  hartrace info -f json run.log          the same for other programs
+  hartrace info run.pc -e prog.elf       what a run did
+  hartrace log spike.log --to pc         a log as another kind of log
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
@@ -22,6 +23,11 @@ Exit codes:
 Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
 const DISASM_EXAMPLES: &str = "\
+The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or
+`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. Only
+encodings that the manuals reserve are never given a name. With @BASE the lowest loaded address
+goes there, and the symbols with it.
+
 Examples:
   hartrace disasm prog.elf
   hartrace disasm prog.elf lib.so@0x40000000 -o listing.txt
@@ -31,7 +37,17 @@ const INFO_EXAMPLES: &str = "\
 Examples:
   hartrace info prog.elf
   hartrace info -f json *.elf run.log
+  hartrace info run.pc -e prog.elf
   xz -dc run.log.xz | hartrace info -";
+
+const LOG_EXAMPLES: &str = "\
+Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the
+columns trigger, halted and reset behind those of the reference flow; missing steps show as halted.
+
+Examples:
+  hartrace log spike.log --to pc -o run.pc
+  hartrace log run.pc -e prog.elf --to ingress -o run.csv
+  hartrace log spike.log -e prog.elf --to json --hart 1 | jq .pc";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
@@ -42,7 +58,7 @@ Examples:
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\nreads:   ELF (RV32, RV64), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  disassembly, file facts (text, JSON)",
+    "\nwrites:  disassembly, logs (pc list, ingress CSV, JSON), file facts (text, JSON)",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
 );
@@ -93,6 +109,9 @@ pub(crate) enum Command {
     /// Say what files are and what is in them
     #[command(after_help = INFO_EXAMPLES)]
     Info(Info),
+    /// Write a log as another kind of log
+    #[command(after_help = LOG_EXAMPLES)]
+    Log(Log),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),
@@ -108,6 +127,12 @@ pub(crate) struct Disasm {
     /// ELF files to disassemble, with load base if position-independent; `-` is stdin
     #[arg(value_name = "ELF[@BASE]")]
     pub(crate) files: Vec<String>,
+    /// Instructions as they are encoded: no `ret`, `li` or `mv`, compressed ones by their own names
+    #[arg(long)]
+    pub(crate) no_aliases: bool,
+    /// Registers by number: x10 instead of a0
+    #[arg(long)]
+    pub(crate) numeric: bool,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
@@ -127,7 +152,44 @@ pub(crate) struct Info {
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
+    pub(crate) program: Program,
+    #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// `hartrace log`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Log {
+    /// The log: pc list, Spike log or CSV, ingress CSV; `-` is stdin
+    #[arg(value_name = "INPUT")]
+    pub(crate) input: PathBuf,
+    /// What to write
+    #[arg(long, value_name = "KIND")]
+    pub(crate) to: LogKind,
+    /// With --to pc: also list ecall and ebreak, which do not retire
+    #[arg(long)]
+    pub(crate) with_trapped: bool,
+    /// Only this hart; pc and ingress have room for one
+    #[arg(long, value_name = "N")]
+    pub(crate) hart: Option<u32>,
+    /// Fail if the log has lines that cannot be read
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// What `log` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogKind {
+    /// One pc per retired instruction, 16 digits or 8 on RV32
+    Pc,
+    /// Rows of the trace ingress port as CSV, by the ingress settings
+    Ingress,
+    /// JSON lines: a header, then one object per step
+    Json,
 }
 
 /// How `info` writes.

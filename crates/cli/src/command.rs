@@ -3,6 +3,9 @@
 mod info;
 mod info_json;
 mod info_text;
+mod log;
+mod log_json;
+mod log_write;
 
 use crate::args::{self, Args, Command};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -19,6 +22,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
     match command {
         Command::Disasm(args) => disasm(args, talk),
         Command::Info(args) => info::run(args, talk),
+        Command::Log(args) => log::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),
@@ -64,8 +68,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
     }
     let output = create(&args.output.output, inputs(&config))?;
     let program = settings::load(config, talk)?;
-    output.write_with(|out| listing::write(&program, out))?;
-    Ok(())
+    listing::write(args, &program, output)
 }
 
 fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {

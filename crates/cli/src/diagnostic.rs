@@ -6,6 +6,7 @@ use hartrace_capture::detect::{self, Kind};
 use hartrace_capture::elf_info::ElfError;
 use hartrace_capture::input::{self, InputError, InputProblem};
 use hartrace_capture::output::{OutputError, OutputProblem};
+use hartrace_flow::ImageError;
 use std::path::{Path, PathBuf};
 
 /// How a command ends without success.
@@ -15,6 +16,8 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// Everything has been told on stderr already; the first code of it.
     Told(Code),
+    /// Flags that do not go together.
+    Usage(&'static str),
     /// Something to tell.
     Diagnostic(Box<Diagnostic>),
 }
@@ -90,8 +93,14 @@ codes! {
     DamagedElf "HT0104" exit 1,
     /// No kind of file we know.
     UnknownFormat "HT0105" exit 5,
-    /// Lines of a log that cannot be read, with --strict.
-    UnreadLines "HT0106" exit 3,
+    /// Lines of a log that cannot be read; an error with --strict.
+    DamagedLines "HT0106" exit 3,
+    /// An ELF file in which nothing is loaded.
+    NotLinked "HT0107" exit 1,
+    /// Some other kind of file where a log is wanted.
+    NotALog "HT0108" exit 1,
+    /// A log of which no line could be read.
+    NothingRead "HT0109" exit 5,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
@@ -110,6 +119,8 @@ codes! {
     WidthMismatch "HT0303" exit 2,
     /// No program was given.
     NoProgram "HT0304" exit 2,
+    /// A log of several harts, or without the one that was chosen.
+    WhichHart "HT0305" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
 }
@@ -132,6 +143,12 @@ impl Diagnostic {
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same under another code.
+    pub(crate) fn with_code(mut self, code: Code) -> Diagnostic {
+        self.code = code;
         self
     }
 
@@ -278,6 +295,28 @@ pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic
                 bytes.len()
             ))
         }
+    }
+}
+
+/// A file of no kind we know.
+pub(crate) fn unknown_format(path: &Path, kind: Kind) -> Diagnostic {
+    let name = input::name(path);
+    if kind == Kind::Empty {
+        return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
+            .note("the step that should have written it may have failed");
+    }
+    Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
+        "known are ELF files, Spike logs and CSV, pc lists, ingress CSV and configuration files",
+    )
+}
+
+/// An ELF file that is no image of a program.
+pub(crate) fn bad_image(path: &Path, error: &ImageError) -> Diagnostic {
+    let name = input::name(path);
+    match error {
+        ImageError::NoCode => Diagnostic::new(Code::NotLinked, format!("{name} is {error}"))
+            .help("give the linked program"),
+        _ => Diagnostic::new(Code::DamagedElf, format!("{name} is damaged: {error}")),
     }
 }
 

@@ -1,36 +1,48 @@
 //! The text of a program.
 
+use crate::args;
+use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::settings::Program;
-use std::io::{self, Write};
+use hartrace_analyze::{Listing, ListingError, listing, raw_listing};
+use hartrace_capture::input;
+use hartrace_capture::output::Output;
 
-/// Writes the listing of all code.
-// connect: hartrace_analyze::listing for each of `program.elf`, with
-// `program.isa` where the settings say it (its origin is a flag or a file) and
-// the file's own otherwise. `file.base` and `program.raw` must be listed too,
-// or refused; never left out silently. Until then: where the code is.
-pub(crate) fn write(program: &Program, out: &mut dyn Write) -> io::Result<()> {
-    if let Some(isa) = program.isa {
-        writeln!(out, "# {isa}")?;
-    }
+/// Writes the listing of all code, file by file.
+pub(crate) fn write(
+    args: &args::Disasm,
+    program: &Program,
+    mut out: Output,
+) -> Result<(), Failure> {
+    let options = Listing {
+        isa: program.given_isa(),
+        aliases: !args.no_aliases,
+        numeric: args.numeric,
+        ..Listing::default()
+    };
     for elf in &program.elf {
-        let name = elf.file.file.display();
-        writeln!(out, "\n{name}: {} bytes", elf.bytes.len())?;
-        let base = elf.file.base.unwrap_or(0);
-        for section in &elf.info.code {
-            let start = section.address.wrapping_add(base);
-            let end = start.wrapping_add(section.size);
-            writeln!(
-                out,
-                "{start:016x}..{end:016x} {}",
-                section.name.escape_debug()
-            )?;
+        let options = Listing {
+            base: elf.file.base,
+            ..options
+        };
+        let name = elf.file.file.display().to_string();
+        match listing(&elf.bytes, &name, &options, &mut out) {
+            Ok(()) => {}
+            Err(ListingError::Write(error)) => return Err(out.failed(error).into()),
+            Err(ListingError::Elf(error)) => {
+                let message = format!("{} is damaged: {error}", input::name(&elf.file.file));
+                return Err(Diagnostic::new(Code::DamagedElf, message).into());
+            }
         }
     }
     for raw in &program.raw {
-        writeln!(out, "\n{}:", raw.file.file.display())?;
-        let start = raw.file.base;
-        let end = start.wrapping_add(raw.bytes.len() as u64);
-        writeln!(out, "{start:016x}..{end:016x}")?;
+        let options = Listing {
+            isa: program.isa,
+            base: Some(raw.file.base),
+            ..options
+        };
+        let name = raw.file.file.display().to_string();
+        let written = raw_listing(&raw.bytes, &name, &options, &mut out);
+        written.map_err(|error| out.failed(error))?;
     }
-    Ok(())
+    Ok(out.finish()?)
 }

@@ -9,12 +9,13 @@ mod args;
 mod command;
 mod diagnostic;
 mod listing;
+mod logs;
 mod progress;
 mod settings;
 mod talk;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
 use diagnostic::Failure;
 use std::process::ExitCode;
 use talk::Talk;
@@ -37,6 +38,12 @@ fn main() -> ExitCode {
         // The reader has what it wanted: `hartrace ... | head -1`.
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Told(code)) => ExitCode::from(code.exit()),
+        Err(Failure::Usage(message)) => {
+            let mut command = args::Args::command();
+            let error = command.error(ErrorKind::ArgumentConflict, message);
+            let _ = error.print();
+            ExitCode::from(2)
+        }
         Err(Failure::Diagnostic(diagnostic)) => {
             talk.error(&diagnostic);
             ExitCode::from(diagnostic.code.exit())

@@ -2,7 +2,7 @@
 //! defaults, and the program they name.
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_isa};
+use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
@@ -10,6 +10,8 @@ use hartrace_capture::digest::Digest;
 use hartrace_capture::elf_info::{ElfError, ElfInfo};
 use hartrace_capture::input::Input;
 use hartrace_capture::program::{ElfFile, RawFile, SpecError};
+use hartrace_capture::sidecar;
+use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,43 @@ pub(crate) struct Program {
     pub(crate) raw: Vec<Raw>,
 }
 
+impl Program {
+    /// The instruction set, where somebody said it; otherwise each ELF file
+    /// knows its own.
+    pub(crate) fn given_isa(&self) -> Option<Isa> {
+        let origin = &self.config.program.isa.as_ref()?.origin;
+        let given = matches!(origin, Origin::Flag(_) | Origin::File { .. });
+        self.isa.filter(|_| given)
+    }
+
+    /// The code in memory; `None` without any.
+    pub(crate) fn image(&self) -> Result<Option<Image>, Failure> {
+        if self.elf.is_empty() && self.raw.is_empty() {
+            return Ok(None);
+        }
+        let mut image = Image::new();
+        for Elf { file, bytes, .. } in &self.elf {
+            image
+                .add_elf(SpaceId::FIRST, bytes, file.base, self.given_isa())
+                .map_err(|error| bad_image(&file.file, &error))?;
+        }
+        for Raw { file, bytes } in &self.raw {
+            let isa = self.isa.unwrap_or(Isa::RV64GC);
+            image.add_raw(SpaceId::FIRST, file.base, bytes, isa);
+        }
+        Ok(Some(image))
+    }
+
+    /// Whether the programs are those that the sidecar of a log names.
+    pub(crate) fn check_against(&self, sidecar: &Config) -> Result<(), Failure> {
+        for Elf { file, bytes, .. } in &self.elf {
+            let checked = sidecar::check(sidecar, &file.file, Digest::of(bytes));
+            checked.map_err(|m| wrong_program(&m.given, m.found, m.expected))?;
+        }
+        Ok(())
+    }
+}
+
 /// An ELF file, read and checked.
 pub(crate) struct Elf {
     pub(crate) file: ElfFile,
@@ -42,6 +81,21 @@ pub(crate) struct Raw {
 
 /// The settings in force. `files` are ELF files given without a flag.
 pub(crate) fn resolve(files: &[String], typed: &args::Program) -> Result<Config, Failure> {
+    layers(files, typed, Config::defaults())
+}
+
+/// As [`resolve`], with the settings in the sidecar of a log, which is given
+/// too if there is one.
+pub(crate) fn resolve_beside(
+    log: &Path,
+    typed: &args::Program,
+) -> Result<(Config, Option<Config>), Failure> {
+    let sidecar = sidecar::find(log)?;
+    let below = sidecar.clone().unwrap_or_default().over(Config::defaults());
+    Ok((layers(&[], typed, below)?, sidecar))
+}
+
+fn layers(files: &[String], typed: &args::Program, below: Config) -> Result<Config, Failure> {
     let elf = files.iter().chain(&typed.elf);
     let elf = specs(elf, ElfFile::parse, "-e")?;
     let raw = specs(typed.raw.iter(), RawFile::parse, "--raw")?;
@@ -56,7 +110,7 @@ pub(crate) fn resolve(files: &[String], typed: &args::Program) -> Result<Config,
         },
         ..Config::default()
     };
-    let mut config = Config::defaults();
+    let mut config = below;
     for path in &typed.config {
         config = Config::load(path)?.over(config);
     }

@@ -18,7 +18,7 @@ use crate::Context;
 
 mod elf;
 
-pub use elf::ImageError;
+pub use elf::{ImageError, elf_bias};
 
 /// One view of code memory in an [`Image`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

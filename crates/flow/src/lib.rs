@@ -84,7 +84,7 @@ pub use check::{Check, Checked, Difference, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use evidence::{Evidence, History, NotTaken};
 pub use few::Few;
-pub use image::{Fetched, Image, ImageError, Insns, SpaceId};
+pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
     Ctype, DataIngress, Ingress, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Retires,
     Trigger,

@@ -32,7 +32,8 @@
 //! assert_eq!(count.0, 2);
 //! ```
 //!
-//! * [`PcReader`], [`PcWriter`]: one pc per line.
+//! * [`PcReader`], [`PcWriter`]: one pc per line; [`PcLines`] reads them without
+//!   the program.
 //! * [`SpikeReader`]: Spike's `-l` and `--log-commits`.
 //! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
 //!   [`Ingress`](crate::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
@@ -56,7 +57,7 @@ pub use csv::pc_trace::SpikeCsvReader;
 pub use csv::write::{IngressWriter, RowError};
 pub use error::{Excerpt, LineError, LineErrorKind};
 pub use lines::MAX_LINE;
-pub use pc::{ListedTraps, PcReader, PcWriter};
+pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader};
 
 use crate::Effects;

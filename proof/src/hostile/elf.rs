@@ -215,6 +215,7 @@ pub(super) fn listing(bytes: &[u8]) -> Result<(), String> {
     let mut random = random_of(bytes);
     let bits = random.draw();
     let options = Listing {
+        base: None,
         isa: (bits & 7 == 0).then_some(Isa::RV32GC),
         aliases: bits & 8 != 0,
         numeric: bits & 16 != 0,

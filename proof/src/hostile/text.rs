@@ -76,7 +76,7 @@ pub(super) fn config(bytes: &[u8]) -> Result<(), String> {
 pub(super) fn config_seeds() -> Vec<Vec<u8>> {
     [
         "[program]\nisa = \"rv64gc\"\nelf = [\"a.elf\", \"b.elf@0x1000\", { file = \"c\", base = 0x80000000, sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\" }]\nraw = [\"rom@0x1000\", { file = \"r\", base = \"0xffffffff80000000\" }]\n",
-        "[ingress]\nitype_width = 3\ntable = \"etrace-2.0\"\nretirement = \"block\"\nmax_halfwords = 8\nsijump = true\nall_jumps = false\necall_retires = true\nctype = 2 # comment\n",
+        "[ingress]\nitype_width = 3\ntable = \"etrace-2.0\"\nretirement = \"block\"\nmax_halfwords = 8\nsijump = true\nall_jumps = false\nretires = \"ecall\"\nctype = 2 # comment\n",
         "[trace]\nformat = \"spike\"\nversion = '1.0'\n[program]\nelf = \"x\"\n",
         "[a]\nb = [[[[1]]]]\nc = {d = {e = {}}}\n\"\\u0041\" = 1979-05-27T07:32:00Z\n",
         "[ntrace]\nx = 1e400\n[[program]]\n",

@@ -142,6 +142,7 @@ fn options_are_honoured() {
         zeros: true,
         dialect: Dialect::Binutils245,
         isa: Isa::parse("rv64i").ok(),
+        base: None,
     };
     let text = list(&sample(), &plain);
     assert!(text.contains("\tjal\tx1,10010 <helper>"));
@@ -149,6 +150,86 @@ fn options_are_honoured() {
     assert!(text.contains("\t.insn\t2, 0x8082"));
     assert!(!text.contains("..."));
     assert!(text.contains("\t.byte\t0x13\n"));
+}
+
+/// The lowest loaded address goes to the base; everything keeps its distance
+/// but what is absolute.
+#[test]
+fn a_base_moves_code_and_symbols() {
+    let moved = Listing {
+        base: Some(0x4000_0000),
+        ..Listing::default()
+    };
+    // The sample has no segments: its addresses count from 0.
+    let text = list(&sample(), &moved);
+    for line in [
+        "0000000040010000 <main>:",
+        "    40010008:\t008000ef          \tjal\t40010010 <helper>",
+        "    40010004:\t01053583          \tld\ta1,16(a0) # 40011010 <tail+0xfec>",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+    }
+    const RV32: &[u8] = include_bytes!("../../../../programs/sieve/sieve-rv32imac.elf");
+    let there = Listing {
+        base: Some(0x9000_0000),
+        ..Listing::default()
+    };
+    // What objdump's --adjust-vma shows but for the names, line by line: the
+    // address and the bytes.
+    let columns = |options: &Listing| -> Vec<(u64, String)> {
+        let text = list(RV32, options);
+        let line = |l: &str| {
+            let (address, rest) = l.trim_start().split_once([':', ' '])?;
+            let address = u64::from_str_radix(address, 16).ok()?;
+            Some((address, rest.split('\t').nth(1).unwrap_or(rest).to_owned()))
+        };
+        text.lines().filter_map(line).collect()
+    };
+    let mut expected = columns(&Listing::default());
+    expected.iter_mut().for_each(|l| l.0 += 0x1000_0000);
+    assert!(columns(&there) == expected && expected.len() > 300);
+    let top = Listing {
+        base: Some(u64::MAX),
+        ..Listing::default()
+    };
+    assert!(list(RV32, &top).contains("\nffffffff <_start>:"));
+}
+
+#[test]
+fn raw_code() {
+    let options = Listing {
+        isa: Isa::parse("rv32imac").ok(),
+        base: Some(0x1000),
+        ..Listing::default()
+    };
+    let code = [
+        0x97, 0x02, 0, 0, 0x93, 0x82, 0x42, 0x04, 0x01, 0xa0, 0x13, 0, 0, 0, 0,
+    ];
+    let raw = |code: &[u8], options: &Listing| {
+        let mut out = Vec::new();
+        raw_listing(code, "a\x1b.bin", options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let expected = "
+a^[.bin:     file format binary
+
+
+Disassembly of section .data:
+
+00001000 <.data>:
+    1000:\t00000297          \tauipc\tt0,0x0
+    1004:\t04428293          \tadd\tt0,t0,68 # 0x1044
+    1008:\ta001                \tj\t0x1008
+    100a:\t00000013          \tnop
+\t...
+";
+    assert_eq!(raw(&code, &options), expected);
+    let wide = raw(&code, &Listing::default());
+    assert!(
+        wide.contains("\n0000000000000000 <.data>:\n   0:\t"),
+        "{wide}"
+    );
+    assert!(raw(&[], &options).ends_with("file format binary\n\n"));
 }
 
 #[test]

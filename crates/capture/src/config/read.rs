@@ -1,10 +1,12 @@
 //! TOML to [`Config`], with the place of every mistake.
 
-use super::{Config, Ingress, Origin, Program, Retirement, Setting, Table, Trace};
+use super::ingress::{Named, RETIREMENTS, RETIRES, TABLES};
+use super::{Config, Ingress, Origin, Program, Setting, Trace};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::isa_hint;
 use crate::program::{ElfFile, RawFile, beside, parse_address};
+use hartrace_flow::{Ctype, ItypeWidth};
 use hartrace_isa::Isa;
 use std::fmt;
 use std::ops::Range;
@@ -36,7 +38,7 @@ const INGRESS: &[&str] = &[
     "max_halfwords",
     "sijump",
     "all_jumps",
-    "ecall_retires",
+    "retires",
     "ctype",
 ];
 const TRACE: &[&str] = &["format", "version"];
@@ -307,18 +309,21 @@ impl Reader<'_> {
     fn ingress(&mut self, table: &DeTable<'_>) -> Ingress {
         self.known(table, INGRESS, "[ingress]");
         Ingress {
-            itype_width: self.get(table, "itype_width", |r, n, v| r.number(n, v, 3..=4)),
-            table: self.get(table, "table", |r, n, v| {
-                r.one_of(n, v, Table::NAMES, Table::from_name)
+            itype_width: self.get(table, "itype_width", |r, n, v| {
+                Some(match r.number(n, v, 3..=4)? {
+                    3u8 => ItypeWidth::Three,
+                    _ => ItypeWidth::Four,
+                })
             }),
-            retirement: self.get(table, "retirement", |r, n, v| {
-                r.one_of(n, v, Retirement::NAMES, Retirement::from_name)
-            }),
+            table: self.get(table, "table", |r, n, v| r.one_of(n, v, TABLES)),
+            retirement: self.get(table, "retirement", |r, n, v| r.one_of(n, v, RETIREMENTS)),
             max_halfwords: self.get(table, "max_halfwords", |r, n, v| r.number(n, v, 2..=65535)),
             sijump: self.get(table, "sijump", Reader::boolean),
             all_jumps: self.get(table, "all_jumps", Reader::boolean),
-            ecall_retires: self.get(table, "ecall_retires", Reader::boolean),
-            ctype: self.get(table, "ctype", |r, n, v| r.number(n, v, 0..=3)),
+            retires: self.get(table, "retires", |r, n, v| r.one_of(n, v, RETIRES)),
+            ctype: self.get(table, "ctype", |r, n, v| {
+                Ctype::from_code(r.number(n, v, 0..=3)?)
+            }),
         }
     }
 
@@ -416,17 +421,18 @@ impl Reader<'_> {
         }
     }
 
-    fn one_of<T>(
+    fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
-        names: &'static [&'static str],
-        from_name: fn(&str) -> Option<T>,
+        choices: Named<T>,
     ) -> Option<T> {
         let text = value.get_ref().as_str().unwrap_or_default();
-        from_name(text).or_else(|| {
+        let chosen = choices.iter().find(|c| c.0 == text);
+        chosen.map(|c| c.1).or_else(|| {
+            let names: Vec<&'static str> = choices.iter().map(|c| c.0).collect();
             let mut expected = format!("one of \"{}\"", names.join("\", \""));
-            if let Some(nearest) = nearest(text, names) {
+            if let Some(nearest) = nearest(text, &names) {
                 expected += &format!("; did you mean \"{nearest}\"?");
             }
             self.refuse(name, value, &expected)
@@ -532,7 +538,7 @@ fn integer(value: &Value<'_>) -> Option<u64> {
 }
 
 /// The candidate that is a typing mistake away, if there is one.
-fn nearest(name: &str, candidates: &'static [&'static str]) -> Option<&'static str> {
+fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
     candidates
         .iter()
         .map(|c| (strsim::osa_distance(&name.to_lowercase(), c), *c))

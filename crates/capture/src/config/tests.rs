@@ -1,4 +1,7 @@
 use super::*;
+use hartrace_flow::log::Iretire;
+use hartrace_flow::{Ctype, ItypeWidth};
+use hartrace_isa::ItypeTable;
 
 const FULL: &str = r#"
 [program]
@@ -13,7 +16,7 @@ retirement = "block"
 max_halfwords = 16
 sijump = true
 all_jumps = true
-ecall_retires = true
+retires = "ecall-ebreak"
 ctype = 2
 "#;
 
@@ -39,13 +42,14 @@ fn everything_is_read_with_its_place() {
     assert_eq!(elf[2].base, Some(0xffff_ffff_8000_0000));
     assert_eq!(config.program.raw.unwrap().value[0].base, 0x1000);
     let ingress = config.ingress;
-    assert_eq!(ingress.itype_width.unwrap().value, 3);
-    assert_eq!(ingress.table.unwrap().value, Table::Ntrace10);
-    assert_eq!(ingress.retirement.unwrap().value, Retirement::Block);
+    assert_eq!(ingress.itype_width.unwrap().value, ItypeWidth::Three);
+    assert_eq!(ingress.table.unwrap().value, ItypeTable::NTrace10);
+    assert_eq!(ingress.retirement.unwrap().value, Iretire::Halfwords);
     assert_eq!(ingress.max_halfwords.unwrap().value, 16);
     assert!(ingress.sijump.unwrap().value && ingress.all_jumps.unwrap().value);
-    assert!(ingress.ecall_retires.unwrap().value);
-    assert_eq!(ingress.ctype.unwrap().value, 2);
+    let retires = ingress.retires.unwrap().value;
+    assert_eq!(retires, hartrace_flow::Retires::EcallAndEbreak);
+    assert_eq!(ingress.ctype.unwrap().value, Ctype::Precise);
 }
 
 #[test]
@@ -53,13 +57,16 @@ fn layers_cover_each_other_value_by_value() {
     let file = parse("[ingress]\nctype = 1\nsijump = true\n").unwrap();
     let flags = Config {
         ingress: Ingress {
-            ctype: Some(Setting::flag(3, "--ctype")),
+            ctype: Some(Setting::flag(Ctype::Discontinuity, "--ctype")),
             ..Ingress::default()
         },
         ..Config::default()
     };
     let all = flags.over(file).over(Config::defaults());
-    assert_eq!(all.ingress.ctype, Some(Setting::flag(3, "--ctype")));
+    assert_eq!(
+        all.ingress.ctype,
+        Some(Setting::flag(Ctype::Discontinuity, "--ctype"))
+    );
     assert_eq!(
         all.ingress.sijump.unwrap().origin.to_string(),
         "runs/a.toml:3"

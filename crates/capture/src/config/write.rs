@@ -1,7 +1,9 @@
 //! [`Config`] to TOML.
 
+use super::ingress::{RETIREMENTS, RETIRES, TABLES, name_of};
 use super::{Config, Origin, Setting};
 use crate::program::{ElfFile, RawFile};
+use hartrace_flow::ItypeWidth;
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
@@ -45,14 +47,24 @@ impl Writer {
             return Ok(());
         }
         self.section("ingress")?;
-        self.key("itype_width", i.itype_width.as_ref(), u8::to_string)?;
-        self.key("table", i.table.as_ref(), |v| quote(v.name()))?;
-        self.key("retirement", i.retirement.as_ref(), |v| quote(v.name()))?;
+        self.key("itype_width", i.itype_width.as_ref(), |v| {
+            let width = match v {
+                ItypeWidth::Three => 3,
+                ItypeWidth::Four => 4,
+            };
+            width.to_string()
+        })?;
+        self.key("table", i.table.as_ref(), |v| quote(name_of(TABLES, v)))?;
+        self.key("retirement", i.retirement.as_ref(), |v| {
+            quote(name_of(RETIREMENTS, v))
+        })?;
         self.key("max_halfwords", i.max_halfwords.as_ref(), u16::to_string)?;
         self.key("sijump", i.sijump.as_ref(), bool::to_string)?;
         self.key("all_jumps", i.all_jumps.as_ref(), bool::to_string)?;
-        self.key("ecall_retires", i.ecall_retires.as_ref(), bool::to_string)?;
-        self.key("ctype", i.ctype.as_ref(), u8::to_string)
+        self.key("retires", i.retires.as_ref(), |v| {
+            quote(name_of(RETIRES, v))
+        })?;
+        self.key("ctype", i.ctype.as_ref(), |v| v.code().to_string())
     }
 
     fn section(&mut self, name: &str) -> fmt::Result {

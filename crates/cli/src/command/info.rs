@@ -1,21 +1,24 @@
 //! `hartrace info`: what files are and what is in them.
 
-use super::{create, info_json, info_text};
+use super::{create, info_json, info_text, inputs};
 use crate::args::{Info, InfoFormat};
-use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf};
+use crate::diagnostic::{Diagnostic, Failure, bad_elf, unknown_format};
+use crate::logs;
 use crate::progress::Progress;
-use crate::settings::MAX_PROGRAM;
+use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
 use hartrace_capture::elf_info::ElfInfo;
-use hartrace_capture::input::{self, Input, InputError};
-use hartrace_capture::log_info::{LogInfo, LogScan};
+use hartrace_capture::input::{Input, InputError};
+use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
 use hartrace_capture::program::ElfFile;
 use hartrace_capture::sidecar;
+use hartrace_flow::Image;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// What is known of a file.
 pub(super) struct Facts {
@@ -31,8 +34,26 @@ pub(super) struct Facts {
 /// What is in a file, by kind.
 pub(super) enum Content {
     Elf(Box<ElfInfo>),
-    Log(LogInfo),
+    Log(Box<LogFacts>),
     Config(Box<Config>),
+}
+
+/// What is in a log.
+pub(super) struct LogFacts {
+    pub(super) lines: u64,
+    pub(super) summary: LogSummary,
+    pub(super) damage: Damage,
+    /// Read as steps; otherwise there are only rows.
+    pub(super) steps: bool,
+    /// The modes are from the log.
+    pub(super) modes: bool,
+}
+
+/// The program that logs are read with.
+struct Context<'a> {
+    program: &'a Program,
+    image: Option<&'a Image>,
+    talk: &'a Talk,
 }
 
 /// A sidecar that lies beside a log.
@@ -63,14 +84,25 @@ impl State {
 }
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
-    let mut output = create(&args.output.output, args.files.iter().map(PathBuf::as_path))?;
+    let config = settings::resolve(&[], &args.program)?;
+    let mut output = {
+        let files = args.files.iter().map(PathBuf::as_path);
+        create(&args.output.output, files.chain(inputs(&config)))?
+    };
+    let program = settings::load(config, talk)?;
+    let image = program.image()?;
+    let context = Context {
+        program: &program,
+        image: image.as_ref(),
+        talk,
+    };
     let mut writer = Writer {
         format: args.format,
         begun: false,
     };
     let mut first = None;
     for path in &args.files {
-        let result = look(path, talk).and_then(|facts| {
+        let result = look(path, &context).and_then(|facts| {
             writer.write(&facts, &mut output).map_err(Stop::Write)?;
             strict(args.strict, &facts)
         });
@@ -82,7 +114,7 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
                 first.get_or_insert(diagnostic.code);
             }
             Err(Stop::Write(error)) => {
-                return output.write_with(|_| Err(error)).map_err(Failure::from);
+                return Err(output.failed(error).into());
             }
         }
     }
@@ -137,27 +169,19 @@ fn strict(strict: bool, facts: &Facts) -> Result<(), Stop> {
     let Content::Log(log) = &facts.content else {
         return Ok(());
     };
-    match log.first_unread {
-        Some(line) if strict => {
-            let name = input::name(&facts.path);
-            let message = format!(
-                "{name}: {} of {} lines cannot be read",
-                log.unread, log.lines
-            );
-            Err(Diagnostic::new(Code::UnreadLines, message)
-                .note(format!("the first one is line {line}"))
-                .help("remove what is not part of the log, or leave out --strict")
-                .into())
-        }
-        _ => Ok(()),
+    if strict && log.damage.lines > 0 {
+        let diagnostic = logs::damaged(&facts.path, &log.damage, log.lines);
+        let help = "remove what is not part of the log, or leave out --strict";
+        return Err(diagnostic.help(help).into());
     }
+    Ok(())
 }
 
-fn look(path: &Path, talk: &Talk) -> Result<Facts, Stop> {
+fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     let mut input = Input::open(path)?;
     let kind = detect(input.peek(HEAD)?);
     let (content, bytes, sha256) = match kind {
-        Kind::Empty | Kind::Unknown => return Err(unknown(path, kind).into()),
+        Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind).into()),
         Kind::Elf => {
             let bytes = input.read_all(MAX_PROGRAM)?;
             let info = ElfInfo::read(&bytes).map_err(|e| bad_elf(path, &bytes, &e))?;
@@ -171,7 +195,7 @@ fn look(path: &Path, talk: &Talk) -> Result<Facts, Stop> {
             (Content::Config(Box::new(config)), length, digest)
         }
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
-            scan(input, kind, talk)?
+            scan(input, kind, context)?
         }
     };
     let sidecar = match content {
@@ -188,30 +212,81 @@ fn look(path: &Path, talk: &Talk) -> Result<Facts, Stop> {
     })
 }
 
-fn scan(input: Input, kind: Kind, talk: &Talk) -> Result<(Content, u64, Digest), InputError> {
+/// Either kind of reading.
+#[allow(clippy::large_enum_variant)]
+enum Reader<'a> {
+    Steps(LogReader<'a>),
+    Rows(RowReader),
+}
+
+impl Reader<'_> {
+    fn feed(&mut self, chunk: &[u8], log: &mut LogFacts) {
+        let (out, note) = (&mut log.summary, &mut |error| log.damage.add(error));
+        match self {
+            Reader::Steps(reader) => reader.feed(chunk, out, note),
+            Reader::Rows(reader) => reader.feed(chunk, out, note),
+        }
+    }
+
+    fn finish(&mut self, log: &mut LogFacts) {
+        let (out, note) = (&mut log.summary, &mut |error| log.damage.add(error));
+        match self {
+            Reader::Steps(reader) => {
+                reader.finish(out, note);
+                log.modes = reader.tells_modes();
+            }
+            Reader::Rows(reader) => reader.finish(out, note),
+        }
+    }
+}
+
+fn scan(
+    mut input: Input,
+    kind: Kind,
+    context: &Context<'_>,
+) -> Result<(Content, u64, Digest), Stop> {
+    let Context {
+        program,
+        image,
+        talk,
+    } = *context;
+    let options = logs::options(kind, input.peek(HEAD)?, program, image, talk);
+    let mut reader = match RowReader::new(kind, options.iretire) {
+        Some(rows) if image.is_none() => Reader::Rows(rows),
+        _ => {
+            let steps = LogReader::new(kind, &options);
+            Reader::Steps(steps.map_err(|e| logs::not_readable(input.path(), e))?)
+        }
+    };
+    let mut log = LogFacts {
+        lines: 0,
+        summary: LogSummary::default(),
+        damage: Damage::default(),
+        steps: matches!(reader, Reader::Steps(_)),
+        modes: kind == Kind::IngressCsv,
+    };
     let mut progress = Progress::new(talk, input.size());
-    let mut scan = LogScan::new(kind);
     let mut hasher = Hasher::new();
+    let mut lines = LineCount::default();
     let mut bytes = 0;
+    let begin = Instant::now();
     input.chunks(|chunk| {
-        scan.feed(chunk);
+        reader.feed(chunk, &mut log);
         hasher.update(chunk);
+        lines.feed(chunk);
         progress.advance(chunk.len());
         bytes += chunk.len() as u64;
         Ok::<(), InputError>(())
     })?;
-    Ok((Content::Log(scan.finish()), bytes, hasher.finish()))
-}
-
-fn unknown(path: &Path, kind: Kind) -> Diagnostic {
-    let name = input::name(path);
-    if kind == Kind::Empty {
-        return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
-            .note("the step that should have written it may have failed");
-    }
-    Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
-        "known are ELF files, Spike logs and CSV, pc lists, ingress CSV and configuration files",
-    )
+    reader.finish(&mut log);
+    log.lines = lines.count();
+    let seconds = begin.elapsed().as_secs_f64();
+    let speed = log.lines as f64 / seconds.max(1e-9) / 1e6;
+    talk.detail(&format!(
+        "{} lines in {seconds:.3} s, {speed:.1} million lines/s",
+        log.lines
+    ));
+    Ok((Content::Log(Box::new(log)), bytes, hasher.finish()))
 }
 
 fn find_sidecar(path: &Path) -> Result<Option<Sidecar>, Stop> {

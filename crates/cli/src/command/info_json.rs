@@ -1,11 +1,11 @@
 //! Facts for other programs: JSON lines, a header first. Addresses are
 //! hexadecimal strings, since JSON numbers are exact up to 2^53 only.
 
-use super::info::{Content, Facts, Sidecar};
+use super::info::{Content, Facts, LogFacts, Sidecar};
 use super::info_text::{access, hex};
+use super::log_json::{cause, signal_word};
 use hartrace_capture::config::Config;
 use hartrace_capture::elf_info::ElfInfo;
-use hartrace_capture::log_info::LogInfo;
 use hartrace_isa::Isa;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ struct File<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     elf: Option<Elf<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    log: Option<Log<'a>>,
+    log: Option<Log>,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Settings>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,16 +67,43 @@ struct Section<'a> {
 }
 
 #[derive(Serialize)]
-struct Log<'a> {
+struct Log {
     lines: u64,
-    pcs: u64,
-    commits: u64,
+    /// Without the program a list of pcs has no instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<u64>,
+    /// Pcs or blocks, then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
     traps: u64,
-    unread: u64,
-    first_unread: Option<u64>,
+    causes: Vec<Trap>,
+    signals: Vec<Signals>,
+    harts: Vec<u32>,
+    modes: Vec<&'static str>,
     first_pc: Option<String>,
     last_pc: Option<String>,
-    harts: &'a [u32],
+    damaged: u64,
+    first_damaged: Vec<Damaged>,
+}
+
+#[derive(Serialize)]
+struct Trap {
+    cause: &'static str,
+    code: Option<u32>,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct Signals {
+    signal: &'static str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct Damaged {
+    line: u64,
+    column: u32,
+    message: String,
 }
 
 #[derive(Serialize)]
@@ -177,17 +204,35 @@ fn elf(info: &ElfInfo) -> Elf<'_> {
     }
 }
 
-fn log(info: &LogInfo) -> Log<'_> {
+fn log(facts: &LogFacts) -> Log {
+    let summary = &facts.summary;
+    let causes = summary.traps.iter().map(|&(why, count)| {
+        let (cause, code) = cause(why);
+        Trap { cause, code, count }
+    });
+    let signals = summary.signals.iter().map(|&(signal, count)| Signals {
+        signal: signal_word(signal),
+        count,
+    });
+    let damaged = facts.damage.first.iter().map(|error| Damaged {
+        line: error.line,
+        column: error.column,
+        message: error.kind.to_string(),
+    });
+    let modes = summary.modes().filter(|_| facts.modes);
     Log {
-        lines: info.lines,
-        pcs: info.pcs,
-        commits: info.commits,
-        traps: info.traps,
-        unread: info.unread,
-        first_unread: info.first_unread,
-        first_pc: info.first_pc.map(address),
-        last_pc: info.last_pc.map(address),
-        harts: &info.harts,
+        lines: facts.lines,
+        instructions: facts.steps.then_some(summary.instructions),
+        rows: (!facts.steps).then_some(summary.rows),
+        traps: summary.all_traps(),
+        causes: causes.collect(),
+        signals: signals.collect(),
+        harts: summary.harts.iter().map(|h| h.0).collect(),
+        modes: modes.map(|m| m.name()).collect(),
+        first_pc: summary.first_pc.map(address),
+        last_pc: summary.last_pc.map(address),
+        damaged: facts.damage.lines,
+        first_damaged: damaged.collect(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Facts for people.
 
-use super::info::{Content, Facts, Sidecar};
+use super::info::{Content, Facts, LogFacts, Sidecar};
+use super::log_json::{cause, signal_word};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::elf_info::{ElfInfo, Segment};
 use hartrace_capture::input::is_stdin;
-use hartrace_capture::log_info::LogInfo;
+use hartrace_flow::Cause;
 use hartrace_isa::Isa;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -116,33 +117,72 @@ fn segment_text(segment: &Segment) -> String {
     format!("{start:#x}..{end:#x} {access} {size} bytes{from}")
 }
 
-fn write_log(kind: Kind, log: &LogInfo, out: &mut impl Write) -> io::Result<()> {
+fn write_log(kind: Kind, log: &LogFacts, out: &mut impl Write) -> io::Result<()> {
+    let summary = &log.summary;
     row(out, "lines", log.lines)?;
-    match kind {
-        Kind::SpikeLog => {
-            row(out, "listed", log.pcs - log.commits.min(log.pcs))?;
-            row(out, "committed", log.commits)?;
-            row(out, "traps", log.traps)?;
-            let harts: Vec<String> = log.harts.iter().map(u32::to_string).collect();
-            row(out, "hart ids", harts.join(" "))?;
-        }
-        Kind::IngressCsv => row(out, "blocks", log.pcs)?,
-        _ => row(out, "pcs", log.pcs)?,
+    if log.steps {
+        let harts: Vec<String> = summary.harts.iter().map(|h| h.0.to_string()).collect();
+        row(out, "hart ids", harts.join(" "))?;
+        row(
+            out,
+            "retired",
+            format_args!("{} instructions", summary.instructions),
+        )?;
+    } else if kind == Kind::IngressCsv {
+        row(out, "blocks", summary.rows)?;
+    } else {
+        row(out, "pcs", summary.rows)?;
     }
-    if let (Some(first), Some(last)) = (log.first_pc, log.last_pc) {
+    if log.steps || kind == Kind::IngressCsv {
+        write_traps(log, out)?;
+    }
+    if let (Some(first), Some(last)) = (summary.first_pc, summary.last_pc) {
         row(out, "first pc", format_args!("{first:#x}"))?;
         row(out, "last pc", format_args!("{last:#x}"))?;
     }
-    match log.first_unread {
-        None => Ok(()),
-        Some(line) => {
-            let unread = log.unread;
-            row(
-                out,
-                "unread",
-                format_args!("{unread} lines, the first is line {line}"),
-            )
-        }
+    if log.damage.lines == 0 {
+        return Ok(());
+    }
+    row(out, "damaged", format_args!("{} lines", log.damage.lines))?;
+    for error in &log.damage.first {
+        row(out, "", error)?;
+    }
+    match log.damage.more() {
+        0 => Ok(()),
+        more => row(out, "", format_args!("and {more} more")),
+    }
+}
+
+fn write_traps(log: &LogFacts, out: &mut impl Write) -> io::Result<()> {
+    let summary = &log.summary;
+    row(out, "traps", summary.all_traps())?;
+    for &(why, count) in &summary.traps {
+        row(out, "", format_args!("{} {count}", trap_text(why)))?;
+    }
+    if summary.more_traps > 0 {
+        row(
+            out,
+            "",
+            format_args!("other causes: {}", summary.more_traps),
+        )?;
+    }
+    let mut title = "signals";
+    for &(signal, count) in &summary.signals {
+        row(out, title, format_args!("{}: {count}", signal_word(signal)))?;
+        title = "";
+    }
+    if log.modes {
+        let modes: Vec<&str> = summary.modes().map(|m| m.name()).collect();
+        row(out, "modes", modes.join(" "))?;
+    }
+    Ok(())
+}
+
+fn trap_text(why: Cause) -> String {
+    match cause(why) {
+        (word, Some(code)) => format!("{word} {code}:"),
+        ("unknown", _) => "of unknown cause:".to_owned(),
+        (word, None) => format!("{word}:"),
     }
 }
 

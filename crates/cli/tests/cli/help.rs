@@ -21,6 +21,7 @@ fn help_texts() {
     help(&["--help"]).stdout_eq(file!["snapshots/hartrace.txt"]);
     help(&["disasm", "--help"]).stdout_eq(file!["snapshots/disasm.txt"]);
     help(&["info", "--help"]).stdout_eq(file!["snapshots/info.txt"]);
+    help(&["log", "--help"]).stdout_eq(file!["snapshots/log.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -61,6 +62,7 @@ fn one_manual_page_per_command() {
     let expected = [
         "hartrace-disasm.1",
         "hartrace-info.1",
+        "hartrace-log.1",
         "hartrace-man.1",
         "hartrace.1",
     ];

@@ -4,10 +4,11 @@ use crate::{Folder, RV32, RV64, fails, run, succeeds, text};
 use std::fs;
 
 const SPIKE: &str = "\
-core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0
+core   0: 0x000000007ffffffc (0x00000297) auipc   t0, 0x0
 core   0: >>>>  _start
 core   0: 0x0000000080000000 (0x00000073) ecall
 core   0: exception trap_machine_ecall, epc 0x0000000080000000
+core   0: 0x0000000080000010 (0x00000013) nop
 ";
 
 fn json(args: &[&str]) -> Vec<serde_json::Value> {
@@ -43,13 +44,14 @@ fn elf_files() {
 }
 
 #[test]
-fn logs() {
+fn logs_without_a_program() {
     let folder = Folder::new();
     let spike = folder.file("spike.log", SPIKE);
     let pcs = folder.file("run.pc", "0000000080000000\n0000000080000004\n");
     let rows = folder.file(
         "run.csv",
-        "itype,iaddr,iretire\n0,80000000,2\n5,8000000a,1\n",
+        "itype,cause,tval,priv,iaddr,iretire,ilastsize\n\
+         0,0,0,3,80000000,1,1\n1,2,0,0,80000004,0,0\n5,0,0,3,8000000a,1,0\n",
     );
     let values = json(&[&spike, &pcs, &rows]);
     let kinds: Vec<_> = values[1..]
@@ -57,21 +59,74 @@ fn logs() {
         .map(|v| v["type"].as_str().unwrap())
         .collect();
     assert_eq!(kinds, ["spike", "pc", "ingress"]);
-    assert_eq!(values[1]["log"]["lines"], 4);
-    assert_eq!(values[1]["log"]["pcs"], 2);
-    assert_eq!(values[1]["log"]["traps"], 1);
-    assert_eq!(values[1]["log"]["first_pc"], "0x1000");
-    assert_eq!(values[2]["log"]["last_pc"], "0x80000004");
-    assert_eq!(values[3]["log"]["last_pc"], "0x8000000a");
+    let (spike_log, pc_log, row_log) = (&values[1]["log"], &values[2]["log"], &values[3]["log"]);
+    assert_eq!(spike_log["lines"], 5);
+    assert_eq!(spike_log["instructions"], 2);
+    assert_eq!(spike_log["causes"][0]["code"], 11);
+    assert_eq!(spike_log["first_pc"], "0x7ffffffc");
+    assert_eq!(
+        (&pc_log["rows"], &pc_log["instructions"]),
+        (&2.into(), &().into())
+    );
+    assert_eq!(pc_log["last_pc"], "0x80000004");
+    assert_eq!(
+        (&row_log["rows"], &row_log["traps"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(row_log["modes"], serde_json::json!(["U", "M"]));
+    assert_eq!(row_log["last_pc"], "0x8000000a");
     let shown = succeeds(&["info", &spike]);
-    assert!(shown.contains("  last pc     0x80000000\n"), "{shown}");
+    assert!(shown.contains("  last pc     0x80000010\n"), "{shown}");
+    assert!(
+        shown.contains("  traps       1\n              exception 11: 1\n"),
+        "{shown}"
+    );
+    // Without commits the log does not tell modes.
+    assert!(!shown.contains("modes"), "{shown}");
 }
 
 #[test]
-fn unread_lines_fail_with_strict_only() {
+fn a_list_of_pcs_with_its_program() {
+    let folder = Folder::new();
+    let list = "0000000080000000\n0000000080000004\n0000000080000008\n0x5\n0000000080000000\n";
+    let list = folder.file("run.pc", list);
+    let shown = succeeds(&["info", &list, "-e", RV64]);
+    for row in [
+        "  retired     4 instructions\n",
+        "  damaged     1 lines\n              line 4, column 1: no code at 0x5 in the image",
+        "  signals     lost: 1\n",
+    ] {
+        assert!(shown.contains(row), "{shown}");
+    }
+    fails(
+        &[
+            "info",
+            &list,
+            "-e",
+            RV64,
+            "--strict",
+            "-o",
+            &folder.name("o"),
+        ],
+        3,
+        "HT0106",
+    );
+    assert!(succeeds(&["info", &list, "--strict"]).contains("  pcs         5\n"));
+    let output = run(&["info", "-v", &list]);
+    assert!(text(&output.stderr).contains("million lines/s"));
+    fails(&["info", &list, "-e", &list], 1, "HT0101");
+}
+
+#[test]
+fn damaged_lines_fail_with_strict_only() {
     let folder = Folder::new();
     let log = folder.file("run.log", format!("hello\n{SPIKE}bye\n"));
-    assert!(succeeds(&["info", &log]).contains("2 lines, the first is line 1"));
+    let shown = succeeds(&["info", &log]);
+    assert!(shown.contains("  damaged     2 lines\n"), "{shown}");
+    assert!(
+        shown.contains("line 7, column 1: expected `core`"),
+        "{shown}"
+    );
     let output = run(&["info", "--strict", &log]);
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).starts_with("error[HT0106]: "));

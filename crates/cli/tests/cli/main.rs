@@ -6,9 +6,11 @@
 mod bad_elf;
 mod bad_usage;
 mod config;
+mod disasm;
 mod files;
 mod help;
 mod info;
+mod log;
 mod readme;
 mod signals;
 

@@ -92,13 +92,8 @@ impl Image {
             Some(isa) => isa,
             None => isa_of::<H>(header, file)?,
         };
-        let loads = header
-            .program_headers(e, file)
-            .map_err(|_| ImageError::Damaged("program headers"))?
-            .iter()
-            .filter(|p| p.p_type(e) == elf::PT_LOAD && p.p_filesz(e).into() != 0);
-        let lowest = loads.clone().map(|p| p.p_vaddr(e).into()).min();
-        let lowest: u64 = lowest.ok_or(ImageError::NoCode)?;
+        let loads = loads(header, file)?;
+        let lowest = lowest::<H>(loads.clone())?;
         let bias = base.map_or(0, |b| b.wrapping_sub(lowest));
         // All of them are looked at before any is added. They share one copy
         // of their part of the file: any number may claim the same bytes.
@@ -134,6 +129,48 @@ fn part<P: ProgramHeader<Endian = LittleEndian>>(header: &P, file: &[u8]) -> Opt
     let from = usize::try_from(header.p_offset(e).into()).ok()?;
     let to = from.checked_add(usize::try_from(header.p_filesz(e).into()).ok()?)?;
     (to <= file.len()).then_some(from..to)
+}
+
+/// What [`Image::add_elf`] adds to the addresses of an ELF file to load it at
+/// `base`.
+///
+/// # Errors
+///
+/// See [`ImageError`].
+pub fn elf_bias(file: &[u8], base: u64) -> Result<u64, ImageError> {
+    fn of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<u64, ImageError> {
+        let header = H::parse(file).map_err(|_| ImageError::Damaged("file header"))?;
+        lowest::<H>(loads(header, file)?)
+    }
+    let lowest = match elf_class(file)? {
+        elf::ELFCLASS32 => of::<elf::FileHeader32<LittleEndian>>(file),
+        _ => of::<elf::FileHeader64<LittleEndian>>(file),
+    };
+    lowest.map(|lowest| base.wrapping_sub(lowest))
+}
+
+/// The segments that are loaded from the file.
+fn loads<'a, H: FileHeader<Endian = LittleEndian>>(
+    header: &'a H,
+    file: &'a [u8],
+) -> Result<impl Iterator<Item = &'a H::ProgramHeader> + Clone, ImageError> {
+    let e = LittleEndian;
+    let headers = header.program_headers(e, file);
+    let headers = headers.map_err(|_| ImageError::Damaged("program headers"))?;
+    let loaded =
+        move |p: &&H::ProgramHeader| p.p_type(e) == elf::PT_LOAD && p.p_filesz(e).into() != 0;
+    Ok(headers.iter().filter(loaded))
+}
+
+/// Their first address.
+fn lowest<'a, H: FileHeader<Endian = LittleEndian>>(
+    loads: impl Iterator<Item = &'a H::ProgramHeader>,
+) -> Result<u64, ImageError>
+where
+    H::ProgramHeader: 'a,
+{
+    let addresses = loads.map(|p| p.p_vaddr(LittleEndian).into());
+    addresses.min().ok_or(ImageError::NoCode)
 }
 
 /// Checks the identification and the machine; gives the class.

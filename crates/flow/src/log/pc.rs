@@ -93,34 +93,139 @@ impl<'a> PcReader<'a> {
         damaged: &mut impl FnMut(LineError),
     ) {
         let PcReader { lines, path } = self;
-        let mut rest = lines.begin(chunk, |n, line| path.line(n, line, out, damaged));
-        loop {
-            // The usual line: sixteen digits.
-            if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<17>()
-                && let Some(pc) = hex16(&digits)
-            {
-                let number = lines.count();
-                rest = behind;
-                if !path.pc(pc, out) {
-                    path.missing(number, &digits, 0, pc, out, damaged);
-                }
-                continue;
-            }
-            let Some((raw, behind)) = split(rest) else {
-                break;
-            };
-            rest = behind;
-            lines.one(raw, |n, line| path.line(n, line, out, damaged));
-        }
-        lines.keep(rest, |n, line| path.line(n, line, out, damaged));
+        scan(lines, chunk, &mut Walked { path, out, damaged });
     }
 
     /// The list has ended: gives the last step and ends the observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
         let PcReader { lines, path } = self;
-        lines.finish(|n, line| path.line(n, line, out, damaged));
+        let mut walked = Walked { path, out, damaged };
+        lines.finish(|n, line| line_of(n, line, &mut walked));
         path.flush(out);
         out.finish();
+    }
+}
+
+/// Reads a list of pcs without its program: the bare numbers, for those who
+/// count or compare.
+///
+/// ```
+/// # use hartrace_flow::log::PcLines;
+/// let (mut lines, mut pcs) = (PcLines::default(), Vec::new());
+/// lines.feed(b"80000000 # start\n0x80000002\n", &mut |pc| pcs.push(pc), &mut |_| {});
+/// lines.finish(&mut |pc| pcs.push(pc), &mut |_| {});
+/// assert_eq!(pcs, [0x8000_0000, 0x8000_0002]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PcLines {
+    lines: Lines,
+}
+
+impl PcLines {
+    /// Reads on.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        pc: &mut impl FnMut(u64),
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        scan(&mut self.lines, chunk, &mut Bare { pc, damaged });
+    }
+
+    /// The list has ended.
+    pub fn finish(&mut self, pc: &mut impl FnMut(u64), damaged: &mut impl FnMut(LineError)) {
+        let mut bare = Bare { pc, damaged };
+        self.lines.finish(|n, line| line_of(n, line, &mut bare));
+    }
+}
+
+/// Takes what the lines of a list hold.
+trait Pcs {
+    /// A pc at byte `at` of its line.
+    fn pc(&mut self, number: u64, line: &[u8], at: usize, pc: u64);
+    fn damaged(&mut self, error: LineError);
+}
+
+struct Bare<'c, P, D> {
+    pc: &'c mut P,
+    damaged: &'c mut D,
+}
+
+impl<P: FnMut(u64), D: FnMut(LineError)> Pcs for Bare<'_, P, D> {
+    #[inline]
+    fn pc(&mut self, _: u64, _: &[u8], _: usize, pc: u64) {
+        (self.pc)(pc);
+    }
+
+    fn damaged(&mut self, error: LineError) {
+        (self.damaged)(error);
+    }
+}
+
+/// The lines of a chunk.
+#[inline]
+fn scan(lines: &mut Lines, chunk: &[u8], out: &mut impl Pcs) {
+    let mut rest = lines.begin(chunk, |n, line| line_of(n, line, out));
+    loop {
+        // The usual line: sixteen digits.
+        if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<17>()
+            && let Some(pc) = hex16(&digits)
+        {
+            let number = lines.count();
+            rest = behind;
+            out.pc(number, &digits, 0, pc);
+            continue;
+        }
+        let Some((raw, behind)) = split(rest) else {
+            break;
+        };
+        rest = behind;
+        lines.one(raw, |n, line| line_of(n, line, out));
+    }
+    lines.keep(rest, |n, line| line_of(n, line, out));
+}
+
+/// A line that is not sixteen digits.
+fn line_of(number: u64, line: Line<'_>, out: &mut impl Pcs) {
+    let line = match line {
+        Ok(line) => line,
+        Err(error) => return out.damaged(error),
+    };
+    let text = line.split(|&b| b == b'#').next().unwrap_or_default();
+    let at = text.len() - text.trim_ascii_start().len();
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return;
+    }
+    match prefixed_hex(text) {
+        Some(pc) => out.pc(number, line, at, pc),
+        None => {
+            let column = at + good_digits(text);
+            out.damaged(LineError::new(number, line, column, LineErrorKind::Hex));
+        }
+    }
+}
+
+/// Pcs on their way through the program.
+struct Walked<'c, 'a, O, D> {
+    path: &'c mut Path<'a>,
+    out: &'c mut O,
+    damaged: &'c mut D,
+}
+
+impl<O: Observer, D: FnMut(LineError)> Pcs for Walked<'_, '_, O, D> {
+    #[inline]
+    fn pc(&mut self, number: u64, line: &[u8], at: usize, pc: u64) {
+        if !self.path.pc(pc, self.out) {
+            let kind = LineErrorKind::MissingCode(pc);
+            self.damaged(LineError::new(number, line, at, kind));
+        }
+    }
+
+    #[cold]
+    fn damaged(&mut self, error: LineError) {
+        (self.damaged)(error);
+        self.path.lost(self.out);
     }
 }
 
@@ -136,38 +241,6 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// A line that is not sixteen digits.
-    fn line<O: Observer>(
-        &mut self,
-        number: u64,
-        line: Line<'_>,
-        out: &mut O,
-        damaged: &mut impl FnMut(LineError),
-    ) {
-        let line = match line {
-            Ok(line) => line,
-            Err(error) => {
-                damaged(error);
-                return self.lost(out);
-            }
-        };
-        let text = line.split(|&b| b == b'#').next().unwrap_or_default();
-        let at = text.len() - text.trim_ascii_start().len();
-        let text = text.trim_ascii();
-        if text.is_empty() {
-            return;
-        }
-        match prefixed_hex(text) {
-            Some(pc) if self.pc(pc, out) => {}
-            Some(pc) => self.missing(number, line, at, pc, out, damaged),
-            None => {
-                let column = at + good_digits(text);
-                damaged(LineError::new(number, line, column, LineErrorKind::Hex));
-                self.lost(out);
-            }
-        }
-    }
-
     /// The next pc; false where the image has no code.
     #[inline]
     fn pc<O: Observer>(&mut self, pc: u64, out: &mut O) -> bool {
@@ -233,21 +306,6 @@ impl Path<'_> {
             time: 0,
         });
         out.step(self.hart, &step, &self.effects);
-    }
-
-    #[cold]
-    fn missing<O: Observer>(
-        &mut self,
-        number: u64,
-        line: &[u8],
-        at: usize,
-        pc: u64,
-        out: &mut O,
-        damaged: &mut impl FnMut(LineError),
-    ) {
-        let kind = LineErrorKind::MissingCode(pc);
-        damaged(LineError::new(number, line, at, kind));
-        self.lost(out);
     }
 
     #[cold]

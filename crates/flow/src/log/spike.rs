@@ -87,6 +87,13 @@ impl<'a> SpikeReader<'a> {
         }
     }
 
+    /// Whether there were lines of `--log-commits`. Without them the modes and
+    /// the effects of the steps say nothing.
+    #[must_use]
+    pub fn commits(&self) -> bool {
+        self.log.commits
+    }
+
     /// Reads on.
     pub fn feed<O: Observer>(
         &mut self,

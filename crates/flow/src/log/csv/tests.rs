@@ -4,13 +4,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, Itype};
 
 use crate::log::tests::{
     Keep, Read, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole,
 };
 use crate::log::*;
-use crate::{Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step};
+use crate::{Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step, Trigger};
 
 mod sideband;
 
@@ -468,4 +468,56 @@ fn a_pc_trace_with_flipped_bits() {
     }
     let rows = text.split_once('\n').unwrap().1;
     assert_robust(|| Rows(pcs(), false), rows.as_bytes(), 8);
+}
+
+/// Eight blocks with the largest value in every column.
+#[test]
+fn the_longest_row_is_whole() {
+    let columns = IngressColumns {
+        groups: 8,
+        context: true,
+        time: true,
+        ctype: true,
+        sijump: true,
+        trigger: true,
+        halted: true,
+        reset: true,
+        impdef: true,
+        external: true,
+        lost: true,
+    };
+    let block = Ingress {
+        itype: Itype::from_code(15).unwrap(),
+        iretire: u32::MAX,
+        ilastsize: u8::MAX,
+        iaddr: u64::MAX,
+        cause: u32::MAX,
+        tval: u64::MAX,
+        mode: Mode::VS,
+        context: Context(u64::MAX),
+        ctype: Ctype::Discontinuity,
+        sijump: true,
+        time: 10,
+        trigger: Trigger::from_bits(7),
+        halted: true,
+        reset: true,
+        impdef: u32::MAX,
+        ..Ingress::default()
+    };
+    let mut row = String::new();
+    let writer = IngressWriter::new(columns, Iretire::Halfwords);
+    writer.write_row(&mut row, &[block; 8]).unwrap();
+    let eight = |field: &str| [field; 8].join(",");
+    let expected = format!(
+        "{},{},{:x},6,{},{},10,3,{},{},{},7,1,1,ffffffff\n",
+        eight("15"),
+        u32::MAX,
+        u64::MAX,
+        eight("ffffffffffffffff"),
+        u64::MAX,
+        eight("1"),
+        eight("4294967295"),
+        eight("255"),
+    );
+    assert_eq!(row, expected);
 }

@@ -4,6 +4,7 @@ use core::fmt::{self, Write};
 
 use super::ingress::{IngressColumns, Iretire, MAX_GROUPS};
 use crate::Ingress;
+use crate::log::text::spell16;
 
 /// Why a row could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +126,12 @@ impl IngressWriter {
                 return Err(RowError::Halfwords(block.iretire));
             }
         }
+        let mut row = Row::default();
+        self.cycle(&mut row, blocks);
+        Ok(out.write_str(row.text())?)
+    }
+
+    fn cycle(&self, row: &mut Row, blocks: &[Ingress]) {
         let idle = Ingress::default();
         let first = blocks.first().unwrap_or(&idle);
         let all = || {
@@ -132,60 +139,45 @@ impl IngressWriter {
             blocks.iter().chain(padding).take(self.groups())
         };
         let has = &self.columns;
-        for block in all() {
-            write!(out, "{},", block.itype.code())?;
-        }
-        let mode = first.mode.code();
         let traps = blocks.iter().find(|b| b.itype.is_trap()).unwrap_or(first);
-        write!(out, "{},{:x},{mode},", traps.cause, traps.tval)?;
-        for block in all() {
-            write!(out, "{:x},", block.iaddr)?;
-        }
+        all().for_each(|b| row.dec(b.itype.code().into()));
+        row.dec(traps.cause.into());
+        row.hex(traps.tval);
+        row.dec(first.mode.code().into());
+        all().for_each(|b| row.hex(b.iaddr));
         if has.context {
-            write!(out, "{},", first.context.0)?;
+            row.dec(first.context.0);
         }
         if has.time {
-            write!(out, "{},", first.time)?;
+            row.dec(first.time);
         }
         if has.ctype {
-            write!(out, "{},", first.ctype.code())?;
+            row.dec(first.ctype.code().into());
         }
         if has.sijump {
-            for block in all() {
-                write!(out, "{},", u8::from(block.sijump))?;
-            }
+            all().for_each(|b| row.dec(b.sijump.into()));
         }
-        for block in all() {
-            write!(out, "{},", self.retired(block))?;
+        all().for_each(|b| row.dec(self.retired(b).into()));
+        all().for_each(|b| row.dec(b.ilastsize.into()));
+        if has.trigger {
+            row.dec(trigger(blocks).into());
         }
-        for (group, block) in all().enumerate() {
-            write!(out, "{}{}", comma(group), block.ilastsize)?;
+        if has.halted {
+            row.dec(first.halted.into());
         }
-        self.sideband(out, first, blocks)?;
-        Ok(out.write_char('\n')?)
-    }
-
-    fn sideband(&self, out: &mut impl Write, first: &Ingress, blocks: &[Ingress]) -> fmt::Result {
-        if self.columns.trigger {
-            write!(out, ",{}", trigger(blocks))?;
+        if has.reset {
+            row.dec(first.reset.into());
         }
-        if self.columns.halted {
-            write!(out, ",{}", u8::from(first.halted))?;
+        if has.impdef {
+            row.hex(first.impdef.into());
         }
-        if self.columns.reset {
-            write!(out, ",{}", u8::from(first.reset))?;
-        }
-        if self.columns.impdef {
-            write!(out, ",{:x}", first.impdef)?;
-        }
-        if self.columns.external {
+        if has.external {
             let pulses = blocks.iter().fold(0, |all, b| all | b.external);
-            write!(out, ",{pulses}")?;
+            row.dec(pulses.into());
         }
-        if self.columns.lost {
-            write!(out, ",{}", u8::from(blocks.iter().any(|b| b.lost)))?;
+        if has.lost {
+            row.dec(blocks.iter().any(|b| b.lost).into());
         }
-        Ok(())
     }
 
     fn retired(&self, block: &Ingress) -> u32 {
@@ -205,6 +197,65 @@ fn trigger(blocks: &[Ingress]) -> u16 {
         bits |= u16::from(trigger.notify) << (2 + index);
     }
     bits
+}
+
+/// One row, spelled without the machinery of formatting. The longest, eight
+/// blocks with every column, has fewer than 400 bytes.
+struct Row {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row {
+            bytes: [0; 512],
+            length: 0,
+        }
+    }
+}
+
+impl Row {
+    /// The digits of a field, and the comma behind it.
+    #[inline]
+    fn put(&mut self, digits: &[u8]) {
+        let end = self.length + digits.len();
+        if let Some([room @ .., comma]) = self.bytes.get_mut(self.length..end + 1) {
+            room.copy_from_slice(digits);
+            *comma = b',';
+            self.length = end + 1;
+        }
+    }
+
+    #[inline]
+    fn dec(&mut self, mut value: u64) {
+        let mut digits = [b'0'; 20];
+        let mut used = 0;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (value % 10) as u8;
+            value /= 10;
+            used += 1;
+            if value == 0 {
+                break;
+            }
+        }
+        self.put(digits.get(20 - used..).unwrap_or_default());
+    }
+
+    #[inline]
+    fn hex(&mut self, value: u64) {
+        let zeros = (value | 1).leading_zeros() as usize / 4;
+        self.put(spell16(value).get(zeros..).unwrap_or_default());
+    }
+
+    /// All of it, with a newline in place of the last comma.
+    fn text(&mut self) -> &str {
+        let all = self.bytes.get_mut(..self.length).unwrap_or_default();
+        if let Some(last) = all.last_mut() {
+            *last = b'\n';
+        }
+        core::str::from_utf8(all).unwrap_or_default()
+    }
 }
 
 fn comma(group: usize) -> &'static str {

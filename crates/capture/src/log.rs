@@ -1,0 +1,217 @@
+//! Logs of every kind behind one face: steps with [`LogReader`], and what can
+//! be had without the program with [`RowReader`].
+//!
+//! ```
+//! use hartrace_capture::detect::Kind;
+//! use hartrace_capture::log::{Damage, LogOptions, LogReader, LogSummary};
+//!
+//! let text = b"core   0: 3 0x80000000 (0x00010117) x2  0x80010000\nhello\n";
+//! let mut reader = LogReader::new(Kind::SpikeLog, &LogOptions::default()).unwrap();
+//! let (mut summary, mut damage) = (LogSummary::default(), Damage::default());
+//! reader.feed(text, &mut summary, &mut |error| damage.add(error));
+//! reader.finish(&mut summary, &mut |error| damage.add(error));
+//! assert_eq!((summary.instructions, damage.lines), (1, 1));
+//! ```
+
+mod summary;
+
+pub use summary::{Damage, LineCount, LogSummary};
+
+use crate::detect::Kind;
+use hartrace_flow::log::{
+    BlockSteps, IngressColumns, IngressReader, IngressRow, Iretire, LineError, LineErrorKind,
+    PcLines, PcReader, SpikeCsvReader, SpikeOptions, SpikeReader,
+};
+use hartrace_flow::{HartId, Image, Observer, SpaceId};
+use hartrace_isa::Isa;
+use std::fmt;
+
+/// What a reader may know besides the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogOptions<'a> {
+    /// The program.
+    pub image: Option<&'a Image>,
+    /// The instruction set; otherwise that of the image, or GC of the width
+    /// the log shows.
+    pub isa: Option<Isa>,
+    /// What `iretire` counts in ingress rows.
+    pub iretire: Iretire,
+}
+
+/// Why a log is not read as steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogError {
+    /// The file is no log.
+    NotALog(Kind),
+    /// A log without instructions needs the program.
+    NeedsProgram(Kind),
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogError::NotALog(kind) => write!(f, "this kind of file is no log: {kind}"),
+            LogError::NeedsProgram(kind) => {
+                write!(f, "this kind of log needs its program: {kind}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LogError {}
+
+/// Reads a log as steps. Feed it chunks of any size; memory does not grow with
+/// the log.
+pub struct LogReader<'a>(Steps<'a>);
+
+/// One reader at a time, so that their sizes do not matter.
+#[allow(clippy::large_enum_variant)]
+enum Steps<'a> {
+    Pc(PcReader<'a>),
+    Spike(SpikeReader<'a>),
+    Ingress(IngressReader, BlockSteps<'a>),
+    SpikeCsv(SpikeCsvReader),
+}
+
+impl<'a> LogReader<'a> {
+    /// A reader for a log of this kind. Kinds that show one hart only call it
+    /// hart 0.
+    ///
+    /// # Errors
+    ///
+    /// A kind that is no log, or one that cannot be read without an image.
+    pub fn new(kind: Kind, options: &LogOptions<'a>) -> Result<LogReader<'a>, LogError> {
+        let hart = HartId(0);
+        let image = || options.image.ok_or(LogError::NeedsProgram(kind));
+        Ok(LogReader(match kind {
+            Kind::PcList => Steps::Pc(PcReader::new(image()?)),
+            Kind::IngressCsv => Steps::Ingress(
+                IngressReader::new(options.iretire),
+                BlockSteps::new(image()?, SpaceId::FIRST, hart),
+            ),
+            Kind::SpikeLog => {
+                let isa = options.isa;
+                let spike = SpikeOptions {
+                    isa,
+                    ..SpikeOptions::default()
+                };
+                Steps::Spike(SpikeReader::new(spike, options.image))
+            }
+            Kind::SpikeCsv => {
+                let isa = options.isa.or(options.image.and_then(Image::isa));
+                Steps::SpikeCsv(SpikeCsvReader::new(isa.unwrap_or(Isa::RV64GC), hart))
+            }
+            _ => return Err(LogError::NotALog(kind)),
+        }))
+    }
+
+    /// Reads on.
+    #[inline]
+    pub fn feed<O: Observer>(
+        &mut self,
+        chunk: &[u8],
+        out: &mut O,
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        match &mut self.0 {
+            Steps::Pc(reader) => reader.feed(chunk, out, damaged),
+            Steps::Spike(reader) => reader.feed(chunk, out, damaged),
+            Steps::Ingress(reader, blocks) => reader.feed_steps(chunk, blocks, out, damaged),
+            Steps::SpikeCsv(reader) => reader.feed(chunk, out, damaged),
+        }
+    }
+
+    /// The log has ended: gives the last steps and ends the observer.
+    pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
+        match &mut self.0 {
+            Steps::Pc(reader) => reader.finish(out, damaged),
+            Steps::Spike(reader) => reader.finish(out, damaged),
+            Steps::Ingress(reader, blocks) => reader.finish_steps(blocks, out, damaged),
+            Steps::SpikeCsv(reader) => reader.finish(out, damaged),
+        }
+    }
+
+    /// Whether the steps' modes were in the log, as far as it was read.
+    #[must_use]
+    pub fn tells_modes(&self) -> bool {
+        match &self.0 {
+            Steps::Pc(_) => false,
+            Steps::Spike(reader) => reader.commits(),
+            Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
+        }
+    }
+}
+
+/// Reads those logs that need a program without it, into a summary: pcs or
+/// blocks, no instructions.
+pub struct RowReader(Rows);
+
+#[allow(clippy::large_enum_variant)]
+enum Rows {
+    Pc(PcLines),
+    Ingress(IngressReader),
+}
+
+impl RowReader {
+    /// A reader for a log of this kind; `None` for other kinds.
+    #[must_use]
+    pub fn new(kind: Kind, iretire: Iretire) -> Option<RowReader> {
+        match kind {
+            Kind::PcList => Some(RowReader(Rows::Pc(PcLines::default()))),
+            Kind::IngressCsv => Some(RowReader(Rows::Ingress(IngressReader::new(iretire)))),
+            _ => None,
+        }
+    }
+
+    /// Reads on.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        out: &mut LogSummary,
+        damaged: &mut impl FnMut(LineError),
+    ) {
+        match &mut self.0 {
+            Rows::Pc(lines) => lines.feed(chunk, &mut |pc| out.row(pc), damaged),
+            Rows::Ingress(rows) => rows.feed(chunk, &mut |_, row| out.cycle(row), damaged),
+        }
+    }
+
+    /// The log has ended.
+    pub fn finish(&mut self, out: &mut LogSummary, damaged: &mut impl FnMut(LineError)) {
+        match &mut self.0 {
+            Rows::Pc(lines) => lines.finish(&mut |pc| out.row(pc), damaged),
+            Rows::Ingress(rows) => rows.finish(&mut |_, row| out.cycle(row), damaged),
+        }
+    }
+}
+
+/// The columns of the ingress rows that start with `head`, and what `iretire`
+/// seems to count in them.
+#[must_use]
+pub fn ingress_layout(head: &[u8]) -> (Option<IngressColumns>, Iretire) {
+    let mut reader = IngressReader::new(Iretire::Instructions);
+    let mut counted = Iretire::Instructions;
+    let mut damaged = |error: LineError| {
+        if error.kind == LineErrorKind::Value("iretire") {
+            counted = Iretire::Halfwords;
+        }
+    };
+    reader.feed(head, &mut |_, _: IngressRow<'_>| {}, &mut damaged);
+    (reader.columns(), counted)
+}
+
+/// GC of the width of the addresses in the Spike log that starts with `head`.
+#[must_use]
+pub fn spike_isa(head: &[u8]) -> Isa {
+    let pc = |line: &[u8]| {
+        let (_, rest) = line.strip_prefix(b"core")?.split_at_checked(5)?;
+        let at = rest.windows(2).position(|w| w == b"0x")?;
+        let digits = rest.get(at + 2..)?.iter();
+        Some(digits.take_while(|b| b.is_ascii_hexdigit()).count())
+    };
+    let narrow = head.split(|&b| b == b'\n').find_map(pc) == Some(8);
+    if narrow { Isa::RV32GC } else { Isa::RV64GC }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! `hartrace log`: a log as another kind of log.
+
+use super::log_json::JsonWriter;
+use super::log_write::{Chosen, RowWriter, Sink, Text};
+use super::{create, inputs};
+use crate::args::{Log, LogKind};
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::logs;
+use crate::progress::Progress;
+use crate::settings::{self, Program};
+use crate::talk::Talk;
+use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::input::{self, Input};
+use hartrace_capture::log::{Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout};
+use hartrace_capture::output::Output;
+use hartrace_flow::log::{IngressColumns, PcWriter};
+use hartrace_flow::{HartId, Observer};
+use hartrace_isa::Isa;
+use std::path::Path;
+
+pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
+    if args.with_trapped && args.to != LogKind::Pc {
+        return Err(Failure::Usage("--with-trapped goes with --to pc"));
+    }
+    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program)?;
+    let output = {
+        let files = inputs(&config).chain([args.input.as_path()]);
+        create(&args.output.output, files)?
+    };
+    let program = settings::load(config, talk)?;
+    if let Some(sidecar) = &sidecar {
+        program.check_against(sidecar)?;
+    }
+    let image = program.image()?;
+    let mut input = Input::open(&args.input)?;
+    let head = input.peek(HEAD)?;
+    let kind = detect(head);
+    let not_readable = |error| logs::not_readable(&args.input, error);
+    let options = LogOptions {
+        image: image.as_ref(),
+        ..LogOptions::default()
+    };
+    // Refused before anything is guessed about it.
+    LogReader::new(kind, &options).map_err(not_readable)?;
+    let options = logs::options(kind, head, &program, image.as_ref(), talk);
+    let job = Job {
+        args,
+        talk,
+        reader: LogReader::new(kind, &options).map_err(not_readable)?,
+        isa: options.isa.unwrap_or(Isa::RV64GC),
+        told: tells_modes(kind, &options, head),
+        columns: columns(kind, head),
+    };
+    job.run(&program, input, output)
+}
+
+/// Whether modes and effects are in the log, by its first lines.
+fn tells_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
+    LogReader::new(kind, options).is_ok_and(|mut probe| {
+        probe.feed(head, &mut LogSummary::default(), &mut |_| {});
+        probe.tells_modes()
+    })
+}
+
+/// The columns of the reference flow, the sideband without which loss could
+/// not be shown, and the time if there is one.
+fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
+    let given = (kind == Kind::IngressCsv).then(|| ingress_layout(head).0);
+    IngressColumns {
+        time: given.flatten().is_some_and(|c| c.time),
+        trigger: true,
+        halted: true,
+        reset: true,
+        external: true,
+        lost: true,
+        ..IngressColumns::default()
+    }
+}
+
+struct Job<'a> {
+    args: &'a Log,
+    talk: &'a Talk,
+    reader: LogReader<'a>,
+    isa: Isa,
+    told: bool,
+    columns: IngressColumns,
+}
+
+impl Job<'_> {
+    fn run(self, program: &Program, input: Input, output: Output) -> Result<(), Failure> {
+        let sink = Sink::new(output);
+        match self.args.to {
+            LogKind::Pc => {
+                let writer = PcWriter::new(self.isa.xlen(), |bytes: &[u8]| sink.put(bytes));
+                if self.args.with_trapped {
+                    self.copy(input, &sink, true, writer.listing_traps())?;
+                } else {
+                    self.copy(input, &sink, true, writer)?;
+                }
+            }
+            LogKind::Ingress => {
+                let ingress = &program.config.ingress;
+                let columns = IngressColumns {
+                    sijump: ingress.port(self.isa).sijump,
+                    ..self.columns
+                };
+                let port = ingress.port(self.isa);
+                let writer = RowWriter::new(port, columns, ingress.iretire(), Text::new(&sink));
+                self.copy(input, &sink, true, writer)?;
+            }
+            LogKind::Json => {
+                let writer = JsonWriter::new(self.isa, self.told, Text::new(&sink));
+                self.copy(input, &sink, false, writer)?;
+            }
+        }
+        sink.finish()
+    }
+
+    /// Reads all of the input; `single` outputs have no room for two harts.
+    fn copy(
+        mut self,
+        input: Input,
+        sink: &Sink,
+        single: bool,
+        writer: impl Observer,
+    ) -> Result<(), Failure> {
+        let path = &self.args.input;
+        let mut chosen = Chosen::new(writer, self.args.hart.map(HartId), single);
+        let (mut damage, mut lines) = (Damage::default(), LineCount::default());
+        let mut progress = Progress::new(self.talk, input.size());
+        input.chunks(|chunk| {
+            let mut note = |error| damage.add(error);
+            self.reader.feed(chunk, &mut chosen, &mut note);
+            lines.feed(chunk);
+            progress.advance(chunk.len());
+            sink.check()?;
+            which_hart(path, chosen.harts(), chosen.clash())
+        })?;
+        self.reader
+            .finish(&mut chosen, &mut |error| damage.add(error));
+        drop(progress);
+        sink.check()?;
+        let nothing = chosen.harts().is_empty();
+        if !nothing || damage.lines == 0 {
+            which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
+        }
+        self.judge(nothing, &damage, lines.count())
+    }
+
+    /// Tells about damaged lines; they are an error with `--strict`, or when
+    /// there is nothing else.
+    fn judge(&self, nothing: bool, damage: &Damage, lines: u64) -> Result<(), Failure> {
+        if damage.lines == 0 {
+            return Ok(());
+        }
+        let diagnostic = logs::damaged(&self.args.input, damage, lines);
+        if nothing {
+            let help = "is it the right program, and the right kind of log?";
+            return Err(diagnostic.with_code(Code::NothingRead).help(help).into());
+        }
+        if self.args.strict {
+            let help = "remove what is not part of the log, or leave out --strict";
+            return Err(diagnostic.help(help).into());
+        }
+        self.talk.warning(&diagnostic);
+        Ok(())
+    }
+}
+
+fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {
+    if !wrong {
+        return Ok(());
+    }
+    let list: Vec<String> = harts.iter().map(|h| h.0.to_string()).collect();
+    let name = input::name(path);
+    let message = match list.as_slice() {
+        [] => format!("{name} has no steps of that hart"),
+        [one] => format!("{name} has only hart {one}"),
+        more => format!("{name} has several harts: {}", more.join(", ")),
+    };
+    Err(Diagnostic::new(Code::WhichHart, message)
+        .help("choose one that is there with --hart N")
+        .into())
+}

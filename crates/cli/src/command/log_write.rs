@@ -1,0 +1,217 @@
+//! Steps on their way into a file: one hart of several, ingress rows, and the
+//! file itself.
+
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use hartrace_capture::output::Output;
+use hartrace_flow::log::{IngressColumns, IngressWriter, Iretire, RowError};
+use hartrace_flow::{
+    Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Signal, Step, Wants,
+};
+use std::cell::RefCell;
+use std::fmt;
+use std::io::Write as _;
+
+/// The output. Observers cannot fail, so what fails is kept until somebody
+/// asks; nothing is written after it.
+pub(super) struct Sink(RefCell<(Output, Option<Failure>)>);
+
+impl Sink {
+    pub(super) fn new(output: Output) -> Sink {
+        Sink(RefCell::new((output, None)))
+    }
+
+    pub(super) fn put(&self, bytes: &[u8]) {
+        let (output, failure) = &mut *self.0.borrow_mut();
+        if failure.is_none()
+            && let Err(error) = output.write_all(bytes)
+        {
+            *failure = Some(output.failed(error).into());
+        }
+    }
+
+    fn refuse(&self, error: RowError) {
+        let message = format!("the log does not fit ingress rows: {error}");
+        let help = "use retirement = \"block\" in section [ingress] of a configuration";
+        let failure = Diagnostic::new(Code::CannotWrite, message).help(help);
+        self.0.borrow_mut().1.get_or_insert(failure.into());
+    }
+
+    /// What failed so far.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.0.borrow_mut().1.take().map_or(Ok(()), Err)
+    }
+
+    /// Gives the file its name.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.check()?;
+        let (output, _) = self.0.into_inner();
+        Ok(output.finish()?)
+    }
+}
+
+/// Text that is gathered before it is handed on.
+pub(super) struct Text<'s> {
+    sink: &'s Sink,
+    buffer: Vec<u8>,
+}
+
+impl<'s> Text<'s> {
+    const FULL: usize = 1 << 16;
+
+    pub(super) fn new(sink: &'s Sink) -> Text<'s> {
+        let buffer = Vec::with_capacity(Text::FULL + 1024);
+        Text { sink, buffer }
+    }
+
+    /// The buffer, for one more line.
+    pub(super) fn line(&mut self) -> &mut Vec<u8> {
+        if self.buffer.len() >= Text::FULL {
+            self.flush();
+        }
+        &mut self.buffer
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.sink.put(&self.buffer);
+        self.buffer.clear();
+    }
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.line().extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Passes on the steps of one hart, or of all.
+pub(super) struct Chosen<O> {
+    inner: O,
+    only: Option<HartId>,
+    single: bool,
+    /// Whose steps are passed on without asking.
+    current: Option<HartId>,
+    harts: Vec<HartId>,
+    clash: bool,
+}
+
+impl<O> Chosen<O> {
+    pub(super) fn new(inner: O, only: Option<HartId>, single: bool) -> Chosen<O> {
+        Chosen {
+            inner,
+            only,
+            single,
+            current: None,
+            harts: Vec::new(),
+            clash: false,
+        }
+    }
+
+    /// Those with instructions or traps.
+    pub(super) fn harts(&self) -> &[HartId] {
+        &self.harts
+    }
+
+    /// Several harts where one was wanted and none chosen.
+    pub(super) fn clash(&self) -> bool {
+        self.clash
+    }
+
+    /// The chosen hart did not appear.
+    pub(super) fn missing(&self) -> bool {
+        self.only.is_some_and(|only| !self.harts.contains(&only))
+    }
+
+    /// Whether a step of another hart than the current is passed on.
+    #[inline(never)]
+    fn enter(&mut self, hart: HartId, step: &Step) -> bool {
+        if let Step::Signal(signal) = step {
+            // Before the first step nothing can be missing.
+            let early = self.harts.is_empty() && *signal == Signal::Lost;
+            return !early
+                && match self.only {
+                    Some(only) => hart == only,
+                    None => !self.single || self.current.is_none(),
+                };
+        }
+        if let Err(at) = self.harts.binary_search(&hart) {
+            self.harts.insert(at, hart);
+        }
+        let passed = match self.only {
+            Some(only) => hart == only,
+            None => {
+                self.clash |= self.single && self.current.is_some();
+                !self.clash
+            }
+        };
+        if passed {
+            self.current = Some(hart);
+        }
+        passed
+    }
+}
+
+impl<O: Observer> Observer for Chosen<O> {
+    const WANTS: Wants = O::WANTS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if self.current == Some(hart) || self.enter(hart, step) {
+            self.inner.step(hart, step, effects);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.inner.finish();
+    }
+}
+
+/// Writes what the ingress port of the hart shows.
+pub(super) struct RowWriter<'s>(Port<Rows<'s>>);
+
+struct Rows<'s> {
+    writer: IngressWriter,
+    text: Text<'s>,
+}
+
+impl<'s> RowWriter<'s> {
+    pub(super) fn new(
+        port: PortConfig,
+        columns: IngressColumns,
+        iretire: Iretire,
+        mut text: Text<'s>,
+    ) -> RowWriter<'s> {
+        let writer = IngressWriter::new(columns, iretire);
+        // Text takes everything.
+        let _ = writer.write_header(&mut text);
+        RowWriter(Port::new(port, Rows { writer, text }))
+    }
+}
+
+impl Observer for RowWriter<'_> {
+    // The port also shows data accesses, for which a row has no columns.
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+}
+
+impl IngressSink for Rows<'_> {
+    fn ingress(&mut self, _: HartId, block: &Ingress) {
+        let written = self
+            .writer
+            .write_row(&mut self.text, std::slice::from_ref(block));
+        if let Err(error) = written {
+            self.text.sink.refuse(error);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.text.flush();
+    }
+}

@@ -1,0 +1,93 @@
+//! Logs and the programs they need; what `info` and `log` share.
+
+use crate::diagnostic::{Code, Diagnostic, unknown_format};
+use crate::settings::Program;
+use crate::talk::Talk;
+use hartrace_capture::config::Origin;
+use hartrace_capture::detect::Kind;
+use hartrace_capture::input;
+use hartrace_capture::log::{Damage, LogError, LogOptions, ingress_layout, spike_isa};
+use hartrace_flow::Image;
+use hartrace_flow::log::Iretire;
+use hartrace_isa::Isa;
+use std::path::Path;
+
+/// What the settings, the program and the first bytes of a log say about
+/// reading it. What is guessed is told.
+pub(crate) fn options<'a>(
+    kind: Kind,
+    head: &[u8],
+    program: &Program,
+    image: Option<&'a Image>,
+    talk: &Talk,
+) -> LogOptions<'a> {
+    let isa = program.isa.unwrap_or_else(|| match kind {
+        Kind::SpikeLog => spike_isa(head),
+        Kind::SpikeCsv => {
+            let message = format!("no instruction set is given; assuming {}", Isa::RV64GC);
+            talk.warning(
+                &Diagnostic::new(Code::Guessed, message).help("say which one it is with --isa"),
+            );
+            Isa::RV64GC
+        }
+        _ => Isa::RV64GC,
+    });
+    LogOptions {
+        image,
+        isa: Some(isa),
+        iretire: iretire(kind, head, program, talk),
+    }
+}
+
+/// What `iretire` counts: what the settings say, or else what the rows show.
+fn iretire(kind: Kind, head: &[u8], program: &Program, talk: &Talk) -> Iretire {
+    let ingress = &program.config.ingress;
+    let said = ingress.retirement.as_ref();
+    let said = said.is_some_and(|s| s.origin != Origin::Default);
+    if said || kind != Kind::IngressCsv {
+        return ingress.iretire();
+    }
+    let (_, counted) = ingress_layout(head);
+    if counted != ingress.iretire() {
+        let message =
+            "rows retire more than one instruction; assuming that iretire counts halfwords";
+        let help = "say so with retirement = \"block\" in section [ingress] of a configuration";
+        talk.warning(&Diagnostic::new(Code::Guessed, message).help(help));
+    }
+    counted
+}
+
+/// A file that is not read as steps.
+pub(crate) fn not_readable(path: &Path, error: LogError) -> Diagnostic {
+    let name = input::name(path);
+    match error {
+        LogError::NotALog(kind @ (Kind::Empty | Kind::Unknown)) => unknown_format(path, kind),
+        LogError::NotALog(kind) => {
+            let diagnostic = Diagnostic::new(Code::NotALog, format!("{name} is not a log"))
+                .note(format!("it looks like this kind of file: {kind}"));
+            match kind {
+                Kind::Elf => diagnostic.help("give the program with -e, and the log as INPUT"),
+                _ => diagnostic.help("give a log of a simulator as INPUT"),
+            }
+        }
+        LogError::NeedsProgram(kind) => {
+            Diagnostic::new(Code::NoProgram, "no program is given")
+                .note(format!("{name} has no instructions in it, only addresses: {kind}"))
+                .help("name the program with -e, or use --raw FILE@BASE or a configuration with [program]")
+        }
+    }
+}
+
+/// Lines that could not be read, as an error or a warning.
+pub(crate) fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!("{name}: {} of {lines} lines cannot be read", damage.lines);
+    let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);
+    for error in &damage.first {
+        diagnostic = diagnostic.note(error.to_string());
+    }
+    if damage.more() > 0 {
+        diagnostic = diagnostic.note(format!("and {} more", damage.more()));
+    }
+    diagnostic
+}
