@@ -502,6 +502,8 @@ fn the_longest_row_is_whole() {
         halted: true,
         reset: true,
         impdef: u32::MAX,
+        external: 255,
+        lost: true,
         ..Ingress::default()
     };
     let mut row = String::new();
@@ -509,7 +511,7 @@ fn the_longest_row_is_whole() {
     writer.write_row(&mut row, &[block; 8]).unwrap();
     let eight = |field: &str| [field; 8].join(",");
     let expected = format!(
-        "{},{},{:x},6,{},{},10,3,{},{},{},7,1,1,ffffffff\n",
+        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1\n",
         eight("15"),
         u32::MAX,
         u64::MAX,
