@@ -9,11 +9,12 @@
 //! The tables fill on first touch and are O(code). They belong to one decoder
 //! thread and serve all its harts; nothing in them is shared or locked.
 
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use hartrace_isa::{Flow, Link, Xlen};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::chain::{Chain, Chains, Lookup};
 use crate::image::Space;
@@ -117,64 +118,9 @@ pub struct Blocks<'a> {
     xlen: Xlen,
     blocks: Vec<Block>,
     runs: Vec<Run>,
-    spaces: Vec<Index>,
+    /// From space and address to block.
+    known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
-}
-
-/// From address to block, for one space: a table per segment, allocated by
-/// page.
-#[derive(Debug, Default)]
-struct Index {
-    segments: Vec<SegmentIndex>,
-    recent: usize,
-}
-
-#[derive(Debug)]
-struct SegmentIndex {
-    base: u64,
-    len: u64,
-    pages: Vec<Option<Box<[BlockId]>>>,
-}
-
-/// Halfwords per page of the index.
-const INDEX_PAGE: usize = 1024;
-
-impl Index {
-    fn new(space: &Space) -> Index {
-        let segments = space.segments().iter().map(|s| SegmentIndex {
-            base: s.base,
-            len: s.len(),
-            pages: Vec::new(),
-        });
-        Index {
-            segments: segments.collect(),
-            recent: 0,
-        }
-    }
-
-    /// The table entry of an address, if it lies in a segment.
-    fn slot(&mut self, pc: u64) -> Option<&mut BlockId> {
-        let inside = |s: &SegmentIndex| pc.wrapping_sub(s.base) < s.len;
-        if !self.segments.get(self.recent).is_some_and(inside) {
-            let after = self.segments.partition_point(|s| s.base <= pc);
-            self.recent = after.checked_sub(1)?;
-        }
-        let segment = self.segments.get_mut(self.recent)?;
-        let offset = pc.wrapping_sub(segment.base);
-        if offset >= segment.len {
-            return None;
-        }
-        let halfword = (offset / 2) as usize;
-        if segment.pages.is_empty() {
-            let pages = (segment.len as usize).div_ceil(2 * INDEX_PAGE);
-            segment.pages.resize_with(pages, || None);
-        }
-        segment
-            .pages
-            .get_mut(halfword / INDEX_PAGE)?
-            .get_or_insert_with(|| vec![UNLINKED; INDEX_PAGE].into_boxed_slice())
-            .get_mut(halfword % INDEX_PAGE)
-    }
 }
 
 impl<'a> Blocks<'a> {
@@ -187,7 +133,7 @@ impl<'a> Blocks<'a> {
             xlen: image.isa().map_or(Xlen::Rv64, |isa| isa.xlen()),
             blocks: vec![Block::NOWHERE],
             runs: Vec::new(),
-            spaces: Vec::new(),
+            known: HashMap::default(),
             chains: Chains::new(),
         }
     }
@@ -262,31 +208,20 @@ impl<'a> Blocks<'a> {
 
     /// The block that starts at an address.
     pub(crate) fn find(&mut self, space: SpaceId, pc: u64) -> BlockId {
+        if let Some(&id) = self.known.get(&(space, pc)) {
+            return id;
+        }
+        // Addresses without code are not remembered: a damaged trace can name
+        // any number of them.
         let image = self.image;
-        let Some(code) = image.space(space).filter(|_| pc & 1 == 0) else {
-            return NOWHERE;
-        };
-        while self.spaces.len() <= space.index() {
-            self.spaces.push(Index::default());
+        match image.space(space) {
+            Some(code) if pc & 1 == 0 && code.holds(pc) => {
+                let id = self.build(code, pc);
+                self.known.insert((space, pc), id);
+                id
+            }
+            _ => NOWHERE,
         }
-        let Some(index) = self.spaces.get_mut(space.index()) else {
-            return NOWHERE;
-        };
-        if index.segments.is_empty() {
-            *index = Index::new(code);
-        }
-        let known = match index.slot(pc) {
-            None => return NOWHERE,
-            Some(&mut id) => id,
-        };
-        if known != UNLINKED {
-            return known;
-        }
-        let id = self.build(code, pc);
-        if let Some(slot) = self.spaces.get_mut(space.index()).and_then(|i| i.slot(pc)) {
-            *slot = id;
-        }
-        id
     }
 
     /// The chain from a block through the next outcomes, as many as its

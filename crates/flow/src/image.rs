@@ -10,13 +10,15 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use hartrace_isa::{Isa, length};
 
 use crate::Context;
 
 mod elf;
+mod segments;
+
+use segments::{Segment, Segments};
 
 pub use elf::{ImageError, elf_bias};
 
@@ -52,97 +54,17 @@ pub struct Image {
     contexts: BTreeMap<Context, SpaceId>,
 }
 
-/// A stretch of code memory. Cheap to clone and to cut.
-#[derive(Clone, Debug)]
-pub(crate) struct Segment {
-    pub(crate) base: u64,
-    data: Arc<[u8]>,
-    from: usize,
-    to: usize,
-    pub(crate) isa: Isa,
-}
-
-impl Segment {
-    /// A part of the data at an address, as far as there are addresses; `None`
-    /// if nothing is left.
-    fn new(base: u64, data: &Arc<[u8]>, part: Range<usize>, isa: Isa) -> Option<Segment> {
-        let base = isa.xlen().wrap(base);
-        let last = (isa.xlen().wrap(u64::MAX) - base).min(part.len().checked_sub(1)? as u64);
-        Some(Segment {
-            base,
-            data: Arc::clone(data),
-            from: part.start,
-            to: part.start + last as usize + 1,
-            isa,
-        })
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.data.get(self.from..self.to).unwrap_or_default()
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        (self.to - self.from) as u64
-    }
-
-    /// The last address; segments are never empty.
-    fn last(&self) -> u64 {
-        self.base + (self.len() - 1)
-    }
-
-    /// The part in `from..=to`, both addresses of this segment.
-    fn cut(&self, from: u64, to: u64) -> Segment {
-        let mut part = self.clone();
-        part.base = from;
-        part.from = self.from + (from - self.base) as usize;
-        part.to = self.from + (to - self.base) as usize + 1;
-        part
-    }
-}
-
-/// Segments in address order, none overlapping.
+/// One view of code memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space {
-    segments: Vec<Segment>,
+    segments: Segments,
     jvt: Option<u64>,
 }
 
 impl Space {
-    /// Puts segments in place one after the other; what each covers of older
-    /// ones is gone. A file may have any number of them in any order, so all
-    /// are put in place before the list is made again.
-    fn insert(&mut self, new: impl IntoIterator<Item = Segment>) {
-        let old = core::mem::take(&mut self.segments).into_iter();
-        let mut placed: BTreeMap<u64, Segment> = old.map(|s| (s.base, s)).collect();
-        for new in new {
-            let (from, to) = (new.base, new.last());
-            let before = placed.range_mut(..from).next_back();
-            let before = before.filter(|(_, old)| old.last() >= from);
-            let mut behind = None;
-            if let Some((_, old)) = before {
-                behind = (old.last() > to).then(|| old.cut(to + 1, old.last()));
-                *old = old.cut(old.base, from - 1);
-            }
-            while let Some((&base, _)) = placed.range(from..=to).next() {
-                let old = placed.remove(&base).filter(|old| old.last() > to);
-                behind = behind.or(old.map(|old| old.cut(to + 1, old.last())));
-            }
-            placed.extend(behind.map(|part| (part.base, part)));
-            placed.insert(from, new);
-        }
-        self.segments = placed.into_values().collect();
-    }
-
-    pub(crate) fn segments(&self) -> &[Segment] {
-        &self.segments
-    }
-
-    /// Index of the segment that holds the address.
-    pub(crate) fn find(&self, addr: u64) -> Option<usize> {
-        let index = self.segments.partition_point(|s| s.base <= addr);
-        let index = index.checked_sub(1)?;
-        let segment = self.segments.get(index)?;
-        (addr - segment.base < segment.len()).then_some(index)
+    /// Whether there is anything at the address.
+    pub(crate) fn holds(&self, addr: u64) -> bool {
+        self.segments.find(addr).is_some()
     }
 
     /// Reads into `out` from one segment or several that touch; gives the
@@ -153,7 +75,7 @@ impl Space {
             let Some(at) = addr.checked_add(done as u64) else {
                 break;
             };
-            let Some(segment) = self.find(at).and_then(|i| self.segments.get(i)) else {
+            let Some(segment) = self.segments.find(at) else {
                 break;
             };
             let from = (at - segment.base) as usize;
@@ -169,7 +91,7 @@ impl Space {
     }
 
     pub(crate) fn fetch(&self, pc: u64) -> Option<Fetched> {
-        let segment = self.segments.get(self.find(pc)?)?;
+        let segment = self.segments.find(pc)?;
         let at = (pc - segment.base) as usize;
         let bytes = segment.bytes();
         // The usual case: four bytes in one segment.
@@ -260,7 +182,7 @@ impl Image {
         let range = 0..data.len();
         let segment = Segment::new(base, &data, range, isa);
         if let Some(space) = self.spaces.get_mut(space.index()) {
-            space.insert(segment);
+            space.segments.insert(segment);
         }
     }
 
@@ -269,11 +191,8 @@ impl Image {
     #[must_use]
     pub fn patch(&mut self, space: SpaceId, addr: u64, bytes: &[u8]) -> SpaceId {
         let base = self.spaces.get(space.index()).cloned().unwrap_or_default();
-        let isa = base
-            .find(addr)
-            .and_then(|i| base.segments.get(i))
-            .or(base.segments.first())
-            .map_or(Isa::RV64GC, |s| s.isa);
+        let here = base.segments.find(addr).or(base.segments.iter().next());
+        let isa = here.map_or(Isa::RV64GC, |s| s.isa);
         let new = self.push(base);
         self.add_raw(new, addr, bytes, isa);
         new
@@ -322,7 +241,7 @@ impl Image {
     pub fn isa(&self) -> Option<Isa> {
         self.spaces
             .iter()
-            .flat_map(|s| &s.segments)
+            .flat_map(|s| s.segments.iter())
             .next()
             .map(|s| s.isa)
     }
@@ -445,6 +364,22 @@ mod tests {
         assert_eq!(image.fetch(SpaceId::FIRST, 0x1000).unwrap().bits, 0x13);
         assert_eq!(image.fetch(later, 0x1000).unwrap().bits, 0x8082);
         assert_eq!(image.fetch(later, 0x1000).unwrap().isa, Isa::RV32GC);
+    }
+
+    /// Code that changes all the time: each epoch costs what changed.
+    #[test]
+    fn thousands_of_epochs_share_what_did_not_change() {
+        let mut image = Image::new();
+        image.add_raw(SpaceId::FIRST, 0, &[0; 0x40000], Isa::RV64GC);
+        let mut space = SpaceId::FIRST;
+        for i in 0..2000u64 {
+            space = image.patch(space, i * 128, &[i as u8; 2]);
+        }
+        let mut out = [0; 4];
+        image.read(space, 77 * 128, &mut out);
+        assert_eq!(out, [77, 77, 0, 0]);
+        assert_eq!(image.segments(space).count(), 4000);
+        assert_eq!(image.segments(SpaceId::FIRST).count(), 1);
     }
 
     #[test]

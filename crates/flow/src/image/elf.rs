@@ -104,7 +104,7 @@ impl Image {
         }
         let data: Arc<[u8]> = Arc::from(file.get(window.clone()).unwrap_or_default());
         if let Some(space) = self.spaces.get_mut(space.index()) {
-            space.insert(loads.filter_map(|p| {
+            space.segments.insert(loads.filter_map(|p| {
                 let range = part(p, file)?;
                 let range = range.start - window.start..range.end - window.start;
                 let vaddr: u64 = p.p_vaddr(e).into();
