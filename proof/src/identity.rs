@@ -8,12 +8,13 @@
 
 use std::ops::ControlFlow;
 
+use hartrace_flow::log::{SpikeOptions, SpikeReader};
 use hartrace_flow::{
     Blocks, Cause, Check, Checked, Consumer, Effects, Event, Evidence, Goal, HartId, History,
-    Ingress, Observer, Port, PortConfig, Remember, Retirement, ReturnStack, Rules, Run, Step, Stop,
-    Swaps, Trap, UNCOUNTED, Walk,
+    Image, Ingress, Observer, Port, PortConfig, Remember, Retirement, ReturnStack, Rules, Run,
+    SpaceId, Step, Stop, Swaps, Trap, UNCOUNTED, Walk, Wants,
 };
-use hartrace_isa::{Itype, ItypeTable};
+use hartrace_isa::{Isa, Itype, ItypeTable};
 
 use crate::generate::{Driver, Program, Random, Spec};
 
@@ -310,13 +311,27 @@ fn word(outcomes: &[bool]) -> History {
     History::new(bits, outcomes.len() as u8)
 }
 
-/// One program, one setting, so many steps.
+/// One generated program, one setting, so many steps.
 ///
 /// # Errors
 ///
 /// What differed, with the seed and the setting.
 pub fn identity(seed: u64, number: u64, steps: u64) -> Result<Checked, String> {
     let mut spec = Spec::arbitrary(seed);
+    spec.surprises.signal = 0;
+    let program = Program::new(&spec, seed);
+    let steps = Driver::new(&program, seed).steps(steps);
+    told_and_walked(program.image(), program.isa(), &steps, number)
+        .map_err(|what| format!("seed {seed}: {what}"))
+}
+
+/// Steps of one hart, told as the setting with this number says, and walked.
+fn told_and_walked(
+    image: &Image,
+    isa: Isa,
+    steps: &[Step],
+    number: u64,
+) -> Result<Checked, String> {
     let mut setting = Setting::numbered(number);
     if setting.by_address || setting.all_jumps {
         // A return told by address against the stack needs E-Trace's irreport;
@@ -324,28 +339,9 @@ pub fn identity(seed: u64, number: u64, steps: u64) -> Result<Checked, String> {
         // shows calls as branches leaves the encoder without calls to stack.
         setting.stack = None;
     }
-    spec.surprises.signal = 0;
-    let program = Program::new(&spec, seed);
-    let steps = Driver::new(&program, seed).steps(steps);
-    let blame = |what: String| format!("seed {seed}, setting {number} {setting:?}: {what}");
-
+    let blame = |what: String| format!("setting {number} {setting:?}: {what}");
     let mut check = Check::new();
-    let mut rows = Vec::new();
-    let config = PortConfig {
-        table: setting.table,
-        retirement: setting.retirement,
-        sijump: setting.sequential_jumps,
-        all_jumps: setting.all_jumps,
-        ..PortConfig::new(program.isa())
-    };
-    let mut port = Port::new(config, |_: HartId, row: &Ingress| rows.push(*row));
-    for step in &steps {
-        check.step(HART, step, &Effects::default());
-        port.step(HART, step, &Effects::default());
-    }
-    port.finish();
-    drop(port);
-
+    let rows = shown(&setting, isa, steps, &mut check);
     let end = steps.iter().rev().find_map(|s| match s {
         Step::Insn(insn) => Some(insn.next),
         Step::Trap(t) => Some(t.trap.handler),
@@ -357,15 +353,15 @@ pub fn identity(seed: u64, number: u64, steps: u64) -> Result<Checked, String> {
     let mut teller = Teller {
         setting,
         stack: stack.clone(),
-        random: Random::new(seed ^ number),
+        random: Random::new(number),
         halfwords: 0,
         outcomes: Vec::new(),
         messages: Vec::new(),
     };
-    teller.tell(&rows, end.unwrap_or(program.entry()));
+    teller.tell(&rows, end.unwrap_or(0));
     let messages = teller.messages;
 
-    let mut blocks = Blocks::new(program.image(), setting.rules());
+    let mut blocks = Blocks::new(image, setting.rules());
     let mut walk = Walk::new(HART);
     walk.set_stack(stack);
     walk.restart(&mut blocks, rows.first().map_or(0, |r| r.iaddr));
@@ -381,12 +377,38 @@ pub fn identity(seed: u64, number: u64, steps: u64) -> Result<Checked, String> {
     check.result().map_err(|d| blame(d.to_string()))
 }
 
+/// What the port shows of these steps; the check sees them too.
+fn shown(setting: &Setting, isa: Isa, steps: &[Step], check: &mut Check) -> Vec<Ingress> {
+    let mut rows = Vec::new();
+    let config = PortConfig {
+        table: setting.table,
+        retirement: setting.retirement,
+        sijump: setting.sequential_jumps,
+        all_jumps: setting.all_jumps,
+        ..PortConfig::new(isa)
+    };
+    let mut port = Port::new(config, |_: HartId, row: &Ingress| rows.push(*row));
+    for step in steps {
+        check.step(HART, step, &Effects::default());
+        port.step(HART, step, &Effects::default());
+    }
+    port.finish();
+    drop(port);
+    rows
+}
+
 /// `identity [SEEDS] [STEPS]`: every setting over so many programs.
+/// `identity --log SPIKE.log ELF`: every setting over a recorded run.
 ///
 /// # Errors
 ///
 /// The first difference.
 pub fn command(args: &[String]) -> Result<(), String> {
+    if let [flag, log, elf] = args
+        && flag == "--log"
+    {
+        return recorded(log, elf);
+    }
     let number = |i: usize, default: u64| -> Result<u64, String> {
         args.get(i).map_or(Ok(default), |a| {
             a.parse().map_err(|_| format!("not a number: {a}"))
@@ -406,6 +428,52 @@ pub fn command(args: &[String]) -> Result<(), String> {
     }
     println!("{seeds} programs, {insns} instructions and {traps} traps equal");
     Ok(())
+}
+
+/// A recorded run of hart 0. Code that is in no ELF file, a boot ROM say, is
+/// taken from the log.
+fn recorded(log: &str, elf: &str) -> Result<(), String> {
+    let read = |name: &str| std::fs::read(name).map_err(|e| format!("{name}: {e}"));
+    let mut image = Image::from_elf(&read(elf)?).map_err(|e| format!("{elf}: {e}"))?;
+    let isa = image.isa().ok_or("no code")?;
+    let mut steps = Steps(Vec::new());
+    let mut damaged = 0;
+    let mut reader = SpikeReader::new(SpikeOptions::default(), None);
+    reader.feed(&read(log)?, &mut steps, &mut |_| damaged += 1);
+    reader.finish(&mut steps, &mut |_| damaged += 1);
+    for step in &steps.0 {
+        if let Step::Insn(insn) = step
+            && image.fetch(SpaceId::FIRST, insn.pc).is_none()
+        {
+            let bytes = insn.bits.to_le_bytes();
+            let bytes = bytes
+                .get(..usize::from(insn.len().min(4)))
+                .unwrap_or(&bytes);
+            image.add_raw(SpaceId::FIRST, insn.pc, bytes, isa);
+        }
+    }
+    let mut checked = Checked::default();
+    for number in 0..Setting::COUNT {
+        checked = told_and_walked(&image, isa, &steps.0, number)?;
+    }
+    let Checked { insns, traps } = checked;
+    println!(
+        "{log}: {insns} instructions and {traps} traps equal in every setting, {damaged} damaged lines"
+    );
+    Ok(())
+}
+
+/// Keeps the steps of hart 0.
+struct Steps(Vec<Step>);
+
+impl Observer for Steps {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        if hart == HART {
+            self.0.push(*step);
+        }
+    }
 }
 
 #[cfg(test)]
