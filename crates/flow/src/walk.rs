@@ -317,11 +317,13 @@ impl Walk {
         let decides = block.kind == Kind::Branch && goal.address == block.at;
         let depth = self.stack.as_ref().map_or(0, ReturnStack::len);
         let due = evidence.left() == u64::from(goal.own_outcome && decides);
-        if due && goal.depth.is_none_or(|d| d == depth) {
-            locate(blocks, block, self.space, goal.address, from)
-        } else {
-            None
+        if !due || goal.depth.is_some_and(|d| d != depth) {
+            return None;
         }
+        if self.block == NOWHERE {
+            return (self.pc == goal.address && from == 0).then_some(0);
+        }
+        locate(blocks, block, self.space, goal.address, from)
     }
 
     /// Answers [`Stop::Branch`]: gives out everything up to and including the

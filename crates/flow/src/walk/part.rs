@@ -65,9 +65,10 @@ pub(super) fn locate(
         }
         offset += halfwords(run);
     }
-    // The way ends in front of an ecall: that is an address to arrive at too.
-    let ends_here = block.kind == Kind::Trap && block.at == address && offset >= from;
-    ends_here.then_some(offset)
+    // The way ends in front of an ecall, or where there is no code: those are
+    // addresses to arrive at too.
+    let ends = matches!(block.kind, Kind::Trap | Kind::Missing);
+    (ends && block.at == address && offset >= from).then_some(offset)
 }
 
 /// Length of a run.

@@ -772,3 +772,19 @@ fn swaps_move_the_stack_where_the_protocol_says_so() {
         assert_eq!(s.walk.stack().unwrap().top(), Some(kept));
     }
 }
+
+/// A page that is not there faults at its first instruction.
+#[test]
+fn an_address_without_code_can_be_arrived_at() {
+    let image = image(&[C_NOP, C_NOP]);
+    let mut s = Stand::new(&image);
+    assert_eq!(
+        s.to(&mut History::default(), BASE + 4, false),
+        Stop::Arrived
+    );
+    assert_eq!((s.pc(), s.pcs().len()), (BASE + 4, 2));
+    assert_eq!(s.to(&mut History::default(), BASE + 4, true), Stop::Missing);
+    let mut s = Stand::at(&image, Rules::default(), 0x9000);
+    assert_eq!(s.to(&mut History::default(), 0x9000, false), Stop::Arrived);
+    assert_eq!(s.to(&mut History::default(), 0x9000, true), Stop::Missing);
+}
