@@ -3,7 +3,7 @@
 use hartrace_isa::attributes;
 use object::elf;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, SectionTable};
-use object::{LittleEndian as Le, ReadRef as _};
+use object::{LittleEndian as Le, ReadRef as _, SectionIndex};
 use std::fmt;
 
 /// What an ELF file says about itself.
@@ -115,7 +115,8 @@ pub struct Segment {
 /// A section with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its name; what is not UTF-8 is replaced.
+    /// Its name; what is not UTF-8 is replaced. Empty where the names of a
+    /// file add up to many times its size.
     pub name: String,
     /// Its first address.
     pub address: u64,
@@ -208,6 +209,45 @@ struct Reader<'a, E: FileHeader<Endian = Le>> {
     bytes: &'a [u8],
     header: &'a E,
     sections: SectionTable<'a, E>,
+    /// The section names, up to the last one that ends.
+    names: &'a [u8],
+}
+
+/// Sections may share bytes, so a small file can claim endless names. Beyond
+/// this many times the size of the file they are empty.
+const NAMES_PER_FILE: usize = 16;
+
+/// Bytes that may still be read of what sections share.
+struct Room {
+    names: usize,
+    /// Of notes and attributes: as many as the file has.
+    scans: usize,
+}
+
+impl Room {
+    /// The name that starts here, as long as there is room for it.
+    fn name(&mut self, tail: &[u8]) -> String {
+        let within = tail.get(..self.names).unwrap_or(tail);
+        let Some(end) = within.iter().position(|&b| b == 0) else {
+            self.names = 0;
+            return String::new();
+        };
+        self.names -= end;
+        text(tail)
+    }
+
+    /// Whether a section may be searched.
+    fn scan(&mut self, data: &[u8]) -> bool {
+        let rest = self.scans.checked_sub(data.len());
+        self.scans = rest.unwrap_or(self.scans);
+        rest.is_some()
+    }
+}
+
+/// The text up to the first zero.
+fn text(tail: &[u8]) -> String {
+    let name = tail.split(|&b| b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 fn damaged(part: impl Into<String>, reason: &'static str) -> ElfError {
@@ -232,10 +272,15 @@ impl<'a, E: FileHeader<Endian = Le>> Reader<'a, E> {
         }
         let table = |_| damaged("the section header table", OUTSIDE);
         let sections = header.sections(Le, bytes).map_err(table)?;
+        let names = header.shstrndx(Le, bytes).unwrap_or_default();
+        let names = sections.section(SectionIndex(names as usize));
+        let names = names.and_then(|s| s.data(Le, bytes)).unwrap_or_default();
+        let end = names.iter().rposition(|&b| b == 0).map_or(0, |at| at + 1);
         Ok(Reader {
             bytes,
             header,
             sections,
+            names: names.get(..end).unwrap_or_default(),
         })
     }
 
@@ -261,8 +306,12 @@ impl<'a, E: FileHeader<Endian = Le>> Reader<'a, E> {
             line_info: false,
             build_id: None,
         };
+        let mut room = Room {
+            names: self.bytes.len().saturating_mul(NAMES_PER_FILE),
+            scans: self.bytes.len(),
+        };
         for section in self.sections.iter() {
-            self.section(section, &mut info)?;
+            self.section(section, &mut info, &mut room)?;
         }
         Ok(info)
     }
@@ -297,11 +346,16 @@ impl<'a, E: FileHeader<Endian = Le>> Reader<'a, E> {
         segments.collect()
     }
 
-    fn section(&self, section: &'a E::SectionHeader, info: &mut ElfInfo) -> Result<(), ElfError> {
-        let name = self.sections.section_name(Le, section);
-        let name = name.map_err(|_| damaged("the section name table", OUTSIDE))?;
-        let name = String::from_utf8_lossy(name).into_owned();
-        let part = || format!("section `{}`", name.escape_debug());
+    fn section(
+        &self,
+        section: &'a E::SectionHeader,
+        info: &mut ElfInfo,
+        room: &mut Room,
+    ) -> Result<(), ElfError> {
+        let name = self.names.get(section.sh_name(Le) as usize..);
+        let name = name.filter(|tail| !tail.is_empty());
+        let name = name.ok_or_else(|| damaged("the section name table", OUTSIDE))?;
+        let part = || format!("section `{}`", text(name).escape_debug());
         let kind = section.sh_type(Le);
         if kind == elf::SHT_NULL {
             return Ok(());
@@ -315,22 +369,22 @@ impl<'a, E: FileHeader<Endian = Le>> Reader<'a, E> {
                 // The first one is always empty.
                 info.symbols += (size / entry).saturating_sub(1);
             }
-            elf::SHT_NOTE if info.build_id.is_none() => {
+            elf::SHT_NOTE if info.build_id.is_none() && room.scan(data) => {
                 info.build_id = build_id::<E>(section.sh_addralign(Le), data);
             }
-            elf::SHT_RISCV_ATTRIBUTES => {
-                let arch = || attributes::arch(data).map(str::to_owned);
-                info.isa = info.isa.take().or_else(arch);
+            elf::SHT_RISCV_ATTRIBUTES if info.isa.is_none() && room.scan(data) => {
+                info.isa = attributes::arch(data).map(str::to_owned);
             }
             _ => {}
         }
-        info.line_info |= matches!(name.as_str(), ".debug_line" | ".zdebug_line") && size > 0;
+        let lines: [&[u8]; 2] = [b".debug_line\0", b".zdebug_line\0"];
+        info.line_info |= size > 0 && lines.iter().any(|lines| name.starts_with(lines));
         let flags = section.sh_flags(Le).0;
         let wanted = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
         if flags & wanted == wanted && size > 0 {
             let address = section.sh_addr(Le).into();
             info.code.push(Section {
-                name,
+                name: room.name(name),
                 address,
                 size,
             });
@@ -420,5 +474,101 @@ mod tests {
         bytes[5] = 1;
         bytes[4] = 9;
         assert_eq!(ElfInfo::read(&bytes), Err(ElfError::Class(9)));
+    }
+
+    const HEADER: usize = 64;
+
+    /// A file of one area of bytes, which is also the names, and sections of
+    /// one kind: where their names start, and which bytes of the area they are.
+    fn file(area: &[u8], kind: u32, sections: &[(usize, std::ops::Range<usize>)]) -> Vec<u8> {
+        let mut file = RV64[..HEADER].to_vec();
+        // No program headers; the area, and then the section headers.
+        file[32..40].fill(0);
+        file[56..58].fill(0);
+        file[40..48].copy_from_slice(&((HEADER + area.len()) as u64).to_le_bytes());
+        file[60..62].copy_from_slice(&(sections.len() as u16 + 2).to_le_bytes());
+        file[62..64].copy_from_slice(&1u16.to_le_bytes());
+        file.extend(area);
+        let flags = u64::from(elf::SHF_ALLOC.0 as u32 | elf::SHF_EXECINSTR.0 as u32);
+        let mut header = |name: usize, kind: u32, bytes: &std::ops::Range<usize>| {
+            file.extend((name as u32).to_le_bytes());
+            file.extend(kind.to_le_bytes());
+            let offset = (HEADER + bytes.start) as u64;
+            for word in [flags, 0, offset, bytes.len() as u64, 0, 4, 0] {
+                file.extend(word.to_le_bytes());
+            }
+        };
+        header(0, elf::SHT_NULL.0, &(0..0));
+        header(0, elf::SHT_STRTAB.0, &(0..area.len()));
+        for (name, bytes) in sections {
+            header(*name, kind, bytes);
+        }
+        file
+    }
+
+    #[test]
+    fn overlapping_names_are_bounded() {
+        let mut area = vec![b'a'; 1 << 16];
+        *area.first_mut().unwrap() = 0;
+        *area.last_mut().unwrap() = 0;
+        let sections: Vec<_> = (1..=1000).map(|at| (at, 0..4)).collect();
+        let file = file(&area, elf::SHT_PROGBITS.0, &sections);
+        let info = ElfInfo::read(&file).unwrap();
+        // The area is among them: it has the same flags.
+        assert_eq!(info.code.len(), 1001);
+        assert_eq!(info.code[1].name, "a".repeat((1 << 16) - 2));
+        assert_eq!(info.code[1000].name, "");
+        let total: usize = info.code.iter().map(|s| s.name.len()).sum();
+        assert!(total > file.len() && total <= NAMES_PER_FILE * file.len());
+    }
+
+    #[test]
+    fn names_end_within_their_table() {
+        for (area, name, fair) in [
+            (b"\0.text\0", 1, true),
+            (b"\0.text\0", 7, false),
+            (b"\0.textx", 1, false),
+            (b"\0.te\0xt", 1, true),
+            (b"\0.te\0xt", 5, false),
+        ] {
+            let file = file(area, elf::SHT_PROGBITS.0, &[(name, 0..4)]);
+            let error = "the section name table: does not lie within the file";
+            let read = ElfInfo::read(&file).map_err(|e| e.to_string());
+            assert_eq!(read.is_ok(), fair, "{area:?} {name}");
+            assert!(fair || read == Err(error.to_owned()));
+        }
+    }
+
+    #[test]
+    fn notes_that_share_bytes_are_not_searched_again_and_again() {
+        // Empty notes, then one with a build id.
+        let mut area = vec![0; 12 << 12];
+        let id = area.len();
+        area.extend(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0id\0\0");
+        let [whole, empty, last] = [0..area.len(), 0..id, id..area.len()].map(|r| (0, r));
+        let found = |sections: &[_]| {
+            let file = file(&area, elf::SHT_NOTE.0, sections);
+            ElfInfo::read(&file).unwrap().build_id
+        };
+        let id = Some(b"id".to_vec());
+        assert_eq!(found(std::slice::from_ref(&whole)), id);
+        assert_eq!(found(&[empty.clone(), last]), id);
+        assert_eq!(found(&[empty, whole]), None);
+    }
+
+    #[test]
+    fn attributes_that_share_bytes_are_not_searched_again_and_again() {
+        let mut area = b"A\x16\0\0\0riscv\0\x01\x0c\0\0\0\x05rv32i\0".to_vec();
+        area.resize(4096, 0);
+        let (whole, without) = ((0, 0..area.len()), (0, 1..area.len()));
+        let found = |sections: &[_]| {
+            let file = file(&area, elf::SHT_RISCV_ATTRIBUTES.0, sections);
+            ElfInfo::read(&file).unwrap().isa
+        };
+        assert_eq!(
+            found(std::slice::from_ref(&whole)).as_deref(),
+            Some("rv32i")
+        );
+        assert_eq!(found(&[without, whole]), None);
     }
 }

@@ -1,6 +1,10 @@
 //! Which ISA string was probably meant by one that was refused.
 
 use hartrace_isa::{Isa, IsaError};
+use strsim::osa_distance;
+
+/// Nobody means a longer name.
+const LONGEST: usize = 64;
 
 /// The string with one typing mistake mended: a letter too much, missing,
 /// wrong, or two in the wrong order. Nothing if that does not make it right.
@@ -8,59 +12,26 @@ use hartrace_isa::{Isa, IsaError};
 pub fn nearest(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     match Isa::parse(&lower) {
-        Ok(_) => None,
         // One letter is too short to guess from.
-        Err(IsaError::Unknown(name)) if name.len() > 1 => {
-            let known = neighbours(name).find(|other| is_extension(other))?;
-            let mended = lower.replacen(name, &known, 1);
+        Err(IsaError::Unknown(name)) if (2..=LONGEST).contains(&name.len()) => {
+            let mut names = Isa::names().filter(|known| known.len() > 1);
+            let known = names.find(|known| osa_distance(name, known) == 1)?;
+            let mended = lower.replacen(name, known, 1);
             Isa::parse(&mended).is_ok().then_some(mended)
         }
-        Err(IsaError::Base(_)) => neighbours(&lower).find(|other| Isa::parse(other).is_ok()),
-        Err(_) => None,
+        Err(IsaError::Base(_)) => base(&lower),
+        _ => None,
     }
 }
 
-/// Whether this is the name of an extension, not only of something accepted
-/// without being known.
-fn is_extension(name: &str) -> bool {
-    let with = format!("rv64i_{name}");
-    let isa = Isa::parse(&with).ok();
-    isa.is_some_and(|isa| isa.extensions().any(|e| e.name() == name))
-}
-
-/// Every text one mistake away, likelier mistakes first.
-fn neighbours(text: &str) -> impl Iterator<Item = String> {
-    let chars: Vec<char> = text.chars().collect();
-    let letters = || ('a'..='z').chain('0'..='9');
-    let length = chars.len();
-    let edit = {
-        let chars = chars.clone();
-        move |at: usize, remove: usize, insert: &[char]| -> String {
-            let before = chars.iter().take(at);
-            let after = chars.iter().skip(at + remove);
-            before.chain(insert).chain(after).collect()
-        }
-    };
-    let pairs: Vec<[char; 2]> = chars.windows(2).filter_map(|w| w.try_into().ok()).collect();
-    let mut all = Vec::new();
-    all.extend(
-        pairs
-            .iter()
-            .enumerate()
-            .map(|(at, [a, b])| edit(at, 2, &[*b, *a])),
-    );
-    all.extend((0..length).map(|at| edit(at, 1, &[])));
-    all.extend(
-        (0..=length)
-            .flat_map(|at| letters().map(move |c| (at, c)))
-            .map(|(at, c)| edit(at, 0, &[c])),
-    );
-    all.extend(
-        (0..length)
-            .flat_map(|at| letters().map(move |c| (at, c)))
-            .map(|(at, c)| edit(at, 1, &[c])),
-    );
-    all.into_iter()
+/// The string with its first letters made those of a base.
+fn base(text: &str) -> Option<String> {
+    let splits = (3..=5).filter_map(|length| text.split_at_checked(length));
+    splits
+        .flat_map(|split| ["rv64", "rv32"].map(|base| (split, base)))
+        .filter(|((head, _), base)| osa_distance(head, base) == 1)
+        .map(|((_, rest), base)| format!("{base}{rest}"))
+        .find(|mended| Isa::parse(mended).is_ok())
 }
 
 #[cfg(test)]
@@ -76,6 +47,17 @@ mod tests {
             ("vr64gc", "rv64gc"),
             ("rv46gc", "rv64gc"),
             ("r64gc", "rv64gc"),
+            ("rv4gc", "rv64gc"),
+            ("rv3imc", "rv32imc"),
+            ("rv3ec", "rv32ec"),
+            ("rv65gc", "rv64gc"),
+            ("rrv32imc", "rv32imc"),
+            ("RV46GC_Zba", "rv64gc_zba"),
+            ("rv64gc_zicnod", "rv64gc_zicond"),
+            ("rv64gc_smctrr", "rv64gc_smctr"),
+            ("rv64gc_ssiaa1p0_zba", "rv64gc_ssaia1p0_zba"),
+            ("rv64gcv_zvl129b", "rv64gcv_zvl128b"),
+            ("rv64gc_sv4", "rv64gc_sv48"),
         ] {
             assert_eq!(nearest(text).as_deref(), Some(meant), "{text}");
         }
@@ -96,5 +78,23 @@ mod tests {
         ] {
             assert_eq!(nearest(text), None, "{text}");
         }
+    }
+    #[test]
+    fn long_strings_are_not_guessed_at_length() {
+        let start = std::time::Instant::now();
+        let long = "y".repeat(1 << 20);
+        for text in [
+            long.clone(),
+            format!("rv64gc_z{long}"),
+            format!("rv64gc_zb{}", "y".repeat(LONGEST)),
+            format!("vr64gc_z{long}"),
+        ] {
+            assert_eq!(nearest(&text), None);
+        }
+        // A long string may have a short mistake.
+        let many = "_zba".repeat(1000);
+        let mended = format!("rv64gc{many}_zicond");
+        assert_eq!(nearest(&format!("rv64gc{many}_zicnod")), Some(mended));
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
 }

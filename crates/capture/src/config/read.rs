@@ -246,7 +246,7 @@ impl Config {
             span: e.span().unwrap_or(0..0),
         })?;
         let mut reader = Reader {
-            text,
+            ends: text.match_indices('\n').map(|(at, _)| at).collect(),
             path: Arc::from(path),
             errors: Vec::new(),
         };
@@ -261,13 +261,14 @@ impl Config {
 type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Walks the document and collects every mistake.
-struct Reader<'a> {
-    text: &'a str,
+struct Reader {
+    /// Where the lines end, in order.
+    ends: Vec<usize>,
     path: Arc<Path>,
     errors: Vec<ConfigError>,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn document(&mut self, document: &DeTable<'_>) -> Config {
         let mut config = Config::default();
         for (key, value) in document {
@@ -360,7 +361,8 @@ impl Reader<'_> {
         read: impl Fn(&mut Self, &'static str, &Value<'_>) -> Option<T>,
     ) -> Option<Setting<T>> {
         let value = table.get(name)?;
-        let (line, _) = line_column(self.text, value.span().start);
+        let at = value.span().start;
+        let line = self.ends.partition_point(|&end| end < at) + 1;
         let path = Arc::clone(&self.path);
         let value = read(self, name, value)?;
         let origin = Origin::File { path, line };

@@ -208,3 +208,27 @@ fn what_is_not_toml() {
     let error = Config::from_bytes(b"# caf\xe9\n".to_vec(), Path::new("a.toml")).unwrap_err();
     assert_eq!(error.to_string(), "a.toml:1:6: not UTF-8 text");
 }
+
+#[test]
+fn lines_of_many_values_are_found_quickly() {
+    let mut text = "[program]\nraw = [\n".to_owned();
+    for base in 0..50_000 {
+        text += &format!("{{ file = \"é\", base = {base} }},\n");
+    }
+    text += "]\nisa = \"rv64i\"\n[ingress]\n\nctype = 1";
+    let start = std::time::Instant::now();
+    let config = parse(&text).unwrap();
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    assert_eq!(
+        config.program.raw.unwrap().origin.to_string(),
+        "runs/a.toml:2"
+    );
+    assert_eq!(
+        config.program.isa.unwrap().origin.to_string(),
+        "runs/a.toml:50004"
+    );
+    assert_eq!(
+        config.ingress.ctype.unwrap().origin.to_string(),
+        "runs/a.toml:50007"
+    );
+}
