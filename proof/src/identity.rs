@@ -133,7 +133,7 @@ impl Teller {
         if row.itype.is_trap() {
             self.message(Then::Trap(Trap {
                 epc: row.end(),
-                handler: next,
+                handler: Some(next),
                 cause: Cause::Unknown,
                 tval: None,
             }));
@@ -216,7 +216,8 @@ impl Listener<'_, '_> {
             Then::Trap(trap) => {
                 self.expect_at(trap.epc)?;
                 let _ = self.out.event(HART, &Event::Trap(trap));
-                self.walk.restart(&mut self.blocks, trap.handler);
+                let handler = trap.handler.ok_or("a trap without a handler")?;
+                self.walk.restart(&mut self.blocks, handler);
             }
             Then::Cut(at) => self.expect_at(at)?,
         }
@@ -344,7 +345,7 @@ fn told_and_walked(
     let rows = shown(&setting, isa, steps, &mut check);
     let end = steps.iter().rev().find_map(|s| match s {
         Step::Insn(insn) => Some(insn.next),
-        Step::Trap(t) => Some(t.trap.handler),
+        Step::Trap(t) => t.trap.handler,
         Step::Signal(_) => None,
     });
     let stack = setting

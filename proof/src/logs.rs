@@ -299,7 +299,7 @@ impl<W: Write> Observer for Print<W> {
                 "{} trap {:x} {:x} {:?} {:x?} {:x?} {}",
                 hart.0,
                 t.trap.epc,
-                t.trap.handler,
+                t.trap.handler.unwrap_or(0),
                 t.trap.cause,
                 t.trap.tval,
                 t.bits,

@@ -93,7 +93,7 @@ impl fmt::Display for What {
             What::Jump { from, to } => write!(f, "{from:#x} going on to {to:#x}"),
             What::Trap(t) => write!(
                 f,
-                "a trap at {:#x} to {:#x} ({:?}, tval {:x?})",
+                "a trap at {:#x} to {:x?} ({:?}, tval {:x?})",
                 t.epc, t.handler, t.cause, t.tval
             ),
             What::Gap(gap) => write!(f, "a gap at byte {:#x}: {}", gap.at, gap.reason),
@@ -302,7 +302,8 @@ fn agrees(a: &Trap, b: &Trap) -> bool {
         _ => false,
     };
     let tval = a.tval.is_none() || b.tval.is_none() || a.tval == b.tval;
-    a.epc == b.epc && a.handler == b.handler && cause && tval
+    let handler = a.handler.is_none() || b.handler.is_none() || a.handler == b.handler;
+    a.epc == b.epc && handler && cause && tval
 }
 
 impl Observer for Check {
@@ -369,7 +370,7 @@ mod tests {
     fn trap(epc: u64, cause: Cause) -> Trap {
         Trap {
             epc,
-            handler: 0x800,
+            handler: Some(0x800),
             cause,
             tval: None,
         }

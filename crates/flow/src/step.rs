@@ -88,8 +88,9 @@ pub struct TrapStep {
 pub struct Trap {
     /// The instruction that trapped, or before which an interrupt was taken.
     pub epc: u64,
-    /// First address of the handler.
-    pub handler: u64,
+    /// First address of the handler; `None` where the source or the trace ends
+    /// before it.
+    pub handler: Option<u64>,
     /// Why.
     pub cause: Cause,
     /// The trap value, where it is known.

@@ -14,7 +14,8 @@ use crate::{
 pub struct Transfer {
     /// The instruction that jumped, or the trap's `epc`.
     pub source: u64,
-    /// Where it went; for a branch that was not taken the instruction behind.
+    /// Where it went; for a branch that was not taken the instruction behind,
+    /// and 0 for a trap whose handler is not known.
     pub target: u64,
     /// Its type, with the codes that CTR shares with the ingress port.
     pub kind: Itype,
@@ -108,7 +109,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                 self.flush(hart, Some(t.mode));
                 let transfer = Transfer {
                     source: t.trap.epc,
-                    target: t.trap.handler,
+                    target: t.trap.handler.unwrap_or(0),
                     kind: trap_kind(t.trap.cause),
                     from: Some(t.mode),
                     to: None,
@@ -201,7 +202,7 @@ impl<S: TransferSink> Consumer for EventTransfers<S> {
                 let known = self.harts.of(hart);
                 let transfer = Transfer {
                     source: trap.epc,
-                    target: trap.handler,
+                    target: trap.handler.unwrap_or(0),
                     kind: trap_kind(trap.cause),
                     from: known.mode.take(),
                     to: None,
@@ -263,7 +264,7 @@ mod tests {
     fn trap(epc: u64, handler: u64, cause: Cause) -> Trap {
         Trap {
             epc,
-            handler,
+            handler: Some(handler),
             cause,
             tval: None,
         }

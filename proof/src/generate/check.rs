@@ -197,12 +197,15 @@ impl<'a> Replay<'a> {
         if step.bits.is_some() && step.bits != fetched.map(|f| f.bits) {
             return Err("trapped on other bits than the image");
         }
-        if !self.starts.contains(&trap.handler) {
+        let Some(handler) = trap.handler else {
+            return Err("a trap without a handler");
+        };
+        if !self.starts.contains(&handler) {
             return Err("no code at the handler");
         }
         self.circumstances(step.mode, step.time)?;
         self.change = Change::Trapped;
-        self.expected = Some(trap.handler);
+        self.expected = Some(handler);
         self.before = None;
         Ok(())
     }

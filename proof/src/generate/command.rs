@@ -233,7 +233,7 @@ impl Observer for Print {
                 i.next
             ),
             Step::Trap(t) => println!(
-                "{:>10} {:2} {:5x} {:16x}: {:?} -> {:x}",
+                "{:>10} {:2} {:5x} {:16x}: {:?} -> {:x?}",
                 t.time,
                 t.mode.name(),
                 t.context.0,

@@ -358,7 +358,8 @@ impl Stats {
         self.mode_after_return(step.mode);
         let fetch = |pc| self.image.fetch(SpaceId::FIRST, pc).map(|f| f.bits);
         let at_epc = fetch(step.trap.epc);
-        let handler = fetch(step.trap.handler).map(|b| Flow::of(b, self.isa));
+        let handler = step.trap.handler.and_then(fetch);
+        let handler = handler.map(|b| Flow::of(b, self.isa));
         self.hit_if(
             Feature::VectorJump,
             matches!(handler, Some(Flow::Jump { .. })),

@@ -86,7 +86,7 @@ impl Observer for Digest {
                 let Trap { epc, handler, .. } = t.trap;
                 [
                     epc,
-                    handler,
+                    handler.unwrap_or(0),
                     t.time,
                     t.context.0,
                     bits,
@@ -164,7 +164,7 @@ fn the_replay_refuses_what_cannot_be() {
                 1 => insn.next += 2,
                 _ => insn.pc -= 2,
             },
-            (_, Step::Trap(trap)) => trap.trap.handler += 2,
+            (_, Step::Trap(trap)) => trap.trap.handler = trap.trap.handler.map(|h| h + 2),
             _ => continue,
         }
         assert!(replay(&broken).is_err(), "step {at}: {:?}", broken[at]);

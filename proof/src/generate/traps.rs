@@ -177,7 +177,7 @@ impl Driver<'_> {
         let step = TrapStep {
             trap: Trap {
                 epc: self.program.pc_of(self.at),
-                handler: self.program.pc_of(handler),
+                handler: Some(self.program.pc_of(handler)),
                 cause,
                 tval,
             },

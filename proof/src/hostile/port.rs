@@ -119,7 +119,7 @@ fn step(input: &mut Input<'_>, pc: &mut u64, isa: hartrace_isa::Isa) -> Step {
             let handler = input.number(8);
             let trap = Trap {
                 epc: if what & 32 != 0 { input.number(8) } else { *pc },
-                handler,
+                handler: Some(handler),
                 cause: match code {
                     Some(0..64) => Cause::Unknown,
                     _ if what % 16 == 1 => Cause::Exception(code),

@@ -46,7 +46,8 @@ enum Line<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<u32>,
         epc: Hex,
-        handler: Hex,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        handler: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
         tval: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,7 +172,7 @@ impl Observer for JsonWriter<'_> {
                     cause,
                     code,
                     epc: Hex(t.trap.epc),
-                    handler: Hex(t.trap.handler),
+                    handler: t.trap.handler.map(Hex),
                     tval: t.trap.tval.map(Hex),
                     bits: t.bits.map(|b| Hex(b.into())),
                     when: self.when(t.mode.name(), t.context.0, t.time, effects),

@@ -217,7 +217,7 @@ impl<'a> BlockSteps<'a> {
             insn.next = next;
             out.step(self.hart, &Step::Insn(insn), &self.effects);
         } else if let Some(mut trap) = self.trap.take() {
-            trap.trap.handler = next;
+            trap.trap.handler = Some(next);
             out.step(self.hart, &Step::Trap(trap), &self.effects);
         }
         if !self.behind.is_empty() {
@@ -300,7 +300,7 @@ impl<'a> BlockSteps<'a> {
         self.trap = Some(TrapStep {
             trap: Trap {
                 epc,
-                handler: 0,
+                handler: None,
                 cause,
                 tval: Some(block.tval),
             },
@@ -369,9 +369,7 @@ impl<'a> BlockSteps<'a> {
 
     /// Gives what waits although no block shows where it went.
     fn flush<O: Observer>(&mut self, out: &mut O) {
-        if let Some(trap) = self.trap.take()
-            && !self.behind.is_empty()
-        {
+        if let Some(trap) = self.trap.take() {
             out.step(self.hart, &Step::Trap(trap), &self.effects);
         }
         if let Some((_, insn)) = self.last.take() {

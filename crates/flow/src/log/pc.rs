@@ -274,21 +274,24 @@ impl Path<'_> {
     fn depart<O: Observer>(&mut self, last: &Site, next: u64, out: &mut O) {
         if last.exits != Exits::Trap {
             self.retire(last, last.natural, out);
-            return self.trap(last.natural, next, Cause::Unknown, None, out);
+            return self.trap(last.natural, Some(next), Cause::Unknown, None, out);
         }
         match self.traps {
             ListedTraps::Retired => self.retire(last, next, out),
-            ListedTraps::Trapped => {
-                let cause = trap_cause(last.bits, None);
-                self.trap(last.pc, next, cause, Some(last.bits), out);
-            }
+            ListedTraps::Trapped => self.trap_itself(last, Some(next), out),
         }
+    }
+
+    /// An instruction whose purpose is a trap.
+    fn trap_itself<O: Observer>(&self, site: &Site, handler: Option<u64>, out: &mut O) {
+        let cause = trap_cause(site.bits, None);
+        self.trap(site.pc, handler, cause, Some(site.bits), out);
     }
 
     fn trap<O: Observer>(
         &self,
         epc: u64,
-        handler: u64,
+        handler: Option<u64>,
         cause: Cause,
         bits: Option<u32>,
         out: &mut O,
@@ -316,10 +319,12 @@ impl Path<'_> {
 
     /// Gives the last instruction although nothing shows where it went.
     fn flush<O: Observer>(&mut self, out: &mut O) {
-        if let Some(last) = self.last.take()
-            && (last.exits != Exits::Trap || self.traps == ListedTraps::Retired)
-        {
-            self.retire(&last, last.natural, out);
+        let Some(last) = self.last.take() else {
+            return;
+        };
+        match (last.exits, self.traps) {
+            (Exits::Trap, ListedTraps::Trapped) => self.trap_itself(&last, None, out),
+            _ => self.retire(&last, last.natural, out),
         }
     }
 }

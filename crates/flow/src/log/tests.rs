@@ -173,10 +173,24 @@ fn pcs(text: &str) -> Told {
 fn unknown(epc: u64, handler: u64) -> Trap {
     Trap {
         epc,
-        handler,
+        handler: Some(handler),
         cause: Cause::Unknown,
         tval: None,
     }
+}
+
+/// A user program's list ends in the system call that ends the program.
+#[test]
+fn a_list_that_ends_in_an_ecall_ends_in_a_trap() {
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &[1, 0, 0x73, 0, 0, 0], Isa::RV64GC);
+    let (mut reader, mut keep) = (PcReader::new(&image), Keep::default());
+    reader.feed(b"1000\n1002\n", &mut keep, &mut |e| panic!("{e}"));
+    reader.finish(&mut keep, &mut |e| panic!("{e}"));
+    let traps = keep.traps();
+    assert_eq!((keep.insns().len(), traps.len()), (1, 1));
+    assert_eq!((traps[0].trap.epc, traps[0].trap.handler), (0x1002, None));
+    assert_eq!(traps[0].bits, Some(0x73));
 }
 
 #[test]
@@ -232,7 +246,10 @@ fn listed_ecall_and_ebreak_are_traps_or_not() {
     assert_eq!(traps[0].trap.cause, Cause::Exception(None));
     assert_eq!((traps[0].trap.epc, traps[0].bits), (0x1018, Some(0x73)));
     assert_eq!(traps[2].trap.cause, Cause::Exception(Some(3)));
-    assert_eq!((traps[2].trap.epc, traps[2].trap.handler), (0x101e, 0x1000));
+    assert_eq!(
+        (traps[2].trap.epc, traps[2].trap.handler),
+        (0x101e, Some(0x1000))
+    );
     assert_eq!(keep.insns().len(), 2);
 
     let image = program();

@@ -35,7 +35,7 @@ fn trap(epc: u64, cause: Cause, bits: Option<u32>) -> Step {
     Step::Trap(TrapStep {
         trap: Trap {
             epc,
-            handler: 0x8000,
+            handler: Some(0x8000),
             cause,
             tval: Some(0x55),
         },

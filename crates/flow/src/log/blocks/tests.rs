@@ -70,7 +70,7 @@ fn read(blocks: &[Ingress]) -> (Keep, Vec<(u64, LineErrorKind)>) {
 fn told(keep: &Keep) -> Vec<String> {
     let tell = |s: &(HartId, Step, Effects)| match s.1 {
         Step::Insn(i) => format!("{:x}>{:x}", i.pc, i.next),
-        Step::Trap(t) => format!("trap {:x}>{:x}", t.trap.epc, t.trap.handler),
+        Step::Trap(t) => format!("trap {:x}>{:x}", t.trap.epc, t.trap.handler.unwrap_or(0)),
         Step::Signal(s) => format!("{s:?}"),
     };
     keep.steps.iter().map(tell).collect()
@@ -326,7 +326,7 @@ fn a_trap_that_could_be_anywhere_is_reported_and_lost() {
         assert_eq!(told(&keep), ["1014>1018", "Lost", "1000>1004"]);
         let (keep, bad) = read(&[trap(Itype::Exception, 0x1018), nowhere, nop]);
         assert_eq!(bad, [(1, LineErrorKind::Epc)]);
-        assert_eq!(told(&keep), ["Lost", "1000>1004"]);
+        assert_eq!(told(&keep), ["trap 1018>0", "Lost", "1000>1004"]);
     }
     // In the block of a jump or branch: nothing tells where that went.
     for iaddr in [0x1014, 0x1004] {
@@ -409,7 +409,7 @@ fn steps() -> Vec<Step> {
         Step::Trap(TrapStep {
             trap: Trap {
                 epc,
-                handler,
+                handler: Some(handler),
                 cause,
                 tval: Some(0x77),
             },

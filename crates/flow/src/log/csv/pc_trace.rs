@@ -193,12 +193,8 @@ impl Table {
         };
         let bits = row.bits();
         if row.exception || row.interrupt {
-            // Without a next row the handler is unknown, and nothing is given.
-            if let Some(handler) = next {
-                let bits = (!row.interrupt).then_some(bits);
-                self.trap(&row, row.address, handler, row.cause(), bits, out);
-            }
-            return;
+            let bits = (!row.interrupt).then_some(bits);
+            return self.trap(&row, row.address, next, row.cause(), bits, out);
         }
         let len = length(bits as u16);
         let site = Site::new(row.address, bits, len, self.isa, |_| None);
@@ -212,8 +208,8 @@ impl Table {
             mode: row.mode,
         });
         out.step(self.hart, &step, &self.effects);
-        if let (Some(handler), None) = (next, fits) {
-            self.trap(&row, site.natural, handler, Cause::Unknown, None, out);
+        if next.is_some() && fits.is_none() {
+            self.trap(&row, site.natural, next, Cause::Unknown, None, out);
         }
     }
 
@@ -221,7 +217,7 @@ impl Table {
         &self,
         row: &Row,
         epc: u64,
-        handler: u64,
+        handler: Option<u64>,
         cause: Cause,
         bits: Option<u32>,
         out: &mut O,

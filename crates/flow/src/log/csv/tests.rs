@@ -239,7 +239,15 @@ fn single_rows_become_steps() {
     let traps: Vec<_> = keep
         .traps()
         .iter()
-        .map(|t| (t.trap.epc, t.trap.handler, t.trap.cause, t.bits, t.mode))
+        .map(|t| {
+            (
+                t.trap.epc,
+                t.trap.handler.unwrap_or(0),
+                t.trap.cause,
+                t.bits,
+                t.mode,
+            )
+        })
         .collect();
     let exception = |code| Cause::Exception(Some(code));
     assert_eq!(
@@ -275,7 +283,7 @@ fn blocks_become_steps_and_signals() {
         .iter()
         .map(|s| match s.1 {
             Step::Insn(i) => format!("{:x}>{:x}@{}", i.pc, i.next, i.time),
-            Step::Trap(t) => format!("trap {:x}>{:x}", t.trap.epc, t.trap.handler),
+            Step::Trap(t) => format!("trap {:x}>{:x}", t.trap.epc, t.trap.handler.unwrap_or(0)),
             Step::Signal(s) => format!("{s:?}"),
         })
         .collect();
@@ -422,7 +430,14 @@ fn the_pc_trace_of_the_reference_flow() {
     let traps: Vec<_> = keep
         .traps()
         .iter()
-        .map(|t| (t.trap.epc, t.trap.handler, t.trap.cause, t.trap.tval))
+        .map(|t| {
+            (
+                t.trap.epc,
+                t.trap.handler.unwrap_or(0),
+                t.trap.cause,
+                t.trap.tval,
+            )
+        })
         .collect();
     assert_eq!(
         traps,
@@ -435,6 +450,8 @@ fn the_pc_trace_of_the_reference_flow() {
                 Some(0xdead)
             ),
             (0x8000_0104, 0x8000_0200, Cause::Unknown, None),
+            // The file ends before its handler.
+            (0x8000_0204, 0, Cause::Exception(Some(8)), Some(0)),
         ]
     );
     let (head, rows) = PCS.split_once('\n').unwrap();

@@ -111,7 +111,7 @@ impl Hart {
         if mode.is_none() {
             self.give_listed(Some(pc), ground, out);
         }
-        self.give_trap(pc, mode, ground, out);
+        self.give_trap(Some(pc), mode, ground, out);
     }
 
     /// An instruction that did not just go on to the next one.
@@ -147,13 +147,13 @@ impl Hart {
             bits: code.map(|c| c.bits),
             mode: Some(insn.mode),
         });
-        self.give_trap(pc, mode, ground, out);
+        self.give_trap(Some(pc), mode, ground, out);
     }
 
     /// Gives the trap that waits for its handler.
     fn give_trap<O: Observer>(
         &mut self,
-        handler: u64,
+        handler: Option<u64>,
         mode: Option<Mode>,
         ground: &Ground<'_, '_>,
         out: &mut O,
@@ -312,7 +312,7 @@ impl Hart {
             if !commits {
                 self.give_listed(Some(epc), ground, out);
             }
-            self.give_trap(epc, None, ground, out);
+            self.give_trap(Some(epc), None, ground, out);
         }
     }
 
@@ -364,7 +364,7 @@ impl Hart {
             self.give_listed(None, ground, out);
         }
         self.listed = None;
-        self.trap = None;
+        self.give_trap(None, None, ground, out);
         self.mode = None;
         self.previous = Previous::default();
         self.shadow.forget();
