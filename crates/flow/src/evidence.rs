@@ -22,9 +22,9 @@ pub trait Evidence {
         None
     }
 
-    /// Drops outcomes that [`Evidence::peek`] gave, at most that many.
+    /// Skips outcomes that [`Evidence::peek`] gave, at most that many.
     #[inline]
-    fn drop(&mut self, outcomes: u8) {
+    fn skip(&mut self, outcomes: u8) {
         let _ = outcomes;
     }
 
@@ -82,7 +82,7 @@ impl Evidence for History {
     }
 
     #[inline]
-    fn drop(&mut self, outcomes: u8) {
+    fn skip(&mut self, outcomes: u8) {
         self.len = self.len.saturating_sub(outcomes);
         self.bits = self.bits.checked_shr(u32::from(outcomes)).unwrap_or(0);
     }

@@ -43,18 +43,13 @@ pub struct Insn {
     pub mode: Mode,
 }
 
+#[allow(clippy::len_without_is_empty)] // an instruction is never empty
 impl Insn {
     /// Length in bytes.
     #[must_use]
     #[inline]
     pub const fn len(&self) -> u8 {
         length(self.bits as u16)
-    }
-
-    /// Never: every instruction has a length.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        false
     }
 
     /// The address behind it, where execution goes unless it jumps. Not
@@ -298,7 +293,7 @@ impl Wants {
 
     /// Both sets together; [`BitOr`] for constants.
     #[must_use]
-    pub const fn and(self, other: Wants) -> Wants {
+    pub const fn with(self, other: Wants) -> Wants {
         Wants(self.0 | other.0)
     }
 }
@@ -306,13 +301,13 @@ impl Wants {
 impl BitOr for Wants {
     type Output = Wants;
     fn bitor(self, other: Wants) -> Wants {
-        self.and(other)
+        self.with(other)
     }
 }
 
 impl BitOrAssign for Wants {
     fn bitor_assign(&mut self, other: Wants) {
-        *self = self.and(other);
+        *self = self.with(other);
     }
 }
 
@@ -344,7 +339,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
 
 /// Two observers are one.
 impl<A: Observer, B: Observer> Observer for (A, B) {
-    const WANTS: Wants = A::WANTS.and(B::WANTS);
+    const WANTS: Wants = A::WANTS.with(B::WANTS);
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         self.0.step(hart, step, effects);

@@ -86,7 +86,8 @@ pub struct Walk {
     pause: bool,
 }
 
-/// A count from which on [`Walk::advance`] is not limited by it.
+/// The count of a walk that is not limited by one: so large that no walk uses
+/// up half of it.
 pub const UNCOUNTED: u64 = u64::MAX;
 
 impl Walk {
@@ -427,7 +428,7 @@ impl Walk {
             return false;
         };
         *left = rest;
-        evidence.drop(chain.used);
+        evidence.skip(chain.used);
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
         if let Some(stack) = &mut self.stack {

@@ -351,6 +351,7 @@ fn decode_short(bits: u16, isa: Isa) -> Inst {
 
 /// [`SHORT_ROWS`] is in the order of quadrant and funct3; this says where each
 /// pair starts.
+// Evaluated by the compiler, where a bad index is a build error.
 #[allow(clippy::indexing_slicing)]
 static SHORT_START: [u8; 33] = {
     let mut start = [0u8; 33];

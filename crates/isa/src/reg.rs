@@ -57,6 +57,7 @@ impl Reg {
             "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7",
             "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
         ];
+        // As above.
         #[allow(clippy::indexing_slicing)]
         NAMES[(self.0 & 31) as usize]
     }

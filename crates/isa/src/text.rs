@@ -1,32 +1,4 @@
 //! An instruction as text, as GNU objdump writes it.
-//!
-//! Two dialects, because objdump changed its mind between them. Without
-//! aliases only the first and the last row remain.
-//!
-//! | instruction | 2.40 | 2.45 |
-//! |---|---|---|
-//! | unknown | `.4byte 0xffffffff`, `.byte 0x1f, ...` | `.insn 4, 0xffffffff` |
-//! | `addi`, `andi`, `ori`, `xori`, `addiw` | `add a0,a0,1` | `addi a0,a0,1` |
-//! | `slli`, `srli`, `srai`, `slliw`, ... | `sll a0,a0,0x3` | `slli a0,a0,0x3` |
-//! | `rori`, `roriw`, `bclri`, `bexti`, `binvi`, `bseti` | `ror a0,a0,0x3` | `rori a0,a0,0x3` |
-//! | `csrrwi`, `csrrsi`, `csrrci` | `csrw mstatus,5` | `csrwi mstatus,5` |
-//! | `c.slli`, `c.srli`, `c.srai` by 0 | `c.slli64 a0` | `c.slli a0,0x0` |
-//!
-//! What 2.40 does not know at all, newer CSR names included, is spelled as 2.45
-//! does in both.
-//!
-//! Where this crate differs from both, on purpose:
-//!
-//! | encoding | objdump | here |
-//! |---|---|---|
-//! | shifts by 32 and more on RV32, also compressed | `slli a0,a0,0x20` | unknown: reserved |
-//! | `c.addi16sp` with 0 | `addi sp,sp,0` | unknown: reserved |
-//! | `cm.push` and its family with a register list below 4 | `cm.push {ra},0` | unknown: reserved |
-//! | `aes64ks1i` with a round above 10 | `aes64ks1i a0,a0,0xb` | unknown: reserved |
-//! | `ssrdp` to x0 | `ssrdp zero` | the may-be-operation it is |
-//! | `hret`, `sfence.vm` (2.40) | by name | unknown: not in the manuals |
-//! | `mnret` | needs Smrnmi in the ISA string | always known |
-//! | vector and vendor instructions, Zilsd | by name | unknown |
 
 mod alias;
 mod track;
@@ -38,6 +10,34 @@ use core::fmt::{self, Display, Formatter};
 pub use track::Tracker;
 
 /// Whose spelling.
+///
+/// Two dialects, because objdump changed its mind between them. Without
+/// aliases only the first and the last row remain.
+///
+/// | instruction | 2.40 | 2.45 |
+/// |---|---|---|
+/// | unknown | `.4byte 0xffffffff`, `.byte 0x1f, ...` | `.insn 4, 0xffffffff` |
+/// | `addi`, `andi`, `ori`, `xori`, `addiw` | `add a0,a0,1` | `addi a0,a0,1` |
+/// | `slli`, `srli`, `srai`, `slliw`, ... | `sll a0,a0,0x3` | `slli a0,a0,0x3` |
+/// | `rori`, `roriw`, `bclri`, `bexti`, `binvi`, `bseti` | `ror a0,a0,0x3` | `rori a0,a0,0x3` |
+/// | `csrrwi`, `csrrsi`, `csrrci` | `csrw mstatus,5` | `csrwi mstatus,5` |
+/// | `c.slli`, `c.srli`, `c.srai` by 0 | `c.slli64 a0` | `c.slli a0,0x0` |
+///
+/// What 2.40 does not know at all, newer CSR names included, is spelled as 2.45
+/// does in both.
+///
+/// Where this crate differs from both, on purpose:
+///
+/// | encoding | objdump | here |
+/// |---|---|---|
+/// | shifts by 32 and more on RV32, also compressed | `slli a0,a0,0x20` | unknown: reserved |
+/// | `c.addi16sp` with 0 | `addi sp,sp,0` | unknown: reserved |
+/// | `cm.push` and its family with a register list below 4 | `cm.push {ra},0` | unknown: reserved |
+/// | `aes64ks1i` with a round above 10 | `aes64ks1i a0,a0,0xb` | unknown: reserved |
+/// | `ssrdp` to x0 | `ssrdp zero` | the may-be-operation it is |
+/// | `hret`, `sfence.vm` (2.40) | by name | unknown: not in the manuals |
+/// | `mnret` | needs Smrnmi in the ISA string | always known |
+/// | vector and vendor instructions, Zilsd | by name | unknown |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// binutils 2.40, as Debian 12 installs it.

@@ -35,9 +35,9 @@ struct Keep<'a> {
 
 impl Observer for Keep<'_> {
     const WANTS: Wants = Wants::STEPS
-        .and(Wants::REGS)
-        .and(Wants::CSRS)
-        .and(Wants::ACCESSES);
+        .with(Wants::REGS)
+        .with(Wants::CSRS)
+        .with(Wants::ACCESSES);
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         self.count += 1;

@@ -129,7 +129,7 @@ impl<S: IngressSink> Port<S> {
 }
 
 impl<S: IngressSink> Observer for Port<S> {
-    const WANTS: Wants = Wants::STEPS.and(Wants::ACCESSES);
+    const WANTS: Wants = Wants::STEPS.with(Wants::ACCESSES);
 
     fn step(&mut self, id: HartId, step: &Step, effects: &Effects) {
         let hart = self.harts.of(id);
