@@ -34,6 +34,20 @@ pub enum Swaps {
 
 /// Return addresses of the calls that have not returned yet, the oldest lost
 /// when the stack is full.
+///
+/// An encoder asks [`ReturnStack::returns`] whether a return may be left out; the
+/// decoder's stack then tells where it went.
+///
+/// ```
+/// use hartrace_flow::{Remember, ReturnStack, Swaps};
+///
+/// let mut encoder = ReturnStack::new(Remember::Address, Swaps::Ignored, 8);
+/// let mut decoder = encoder.clone();
+/// encoder.push(0x1004);
+/// decoder.push(0x1004);
+/// assert!(encoder.returns(0x1004), "not in the trace");
+/// assert_eq!(decoder.pop(), Some(0x1004));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnStack {
     remember: Remember,

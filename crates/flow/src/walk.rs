@@ -268,6 +268,27 @@ impl Walk {
 
     /// Walks to an address, through all the outcomes of the evidence but, where
     /// [`Goal::own_outcome`] says so, the goal's own.
+    ///
+    /// ```
+    /// # use hartrace_flow::{Blocks, Check, Goal, HartId, History, Image, Rules, SpaceId, Stop, Walk};
+    /// # use hartrace_isa::Isa;
+    /// # struct Nobody;
+    /// # impl hartrace_flow::Consumer for Nobody {
+    /// #     fn event(&mut self, _: HartId, _: &hartrace_flow::Event) -> std::ops::ControlFlow<()> {
+    /// #         std::ops::ControlFlow::Continue(())
+    /// #     }
+    /// # }
+    /// // loop: c.nop; c.bnez a0, loop; c.nop
+    /// let mut image = Image::new();
+    /// image.add_raw(SpaceId::FIRST, 0x1000, &[0x01, 0x00, 0x7d, 0xfd, 0x01, 0x00], Isa::RV64GC);
+    /// let mut blocks = Blocks::new(&image, Rules::default());
+    /// let mut walk = Walk::new(HartId(0));
+    /// walk.restart(&mut blocks, 0x1000);
+    /// // Twice round, then past the loop: the last outcome is "not taken".
+    /// let outcomes = &mut History::new(0b011, 3);
+    /// let stop = walk.advance_to(&mut blocks, outcomes, Goal::new(0x1004), &mut Nobody);
+    /// assert_eq!((stop, walk.pc(&blocks)), (Stop::Arrived, 0x1004));
+    /// ```
     pub fn advance_to<E: Evidence, C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,

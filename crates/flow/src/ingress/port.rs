@@ -98,6 +98,20 @@ impl PortConfig {
 
 /// The adapter: an [`Observer`] of steps that shows a sink what the port of
 /// such a hart would show. Any number of harts, each with its own state.
+///
+/// ```
+/// use hartrace_flow::{Effects, HartId, Ingress, Insn, Observer, Port, PortConfig, Step};
+/// use hartrace_isa::{Isa, Itype};
+///
+/// let mut rows = Vec::new();
+/// let mut port = Port::new(PortConfig::new(Isa::RV64GC), |_: HartId, row: &Ingress| rows.push(*row));
+/// // c.beqz a0, 0x1008, taken
+/// let insn = Insn { pc: 0x1000, bits: 0xc501, next: 0x1008, ..Insn::default() };
+/// port.step(HartId(0), &Step::Insn(insn), &Effects::default());
+/// port.finish();
+/// drop(port);
+/// assert_eq!((rows[0].itype, rows[0].iaddr, rows[0].iretire), (Itype::Taken, 0x1000, 1));
+/// ```
 #[derive(Debug)]
 pub struct Port<S> {
     config: PortConfig,
