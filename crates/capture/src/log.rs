@@ -15,7 +15,7 @@
 
 mod summary;
 
-pub use summary::{Damage, LineCount, LogSummary};
+pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;
 use hartrace_flow::log::{

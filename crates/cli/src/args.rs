@@ -148,7 +148,7 @@ pub(crate) struct Info {
     /// How to write it
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: InfoFormat,
-    /// Fail if a log has lines that cannot be read
+    /// Fail if a log has lines that cannot be read, or does not follow the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -172,7 +172,7 @@ pub(crate) struct Log {
     /// Only this hart; pc and ingress have room for one
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
-    /// Fail if the log has lines that cannot be read
+    /// Fail if the log has lines that cannot be read, or does not follow the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]

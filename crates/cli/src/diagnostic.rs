@@ -101,6 +101,8 @@ codes! {
     NotALog "HT0108" exit 1,
     /// A log of which no line could be read.
     NothingRead "HT0109" exit 5,
+    /// A log that does not go where its program leads; an error with --strict.
+    DoubtfulProgram "HT0110" exit 3,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.

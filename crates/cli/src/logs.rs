@@ -6,7 +6,7 @@ use crate::talk::Talk;
 use hartrace_capture::config::Origin;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
-use hartrace_capture::log::{Damage, LogError, LogOptions, ingress_layout, spike_isa};
+use hartrace_capture::log::{Damage, Fit, LogError, LogOptions, ingress_layout, spike_isa};
 use hartrace_flow::Image;
 use hartrace_flow::log::Iretire;
 use hartrace_isa::Isa;
@@ -78,8 +78,58 @@ pub(crate) fn not_readable(path: &Path, error: LogError) -> Diagnostic {
     }
 }
 
+/// What damaged lines mean for a command.
+pub(crate) enum Verdict {
+    Clean,
+    Warning(Diagnostic),
+    Error(Diagnostic),
+}
+
+/// Damaged lines are an error with `--strict`, or when there is nothing else.
+pub(crate) fn judge(
+    path: &Path,
+    damage: &Damage,
+    lines: u64,
+    nothing: bool,
+    strict: bool,
+) -> Verdict {
+    if damage.lines == 0 {
+        return Verdict::Clean;
+    }
+    let diagnostic = damaged(path, damage, lines);
+    if nothing {
+        let help = "is it the right program, and the right kind of log?";
+        return Verdict::Error(diagnostic.with_code(Code::NothingRead).help(help));
+    }
+    if strict {
+        let help = "remove what is not part of the log, or leave out --strict";
+        return Verdict::Error(diagnostic.help(help));
+    }
+    Verdict::Warning(diagnostic)
+}
+
+/// A log that goes where its program does not lead; an error with `--strict`.
+pub(crate) fn judge_fit(path: &Path, fit: Fit, strict: bool) -> Verdict {
+    if !fit.is_doubtful() {
+        return Verdict::Clean;
+    }
+    let name = input::name(path);
+    let message = format!("{name} does not seem to follow this program");
+    let diagnostic = Diagnostic::new(Code::DoubtfulProgram, message)
+        .note(format!(
+            "{} of {} steps are traps of unknown cause",
+            fit.unexplained, fit.steps
+        ))
+        .help("is it the right ELF file, and the right load base?");
+    if strict {
+        Verdict::Error(diagnostic)
+    } else {
+        Verdict::Warning(diagnostic)
+    }
+}
+
 /// Lines that could not be read, as an error or a warning.
-pub(crate) fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
+fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
     let name = input::name(path);
     let message = format!("{name}: {} of {lines} lines cannot be read", damage.lines);
     let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);

@@ -149,6 +149,22 @@ fn guesses_from_the_first_lines() {
 }
 
 #[test]
+fn another_program_is_doubted() {
+    let fit = |steps, unexplained| Fit { steps, unexplained }.is_doubtful();
+    assert!(fit(399, 20) && fit(1_000_000, 50_001));
+    assert!(!fit(400, 20) && !fit(19, 19) && !fit(0, 0));
+    let image = image();
+    let options = LogOptions {
+        image: Some(&image),
+        ..LogOptions::default()
+    };
+    let (right, _) = steps(Kind::PcList, &options, &"1000\n1002\n".repeat(50), 7);
+    assert!(!right.fit().is_doubtful());
+    let (wrong, _) = steps(Kind::PcList, &options, &"1000\n1008\n".repeat(50), 7);
+    assert!(wrong.fit().is_doubtful(), "{wrong:?}");
+}
+
+#[test]
 fn lines_are_counted_across_chunks() {
     for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3), ("\n\n", 2)] {
         for piece in 1..4 {

@@ -3,7 +3,7 @@
 use super::{create, info_json, info_text, inputs};
 use crate::args::{Info, InfoFormat};
 use crate::diagnostic::{Diagnostic, Failure, bad_elf, unknown_format};
-use crate::logs;
+use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     for path in &args.files {
         let result = look(path, &context).and_then(|facts| {
             writer.write(&facts, &mut output).map_err(Stop::Write)?;
-            strict(args.strict, &facts)
+            judge(args.strict, &facts, talk)
         });
         match result {
             Ok(()) => {}
@@ -165,14 +165,22 @@ impl Writer {
     }
 }
 
-fn strict(strict: bool, facts: &Facts) -> Result<(), Stop> {
+/// Whether a log is one that may pass. Damaged lines are among its facts, so
+/// there is no need to warn of them.
+fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
     let Content::Log(log) = &facts.content else {
         return Ok(());
     };
-    if strict && log.damage.lines > 0 {
-        let diagnostic = logs::damaged(&facts.path, &log.damage, log.lines);
-        let help = "remove what is not part of the log, or leave out --strict";
-        return Err(diagnostic.help(help).into());
+    let summary = &log.summary;
+    let nothing = summary.instructions + summary.rows + summary.all_traps() == 0;
+    match logs::judge(&facts.path, &log.damage, log.lines, nothing, strict) {
+        Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+        Verdict::Warning(_) | Verdict::Clean => {}
+    }
+    match logs::judge_fit(&facts.path, summary.fit(), strict) {
+        Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+        Verdict::Warning(diagnostic) => talk.warning(&diagnostic),
+        Verdict::Clean => {}
     }
     Ok(())
 }

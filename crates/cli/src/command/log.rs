@@ -5,7 +5,7 @@ use super::log_write::{Chosen, RowWriter, Sink, Text};
 use super::{create, inputs};
 use crate::args::{Log, LogKind};
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::logs;
+use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, Program};
 use crate::talk::Talk;
@@ -144,25 +144,17 @@ impl Job<'_> {
         if !nothing || damage.lines == 0 {
             which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
         }
-        self.judge(nothing, &damage, lines.count())
+        let strict = self.args.strict;
+        self.tell(logs::judge(path, &damage, lines.count(), nothing, strict))?;
+        self.tell(logs::judge_fit(path, chosen.fit(), strict))
     }
 
-    /// Tells about damaged lines; they are an error with `--strict`, or when
-    /// there is nothing else.
-    fn judge(&self, nothing: bool, damage: &Damage, lines: u64) -> Result<(), Failure> {
-        if damage.lines == 0 {
-            return Ok(());
+    fn tell(&self, verdict: Verdict) -> Result<(), Failure> {
+        match verdict {
+            Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+            Verdict::Warning(diagnostic) => self.talk.warning(&diagnostic),
+            Verdict::Clean => {}
         }
-        let diagnostic = logs::damaged(&self.args.input, damage, lines);
-        if nothing {
-            let help = "is it the right program, and the right kind of log?";
-            return Err(diagnostic.with_code(Code::NothingRead).help(help).into());
-        }
-        if self.args.strict {
-            let help = "remove what is not part of the log, or leave out --strict";
-            return Err(diagnostic.help(help).into());
-        }
-        self.talk.warning(&diagnostic);
         Ok(())
     }
 }

@@ -118,6 +118,20 @@ fn a_list_of_pcs_with_its_program() {
 }
 
 #[test]
+fn a_log_of_which_nothing_could_be_read() {
+    let folder = Folder::new();
+    let list = folder.file("run.pc", "0x10\n0x14\n".repeat(10));
+    let output = run(&["info", &list, "-e", RV64]);
+    assert_eq!(output.status.code(), Some(5));
+    let message = text(&output.stderr);
+    assert!(message.starts_with("error[HT0109]: "), "{message}");
+    assert!(message.contains("20 of 20 lines"), "{message}");
+    let out = folder.name("o");
+    fails(&["info", &list, "-e", RV64, "-o", &out], 5, "HT0109");
+    succeeds(&["info", &list]);
+}
+
+#[test]
 fn damaged_lines_fail_with_strict_only() {
     let folder = Folder::new();
     let log = folder.file("run.log", format!("hello\n{SPIKE}bye\n"));

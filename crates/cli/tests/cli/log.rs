@@ -221,6 +221,30 @@ fn damaged_lines_are_named() {
 }
 
 #[test]
+fn another_program_is_noticed() {
+    let folder = Folder::new();
+    let raw = code(&folder);
+    let program = ["--raw", &raw, "--isa", "rv64gc"];
+    let log = folder.file("run.pc", "0x1000\n0x1008\n".repeat(50));
+    let out = folder.name("out");
+    for command in [&["info", &log][..], &["log", &log, "--to", "pc"]] {
+        let args = [command, &program].concat();
+        let output = run(&args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        assert!(message.starts_with("warning[HT0110]: "), "{message}");
+        assert!(message.contains("99 of 199 steps"), "{message}");
+        let strict = [&args[..], &["--strict", "-o", &out]].concat();
+        fails(&strict, 3, "HT0110");
+        // A few are interrupts.
+        let few = folder.file("few.pc", "0x1000\n0x1008\n".repeat(9));
+        let few = [&[command[0], &few], &command[2..], &program].concat();
+        succeeds(&few);
+    }
+    assert_eq!(folder.entries(), ["code.bin", "few.pc", "run.pc"]);
+}
+
+#[test]
 fn a_loss_is_kept_in_rows() {
     let folder = Folder::new();
     let raw = code(&folder);
