@@ -13,8 +13,10 @@
 //! assert_eq!((summary.instructions, damage.lines), (1, 1));
 //! ```
 
+mod assume;
 mod summary;
 
+pub use assume::Assume;
 pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;

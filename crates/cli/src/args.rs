@@ -169,6 +169,9 @@ pub(crate) struct Log {
     /// With --to pc: also list ecall and ebreak, which do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
+    /// Mode of a log that does not tell it, such as a pc list [default: m]
+    #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
+    pub(crate) mode: Option<ModeName>,
     /// Only this hart; pc and ingress have room for one
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
@@ -190,6 +193,14 @@ pub(crate) enum LogKind {
     Ingress,
     /// JSON lines: a header, then one object per step
     Json,
+}
+
+/// A privilege mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    U,
+    S,
+    M,
 }
 
 /// How `info` writes.

@@ -125,6 +125,8 @@ codes! {
     WhichHart "HT0305" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
+    /// Values were written that the source does not tell (a warning).
+    Assumed "HT0402" exit 0,
 }
 
 impl Diagnostic {

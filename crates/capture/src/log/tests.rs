@@ -165,6 +165,26 @@ fn another_program_is_doubted() {
 }
 
 #[test]
+fn the_cause_of_an_ecall_follows_the_mode() {
+    let image = image();
+    let options = LogOptions {
+        image: Some(&image),
+        ..LogOptions::default()
+    };
+    for (mode, cause) in [(Mode::U, 8), (Mode::S, 9), (Mode::M, 11)] {
+        let mut reader = LogReader::new(Kind::PcList, &options).unwrap();
+        let mut summary = Assume::new(LogSummary::default(), mode);
+        let list = b"1002\n1004\n1000\n1008\n1000\n";
+        reader.feed(list, &mut summary, &mut |_| {});
+        reader.finish(&mut summary, &mut |_| {});
+        let known = (Cause::Exception(Some(cause)), 1);
+        assert_eq!(summary.inner().traps, [known, (Cause::Unknown, 2)]);
+        assert!(summary.inner().modes().eq([mode]));
+        assert_eq!(summary.unknown_causes(), 2);
+    }
+}
+
+#[test]
 fn lines_are_counted_across_chunks() {
     for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3), ("\n\n", 2)] {
         for piece in 1..4 {

@@ -3,7 +3,7 @@
 use super::log_json::JsonWriter;
 use super::log_write::{Chosen, RowWriter, Sink, Text};
 use super::{create, inputs};
-use crate::args::{Log, LogKind};
+use crate::args::{Log, LogKind, ModeName};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
@@ -11,10 +11,12 @@ use crate::settings::{self, Program};
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout};
+use hartrace_capture::log::{
+    Assume, Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout,
+};
 use hartrace_capture::output::Output;
 use hartrace_flow::log::{IngressColumns, PcWriter};
-use hartrace_flow::{HartId, Observer};
+use hartrace_flow::{HartId, Mode, Observer};
 use hartrace_isa::Isa;
 use std::path::Path;
 
@@ -106,24 +108,54 @@ impl Job<'_> {
                 };
                 let port = ingress.port(self.isa);
                 let writer = RowWriter::new(port, columns, ingress.iretire(), Text::new(&sink));
-                self.copy(input, &sink, true, writer)?;
+                if self.told {
+                    self.copy(input, &sink, true, writer)?;
+                } else {
+                    self.rows_with_assumed_mode(input, &sink, writer)?;
+                }
             }
             LogKind::Json => {
-                let writer = JsonWriter::new(self.isa, self.told, Text::new(&sink));
-                self.copy(input, &sink, false, writer)?;
+                let shown = self.told || self.args.mode.is_some();
+                let writer = JsonWriter::new(self.isa, shown, Text::new(&sink));
+                match self.args.mode {
+                    Some(mode) if !self.told => {
+                        let writer = Assume::new(writer, mode_of(mode));
+                        self.copy(input, &sink, false, writer)?;
+                    }
+                    _ => {
+                        self.copy(input, &sink, false, writer)?;
+                    }
+                }
             }
         }
         sink.finish()
     }
 
+    /// Rows have a mode and a cause, also where the log has none.
+    fn rows_with_assumed_mode(
+        self,
+        input: Input,
+        sink: &Sink,
+        writer: RowWriter<'_>,
+    ) -> Result<(), Failure> {
+        let (args, talk) = (self.args, self.talk);
+        let writer = Assume::new(writer, args.mode.map_or(Mode::M, mode_of));
+        let causes = self.copy(input, sink, true, writer)?.unknown_causes();
+        if args.mode.is_none() || causes > 0 {
+            talk.warning(&assumed(&args.input, args.mode.is_none(), causes));
+        }
+        Ok(())
+    }
+
     /// Reads all of the input; `single` outputs have no room for two harts.
-    fn copy(
+    /// Gives the writer back.
+    fn copy<O: Observer>(
         mut self,
         input: Input,
         sink: &Sink,
         single: bool,
-        writer: impl Observer,
-    ) -> Result<(), Failure> {
+        writer: O,
+    ) -> Result<O, Failure> {
         let path = &self.args.input;
         let mut chosen = Chosen::new(writer, self.args.hart.map(HartId), single);
         let (mut damage, mut lines) = (Damage::default(), LineCount::default());
@@ -146,7 +178,8 @@ impl Job<'_> {
         }
         let strict = self.args.strict;
         self.tell(logs::judge(path, &damage, lines.count(), nothing, strict))?;
-        self.tell(logs::judge_fit(path, chosen.fit(), strict))
+        self.tell(logs::judge_fit(path, chosen.fit(), strict))?;
+        Ok(chosen.into_inner())
     }
 
     fn tell(&self, verdict: Verdict) -> Result<(), Failure> {
@@ -157,6 +190,32 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
+
+const fn mode_of(name: ModeName) -> Mode {
+    match name {
+        ModeName::U => Mode::U,
+        ModeName::S => Mode::S,
+        ModeName::M => Mode::M,
+    }
+}
+
+/// Values that stand in the rows and not in the log.
+fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
+    let name = input::name(path);
+    let what = match (mode, causes) {
+        (true, 0) => "modes; mode M is assumed".to_owned(),
+        (true, _) => "modes and causes; mode M and cause 0 are assumed".to_owned(),
+        (false, _) => "causes; cause 0 is assumed".to_owned(),
+    };
+    let mut diagnostic = Diagnostic::new(Code::Assumed, format!("{name} does not tell {what}"));
+    if causes > 0 {
+        diagnostic = diagnostic.note(format!("traps of unknown cause: {causes}"));
+    }
+    if mode {
+        diagnostic = diagnostic.help("say the mode with --mode u, s or m");
+    }
+    diagnostic
 }
 
 fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {

@@ -115,6 +115,11 @@ impl<O> Chosen<O> {
         &self.harts
     }
 
+    /// What took the steps.
+    pub(super) fn into_inner(self) -> O {
+        self.inner
+    }
+
     /// How the steps that were passed on fit the program.
     pub(super) fn fit(&self) -> Fit {
         self.fit
