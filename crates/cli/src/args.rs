@@ -22,10 +22,11 @@ Exit codes:
 
 Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
+// Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
-The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or
-`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. Only
-encodings that the manuals reserve are never given a name. With @BASE the lowest loaded address
+The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or \
+`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. Only \
+encodings that the manuals reserve are never given a name. With @BASE the lowest loaded address \
 goes there, and the symbols with it.
 
 Examples:
@@ -41,8 +42,9 @@ Examples:
   xz -dc run.log.xz | hartrace info -";
 
 const LOG_EXAMPLES: &str = "\
-Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the
-columns trigger, halted and reset behind those of the reference flow; missing steps show as halted.
+Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the \
+columns trigger, halted, reset, external and lost behind those of the reference flow; missing \
+steps show in lost.
 
 Examples:
   hartrace log spike.log --to pc -o run.pc
