@@ -60,7 +60,7 @@ fn inputs(config: &Config) -> impl Iterator<Item = &Path> {
 }
 
 fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&args.files, &args.program)?;
+    let config = settings::resolve(&args.files, &args.program, talk)?;
     if inputs(&config).next().is_none() {
         return Err(Diagnostic::new(Code::NoProgram, "no program is given")
             .help("name an ELF file, or use --raw FILE@BASE or a configuration with [program]")
@@ -72,7 +72,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
 }
 
 fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&[], &args.program)?;
+    let config = settings::resolve(&[], &args.program, talk)?;
     let output = create(&args.output.output, inputs(&config))?;
     let text = settings::load(config, talk)?.config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;

@@ -127,6 +127,8 @@ codes! {
     Guessed "HT0401" exit 0,
     /// Values were written that the source does not tell (a warning).
     Assumed "HT0402" exit 0,
+    /// A load base that was probably not meant (a warning).
+    DoubtfulBase "HT0403" exit 0,
 }
 
 impl Diagnostic {

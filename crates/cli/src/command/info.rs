@@ -84,7 +84,7 @@ impl State {
 }
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&[], &args.program)?;
+    let config = settings::resolve(&[], &args.program, talk)?;
     let mut output = {
         let files = args.files.iter().map(PathBuf::as_path);
         create(&args.output.output, files.chain(inputs(&config)))?

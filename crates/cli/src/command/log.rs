@@ -24,7 +24,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.to != LogKind::Pc {
         return Err(Failure::Usage("--with-trapped goes with --to pc"));
     }
-    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program)?;
+    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
     let output = {
         let files = inputs(&config).chain([args.input.as_path()]);
         create(&args.output.output, files)?

@@ -45,7 +45,7 @@ fn the_instruction_set() {
 #[test]
 fn bases_and_raw_binaries() {
     let folder = Folder::new();
-    let moved = succeeds(&["disasm", &format!("{RV32}@0x1000")]);
+    let moved = succeeds(&["disasm", "-q", &format!("{RV32}@0x1000")]);
     assert!(
         moved.contains("\n00001000 <_start>:\n    1000:\t00010117 "),
         "{moved}"
