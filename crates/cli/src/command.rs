@@ -13,9 +13,10 @@ use crate::talk::{Talk, clean_up_on_signal};
 use crate::{listing, settings};
 use clap::CommandFactory as _;
 use hartrace_capture::config::Config;
+use hartrace_capture::input::is_stdin;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
@@ -50,13 +51,28 @@ fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result
     Ok(Output::create(path)?)
 }
 
+/// Standard input can be read once only.
+fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    match names.into_iter().filter(|n| is_stdin(n)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage(
+            "`-` is given more than once, and standard input can be read only once",
+        )),
+    }
+}
+
 /// The files a configuration names.
-fn inputs(config: &Config) -> impl Iterator<Item = &Path> {
+fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
     let program = &config.program;
     let elf = program.elf.iter().flat_map(|s| &s.value);
     let raw = program.raw.iter().flat_map(|s| &s.value);
     elf.map(|f| f.file.as_path())
         .chain(raw.map(|f| f.file.as_path()))
+}
+
+/// The configuration files that were typed.
+fn configs(program: &args::Program) -> impl Iterator<Item = &Path> {
+    program.config.iter().map(PathBuf::as_path)
 }
 
 fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
@@ -66,6 +82,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
             .help("name an ELF file, or use --raw FILE@BASE or a configuration with [program]")
             .into());
     }
+    one_stdin(inputs(&config).chain(configs(&args.program)))?;
     let output = create(&args.output.output, inputs(&config))?;
     let program = settings::load(config, talk)?;
     listing::write(args, &program, output)
@@ -73,6 +90,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
 
 fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
     let config = settings::resolve(&[], &args.program, talk)?;
+    one_stdin(inputs(&config).chain(configs(&args.program)))?;
     let output = create(&args.output.output, inputs(&config))?;
     let text = settings::load(config, talk)?.config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;

@@ -1,6 +1,6 @@
 //! `hartrace info`: what files are and what is in them.
 
-use super::{create, info_json, info_text, inputs};
+use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
 use crate::diagnostic::{Diagnostic, Failure, bad_elf, unknown_format};
 use crate::logs::{self, Verdict};
@@ -87,7 +87,9 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     let config = settings::resolve(&[], &args.program, talk)?;
     let mut output = {
         let files = args.files.iter().map(PathBuf::as_path);
-        create(&args.output.output, files.chain(inputs(&config)))?
+        let files = files.chain(inputs(&config));
+        one_stdin(files.clone().chain(configs(&args.program)))?;
+        create(&args.output.output, files)?
     };
     let program = settings::load(config, talk)?;
     let image = program.image()?;

@@ -2,7 +2,7 @@
 
 use super::log_json::JsonWriter;
 use super::log_write::{Chosen, RowWriter, Sink, Text};
-use super::{create, inputs};
+use super::{configs, create, inputs, one_stdin};
 use crate::args::{Log, LogKind, ModeName};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Verdict};
@@ -27,6 +27,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
     let output = {
         let files = inputs(&config).chain([args.input.as_path()]);
+        one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
     let program = settings::load(config, talk)?;

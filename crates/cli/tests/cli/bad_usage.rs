@@ -89,6 +89,24 @@ fn bases_that_were_probably_not_meant() {
 }
 
 #[test]
+fn standard_input_twice() {
+    for args in [
+        &["disasm", "-", "-"][..],
+        &["disasm", "-", "--raw=-@0x1000"],
+        &["log", "-", "-e", "-", "--to", "pc"],
+        &["info", "-", "-"],
+        &["info", "-", "-e", "-"],
+        &["config", "show", "-e", "-", "-c", "-"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let message = text(&output.stderr);
+        assert!(message.starts_with("error: `-` is given"), "{message}");
+        assert_eq!(text(&output.stdout), "");
+    }
+}
+
+#[test]
 fn no_program() {
     fails(&["disasm"], 2, "HT0304");
     fails(&["disasm", "--isa", "rv64gc"], 2, "HT0304");
