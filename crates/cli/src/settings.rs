@@ -236,8 +236,26 @@ fn files<T, U>(
     setting: &Option<Setting<Vec<T>>>,
     read: fn(&T) -> Result<U, Failure>,
 ) -> Result<Vec<U>, Failure> {
-    let all = setting.iter().flat_map(|setting| &setting.value);
-    all.map(read).collect()
+    let Some(Setting { value, origin }) = setting else {
+        return Ok(Vec::new());
+    };
+    let one = |file| read(file).map_err(|failure| named_in(origin, failure));
+    value.iter().map(one).collect()
+}
+
+/// A file that is not there, with the place that names it.
+fn named_in(origin: &Origin, failure: Failure) -> Failure {
+    match (origin, failure) {
+        (Origin::File { .. }, Failure::Diagnostic(diagnostic))
+            if diagnostic.code == Code::CannotOpen =>
+        {
+            diagnostic
+                .note(format!("it is named at {origin}"))
+                .help("check the name; names in a configuration file are relative to that file")
+                .into()
+        }
+        (_, failure) => failure,
+    }
 }
 
 /// Reads an ELF file and checks that it is one, and the one that is meant.
