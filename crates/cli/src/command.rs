@@ -106,6 +106,12 @@ fn completions(args: &args::Completions) -> Result<(), Failure> {
 }
 
 fn man(folder: &Path) -> Result<(), Failure> {
+    if fs::metadata(folder).is_ok_and(|m| !m.is_dir()) {
+        let message = format!("cannot write to `{}`: it is not a folder", folder.display());
+        return Err(Diagnostic::new(Code::CannotCreate, message)
+            .help("name a folder, or one that is to be created")
+            .into());
+    }
     fs::create_dir_all(folder).map_err(|error| OutputError {
         path: folder.to_path_buf(),
         problem: OutputProblem::Open(error),

@@ -1,10 +1,9 @@
 //! The text of a program.
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::diagnostic::{Failure, damaged_elf};
 use crate::settings::Program;
 use hartrace_analyze::{Listing, ListingError, listing, raw_listing};
-use hartrace_capture::input;
 use hartrace_capture::output::Output;
 
 /// Writes the listing of all code, file by file.
@@ -29,8 +28,7 @@ pub(crate) fn write(
             Ok(()) => {}
             Err(ListingError::Write(error)) => return Err(out.failed(error).into()),
             Err(ListingError::Elf(error)) => {
-                let message = format!("{} is damaged: {error}", input::name(&elf.file.file));
-                return Err(Diagnostic::new(Code::DamagedElf, message).into());
+                return Err(damaged_elf(&elf.file.file, &error.to_string()).into());
             }
         }
     }

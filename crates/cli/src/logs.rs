@@ -1,6 +1,6 @@
 //! Logs and the programs they need; what `info` and `log` share.
 
-use crate::diagnostic::{Code, Diagnostic, unknown_format};
+use crate::diagnostic::{Code, Diagnostic, count, unknown_format};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_capture::config::Origin;
@@ -8,7 +8,7 @@ use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::log::{Damage, Fit, LogError, LogOptions, ingress_layout, spike_isa};
 use hartrace_flow::Image;
-use hartrace_flow::log::Iretire;
+use hartrace_flow::log::{Iretire, LineError};
 use hartrace_isa::Isa;
 use std::path::Path;
 
@@ -58,10 +58,12 @@ fn iretire(kind: Kind, head: &[u8], program: &Program, talk: &Talk) -> Iretire {
 }
 
 /// A file that is not read as steps.
-pub(crate) fn not_readable(path: &Path, error: LogError) -> Diagnostic {
+pub(crate) fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnostic {
     let name = input::name(path);
     match error {
-        LogError::NotALog(kind @ (Kind::Empty | Kind::Unknown)) => unknown_format(path, kind),
+        LogError::NotALog(kind @ (Kind::Empty | Kind::Unknown)) => {
+            unknown_format(path, kind, head, "log")
+        }
         LogError::NotALog(kind) => {
             let diagnostic = Diagnostic::new(Code::NotALog, format!("{name} is not a log"))
                 .note(format!("it looks like this kind of file: {kind}"));
@@ -131,13 +133,33 @@ pub(crate) fn judge_fit(path: &Path, fit: Fit, strict: bool) -> Verdict {
 /// Lines that could not be read, as an error or a warning.
 fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
     let name = input::name(path);
-    let message = format!("{name}: {} of {lines} lines cannot be read", damage.lines);
+    let lines = count(lines, "line");
+    let message = format!("{name}: {} of {lines} cannot be read", damage.lines);
     let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);
     for error in &damage.first {
-        diagnostic = diagnostic.note(error.to_string());
+        diagnostic = diagnostic.note(line_note(error));
     }
     if damage.more() > 0 {
         diagnostic = diagnostic.note(format!("and {} more", damage.more()));
     }
     diagnostic
+}
+
+/// A line that could not be read. Where the reader asks back, what it found
+/// is a sentence of its own.
+pub(crate) fn line_note(error: &LineError) -> String {
+    let kind = error.kind.to_string();
+    if !kind.ends_with('?') || error.excerpt.is_empty() {
+        return error.to_string();
+    }
+    let LineError {
+        line,
+        column,
+        excerpt,
+        ..
+    } = error;
+    match column {
+        0 => format!("line {line}: {kind} Found `{excerpt}`"),
+        _ => format!("line {line}, column {column}: {kind} Found `{excerpt}`"),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
-use crate::diagnostic::{Diagnostic, Failure, bad_elf, unknown_format};
+use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
@@ -189,9 +189,10 @@ fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
 
 fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     let mut input = Input::open(path)?;
-    let kind = detect(input.peek(HEAD)?);
+    let head = input.peek(HEAD)?;
+    let kind = detect(head);
     let (content, bytes, sha256) = match kind {
-        Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind).into()),
+        Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind, head, "info").into()),
         Kind::Elf => {
             let bytes = input.read_all(MAX_PROGRAM)?;
             let info = ElfInfo::read(&bytes).map_err(|e| bad_elf(path, &bytes, &e))?;
@@ -265,7 +266,7 @@ fn scan(
         Some(rows) if image.is_none() => Reader::Rows(rows),
         _ => {
             let steps = LogReader::new(kind, &options);
-            Reader::Steps(steps.map_err(|e| logs::not_readable(input.path(), e))?)
+            Reader::Steps(steps.map_err(|e| logs::not_readable(input.path(), &[], e))?)
         }
     };
     let mut log = LogFacts {
@@ -293,8 +294,8 @@ fn scan(
     let seconds = begin.elapsed().as_secs_f64();
     let speed = log.lines as f64 / seconds.max(1e-9) / 1e6;
     talk.detail(&format!(
-        "{} lines in {seconds:.3} s, {speed:.1} million lines/s",
-        log.lines
+        "{} in {seconds:.3} s, {speed:.1} million lines/s",
+        count(log.lines, "line")
     ));
     Ok((Content::Log(Box::new(log)), bytes, hasher.finish()))
 }

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
-    let not_readable = |error| logs::not_readable(&args.input, error);
+    let not_readable = |error| logs::not_readable(&args.input, head, error);
     let options = LogOptions {
         image: image.as_ref(),
         ..LogOptions::default()
