@@ -25,14 +25,15 @@ Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
 The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or \
-`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. Only \
-encodings that the manuals reserve are never given a name. With @BASE the lowest loaded address \
-goes there, and the symbols with it.
+`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. \
+Vector, vendor and other instructions that are not decoded are the exception: they appear as \
+`.4byte` where objdump prints names, and so do encodings that the manuals reserve. With @BASE the \
+lowest loaded address goes there, and the symbols with it.
 
 Examples:
   hartrace disasm prog.elf
   hartrace disasm prog.elf lib.so@0x40000000 -o listing.txt
-  hartrace disasm --raw boot.bin@0x1000 --isa rv32imac";
+  hartrace disasm --raw boot.bin@0x1000 --isa rv32imac_zicsr_zifencei";
 
 const INFO_EXAMPLES: &str = "\
 Examples:

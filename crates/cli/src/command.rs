@@ -85,6 +85,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
     one_stdin(inputs(&config).chain(configs(&args.program)))?;
     let output = create(&args.output.output, inputs(&config))?;
     let program = settings::load(config, talk)?;
+    listing::warn_of_undecoded(&program, talk);
     listing::write(args, &program, output)
 }
 

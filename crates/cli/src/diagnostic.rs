@@ -129,6 +129,8 @@ codes! {
     Assumed "HT0402" exit 0,
     /// A load base that was probably not meant (a warning).
     DoubtfulBase "HT0403" exit 0,
+    /// The instruction set has instructions that are not decoded (a warning).
+    NotDecoded "HT0404" exit 0,
 }
 
 impl Diagnostic {
