@@ -46,7 +46,10 @@ impl<O: Observer> Observer for Assume<O> {
         match &mut step {
             Step::Insn(insn) => insn.mode = self.mode,
             Step::Trap(trap) => {
-                trap.mode = self.mode;
+                // The cause of an ecall tells its mode.
+                if !matches!(trap.trap.cause, Cause::Exception(Some(8..=11))) {
+                    trap.mode = self.mode;
+                }
                 if trap.bits == Some(ECALL) && trap.trap.cause == Cause::Exception(None) {
                     trap.trap.cause = Cause::Exception(ecall(self.mode));
                 }

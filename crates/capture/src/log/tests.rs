@@ -185,6 +185,19 @@ fn the_cause_of_an_ecall_follows_the_mode() {
 }
 
 #[test]
+fn a_cause_that_tells_the_mode_is_believed() {
+    let text = b"core   0: 0x0000000080000000 (0x00000073) ecall\n\
+        core   0: exception trap_user_ecall, epc 0x0000000080000000\n\
+        core   0: 0x0000000080000010 (0x00000013) nop\n";
+    let mut reader = LogReader::new(Kind::SpikeLog, &LogOptions::default()).unwrap();
+    let mut summary = Assume::new(LogSummary::default(), Mode::S);
+    reader.feed(text, &mut summary, &mut |_| {});
+    reader.finish(&mut summary, &mut |_| {});
+    assert_eq!(summary.inner().traps, [(Cause::Exception(Some(8)), 1)]);
+    assert!(summary.inner().modes().eq([Mode::U, Mode::S]));
+}
+
+#[test]
 fn lines_are_counted_across_chunks() {
     for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3), ("\n\n", 2)] {
         for piece in 1..4 {
