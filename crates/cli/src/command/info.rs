@@ -175,14 +175,14 @@ fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
     };
     let summary = &log.summary;
     let nothing = summary.instructions + summary.rows + summary.all_traps() == 0;
-    match logs::judge(&facts.path, &log.damage, log.lines, nothing, strict) {
-        Verdict::Error(diagnostic) => return Err(diagnostic.into()),
-        Verdict::Warning(_) | Verdict::Clean => {}
-    }
     match logs::judge_fit(&facts.path, summary.fit(), strict) {
         Verdict::Error(diagnostic) => return Err(diagnostic.into()),
         Verdict::Warning(diagnostic) => talk.warning(&diagnostic),
         Verdict::Clean => {}
+    }
+    match logs::judge(&facts.path, &log.damage, log.lines, nothing, strict) {
+        Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+        Verdict::Warning(_) | Verdict::Clean => {}
     }
     Ok(())
 }

@@ -178,8 +178,9 @@ impl Job<'_> {
             which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
         }
         let strict = self.args.strict;
-        self.tell(logs::judge(path, &damage, lines.count(), nothing, strict))?;
+        // The wrong program is a reason for damage, not the other way round.
         self.tell(logs::judge_fit(path, chosen.fit(), strict))?;
+        self.tell(logs::judge(path, &damage, lines.count(), nothing, strict))?;
         Ok(chosen.into_inner())
     }
 

@@ -225,7 +225,8 @@ fn another_program_is_noticed() {
     let folder = Folder::new();
     let raw = code(&folder);
     let program = ["--raw", &raw, "--isa", "rv64gc"];
-    let log = folder.file("run.pc", "0x1000\n0x1008\n".repeat(50));
+    let list = format!("{}hello\n", "0x1000\n0x1008\n".repeat(50));
+    let log = folder.file("run.pc", list);
     let out = folder.name("out");
     for command in [&["info", &log][..], &["log", &log, "--to", "pc"]] {
         let args = [command, &program].concat();
