@@ -12,7 +12,9 @@
 //! The layers:
 //!
 //! * [`Symbols`]: names for addresses, chosen among aliases as objdump does.
-//! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte;
+//! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte
+//!   but for instructions that are not decoded (vector, vendor and others) and
+//!   encodings that are reserved: they are `.4byte` where objdump has names;
 //!   [`raw_listing`]: code without a file format.
 //!
 //! This crate sees ELF files and the events of `hartrace-flow`; it never sees

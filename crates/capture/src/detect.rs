@@ -114,6 +114,20 @@ pub fn detect(head: &[u8]) -> Kind {
     Kind::Unknown
 }
 
+/// The program that unpacks a compressed file that starts with `head`.
+#[must_use]
+pub fn unpacker(head: &[u8]) -> Option<&'static str> {
+    let magics: [(&[u8], _); 3] = [
+        (b"\x1f\x8b", "gzip"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ];
+    let found = magics
+        .into_iter()
+        .find(|(magic, _)| head.starts_with(magic));
+    found.map(|(_, program)| program)
+}
+
 /// Text without control characters, up to the last whole character.
 fn text(head: &[u8]) -> Option<&str> {
     let text = match std::str::from_utf8(head) {
@@ -236,6 +250,15 @@ mod tests {
         ] {
             assert_eq!(detect(head), kind, "{:?}", String::from_utf8_lossy(head));
         }
+    }
+
+    #[test]
+    fn compressed_files() {
+        assert_eq!(unpacker(b"\x1f\x8b\x08\0"), Some("gzip"));
+        assert_eq!(unpacker(b"\xfd7zXZ\0\0"), Some("xz"));
+        assert_eq!(unpacker(b"\x28\xb5\x2f\xfd\0"), Some("zstd"));
+        assert_eq!(unpacker(b"\x1f"), None);
+        assert_eq!(unpacker(b"\x7fELF"), None);
     }
 
     #[test]

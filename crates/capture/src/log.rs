@@ -13,9 +13,11 @@
 //! assert_eq!((summary.instructions, damage.lines), (1, 1));
 //! ```
 
+mod assume;
 mod summary;
 
-pub use summary::{Damage, LineCount, LogSummary};
+pub use assume::Assume;
+pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;
 use hartrace_flow::log::{

@@ -221,7 +221,7 @@ impl Pending {
         }
         let mut pending = pending();
         let temporary = temporary_in(&folder).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => OutputProblem::NoFolder(folder),
+            io::ErrorKind::NotFound if !folder.is_dir() => OutputProblem::NoFolder(folder),
             _ => OutputProblem::Open(error),
         })?;
         pending.push(temporary.path().to_path_buf());
@@ -277,12 +277,31 @@ fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     // As any new file, less the umask; the crate's own default is private.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(|error| {
+        // The temporary name would only puzzle.
+        let text = error.to_string();
+        let system = text.split(" at path ").next().unwrap_or_default();
+        io::Error::new(error.kind(), system)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_takes_no_files() {
+        let Err(error) = Output::create(Path::new("/proc/x")) else {
+            panic!("written to /proc");
+        };
+        let text = error.to_string();
+        assert!(text.contains("(os error "), "{text}");
+        assert!(
+            !text.contains("no folder") && !text.contains(".part"),
+            "{text}"
+        );
+    }
 
     fn entries(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(folder)

@@ -30,7 +30,7 @@ pub struct RawFile {
 pub enum SpecError {
     /// No file name.
     NoFile,
-    /// What follows `@` starts like a number but is none.
+    /// What follows `@` is no number.
     BadBase(String),
     /// A raw binary without `@BASE`.
     NoBase,
@@ -40,6 +40,9 @@ impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SpecError::NoFile => f.write_str("the file name is missing"),
+            SpecError::BadBase(base) if base.is_empty() => f.write_str(
+                "the base after `@` is missing: write 0x and hexadecimal digits, or decimal",
+            ),
             SpecError::BadBase(base) => write!(
                 f,
                 "the base `{base}` is not an address: write 0x and hexadecimal digits, or decimal"
@@ -104,11 +107,11 @@ pub fn beside(origin: &Path, file: &Path) -> PathBuf {
     }
 }
 
-/// A name may hold `@`; only what looks like a number after the last one is a
-/// base.
+/// A name may hold `@`, in a folder or before the suffix; what follows the
+/// last one is a base otherwise.
 fn split(text: &str) -> Result<(PathBuf, Option<u64>), SpecError> {
     let (file, base) = match text.rsplit_once('@') {
-        Some((file, base)) if base.starts_with(|c: char| c.is_ascii_digit()) => {
+        Some((file, base)) if is_base(base) => {
             let address = parse_address(base);
             (
                 file,
@@ -121,6 +124,20 @@ fn split(text: &str) -> Result<(PathBuf, Option<u64>), SpecError> {
         return Err(SpecError::NoFile);
     }
     Ok((PathBuf::from(file), base))
+}
+
+fn is_base(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit()) || !text.contains(['/', '\\', '.'])
+}
+
+/// The base of `FILE@BASE` as `0x` would give it, if it is decimal and has so
+/// many digits that it was probably meant that way.
+#[must_use]
+pub fn looks_hexadecimal(text: &str) -> Option<String> {
+    let (_, base) = text.rsplit_once('@')?;
+    let digits = base.bytes().filter(u8::is_ascii_digit).count();
+    let decimal = base.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    (decimal && digits >= 8).then(|| format!("0x{base}"))
 }
 
 #[cfg(test)]
@@ -138,7 +155,18 @@ mod tests {
             (elf.file.as_path(), elf.base),
             (Path::new("me@home/a.elf"), None)
         );
+        assert_eq!(ElfFile::parse("icon@large.elf").unwrap().base, None);
         assert_eq!(RawFile::parse("rom@4096").unwrap().base, 4096);
+    }
+
+    #[test]
+    fn decimal_bases_that_look_hexadecimal() {
+        let hex = looks_hexadecimal;
+        assert_eq!(hex("rom@80000000").as_deref(), Some("0x80000000"));
+        assert_eq!(hex("rom@8000_0000").as_deref(), Some("0x8000_0000"));
+        for text in ["rom@4096", "rom@0x80000000", "rom", "80000000", "rom@"] {
+            assert_eq!(hex(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -153,6 +181,11 @@ mod tests {
             ElfFile::parse("a@0x1_0000_0000_0000_0000"),
             Err(SpecError::BadBase("0x1_0000_0000_0000_0000".into()))
         );
+        for base in ["", "-1", "zz", "x10"] {
+            let bad = SpecError::BadBase(base.into());
+            assert_eq!(ElfFile::parse(&format!("a.elf@{base}")), Err(bad.clone()));
+            assert_eq!(RawFile::parse(&format!("rom@{base}")), Err(bad));
+        }
         assert_eq!(RawFile::parse("rom"), Err(SpecError::NoBase));
         assert_eq!(parse_address("0x+1"), None);
         assert_eq!(parse_address("-1"), None);

@@ -22,16 +22,18 @@ Exit codes:
 
 Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
+// Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
-The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or
-`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. Only
-encodings that the manuals reserve are never given a name. With @BASE the lowest loaded address
-goes there, and the symbols with it.
+The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or \
+`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. \
+Vector, vendor and other instructions that are not decoded are the exception: they appear as \
+`.4byte` where objdump prints names, and so do encodings that the manuals reserve. With @BASE the \
+lowest loaded address goes there, and the symbols with it.
 
 Examples:
   hartrace disasm prog.elf
   hartrace disasm prog.elf lib.so@0x40000000 -o listing.txt
-  hartrace disasm --raw boot.bin@0x1000 --isa rv32imac";
+  hartrace disasm --raw boot.bin@0x1000 --isa rv32imac_zicsr_zifencei";
 
 const INFO_EXAMPLES: &str = "\
 Examples:
@@ -41,8 +43,9 @@ Examples:
   xz -dc run.log.xz | hartrace info -";
 
 const LOG_EXAMPLES: &str = "\
-Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the
-columns trigger, halted and reset behind those of the reference flow; missing steps show as halted.
+Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the \
+columns trigger, halted, reset, external and lost behind those of the reference flow; missing \
+steps show in lost.
 
 Examples:
   hartrace log spike.log --to pc -o run.pc
@@ -148,7 +151,7 @@ pub(crate) struct Info {
     /// How to write it
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: InfoFormat,
-    /// Fail if a log has lines that cannot be read
+    /// Fail if a log has lines that cannot be read, or does not follow the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -169,10 +172,13 @@ pub(crate) struct Log {
     /// With --to pc: also list ecall and ebreak, which do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
+    /// Mode of a log that does not tell it, such as a pc list [default: m]
+    #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
+    pub(crate) mode: Option<ModeName>,
     /// Only this hart; pc and ingress have room for one
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
-    /// Fail if the log has lines that cannot be read
+    /// Fail if the log has lines that cannot be read, or does not follow the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -190,6 +196,14 @@ pub(crate) enum LogKind {
     Ingress,
     /// JSON lines: a header, then one object per step
     Json,
+}
+
+/// A privilege mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    U,
+    S,
+    M,
 }
 
 /// How `info` writes.

@@ -13,9 +13,10 @@ use crate::talk::{Talk, clean_up_on_signal};
 use crate::{listing, settings};
 use clap::CommandFactory as _;
 use hartrace_capture::config::Config;
+use hartrace_capture::input::is_stdin;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
@@ -50,8 +51,18 @@ fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result
     Ok(Output::create(path)?)
 }
 
+/// Standard input can be read once only.
+fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    match names.into_iter().filter(|n| is_stdin(n)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage(
+            "`-` is given more than once, and standard input can be read only once",
+        )),
+    }
+}
+
 /// The files a configuration names.
-fn inputs(config: &Config) -> impl Iterator<Item = &Path> {
+fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
     let program = &config.program;
     let elf = program.elf.iter().flat_map(|s| &s.value);
     let raw = program.raw.iter().flat_map(|s| &s.value);
@@ -59,20 +70,28 @@ fn inputs(config: &Config) -> impl Iterator<Item = &Path> {
         .chain(raw.map(|f| f.file.as_path()))
 }
 
+/// The configuration files that were typed.
+fn configs(program: &args::Program) -> impl Iterator<Item = &Path> {
+    program.config.iter().map(PathBuf::as_path)
+}
+
 fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&args.files, &args.program)?;
+    let config = settings::resolve(&args.files, &args.program, talk)?;
     if inputs(&config).next().is_none() {
         return Err(Diagnostic::new(Code::NoProgram, "no program is given")
             .help("name an ELF file, or use --raw FILE@BASE or a configuration with [program]")
             .into());
     }
+    one_stdin(inputs(&config).chain(configs(&args.program)))?;
     let output = create(&args.output.output, inputs(&config))?;
     let program = settings::load(config, talk)?;
+    listing::warn_of_undecoded(&program, talk);
     listing::write(args, &program, output)
 }
 
 fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&[], &args.program)?;
+    let config = settings::resolve(&[], &args.program, talk)?;
+    one_stdin(inputs(&config).chain(configs(&args.program)))?;
     let output = create(&args.output.output, inputs(&config))?;
     let text = settings::load(config, talk)?.config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
@@ -88,6 +107,12 @@ fn completions(args: &args::Completions) -> Result<(), Failure> {
 }
 
 fn man(folder: &Path) -> Result<(), Failure> {
+    if fs::metadata(folder).is_ok_and(|m| !m.is_dir()) {
+        let message = format!("cannot write to `{}`: it is not a folder", folder.display());
+        return Err(Diagnostic::new(Code::CannotCreate, message)
+            .help("name a folder, or one that is to be created")
+            .into());
+    }
     fs::create_dir_all(folder).map_err(|error| OutputError {
         path: folder.to_path_buf(),
         problem: OutputProblem::Open(error),

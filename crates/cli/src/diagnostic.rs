@@ -101,6 +101,8 @@ codes! {
     NotALog "HT0108" exit 1,
     /// A log of which no line could be read.
     NothingRead "HT0109" exit 5,
+    /// A log that does not go where its program leads; an error with --strict.
+    DoubtfulProgram "HT0110" exit 3,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
@@ -123,6 +125,12 @@ codes! {
     WhichHart "HT0305" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
+    /// Values were written that the source does not tell (a warning).
+    Assumed "HT0402" exit 0,
+    /// A load base that was probably not meant (a warning).
+    DoubtfulBase "HT0403" exit 0,
+    /// The instruction set has instructions that are not decoded (a warning).
+    NotDecoded "HT0404" exit 0,
 }
 
 impl Diagnostic {
@@ -275,6 +283,10 @@ impl From<LoadError> for Diagnostic {
 pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic {
     let name = input::name(path);
     let head = bytes.get(..detect::HEAD).unwrap_or(bytes);
+    if let Some(program) = detect::unpacker(head) {
+        return Diagnostic::new(Code::NotElf, format!("{name} is compressed"))
+            .help(format!("unpack it first: `{program} -d FILE`"));
+    }
     match error {
         ElfError::NotElf => match detect::detect(head) {
             Kind::Empty => Diagnostic::new(Code::NotElf, format!("{name} is empty"))
@@ -289,18 +301,45 @@ pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic
             .note("only little-endian RISC-V programs are supported"),
         ElfError::Machine(_) => Diagnostic::new(Code::WrongMachine, format!("{name} is {error}"))
             .help("give the program that was built for the RISC-V target"),
-        ElfError::Truncated | ElfError::Class(_) | ElfError::Damaged { .. } => {
-            Diagnostic::new(Code::DamagedElf, format!("{name} is damaged: {error}")).note(format!(
-                "the file has {} bytes; it may be cut off",
-                bytes.len()
-            ))
+        ElfError::Truncated | ElfError::Class(_) => {
+            damaged_elf(path, &error.to_string()).note(cut_off(bytes))
+        }
+        ElfError::Damaged { part, reason } => {
+            damaged_elf(path, &format!("{part} {reason}")).note(cut_off(bytes))
         }
     }
 }
 
-/// A file of no kind we know.
-pub(crate) fn unknown_format(path: &Path, kind: Kind) -> Diagnostic {
+fn cut_off(bytes: &[u8]) -> String {
+    let size = count(bytes.len() as u64, "byte");
+    format!("the file has {size}; it may be cut off")
+}
+
+/// An ELF file that contradicts itself.
+pub(crate) fn damaged_elf(path: &Path, what: &str) -> Diagnostic {
     let name = input::name(path);
+    Diagnostic::new(Code::DamagedElf, format!("{name} is damaged: {what}"))
+        .help("copy or build the file again")
+}
+
+/// `1 line`, `2 lines`.
+pub(crate) fn count(number: u64, word: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {word}{plural}")
+}
+
+/// A file of no kind we know, which starts with `head`; `command` was to read
+/// it.
+pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str) -> Diagnostic {
+    let name = input::name(path);
+    if let Some(program) = detect::unpacker(head) {
+        let from = match input::is_stdin(path) {
+            true => String::new(),
+            false => format!(" {}", path.display()),
+        };
+        let help = format!("`{program} -dc{from} | hartrace {command} -`");
+        return Diagnostic::new(Code::UnknownFormat, format!("{name} is compressed")).help(help);
+    }
     if kind == Kind::Empty {
         return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
             .note("the step that should have written it may have failed");
@@ -316,7 +355,8 @@ pub(crate) fn bad_image(path: &Path, error: &ImageError) -> Diagnostic {
     match error {
         ImageError::NoCode => Diagnostic::new(Code::NotLinked, format!("{name} is {error}"))
             .help("give the linked program"),
-        _ => Diagnostic::new(Code::DamagedElf, format!("{name} is damaged: {error}")),
+        ImageError::Damaged(part) => damaged_elf(path, &format!("its {part} cannot be read")),
+        _ => damaged_elf(path, &error.to_string()),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Logs and the programs they need; what `info` and `log` share.
 
-use crate::diagnostic::{Code, Diagnostic, unknown_format};
+use crate::diagnostic::{Code, Diagnostic, count, unknown_format};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_capture::config::Origin;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
-use hartrace_capture::log::{Damage, LogError, LogOptions, ingress_layout, spike_isa};
+use hartrace_capture::log::{Damage, Fit, LogError, LogOptions, ingress_layout, spike_isa};
 use hartrace_flow::Image;
-use hartrace_flow::log::Iretire;
+use hartrace_flow::log::{Iretire, LineError};
 use hartrace_isa::Isa;
 use std::path::Path;
 
@@ -58,10 +58,12 @@ fn iretire(kind: Kind, head: &[u8], program: &Program, talk: &Talk) -> Iretire {
 }
 
 /// A file that is not read as steps.
-pub(crate) fn not_readable(path: &Path, error: LogError) -> Diagnostic {
+pub(crate) fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnostic {
     let name = input::name(path);
     match error {
-        LogError::NotALog(kind @ (Kind::Empty | Kind::Unknown)) => unknown_format(path, kind),
+        LogError::NotALog(kind @ (Kind::Empty | Kind::Unknown)) => {
+            unknown_format(path, kind, head, "log")
+        }
         LogError::NotALog(kind) => {
             let diagnostic = Diagnostic::new(Code::NotALog, format!("{name} is not a log"))
                 .note(format!("it looks like this kind of file: {kind}"));
@@ -78,16 +80,86 @@ pub(crate) fn not_readable(path: &Path, error: LogError) -> Diagnostic {
     }
 }
 
-/// Lines that could not be read, as an error or a warning.
-pub(crate) fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
+/// What damaged lines mean for a command.
+pub(crate) enum Verdict {
+    Clean,
+    Warning(Diagnostic),
+    Error(Diagnostic),
+}
+
+/// Damaged lines are an error with `--strict`, or when there is nothing else.
+pub(crate) fn judge(
+    path: &Path,
+    damage: &Damage,
+    lines: u64,
+    nothing: bool,
+    strict: bool,
+) -> Verdict {
+    if damage.lines == 0 {
+        return Verdict::Clean;
+    }
+    let diagnostic = damaged(path, damage, lines);
+    if nothing {
+        let help = "is it the right program, and the right kind of log?";
+        return Verdict::Error(diagnostic.with_code(Code::NothingRead).help(help));
+    }
+    if strict {
+        let help = "remove what is not part of the log, or leave out --strict";
+        return Verdict::Error(diagnostic.help(help));
+    }
+    Verdict::Warning(diagnostic)
+}
+
+/// A log that goes where its program does not lead; an error with `--strict`.
+pub(crate) fn judge_fit(path: &Path, fit: Fit, strict: bool) -> Verdict {
+    if !fit.is_doubtful() {
+        return Verdict::Clean;
+    }
     let name = input::name(path);
-    let message = format!("{name}: {} of {lines} lines cannot be read", damage.lines);
+    let message = format!("{name} does not seem to follow this program");
+    let diagnostic = Diagnostic::new(Code::DoubtfulProgram, message)
+        .note(format!(
+            "{} of {} steps are traps of unknown cause",
+            fit.unexplained, fit.steps
+        ))
+        .help("is it the right ELF file, and the right load base?");
+    if strict {
+        Verdict::Error(diagnostic)
+    } else {
+        Verdict::Warning(diagnostic)
+    }
+}
+
+/// Lines that could not be read, as an error or a warning.
+fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
+    let name = input::name(path);
+    let lines = count(lines, "line");
+    let message = format!("{name}: {} of {lines} cannot be read", damage.lines);
     let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);
     for error in &damage.first {
-        diagnostic = diagnostic.note(error.to_string());
+        diagnostic = diagnostic.note(line_note(error));
     }
     if damage.more() > 0 {
         diagnostic = diagnostic.note(format!("and {} more", damage.more()));
     }
     diagnostic
+}
+
+/// A line that could not be read. Where the reader asks back, what it found
+/// is a sentence of its own.
+pub(crate) fn line_note(error: &LineError) -> String {
+    let kind = error.kind.to_string();
+    if !kind.ends_with('?') || error.excerpt.is_empty() {
+        return error.to_string();
+    }
+    let LineError {
+        line,
+        column,
+        excerpt,
+        ..
+    } = error;
+    match column {
+        0 => format!("line {line}: {kind} Found `{excerpt}`"),
+        _ => format!("line {line}, column {column}: {kind} Found `{excerpt}`"),
+    }
 }

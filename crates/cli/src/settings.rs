@@ -7,9 +7,9 @@ use crate::talk::Talk;
 use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::Digest;
-use hartrace_capture::elf_info::{ElfError, ElfInfo};
-use hartrace_capture::input::Input;
-use hartrace_capture::program::{ElfFile, RawFile, SpecError};
+use hartrace_capture::elf_info::{ElfError, ElfInfo, ElfKind};
+use hartrace_capture::input::{self, Input};
+use hartrace_capture::program::{ElfFile, RawFile, SpecError, looks_hexadecimal};
 use hartrace_capture::sidecar;
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
@@ -80,8 +80,12 @@ pub(crate) struct Raw {
 }
 
 /// The settings in force. `files` are ELF files given without a flag.
-pub(crate) fn resolve(files: &[String], typed: &args::Program) -> Result<Config, Failure> {
-    layers(files, typed, Config::defaults())
+pub(crate) fn resolve(
+    files: &[String],
+    typed: &args::Program,
+    talk: &Talk,
+) -> Result<Config, Failure> {
+    layers(files, typed, Config::defaults(), talk)
 }
 
 /// As [`resolve`], with the settings in the sidecar of a log, which is given
@@ -89,16 +93,22 @@ pub(crate) fn resolve(files: &[String], typed: &args::Program) -> Result<Config,
 pub(crate) fn resolve_beside(
     log: &Path,
     typed: &args::Program,
+    talk: &Talk,
 ) -> Result<(Config, Option<Config>), Failure> {
     let sidecar = sidecar::find(log)?;
     let below = sidecar.clone().unwrap_or_default().over(Config::defaults());
-    Ok((layers(&[], typed, below)?, sidecar))
+    Ok((layers(&[], typed, below, talk)?, sidecar))
 }
 
-fn layers(files: &[String], typed: &args::Program, below: Config) -> Result<Config, Failure> {
+fn layers(
+    files: &[String],
+    typed: &args::Program,
+    below: Config,
+    talk: &Talk,
+) -> Result<Config, Failure> {
     let elf = files.iter().chain(&typed.elf);
-    let elf = specs(elf, ElfFile::parse, "-e")?;
-    let raw = specs(typed.raw.iter(), RawFile::parse, "--raw")?;
+    let elf = specs(elf, ElfFile::parse, "-e", talk)?;
+    let raw = specs(typed.raw.iter(), RawFile::parse, "--raw", talk)?;
     if let Some(text) = &typed.isa {
         Isa::parse(text).map_err(|error| bad_isa(text, &error))?;
     }
@@ -121,14 +131,78 @@ fn specs<'a, T>(
     texts: impl Iterator<Item = &'a String>,
     parse: fn(&str) -> Result<T, SpecError>,
     flag: &str,
+    talk: &Talk,
 ) -> Result<Vec<T>, Failure> {
     let one = |text: &String| {
+        if let Some(hex) = looks_hexadecimal(text) {
+            let message = format!("{flag} `{text}`: the base is decimal");
+            let help = format!("did you mean {hex}?");
+            talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
+        }
         parse(text).map_err(|error| {
             let message = format!("{flag} `{text}`: {error}");
-            Diagnostic::new(Code::BadFileSpec, message).into()
+            let diagnostic = Diagnostic::new(Code::BadFileSpec, message);
+            match error {
+                SpecError::BadBase(_) if Path::new(text).exists() => diagnostic
+                    .help("a name that ends this way goes into a configuration: { file = ... }"),
+                _ => diagnostic,
+            }
+            .into()
         })
     };
     texts.map(one).collect()
+}
+
+/// Whether code can stand at a base: `first` goes there, and `end` is behind
+/// the last byte.
+fn check_base(path: &Path, base: u64, (first, end): (u64, u64), bits: u32) -> Result<(), Failure> {
+    let size = end.saturating_sub(first);
+    let room = u64::MAX.checked_shr(64 - bits).unwrap_or(u64::MAX);
+    let last = base.checked_add(size.saturating_sub(1));
+    let problem = if base % 2 == 1 {
+        "is odd, where no instruction can stand"
+    } else if last.is_none_or(|last| last > room) {
+        "is too high: the code would pass the end of the address space"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{}: the base {base:#x} {problem}", input::name(path));
+    Err(Diagnostic::new(Code::BadFileSpec, message)
+        .note(format!("{size} bytes of a {bits}-bit program go there"))
+        .into())
+}
+
+fn check_bases(elf: &[Elf], raw: &[Raw], isa: Option<Isa>, talk: &Talk) -> Result<(), Failure> {
+    for Elf { file, info, .. } in elf {
+        let Some(base) = file.base else { continue };
+        let loaded = info.segments.iter().map(|s| (s.address, s.memory_size));
+        let sections = info.code.iter().map(|s| (s.address, s.size));
+        let parts: Vec<(u64, u64)> = match info.segments.is_empty() {
+            false => loaded.collect(),
+            true => sections.collect(),
+        };
+        let first = parts.iter().map(|p| p.0).min().unwrap_or(0);
+        let end = parts.iter().map(|p| p.0.saturating_add(p.1)).max();
+        check_base(&file.file, base, (first, end.unwrap_or(0)), info.bits)?;
+        if info.kind == ElfKind::Executable {
+            let name = input::name(&file.file);
+            let message = format!("{name} was linked to fixed addresses, and a base is given");
+            let help = "leave out the base, or give the position-independent program";
+            talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
+        }
+    }
+    let bits = isa.map_or(64, bits_of);
+    for Raw { file, bytes } in raw {
+        check_base(&file.file, file.base, (0, bytes.len() as u64), bits)?;
+    }
+    Ok(())
+}
+
+fn bits_of(isa: Isa) -> u32 {
+    match isa.xlen() {
+        Xlen::Rv32 => 32,
+        Xlen::Rv64 => 64,
+    }
 }
 
 /// Reads the program that the settings name and completes the settings by
@@ -149,6 +223,7 @@ pub(crate) fn load(mut config: Config, talk: &Talk) -> Result<Program, Failure> 
         }
         None => None,
     };
+    check_bases(&elf, &raw, isa, talk)?;
     Ok(Program {
         config,
         isa,
@@ -161,8 +236,26 @@ fn files<T, U>(
     setting: &Option<Setting<Vec<T>>>,
     read: fn(&T) -> Result<U, Failure>,
 ) -> Result<Vec<U>, Failure> {
-    let all = setting.iter().flat_map(|setting| &setting.value);
-    all.map(read).collect()
+    let Some(Setting { value, origin }) = setting else {
+        return Ok(Vec::new());
+    };
+    let one = |file| read(file).map_err(|failure| named_in(origin, failure));
+    value.iter().map(one).collect()
+}
+
+/// A file that is not there, with the place that names it.
+fn named_in(origin: &Origin, failure: Failure) -> Failure {
+    match (origin, failure) {
+        (Origin::File { .. }, Failure::Diagnostic(diagnostic))
+            if diagnostic.code == Code::CannotOpen =>
+        {
+            diagnostic
+                .note(format!("it is named at {origin}"))
+                .help("check the name; names in a configuration file are relative to that file")
+                .into()
+        }
+        (_, failure) => failure,
+    }
 }
 
 /// Reads an ELF file and checks that it is one, and the one that is meant.
@@ -234,10 +327,7 @@ fn isa_of(elf: &[Elf], raw: bool, talk: &Talk) -> Option<Setting<String>> {
 }
 
 fn check_width(isa: Isa, origin: &Origin, elf: &[Elf]) -> Result<(), Failure> {
-    let bits = match isa.xlen() {
-        Xlen::Rv32 => 32,
-        Xlen::Rv64 => 64,
-    };
+    let bits = bits_of(isa);
     match elf.iter().find(|elf| elf.info.bits != bits) {
         None => Ok(()),
         Some(other) => {

@@ -44,6 +44,16 @@ impl LogSummary {
         self.traps.iter().map(|t| t.1).sum::<u64>() + self.more_traps
     }
 
+    /// Whether the log goes where its program leads.
+    #[must_use]
+    pub fn fit(&self) -> Fit {
+        let unexplained = self.traps.iter().find(|t| t.0 == Cause::Unknown);
+        Fit {
+            steps: self.instructions + self.all_traps(),
+            unexplained: unexplained.map_or(0, |t| t.1),
+        }
+    }
+
     /// The modes of instructions and traps. Whether they were in the log, its
     /// reader knows.
     pub fn modes(&self) -> impl Iterator<Item = Mode> {
@@ -149,6 +159,37 @@ impl Observer for LogSummary {
             }
             Step::Signal(signal) => self.signal(*signal),
         }
+    }
+}
+
+/// Whether a log goes where its program leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fit {
+    /// Instructions and traps.
+    pub steps: u64,
+    /// Traps for which neither the log nor the program has a reason.
+    pub unexplained: u64,
+}
+
+impl Fit {
+    /// One more step.
+    #[inline]
+    pub fn add(&mut self, step: &Step) {
+        match step {
+            Step::Insn(_) => self.steps += 1,
+            Step::Trap(trap) => {
+                self.steps += 1;
+                self.unexplained += u64::from(trap.trap.cause == Cause::Unknown);
+            }
+            Step::Signal(_) => {}
+        }
+    }
+
+    /// Interrupts leave no more than a few traps unexplained: many, and more
+    /// than 5 % of the steps, are another program's.
+    #[must_use]
+    pub fn is_doubtful(self) -> bool {
+        self.unexplained >= 20 && self.unexplained.saturating_mul(20) > self.steps
     }
 }
 

@@ -149,6 +149,55 @@ fn guesses_from_the_first_lines() {
 }
 
 #[test]
+fn another_program_is_doubted() {
+    let fit = |steps, unexplained| Fit { steps, unexplained }.is_doubtful();
+    assert!(fit(399, 20) && fit(1_000_000, 50_001));
+    assert!(!fit(400, 20) && !fit(19, 19) && !fit(0, 0));
+    let image = image();
+    let options = LogOptions {
+        image: Some(&image),
+        ..LogOptions::default()
+    };
+    let (right, _) = steps(Kind::PcList, &options, &"1000\n1002\n".repeat(50), 7);
+    assert!(!right.fit().is_doubtful());
+    let (wrong, _) = steps(Kind::PcList, &options, &"1000\n1008\n".repeat(50), 7);
+    assert!(wrong.fit().is_doubtful(), "{wrong:?}");
+}
+
+#[test]
+fn the_cause_of_an_ecall_follows_the_mode() {
+    let image = image();
+    let options = LogOptions {
+        image: Some(&image),
+        ..LogOptions::default()
+    };
+    for (mode, cause) in [(Mode::U, 8), (Mode::S, 9), (Mode::M, 11)] {
+        let mut reader = LogReader::new(Kind::PcList, &options).unwrap();
+        let mut summary = Assume::new(LogSummary::default(), mode);
+        let list = b"1002\n1004\n1000\n1008\n1000\n";
+        reader.feed(list, &mut summary, &mut |_| {});
+        reader.finish(&mut summary, &mut |_| {});
+        let known = (Cause::Exception(Some(cause)), 1);
+        assert_eq!(summary.inner().traps, [known, (Cause::Unknown, 2)]);
+        assert!(summary.inner().modes().eq([mode]));
+        assert_eq!(summary.unknown_causes(), 2);
+    }
+}
+
+#[test]
+fn a_cause_that_tells_the_mode_is_believed() {
+    let text = b"core   0: 0x0000000080000000 (0x00000073) ecall\n\
+        core   0: exception trap_user_ecall, epc 0x0000000080000000\n\
+        core   0: 0x0000000080000010 (0x00000013) nop\n";
+    let mut reader = LogReader::new(Kind::SpikeLog, &LogOptions::default()).unwrap();
+    let mut summary = Assume::new(LogSummary::default(), Mode::S);
+    reader.feed(text, &mut summary, &mut |_| {});
+    reader.finish(&mut summary, &mut |_| {});
+    assert_eq!(summary.inner().traps, [(Cause::Exception(Some(8)), 1)]);
+    assert!(summary.inner().modes().eq([Mode::U, Mode::S]));
+}
+
+#[test]
 fn lines_are_counted_across_chunks() {
     for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3), ("\n\n", 2)] {
         for piece in 1..4 {

@@ -1,9 +1,9 @@
 //! `hartrace info`: what files are and what is in them.
 
-use super::{create, info_json, info_text, inputs};
+use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
-use crate::diagnostic::{Diagnostic, Failure, bad_elf, unknown_format};
-use crate::logs;
+use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
+use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
@@ -84,10 +84,12 @@ impl State {
 }
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&[], &args.program)?;
+    let config = settings::resolve(&[], &args.program, talk)?;
     let mut output = {
         let files = args.files.iter().map(PathBuf::as_path);
-        create(&args.output.output, files.chain(inputs(&config)))?
+        let files = files.chain(inputs(&config));
+        one_stdin(files.clone().chain(configs(&args.program)))?;
+        create(&args.output.output, files)?
     };
     let program = settings::load(config, talk)?;
     let image = program.image()?;
@@ -104,7 +106,7 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     for path in &args.files {
         let result = look(path, &context).and_then(|facts| {
             writer.write(&facts, &mut output).map_err(Stop::Write)?;
-            strict(args.strict, &facts)
+            judge(args.strict, &facts, talk)
         });
         match result {
             Ok(()) => {}
@@ -165,23 +167,32 @@ impl Writer {
     }
 }
 
-fn strict(strict: bool, facts: &Facts) -> Result<(), Stop> {
+/// Whether a log is one that may pass. Damaged lines are among its facts, so
+/// there is no need to warn of them.
+fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
     let Content::Log(log) = &facts.content else {
         return Ok(());
     };
-    if strict && log.damage.lines > 0 {
-        let diagnostic = logs::damaged(&facts.path, &log.damage, log.lines);
-        let help = "remove what is not part of the log, or leave out --strict";
-        return Err(diagnostic.help(help).into());
+    let summary = &log.summary;
+    let nothing = summary.instructions + summary.rows + summary.all_traps() == 0;
+    match logs::judge_fit(&facts.path, summary.fit(), strict) {
+        Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+        Verdict::Warning(diagnostic) => talk.warning(&diagnostic),
+        Verdict::Clean => {}
+    }
+    match logs::judge(&facts.path, &log.damage, log.lines, nothing, strict) {
+        Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+        Verdict::Warning(_) | Verdict::Clean => {}
     }
     Ok(())
 }
 
 fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     let mut input = Input::open(path)?;
-    let kind = detect(input.peek(HEAD)?);
+    let head = input.peek(HEAD)?;
+    let kind = detect(head);
     let (content, bytes, sha256) = match kind {
-        Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind).into()),
+        Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind, head, "info").into()),
         Kind::Elf => {
             let bytes = input.read_all(MAX_PROGRAM)?;
             let info = ElfInfo::read(&bytes).map_err(|e| bad_elf(path, &bytes, &e))?;
@@ -255,7 +266,7 @@ fn scan(
         Some(rows) if image.is_none() => Reader::Rows(rows),
         _ => {
             let steps = LogReader::new(kind, &options);
-            Reader::Steps(steps.map_err(|e| logs::not_readable(input.path(), e))?)
+            Reader::Steps(steps.map_err(|e| logs::not_readable(input.path(), &[], e))?)
         }
     };
     let mut log = LogFacts {
@@ -283,8 +294,8 @@ fn scan(
     let seconds = begin.elapsed().as_secs_f64();
     let speed = log.lines as f64 / seconds.max(1e-9) / 1e6;
     talk.detail(&format!(
-        "{} lines in {seconds:.3} s, {speed:.1} million lines/s",
-        log.lines
+        "{} in {seconds:.3} s, {speed:.1} million lines/s",
+        count(log.lines, "line")
     ));
     Ok((Content::Log(Box::new(log)), bytes, hasher.finish()))
 }

@@ -2,6 +2,8 @@
 
 use super::info::{Content, Facts, LogFacts, Sidecar};
 use super::log_json::{cause, signal_word};
+use crate::diagnostic::count;
+use crate::logs::line_note;
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::elf_info::{ElfInfo, Segment};
@@ -20,7 +22,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         shown(&facts.path)
     };
     writeln!(out, "{name}: {}", facts.kind)?;
-    row(out, "size", format_args!("{} bytes", facts.bytes))?;
+    row(out, "size", count(facts.bytes, "byte"))?;
     match &facts.content {
         Content::Elf(elf) => write_elf(elf, out)?,
         Content::Log(log) => write_log(facts.kind, log, out)?,
@@ -114,7 +116,8 @@ fn segment_text(segment: &Segment) -> String {
     } else {
         format!(", {} of them in the file", segment.file_size)
     };
-    format!("{start:#x}..{end:#x} {access} {size} bytes{from}")
+    let size = count(size, "byte");
+    format!("{start:#x}..{end:#x} {access} {size}{from}")
 }
 
 fn write_log(kind: Kind, log: &LogFacts, out: &mut impl Write) -> io::Result<()> {
@@ -123,11 +126,7 @@ fn write_log(kind: Kind, log: &LogFacts, out: &mut impl Write) -> io::Result<()>
     if log.steps {
         let harts: Vec<String> = summary.harts.iter().map(|h| h.0.to_string()).collect();
         row(out, "hart ids", harts.join(" "))?;
-        row(
-            out,
-            "retired",
-            format_args!("{} instructions", summary.instructions),
-        )?;
+        row(out, "retired", count(summary.instructions, "instruction"))?;
     } else if kind == Kind::IngressCsv {
         row(out, "blocks", summary.rows)?;
     } else {
@@ -143,9 +142,9 @@ fn write_log(kind: Kind, log: &LogFacts, out: &mut impl Write) -> io::Result<()>
     if log.damage.lines == 0 {
         return Ok(());
     }
-    row(out, "damaged", format_args!("{} lines", log.damage.lines))?;
+    row(out, "damaged", count(log.damage.lines, "line"))?;
     for error in &log.damage.first {
-        row(out, "", error)?;
+        row(out, "", line_note(error))?;
     }
     match log.damage.more() {
         0 => Ok(()),

@@ -2,19 +2,21 @@
 
 use super::log_json::JsonWriter;
 use super::log_write::{Chosen, RowWriter, Sink, Text};
-use super::{create, inputs};
-use crate::args::{Log, LogKind};
+use super::{configs, create, inputs, one_stdin};
+use crate::args::{Log, LogKind, ModeName};
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::logs;
+use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, Program};
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout};
+use hartrace_capture::log::{
+    Assume, Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout,
+};
 use hartrace_capture::output::Output;
 use hartrace_flow::log::{IngressColumns, PcWriter};
-use hartrace_flow::{HartId, Observer};
+use hartrace_flow::{HartId, Mode, Observer};
 use hartrace_isa::Isa;
 use std::path::Path;
 
@@ -22,9 +24,10 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.to != LogKind::Pc {
         return Err(Failure::Usage("--with-trapped goes with --to pc"));
     }
-    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program)?;
+    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
     let output = {
         let files = inputs(&config).chain([args.input.as_path()]);
+        one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
     let program = settings::load(config, talk)?;
@@ -35,7 +38,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
-    let not_readable = |error| logs::not_readable(&args.input, error);
+    let not_readable = |error| logs::not_readable(&args.input, head, error);
     let options = LogOptions {
         image: image.as_ref(),
         ..LogOptions::default()
@@ -106,24 +109,54 @@ impl Job<'_> {
                 };
                 let port = ingress.port(self.isa);
                 let writer = RowWriter::new(port, columns, ingress.iretire(), Text::new(&sink));
-                self.copy(input, &sink, true, writer)?;
+                if self.told {
+                    self.copy(input, &sink, true, writer)?;
+                } else {
+                    self.rows_with_assumed_mode(input, &sink, writer)?;
+                }
             }
             LogKind::Json => {
-                let writer = JsonWriter::new(self.isa, self.told, Text::new(&sink));
-                self.copy(input, &sink, false, writer)?;
+                let shown = self.told || self.args.mode.is_some();
+                let writer = JsonWriter::new(self.isa, shown, Text::new(&sink));
+                match self.args.mode {
+                    Some(mode) if !self.told => {
+                        let writer = Assume::new(writer, mode_of(mode));
+                        self.copy(input, &sink, false, writer)?;
+                    }
+                    _ => {
+                        self.copy(input, &sink, false, writer)?;
+                    }
+                }
             }
         }
         sink.finish()
     }
 
+    /// Rows have a mode and a cause, also where the log has none.
+    fn rows_with_assumed_mode(
+        self,
+        input: Input,
+        sink: &Sink,
+        writer: RowWriter<'_>,
+    ) -> Result<(), Failure> {
+        let (args, talk) = (self.args, self.talk);
+        let writer = Assume::new(writer, args.mode.map_or(Mode::M, mode_of));
+        let causes = self.copy(input, sink, true, writer)?.unknown_causes();
+        if args.mode.is_none() || causes > 0 {
+            talk.warning(&assumed(&args.input, args.mode.is_none(), causes));
+        }
+        Ok(())
+    }
+
     /// Reads all of the input; `single` outputs have no room for two harts.
-    fn copy(
+    /// Gives the writer back.
+    fn copy<O: Observer>(
         mut self,
         input: Input,
         sink: &Sink,
         single: bool,
-        writer: impl Observer,
-    ) -> Result<(), Failure> {
+        writer: O,
+    ) -> Result<O, Failure> {
         let path = &self.args.input;
         let mut chosen = Chosen::new(writer, self.args.hart.map(HartId), single);
         let (mut damage, mut lines) = (Damage::default(), LineCount::default());
@@ -144,27 +177,47 @@ impl Job<'_> {
         if !nothing || damage.lines == 0 {
             which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
         }
-        self.judge(nothing, &damage, lines.count())
+        let strict = self.args.strict;
+        // The wrong program is a reason for damage, not the other way round.
+        self.tell(logs::judge_fit(path, chosen.fit(), strict))?;
+        self.tell(logs::judge(path, &damage, lines.count(), nothing, strict))?;
+        Ok(chosen.into_inner())
     }
 
-    /// Tells about damaged lines; they are an error with `--strict`, or when
-    /// there is nothing else.
-    fn judge(&self, nothing: bool, damage: &Damage, lines: u64) -> Result<(), Failure> {
-        if damage.lines == 0 {
-            return Ok(());
+    fn tell(&self, verdict: Verdict) -> Result<(), Failure> {
+        match verdict {
+            Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+            Verdict::Warning(diagnostic) => self.talk.warning(&diagnostic),
+            Verdict::Clean => {}
         }
-        let diagnostic = logs::damaged(&self.args.input, damage, lines);
-        if nothing {
-            let help = "is it the right program, and the right kind of log?";
-            return Err(diagnostic.with_code(Code::NothingRead).help(help).into());
-        }
-        if self.args.strict {
-            let help = "remove what is not part of the log, or leave out --strict";
-            return Err(diagnostic.help(help).into());
-        }
-        self.talk.warning(&diagnostic);
         Ok(())
     }
+}
+
+const fn mode_of(name: ModeName) -> Mode {
+    match name {
+        ModeName::U => Mode::U,
+        ModeName::S => Mode::S,
+        ModeName::M => Mode::M,
+    }
+}
+
+/// Values that stand in the rows and not in the log.
+fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
+    let name = input::name(path);
+    let what = match (mode, causes) {
+        (true, 0) => "modes; mode M is assumed".to_owned(),
+        (true, _) => "modes and causes; mode M and cause 0 are assumed".to_owned(),
+        (false, _) => "causes; cause 0 is assumed".to_owned(),
+    };
+    let mut diagnostic = Diagnostic::new(Code::Assumed, format!("{name} does not tell {what}"));
+    if causes > 0 {
+        diagnostic = diagnostic.note(format!("traps of unknown cause: {causes}"));
+    }
+    if mode {
+        diagnostic = diagnostic.help("say the mode with --mode u, s or m");
+    }
+    diagnostic
 }
 
 fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 //! file itself.
 
 use crate::diagnostic::{Code, Diagnostic, Failure};
+use hartrace_capture::log::Fit;
 use hartrace_capture::output::Output;
 use hartrace_flow::log::{IngressColumns, IngressWriter, Iretire, RowError};
 use hartrace_flow::{
@@ -93,6 +94,7 @@ pub(super) struct Chosen<O> {
     current: Option<HartId>,
     harts: Vec<HartId>,
     clash: bool,
+    fit: Fit,
 }
 
 impl<O> Chosen<O> {
@@ -104,12 +106,23 @@ impl<O> Chosen<O> {
             current: None,
             harts: Vec::new(),
             clash: false,
+            fit: Fit::default(),
         }
     }
 
     /// Those with instructions or traps.
     pub(super) fn harts(&self) -> &[HartId] {
         &self.harts
+    }
+
+    /// What took the steps.
+    pub(super) fn into_inner(self) -> O {
+        self.inner
+    }
+
+    /// How the steps that were passed on fit the program.
+    pub(super) fn fit(&self) -> Fit {
+        self.fit
     }
 
     /// Several harts where one was wanted and none chosen.
@@ -157,6 +170,7 @@ impl<O: Observer> Observer for Chosen<O> {
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         if self.current == Some(hart) || self.enter(hart, step) {
+            self.fit.add(step);
             self.inner.step(hart, step, effects);
         }
     }

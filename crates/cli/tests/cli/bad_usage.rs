@@ -1,6 +1,6 @@
 //! Flags that cannot be meant that way.
 
-use crate::{RV64, fails, run, text};
+use crate::{Folder, RV32, RV64, fails, run, succeeds, text};
 
 #[test]
 fn unknown_isa() {
@@ -29,6 +29,80 @@ fn wrong_base() {
     }
     for spec in ["rom", "rom@", "@1"] {
         fails(&["disasm", "--raw", spec], 2, "HT0302");
+    }
+    for base in ["-1", "zz"] {
+        for args in [["-e", "a.elf"], ["--raw", "rom"]] {
+            let spec = format!("{}@{base}", args[1]);
+            let message = fails(&["disasm", args[0], &spec], 2, "HT0302");
+            let words = format!("the base `{base}` is not an address");
+            assert!(message.contains(&words), "{message}");
+        }
+    }
+    assert!(fails(&["disasm", "a.elf@"], 2, "HT0302").contains("base after `@` is missing"));
+}
+
+#[test]
+fn bases_where_no_code_can_be() {
+    let folder = Folder::new();
+    let raw = folder.file("code.bin", [0x13, 0, 0, 0]);
+    for (base, isa, words) in [
+        ("0x1001", "rv64gc", "is odd"),
+        (
+            "0xfffffffffffffffe",
+            "rv64gc",
+            "the end of the address space",
+        ),
+        ("0xfffffffe", "rv32gc", "the end of the address space"),
+        ("0x100000000", "rv32gc", "the end of the address space"),
+    ] {
+        let spec = format!("{raw}@{base}");
+        let message = fails(&["disasm", "--raw", &spec, "--isa", isa], 2, "HT0302");
+        assert!(message.contains(words), "{message}");
+    }
+    for base in ["0xfffffffffffffffc", "0"] {
+        let spec = format!("{raw}@{base}");
+        succeeds(&["disasm", "--raw", &spec, "--isa", "rv64gc"]);
+    }
+    for (elf, base) in [
+        (RV64, "1"),
+        (RV64, "0xfffffffffffffff0"),
+        (RV32, "0xfffffff0"),
+    ] {
+        fails(&["disasm", &format!("{elf}@{base}")], 2, "HT0302");
+    }
+}
+
+#[test]
+fn bases_that_were_probably_not_meant() {
+    let folder = Folder::new();
+    let raw = folder.file("code.bin", [0x13, 0, 0, 0]) + "@80000000";
+    let output = run(&["disasm", "--raw", &raw, "--isa", "rv64gc"]);
+    let message = text(&output.stderr);
+    assert!(message.starts_with("warning[HT0403]: "), "{message}");
+    assert!(message.contains("did you mean 0x80000000?"), "{message}");
+    assert_eq!(output.status.code(), Some(0));
+    let output = run(&["disasm", &format!("{RV64}@0x1000")]);
+    let message = text(&output.stderr);
+    assert!(message.starts_with("warning[HT0403]: "), "{message}");
+    assert!(message.contains("fixed addresses"), "{message}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn standard_input_twice() {
+    for args in [
+        &["disasm", "-", "-"][..],
+        &["disasm", "-", "--raw=-@0x1000"],
+        &["log", "-", "-e", "-", "--to", "pc"],
+        &["info", "-", "-"],
+        &["info", "-", "-e", "-"],
+        &["config", "show", "-e", "-", "-c", "-"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let message = text(&output.stderr);
+        assert!(message.starts_with("error: `-` is given"), "{message}");
+        assert_eq!(text(&output.stdout), "");
     }
 }
 

@@ -48,6 +48,14 @@ fn names_in_a_configuration_are_relative_to_it() {
     fs::copy(RV64, folder.path("a.elf")).unwrap();
     let file = folder.file("a.toml", "[program]\nelf = [\"a.elf\"]\n");
     succeeds(&["disasm", "-c", &file]);
+    for key in ["elf", "raw"] {
+        let text = format!("[program]\nisa = \"rv64gc\"\n{key} = [\"none@0x10\"]\n");
+        let file = folder.file("b.toml", text);
+        let message = fails(&["disasm", "-c", &file], 1, "HT0001");
+        assert!(message.contains("relative to that file"), "{message}");
+        assert!(message.contains("b.toml:3"), "{message}");
+        assert!(!message.contains("current folder"), "{message}");
+    }
 }
 
 #[test]

@@ -43,9 +43,28 @@ fn the_instruction_set() {
 }
 
 #[test]
+fn instructions_that_are_not_decoded() {
+    let folder = Folder::new();
+    // vsetvli a0,a1,e8,m1
+    let raw = folder.file("code.bin", [0x57, 0xf5, 0x05, 0x00]) + "@0";
+    for (isa, name) in [("rv64gcv", "v"), ("rv64gc_zve32x_xfoo", "xfoo, zve32x")] {
+        let output = run(&["disasm", "--raw", &raw, "--isa", isa]);
+        let message = text(&output.stderr);
+        assert!(message.starts_with("warning[HT0404]: "), "{message}");
+        assert!(
+            message.contains(&format!("not decoded: {name}\n")),
+            "{message}"
+        );
+        assert_eq!(output.status.code(), Some(0));
+        let listing = text(&output.stdout);
+        assert!(listing.contains("\t.4byte\t0x5f557\n"), "{listing}");
+    }
+}
+
+#[test]
 fn bases_and_raw_binaries() {
     let folder = Folder::new();
-    let moved = succeeds(&["disasm", &format!("{RV32}@0x1000")]);
+    let moved = succeeds(&["disasm", "-q", &format!("{RV32}@0x1000")]);
     assert!(
         moved.contains("\n00001000 <_start>:\n    1000:\t00010117 "),
         "{moved}"

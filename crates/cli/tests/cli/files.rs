@@ -48,6 +48,7 @@ fn output_below_a_file() {
     let file = folder.file("file", "");
     fails(&["disasm", RV64, "-o", &format!("{file}/out")], 1, "HT0005");
     fails(&["man", &format!("{file}/man")], 1, "HT0005");
+    assert!(fails(&["man", &file], 1, "HT0005").contains("is not a folder"));
     assert_eq!(folder.entries(), ["file"]);
 }
 
@@ -55,7 +56,9 @@ fn output_below_a_file() {
 #[test]
 fn output_into_a_read_only_folder() {
     // Not even root may create files here.
-    fails(&["disasm", RV64, "-o", "/proc/out.txt"], 1, "HT0005");
+    let message = fails(&["disasm", RV64, "-o", "/proc/out.txt"], 1, "HT0005");
+    assert!(message.contains("(os error "), "{message}");
+    assert!(!message.contains("no folder") && !message.contains(".part"));
 }
 
 #[cfg(unix)]

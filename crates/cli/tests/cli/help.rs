@@ -1,19 +1,41 @@
 //! Help, versions, completions and manual pages. Snapshots are written anew
 //! with `SNAPSHOTS=overwrite`.
 
-use crate::{Folder, hartrace, succeeds};
+use crate::{Folder, hartrace, succeeds, text};
 use snapbox::cmd::Command;
 use snapbox::file;
 use std::fs;
 
+const COLUMNS: usize = 80;
+
 fn help(args: &[&str]) -> snapbox::cmd::OutputAssert {
     let command = Command::from_std(hartrace());
-    command
-        .args(args)
-        .env("COLUMNS", "100")
-        .assert()
-        .success()
-        .stderr_eq("")
+    let command = command.args(args).env("COLUMNS", COLUMNS.to_string());
+    command.assert().success().stderr_eq("")
+}
+
+#[test]
+fn help_is_wrapped_cleanly() {
+    for command in [&[][..], &["disasm"], &["info"], &["log"], &["config"]] {
+        for flag in ["-h", "--help"] {
+            let output = hartrace()
+                .args(command)
+                .arg(flag)
+                .env("COLUMNS", COLUMNS.to_string())
+                .output()
+                .unwrap();
+            let lines: Vec<&str> = text(&output.stdout).lines().collect();
+            for line in &lines {
+                assert!(line.chars().count() <= COLUMNS, "{line}");
+            }
+            // In a paragraph, the next word did not fit.
+            let prose = |l: &str| l.starts_with(|c: char| c.is_ascii_alphabetic());
+            for pair in lines.windows(2).filter(|p| p.iter().all(|l| prose(l))) {
+                let word = pair[1].split(' ').next().unwrap();
+                assert!(pair[0].len() + 1 + word.len() > COLUMNS, "{pair:?}");
+            }
+        }
+    }
 }
 
 #[test]

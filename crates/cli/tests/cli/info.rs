@@ -93,7 +93,7 @@ fn a_list_of_pcs_with_its_program() {
     let shown = succeeds(&["info", &list, "-e", RV64]);
     for row in [
         "  retired     4 instructions\n",
-        "  damaged     1 lines\n              line 4, column 1: no code at 0x5 in the image",
+        "  damaged     1 line\n              line 4, column 1: no code at 0x5 in the image",
         "  signals     lost: 1\n",
     ] {
         assert!(shown.contains(row), "{shown}");
@@ -115,6 +115,24 @@ fn a_list_of_pcs_with_its_program() {
     let output = run(&["info", "-v", &list]);
     assert!(text(&output.stderr).contains("million lines/s"));
     fails(&["info", &list, "-e", &list], 1, "HT0101");
+    assert!(
+        shown.contains("is an ELF missing? Found `0x5`\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_log_of_which_nothing_could_be_read() {
+    let folder = Folder::new();
+    let list = folder.file("run.pc", "0x10\n0x14\n".repeat(10));
+    let output = run(&["info", &list, "-e", RV64]);
+    assert_eq!(output.status.code(), Some(5));
+    let message = text(&output.stderr);
+    assert!(message.starts_with("error[HT0109]: "), "{message}");
+    assert!(message.contains("20 of 20 lines"), "{message}");
+    let out = folder.name("o");
+    fails(&["info", &list, "-e", RV64, "-o", &out], 5, "HT0109");
+    succeeds(&["info", &list]);
 }
 
 #[test]
@@ -170,6 +188,28 @@ fn unknown_and_empty_files() {
 }
 
 #[test]
+fn compressed_files() {
+    let folder = Folder::new();
+    for (name, magic, program) in [
+        ("a.gz", &b"\x1f\x8b\x08\0\0"[..], "gzip"),
+        ("a.xz", b"\xfd7zXZ\0\0", "xz"),
+        ("a.zst", b"\x28\xb5\x2f\xfd\0", "zstd"),
+    ] {
+        let file = folder.file(name, magic);
+        let message = fails(&["info", &file], 5, "HT0105");
+        let help = format!("`{program} -dc {file} | hartrace info -`");
+        assert!(
+            message.contains("compressed") && message.contains(&help),
+            "{message}"
+        );
+        let message = fails(&["log", &file, "--to", "pc"], 5, "HT0105");
+        assert!(message.contains("| hartrace log -`"), "{message}");
+        let message = fails(&["disasm", &file], 1, "HT0101");
+        assert!(message.contains(&format!("{program} -d ")), "{message}");
+    }
+}
+
+#[test]
 fn one_bad_file_does_not_hide_the_others() {
     let output = run(&["info", "none.elf", RV64, "none.log"]);
     assert_eq!(output.status.code(), Some(1));
@@ -183,7 +223,10 @@ fn damaged_elf_files() {
     let whole = fs::read(RV64).unwrap();
     for length in [4, 20, 64, 4000, whole.len() - 1] {
         let file = folder.file("cut.elf", &whole[..length]);
-        fails(&["info", &file], 1, "HT0104");
+        let message = fails(&["info", &file], 1, "HT0104");
+        assert!(message.contains("help: "), "{message}");
+        let title = message.lines().next().unwrap();
+        assert_eq!(title.matches(": ").count(), 2, "{message}");
     }
 }
 

@@ -53,7 +53,7 @@ fn lists_and_rows_lead_back_to_each_other() {
     for (digits, isa) in [(16, "rv64gc"), (8, "rv32imac")] {
         for config in settings {
             let file = folder.file("run.toml", config);
-            let program = ["--raw", &raw, "--isa", isa, "-c", &file, "--strict"];
+            let program = ["--raw", &raw, "--isa", isa, "-c", &file, "--strict", "-q"];
             let log = |input: &str, to: &[&str]| {
                 succeeds(&[&["log", input, "--to"], to, &program].concat())
             };
@@ -86,7 +86,7 @@ fn what_iretire_counts_is_guessed_aloud() {
     let program = ["--raw", &raw, "--isa", "rv64gc"];
     let blocks = succeeds(
         &[
-            &["log", &input, "--to", "ingress", "-c", &config],
+            &["log", &input, "--to", "ingress", "-c", &config, "-q"],
             &program[..],
         ]
         .concat(),
@@ -218,6 +218,66 @@ fn damaged_lines_are_named() {
         "{message}"
     );
     assert_eq!(folder.entries(), ["code.bin", "run.pc", "wrong.pc"]);
+}
+
+#[test]
+fn another_program_is_noticed() {
+    let folder = Folder::new();
+    let raw = code(&folder);
+    let program = ["--raw", &raw, "--isa", "rv64gc"];
+    let list = format!("{}hello\n", "0x1000\n0x1008\n".repeat(50));
+    let log = folder.file("run.pc", list);
+    let out = folder.name("out");
+    for command in [&["info", &log][..], &["log", &log, "--to", "pc"]] {
+        let args = [command, &program].concat();
+        let output = run(&args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        assert!(message.starts_with("warning[HT0110]: "), "{message}");
+        assert!(message.contains("99 of 199 steps"), "{message}");
+        let strict = [&args[..], &["--strict", "-o", &out]].concat();
+        fails(&strict, 3, "HT0110");
+        // A few are interrupts.
+        let few = folder.file("few.pc", "0x1000\n0x1008\n".repeat(9));
+        let few = [&[command[0], &few], &command[2..], &program].concat();
+        succeeds(&few);
+    }
+    assert_eq!(folder.entries(), ["code.bin", "few.pc", "run.pc"]);
+}
+
+#[test]
+fn modes_and_causes_that_a_list_does_not_tell() {
+    let folder = Folder::new();
+    let raw = code(&folder);
+    let program = ["--raw", &raw, "--isa", "rv64gc"];
+    let list = folder.file("run.pc", "0x1002\n0x1004\n0x100c\n0x100e\n");
+    let rows = [&["log", &list, "--to", "ingress"], &program[..]].concat();
+    let output = run(&rows);
+    let message = text(&output.stderr);
+    assert!(message.starts_with("warning[HT0402]: "), "{message}");
+    assert!(message.contains("mode M is assumed"), "{message}");
+    assert_eq!(output.status.code(), Some(0));
+    for (mode, privilege, cause) in [("u", 0, 8), ("s", 1, 9), ("m", 3, 11)] {
+        let shown = succeeds(&[&rows[..], &["--mode", mode]].concat());
+        let trap = format!("\n1,{cause},0,{privilege},1004,0,");
+        assert!(shown.contains(&trap), "{shown}");
+        assert_eq!(shown == text(&output.stdout), mode == "m");
+    }
+    let json = [&["log", &list, "--to", "json"], &program[..]].concat();
+    let shown = succeeds(&[&json[..], &["--mode", "u"]].concat());
+    assert!(shown.contains("\"code\":8") && shown.contains("\"mode\":\"U\""));
+    // Nothing tells why.
+    let list = folder.file("run.pc", "0x1000\n0x100c\n0x100e\n");
+    let rows = [&["log", &list, "--to", "ingress"], &program[..]].concat();
+    let message = run(&[&rows[..], &["--mode", "u"]].concat()).stderr;
+    assert!(text(&message).contains("cause 0 is assumed"));
+    let message = run(&rows).stderr;
+    assert!(text(&message).contains("mode M and cause 0 are assumed"));
+    // A log that tells them is believed.
+    let log = folder.file("spike.log", SPIKE);
+    let rows = ["log", &log, "--to", "ingress", "--hart", "0"];
+    let told = succeeds(&rows);
+    assert_eq!(succeeds(&[&rows[..], &["--mode", "u"]].concat()), told);
 }
 
 #[test]
