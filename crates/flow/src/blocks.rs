@@ -16,7 +16,7 @@ use hartrace_isa::{Flow, Link, Xlen};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::chain::{Chain, Chains, Lookup};
+use crate::chain::{Chain, Chains};
 use crate::image::Space;
 use crate::{Exit, Fetched, Image, Run, SpaceId};
 
@@ -91,7 +91,7 @@ pub(crate) struct Block {
     count: u8,
     pub(crate) kind: Kind,
     /// Outcomes that name a chain from here, 0 to 8.
-    pub(crate) reach: u8,
+    reach: u8,
     /// A chain was built, so `reach` is no mere guess.
     measured: bool,
 }
@@ -224,11 +224,34 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The chain from a block through the next outcomes, as many as its
-    /// [`Block::reach`] says, the oldest in bit 0.
+    /// Outcomes that name a chain from this block, 0 to 8.
     #[inline]
-    pub(crate) fn chain(&mut self, id: BlockId, outcomes: u8) -> Lookup {
-        self.chains.look_up(id, outcomes)
+    pub(crate) fn reach(&self, id: BlockId) -> u8 {
+        self.blocks.get(id as usize).map_or(0, |b| b.reach)
+    }
+
+    /// The chain from a block through the next outcomes, as many as its
+    /// [`Blocks::reach`] says, the oldest in bit 0.
+    #[inline]
+    pub(crate) fn chain(&mut self, id: BlockId, outcomes: u8) -> Option<Chain> {
+        self.chains.find(id, outcomes).copied()
+    }
+
+    /// There was no chain: builds it for the next time, if it is worth it.
+    /// Eight outcomes tell how far it goes.
+    #[inline(never)]
+    pub(crate) fn no_chain(
+        &mut self,
+        space: SpaceId,
+        id: BlockId,
+        outcomes: u8,
+        eight: Option<u8>,
+    ) {
+        if self.chains.is_wanted(id, outcomes)
+            && let Some(eight) = eight
+        {
+            self.build_chain(space, id, eight);
+        }
     }
 
     /// The runs of a chain.
@@ -240,7 +263,7 @@ impl<'a> Blocks<'a> {
     /// Builds the chain of a block and eight outcomes, or as many of them as
     /// there are branches before a jump through a register.
     #[cold]
-    pub(crate) fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
+    fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
         let from = self.chains.begin();
         let (mut used, mut halfwords, mut way) = (0, 0, 0);
         let (mut id, mut to) = (start, from);

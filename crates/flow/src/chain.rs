@@ -61,16 +61,6 @@ const MAX_CREDIT: u32 = 1 << 10;
 const MISS: u32 = 4;
 const REST: u32 = 1 << 14;
 
-/// What the table says about a block and its next outcomes.
-pub(crate) enum Lookup {
-    /// Go this way.
-    Known(Chain),
-    /// Asked for twice now: worth building.
-    Wanted,
-    /// Not yet.
-    Unknown,
-}
-
 impl Chains {
     pub(crate) fn new() -> Chains {
         Chains {
@@ -89,22 +79,24 @@ impl Chains {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as usize & (SLOTS - 1)
     }
 
+    /// The chain of a block and its next outcomes, if it was built.
     #[inline]
-    pub(crate) fn look_up(&mut self, block: BlockId, outcomes: u8) -> Lookup {
+    pub(crate) fn find(&mut self, block: BlockId, outcomes: u8) -> Option<&Chain> {
+        let key = Chains::key(block, outcomes);
+        let chain = self.slots.get(Chains::slot(key))?;
+        if chain.key != key || chain.used == 0 {
+            return None;
+        }
+        self.credit = (self.credit + 1).min(MAX_CREDIT);
+        Some(chain)
+    }
+
+    /// After [`Chains::find`] found nothing: whether the chain was asked for
+    /// before and is worth building.
+    pub(crate) fn is_wanted(&mut self, block: BlockId, outcomes: u8) -> bool {
         if self.rest > 0 {
             self.rest -= 1;
-            return Lookup::Unknown;
-        }
-        let key = Chains::key(block, outcomes);
-        let Some(slot) = self.slots.get_mut(Chains::slot(key)) else {
-            return Lookup::Unknown;
-        };
-        if slot.key == key {
-            if slot.used == 0 {
-                return Lookup::Wanted;
-            }
-            self.credit = (self.credit + 1).min(MAX_CREDIT);
-            return Lookup::Known(*slot);
+            return false;
         }
         match self.credit.checked_sub(MISS) {
             Some(less) => self.credit = less,
@@ -113,13 +105,20 @@ impl Chains {
                 self.rest = REST;
             }
         }
+        let key = Chains::key(block, outcomes);
+        let Some(slot) = self.slots.get_mut(Chains::slot(key)) else {
+            return false;
+        };
+        if slot.key == key {
+            return true;
+        }
         // Two that share a slot must not rebuild each other's chain every
         // time: the newcomer only announces itself.
         *slot = Chain {
             key,
             ..Chain::VACANT
         };
-        Lookup::Unknown
+        false
     }
 
     #[inline]

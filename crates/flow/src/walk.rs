@@ -15,7 +15,6 @@ mod watch;
 use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
-use crate::chain::Lookup;
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
 
 /// Why a walk stopped, always in front of an instruction it has not given out.
@@ -234,11 +233,13 @@ impl Walk {
             if USE_UP && evidence.left() == 0 {
                 return Stop::Arrived;
             }
-            let block = blocks.block(self.block);
-            if self.chain(blocks, &block, evidence, left, out) {
-                watch.is_blind(evidence.left());
+            if self.chain(blocks, evidence, left, out) {
+                if uncounted {
+                    watch.is_blind(evidence.left());
+                }
                 continue;
             }
+            let block = blocks.block(self.block);
             let way = u64::from(block.halfwords - self.done);
             if way > *left {
                 return self.cut(blocks, &block, left, out);
@@ -299,15 +300,13 @@ impl Walk {
         let mut watch = Watch::new(evidence.left());
         let mut from = self.done + u32::from(goal.leave_first);
         loop {
-            let block = blocks.block(self.block);
             // With more outcomes than a chain uses this is not the end yet.
-            if evidence.left() > FAR
-                && self.chain(blocks, &block, evidence, &mut { UNCOUNTED }, out)
-            {
+            if evidence.left() > FAR && self.chain(blocks, evidence, &mut { UNCOUNTED }, out) {
                 watch.is_blind(evidence.left());
                 from = 0;
                 continue;
             }
+            let block = blocks.block(self.block);
             if let Some(at) = self.sees(blocks, &block, evidence, goal, from) {
                 let mut left = u64::from(at - self.done);
                 return self.cut(blocks, &block, &mut left, out);
@@ -423,27 +422,20 @@ impl Walk {
     fn chain<E: Evidence, C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
-        block: &Block,
         evidence: &mut E,
         left: &mut u64,
         out: &mut C,
     ) -> bool {
-        if self.done != 0 || block.reach == 0 {
+        let reach = blocks.reach(self.block);
+        if self.done != 0 || reach == 0 {
             return false;
         }
-        let Some(outcomes) = evidence.peek(block.reach) else {
+        let Some(outcomes) = evidence.peek(reach) else {
             return false;
         };
-        let chain = match blocks.chain(self.block, outcomes) {
-            Lookup::Known(chain) => chain,
-            Lookup::Unknown => return false,
-            Lookup::Wanted => {
-                // Built for the next time; eight outcomes tell how far it goes.
-                if let Some(outcomes) = evidence.peek(8) {
-                    blocks.build_chain(self.space, self.block, outcomes);
-                }
-                return false;
-            }
+        let Some(chain) = blocks.chain(self.block, outcomes) else {
+            blocks.no_chain(self.space, self.block, outcomes, evidence.peek(8));
+            return false;
         };
         let Some(rest) = left.checked_sub(u64::from(chain.halfwords)) else {
             return false;

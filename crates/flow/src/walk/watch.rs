@@ -12,7 +12,9 @@ const MAX_BLIND: u64 = 1 << 20;
 /// is a block and everything on the return stack: from equal states a walk
 /// without evidence goes on equally.
 pub(super) struct Watch {
+    /// Of no meaning until a block was passed blind.
     kept: Option<(BlockId, u64)>,
+    /// Blocks passed since.
     blind: u64,
     /// What was left of the evidence when the walk last used some.
     left: u64,
@@ -33,7 +35,8 @@ impl Watch {
     pub(super) fn is_blind(&mut self, left: u64) -> bool {
         let used = left != self.left;
         if used {
-            *self = Watch::new(left);
+            self.left = left;
+            self.blind = 0;
         }
         !used
     }
@@ -41,7 +44,7 @@ impl Watch {
     /// Whether this state was met before without evidence in between, or
     /// enough of them were.
     pub(super) fn repeats(&mut self, state: (BlockId, u64)) -> bool {
-        if self.kept == Some(state) {
+        if self.blind > 0 && self.kept == Some(state) {
             return true;
         }
         self.blind += 1;
