@@ -18,7 +18,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::chain::{Chain, Chains};
 use crate::image::Space;
-use crate::{Exit, Fetched, Image, Run, SpaceId};
+use crate::{Exit, Fetched, Image, Outcomes, Run, SpaceId};
 
 /// Which jumps the walk may follow by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -230,27 +230,35 @@ impl<'a> Blocks<'a> {
         self.blocks.get(id as usize).map_or(0, |b| b.reach)
     }
 
-    /// The chain from a block through the next outcomes, as many as its
-    /// [`Blocks::reach`] says, the oldest in bit 0.
+    /// The chain from a block through the next outcomes, at most as many as
+    /// its [`Blocks::reach`] says.
     #[inline]
-    pub(crate) fn chain(&mut self, id: BlockId, outcomes: u8) -> Option<Chain> {
+    pub(crate) fn chain(&mut self, id: BlockId, outcomes: Outcomes) -> Option<Chain> {
         self.chains.find(id, outcomes).copied()
     }
 
     /// There was no chain: builds it for the next time, if it is worth it.
-    /// Eight outcomes tell how far it goes.
+    /// `more` are the outcomes again and those behind them, to find out how far
+    /// chains from here go.
     #[inline(never)]
     pub(crate) fn no_chain(
         &mut self,
         space: SpaceId,
         id: BlockId,
-        outcomes: u8,
-        eight: Option<u8>,
+        outcomes: Outcomes,
+        more: Outcomes,
     ) {
-        if self.chains.is_wanted(id, outcomes)
-            && let Some(eight) = eight
-        {
-            self.build_chain(space, id, eight);
+        if !self.chains.is_wanted(id, outcomes) {
+            return;
+        }
+        let Some(block) = self.blocks.get(id as usize) else {
+            return;
+        };
+        if outcomes.count < block.reach && more.count < MAX_REACH {
+            // The end of a history: this chain and no other.
+            self.build_chain(space, id, outcomes);
+        } else {
+            self.measure_chain(space, id, more);
         }
     }
 
@@ -260,18 +268,37 @@ impl<'a> Blocks<'a> {
         self.chains.runs(chain)
     }
 
-    /// Builds the chain of a block and eight outcomes, or as many of them as
-    /// there are branches before a jump through a register.
+    /// Builds a chain and finds out how far chains from this block go.
+    fn measure_chain(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) {
+        let used = self.build_chain(space, start, outcomes);
+        let Some(block) = self.blocks.get_mut(start as usize) else {
+            return;
+        };
+        // Outcomes behind the chain's end must not be part of its name, or
+        // there would be many names for one chain. The longest one met decides.
+        block.reach = match block.measured {
+            false => used,
+            true => block.reach.max(used),
+        };
+        block.measured = true;
+        let name = outcomes.first(block.reach);
+        if used > 0 && name != outcomes {
+            self.build_chain(space, start, name);
+        }
+    }
+
+    /// Builds the chain of a block and these outcomes, or as many of them as
+    /// there are branches before a jump through a register; tells how many.
     #[cold]
-    fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: u8) {
+    fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) -> u8 {
         let from = self.chains.begin();
         let (mut used, mut halfwords, mut way) = (0, 0, 0);
         let (mut id, mut to) = (start, from);
         let (mut end, mut behind) = (start, from);
-        while used < MAX_REACH && to - from < MAX_CHAIN {
+        while used < outcomes.count && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
-                Kind::Branch => outcomes >> used & 1 != 0,
+                Kind::Branch => outcomes.bits >> used & 1 != 0,
                 Kind::Continue => false,
                 _ => break,
             };
@@ -294,21 +321,11 @@ impl<'a> Blocks<'a> {
         // What follows the last outcome is not part of the chain: a walk may
         // have to stop right behind it.
         self.chains.truncate(behind);
-        let Some(block) = self.blocks.get_mut(start as usize) else {
-            return;
-        };
-        // Outcomes behind the chain's end must not be part of its name, or
-        // there would be many names for one chain. The longest one met decides.
-        block.reach = match block.measured {
-            false => used,
-            true => block.reach.max(used),
-        };
-        block.measured = true;
         if used > 0 {
-            let name = outcomes & !(u32::MAX << block.reach) as u8;
             self.chains
-                .enter((start, name), from, (used, halfwords), end);
+                .enter((start, outcomes), from, (used, halfwords), end);
         }
+        used
     }
 
     /// Where a jump through a register goes this time. The block remembers it:

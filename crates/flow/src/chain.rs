@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::Run;
 use crate::blocks::{BlockId, NOWHERE};
+use crate::{Outcomes, Run};
 
 /// What a block and its next outcomes lead to.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,8 @@ impl Chains {
         }
     }
 
-    const fn key(block: BlockId, outcomes: u8) -> u64 {
-        (block as u64) << 8 | outcomes as u64
+    const fn key(block: BlockId, outcomes: Outcomes) -> u64 {
+        (block as u64) << 16 | (outcomes.count as u64) << 8 | outcomes.bits as u64
     }
 
     const fn slot(key: u64) -> usize {
@@ -81,7 +81,7 @@ impl Chains {
 
     /// The chain of a block and its next outcomes, if it was built.
     #[inline]
-    pub(crate) fn find(&mut self, block: BlockId, outcomes: u8) -> Option<&Chain> {
+    pub(crate) fn find(&mut self, block: BlockId, outcomes: Outcomes) -> Option<&Chain> {
         let key = Chains::key(block, outcomes);
         let chain = self.slots.get(Chains::slot(key))?;
         if chain.key != key || chain.used == 0 {
@@ -93,7 +93,7 @@ impl Chains {
 
     /// After [`Chains::find`] found nothing: whether the chain was asked for
     /// before and is worth building.
-    pub(crate) fn is_wanted(&mut self, block: BlockId, outcomes: u8) -> bool {
+    pub(crate) fn is_wanted(&mut self, block: BlockId, outcomes: Outcomes) -> bool {
         if self.rest > 0 {
             self.rest -= 1;
             return false;
@@ -152,7 +152,7 @@ impl Chains {
     /// Enters a chain whose runs were appended from `from` on.
     pub(crate) fn enter(
         &mut self,
-        (block, outcomes): (BlockId, u8),
+        (block, outcomes): (BlockId, Outcomes),
         from: usize,
         (used, halfwords): (u8, u32),
         end: BlockId,

@@ -13,13 +13,12 @@ pub trait Evidence {
     /// used up.
     fn left(&self) -> u64;
 
-    /// The next `n` outcomes at once, at most eight, the oldest in bit 0, where
-    /// there are so many and they do not depend on the branch: the walk's fast
-    /// path.
+    /// The next outcomes at once, at most `most` and at most eight, where they
+    /// do not depend on the branch: the walk's fast path.
     #[inline]
-    fn peek(&self, n: u8) -> Option<u8> {
-        let _ = n;
-        None
+    fn peek(&self, most: u8) -> Outcomes {
+        let _ = most;
+        Outcomes::default()
     }
 
     /// Skips outcomes that [`Evidence::peek`] gave, at most that many.
@@ -34,6 +33,26 @@ pub trait Evidence {
     fn implied_return(&mut self, at: u64, depth: usize, last: bool) -> bool {
         let _ = (at, depth);
         !last
+    }
+}
+
+/// Up to eight branch outcomes, the oldest in bit 0, 1 for taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    /// The outcomes; bits above `count` are 0.
+    pub bits: u8,
+    /// How many, 0 to 8.
+    pub count: u8,
+}
+
+impl Outcomes {
+    /// The oldest of them.
+    pub(crate) const fn first(self, most: u8) -> Outcomes {
+        let count = if self.count < most { self.count } else { most };
+        Outcomes {
+            bits: self.bits & !(u32::MAX << count) as u8,
+            count,
+        }
     }
 }
 
@@ -76,9 +95,12 @@ impl Evidence for History {
     }
 
     #[inline]
-    fn peek(&self, n: u8) -> Option<u8> {
-        let mask = !(u32::MAX << (n & 15)) as u8;
-        (self.len >= n).then_some(self.bits as u8 & mask)
+    fn peek(&self, most: u8) -> Outcomes {
+        let count = self.len.min(most).min(8);
+        Outcomes {
+            bits: self.bits as u8 & !(u32::MAX << count) as u8,
+            count,
+        }
     }
 
     #[inline]

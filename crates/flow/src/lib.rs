@@ -82,7 +82,7 @@ pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
 pub use check::{Check, Checked, Difference, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
-pub use evidence::{Evidence, History, NotTaken};
+pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{

@@ -430,9 +430,10 @@ impl Walk {
         if self.done != 0 || reach == 0 {
             return false;
         }
-        let Some(outcomes) = evidence.peek(reach) else {
+        let outcomes = evidence.peek(reach);
+        if outcomes.count == 0 {
             return false;
-        };
+        }
         let Some(chain) = blocks.chain(self.block, outcomes) else {
             blocks.no_chain(self.space, self.block, outcomes, evidence.peek(8));
             return false;
