@@ -16,7 +16,7 @@ use hartrace_isa::{Flow, Link, Xlen};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::chain::{Chain, Chains};
+use crate::chain::{Chain, Chains, Gathered};
 use crate::image::Space;
 use crate::{Exit, Fetched, Image, Outcomes, Run, SpaceId};
 
@@ -180,6 +180,12 @@ impl<'a> Blocks<'a> {
         self.runs.get(from..from + count).unwrap_or_default()
     }
 
+    /// Where a block goes for one outcome.
+    pub(crate) fn goes_to(&self, block: &Block, taken: bool) -> u64 {
+        let last = self.runs(block, taken).last();
+        last.map_or(block.at, |r| r.next)
+    }
+
     /// The block behind `id` for one outcome.
     #[inline]
     pub(crate) fn follow(&mut self, space: SpaceId, id: BlockId, taken: bool) -> BlockId {
@@ -197,7 +203,7 @@ impl<'a> Blocks<'a> {
     #[cold]
     fn link(&mut self, space: SpaceId, id: BlockId, taken: bool) -> BlockId {
         let block = self.block(id);
-        let to = self.runs(&block, taken).last().map_or(block.at, |r| r.next);
+        let to = self.goes_to(&block, taken);
         let next = self.find(space, to);
         if let Some(block) = self.blocks.get_mut(id as usize) {
             let [not_taken, when_taken] = &mut block.next;
@@ -254,12 +260,25 @@ impl<'a> Blocks<'a> {
         let Some(block) = self.blocks.get(id as usize) else {
             return;
         };
-        if outcomes.count < block.reach && more.count < MAX_REACH {
-            // The end of a history: this chain and no other.
-            self.build_chain(space, id, outcomes);
-        } else {
-            self.measure_chain(space, id, more);
+        let (reach, measured) = (block.reach, block.measured);
+        if outcomes.count < reach && more.count < MAX_REACH {
+            // The end of a history: this chain, and nothing about others.
+            let chain = self.gather(space, id, outcomes);
+            self.chains.enter((id, outcomes), chain);
+            return;
         }
+        let chain = self.gather(space, id, more);
+        // Outcomes behind the chain's end must not be part of its name, or
+        // there would be many names for one chain. The longest one met decides.
+        let reach = if measured {
+            reach.max(chain.used)
+        } else {
+            chain.used
+        };
+        if let Some(block) = self.blocks.get_mut(id as usize) {
+            (block.reach, block.measured) = (reach, true);
+        }
+        self.chains.enter((id, more.first(reach)), chain);
     }
 
     /// The runs of a chain.
@@ -268,37 +287,22 @@ impl<'a> Blocks<'a> {
         self.chains.runs(chain)
     }
 
-    /// Builds a chain and finds out how far chains from this block go.
-    fn measure_chain(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) {
-        let used = self.build_chain(space, start, outcomes);
-        let Some(block) = self.blocks.get_mut(start as usize) else {
-            return;
-        };
-        // Outcomes behind the chain's end must not be part of its name, or
-        // there would be many names for one chain. The longest one met decides.
-        block.reach = match block.measured {
-            false => used,
-            true => block.reach.max(used),
-        };
-        block.measured = true;
-        let name = outcomes.first(block.reach);
-        if used > 0 && name != outcomes {
-            self.build_chain(space, start, name);
-        }
-    }
-
-    /// Builds the chain of a block and these outcomes, or as many of them as
-    /// there are branches before a jump through a register; tells how many.
+    /// Gathers the runs from a block through these outcomes, or as many of them
+    /// as there are branches before a jump through a register.
     #[cold]
-    fn build_chain(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) -> u8 {
+    fn gather(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) -> Gathered {
         let from = self.chains.begin();
-        let (mut used, mut halfwords, mut way) = (0, 0, 0);
-        let (mut id, mut to) = (start, from);
-        let (mut end, mut behind) = (start, from);
-        while used < outcomes.count && to - from < MAX_CHAIN {
+        let mut chain = Gathered {
+            from,
+            used: 0,
+            halfwords: 0,
+            end: start,
+        };
+        let (mut id, mut to, mut behind, mut way) = (start, from, from, 0);
+        while chain.used < outcomes.count && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
-                Kind::Branch => outcomes.bits >> used & 1 != 0,
+                Kind::Branch => outcomes.bits >> chain.used & 1 != 0,
                 Kind::Continue => false,
                 _ => break,
             };
@@ -313,19 +317,14 @@ impl<'a> Blocks<'a> {
             way += block.halfwords;
             id = next;
             if block.kind == Kind::Branch {
-                used += 1;
-                halfwords = way;
-                (end, behind) = (id, to);
+                chain.used += 1;
+                (chain.halfwords, chain.end, behind) = (way, id, to);
             }
         }
         // What follows the last outcome is not part of the chain: a walk may
         // have to stop right behind it.
         self.chains.truncate(behind);
-        if used > 0 {
-            self.chains
-                .enter((start, outcomes), from, (used, halfwords), end);
-        }
-        used
+        chain
     }
 
     /// Where a jump through a register goes this time. The block remembers it:

@@ -39,6 +39,15 @@ impl Chain {
     };
 }
 
+/// A chain whose runs are in the store, before it has a name.
+pub(crate) struct Gathered {
+    /// Where its runs start in the store.
+    pub(crate) from: usize,
+    pub(crate) used: u8,
+    pub(crate) halfwords: u32,
+    pub(crate) end: BlockId,
+}
+
 /// Slots, a power of two: 256 KiB, to stay in a core's own cache.
 const SLOTS: usize = 1 << 13;
 
@@ -149,24 +158,22 @@ impl Chains {
         self.store.truncate(to);
     }
 
-    /// Enters a chain whose runs were appended from `from` on.
-    pub(crate) fn enter(
-        &mut self,
-        (block, outcomes): (BlockId, Outcomes),
-        from: usize,
-        (used, halfwords): (u8, u32),
-        end: BlockId,
-    ) {
+    /// Enters a chain whose runs were appended last; one that uses no outcome
+    /// is none.
+    pub(crate) fn enter(&mut self, (block, outcomes): (BlockId, Outcomes), chain: Gathered) {
         let key = Chains::key(block, outcomes);
-        let len = self.store.len() - from;
-        if let (Some(slot), Ok(len)) = (self.slots.get_mut(Chains::slot(key)), u16::try_from(len)) {
+        let len = self.store.len() - chain.from;
+        if chain.used > 0
+            && let (Some(slot), Ok(len)) =
+                (self.slots.get_mut(Chains::slot(key)), u16::try_from(len))
+        {
             *slot = Chain {
                 key,
-                end,
-                halfwords,
-                from: from as u32,
+                end: chain.end,
+                halfwords: chain.halfwords,
+                from: chain.from as u32,
                 len,
-                used,
+                used: chain.used,
             };
         }
     }

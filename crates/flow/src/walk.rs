@@ -406,6 +406,7 @@ impl Walk {
         true
     }
 
+    #[inline]
     fn give<C: Consumer>(&mut self, runs: &[Run], out: &mut C) {
         self.pause |= out.runs(self.hart, runs).is_break();
     }
@@ -448,7 +449,7 @@ impl Walk {
         if let Some(stack) = &mut self.stack {
             stack.follow(runs, blocks.xlen());
         }
-        self.pause |= out.runs(self.hart, runs).is_break();
+        self.give(runs, out);
         true
     }
 
@@ -466,9 +467,9 @@ impl Walk {
         let runs = blocks.runs(block, taken);
         self.block = next;
         if next == NOWHERE {
-            self.pc = runs.last().map_or(block.at, |r| r.next);
+            self.pc = blocks.goes_to(block, taken);
         }
-        self.pause |= out.runs(self.hart, runs).is_break();
+        self.give(runs, out);
     }
 
     /// What happens at the end of the block, without doing it.
@@ -527,7 +528,7 @@ impl Walk {
             if let Some(stack) = &mut self.stack {
                 stack.follow(runs, blocks.xlen());
             }
-            self.pause |= out.runs(self.hart, runs).is_break();
+            self.give(runs, out);
         } else {
             self.give_part(blocks, runs, block.halfwords, out);
         }
@@ -536,7 +537,7 @@ impl Walk {
                 self.block = next;
                 self.done = 0;
                 if next == NOWHERE {
-                    self.pc = runs_end(blocks, block, taken);
+                    self.pc = blocks.goes_to(block, taken);
                 }
             }
             None => {
@@ -628,12 +629,6 @@ enum Decision {
     End(Stop),
     /// Stops where it is.
     Ask(Stop),
-}
-
-/// Where a block's last run goes.
-fn runs_end(blocks: &Blocks<'_>, block: &Block, taken: bool) -> u64 {
-    let last = blocks.runs(block, taken).last();
-    last.map_or(block.at, |r| r.next)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Any program and any evidence.
 //!
 //! Two walks over the same image get the same evidence: one as words of
-//! history and without a pause, one outcome by outcome and paused at every
-//! whim of its consumer. What they give out is the same, and each run follows
+//! history, one outcome by outcome and with a consumer that asks for a pause at
+//! every whim. What they give out is the same, and each run follows
 //! from the code, the outcomes and the targets told.
 
 use std::ops::ControlFlow;
