@@ -1,0 +1,1 @@
+//! Flattened device trees.

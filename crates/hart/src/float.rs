@@ -1,0 +1,1 @@
+//! IEEE 754 arithmetic as RISC-V has it.
