@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod elf;
 pub mod encodings;
+pub mod float;
 pub mod generate;
 pub mod hostile;
 pub mod identity;

@@ -61,6 +61,11 @@ const COMMANDS: &[Command] = &[
         "[COUNT [SEED]]: random 32-bit encodings against objdump",
         hartrace_proof::encodings::random32,
     ),
+    (
+        "float",
+        "[--count N] [--seed S] [--bench]: floating-point results to be checked",
+        hartrace_proof::float::command,
+    ),
 ];
 
 fn main() -> ExitCode {
