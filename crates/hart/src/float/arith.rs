@@ -1,6 +1,8 @@
 //! Sum, quotient and square root, in any rounding mode.
 
-use super::format::{Format, is_finite, is_infinite, is_nan, is_negative, is_zero, sign};
+use super::format::{
+    Format, is_finite, is_infinite, is_nan, is_negative, is_zero, magnitude, sign,
+};
 use super::round::{Flags, Round, Unpacked, invalid, nan, shift_sticky};
 
 /// The zero that a sum of two opposite numbers is (IEEE 754, 6.3).
@@ -24,12 +26,10 @@ pub(super) fn add<F: Format>(a: u64, b: u64, round: Round, flags: &mut Flags) ->
     if is_zero::<F>(a) {
         return b;
     }
-    let (x, y) = (Unpacked::new::<F>(a), Unpacked::new::<F>(b));
-    let (large, small) = if x.exponent >= y.exponent {
-        (x, y)
-    } else {
-        (y, x)
-    };
+    // In order of magnitude, which is that of the bits.
+    let swap = magnitude::<F>(a) < magnitude::<F>(b);
+    let large = Unpacked::new::<F>(if swap { b } else { a });
+    let small = Unpacked::new::<F>(if swap { a } else { b });
     // One place to the right makes room for a carry; operands end with eleven
     // zeros or more, so that nothing is lost. When a difference then loses
     // more than one leading bit, the exponents were so near each other that
@@ -37,17 +37,15 @@ pub(super) fn add<F: Format>(a: u64, b: u64, round: Round, flags: &mut Flags) ->
     let distance = large.exponent.abs_diff(small.exponent);
     let left = large.significand >> 1;
     let right = shift_sticky(small.significand >> 1, distance);
-    let exponent = large.exponent + 1;
-    if large.negative == small.negative {
-        return Unpacked::normalised(large.negative, exponent, left + right)
-            .pack::<F>(round, flags);
-    }
-    if left == right {
+    let sum = if large.negative == small.negative {
+        left + right
+    } else {
+        left - right
+    };
+    if sum == 0 {
         return cancelled::<F>(round);
     }
-    // Only numbers of the same exponent can be in the wrong order.
-    let negative = large.negative != (left < right);
-    Unpacked::normalised(negative, exponent, left.abs_diff(right)).pack::<F>(round, flags)
+    Unpacked::normalised(large.negative, large.exponent + 1, sum).pack::<F>(round, flags)
 }
 
 /// A sum with an infinity or a NaN.

@@ -9,7 +9,7 @@
 //! Nothing here depends on the order of evaluation being kept by luck: Rust
 //! neither reorders nor contracts floating-point operations.
 
-use super::format::{F16, F32, F64};
+use super::format::{F16, F32, F64, Format};
 
 /// A result that raises no flag but, perhaps, inexact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,18 @@ pub(super) trait Host: Copy {
 
     #[inline]
     fn host_mul_add(_a: u64, _b: u64, _c: u64) -> Option<Exact> {
+        None
+    }
+
+    /// Rounds to the format.
+    #[inline]
+    fn host_from(_value: f64) -> Option<Exact> {
+        None
+    }
+
+    /// The number itself; a NaN is one here, too.
+    #[inline]
+    fn host_value(_a: u64) -> Option<f64> {
         None
     }
 }
@@ -104,6 +116,16 @@ impl Host for F32 {
         }
         Exact::rounded(sum, inexact)
     }
+
+    #[inline]
+    fn host_from(value: f64) -> Option<Exact> {
+        Exact::rounded(value, false)
+    }
+
+    #[inline]
+    fn host_value(a: u64) -> Option<f64> {
+        Some(f64::from(single(a)))
+    }
 }
 
 impl Host for F64 {
@@ -144,6 +166,51 @@ impl Host for F64 {
         let root = f64::from_bits(a).sqrt();
         let inexact = !is_product(a, root.to_bits(), root.to_bits());
         IEEE_HOST.then(|| Exact::double(root, inexact))
+    }
+
+    /// The product and its error, an exact pair, and the sum of the product
+    /// and `c` and its error, another: the result is the sum and both errors,
+    /// rounded once.
+    ///
+    /// Here the errors are added first. Where their sum is exact there is one
+    /// rounding. Where it is not, `c` and the product did not cancel, and the
+    /// errors are a few units of the sum's last place at most. The points
+    /// halfway between two results are then as far from the sum as numbers
+    /// with few bits, and rounding does not carry the errors across any of
+    /// them: it can only end on one, and that is looked for.
+    #[inline]
+    fn host_mul_add(a: u64, b: u64, c: u64) -> Option<Exact> {
+        // The unit of the product's error. With it in the normal range, and
+        // the rest away from the upper end, no step over- or underflows:
+        // every value is a multiple of the smallest subnormal.
+        let unit = exponent(a) + exponent(b) - 1023 - 104;
+        if !(1..=1800).contains(&unit) || exponent(c) > 2000 || !normal(a) || !normal(b) {
+            return None;
+        }
+        let z = f64::from_bits(c);
+        let product = f64::from_bits(a) * f64::from_bits(b);
+        let unit = f64::from_bits((unit as u64) << 52 | (a ^ b) & F64::SIGN);
+        let low = missing(product.to_bits(), a, b) as f64 * unit;
+        let sum = product + z;
+        let part = sum - product;
+        let error = (product - (sum - part)) + (z - part);
+        let errors = error + low;
+        let lost = (errors - error != low) | (errors - low != error);
+        let result = sum + errors;
+        let inexact = lost | (result - sum != errors) | (result - errors != sum);
+        let rest = errors - (result - sum);
+        let halfway = lost && rest.to_bits() << 12 == 0;
+        (IEEE_HOST && !halfway && result.is_finite()).then(|| Exact::double(result, inexact))
+    }
+
+    #[inline]
+    fn host_from(value: f64) -> Option<Exact> {
+        value.is_finite().then(|| Exact::double(value, false))
+    }
+
+    #[inline]
+    fn host_value(a: u64) -> Option<f64> {
+        Some(f64::from_bits(a))
     }
 }
 
@@ -189,23 +256,37 @@ const fn safe(result: f64) -> bool {
 
 #[inline]
 const fn normal(bits: u64) -> bool {
-    (bits >> 52 & 0x7ff).wrapping_sub(1) < 0x7fe
+    matches!(exponent(bits), 1..=0x7fe)
 }
 
 /// Whether a normal double is the product of two others, when it is known
 /// that at most a rounding lies between.
-///
-/// Then the significands, as integers of 53 bits, differ by less than 2^54
-/// once they are aligned, and can be compared modulo 2^64.
 #[inline]
 const fn is_product(product: u64, a: u64, b: u64) -> bool {
-    const fn exponent(bits: u64) -> i32 {
-        (bits >> 52 & 0x7ff) as i32
-    }
-    const fn significand(bits: u64) -> u64 {
-        1 << 52 | bits & ((1 << 52) - 1)
-    }
+    missing(product, a, b) == 0
+}
+
+/// What a normal double lacks to be the product of two others, when it is
+/// known that at most a rounding lies between, signs apart; in units of the
+/// product of the last places of the two.
+///
+/// The significands are integers of 53 bits, and once aligned they differ by
+/// less than 2^54: they can be computed modulo 2^64.
+#[inline]
+const fn missing(product: u64, a: u64, b: u64) -> i64 {
     let shift = exponent(product) - exponent(a) - exponent(b) + 1023 + 52;
     let wide = significand(a).wrapping_mul(significand(b));
-    significand(product).wrapping_shl(shift as u32) == wide
+    wide.wrapping_sub(significand(product).wrapping_shl(shift as u32)) as i64
+}
+
+/// The exponent field.
+#[inline]
+const fn exponent(bits: u64) -> i32 {
+    (bits >> 52 & 0x7ff) as i32
+}
+
+/// The significand of a normal double, as an integer.
+#[inline]
+const fn significand(bits: u64) -> u64 {
+    1 << 52 | bits & ((1 << 52) - 1)
 }

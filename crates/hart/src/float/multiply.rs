@@ -77,27 +77,21 @@ pub(super) fn mul_add<F: Format>(a: u64, b: u64, c: u64, round: Round, flags: &m
     let addend = u128::from(z.significand) << 64;
     // As in a sum, in double width: a product has 106 bits at most, so that
     // the place given up for the carry is empty.
-    let (distance, large, small, top) = if exponent >= z.exponent {
-        (exponent.abs_diff(z.exponent), wide, addend, exponent)
+    let swap = (exponent, wide) < (z.exponent, addend);
+    let (large, small) = if swap { (addend, wide) } else { (wide, addend) };
+    let top = exponent.max(z.exponent);
+    let right = shift_sticky_wide(small >> 1, exponent.abs_diff(z.exponent));
+    let sum = if negative == z.negative {
+        (large >> 1) + right
     } else {
-        (z.exponent.abs_diff(exponent), addend, wide, z.exponent)
+        (large >> 1) - right
     };
-    let (left, right) = (large >> 1, shift_sticky_wide(small >> 1, distance));
-    let large_negative = if exponent >= z.exponent {
-        negative
-    } else {
-        z.negative
-    };
-    let (negative, sum) = if negative == z.negative {
-        (negative, left + right)
-    } else if left == right {
+    if sum == 0 {
         return cancelled::<F>(round);
-    } else {
-        (large_negative != (left < right), left.abs_diff(right))
-    };
+    }
     let shift = sum.leading_zeros();
     Unpacked {
-        negative,
+        negative: if swap { z.negative } else { negative },
         exponent: top + 1 - shift as i32,
         significand: narrowed(sum.wrapping_shl(shift)),
     }

@@ -45,13 +45,8 @@ impl Round {
         match self {
             Round::Rne => half - 1 + (significand >> dropped & 1),
             Round::Rmm => half,
-            _ => {
-                if self.away(negative) {
-                    half * 2 - 1
-                } else {
-                    0
-                }
-            }
+            _ if self.away(negative) => half * 2 - 1,
+            _ => 0,
         }
     }
 
@@ -66,7 +61,7 @@ impl Round {
     pub(super) const fn integer(self, negative: bool, integer: u64, fraction: u64) -> u64 {
         const HALF: u64 = 1 << 63;
         let up = match self {
-            Round::Rne => fraction > HALF || fraction == HALF && integer & 1 != 0,
+            Round::Rne => (fraction > HALF) | (fraction == HALF) & (integer & 1 != 0),
             Round::Rmm => fraction >= HALF,
             _ => fraction != 0 && self.away(negative),
         };
