@@ -340,6 +340,16 @@ impl Isa {
         isa
     }
 
+    /// This instruction set without one extension; what it implied or what
+    /// stands on it stays.
+    #[must_use]
+    pub const fn without(self, ext: Ext) -> Isa {
+        Isa {
+            set: self.set & !(1 << (ext as u8)),
+            ..self
+        }
+    }
+
     const fn add(mut self, ext: Ext) -> Isa {
         if self.has(ext) {
             return self;

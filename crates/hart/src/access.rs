@@ -1,0 +1,145 @@
+//! Loads and stores that the tables of remembered pages do not answer: page
+//! walks, devices, misaligned addresses, pages somebody watches.
+
+use crate::bus::Bus;
+use crate::cpu::{Cpu, Exception, cause};
+use crate::memory::PAGE;
+use crate::mmu::{Tlb, Use, translate};
+
+/// What a hart needs to reach memory.
+pub(crate) struct Port<'a> {
+    pub(crate) cpu: &'a Cpu,
+    pub(crate) tlb: &'a mut Tlb,
+    pub(crate) bus: &'a mut Bus,
+    /// Misaligned accesses are done; otherwise they trap.
+    pub(crate) misaligned: bool,
+    /// The hart's cycle count, which devices tell time by.
+    pub(crate) cycles: u64,
+}
+
+/// A load or store that was done.
+pub(crate) struct Done {
+    /// The value loaded, zero-extended.
+    pub(crate) value: u64,
+    pub(crate) paddr: u64,
+    /// Something may have changed that the hart must look at before its next
+    /// instruction: interrupts, code, a call to the host.
+    pub(crate) event: bool,
+}
+
+impl Port<'_> {
+    /// Loads 1, 2, 4 or 8 bytes.
+    pub(crate) fn load(&mut self, addr: u64, len: u64) -> Result<Done, Exception> {
+        if addr & (len - 1) != 0 {
+            return self.load_misaligned(addr, len);
+        }
+        let paddr = self.find(addr, len, Use::Load)?;
+        let value = self.read(paddr, len).ok_or(Use::Load.access_fault(addr))?;
+        Ok(Done { value, paddr, event: false })
+    }
+
+    /// Stores 1, 2, 4 or 8 bytes.
+    pub(crate) fn store(&mut self, addr: u64, len: u64, value: u64) -> Result<Done, Exception> {
+        if addr & (len - 1) != 0 {
+            return self.store_misaligned(addr, len, value);
+        }
+        let paddr = self.find(addr, len, Use::Store)?;
+        let fault = Use::Store.access_fault(addr);
+        let event = self.write(paddr, len, value).ok_or(fault)?;
+        Ok(Done { value, paddr, event })
+    }
+
+    /// The physical address of an access within a page; remembers the page.
+    pub(crate) fn find(&mut self, addr: u64, len: u64, what: Use) -> Result<u64, Exception> {
+        let paddr = translate(self.cpu, self.bus, addr, len, what)?;
+        let page = paddr & !(PAGE - 1);
+        if let Some(spot) = self.bus.memory.spot(paddr)
+            && self.cpu.pmp.is_uniform(page)
+            && (what == Use::Load || spot.writable && !self.bus.is_watched(spot.frame))
+        {
+            self.tlb.fill(what, addr, page, spot.frame);
+        }
+        Ok(paddr)
+    }
+
+    /// Reads physical memory or a device.
+    pub(crate) fn read(&mut self, paddr: u64, len: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let part = bytes.get_mut(..len as usize)?;
+        if self.bus.memory.read(paddr, part) {
+            return Some(u64::from_le_bytes(bytes));
+        }
+        if len.is_power_of_two() && paddr & (len - 1) == 0 {
+            return self.bus.load(paddr, len, self.cycles);
+        }
+        let mut value = 0;
+        for i in 0..len {
+            value |= self.bus.load(paddr + i, 1, self.cycles)? << (8 * i);
+        }
+        Some(value)
+    }
+
+    /// Writes physical memory or a device; says whether the hart must look up.
+    pub(crate) fn write(&mut self, paddr: u64, len: u64, value: u64) -> Option<bool> {
+        let bytes = value.to_le_bytes();
+        if let Some(spot) = self.bus.memory.spot(paddr) {
+            let data = bytes.get(..len as usize)?;
+            return self
+                .bus
+                .memory
+                .write_quietly(paddr, data)
+                .then(|| self.bus.note_store(paddr, spot.frame, len));
+        }
+        if len.is_power_of_two() && paddr & (len - 1) == 0 {
+            return self.bus.store(paddr, len, value, self.cycles).then_some(true);
+        }
+        for (i, byte) in (0..len).zip(bytes) {
+            if !self.bus.store(paddr + i, 1, byte.into(), self.cycles) {
+                return None;
+            }
+        }
+        Some(true)
+    }
+
+    fn load_misaligned(&mut self, addr: u64, len: u64) -> Result<Done, Exception> {
+        if !self.misaligned {
+            return Err(Exception { code: cause::LOAD_MISALIGNED, tval: addr });
+        }
+        let (near, far, next) = self.split(addr, len);
+        let paddr = self.find(addr, near, Use::Load)?;
+        let mut value = self.read(paddr, near).ok_or(Use::Load.access_fault(addr))?;
+        if far != 0 {
+            let second = self.find(next, far, Use::Load)?;
+            let upper = self.read(second, far).ok_or(Use::Load.access_fault(next))?;
+            value |= upper << (8 * near);
+        }
+        Ok(Done { value, paddr, event: false })
+    }
+
+    fn store_misaligned(&mut self, addr: u64, len: u64, value: u64) -> Result<Done, Exception> {
+        if !self.misaligned {
+            return Err(Exception { code: cause::STORE_MISALIGNED, tval: addr });
+        }
+        let (near, far, next) = self.split(addr, len);
+        // Both pages must be there before anything is stored.
+        let paddr = self.find(addr, near, Use::Store)?;
+        let second = match far {
+            0 => 0,
+            _ => self.find(next, far, Use::Store)?,
+        };
+        let fault = Use::Store.access_fault(addr);
+        let mut event = self.write(paddr, near, value).ok_or(fault)?;
+        if far != 0 {
+            let fault = Use::Store.access_fault(next);
+            event |= self.write(second, far, value >> (8 * near)).ok_or(fault)?;
+        }
+        Ok(Done { value, paddr, event })
+    }
+
+    /// Bytes in the first page, bytes in the second, and its address.
+    fn split(&self, addr: u64, len: u64) -> (u64, u64, u64) {
+        let near = len.min(PAGE - addr % PAGE);
+        let next = self.cpu.xlen().wrap(addr.wrapping_add(near));
+        (near, len - near, next)
+    }
+}

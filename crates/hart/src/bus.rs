@@ -1,0 +1,93 @@
+//! Physical addresses: memory, devices, and the words the host watches.
+
+use crate::clint::{CLINT, Clint};
+use crate::memory::Memory;
+
+/// Where time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// One tick of mtime every so many cycles of the first hart.
+    Cycles {
+        /// Cycles per tick.
+        per_tick: u64,
+        /// mtime when the hart's cycle count was 0.
+        base: u64,
+    },
+    /// Someone else advances mtime.
+    Stepped,
+}
+
+/// Memory and devices, as all harts see them.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    pub(crate) memory: Memory,
+    pub(crate) clint: Clint,
+    pub(crate) clock: Clock,
+    /// The doubleword through which the program talks to the host.
+    pub(crate) tohost: Option<u64>,
+    /// A store touched `tohost`: the number of bytes.
+    pub(crate) called: Option<u64>,
+}
+
+impl Bus {
+    /// Brings mtime up to a cycle count.
+    pub(crate) fn set_time(&mut self, cycles: u64) {
+        if let Clock::Cycles { per_tick, base } = self.clock {
+            self.clint.mtime = base.wrapping_add(cycles / per_tick);
+        }
+    }
+
+    /// The cycle count at which a hart's timer interrupt becomes pending;
+    /// `None` if someone else advances time or it is out of reach. `mtime`
+    /// must be up to date.
+    pub(crate) fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
+        let Clock::Cycles { per_tick, .. } = self.clock else {
+            return None;
+        };
+        let ticks = self.clint.deadline(hart).saturating_sub(self.clint.mtime);
+        (cycles / per_tick).checked_add(ticks)?.checked_mul(per_tick)
+    }
+
+    /// Whether stores to this frame must take the slow way: it has decoded
+    /// code, or the host watches it.
+    pub(crate) fn is_watched(&self, frame: u32) -> bool {
+        let watched = self.tohost.and_then(|addr| self.memory.spot(addr));
+        self.memory.has_code(frame) || watched.is_some_and(|spot| spot.frame == frame)
+    }
+
+    /// Reads a device register: `len` aligned bytes at a physical address that
+    /// is not memory. `None` when nothing answers.
+    pub(crate) fn load(&mut self, paddr: u64, len: u64, cycles: u64) -> Option<u64> {
+        if !CLINT.contains(paddr, len) {
+            return None;
+        }
+        self.set_time(cycles);
+        Some(self.clint.load(paddr - CLINT.base, len))
+    }
+
+    /// Writes a device register. False when nothing answers.
+    pub(crate) fn store(&mut self, paddr: u64, len: u64, value: u64, cycles: u64) -> bool {
+        if !CLINT.contains(paddr, len) {
+            return false;
+        }
+        self.set_time(cycles);
+        self.clint.store(paddr - CLINT.base, len, value);
+        if let Clock::Cycles { per_tick, base } = &mut self.clock {
+            *base = self.clint.mtime.wrapping_sub(cycles / *per_tick);
+        }
+        true
+    }
+
+    /// Writes memory that may hold code or `tohost`. True when a hart must
+    /// look up.
+    pub(crate) fn note_store(&mut self, paddr: u64, frame: u32, len: u64) -> bool {
+        let code = self.memory.note_store(frame, paddr, len);
+        match self.tohost {
+            Some(tohost) if paddr < tohost + 8 && tohost < paddr + len => {
+                self.called = Some(len);
+                true
+            }
+            _ => code,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Decoded code.
+//!
+//! Code is decoded once into blocks: straight stretches of one page that end
+//! with a jump, with an instruction that concerns the whole hart, or after
+//! [`LONGEST`] instructions. A conditional branch does not end a block; when
+//! it is taken, the block is left in the middle.
+//!
+//! Blocks belong to physical pages. Every page with code has a table with an
+//! entry for each halfword; following a jump is two loads and no hashing.
+//! Memory remembers which lines were decoded, so that stores to code are
+//! noticed and the page's blocks forgotten.
+
+use hartrace_isa::{Isa, Op, decode, length};
+
+use crate::cost::Costs;
+use crate::cpu::SINK;
+use crate::memory::{PAGE, Page};
+
+/// Instructions in a block.
+const LONGEST: usize = 64;
+
+/// Decoded instructions kept before all are forgotten: 64 MiB.
+const MOST: usize = 1 << 22;
+
+/// A decoded instruction, ready to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Micro {
+    /// The immediate; of branches and `jal`, the target relative to the start
+    /// of the block.
+    pub(crate) imm: i32,
+    pub(crate) op: Op,
+    /// Offset in bytes from the start of the block.
+    pub(crate) offset: u16,
+    /// Cycles from the start of the block up to and with this instruction.
+    pub(crate) cost: u16,
+    /// Destination; an integer x0 is [`SINK`].
+    pub(crate) rd: u8,
+    pub(crate) rs1: u8,
+    pub(crate) rs2: u8,
+    /// Third source in bits 4 to 0, rounding mode in bits 7 to 5.
+    pub(crate) extra: u8,
+    pub(crate) len: u8,
+}
+
+/// A block: where its instructions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) first: u32,
+    pub(crate) count: u16,
+}
+
+/// The blocks of a page, by halfword; a count of 0 is none.
+type Table = [Block; PAGE as usize / 2];
+
+const NONE: Block = Block { first: 0, count: 0 };
+
+/// The decoded code of a hart.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) micros: Vec<Micro>,
+    /// The instructions as they are in memory.
+    pub(crate) bits: Vec<u32>,
+    tables: Vec<Box<Table>>,
+    /// Number of the table of a frame, plus one.
+    by_frame: Vec<u32>,
+    isa: Isa,
+    costs: Costs,
+}
+
+impl Code {
+    pub(crate) fn new(isa: Isa, costs: Costs) -> Code {
+        Code {
+            micros: Vec::new(),
+            bits: Vec::new(),
+            tables: Vec::new(),
+            by_frame: Vec::new(),
+            isa,
+            costs,
+        }
+    }
+
+    /// The block at an address, of the page with this table.
+    #[inline(always)]
+    pub(crate) fn block(&self, table: u32, addr: u64) -> Block {
+        // Masked to the size of the table.
+        #[allow(clippy::indexing_slicing)]
+        self.tables
+            .get(table as usize)
+            .map_or(NONE, |table| table[(addr % PAGE / 2) as usize])
+    }
+
+    /// The table of a frame, new if need be.
+    pub(crate) fn table(&mut self, frame: u32) -> u32 {
+        let frame = frame as usize;
+        if self.by_frame.len() <= frame {
+            self.by_frame.resize(frame + 1, 0);
+        }
+        let next = self.tables.len() as u32;
+        match self.by_frame.get_mut(frame) {
+            Some(number) if *number != 0 => *number - 1,
+            Some(number) => {
+                *number = next + 1;
+                self.tables.push(Box::new([NONE; PAGE as usize / 2]));
+                next
+            }
+            None => next,
+        }
+    }
+
+    /// Forgets the blocks of a frame.
+    pub(crate) fn forget_frame(&mut self, frame: u32) {
+        let number = self.by_frame.get(frame as usize).copied().unwrap_or(0);
+        if let Some(table) = number.checked_sub(1).and_then(|n| self.tables.get_mut(n as usize)) {
+            table.fill(NONE);
+        }
+    }
+
+    /// Forgets everything; the instruction set may have changed.
+    pub(crate) fn clear(&mut self, isa: Isa) {
+        *self = Code::new(isa, self.costs);
+    }
+
+    /// Whether it is time to forget everything.
+    pub(crate) fn is_full(&self) -> bool {
+        self.micros.len() >= MOST
+    }
+
+    /// Decodes the block at an address of a page and puts it in the table.
+    /// Gives the number of bytes it covers: 0 when the first instruction does
+    /// not end in this page.
+    pub(crate) fn build(&mut self, table: u32, addr: u64, page: &Page) -> u64 {
+        let start = addr % PAGE;
+        let first = self.micros.len();
+        let mut at = start;
+        let mut cost = 0;
+        while let Some(bits) = instruction(page, at) {
+            let micro = self.micro(bits, at - start, &mut cost);
+            self.micros.push(micro);
+            self.bits.push(bits);
+            at += u64::from(micro.len);
+            if ends_block(micro.op) || self.micros.len() - first == LONGEST {
+                break;
+            }
+        }
+        let block = Block {
+            first: first as u32,
+            count: (self.micros.len() - first) as u16,
+        };
+        let entry = self.tables.get_mut(table as usize);
+        if let Some(slot) = entry.and_then(|table| table.get_mut((start / 2) as usize)) {
+            *slot = block;
+        }
+        at - start
+    }
+
+    /// Decodes one instruction into a block of its own that no table knows.
+    pub(crate) fn build_one(&mut self, bits: u32) -> Block {
+        let mut cost = 0;
+        let micro = self.micro(bits, 0, &mut cost);
+        let first = self.micros.len() as u32;
+        self.micros.push(micro);
+        self.bits.push(bits);
+        Block { first, count: 1 }
+    }
+
+    /// Takes the last block of [`Code::build_one`] back.
+    pub(crate) fn drop_one(&mut self, block: Block) {
+        if self.micros.len() == block.first as usize + 1 {
+            self.micros.pop();
+            self.bits.pop();
+        }
+    }
+
+    fn micro(&self, bits: u32, offset: u64, cost: &mut u16) -> Micro {
+        let inst = decode(bits, self.isa);
+        *cost = cost.saturating_add(self.costs.of(inst.op).into());
+        let relative = match inst.op {
+            Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu | Op::Jal => offset as i32,
+            _ => 0,
+        };
+        let rd = match inst.rd.number() {
+            0 if !writes_float(inst.op) => SINK,
+            rd => rd,
+        };
+        Micro {
+            imm: inst.imm + relative,
+            op: inst.op,
+            offset: offset as u16,
+            cost: *cost,
+            rd,
+            rs1: inst.rs1.number(),
+            rs2: inst.rs2.number(),
+            extra: inst.rs3().number() | inst.rm() << 5,
+            len: inst.len,
+        }
+    }
+}
+
+/// The instruction at an offset of a page, if it ends in it. Of instructions
+/// longer than four bytes the first four.
+pub(crate) fn instruction(page: &Page, at: u64) -> Option<u32> {
+    let rest = page.get(at as usize..)?;
+    let parcel = u16::from_le_bytes(*rest.first_chunk()?);
+    match length(parcel) {
+        2 => Some(parcel.into()),
+        _ => Some(u32::from_le_bytes(*rest.first_chunk()?)),
+    }
+}
+
+/// Whether the destination is a floating-point register, for which 0 is as
+/// good a number as any.
+fn writes_float(op: Op) -> bool {
+    use Op::*;
+    match op {
+        FmvXW | FmvXD | FmvXH | FclassS | FclassD | FclassH => false,
+        FeqS | FltS | FleS | FeqD | FltD | FleD | FeqH | FltH | FleH => false,
+        FcvtWS | FcvtWuS | FcvtLS | FcvtLuS => false,
+        FcvtWD | FcvtWuD | FcvtLD | FcvtLuD => false,
+        FcvtWH | FcvtWuH | FcvtLH | FcvtLuH => false,
+        Fence | FenceTso | FenceI => false,
+        _ => op.name().starts_with('f'),
+    }
+}
+
+/// Whether nothing behind the instruction is certain to follow it, or it
+/// concerns more than registers and memory.
+fn ends_block(op: Op) -> bool {
+    use Op::*;
+    match op {
+        Jal | Jalr | Ecall | Ebreak | Mret | Sret | Wfi | SfenceVma | FenceI => true,
+        Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => true,
+        Unknown | Unimp | Uret | Dret | Mnret => true,
+        _ => false,
+    }
+}

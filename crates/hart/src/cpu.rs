@@ -1,0 +1,389 @@
+//! The architectural state of one hart, and traps.
+
+use hartrace_flow::{Cause, Context, Mode};
+use hartrace_isa::{Ext, Isa, Xlen};
+
+use crate::pmp::Pmp;
+
+/// Registers: 32 that programs see, and one that swallows writes to x0 so
+/// that the interpreter need not ask. The array is a power of two in size for
+/// masked indexing.
+pub(crate) const SINK: u8 = 32;
+
+/// Fields of `mstatus`.
+#[allow(missing_docs)]
+pub(crate) mod status {
+    pub(crate) const SIE: u64 = 1 << 1;
+    pub(crate) const MIE: u64 = 1 << 3;
+    pub(crate) const SPIE: u64 = 1 << 5;
+    pub(crate) const MPIE: u64 = 1 << 7;
+    pub(crate) const SPP: u64 = 1 << 8;
+    pub(crate) const MPP: u64 = 3 << 11;
+    pub(crate) const FS: u64 = 3 << 13;
+    pub(crate) const MPRV: u64 = 1 << 17;
+    pub(crate) const SUM: u64 = 1 << 18;
+    pub(crate) const MXR: u64 = 1 << 19;
+    pub(crate) const TVM: u64 = 1 << 20;
+    pub(crate) const TW: u64 = 1 << 21;
+    pub(crate) const TSR: u64 = 1 << 22;
+    pub(crate) const UXL: u64 = 3 << 32;
+}
+
+/// Bits of `mip` and `mie`.
+#[allow(missing_docs)]
+pub(crate) mod interrupt {
+    pub(crate) const SSI: u64 = 1 << 1;
+    pub(crate) const MSI: u64 = 1 << 3;
+    pub(crate) const STI: u64 = 1 << 5;
+    pub(crate) const MTI: u64 = 1 << 7;
+    pub(crate) const SEI: u64 = 1 << 9;
+    pub(crate) const MEI: u64 = 1 << 11;
+    pub(crate) const SUPERVISOR: u64 = SSI | STI | SEI;
+    pub(crate) const ALL: u64 = SUPERVISOR | MSI | MTI | MEI;
+
+    /// Highest priority first (privileged architecture, 3.1.9).
+    pub(crate) const PRIORITY: [u32; 6] = [11, 3, 7, 9, 1, 5];
+}
+
+/// Codes of exceptions in xcause.
+#[allow(missing_docs)]
+pub(crate) mod cause {
+    pub(crate) const FETCH_MISALIGNED: u32 = 0;
+    pub(crate) const FETCH_ACCESS: u32 = 1;
+    pub(crate) const ILLEGAL: u32 = 2;
+    pub(crate) const BREAKPOINT: u32 = 3;
+    pub(crate) const LOAD_MISALIGNED: u32 = 4;
+    pub(crate) const LOAD_ACCESS: u32 = 5;
+    pub(crate) const STORE_MISALIGNED: u32 = 6;
+    pub(crate) const STORE_ACCESS: u32 = 7;
+    pub(crate) const ECALL_U: u32 = 8;
+    pub(crate) const ECALL_S: u32 = 9;
+    pub(crate) const ECALL_M: u32 = 11;
+    pub(crate) const FETCH_PAGE: u32 = 12;
+    pub(crate) const LOAD_PAGE: u32 = 13;
+    pub(crate) const STORE_PAGE: u32 = 15;
+}
+
+/// An exception to be taken: its code and the trap value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exception {
+    pub(crate) code: u32,
+    pub(crate) tval: u64,
+}
+
+/// Everything a program can see of a hart, memory aside.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpu {
+    pub(crate) x: [u64; 64],
+    pub(crate) f: [u64; 32],
+    pub(crate) pc: u64,
+    pub(crate) mode: Mode,
+
+    /// The instruction set in force; `misa` can take away from `whole`.
+    pub(crate) isa: Isa,
+    pub(crate) whole: Isa,
+    pub(crate) id: u32,
+    /// The base counters exist although the instruction set does not name
+    /// them.
+    pub(crate) always_counters: bool,
+    /// The page-table walker sets A and D; otherwise it faults (Svade).
+    pub(crate) update_ad: bool,
+
+    pub(crate) frm: u8,
+    pub(crate) fflags: u8,
+
+    pub(crate) mstatus: u64,
+    pub(crate) medeleg: u64,
+    pub(crate) mideleg: u64,
+    pub(crate) mie: u64,
+    pub(crate) mip: u64,
+    pub(crate) mtvec: u64,
+    pub(crate) mcounteren: u64,
+    pub(crate) mcountinhibit: u64,
+    pub(crate) mscratch: u64,
+    pub(crate) mepc: u64,
+    pub(crate) mcause: u64,
+    pub(crate) mtval: u64,
+    pub(crate) stvec: u64,
+    pub(crate) scounteren: u64,
+    pub(crate) sscratch: u64,
+    pub(crate) sepc: u64,
+    pub(crate) scause: u64,
+    pub(crate) stval: u64,
+    pub(crate) satp: u64,
+    pub(crate) scontext: u64,
+    pub(crate) mcontext: u64,
+    pub(crate) pmp: Pmp,
+
+    /// What programs read as `mcycle` and `minstret`.
+    pub(crate) mcycle: u64,
+    pub(crate) minstret: u64,
+    /// The counters were written by the instruction that is about to retire:
+    /// the write wins over the increment.
+    pub(crate) wrote_mcycle: bool,
+    pub(crate) wrote_minstret: bool,
+    /// Instructions and cycles since reset, whatever programs write.
+    pub(crate) retired: u64,
+    pub(crate) cycles: u64,
+
+    /// Physical address of the reservation of a load-reserved.
+    pub(crate) reservation: Option<u64>,
+    /// In `wfi`.
+    pub(crate) waiting: bool,
+}
+
+impl Cpu {
+    /// A hart after reset, at address 0 in machine mode.
+    pub(crate) fn new(isa: Isa, id: u32) -> Cpu {
+        let wide = match isa.xlen() {
+            Xlen::Rv32 => 0,
+            // UXL and SXL read as 64.
+            Xlen::Rv64 => 0xa_0000_0000,
+        };
+        Cpu {
+            x: [0; 64],
+            f: [0; 32],
+            pc: 0,
+            mode: Mode::M,
+            isa,
+            whole: isa,
+            id,
+            always_counters: false,
+            update_ad: false,
+            frm: 0,
+            fflags: 0,
+            mstatus: wide,
+            medeleg: 0,
+            mideleg: 0,
+            mie: 0,
+            mip: 0,
+            mtvec: 0,
+            mcounteren: 0,
+            mcountinhibit: 0,
+            mscratch: 0,
+            mepc: 0,
+            mcause: 0,
+            mtval: 0,
+            stvec: 0,
+            scounteren: 0,
+            sscratch: 0,
+            sepc: 0,
+            scause: 0,
+            stval: 0,
+            satp: 0,
+            scontext: 0,
+            mcontext: 0,
+            pmp: Pmp::default(),
+            mcycle: 0,
+            minstret: 0,
+            wrote_mcycle: false,
+            wrote_minstret: false,
+            retired: 0,
+            cycles: 0,
+            reservation: None,
+            waiting: false,
+        }
+    }
+
+    pub(crate) fn xlen(&self) -> Xlen {
+        self.isa.xlen()
+    }
+
+    /// The software context of trace: the context CSRs.
+    pub(crate) fn context(&self) -> Context {
+        Context::new(self.scontext as u32, self.mcontext as u32)
+    }
+
+    /// Bits that must be zero in a jump target.
+    #[inline]
+    pub(crate) fn misalignment(&self) -> u64 {
+        if self.isa.has(Ext::Zca) { 0 } else { 2 }
+    }
+
+    /// The bits an exception pc can hold.
+    pub(crate) fn epc_mask(&self) -> u64 {
+        !(self.misalignment() | 1)
+    }
+
+    /// Reads an integer register, as the width holds it, zero-extended.
+    pub(crate) fn read_x(&self, number: u8) -> u64 {
+        let value = self.x.get(usize::from(number & 31)).copied();
+        self.xlen().wrap(value.unwrap_or(0))
+    }
+
+    /// Writes an integer register.
+    pub(crate) fn write_x(&mut self, number: u8, value: u64) {
+        let value = match self.xlen() {
+            Xlen::Rv32 => value as i32 as u64,
+            Xlen::Rv64 => value,
+        };
+        if let Some(register) = self.x.get_mut(usize::from(number & 31))
+            && number & 31 != 0
+        {
+            *register = value;
+        }
+    }
+
+    /// Floating-point state is on.
+    #[inline]
+    pub(crate) fn float_on(&self) -> bool {
+        self.mstatus & status::FS != 0
+    }
+
+    /// Floating-point state has changed. True when `mstatus` has.
+    #[inline]
+    pub(crate) fn dirty_float(&mut self) -> bool {
+        let clean = self.mstatus & status::FS != status::FS;
+        self.mstatus |= status::FS | self.sd();
+        clean
+    }
+
+    /// The bit that sums up FS.
+    #[inline]
+    pub(crate) fn sd(&self) -> u64 {
+        match self.xlen() {
+            Xlen::Rv32 => 1 << 31,
+            Xlen::Rv64 => 1 << 63,
+        }
+    }
+
+    /// The mode `mstatus.MPP` names.
+    pub(crate) fn previous_mode(&self) -> Mode {
+        Mode::from_code((self.mstatus >> 11 & 3) as u8).unwrap_or(Mode::U)
+    }
+
+    /// The mode loads and stores run in.
+    pub(crate) fn data_mode(&self) -> Mode {
+        if self.mstatus & status::MPRV != 0 { self.previous_mode() } else { self.mode }
+    }
+
+    /// Counts instructions that have retired and the cycles they took.
+    #[inline]
+    pub(crate) fn retire(&mut self, instructions: u64, cycles: u64) {
+        self.retired += instructions;
+        self.cycles += cycles;
+        if self.mcountinhibit & 4 == 0 && !self.wrote_minstret {
+            self.minstret = self.minstret.wrapping_add(instructions);
+        }
+        if self.mcountinhibit & 1 == 0 && !self.wrote_mcycle {
+            self.mcycle = self.mcycle.wrapping_add(cycles);
+        }
+        self.wrote_minstret = false;
+        self.wrote_mcycle = false;
+    }
+
+    /// The interrupt to be taken now, if any (privileged architecture, 3.1.6.1
+    /// and 3.1.9).
+    pub(crate) fn interrupt(&self) -> Option<u32> {
+        let pending = self.mip & self.mie;
+        if pending == 0 {
+            return None;
+        }
+        let machine = pending & !self.mideleg;
+        let machine_on = self.mode != Mode::M || self.mstatus & status::MIE != 0;
+        let supervisor = pending & self.mideleg;
+        let supervisor_on = match self.mode {
+            Mode::M => false,
+            Mode::S => self.mstatus & status::SIE != 0,
+            _ => true,
+        };
+        let enabled = if machine_on && machine != 0 {
+            machine
+        } else if supervisor_on {
+            supervisor
+        } else {
+            0
+        };
+        let mut order = interrupt::PRIORITY.iter();
+        order.find(|&&code| enabled >> code & 1 != 0).copied()
+    }
+
+    /// Takes a trap: saves, masks, changes mode and goes to the handler. The
+    /// CSRs it writes are given to `wrote`.
+    pub(crate) fn trap(&mut self, why: Cause, tval: u64, wrote: &mut impl FnMut(u16, u64)) {
+        let (code, is_interrupt) = match why {
+            Cause::Interrupt(code) => (code.unwrap_or(0), true),
+            Cause::Exception(code) => (code.unwrap_or(0), false),
+            Cause::Unknown => (0, false),
+        };
+        let xlen = self.xlen();
+        let top = if is_interrupt { 1 << (xlen.bits() - 1) } else { 0 };
+        let delegated = if is_interrupt { self.mideleg } else { self.medeleg };
+        let to_supervisor = self.mode != Mode::M && code < 64 && delegated >> code & 1 != 0;
+        let tvec = if to_supervisor { self.stvec } else { self.mtvec };
+        let vector = if tvec & 1 != 0 && is_interrupt { 4 * u64::from(code) } else { 0 };
+        let epc = self.pc;
+        let tval = xlen.wrap(tval);
+        if to_supervisor {
+            self.sepc = epc;
+            self.scause = u64::from(code) | top;
+            self.stval = tval;
+            self.enter_supervisor();
+            wrote(0x142, self.scause);
+            wrote(0x141, self.sepc);
+            wrote(0x143, self.stval);
+        } else {
+            self.mepc = epc;
+            self.mcause = u64::from(code) | top;
+            self.mtval = tval;
+            self.enter_machine();
+            wrote(0x341, self.mepc);
+            wrote(0x342, self.mcause);
+            wrote(0x343, self.mtval);
+        }
+        wrote(0x300, xlen.wrap(self.mstatus));
+        self.pc = xlen.wrap((tvec & !1).wrapping_add(vector));
+        self.waiting = false;
+    }
+
+    fn enter_supervisor(&mut self) {
+        let mut s = self.mstatus & !(status::SPIE | status::SPP | status::SIE);
+        if self.mstatus & status::SIE != 0 {
+            s |= status::SPIE;
+        }
+        if self.mode == Mode::S {
+            s |= status::SPP;
+        }
+        self.mstatus = s;
+        self.mode = Mode::S;
+    }
+
+    fn enter_machine(&mut self) {
+        let mut s = self.mstatus & !(status::MPIE | status::MPP | status::MIE);
+        if self.mstatus & status::MIE != 0 {
+            s |= status::MPIE;
+        }
+        s |= u64::from(self.mode.code()) << 11;
+        self.mstatus = s;
+        self.mode = Mode::M;
+    }
+
+    /// `mret`: what it does to state; the caller has checked that it may.
+    pub(crate) fn return_from_machine(&mut self) {
+        let to = self.previous_mode();
+        let mut s = self.mstatus & !(status::MIE | status::MPP);
+        if self.mstatus & status::MPIE != 0 {
+            s |= status::MIE;
+        }
+        s |= status::MPIE;
+        if to != Mode::M {
+            s &= !status::MPRV;
+        }
+        self.mstatus = s;
+        self.mode = to;
+        self.pc = self.mepc & self.epc_mask();
+    }
+
+    /// `sret`.
+    pub(crate) fn return_from_supervisor(&mut self) {
+        let to = if self.mstatus & status::SPP != 0 { Mode::S } else { Mode::U };
+        let mut s = self.mstatus & !(status::SIE | status::SPP | status::MPRV);
+        if self.mstatus & status::SPIE != 0 {
+            s |= status::SIE;
+        }
+        s |= status::SPIE;
+        self.mstatus = s;
+        self.mode = to;
+        self.pc = self.sepc & self.epc_mask();
+    }
+}

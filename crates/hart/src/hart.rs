@@ -1,0 +1,100 @@
+//! One hart: its state, its remembered translations and its decoded code.
+
+use hartrace_flow::Effects;
+use hartrace_isa::Isa;
+
+use crate::bus::Bus;
+use crate::code::{Block, Code, instruction};
+use crate::cost::Costs;
+use crate::cpu::{Cpu, Exception};
+use crate::memory::PAGE;
+use crate::mmu::{Tlb, Use, translate};
+
+/// A hart.
+#[derive(Debug)]
+pub(crate) struct Hart {
+    pub(crate) cpu: Cpu,
+    pub(crate) tlb: Tlb,
+    pub(crate) code: Code,
+    /// What the current instruction has changed, for observers.
+    pub(crate) effects: Effects,
+    pub(crate) costs: Costs,
+    pub(crate) misaligned: bool,
+}
+
+impl Hart {
+    pub(crate) fn new(cpu: Cpu, costs: Costs, misaligned: bool) -> Hart {
+        let mut tlb = Tlb::new();
+        tlb.enter(&cpu);
+        Hart {
+            code: Code::new(cpu.isa, costs),
+            cpu,
+            tlb,
+            effects: Effects::default(),
+            costs,
+            misaligned,
+        }
+    }
+
+    /// Forgets decoded code; the instruction set may have changed.
+    pub(crate) fn forget_code(&mut self, isa: Isa) {
+        self.code.clear(isa);
+        self.tlb.forget_code();
+    }
+
+    /// Forgets the code of pages that were written.
+    pub(crate) fn forget_stale(&mut self, bus: &mut Bus) {
+        for frame in bus.memory.take_stale() {
+            self.code.forget_frame(frame);
+        }
+    }
+
+    /// Finds and decodes the code at pc. `Some` is a block of one instruction
+    /// to be run once: where the rights of a page are not uniform, or its
+    /// second half is in another page.
+    pub(crate) fn fetch(&mut self, bus: &mut Bus) -> Result<Option<Block>, Exception> {
+        if self.code.is_full() {
+            self.forget_code(self.cpu.isa);
+        }
+        let pc = self.cpu.pc;
+        let paddr = translate(&self.cpu, bus, pc, 2, Use::Fetch)?;
+        let spot = bus.memory.spot(paddr).ok_or(Use::Fetch.access_fault(pc))?;
+        if !self.cpu.pmp.is_uniform(paddr & !(PAGE - 1)) {
+            return self.fetch_one(bus, paddr).map(Some);
+        }
+        let table = self.code.table(spot.frame);
+        if self.code.block(table, pc).count == 0 {
+            let page = bus.memory.pages().get(spot.frame as usize);
+            let page = page.ok_or(Use::Fetch.access_fault(pc))?;
+            if instruction(page, pc % PAGE).is_none() {
+                return self.fetch_one(bus, paddr).map(Some);
+            }
+            let covered = self.code.build(table, pc, page);
+            if bus.memory.mark_code(spot.frame, pc % PAGE, covered) {
+                self.tlb.forget_stores();
+            }
+        }
+        self.tlb.fill(Use::Fetch, pc, paddr & !(PAGE - 1), table);
+        Ok(None)
+    }
+
+    /// Decodes one instruction, halfword by halfword.
+    fn fetch_one(&mut self, bus: &mut Bus, paddr: u64) -> Result<Block, Exception> {
+        let pc = self.cpu.pc;
+        let mut parcel = [0; 2];
+        if !bus.memory.read(paddr, &mut parcel) {
+            return Err(Use::Fetch.access_fault(pc));
+        }
+        let low = u16::from_le_bytes(parcel);
+        let mut bits = u32::from(low);
+        if hartrace_isa::length(low) > 2 {
+            let next = self.cpu.xlen().wrap(pc.wrapping_add(2));
+            let paddr = translate(&self.cpu, bus, next, 2, Use::Fetch)?;
+            if !bus.memory.read(paddr, &mut parcel) {
+                return Err(Use::Fetch.access_fault(next));
+            }
+            bits |= u32::from(u16::from_le_bytes(parcel)) << 16;
+        }
+        Ok(self.code.build_one(bits))
+    }
+}

@@ -1,0 +1,302 @@
+//! Physical memory: RAM and ROM, in pages.
+//!
+//! All regions lie side by side in one allocation and are addressed by frame,
+//! the number of a page in it. The allocation is zeroed by the system page by
+//! page, so a large memory costs what the program touches.
+
+/// Bytes in a page.
+pub(crate) const PAGE: u64 = 4096;
+
+/// One page.
+pub(crate) type Page = [u8; PAGE as usize];
+
+/// Bytes in a line, the unit in which decoded code is remembered: a page has
+/// as many lines as a word has bits.
+const LINE: u64 = 64;
+
+/// A stretch of memory. Base and size are multiples of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First physical address.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl Region {
+    /// The address behind the region; 0 when it reaches the end of the
+    /// address space.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.base.wrapping_add(self.size)
+    }
+
+    /// Whether the region holds all of `len` bytes at `addr`.
+    #[must_use]
+    pub const fn contains(&self, addr: u64, len: u64) -> bool {
+        let offset = addr.wrapping_sub(self.base);
+        offset < self.size && len <= self.size - offset
+    }
+
+    /// Whether the two share a byte.
+    #[must_use]
+    pub const fn overlaps(&self, other: &Region) -> bool {
+        self.contains(other.base, 1) || other.contains(self.base, 1)
+    }
+}
+
+/// Why memory cannot be laid out as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryError {
+    /// Base or size is not a multiple of 4096, or the size is 0.
+    Granularity(Region),
+    /// The region runs over the end of the address space.
+    Wraps(Region),
+    /// Two regions share addresses, or a region hides a device.
+    Overlap(Region, Region),
+    /// The host does not give this much memory, in bytes.
+    TooLarge(u64),
+}
+
+impl core::fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let show = |r: &Region| format!("{:#x}:{:#x}", r.base, r.size);
+        match self {
+            MemoryError::Granularity(r) => {
+                write!(f, "memory {}: base and size must be multiples of 4096", show(r))
+            }
+            MemoryError::Wraps(r) => {
+                write!(f, "memory {} runs over the end of the address space", show(r))
+            }
+            MemoryError::Overlap(a, b) => {
+                write!(f, "memory {} overlaps {}", show(a), show(b))
+            }
+            MemoryError::TooLarge(bytes) => {
+                write!(f, "the host has no room for {} MiB of memory", bytes >> 20)
+            }
+        }
+    }
+}
+
+impl core::error::Error for MemoryError {}
+
+#[derive(Clone, Copy, Debug)]
+struct Mapped {
+    region: Region,
+    frame: u32,
+    writable: bool,
+}
+
+/// Where a physical address lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    /// Page number in the allocation.
+    pub(crate) frame: u32,
+    /// RAM, not ROM.
+    pub(crate) writable: bool,
+}
+
+/// RAM and ROM.
+#[derive(Debug)]
+pub struct Memory {
+    bytes: Vec<u8>,
+    regions: Vec<Mapped>,
+    /// Per frame, the lines that hold code a hart has decoded.
+    code: Vec<u64>,
+    /// Frames written since they were decoded; the harts forget their code.
+    stale: Vec<u32>,
+}
+
+impl Memory {
+    /// RAM at `ram`, all zero, and a read-only copy of `rom` at `rom_base`.
+    ///
+    /// # Errors
+    ///
+    /// Regions that are not made of whole pages, overlap or are too large.
+    pub fn new(ram: &[Region], rom_base: u64, rom: &[u8]) -> Result<Memory, MemoryError> {
+        let rom_region = Region {
+            base: rom_base,
+            size: (rom.len() as u64).next_multiple_of(PAGE),
+        };
+        let mut regions: Vec<Mapped> = Vec::new();
+        let mut frame = 0u64;
+        let wanted = ram.iter().map(|&r| (r, true));
+        let fixed = (!rom.is_empty()).then_some((rom_region, false));
+        for (region, writable) in wanted.chain(fixed) {
+            check(&region, regions.iter().map(|m| &m.region))?;
+            let first = u32::try_from(frame).map_err(|_| MemoryError::TooLarge(region.size))?;
+            regions.push(Mapped { region, frame: first, writable });
+            frame += region.size / PAGE;
+        }
+        let total = frame.saturating_mul(PAGE);
+        let bytes = zeroed(total).ok_or(MemoryError::TooLarge(total))?;
+        let mut memory = Memory {
+            bytes,
+            regions,
+            code: vec![0; frame as usize],
+            stale: Vec::new(),
+        };
+        memory.put(rom_base, rom);
+        Ok(memory)
+    }
+
+    /// The RAM regions.
+    pub fn ram(&self) -> impl Iterator<Item = Region> + '_ {
+        self.regions.iter().filter(|m| m.writable).map(|m| m.region)
+    }
+
+    /// The pages, by frame.
+    #[inline]
+    pub(crate) fn pages(&self) -> &[Page] {
+        self.bytes.as_chunks().0
+    }
+
+    /// The pages, by frame.
+    #[inline]
+    pub(crate) fn pages_mut(&mut self) -> &mut [Page] {
+        self.bytes.as_chunks_mut().0
+    }
+
+    /// The page of a physical address.
+    pub(crate) fn spot(&self, paddr: u64) -> Option<Spot> {
+        let mapped = self.regions.iter().find(|m| m.region.contains(paddr, 1))?;
+        let page = (paddr - mapped.region.base) / PAGE;
+        Some(Spot {
+            frame: mapped.frame + page as u32,
+            writable: mapped.writable,
+        })
+    }
+
+    fn range(&self, paddr: u64, len: usize) -> Option<(core::ops::Range<usize>, bool)> {
+        let mapped = self.regions.iter().find(|m| m.region.contains(paddr, len as u64))?;
+        let start = u64::from(mapped.frame) * PAGE + (paddr - mapped.region.base);
+        Some((start as usize..start as usize + len, mapped.writable))
+    }
+
+    /// Reads bytes; false when some of them are not in one region.
+    pub fn read(&self, paddr: u64, into: &mut [u8]) -> bool {
+        let found = self.range(paddr, into.len());
+        match found.and_then(|(range, _)| self.bytes.get(range)) {
+            Some(bytes) => {
+                into.copy_from_slice(bytes);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Writes bytes to RAM; false when some of them are not in one region, or
+    /// in ROM.
+    pub fn write(&mut self, paddr: u64, data: &[u8]) -> bool {
+        matches!(self.range(paddr, data.len()), Some((_, true))) && self.put(paddr, data)
+    }
+
+    /// Writes bytes to RAM like [`Memory::write`], for a caller that says
+    /// itself what was written with [`Memory::note_store`].
+    pub(crate) fn write_quietly(&mut self, paddr: u64, data: &[u8]) -> bool {
+        let Some((range, true)) = self.range(paddr, data.len()) else {
+            return false;
+        };
+        match self.bytes.get_mut(range) {
+            Some(bytes) => {
+                bytes.copy_from_slice(data);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Writes to RAM or ROM.
+    fn put(&mut self, paddr: u64, data: &[u8]) -> bool {
+        let Some((range, _)) = self.range(paddr, data.len()) else {
+            return false;
+        };
+        let start = range.start as u64;
+        if let Some(bytes) = self.bytes.get_mut(range) {
+            bytes.copy_from_slice(data);
+        }
+        let (first, last) = (start / PAGE, (start + data.len() as u64).div_ceil(PAGE));
+        for frame in first..last {
+            self.note(frame as u32, u64::MAX);
+        }
+        true
+    }
+
+    /// Marks bytes of a page as decoded. True when they are the first of the
+    /// page: stores to it must no longer go unseen.
+    pub(crate) fn mark_code(&mut self, frame: u32, from: u64, len: u64) -> bool {
+        let lines = lines(from, len);
+        match self.code.get_mut(frame as usize) {
+            Some(marks) => {
+                let first = *marks == 0;
+                *marks |= lines;
+                first
+            }
+            None => false,
+        }
+    }
+
+    /// Whether the page has decoded code.
+    #[inline]
+    pub(crate) fn has_code(&self, frame: u32) -> bool {
+        self.code.get(frame as usize).is_some_and(|&marks| marks != 0)
+    }
+
+    /// Says that bytes of a page were written. True when code was among them.
+    pub(crate) fn note_store(&mut self, frame: u32, from: u64, len: u64) -> bool {
+        self.note(frame, lines(from, len))
+    }
+
+    fn note(&mut self, frame: u32, lines: u64) -> bool {
+        match self.code.get_mut(frame as usize) {
+            Some(marks) if *marks & lines != 0 => {
+                *marks = 0;
+                self.stale.push(frame);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The frames whose code has changed since the last call.
+    pub(crate) fn take_stale(&mut self) -> Vec<u32> {
+        core::mem::take(&mut self.stale)
+    }
+
+    /// Whether code has changed.
+    pub(crate) fn is_stale(&self) -> bool {
+        !self.stale.is_empty()
+    }
+}
+
+/// The lines of `len` bytes at offset `from` of a page.
+fn lines(from: u64, len: u64) -> u64 {
+    let first = (from % PAGE) / LINE;
+    let last = ((from % PAGE + len.max(1) - 1) / LINE).min(63);
+    (u64::MAX >> (63 - last)) & (u64::MAX << first)
+}
+
+fn check<'a>(region: &Region, others: impl Iterator<Item = &'a Region>) -> Result<(), MemoryError> {
+    if region.size == 0 || !region.base.is_multiple_of(PAGE) || !region.size.is_multiple_of(PAGE) {
+        return Err(MemoryError::Granularity(*region));
+    }
+    if region.end() != 0 && region.end() < region.base {
+        return Err(MemoryError::Wraps(*region));
+    }
+    for other in others {
+        if region.overlaps(other) {
+            return Err(MemoryError::Overlap(*region, *other));
+        }
+    }
+    Ok(())
+}
+
+/// Zeroed bytes, or nothing when the host has no room: asking first avoids the
+/// abort of a failed allocation.
+fn zeroed(total: u64) -> Option<Vec<u8>> {
+    let len = usize::try_from(total).ok()?;
+    let mut probe: Vec<u8> = Vec::new();
+    probe.try_reserve_exact(len).ok()?;
+    drop(probe);
+    Some(vec![0; len])
+}

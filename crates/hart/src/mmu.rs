@@ -1,0 +1,327 @@
+//! From virtual addresses to memory: translation, protection, and the lookup
+//! tables that make them cheap.
+
+use hartrace_flow::Mode;
+use hartrace_isa::Xlen;
+
+use crate::bus::Bus;
+use crate::cpu::{Cpu, Exception, cause, status};
+use crate::memory::PAGE;
+
+/// What an access is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Fetch,
+    Load,
+    Store,
+}
+
+impl Use {
+    pub(crate) fn access_fault(self, tval: u64) -> Exception {
+        let code = match self {
+            Use::Fetch => cause::FETCH_ACCESS,
+            Use::Load => cause::LOAD_ACCESS,
+            Use::Store => cause::STORE_ACCESS,
+        };
+        Exception { code, tval }
+    }
+
+    fn page_fault(self, tval: u64) -> Exception {
+        let code = match self {
+            Use::Fetch => cause::FETCH_PAGE,
+            Use::Load => cause::LOAD_PAGE,
+            Use::Store => cause::STORE_PAGE,
+        };
+        Exception { code, tval }
+    }
+}
+
+/// One remembered page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Virtual page and context; see [`Tlb::key`].
+    pub(crate) tag: u64,
+    /// Physical address of the page.
+    pub(crate) page: u64,
+    /// Frame of the page; for fetches, the number of its code table.
+    pub(crate) frame: u32,
+}
+
+const EMPTY: Entry = Entry {
+    tag: u64::MAX,
+    page: 0,
+    frame: 0,
+};
+
+const ENTRIES: usize = 256;
+
+/// Contexts before entries must be forgotten: the last one is never used, so
+/// that the tag of an empty entry matches nothing.
+const EPOCHS: u64 = 31;
+
+/// Remembered translations.
+///
+/// A tag is a virtual page in bits 63 to 12 and a context in bits 11 to 3:
+/// the mode, SUM, MXR and an epoch that grows when translations change. Bits
+/// 2 to 0 are zero, so that comparing a tag with an address under a mask also
+/// finds misaligned accesses.
+#[derive(Clone, Debug)]
+pub(crate) struct Tlb {
+    pub(crate) fetch: [Entry; ENTRIES],
+    pub(crate) load: [Entry; ENTRIES],
+    pub(crate) store: [Entry; ENTRIES],
+    pub(crate) fetch_context: u64,
+    pub(crate) data_context: u64,
+    epoch: u64,
+}
+
+impl Tlb {
+    pub(crate) fn new() -> Tlb {
+        Tlb {
+            fetch: [EMPTY; ENTRIES],
+            load: [EMPTY; ENTRIES],
+            store: [EMPTY; ENTRIES],
+            fetch_context: 0,
+            data_context: 0,
+            epoch: 0,
+        }
+    }
+
+    /// The entry an address would be in.
+    #[inline(always)]
+    pub(crate) fn slot(table: &[Entry; ENTRIES], addr: u64) -> &Entry {
+        // Masked to the size of the table.
+        #[allow(clippy::indexing_slicing)]
+        &table[(addr / PAGE) as usize % ENTRIES]
+    }
+
+    fn slot_mut(table: &mut [Entry; ENTRIES], addr: u64) -> &mut Entry {
+        // Masked to the size of the table.
+        #[allow(clippy::indexing_slicing)]
+        &mut table[(addr / PAGE) as usize % ENTRIES]
+    }
+
+    /// Remembers a page.
+    pub(crate) fn fill(&mut self, what: Use, addr: u64, page: u64, frame: u32) {
+        let (table, context) = match what {
+            Use::Fetch => (&mut self.fetch, self.fetch_context),
+            Use::Load => (&mut self.load, self.data_context),
+            Use::Store => (&mut self.store, self.data_context),
+        };
+        *Tlb::slot_mut(table, addr) = Entry {
+            tag: addr & !(PAGE - 1) | context,
+            page,
+            frame,
+        };
+    }
+
+    /// Forgets all translations.
+    pub(crate) fn flush(&mut self, cpu: &Cpu) {
+        self.epoch += 1;
+        if self.epoch == EPOCHS {
+            self.epoch = 0;
+            self.fetch = [EMPTY; ENTRIES];
+            self.load = [EMPTY; ENTRIES];
+            self.store = [EMPTY; ENTRIES];
+        }
+        self.enter(cpu);
+    }
+
+    /// Forgets where code is.
+    pub(crate) fn forget_code(&mut self) {
+        self.fetch = [EMPTY; ENTRIES];
+    }
+
+    /// Forgets where stores go.
+    pub(crate) fn forget_stores(&mut self) {
+        self.store = [EMPTY; ENTRIES];
+    }
+
+    /// Goes to the context of the hart's mode and status.
+    pub(crate) fn enter(&mut self, cpu: &Cpu) {
+        let context = |mode: Mode| {
+            let rights = (cpu.mstatus & (status::SUM | status::MXR)) >> 18;
+            (self.epoch << 4 | rights << 2 | u64::from(mode.code())) << 3
+        };
+        self.fetch_context = context(cpu.mode);
+        self.data_context = context(cpu.data_mode());
+    }
+}
+
+/// The shape of a page table.
+struct Scheme {
+    levels: u32,
+    index_bits: u32,
+    entry_size: u64,
+    root: u64,
+}
+
+impl Scheme {
+    fn of(cpu: &Cpu) -> Option<Scheme> {
+        let satp = cpu.satp;
+        match cpu.xlen() {
+            Xlen::Rv32 => (satp >> 31 & 1 != 0).then_some(Scheme {
+                levels: 2,
+                index_bits: 10,
+                entry_size: 4,
+                root: (satp & 0x3f_ffff) * PAGE,
+            }),
+            Xlen::Rv64 => {
+                let levels = match satp >> 60 {
+                    8 => 3,
+                    9 => 4,
+                    10 => 5,
+                    _ => return None,
+                };
+                Some(Scheme {
+                    levels,
+                    index_bits: 9,
+                    entry_size: 8,
+                    root: (satp & 0xfff_ffff_ffff) * PAGE,
+                })
+            }
+        }
+    }
+}
+
+const V: u64 = 1;
+const R: u64 = 2;
+const W: u64 = 4;
+const X: u64 = 8;
+const U: u64 = 16;
+const ACCESSED: u64 = 64;
+const DIRTY: u64 = 128;
+/// Bits 63 to 54: extensions that are not there, and reserved ones.
+const UPPER: u64 = 0xffc0_0000_0000_0000;
+
+/// Translates an address for an access of `len` bytes that do not cross a
+/// page. Sets A and D where the walker does so; protection is checked.
+pub(crate) fn translate(
+    cpu: &Cpu,
+    bus: &mut Bus,
+    addr: u64,
+    len: u64,
+    what: Use,
+) -> Result<u64, Exception> {
+    let mode = match what {
+        Use::Fetch => cpu.mode,
+        _ => cpu.data_mode(),
+    };
+    let paddr = match Scheme::of(cpu) {
+        Some(scheme) if mode != Mode::M => walk(cpu, bus, addr, what, mode, &scheme)?,
+        _ => addr,
+    };
+    if cpu.pmp.allows(paddr, len, what, mode) {
+        Ok(paddr)
+    } else {
+        Err(what.access_fault(addr))
+    }
+}
+
+/// The algorithm of the privileged architecture, 10.3.2.
+fn walk(
+    cpu: &Cpu,
+    bus: &mut Bus,
+    addr: u64,
+    what: Use,
+    mode: Mode,
+    scheme: &Scheme,
+) -> Result<u64, Exception> {
+    let fault = what.page_fault(addr);
+    let bits = 12 + scheme.levels * scheme.index_bits;
+    // The bits above are copies of the highest one that counts.
+    if bits < cpu.xlen().bits() {
+        let above = (addr as i64) >> (bits - 1);
+        if above != 0 && above != -1 {
+            return Err(fault);
+        }
+    }
+    let mut table = scheme.root;
+    for level in (0..scheme.levels).rev() {
+        let shift = 12 + level * scheme.index_bits;
+        let index = addr >> shift & ((1 << scheme.index_bits) - 1);
+        let at = table + index * scheme.entry_size;
+        let entry = read_entry(cpu, bus, at, scheme, what, addr)?;
+        let ppn = (entry & !UPPER) >> 10;
+        if entry & UPPER != 0 && scheme.entry_size == 8 {
+            return Err(fault);
+        }
+        if entry & (V | R | W | X) == V {
+            if entry & (DIRTY | ACCESSED | U) != 0 {
+                return Err(fault);
+            }
+            table = ppn * PAGE;
+            continue;
+        }
+        let within = (1u64 << (shift - 12)) - 1;
+        if !permits(cpu, entry, what, mode) || ppn & within != 0 {
+            return Err(fault);
+        }
+        let used = ACCESSED | if what == Use::Store { DIRTY } else { 0 };
+        if entry & used != used {
+            if !cpu.update_ad {
+                return Err(fault);
+            }
+            write_entry(cpu, bus, at, entry | used, scheme, what, addr)?;
+        }
+        let page = ppn | addr / PAGE & within;
+        return Ok(page * PAGE | addr % PAGE);
+    }
+    Err(fault)
+}
+
+fn permits(cpu: &Cpu, entry: u64, what: Use, mode: Mode) -> bool {
+    let user = entry & U != 0;
+    let right_mode = match mode {
+        Mode::S => !user || what != Use::Fetch && cpu.mstatus & status::SUM != 0,
+        _ => user,
+    };
+    let valid = entry & V != 0 && entry & (R | W) != W;
+    let executable_as_data = cpu.mstatus & status::MXR != 0 && entry & X != 0;
+    let right_use = match what {
+        Use::Fetch => entry & X != 0,
+        Use::Load => entry & R != 0 || executable_as_data,
+        Use::Store => entry & W != 0,
+    };
+    right_mode && valid && right_use
+}
+
+/// Page-table entries are read as supervisor, whoever translates; a failure
+/// is an access fault of the original kind.
+fn read_entry(
+    cpu: &Cpu,
+    bus: &Bus,
+    at: u64,
+    scheme: &Scheme,
+    what: Use,
+    addr: u64,
+) -> Result<u64, Exception> {
+    let mut bytes = [0; 8];
+    let size = scheme.entry_size as usize;
+    let allowed = cpu.pmp.allows(at, scheme.entry_size, Use::Load, Mode::S);
+    let read = bytes.get_mut(..size).is_some_and(|b| bus.memory.read(at, b));
+    if allowed && read {
+        Ok(u64::from_le_bytes(bytes))
+    } else {
+        Err(what.access_fault(addr))
+    }
+}
+
+fn write_entry(
+    cpu: &Cpu,
+    bus: &mut Bus,
+    at: u64,
+    entry: u64,
+    scheme: &Scheme,
+    what: Use,
+    addr: u64,
+) -> Result<(), Exception> {
+    let bytes = entry.to_le_bytes();
+    let allowed = cpu.pmp.allows(at, scheme.entry_size, Use::Store, Mode::S);
+    let data = bytes.get(..scheme.entry_size as usize).unwrap_or_default();
+    if allowed && bus.memory.write(at, data) {
+        Ok(())
+    } else {
+        Err(what.access_fault(addr))
+    }
+}

@@ -1,0 +1,117 @@
+//! Physical memory protection (privileged architecture, 3.7): sixteen entries
+//! of four-byte granularity.
+
+use hartrace_flow::Mode;
+
+use crate::mmu::Use;
+
+/// Entries that exist; programs may write 64, the rest stay zero.
+pub(crate) const ENTRIES: usize = 16;
+
+const R: u8 = 1;
+const W: u8 = 2;
+const X: u8 = 4;
+const A: u8 = 0x18;
+const TOR: u8 = 0x08;
+const NA4: u8 = 0x10;
+const L: u8 = 0x80;
+
+/// The entries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pmp {
+    cfg: [u8; ENTRIES],
+    /// As programs see it: bits 33 (RV32) or 55 (RV64) to 2 of an address.
+    addr: [u64; ENTRIES],
+}
+
+/// The addresses of one entry: from the first to the last.
+type Span = (u64, u64);
+
+impl Pmp {
+    pub(crate) fn cfg(&self, entry: usize) -> u8 {
+        self.cfg.get(entry).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn addr(&self, entry: usize) -> u64 {
+        self.addr.get(entry).copied().unwrap_or(0)
+    }
+
+    /// Writes one byte of a `pmpcfg`, unless the entry is locked. Write without
+    /// read is reserved and loses its write.
+    pub(crate) fn set_cfg(&mut self, entry: usize, value: u8) {
+        if let Some(cfg) = self.cfg.get_mut(entry)
+            && *cfg & L == 0
+        {
+            *cfg = value & (R | W | X | A | L);
+            if *cfg & R == 0 {
+                *cfg &= !W;
+            }
+        }
+    }
+
+    /// Writes a `pmpaddr`. False when it is locked, by its own entry or as the
+    /// base of the next one.
+    pub(crate) fn set_addr(&mut self, entry: usize, value: u64) -> bool {
+        let next = self.cfg(entry + 1);
+        if self.cfg(entry) & L != 0 || next & L != 0 && next & A == TOR {
+            return false;
+        }
+        if let Some(addr) = self.addr.get_mut(entry) {
+            *addr = value;
+        }
+        true
+    }
+
+    /// The addresses of an entry; `None` when it is off or empty.
+    fn span(&self, entry: usize) -> Option<Span> {
+        let addr = self.addr(entry);
+        match self.cfg(entry) & A {
+            0 => None,
+            TOR => {
+                let base = if entry == 0 { 0 } else { self.addr(entry - 1) << 2 };
+                let end = addr << 2;
+                (base < end).then(|| (base, end - 1))
+            }
+            NA4 => Some((addr << 2, (addr << 2) + 3)),
+            _ => {
+                // The lowest zero bit tells the size.
+                let low = addr ^ addr.wrapping_add(1);
+                let base = (addr & !low) << 2;
+                Some((base, base | (low << 2) | 3))
+            }
+        }
+    }
+
+    /// Whether an access is allowed: `len` bytes at `paddr`.
+    pub(crate) fn allows(&self, paddr: u64, len: u64, what: Use, mode: Mode) -> bool {
+        let last = paddr + (len - 1);
+        for entry in 0..ENTRIES {
+            let Some((from, to)) = self.span(entry) else {
+                continue;
+            };
+            if last < from || to < paddr {
+                continue;
+            }
+            if paddr < from || to < last {
+                return false;
+            }
+            let cfg = self.cfg(entry);
+            let need = match what {
+                Use::Fetch => X,
+                Use::Load => R,
+                Use::Store => W,
+            };
+            return mode == Mode::M && cfg & L == 0 || cfg & need != 0;
+        }
+        mode == Mode::M
+    }
+
+    /// Whether every byte of a page is treated alike.
+    pub(crate) fn is_uniform(&self, page: u64) -> bool {
+        let last = page | 0xfff;
+        let cuts = |(from, to): Span| {
+            (page < from && from <= last) || (page <= to && to < last)
+        };
+        !(0..ENTRIES).filter_map(|entry| self.span(entry)).any(cuts)
+    }
+}
