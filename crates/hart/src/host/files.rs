@@ -42,6 +42,7 @@ impl Errno {
     pub(super) const MFILE: Errno = Errno(24);
     pub(super) const SPIPE: Errno = Errno(29);
     pub(super) const ROFS: Errno = Errno(30);
+    pub(super) const RANGE: Errno = Errno(34);
     pub(super) const NAMETOOLONG: Errno = Errno(36);
     pub(super) const NOSYS: Errno = Errno(38);
 
@@ -237,12 +238,22 @@ impl Host {
         let path = self.path(name, change)?;
         openable(&path)?;
         let writes = mode.write || mode.append;
+        // Linux makes a file that is then only read; the standard library
+        // wants to write what it makes.
+        if mode.create && !writes {
+            OpenOptions::new()
+                .write(true)
+                .create(true)
+                .create_new(mode.exclusive)
+                .truncate(mode.truncate)
+                .open(&path)?;
+        }
         let file = OpenOptions::new()
             .read(mode.read)
             .write(mode.write)
             .append(mode.append)
-            // The standard library refuses these without writing, and an
-            // emptied file to append to.
+            // It also refuses these without writing, and an emptied file to
+            // append to.
             .create(mode.create && writes)
             .create_new(mode.create && mode.exclusive && writes)
             .truncate(mode.truncate && mode.write && !mode.append)

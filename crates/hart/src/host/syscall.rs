@@ -50,7 +50,7 @@ impl Host {
         let [number, a, b, c, d, e, f, _] = words;
         match number {
             // getcwd: the folder the program may use is all it sees.
-            17 if b < 2 => Err(Errno::NOMEM),
+            17 if b < 2 => Err(Errno::RANGE),
             17 => self.put(memory, a, b"/\0").map(|()| 2),
             35 => {
                 let name = self.path_at(memory, a, b, c)?;

@@ -303,7 +303,7 @@ fn fstat_of_streams() {
     assert_eq!(quiet_call([80, 5, DATA, 0, 0, 0, 0, 0]), -9);
     assert_eq!(quiet_call([80, 1, 0, 0, 0, 0, 0, 0]), -14);
     assert_eq!(quiet_call([62, 1, 0, 0, 0, 0, 0, 0]), -29);
-    assert_eq!(quiet_call([17, DATA, 1, 0, 0, 0, 0, 0]), -12);
+    assert_eq!(quiet_call([17, DATA, 1, 0, 0, 0, 0, 0]), -34);
     assert_eq!(quiet_call([17, DATA, 2, 0, 0, 0, 0, 0]), 2);
 }
 
@@ -354,6 +354,10 @@ fn files_by_system_call() {
     );
     assert_eq!(go([35, cwd, name + 5, 6, 0, 0, 0, 0]), 0);
     assert_eq!(go([35, cwd, name + 5, 6, 0, 0, 0, 0]), -2);
+    // O_RDONLY | O_CREAT.
+    assert_eq!(go([56, cwd, name, 5, 0x40, 0o644, 0, 0]), 4);
+    assert_eq!(go([63, 4, content, 1, 0, 0, 0, 0]), 0);
+    assert_eq!(go([64, 4, content, 1, 0, 0, 0, 0]), -9);
     assert_eq!(ram.word(stat + 48), 10);
     assert_eq!(ram.word(stat + 16) as u32, 0o100_644);
 }
