@@ -35,7 +35,7 @@ macro_rules! dispatch {
         $sgnj:ident $sgnjn:ident $sgnjx:ident
         $to_w:ident $to_wu:ident $to_l:ident $to_lu:ident
         $from_w:ident $from_wu:ident $from_l:ident $from_lu:ident;)+
-        $($special:pat => $value:expr,)+
+        => $($special:pat => $value:expr,)+
     ) => {
         match $op.op {
             $(
@@ -206,6 +206,7 @@ impl<O: Observer> Frame<'_, O> {
             F16: FaddH FsubH FmulH FdivH FsqrtH FmaddH FmsubH FnmsubH FnmaddH
                 FminH FmaxH FeqH FltH FleH FclassH FsgnjH FsgnjnH FsgnjxH
                 FcvtWH FcvtWuH FcvtLH FcvtLuH FcvtHW FcvtHWu FcvtHL FcvtHLu;
+            =>
             Op::FcvtSD => self.convert::<F64, F32>(op, flags)?,
             Op::FcvtDS => self.convert::<F32, F64>(op, flags)?,
             Op::FcvtSH => self.convert::<F16, F32>(op, flags)?,

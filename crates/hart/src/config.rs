@@ -1,0 +1,188 @@
+//! What machine to build.
+
+use core::fmt;
+
+use hartrace_isa::{Ext, Isa, IsaError, Xlen};
+
+use crate::clint::CLINT;
+use crate::cost::Costs;
+use crate::fdt::BOOT_ROM;
+use crate::memory::{MemoryError, PAGE, Region};
+
+/// Which machine a hart stands in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Platform {
+    /// Our own: starts at the program's entry, takes interrupts and serves the
+    /// host as soon as they are due, does misaligned accesses, and counts
+    /// cycles by the cost table.
+    #[default]
+    Virt,
+    /// Spike, as far as its log can tell: starts in the boot ROM, traps
+    /// misaligned accesses, takes one cycle for each instruction, and looks at
+    /// time and host every 5000 instructions.
+    Spike,
+}
+
+impl Platform {
+    /// Both, in the order of their names' length of service.
+    pub const ALL: [Platform; 2] = [Platform::Virt, Platform::Spike];
+
+    /// `virt` or `spike`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Platform::Virt => "virt",
+            Platform::Spike => "spike",
+        }
+    }
+}
+
+/// A machine, in full. [`Config::new`] has the usual values of a platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The platform.
+    pub platform: Platform,
+    /// The instruction set, as [`Isa::parse`] reads it.
+    pub isa: String,
+    /// RAM.
+    pub memory: Vec<Region>,
+    /// Cycles per instruction.
+    pub costs: Costs,
+    /// Cycles of the hart for one tick of `time`; Spike's 100 is fixed.
+    pub cycles_per_tick: u64,
+    /// Misaligned loads and stores are done; otherwise they trap.
+    pub misaligned: bool,
+    /// The page-table walker sets the A and D bits (Svadu); otherwise it
+    /// faults (Svade).
+    pub update_ad: bool,
+    /// Semihosting calls are served.
+    pub semihosting: bool,
+}
+
+/// The instruction set of Spike without `--isa`.
+const SPIKE_ISA: &str = "rv64imafdc_zicntr_zihpm";
+
+/// Everything the hart can do, without the width.
+const WHOLE_ISA: &str = "imafdcb_zicsr_zifencei_zicntr_zihpm_zicond_zfh_zcb_zbc";
+
+impl Config {
+    /// The usual machine of a platform, for programs of this width.
+    #[must_use]
+    pub fn new(platform: Platform, xlen: Xlen) -> Config {
+        let spike = platform == Platform::Spike;
+        let isa = match (spike, xlen) {
+            (true, Xlen::Rv64) => SPIKE_ISA.to_owned(),
+            (true, Xlen::Rv32) => SPIKE_ISA.replace("rv64", "rv32"),
+            (false, _) => format!("rv{}{WHOLE_ISA}", xlen.bits()),
+        };
+        let size = if spike { 2 << 30 } else { 256 << 20 };
+        Config {
+            platform,
+            isa,
+            memory: vec![Region { base: 0x8000_0000, size }],
+            costs: if spike { Costs::UNIT } else { Costs::default() },
+            cycles_per_tick: 100,
+            misaligned: !spike,
+            update_ad: false,
+            semihosting: !spike,
+        }
+    }
+
+    /// The instruction set, if the hart can do all of it.
+    pub(crate) fn checked_isa(&self) -> Result<Isa, ConfigError> {
+        let isa = match Isa::parse(&self.isa) {
+            Ok(isa) => isa,
+            Err(why) => return Err(ConfigError::Isa(describe(&self.isa, &why))),
+        };
+        let missing: Vec<&str> = isa
+            .extensions()
+            .filter(|ext| !is_supported(*ext))
+            .map(Ext::name)
+            .collect();
+        if missing.is_empty() {
+            Ok(isa)
+        } else {
+            Err(ConfigError::Unsupported(missing))
+        }
+    }
+
+    /// Checks what does not depend on a program.
+    ///
+    /// # Errors
+    ///
+    /// An instruction set the hart does not have, memory in impossible places,
+    /// a clock that does not run.
+    pub fn validate(&self) -> Result<Isa, ConfigError> {
+        let isa = self.checked_isa()?;
+        let rom = Region { base: BOOT_ROM, size: PAGE };
+        for region in &self.memory {
+            for taken in [CLINT, rom] {
+                if region.overlaps(&taken) {
+                    return Err(ConfigError::Memory(MemoryError::Overlap(*region, taken)));
+                }
+            }
+        }
+        if self.cycles_per_tick == 0 {
+            return Err(ConfigError::Clock);
+        }
+        if self.costs.entries().iter().take(13).any(|&(_, cost)| cost == 0) {
+            return Err(ConfigError::Cost);
+        }
+        Ok(isa)
+    }
+}
+
+fn describe(text: &str, why: &IsaError<'_>) -> String {
+    format!("{text}: {why}")
+}
+
+fn is_supported(ext: Ext) -> bool {
+    use Ext::*;
+    match ext {
+        I | M | A | F | D | C | B | Zicsr | Zifencei | Zicntr | Zihpm | Zicond => true,
+        Zmmul | Zaamo | Zalrsc | Zfh | Zfhmin | Zba | Zbb | Zbc | Zbs => true,
+        Zca | Zcf | Zcd | Zcb | Zihintpause | Zihintntl | Ztso => true,
+        _ => false,
+    }
+}
+
+/// Why a machine cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The ISA string cannot be read.
+    Isa(String),
+    /// Extensions the hart does not have.
+    Unsupported(Vec<&'static str>),
+    /// Memory cannot be laid out like this.
+    Memory(MemoryError),
+    /// `cycles_per_tick` is 0.
+    Clock,
+    /// An instruction that takes no time.
+    Cost,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Isa(why) => f.write_str(why),
+            ConfigError::Unsupported(names) => write!(
+                f,
+                "the built-in hart does not execute {}",
+                names.join(", ")
+            ),
+            ConfigError::Memory(why) => why.fmt(f),
+            ConfigError::Clock => f.write_str("cycles_per_tick must be at least 1"),
+            ConfigError::Cost => {
+                f.write_str("every instruction takes at least 1 cycle; only taken and trap can be 0")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl From<MemoryError> for ConfigError {
+    fn from(why: MemoryError) -> ConfigError {
+        ConfigError::Memory(why)
+    }
+}

@@ -1,0 +1,151 @@
+//! Instructions that concern the whole hart: CSR accesses, returns from
+//! traps, waiting, fences of address translation.
+
+use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
+use hartrace_isa::{Inst, Op, Reg, decode};
+
+use crate::bus::Bus;
+use crate::cpu::{Cpu, Exception, cause, status};
+use crate::exec::Report;
+use crate::hart::Hart;
+
+/// Executes the system instruction at pc. It retires, or an exception comes
+/// back and nothing has happened.
+pub(crate) fn execute<O: Observer>(
+    hart: &mut Hart,
+    bus: &mut Bus,
+    bits: u32,
+    observer: &mut O,
+) -> Result<(), Exception> {
+    let inst = decode(bits, hart.cpu.isa);
+    let (pc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
+    let next = hart.cpu.xlen().wrap(pc.wrapping_add(inst.len.into()));
+    let illegal = Exception { code: cause::ILLEGAL, tval: bits.into() };
+    hart.effects.clear();
+    match inst.op {
+        Op::Ecall => return Err(environment_call(mode)),
+        Op::Ebreak => return Err(Exception { code: cause::BREAKPOINT, tval: pc }),
+        Op::Mret if mode == Mode::M => hart.cpu.return_from_machine(),
+        Op::Sret if may_return(&hart.cpu) => hart.cpu.return_from_supervisor(),
+        Op::Wfi if may_wait(&hart.cpu) => {
+            hart.cpu.pc = next;
+            hart.cpu.waiting = true;
+        }
+        Op::SfenceVma if may_fence(&hart.cpu) => {
+            hart.cpu.pc = next;
+            hart.tlb.flush(&hart.cpu);
+        }
+        // Decoded code follows memory by itself.
+        Op::FenceI => hart.cpu.pc = next,
+        Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
+            access_csr(hart, bus, &inst, observer).ok_or(illegal)?;
+            hart.cpu.pc = next;
+        }
+        _ => return Err(illegal),
+    }
+    if matches!(inst.op, Op::Mret | Op::Sret) {
+        let mstatus = hart.cpu.xlen().wrap(hart.cpu.mstatus);
+        let mut report = Report { effects: &mut hart.effects, observer };
+        report.csr(0x300, mstatus);
+        if hart.cpu.mode != mode {
+            hart.effects.mode = Some(hart.cpu.mode);
+        }
+        hart.tlb.enter(&hart.cpu);
+    }
+    let taken = if hart.cpu.pc == next { 0 } else { hart.costs.taken };
+    let cycles = u64::from(hart.costs.of(inst.op)) + u64::from(taken);
+    hart.cpu.retire(1, cycles);
+    let moved = hart.cpu.pc != next || matches!(inst.op, Op::Mret | Op::Sret);
+    if O::WANTS.contains(Wants::INSNS) || O::WANTS.contains(Wants::TRANSFERS) && moved {
+        let insn = Insn {
+            pc,
+            next: hart.cpu.pc,
+            time: hart.cpu.cycles,
+            context,
+            bits,
+            mode,
+        };
+        observer.step(HartId(hart.cpu.id), &Step::Insn(insn), &hart.effects);
+    }
+    hart.effects.clear();
+    Ok(())
+}
+
+fn environment_call(mode: Mode) -> Exception {
+    let code = match mode {
+        Mode::U => cause::ECALL_U,
+        Mode::S => cause::ECALL_S,
+        _ => cause::ECALL_M,
+    };
+    Exception { code, tval: 0 }
+}
+
+fn may_return(cpu: &Cpu) -> bool {
+    match cpu.mode {
+        Mode::M => true,
+        Mode::S => cpu.mstatus & status::TSR == 0,
+        _ => false,
+    }
+}
+
+fn may_wait(cpu: &Cpu) -> bool {
+    match cpu.mode {
+        Mode::M => true,
+        Mode::S => cpu.mstatus & status::TW == 0,
+        _ => false,
+    }
+}
+
+fn may_fence(cpu: &Cpu) -> bool {
+    match cpu.mode {
+        Mode::M => true,
+        Mode::S => cpu.mstatus & status::TVM == 0,
+        _ => false,
+    }
+}
+
+/// A Zicsr instruction; `None` when it is illegal.
+fn access_csr<O: Observer>(
+    hart: &mut Hart,
+    bus: &mut Bus,
+    inst: &Inst,
+    observer: &mut O,
+) -> Option<()> {
+    let csr = inst.csr();
+    let operand = match inst.op {
+        Op::Csrrw | Op::Csrrs | Op::Csrrc => hart.cpu.read_x(inst.rs1.number()),
+        _ => inst.imm as u64,
+    };
+    let named = match inst.op {
+        Op::Csrrw | Op::Csrrs | Op::Csrrc => inst.rs1 != Reg::ZERO,
+        _ => inst.imm != 0,
+    };
+    let write = named || matches!(inst.op, Op::Csrrw | Op::Csrrwi);
+    if !hart.cpu.may_access(csr, write) {
+        return None;
+    }
+    bus.set_time(hart.cpu.cycles);
+    let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
+    let mut report = Report { effects: &mut hart.effects, observer };
+    if write {
+        let new = match inst.op {
+            Op::Csrrw | Op::Csrrwi => operand,
+            Op::Csrrs | Op::Csrrsi => old | operand,
+            _ => old & !operand,
+        };
+        let after = hart.cpu.write_csr(csr, new, &mut |csr, value| report.csr(csr, value));
+        if after.decoding {
+            hart.code.clear(hart.cpu.isa);
+            hart.tlb.forget_code();
+        }
+        if after.translation {
+            hart.tlb.flush(&hart.cpu);
+        }
+        hart.tlb.enter(&hart.cpu);
+    }
+    hart.cpu.write_x(inst.rd.number(), old);
+    if inst.rd != Reg::ZERO {
+        report.reg(RegId::X(inst.rd.number()), old);
+    }
+    Some(())
+}
