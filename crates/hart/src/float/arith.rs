@@ -129,6 +129,10 @@ fn div_special<F: Format>(a: u64, b: u64, flags: &mut Flags) -> u64 {
 }
 
 /// The square root of `a`.
+///
+/// Kept apart from the host's: where LLVM sees a choice between a NaN and the
+/// square root of a negative number it takes the latter, whose sign is wrong.
+#[inline(never)]
 pub(super) fn sqrt<F: Format>(a: u64, round: Round, flags: &mut Flags) -> u64 {
     if is_nan::<F>(a) {
         return nan::<F>(&[a], flags);

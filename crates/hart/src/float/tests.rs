@@ -31,7 +31,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.draw()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Any bits, a corner, or any fraction under an exponent near the middle.
