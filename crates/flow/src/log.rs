@@ -34,7 +34,7 @@
 //!
 //! * [`PcReader`], [`PcWriter`]: one pc per line; [`PcLines`] reads them without
 //!   the program.
-//! * [`SpikeReader`]: Spike's `-l` and `--log-commits`.
+//! * [`SpikeReader`], [`SpikeWriter`]: Spike's `-l` and `--log-commits`.
 //! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
 //!   [`Ingress`](crate::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
 //! * [`SpikeCsvReader`]: the `spike_pc_trace` CSV of the E-Trace reference flow.
@@ -58,7 +58,7 @@ pub use csv::write::{IngressWriter, RowError};
 pub use error::{Excerpt, LineError, LineErrorKind};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
-pub use spike::{SpikeOptions, SpikeReader};
+pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
 use crate::Effects;
 

@@ -15,6 +15,9 @@ use crate::{Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
 mod effects;
 mod hart;
 mod line;
+mod write;
+
+pub use write::SpikeWriter;
 #[cfg(test)]
 mod tests;
 

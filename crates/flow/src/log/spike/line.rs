@@ -258,7 +258,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Spike's names of the exceptions and their codes in xcause.
-const TRAPS: [(&[u8], u32); 24] = [
+pub(super) const TRAPS: [(&[u8], u32); 24] = [
     (b"instruction_address_misaligned", 0),
     (b"instruction_access_fault", 1),
     (b"illegal_instruction", 2),

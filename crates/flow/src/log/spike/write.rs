@@ -1,0 +1,356 @@
+//! Steps as Spike writes them down.
+
+use alloc::vec::Vec;
+
+use hartrace_isa::{Ext, Isa, Xlen, csr};
+
+use super::line::TRAPS;
+use crate::log::text::{spell8, spell16};
+use crate::{
+    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite,
+    Step, TrapStep, Wants,
+};
+
+/// Bytes gathered before they are handed on.
+const BUFFER: usize = 32 * 1024;
+
+/// CSRs that Spike shows in a way of its own.
+const SIE: u16 = 0x104;
+const SIP: u16 = 0x144;
+const MIDELEG: u16 = 0x303;
+const MIE: u16 = 0x304;
+const MVIP: u16 = 0x309;
+const MSTATUSH: u16 = 0x310;
+const MIP: u16 = 0x344;
+const HCONTEXT: u16 = 0x6a8;
+const MCONTEXT: u16 = 0x7a8;
+
+/// Interrupts of the supervisor in `mip`: software and timer, external.
+const SSI_STI: u64 = 1 << 1 | 1 << 5;
+const SEI: u64 = 1 << 9;
+
+/// Writes the log of Spike's `--log-commits`, byte for byte: one line for each
+/// retired instruction with the registers it wrote, the addresses it loaded
+/// from and what it stored. `sink` takes the bytes, many lines at a time.
+///
+/// Traps are not in that log; [`SpikeWriter::with_traps`] adds the lines that
+/// Spike's `-l` has for them.
+#[derive(Clone, Debug)]
+pub struct SpikeWriter<F> {
+    sink: F,
+    buffer: Vec<u8>,
+    xlen: Xlen,
+    double: bool,
+    traps: bool,
+    /// Delegated interrupts, as far as the steps have told.
+    mideleg: u64,
+    /// Supervisor interrupts pending before the instruction.
+    pending: u64,
+}
+
+/// A register and its value, in the order Spike prints them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shown {
+    /// Spike's key: the number in the upper bits, the kind in the lower four.
+    key: u32,
+    value: u64,
+}
+
+const INTEGER: u32 = 0;
+const FLOAT: u32 = 1;
+const CONTROL: u32 = 4;
+
+/// Spike keeps the registers an instruction wrote in a hash table and prints
+/// them in its order: a key goes in front of all others, or, if its bucket is
+/// taken, in front of that bucket.
+#[derive(Clone, Copy, Debug, Default)]
+struct Table {
+    items: Few<Shown, 32>,
+}
+
+/// Buckets the table has from its first entry on.
+const BUCKETS: u32 = 13;
+
+impl Table {
+    fn put(&mut self, key: u32, value: u64) {
+        let mut after = Few::<Shown, 32>::new();
+        let bucket = |key: u32| key % BUCKETS;
+        let known = self.items.iter().any(|item| item.key == key);
+        let place = self.items.iter().position(|item| bucket(item.key) == bucket(key));
+        for (i, item) in self.items.iter().enumerate() {
+            if !known && i == place.unwrap_or(0) {
+                let _ = after.push(Shown { key, value });
+            }
+            let value = if item.key == key { value } else { item.value };
+            let _ = after.push(Shown { key: item.key, value });
+        }
+        if self.items.is_empty() {
+            let _ = after.push(Shown { key, value });
+        }
+        self.items = after;
+    }
+}
+
+impl<F: FnMut(&[u8])> SpikeWriter<F> {
+    /// A writer for harts with this instruction set.
+    #[must_use]
+    pub fn new(isa: Isa, sink: F) -> SpikeWriter<F> {
+        SpikeWriter {
+            sink,
+            buffer: Vec::with_capacity(BUFFER + 1024),
+            xlen: isa.xlen(),
+            double: isa.has(Ext::D),
+            traps: false,
+            mideleg: 0,
+            pending: 0,
+        }
+    }
+
+    /// Tells of traps too.
+    #[must_use]
+    pub fn with_traps(mut self) -> SpikeWriter<F> {
+        self.traps = true;
+        self
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.buffer.extend_from_slice(text);
+    }
+
+    /// A number in decimal, padded on the left to a width.
+    fn decimal(&mut self, value: u32, width: usize) {
+        let mut digits = [b' '; 10];
+        let (mut rest, mut first) = (value, digits.len());
+        for (i, digit) in digits.iter_mut().enumerate().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            (rest, first) = (rest / 10, i);
+            if rest == 0 {
+                break;
+            }
+        }
+        let from = first.min(digits.len() - width.min(digits.len()));
+        self.buffer.extend_from_slice(digits.get(from..).unwrap_or_default());
+    }
+
+    /// A number in hexadecimal, of so many bytes.
+    fn hex(&mut self, value: u64, bytes: usize) {
+        let digits = spell16(value);
+        self.text(b"0x");
+        self.text(digits.get(16 - 2 * bytes.min(8)..).unwrap_or_default());
+    }
+
+    fn word(&mut self, value: u64) {
+        match self.xlen {
+            Xlen::Rv64 => {
+                self.text(b"0x");
+                self.text(&spell16(value));
+            }
+            Xlen::Rv32 => {
+                self.text(b"0x");
+                self.text(&spell8(value as u32));
+            }
+        }
+    }
+
+    fn core(&mut self, hart: HartId) {
+        self.text(b"core");
+        self.decimal(hart.0, 4);
+        self.text(b": ");
+    }
+
+    fn instruction(&mut self, hart: HartId, insn: &Insn, effects: &Effects) {
+        self.core(hart);
+        // Virtual modes have the number of the mode they stand for.
+        self.text(match insn.mode {
+            Mode::U | Mode::VU => b"0 ",
+            Mode::S | Mode::VS => b"1 ",
+            Mode::M | Mode::D => b"3 ",
+        });
+        self.word(insn.pc);
+        self.text(b" (");
+        self.hex(insn.bits.into(), insn.len().min(4).into());
+        self.text(b")");
+        if let ([write], []) = (&*effects.regs, &*effects.csrs) {
+            self.register(shown(write));
+        } else if !effects.regs.is_empty() || !effects.csrs.is_empty() {
+            let table = self.table(insn, effects);
+            for item in table.items.iter() {
+                self.register(*item);
+            }
+        }
+        self.accesses(effects);
+        self.text(b"\n");
+    }
+
+    /// What the instruction wrote, in the order of Spike's insertions: CSR
+    /// instructions write the CSR first, all others the register.
+    fn table(&mut self, insn: &Insn, effects: &Effects) -> Table {
+        let mut table = Table::default();
+        let zicsr = insn.bits & 0x7f == 0x73 && insn.bits >> 12 & 7 != 0;
+        if !zicsr {
+            registers(&mut table, effects);
+        }
+        for write in effects.csrs.iter() {
+            self.csr(&mut table, insn, *write);
+        }
+        if is_mret(insn.bits) && self.xlen == Xlen::Rv32 {
+            table.put(u32::from(MSTATUSH) << 4 | CONTROL, 0);
+        }
+        if zicsr {
+            registers(&mut table, effects);
+        }
+        table
+    }
+
+    /// A CSR and what Spike says of its aliases.
+    fn csr(&mut self, table: &mut Table, insn: &Insn, write: CsrWrite) {
+        let named = (insn.bits >> 20) as u16;
+        let CsrWrite { csr, value } = write;
+        let mut put = |csr: u16, value: u64| table.put(u32::from(csr) << 4 | CONTROL, value);
+        match csr {
+            // Seen before the bits that share their place with mip change.
+            MIP => {
+                put(MVIP, value & SEI | self.pending);
+                self.pending = value & SSI_STI;
+                put(csr, value);
+            }
+            MCONTEXT => put(HCONTEXT, value),
+            MIE if named == SIE => {
+                put(csr, value);
+                put(SIE, value & self.mideleg);
+            }
+            _ => put(csr, value),
+        }
+        if csr == MIDELEG {
+            self.mideleg = value;
+        }
+        debug_assert!(csr != SIP, "writes go to mip");
+    }
+
+    fn register(&mut self, item: Shown) {
+        let number = item.key >> 4;
+        match item.key & 15 {
+            CONTROL => {
+                self.text(b" c");
+                self.decimal(number, 0);
+                self.text(b"_");
+                let name = csr::name(number as u16).unwrap_or("unknown-csr");
+                self.text(name.as_bytes());
+                self.text(b" ");
+                self.word(item.value);
+            }
+            kind => {
+                self.text(if kind == FLOAT { b" f" } else { b" x" });
+                self.decimal(number, 0);
+                self.text(if number < 10 { b"  " } else { b" " });
+                match kind == FLOAT {
+                    true if self.double => self.hex(item.value, 8),
+                    true => self.hex(item.value, 4),
+                    false => self.word(item.value),
+                }
+            }
+        }
+    }
+
+    /// Loads, then stores; an atomic is one of each.
+    fn accesses(&mut self, effects: &Effects) {
+        use AccessKind as K;
+        for access in effects.accesses.iter() {
+            if !matches!(access.kind, K::Store | K::ConditionalStoreFailure) {
+                self.text(b" mem ");
+                self.word(access.addr);
+            }
+        }
+        for access in effects.accesses.iter() {
+            if !matches!(access.kind, K::Load | K::ConditionalStoreFailure) {
+                self.text(b" mem ");
+                self.word(access.addr);
+                self.text(b" ");
+                self.hex(access.data.unwrap_or(0), 1 << access.size.min(3));
+            }
+        }
+    }
+
+    fn trap(&mut self, hart: HartId, step: &TrapStep) {
+        self.core(hart);
+        self.text(b"exception ");
+        let (code, interrupt) = match step.trap.cause {
+            Cause::Interrupt(code) => (code.unwrap_or(0), true),
+            Cause::Exception(code) => (code.unwrap_or(0), false),
+            Cause::Unknown => (0, false),
+        };
+        let known = TRAPS.iter().find(|(_, c)| *c == code && !interrupt);
+        match known {
+            Some((name, _)) => {
+                self.text(b"trap_");
+                self.text(name);
+            }
+            None => {
+                self.text(if interrupt { b"interrupt #" } else { b"trap #" });
+                self.decimal(code, 0);
+            }
+        }
+        self.text(b", epc ");
+        self.word(step.trap.epc);
+        self.text(b"\n");
+        // Calls and interrupts have none.
+        if let Some(tval) = step.trap.tval
+            && !interrupt
+            && !matches!(code, 8..=11)
+        {
+            self.core(hart);
+            self.text(b"          tval ");
+            self.word(tval);
+            self.text(b"\n");
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.buffer.is_empty() {
+            (self.sink)(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+}
+
+/// Registers written, x0 never among them.
+fn registers(table: &mut Table, effects: &Effects) {
+    for write in effects.regs.iter() {
+        let item = shown(write);
+        table.put(item.key, item.value);
+    }
+}
+
+fn shown(write: &RegWrite) -> Shown {
+    let (number, kind) = match write.reg {
+        RegId::X(number) => (number, INTEGER),
+        RegId::F(number) => (number, FLOAT),
+    };
+    Shown {
+        key: u32::from(number) << 4 | kind,
+        value: write.value,
+    }
+}
+
+fn is_mret(bits: u32) -> bool {
+    bits == 0x3020_0073
+}
+
+impl<F: FnMut(&[u8])> Observer for SpikeWriter<F> {
+    const WANTS: Wants = Wants::ALL;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        match step {
+            Step::Insn(insn) => self.instruction(hart, insn, effects),
+            Step::Trap(trap) if self.traps => self.trap(hart, trap),
+            _ => return,
+        }
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    fn finish(&mut self) {
+        self.flush();
+    }
+}
