@@ -11,6 +11,10 @@ if [ $# -eq 0 ]; then
     exit 2
 fi
 
+# One for this ISA, if it has its own, else the one for all.
+expected=${elf%.elf}.expected
+[ -f "$expected" ] || expected=${elf%-rv*}.expected
+
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
@@ -21,7 +25,7 @@ if [ $code -ne 0 ]; then
     echo "$elf: exit code $code"
     exit 1
 fi
-if ! grep -v '^#' "$output" | diff "${elf%-rv*}.expected" -; then
+if ! grep -v '^#' "$output" | diff "$expected" -; then
     echo "$elf: another output"
     exit 1
 fi

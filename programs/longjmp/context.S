@@ -1,14 +1,6 @@
 # Saving and restoring what a call preserves. The layout is that of struct mark.
 
-#if __riscv_xlen == 64
-#define STORE   sd
-#define LOAD    ld
-#define WORD    8
-#else
-#define STORE   sw
-#define LOAD    lw
-#define WORD    4
-#endif
+#include "asm.h"
 
 #define INTEGER(i)      ((i) * WORD)
 #define FLOATING(i)     (14 * WORD + (i) * 8)

@@ -4,13 +4,7 @@
 # Needed from whoever starts us: machine mode, and nothing else. The hart's
 # number is read from mhartid; only hart 0 runs the program.
 
-#if __riscv_xlen == 64
-#define STORE   sd
-#define WORD    8
-#else
-#define STORE   sw
-#define WORD    4
-#endif
+#include "asm.h"
 
 #define MSTATUS_FS_INITIAL  0x2000
 
