@@ -2,9 +2,7 @@
 
 #include "crc32.h"
 
-#ifndef ROUNDS
-#define ROUNDS 800
-#endif
+enum { ROUNDS = 800 };
 
 static uint8_t data[4096];
 

@@ -2,11 +2,7 @@
 
 #include "kernels.h"
 
-#ifndef ROUNDS
-#define ROUNDS 80
-#endif
-
-enum { SIZE = 48, SIDE = 32, LIMIT = 100, STEPS = 1000 };
+enum { ROUNDS = 80, SIZE = 48, SIDE = 32, LIMIT = 100, STEPS = 1000 };
 
 static float a1[SIZE * SIZE], b1[SIZE * SIZE], c1[SIZE * SIZE];
 static double a2[SIZE * SIZE], b2[SIZE * SIZE], c2[SIZE * SIZE];

@@ -3,9 +3,7 @@
 #include "machine.h"
 #include "samples.h"
 
-#ifndef ROUNDS
-#define ROUNDS 27
-#endif
+enum { ROUNDS = 27 };
 
 static struct machine machine;
 static uint8_t code[256];

@@ -2,11 +2,7 @@
 
 #include "sorts.h"
 
-#ifndef ROUNDS
-#define ROUNDS 160
-#endif
-
-enum { SIZE = 2000 };
+enum { ROUNDS = 160, SIZE = 2000 };
 
 static uint32_t numbers[SIZE], spare[SIZE / 2];
 static struct record records[SIZE];
