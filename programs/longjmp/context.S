@@ -1,5 +1,7 @@
 # Saving and restoring what a call preserves. The layout is that of struct mark.
 
+    .file   "context.S"
+
 #include "asm.h"
 
 #define INTEGER(i)      ((i) * WORD)

@@ -1,5 +1,7 @@
 # The ways into machine and supervisor mode, and out of them.
 
+    .file   "traps.S"
+
 #include "asm.h"
 
 #define PC      (32 * WORD)

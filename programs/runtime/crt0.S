@@ -4,6 +4,8 @@
 # Needed from whoever starts us: machine mode, and nothing else. The hart's
 # number is read from mhartid; only hart 0 runs the program.
 
+    .file   "crt0.S"
+
 #include "asm.h"
 
 #define MSTATUS_FS_INITIAL  0x2000

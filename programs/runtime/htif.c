@@ -66,8 +66,9 @@ void put_char(char c)
 void exit(int code)
 {
     flush();
+    send((uintptr_t)code << 1 | 1);
     for (;;)
-        send((uintptr_t)code << 1 | 1);
+        ;
 }
 
 /* Called by crt0.S on a trap in machine mode that the program has no handler

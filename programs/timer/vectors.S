@@ -2,6 +2,8 @@
 # goes to the stack, mepc and mstatus included, so that the handler is free to
 # let further traps in.
 
+    .file   "vectors.S"
+
 #include "asm.h"
 
 #define FRAME       (20 * WORD)     /* a multiple of 16 on either machine */
