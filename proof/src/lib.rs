@@ -10,3 +10,4 @@ pub mod generate;
 pub mod hostile;
 pub mod identity;
 pub mod objdump;
+pub mod torture;

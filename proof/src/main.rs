@@ -61,6 +61,16 @@ const COMMANDS: &[Command] = &[
         "[COUNT [SEED]]: random 32-bit encodings against objdump",
         hartrace_proof::encodings::random32,
     ),
+    (
+        "torture",
+        "--seed N --isa NAME -o FILE: makes a random program for a simulator",
+        hartrace_proof::torture::command,
+    ),
+    (
+        "coverage",
+        "ISA LOG...: which instructions commit logs contain, and which not",
+        hartrace_proof::torture::coverage,
+    ),
 ];
 
 fn main() -> ExitCode {

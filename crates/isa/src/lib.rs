@@ -40,6 +40,7 @@ extern crate std;
 pub mod attributes;
 pub mod csr;
 mod decode;
+mod encoding;
 mod flow;
 mod isa;
 mod itype;
@@ -48,6 +49,7 @@ mod reg;
 mod text;
 
 pub use decode::{Inst, decode};
+pub use encoding::{Encoding, encodings};
 pub use flow::{Const, Flow, Link, length};
 pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};
