@@ -56,11 +56,11 @@ impl Code {
         self.base + self.bytes.len() as u64
     }
 
-    /// An instruction of two or four bytes, as its low bits say.
+    /// An instruction of two or four bytes, as its low bits say. Of a longer
+    /// encoding only four: that is how far the handlers skip.
     pub(super) fn put(&mut self, bits: u32) {
-        let bytes = bits.to_le_bytes();
-        let count = usize::from(length(bits as u16).min(4));
-        self.bytes.extend(bytes.iter().take(count));
+        let count = if bits & 3 == 3 { 4 } else { 2 };
+        self.bytes.extend(bits.to_le_bytes().iter().take(count));
     }
 
     /// Four bytes whatever they mean.
