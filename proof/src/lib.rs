@@ -9,5 +9,6 @@ pub mod encodings;
 pub mod generate;
 pub mod hostile;
 pub mod identity;
+pub mod lockstep;
 pub mod objdump;
 pub mod torture;

@@ -71,6 +71,11 @@ const COMMANDS: &[Command] = &[
         "ISA LOG...: which instructions commit logs contain, and which not",
         hartrace_proof::torture::coverage,
     ),
+    (
+        "lockstep",
+        "--spike PATH --hart PATH ELF...: the commit logs of two simulators",
+        hartrace_proof::lockstep::command,
+    ),
 ];
 
 fn main() -> ExitCode {

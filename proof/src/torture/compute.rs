@@ -6,6 +6,7 @@ use super::code::{GP, SP};
 use super::layout::POOL_SIZE;
 use super::menu::{Class, writes_integer};
 use super::program::Torture;
+use super::values::Format;
 use crate::generate::asm;
 
 /// fflags, frm and fcsr.
@@ -15,33 +16,36 @@ impl Torture {
     /// A constant from the pool to an integer register.
     pub(super) fn fresh(&mut self) -> u32 {
         let rd = self.reg();
+        self.fresh_to(rd);
+        rd
+    }
+
+    fn fresh_to(&mut self, rd: u32) {
         let step: u64 = if self.wide() { 8 } else { 4 };
         let slots = 8 * POOL_SIZE / step;
         let at = (self.random.below(slots) + 1) * step;
         self.code.load(rd, GP, -(at as i32));
-        rd
     }
 
-    /// A constant from the pool to a floating-point register.
-    fn fresh_float(&mut self) {
-        let rd = self.random.below32(32);
-        let widths = [
-            (3, Ext::D),
-            (3, Ext::D),
-            (3, Ext::D),
-            (2, Ext::F),
-            (1, Ext::Zfhmin),
-        ];
-        let widths: Vec<u32> = widths
-            .iter()
-            .filter(|(_, ext)| self.has(*ext))
-            .map(|(funct3, _)| *funct3)
-            .collect();
-        let funct3 = self.random.pick(&widths);
-        let step = 1u64 << funct3;
-        let at = (self.random.below(8 * POOL_SIZE / step) + 1) * step;
-        self.code
-            .put(asm::i_type(0x07, funct3, rd, GP, -(at as i32)));
+    /// A constant from the pool to a floating-point register: mostly of the
+    /// format, otherwise all 64 bits of any.
+    fn fresh_float(&mut self, rd: u32, format: Format) {
+        let whole = self.has(Ext::D) && self.random.chance(300);
+        let format = if self.random.chance(900) {
+            format
+        } else {
+            self.random
+                .pick(&[Format::Double, Format::Single, Format::Half])
+        };
+        let at = format.place(&mut self.random) as i32;
+        let funct3 = match format {
+            _ if whole => 3,
+            Format::Double if self.has(Ext::D) => 3,
+            Format::Half if self.has(Ext::Zfhmin) => 1,
+            _ => 2,
+        };
+        let imm = at - 8 * POOL_SIZE as i32;
+        self.code.put(asm::i_type(0x07, funct3, rd, GP, imm));
     }
 
     /// One instruction on integer registers.
@@ -91,23 +95,34 @@ impl Torture {
 
     /// One instruction on floating-point registers, or on their CSRs.
     pub(super) fn float_atom(&mut self) {
-        for _ in 0..self.random.pick(&[0, 0, 1, 1, 2]) {
-            self.fresh_float();
-        }
         if self.random.chance(60) {
             self.float_csr();
             return;
-        }
-        if self.random.chance(120) {
-            self.fresh();
         }
         let kept = self.kept;
         let inst = self.menu.pick(&mut self.random, Class::Float, |inst| {
             !writes_integer(inst) || kept >> inst.rd.number() & 1 == 0
         });
-        if let Some(inst) = inst {
-            self.code.put(inst.bits);
+        let Some(inst) = inst else { return };
+        let mut sources = vec![inst.rs1.number(), inst.rs2.number()];
+        if inst.bits & 0x7f != 0x53 {
+            sources.push(inst.rs3().number());
         }
+        // Moves and conversions from an integer register.
+        if matches!(inst.bits >> 27, 0x1a | 0x1e) && inst.bits & 0x7f == 0x53 {
+            sources.clear();
+            let rs1 = inst.rs1.number().into();
+            if rs1 != 0 && self.free(rs1) && self.random.chance(600) {
+                self.fresh_to(rs1);
+            }
+        }
+        let format = Format::of(inst.bits);
+        for source in sources {
+            if self.random.chance(500) {
+                self.fresh_float(source.into(), format);
+            }
+        }
+        self.code.put(inst.bits);
     }
 
     /// Reads and writes of fflags, frm and fcsr; the rounding mode is mostly
@@ -120,13 +135,9 @@ impl Torture {
             self.reg()
         };
         let funct3 = self.random.pick(&[1, 2, 3, 5, 6, 7]);
-        if funct3 > 4 {
-            let imm = self.random.below32(32);
-            self.code.csr(funct3, rd, csr, imm);
-        } else {
-            let rs1 = self.random.below32(32);
-            self.code.csr(funct3, rd, csr, rs1);
-        }
+        // A register or an immediate.
+        let source = self.random.below32(32);
+        self.code.csr(funct3, rd, csr, source);
         if csr != 1 && self.random.chance(800) {
             let mode = self.random.below32(5);
             self.code.csr(5, 0, 2, mode);

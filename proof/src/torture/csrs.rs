@@ -5,6 +5,7 @@ use hartrace_isa::Ext;
 
 use super::handler::{M_VECTORS, S_VECTORS, csr};
 use super::program::{Mode, Torture};
+use crate::generate::asm;
 
 /// What takes any value without harm to a machine-mode program.
 const MACHINE_FREE: &[u32] = &[
@@ -159,7 +160,7 @@ impl Torture {
         self.code.csr(7, 0, csr::MSTATUS, 8);
         let with = self.reg();
         let rd = self.reg_but(with);
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 | 1 => {
                 let (csr, good) = self.random.pick(&[
                     (csr::MTVEC, M_VECTORS),
@@ -184,7 +185,8 @@ impl Torture {
                 self.code.csr(2, rd, csr::SATP, 0);
                 self.code.csr(1, 0, csr::SATP, 0);
             }
-            4 => {
+            4 if self.has(Ext::C) => self.without_compressed(with, rd),
+            4 | 5 => {
                 let value = self.random.draw() & DELEGABLE;
                 self.code.li(with, value);
                 self.csr_delegation(rd, with);
@@ -198,6 +200,26 @@ impl Torture {
         let funct3 = self.random.pick(&[1, 2, 3]);
         self.code.csr(funct3, rd, csr::MEDELEG, with);
         self.code.csr(2, rd, csr::MEDELEG, 0);
+    }
+
+    /// Without compressed instructions a jump into the middle of a word traps.
+    /// Everything here and in the handlers is four bytes long.
+    fn without_compressed(&mut self, with: u32, rd: u32) {
+        let via = self.reg_but(with);
+        self.code.align(4);
+        self.code.li(with, 4);
+        self.code.csr(3, rd, csr::MISA, with);
+        self.code.put(asm::jal(rd, 6));
+        self.code.put(asm::branch(0, rd, rd, 6));
+        let target = self.code.pc() + 14;
+        self.code.la(via, target);
+        self.code.put(asm::jalr(via, via, 0));
+        self.code.put(asm::ECALL);
+        self.code.csr(1, via, csr::MEPC, 0);
+        self.code.csr(1, via, csr::MEPC, rd);
+        self.code.csr(2, via, csr::MEPC, 0);
+        self.code.li(with, 4);
+        self.code.csr(2, rd, csr::MISA, with);
     }
 
     /// Turns an extension off in misa, tries it, and turns it on again.

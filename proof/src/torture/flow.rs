@@ -81,7 +81,13 @@ impl Torture {
 
     /// A function right here, called from behind it or from before it.
     fn call(&mut self) {
-        let link = self.reg();
+        let any = self.reg();
+        // The compressed calls always link to ra.
+        let link = if self.free(1) && self.random.chance(300) {
+            1
+        } else {
+            any
+        };
         let kept = self.kept;
         // Written by the call, read by the return.
         self.kept |= 1 << link;

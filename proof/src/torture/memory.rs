@@ -152,8 +152,8 @@ impl Torture {
         let sc = one(false, Some(lr.op == Op::LrD), Some(base));
         let other = one(false, None, Some(base));
         let size = if lr.op == Op::LrD { 8 } else { 4 };
+        self.data_address(base, size);
         if !self.random.chance(100) {
-            self.data_address(base, size);
             self.code.put(lr.bits);
         }
         match self.random.below(8) {

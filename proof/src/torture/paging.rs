@@ -182,23 +182,25 @@ impl Torture {
         self.code.put(0x1200_0073);
     }
 
-    /// A random entry for a slot, and whether it may be jumped to.
-    fn mapping(&mut self, slot: Slot) -> (u64, bool) {
-        let random = &mut self.random;
-        let mut flags = random.below(0x400) & 0x3fe | 0xc0;
-        if random.chance(700) {
+    /// Random flags: mostly valid, used and dirty, mostly with all rights.
+    fn flags(&mut self) -> u64 {
+        let mut flags = self.random.below(0x400) & 0x33e | 0xc1;
+        if self.random.chance(700) {
             flags |= 0x0e;
         }
-        for (chance, bit) in [(950, 0x01), (120, 0x40), (120, 0x80)] {
-            let hit = random.chance(chance);
-            match bit {
-                0x01 if hit => flags |= bit,
-                0x01 => {}
-                _ if hit => flags &= !bit,
-                _ => {}
+        for (chance, bit) in [(50, 0x01), (120, 0x40), (120, 0x80)] {
+            if self.random.chance(chance) {
+                flags &= !bit;
             }
         }
-        let top = Tables::new(self.isa.xlen().bits() == 64).levels - 1;
+        flags
+    }
+
+    /// A random entry for a slot, and whether it may be jumped to.
+    fn mapping(&mut self, slot: Slot) -> (u64, bool) {
+        let wide = self.wide();
+        let mut flags = self.flags();
+        let random = &mut self.random;
         let mut jump = false;
         let target = match slot.level {
             0 if random.chance(300) => {
@@ -211,9 +213,9 @@ impl Torture {
             level if random.chance(100) => {
                 // A pointer, perhaps with flags that only a leaf has.
                 flags = random.pick(&[1, 1, 1, 0x41, 0x81, 0x11, 0x21]);
-                Tables::new(self.isa.xlen().bits() == 64).test(level - 1)
+                Tables::new(wide).test(level - 1)
             }
-            level if level == 2 => HUGE_PAGE,
+            2 => HUGE_PAGE,
             _ => SUPERPAGE,
         };
         let leaf = flags & 0x0e != 0;
@@ -222,18 +224,14 @@ impl Torture {
             // A superpage that is not aligned.
             value |= 1 << (10 + random.below(9));
         }
-        let _ = top;
-        if random.chance(30) && leaf {
+        if leaf && random.chance(30) {
             // No memory there.
-            value |= if self.isa.xlen().bits() == 64 {
+            value |= if wide {
                 1 << random.pick(&[42, 45, 53])
             } else {
-                1 << 31
+                0xc000_0000
             };
-            if self.isa.xlen().bits() == 32 {
-                value |= 1 << 30;
-            }
-        } else if random.chance(40) && self.isa.xlen().bits() == 64 {
+        } else if wide && random.chance(40) {
             // Reserved, or extensions that are not there.
             value |= 1 << random.between(54, 63);
         }

@@ -84,6 +84,8 @@ pub(super) struct Torture {
     pub(super) paged: bool,
     /// Whether a loop runs, which needs tp.
     pub(super) looping: bool,
+    /// Whether `wfi` traps in the mode; elsewhere it may wait for ever.
+    pub(super) wait_traps: bool,
     /// Values to be stored at fixed places before the program starts.
     pub(super) image: Vec<Segment>,
 }
@@ -103,6 +105,7 @@ impl Torture {
             mode: Mode::Machine,
             paged: false,
             looping: false,
+            wait_traps: false,
             image: Vec::new(),
         })
     }
@@ -193,6 +196,7 @@ impl Torture {
         }
         self.mode = Mode::Machine;
         self.paged = false;
+        self.wait_traps = false;
     }
 
     /// All sections.
@@ -260,10 +264,10 @@ impl Torture {
     /// The bytes of the constants and of the data.
     fn fill_data(&mut self) {
         let pool = (0..layout::POOL_SIZE)
-            .flat_map(|_| values::any(&mut self.random).to_le_bytes())
+            .flat_map(|at| values::constant(&mut self.random, at).to_le_bytes())
             .collect();
         let data = (0..1024)
-            .flat_map(|_| values::any(&mut self.random).to_le_bytes())
+            .flat_map(|at| values::constant(&mut self.random, at % layout::POOL_SIZE).to_le_bytes())
             .collect();
         self.image.push(Segment {
             base: layout::POOL,

@@ -35,6 +35,8 @@ impl Torture {
                 let rs2 = self.random.below32(32);
                 self.code.put(SFENCE_VMA | rs1 << 15 | rs2 << 20);
             }
+            (9, Mode::User) => self.code.put(WFI),
+            (9, Mode::Supervisor) if self.wait_traps => self.code.put(WFI),
             (9, Mode::Machine) => self.return_to(),
             (10, Mode::Machine) => self.as_other_mode(),
             _ => self.illegal(),
@@ -132,6 +134,7 @@ impl Torture {
         } else {
             // TVM, TW, TSR.
             let bits = self.random.below(8) << 20;
+            self.wait_traps = bits & 1 << 21 != 0;
             self.code.li(5, bits);
             self.code.csr(2, 0, csr::MSTATUS, 5);
         }

@@ -1,5 +1,6 @@
 //! Values that are more likely than others to find a mistake.
 
+use super::layout::POOL_SIZE;
 use crate::generate::Random;
 
 /// An integer: the ends of the ranges, powers of two and their neighbours, or
@@ -71,26 +72,63 @@ fn number(random: &mut Random, exponent: u32, fraction: u32) -> u64 {
     sign << (exponent + fraction) | e << fraction | f
 }
 
-/// What a 64-bit floating-point register may hold: a double, a boxed single or
-/// half, or one whose box is broken.
-pub(super) fn float(random: &mut Random) -> u64 {
-    match random.below(9) {
-        0..3 => number(random, 11, 52),
-        3 | 4 => number(random, 8, 23) | 0xffff_ffff << 32,
-        5 | 6 => number(random, 5, 10) | 0xffff_ffff_ffff << 16,
-        7 => number(random, 8, 23) | random.pick(&[0, 0xffff_fffe, 0x7fff_ffff]) << 32,
-        _ => {
-            let single = number(random, 5, 10) | random.pick(&[0, 0xfffe, 0x7fff]) << 16;
-            single | 0xffff_ffff << 32
+/// A floating-point format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Format {
+    #[default]
+    Double,
+    Single,
+    Half,
+}
+
+impl Format {
+    /// What an instruction of the floating-point opcodes reads.
+    pub(super) fn of(bits: u32) -> Format {
+        // Between formats the source is where rs2 otherwise is.
+        let between = bits & 0x7f == 0x53 && bits >> 27 == 8;
+        match if between { bits >> 20 } else { bits >> 25 } & 3 {
+            0 => Format::Single,
+            1 => Format::Double,
+            _ => Format::Half,
         }
+    }
+
+    /// Where in the pool, in bytes, a number of the format is: a quarter of
+    /// the pool is integers, then come the formats.
+    pub(super) fn place(self, random: &mut Random) -> u64 {
+        let quarter = POOL_SIZE / 4;
+        let from = match self {
+            Format::Double => quarter,
+            Format::Single => 2 * quarter,
+            Format::Half => 3 * quarter,
+        };
+        8 * (from + random.below(quarter))
     }
 }
 
-/// Any of the two.
-pub(super) fn any(random: &mut Random) -> u64 {
-    if random.chance(500) {
-        integer(random)
-    } else {
-        float(random)
+/// What a 64-bit floating-point register may hold: a double, a boxed single or
+/// half, or one whose box is broken.
+fn float(random: &mut Random, format: Format) -> u64 {
+    let broken = random.chance(200);
+    match format {
+        Format::Double => number(random, 11, 52),
+        Format::Single if broken => {
+            number(random, 8, 23) | random.pick(&[0, 0xffff_fffe, 0x7fff_ffff]) << 32
+        }
+        Format::Single => number(random, 8, 23) | 0xffff_ffff << 32,
+        Format::Half if broken => {
+            number(random, 5, 10) | random.pick(&[0, 0xfffe, 0x7fff]) << 16 | 0xffff_ffff << 32
+        }
+        Format::Half => number(random, 5, 10) | 0xffff_ffff_ffff << 16,
+    }
+}
+
+/// The constant at a place in the pool.
+pub(super) fn constant(random: &mut Random, at: u64) -> u64 {
+    match at * 4 / POOL_SIZE {
+        0 => integer(random),
+        1 => float(random, Format::Double),
+        2 => float(random, Format::Single),
+        _ => float(random, Format::Half),
     }
 }
