@@ -186,6 +186,9 @@ impl Torture {
         code.csr(1, 0, csr::MEPC, 5);
         code.put(MRET);
         self.mode = mode;
+        // Users never wait; but one that a supervisor returns to may still be
+        // the supervisor, when that return traps.
+        self.wait_traps |= mode == Mode::User;
     }
 
     /// Back to machine mode, from any.

@@ -35,8 +35,7 @@ impl Torture {
                 let rs2 = self.random.below32(32);
                 self.code.put(SFENCE_VMA | rs1 << 15 | rs2 << 20);
             }
-            (9, Mode::User) => self.code.put(WFI),
-            (9, Mode::Supervisor) if self.wait_traps => self.code.put(WFI),
+            (9, Mode::User | Mode::Supervisor) if self.wait_traps => self.code.put(WFI),
             (9, Mode::Machine) => self.return_to(),
             (10, Mode::Machine) => self.as_other_mode(),
             _ => self.illegal(),
