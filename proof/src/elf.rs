@@ -1,113 +1,303 @@
-//! ELF files as small as they may be: for a disassembler code at address 0
-//! with attributes; for a simulator segments and symbols.
+//! ELF files: for a disassembler code at address 0 with attributes, for a
+//! simulator segments and symbols, and whatever else is made of these.
+
+use std::collections::BTreeMap;
 
 use hartrace_isa::{Ext, Isa, Xlen};
 
-/// Bytes at an address.
+const SHT_PROGBITS: u32 = 1;
+const SHT_SYMTAB: u32 = 2;
+const SHT_STRTAB: u32 = 3;
+const SHT_RISCV_ATTRIBUTES: u32 = 0x7000_0003;
+const EM_RISCV: u16 = 243;
+const EF_RISCV_RVC: u32 = 1;
+const EF_RISCV_FLOAT_ABI_DOUBLE: u32 = 4;
+
+/// Bytes that are loaded at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Address of the first one.
+    /// First address.
     pub base: u64,
-    /// The bytes.
+    /// What is there.
     pub bytes: Vec<u8>,
 }
 
-/// What a simulator loads.
-#[derive(Clone, Copy, Debug)]
-pub struct Executable<'a> {
-    /// The instruction set, for the width and the flags.
-    pub isa: Isa,
-    /// Address of the first instruction.
-    pub entry: u64,
-    /// What is in memory.
-    pub segments: &'a [Segment],
-    /// Names of addresses.
-    pub symbols: &'a [(&'a str, u64)],
+/// Where the contents of a section are.
+pub(crate) enum Contents {
+    /// In the segments, that far from the first byte of the first.
+    Loaded { from: u64, size: u64 },
+    /// Behind them.
+    Bytes(Vec<u8>),
 }
 
-impl Executable<'_> {
-    /// The file.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let wide = self.isa.xlen() == Xlen::Rv64;
-        let (header, entry) = if wide { (64, 56) } else { (52, 32) };
-        let mut at = (header + entry * self.segments.len()).next_multiple_of(8);
-        let mut body = vec![0; at - header - entry * self.segments.len()];
-        let mut places = Vec::new();
-        for segment in self.segments {
-            places.push(at);
-            body.extend_from_slice(&segment.bytes);
-            at += segment.bytes.len();
+/// A section, as far as anybody here sets it.
+pub(crate) struct Section {
+    name: &'static str,
+    kind: u32,
+    flags: u64,
+    addr: u64,
+    link: u32,
+    info: u32,
+    entry: u64,
+    contents: Contents,
+}
+
+impl Section {
+    fn new(name: &'static str, kind: u32, contents: Contents) -> Section {
+        Section {
+            name,
+            kind,
+            flags: 0,
+            addr: 0,
+            link: 0,
+            info: 0,
+            entry: 0,
+            contents,
         }
-        let names = b"\0.symtab\0.strtab\0.shstrtab\0";
-        let (symbols, strings) = self.symbol_table(wide);
-        let parts: [&[u8]; 3] = [&symbols, &strings, names];
-        let mut offsets = Vec::new();
-        for part in parts {
-            let pad = at.next_multiple_of(8) - at;
-            body.resize(body.len() + pad, 0);
-            offsets.push((at + pad, part.len()));
-            body.extend_from_slice(part);
-            at += pad + part.len();
-        }
-        let mut file = Out {
-            bytes: Vec::new(),
-            wide,
-        };
-        let compressed = usize::from(self.isa.has(Ext::Zca));
-        let double = usize::from(self.isa.has(Ext::D)) * 4;
-        let counts = Counts {
-            segments: self.segments.len(),
-            sections: 4,
-            flags: compressed | double,
-        };
-        file.header(self.entry as usize, at, counts);
-        for (segment, place) in self.segments.iter().zip(places) {
-            file.segment(segment.base as usize, segment.bytes.len(), place);
-        }
-        file.raw(&body);
-        file.section(0, 0, 0, 0, 0);
-        for ((name, kind), (offset, size)) in [(1, 2), (9, 3), (17, 3)].into_iter().zip(offsets) {
-            file.section(name, kind, 0, offset, size);
-        }
-        // What a symbol table says of itself: its names, one local symbol,
-        // the size of an entry.
-        let (row, entry) = if wide { (64, 24usize) } else { (40, 16) };
-        let from = file.bytes.len() - 3 * row;
-        let word = if wide { 8 } else { 4 };
-        let link = from + 8 + 4 * word;
-        let size = link + 8 + word;
-        for (at, value) in [(link, 2usize), (link + 4, 1), (size, entry)] {
-            if let Some(place) = file.bytes.get_mut(at) {
-                *place = value as u8;
-            }
-        }
-        file.bytes
     }
 
-    fn symbol_table(&self, wide: bool) -> (Vec<u8>, Vec<u8>) {
+    /// Code.
+    pub(crate) fn text(addr: u64, contents: Contents) -> Section {
+        Section {
+            flags: 6,
+            addr,
+            ..Section::new(".text", SHT_PROGBITS, contents)
+        }
+    }
+
+    /// One attribute, the ISA string (tag 5).
+    pub(crate) fn attributes(arch: &str) -> Section {
+        let file_size = 1 + 4 + 1 + arch.len() as u32 + 1;
+        let mut bytes = vec![b'A'];
+        bytes.extend_from_slice(&(4 + 6 + file_size).to_le_bytes());
+        bytes.extend_from_slice(b"riscv\0\x01");
+        bytes.extend_from_slice(&file_size.to_le_bytes());
+        bytes.push(5);
+        bytes.extend_from_slice(arch.as_bytes());
+        bytes.push(0);
+        let contents = Contents::Bytes(bytes);
+        Section::new(".riscv.attributes", SHT_RISCV_ATTRIBUTES, contents)
+    }
+
+    fn strings(name: &'static str, bytes: Vec<u8>) -> Section {
+        Section::new(name, SHT_STRTAB, Contents::Bytes(bytes))
+    }
+}
+
+/// A symbol.
+pub(crate) struct Symbol<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) addr: u64,
+    /// Type and binding.
+    pub(crate) info: u8,
+    pub(crate) section: u16,
+}
+
+/// A file to be.
+pub(crate) struct File<'a> {
+    isa: Isa,
+    entry: u64,
+    segments: &'a [Segment],
+    /// Of the segments: 1 to execute, 2 to write, 4 to read.
+    rights: u32,
+    sections: Vec<Section>,
+}
+
+impl<'a> File<'a> {
+    pub(crate) fn new(isa: Isa, entry: u64, segments: &'a [Segment], rights: u32) -> File<'a> {
+        File {
+            isa,
+            entry,
+            segments,
+            rights,
+            sections: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, section: Section) {
+        self.sections.push(section);
+    }
+
+    fn wide(&self) -> bool {
+        self.isa.xlen() == Xlen::Rv64
+    }
+
+    /// `.symtab` and `.strtab`, with so many local symbols, which come first.
+    /// A name that comes again is stored once.
+    pub(crate) fn push_symbols(&mut self, symbols: &[Symbol<'_>], locals: u32) {
+        let wide = self.wide();
+        let size = if wide { 24 } else { 16 };
         let mut out = Out {
-            bytes: vec![0; if wide { 24 } else { 16 }],
+            bytes: vec![0; size],
             wide,
         };
         let mut names = vec![0];
-        for (name, value) in self.symbols {
-            // Global, no type, absolute.
-            out.word(names.len());
+        let mut known = BTreeMap::new();
+        for symbol in symbols {
+            let name = known.entry(symbol.name);
+            out.word(*name.or_insert_with(|| add_name(&mut names, symbol.name)));
             if !wide {
-                out.addr(*value as usize);
+                out.addr(symbol.addr);
                 out.addr(0);
             }
-            out.raw(&[0x10, 0]);
-            out.half(0xfff1);
+            out.bytes.extend_from_slice(&[symbol.info, 0]);
+            out.half(symbol.section);
             if wide {
-                out.addr(*value as usize);
+                out.addr(symbol.addr);
                 out.addr(0);
             }
-            names.extend_from_slice(name.as_bytes());
-            names.push(0);
         }
-        (out.bytes, names)
+        // Section 0 is nothing, this one is the next, its names the one after.
+        let link = self.sections.len() as u32 + 2;
+        self.sections.push(Section {
+            link,
+            info: 1 + locals,
+            entry: size as u64,
+            ..Section::new(".symtab", SHT_SYMTAB, Contents::Bytes(out.bytes))
+        });
+        self.sections.push(Section::strings(".strtab", names));
+    }
+
+    /// The file.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let wide = self.wide();
+        let (header, entry) = if wide { (64, 56) } else { (52, 32) };
+        let loaded = header + entry * self.segments.len() as u64;
+        let mut body = Vec::new();
+        for segment in self.segments {
+            body.extend_from_slice(&segment.bytes);
+        }
+        let mut names = vec![0];
+        let mut rows = Vec::new();
+        let mut place = |section: &Section, names: &mut Vec<u8>| {
+            let name = add_name(names, section.name);
+            let (offset, size) = match &section.contents {
+                Contents::Loaded { from, size } => (loaded + from, *size),
+                Contents::Bytes(bytes) => {
+                    pad(&mut body, loaded);
+                    let offset = loaded + body.len() as u64;
+                    body.extend_from_slice(bytes);
+                    (offset, bytes.len() as u64)
+                }
+            };
+            rows.push((name, offset, size));
+        };
+        for section in &self.sections {
+            place(section, &mut names);
+        }
+        let mut finished = names.clone();
+        add_name(&mut finished, ".shstrtab");
+        let strings = Section::strings(".shstrtab", finished);
+        place(&strings, &mut names);
+        pad(&mut body, loaded);
+        let mut out = Out {
+            bytes: Vec::new(),
+            wide,
+        };
+        self.write_header(&mut out, loaded + body.len() as u64);
+        self.write_segments(&mut out, loaded);
+        out.bytes.extend_from_slice(&body);
+        let none = Section::new("", 0, Contents::Loaded { from: 0, size: 0 });
+        out.section(&none, (0, 0, 0));
+        for (section, row) in self.sections.iter().chain([&strings]).zip(rows) {
+            out.section(section, row);
+        }
+        out.bytes
+    }
+
+    fn write_header(&self, out: &mut Out, sections_at: u64) {
+        let wide = out.wide;
+        out.bytes.extend_from_slice(b"\x7fELF");
+        out.bytes.extend_from_slice(&[1 + u8::from(wide), 1, 1]);
+        out.bytes.resize(16, 0);
+        out.half(2);
+        out.half(EM_RISCV);
+        out.word(1);
+        out.addr(self.entry);
+        let (header, entry) = if wide { (64, 56) } else { (52, 32) };
+        let none = self.segments.is_empty();
+        out.addr(if none { 0 } else { u64::from(header) });
+        out.addr(sections_at);
+        let compressed = u32::from(self.isa.has(Ext::Zca)) * EF_RISCV_RVC;
+        let double = u32::from(self.isa.has(Ext::D)) * EF_RISCV_FLOAT_ABI_DOUBLE;
+        out.word(compressed | double);
+        out.half(header);
+        out.half(if none { 0 } else { entry });
+        out.half(self.segments.len() as u16);
+        out.half(if wide { 64 } else { 40 });
+        let sections = self.sections.len() as u16 + 2;
+        out.half(sections);
+        out.half(sections - 1);
+    }
+
+    fn write_segments(&self, out: &mut Out, mut offset: u64) {
+        for Segment { base, bytes } in self.segments {
+            let size = bytes.len() as u64;
+            out.word(1);
+            if out.wide {
+                out.word(self.rights);
+            }
+            for value in [offset, *base, *base, size, size] {
+                out.addr(value);
+            }
+            if !out.wide {
+                out.word(self.rights);
+            }
+            out.addr(1);
+            offset += size;
+        }
+    }
+}
+
+/// Fills up so that what comes next is aligned in the file.
+fn pad(body: &mut Vec<u8>, before: u64) {
+    while !(before + body.len() as u64).is_multiple_of(8) {
+        body.push(0);
+    }
+}
+
+/// Appends a name to a string table; where it is then.
+fn add_name(names: &mut Vec<u8>, name: &str) -> u32 {
+    let at = names.len() as u32;
+    names.extend_from_slice(name.as_bytes());
+    names.push(0);
+    at
+}
+
+/// Little-endian bytes whose words are as wide as the file's class.
+struct Out {
+    bytes: Vec<u8>,
+    wide: bool,
+}
+
+impl Out {
+    fn half(&mut self, value: u16) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn word(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// An address, an offset or a size.
+    fn addr(&mut self, value: u64) {
+        if self.wide {
+            self.bytes.extend_from_slice(&value.to_le_bytes());
+        } else {
+            self.word(value as u32);
+        }
+    }
+
+    fn section(&mut self, section: &Section, (name, offset, size): (u32, u64, u64)) {
+        self.word(name);
+        self.word(section.kind);
+        for value in [section.flags, section.addr, offset, size] {
+            self.addr(value);
+        }
+        self.word(section.link);
+        self.word(section.info);
+        self.addr(1);
+        self.addr(section.entry);
     }
 }
 
@@ -115,130 +305,34 @@ impl Executable<'_> {
 /// the ISA string as its attribute.
 #[must_use]
 pub fn code(text: &[u8], arch: &str) -> Vec<u8> {
-    let wide = arch.starts_with("rv64");
-    let attributes = attributes(arch);
-    let names = b"\0.text\0.riscv.attributes\0.shstrtab\0";
-    let header = if wide { 64 } else { 52 };
-    let at_text = header;
-    let at_attributes = at_text + text.len();
-    let at_names = at_attributes + attributes.len();
-    let at_sections = (at_names + names.len()).next_multiple_of(8);
-
-    let mut file = Out {
-        bytes: Vec::new(),
-        wide,
+    // The flags say nothing: the attribute does.
+    let bare = if arch.starts_with("rv64") {
+        "rv64i"
+    } else {
+        "rv32i"
     };
-    let counts = Counts {
-        segments: 0,
-        sections: 4,
-        flags: 0,
-    };
-    file.header(0, at_sections, counts);
-    file.raw(text);
-    file.raw(&attributes);
-    file.raw(names);
-    file.bytes.resize(at_sections, 0);
-    file.section(0, 0, 0, 0, 0);
-    file.section(1, 1, 6, at_text, text.len());
-    file.section(7, 0x7000_0003, 0, at_attributes, attributes.len());
-    file.section(25, 3, 0, at_names, names.len());
-    file.bytes
+    let isa = Isa::parse(bare).unwrap_or(Isa::RV64GC);
+    let mut file = File::new(isa, 0, &[], 0);
+    file.push(Section::text(0, Contents::Bytes(text.to_vec())));
+    file.push(Section::attributes(arch));
+    file.to_bytes()
 }
 
-/// What the header counts.
-struct Counts {
-    segments: usize,
-    /// The last one has the names.
-    sections: usize,
-    flags: usize,
-}
-
-struct Out {
-    bytes: Vec<u8>,
-    wide: bool,
-}
-
-impl Out {
-    fn raw(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn half(&mut self, value: usize) {
-        self.raw(&(value as u16).to_le_bytes());
-    }
-
-    fn word(&mut self, value: usize) {
-        self.raw(&(value as u32).to_le_bytes());
-    }
-
-    fn addr(&mut self, value: usize) {
-        if self.wide {
-            self.raw(&(value as u64).to_le_bytes());
-        } else {
-            self.word(value);
-        }
-    }
-
-    /// The file header; segments follow it, sections are at `sections`.
-    fn header(&mut self, entry: usize, sections: usize, counts: Counts) {
-        let (header, segment) = if self.wide { (64, 56) } else { (52, 32) };
-        self.raw(b"\x7fELF");
-        self.raw(&[1 + u8::from(self.wide), 1, 1]);
-        self.bytes.resize(16, 0);
-        self.half(2); // executable
-        self.half(243); // RISC-V
-        self.word(1);
-        self.addr(entry);
-        self.addr(if counts.segments == 0 { 0 } else { header });
-        self.addr(sections);
-        self.word(counts.flags);
-        self.half(header);
-        self.half(if counts.segments == 0 { 0 } else { segment });
-        self.half(counts.segments);
-        self.half(if self.wide { 64 } else { 40 });
-        self.half(counts.sections);
-        self.half(counts.sections - 1);
-    }
-
-    /// Memory that may be read, written and executed.
-    fn segment(&mut self, base: usize, size: usize, offset: usize) {
-        self.word(1);
-        if self.wide {
-            self.word(7);
-        }
-        for value in [offset, base, base, size, size] {
-            self.addr(value);
-        }
-        if !self.wide {
-            self.word(7);
-        }
-        self.addr(1);
-    }
-
-    fn section(&mut self, name: usize, kind: usize, flags: usize, at: usize, size: usize) {
-        self.word(name);
-        self.word(kind);
-        self.addr(flags);
-        self.addr(0);
-        self.addr(at);
-        self.addr(size);
-        self.word(0);
-        self.word(0);
-        self.addr(1);
-        self.addr(0);
-    }
-}
-
-fn attributes(arch: &str) -> Vec<u8> {
-    let mut list = vec![5];
-    list.extend_from_slice(arch.as_bytes());
-    list.push(0);
-    let mut file = vec![1];
-    file.extend_from_slice(&(5 + list.len() as u32).to_le_bytes());
-    file.extend_from_slice(&list);
-    let mut section = vec![b'A'];
-    section.extend_from_slice(&(10 + file.len() as u32).to_le_bytes());
-    section.extend_from_slice(b"riscv\0");
-    section.extend_from_slice(&file);
-    section
+/// What a simulator loads: an instruction set, for the width and the flags,
+/// the address of the first instruction, memory, and names of addresses.
+#[must_use]
+pub fn executable(isa: Isa, entry: u64, segments: &[Segment], names: &[(&str, u64)]) -> Vec<u8> {
+    let mut file = File::new(isa, entry, segments, 7);
+    // Global, no type, absolute.
+    let symbols: Vec<Symbol<'_>> = names
+        .iter()
+        .map(|&(name, addr)| Symbol {
+            name,
+            addr,
+            info: 0x10,
+            section: 0xfff1,
+        })
+        .collect();
+    file.push_symbols(&symbols, 0);
+    file.to_bytes()
 }

@@ -17,6 +17,8 @@
 //! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
 //!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
 //! * [`Op`] and [`Short`]: the instructions, one table row each.
+//! * [`encodings`] and [`Encoding`]: those rows as masks and values, for whoever
+//!   writes instructions.
 //! * [`decode`] and [`Inst`]: an op and its operands; a compressed instruction
 //!   becomes the one it stands for and remembers its own name.
 //! * [`Text`]: the instruction as GNU objdump writes it, in the [`Style`] asked

@@ -7,7 +7,7 @@ use super::handler::{self, M_VECTORS, S_VECTORS, csr};
 use super::layout;
 use super::menu::Menu;
 use super::values;
-use crate::elf::{Executable, Segment};
+use crate::elf::{self, Segment};
 use crate::generate::Random;
 use crate::generate::asm::{ECALL, MRET};
 
@@ -328,11 +328,6 @@ pub fn make(spec: &Spec) -> Result<Vec<u8>, String> {
         ("tohost", layout::TOHOST),
         ("fromhost", layout::FROMHOST),
     ];
-    Ok(Executable {
-        isa: torture.isa,
-        entry: layout::CODE,
-        segments: &segments,
-        symbols: &symbols,
-    }
-    .to_bytes())
+    let isa = torture.isa;
+    Ok(elf::executable(isa, layout::CODE, &segments, &symbols))
 }
