@@ -318,11 +318,16 @@ pub fn code(text: &[u8], arch: &str) -> Vec<u8> {
     file.to_bytes()
 }
 
-/// What a simulator loads: an instruction set, for the width and the flags,
-/// the address of the first instruction, memory, and names of addresses.
+/// What a simulator loads: an instruction set, the address of the first
+/// instruction, memory whose first part is code, and names of addresses.
 #[must_use]
 pub fn executable(isa: Isa, entry: u64, segments: &[Segment], names: &[(&str, u64)]) -> Vec<u8> {
     let mut file = File::new(isa, entry, segments, 7);
+    if let Some(Segment { base, bytes }) = segments.first() {
+        let size = bytes.len() as u64;
+        file.push(Section::text(*base, Contents::Loaded { from: 0, size }));
+    }
+    file.push(Section::attributes(&isa.to_string()));
     // Global, no type, absolute.
     let symbols: Vec<Symbol<'_>> = names
         .iter()

@@ -5,7 +5,7 @@
 //! goes on at ra, where whoever jumped wants to be. The number of traps is
 //! bounded, so that a program ends even when it went astray.
 
-use super::code::{Code, GP, SP};
+use super::code::{Code, GP, Hole, SP};
 use super::layout::{CODE, CONTEXT, DATA_MIDDLE, MSIP, MTIMECMP, POOL_SIZE, TOHOST};
 use crate::generate::asm::{self, ECALL, MRET, SRET};
 
@@ -241,7 +241,22 @@ fn write_handler(code: &mut Code, level: &Level, finish: u64) {
     code.addi(7, 7, 2);
     code.land(short);
     code.csr(1, 0, level.epc, 7);
-    // A call that wants to go on in machine mode.
+    let holes = write_call(code, level);
+    for hole in holes {
+        code.land(hole);
+    }
+    write_exit(code, level, back);
+    for hole in fetch {
+        code.land(hole);
+    }
+    code.csr(1, 0, level.epc, 1);
+    write_exit(code, level, back);
+}
+
+/// A call that wants to go on in machine mode does so; for what is none there
+/// are jumps to be landed.
+fn write_call(code: &mut Code, level: &Level) -> [Hole; 2] {
+    let machine = level.at == 0;
     code.csr(2, 5, level.cause, 0);
     code.addi(5, 5, -8);
     code.addi(6, 0, 2);
@@ -259,14 +274,7 @@ fn write_handler(code: &mut Code, level: &Level, finish: u64) {
     code.li(6, 0x1800);
     code.csr(2, 0, csr::MSTATUS, 6);
     write_exit(code, level, MRET);
-    code.land(other);
-    code.land(plain);
-    write_exit(code, level, back);
-    for hole in fetch {
-        code.land(hole);
-    }
-    code.csr(1, 0, level.epc, 1);
-    write_exit(code, level, back);
+    [other, plain]
 }
 
 /// Takes away what interrupted, at the source or else by its enable.
