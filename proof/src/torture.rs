@@ -30,7 +30,7 @@ const USAGE: &str = "torture [--seed N] [--isa NAME] [--length N] [--only TOPIC,
     [--count N] -o FILE
   --seed N      which program (0)
   --isa NAME    the instruction set (all that is known, 64 bits)
-  --length N    atoms, an instruction or a few (2000)
+  --length N    atoms, an instruction or a few (4000)
   --only ...    int, float, memory, atomic, flow, csr, trap in any mode;
                 mode, interrupt, paging, pmp (all)
   --count N     so many seeds from the first on; `{}` in FILE is the seed
@@ -60,7 +60,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
     let mut spec = Spec {
         seed: 0,
         isa: FULL_ISA.to_owned(),
-        length: 2000,
+        length: 4000,
         topics: 0,
     };
     let (mut count, mut file) = (1, None);

@@ -30,7 +30,7 @@ impl Torture {
     /// A constant from the pool to a floating-point register: mostly of the
     /// format, otherwise all 64 bits of any.
     fn fresh_float(&mut self, rd: u32, format: Format) {
-        let whole = self.has(Ext::D) && self.random.chance(300);
+        let whole = self.has(Ext::D) && self.random.chance(150);
         let format = if self.random.chance(900) {
             format
         } else {
@@ -118,7 +118,7 @@ impl Torture {
         }
         let format = Format::of(inst.bits);
         for source in sources {
-            if self.random.chance(500) {
+            if self.random.chance(750) {
                 self.fresh_float(source.into(), format);
             }
         }

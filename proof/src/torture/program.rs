@@ -205,8 +205,8 @@ impl Torture {
     /// All sections.
     fn body(&mut self, length: u32) {
         let sections: Vec<(u32, Option<Topic>)> = [
-            (6, None),
-            (3, Some(Topic::Mode)),
+            (12, None),
+            (5, Some(Topic::Mode)),
             (1, Some(Topic::Interrupt)),
             (3, Some(Topic::Paging)),
             (1, Some(Topic::Pmp)),

@@ -46,7 +46,7 @@ fn number(random: &mut Random, exponent: u32, fraction: u32) -> u64 {
     // Few bits set at the end or at the front, where roundings are decided.
     let sparse = random.pick(&[0, 1, 2, 3, quiet, quiet | 1, full, full - 1, some]);
     let near = random.below(u64::from(fraction) * 2 + 8);
-    let (e, f) = match random.below(16) {
+    let (e, f) = match random.below(22) {
         0 => (0, 0),
         1 => (0, sparse),
         2 => (0, some),
@@ -65,7 +65,8 @@ fn number(random: &mut Random, exponent: u32, fraction: u32) -> u64 {
         // Products and quotients of these are at the ends of the range.
         12 => (bias / 2 + random.below(4), some),
         13 => (bias + bias / 2 + random.below(4), some),
-        14 => (bias + random.below(8), some),
+        14..17 => (bias - 4 + random.below(8), some),
+        17..20 => (bias - 4 + random.below(8), sparse),
         _ => (random.below(top), some),
     };
     let sign = random.below(2);
