@@ -35,7 +35,11 @@ impl Port<'_> {
         }
         let paddr = self.find(addr, len, Use::Load)?;
         let value = self.read(paddr, len).ok_or(Use::Load.access_fault(addr))?;
-        Ok(Done { value, paddr, event: false })
+        Ok(Done {
+            value,
+            paddr,
+            event: false,
+        })
     }
 
     /// Stores 1, 2, 4 or 8 bytes.
@@ -46,7 +50,11 @@ impl Port<'_> {
         let paddr = self.find(addr, len, Use::Store)?;
         let fault = Use::Store.access_fault(addr);
         let event = self.write(paddr, len, value).ok_or(fault)?;
-        Ok(Done { value, paddr, event })
+        Ok(Done {
+            value,
+            paddr,
+            event,
+        })
     }
 
     /// The physical address of an access within a page; remembers the page.
@@ -91,7 +99,10 @@ impl Port<'_> {
                 .then(|| self.bus.note_store(paddr, spot.frame, len));
         }
         if len.is_power_of_two() && paddr & (len - 1) == 0 {
-            return self.bus.store(paddr, len, value, self.cycles).then_some(true);
+            return self
+                .bus
+                .store(paddr, len, value, self.cycles)
+                .then_some(true);
         }
         for (i, byte) in (0..len).zip(bytes) {
             if !self.bus.store(paddr + i, 1, byte.into(), self.cycles) {
@@ -103,7 +114,10 @@ impl Port<'_> {
 
     fn load_misaligned(&mut self, addr: u64, len: u64) -> Result<Done, Exception> {
         if !self.misaligned {
-            return Err(Exception { code: cause::LOAD_MISALIGNED, tval: addr });
+            return Err(Exception {
+                code: cause::LOAD_MISALIGNED,
+                tval: addr,
+            });
         }
         let (near, far, next) = self.split(addr, len);
         let paddr = self.find(addr, near, Use::Load)?;
@@ -113,12 +127,19 @@ impl Port<'_> {
             let upper = self.read(second, far).ok_or(Use::Load.access_fault(next))?;
             value |= upper << (8 * near);
         }
-        Ok(Done { value, paddr, event: false })
+        Ok(Done {
+            value,
+            paddr,
+            event: false,
+        })
     }
 
     fn store_misaligned(&mut self, addr: u64, len: u64, value: u64) -> Result<Done, Exception> {
         if !self.misaligned {
-            return Err(Exception { code: cause::STORE_MISALIGNED, tval: addr });
+            return Err(Exception {
+                code: cause::STORE_MISALIGNED,
+                tval: addr,
+            });
         }
         let (near, far, next) = self.split(addr, len);
         // Both pages must be there before anything is stored.
@@ -133,7 +154,11 @@ impl Port<'_> {
             let fault = Use::Store.access_fault(next);
             event |= self.write(second, far, value >> (8 * near)).ok_or(fault)?;
         }
-        Ok(Done { value, paddr, event })
+        Ok(Done {
+            value,
+            paddr,
+            event,
+        })
     }
 
     /// Bytes in the first page, bytes in the second, and its address.

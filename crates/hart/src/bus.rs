@@ -45,7 +45,9 @@ impl Bus {
             return None;
         };
         let ticks = self.clint.deadline(hart).saturating_sub(self.clint.mtime);
-        (cycles / per_tick).checked_add(ticks)?.checked_mul(per_tick)
+        (cycles / per_tick)
+            .checked_add(ticks)?
+            .checked_mul(per_tick)
     }
 
     /// Reads a device register: `len` aligned bytes at a physical address that

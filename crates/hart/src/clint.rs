@@ -38,7 +38,10 @@ impl Clint {
 
     /// The time at which the timer interrupt becomes pending.
     pub(crate) fn deadline(&self, hart: u32) -> u64 {
-        self.mtimecmp.get(hart as usize).copied().unwrap_or(u64::MAX)
+        self.mtimecmp
+            .get(hart as usize)
+            .copied()
+            .unwrap_or(u64::MAX)
     }
 
     /// Reads 1, 2, 4 or 8 aligned bytes at an offset into the device.
@@ -53,7 +56,11 @@ impl Clint {
             MTIME..0xc000 => self.mtime,
             _ => 0,
         };
-        let in_register = if offset < MTIMECMP { offset % 4 } else { offset % 8 };
+        let in_register = if offset < MTIMECMP {
+            offset % 4
+        } else {
+            offset % 8
+        };
         register >> (8 * in_register) & mask(len)
     }
 
@@ -66,7 +73,9 @@ impl Clint {
             }
             0..MTIMECMP => {
                 // Only bit 0 exists; bytes above the first change nothing.
-                if offset % 4 == 0 && let Some(pending) = self.msip.get_mut((offset / 4) as usize) {
+                if offset % 4 == 0
+                    && let Some(pending) = self.msip.get_mut((offset / 4) as usize)
+                {
                     *pending = value & 1 != 0;
                 }
             }

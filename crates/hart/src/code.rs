@@ -169,7 +169,9 @@ impl Code {
     /// The blocks of a page, by the number of its table.
     #[inline(always)]
     pub(crate) fn blocks(&self, table: u32) -> &Table {
-        self.tables.get(table as usize).map_or(&NO_BLOCKS, |table| table)
+        self.tables
+            .get(table as usize)
+            .map_or(&NO_BLOCKS, |table| table)
     }
 
     /// The table of a frame, new if need be.
@@ -193,7 +195,10 @@ impl Code {
     /// Forgets the blocks of a frame.
     pub(crate) fn forget_frame(&mut self, frame: u32) {
         let number = self.by_frame.get(frame as usize).copied().unwrap_or(0);
-        if let Some(table) = number.checked_sub(1).and_then(|n| self.tables.get_mut(n as usize)) {
+        if let Some(table) = number
+            .checked_sub(1)
+            .and_then(|n| self.tables.get_mut(n as usize))
+        {
             table.0.fill(NONE);
         }
     }

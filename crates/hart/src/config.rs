@@ -79,7 +79,10 @@ impl Config {
         Config {
             platform,
             isa,
-            memory: vec![Region { base: 0x8000_0000, size }],
+            memory: vec![Region {
+                base: 0x8000_0000,
+                size,
+            }],
             costs: if spike { Costs::UNIT } else { Costs::default() },
             cycles_per_tick: 100,
             misaligned: !spike,
@@ -114,7 +117,10 @@ impl Config {
     /// a clock that does not run.
     pub fn validate(&self) -> Result<Isa, ConfigError> {
         let isa = self.checked_isa()?;
-        let rom = Region { base: BOOT_ROM, size: PAGE };
+        let rom = Region {
+            base: BOOT_ROM,
+            size: PAGE,
+        };
         for region in &self.memory {
             for taken in [CLINT, rom] {
                 if region.overlaps(&taken) {
@@ -125,7 +131,13 @@ impl Config {
         if self.cycles_per_tick == 0 {
             return Err(ConfigError::Clock);
         }
-        if self.costs.entries().iter().take(13).any(|&(_, cost)| cost == 0) {
+        if self
+            .costs
+            .entries()
+            .iter()
+            .take(13)
+            .any(|&(_, cost)| cost == 0)
+        {
             return Err(ConfigError::Cost);
         }
         Ok(isa)
@@ -165,16 +177,14 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConfigError::Isa(why) => f.write_str(why),
-            ConfigError::Unsupported(names) => write!(
-                f,
-                "the built-in hart does not execute {}",
-                names.join(", ")
-            ),
+            ConfigError::Unsupported(names) => {
+                write!(f, "the built-in hart does not execute {}", names.join(", "))
+            }
             ConfigError::Memory(why) => why.fmt(f),
             ConfigError::Clock => f.write_str("cycles_per_tick must be at least 1"),
-            ConfigError::Cost => {
-                f.write_str("every instruction takes at least 1 cycle; only taken and trap can be 0")
-            }
+            ConfigError::Cost => f.write_str(
+                "every instruction takes at least 1 cycle; only taken and trap can be 0",
+            ),
         }
     }
 }

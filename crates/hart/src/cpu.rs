@@ -135,7 +135,11 @@ impl Cpu {
     pub(crate) fn new(isa: Isa, id: u32) -> Cpu {
         // B is a name for the three together.
         let bits = [Ext::Zba, Ext::Zbb, Ext::Zbs];
-        let isa = if bits.iter().all(|&ext| isa.has(ext)) { isa.with(Ext::B) } else { isa };
+        let isa = if bits.iter().all(|&ext| isa.has(ext)) {
+            isa.with(Ext::B)
+        } else {
+            isa
+        };
         let wide = match isa.xlen() {
             Xlen::Rv32 => 0,
             // UXL and SXL read as 64.
@@ -255,7 +259,11 @@ impl Cpu {
 
     /// The mode loads and stores run in.
     pub(crate) fn data_mode(&self) -> Mode {
-        if self.mstatus & status::MPRV != 0 { self.previous_mode() } else { self.mode }
+        if self.mstatus & status::MPRV != 0 {
+            self.previous_mode()
+        } else {
+            self.mode
+        }
     }
 
     /// Counts instructions that have retired and the cycles they took.
@@ -308,11 +316,27 @@ impl Cpu {
             Cause::Unknown => (0, false),
         };
         let xlen = self.xlen();
-        let top = if is_interrupt { 1 << (xlen.bits() - 1) } else { 0 };
-        let delegated = if is_interrupt { self.mideleg } else { self.medeleg };
+        let top = if is_interrupt {
+            1 << (xlen.bits() - 1)
+        } else {
+            0
+        };
+        let delegated = if is_interrupt {
+            self.mideleg
+        } else {
+            self.medeleg
+        };
         let to_supervisor = self.mode != Mode::M && code < 64 && delegated >> code & 1 != 0;
-        let tvec = if to_supervisor { self.stvec } else { self.mtvec };
-        let vector = if tvec & 1 != 0 && is_interrupt { 4 * u64::from(code) } else { 0 };
+        let tvec = if to_supervisor {
+            self.stvec
+        } else {
+            self.mtvec
+        };
+        let vector = if tvec & 1 != 0 && is_interrupt {
+            4 * u64::from(code)
+        } else {
+            0
+        };
         let epc = self.pc;
         let tval = xlen.wrap(tval);
         if to_supervisor {
@@ -377,7 +401,11 @@ impl Cpu {
 
     /// `sret`.
     pub(crate) fn return_from_supervisor(&mut self) {
-        let to = if self.mstatus & status::SPP != 0 { Mode::S } else { Mode::U };
+        let to = if self.mstatus & status::SPP != 0 {
+            Mode::S
+        } else {
+            Mode::U
+        };
         let mut s = self.mstatus & !(status::SIE | status::SPP | status::MPRV);
         if self.mstatus & status::SPIE != 0 {
             s |= status::SIE;

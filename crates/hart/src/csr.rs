@@ -110,7 +110,10 @@ impl Cpu {
         };
         let float = wants('f');
         drop(!wants('m'), &[Ext::M, Ext::Zmmul]);
-        drop(!wants('a') && self.whole.has(Ext::A), &[Ext::A, Ext::Zaamo, Ext::Zalrsc]);
+        drop(
+            !wants('a') && self.whole.has(Ext::A),
+            &[Ext::A, Ext::Zaamo, Ext::Zalrsc],
+        );
         drop(
             !wants('b') && self.whole.has(Ext::B),
             &[Ext::B, Ext::Zba, Ext::Zbb, Ext::Zbs],
@@ -263,7 +266,11 @@ impl Cpu {
         let counters = self.counter_mask();
         let rv32 = self.xlen() == Xlen::Rv32;
         let fetch = if self.isa.has(Ext::Zca) { 0 } else { 1 };
-        let error = if self.has_counters() { HARDWARE_ERROR } else { 0 };
+        let error = if self.has_counters() {
+            HARDWARE_ERROR
+        } else {
+            0
+        };
         let mut shown = None;
         let (register, mask) = match csr {
             0x105 => (&mut self.stvec, !2),

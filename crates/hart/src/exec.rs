@@ -10,7 +10,8 @@ pub(crate) mod bits;
 mod float;
 
 use hartrace_flow::{
-    Access, AccessKind, CsrWrite, Effects, HartId, Insn, Mode, Observer, RegId, RegWrite, Step, Wants,
+    Access, AccessKind, CsrWrite, Effects, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
+    Wants,
 };
 use hartrace_isa::Op;
 
@@ -19,7 +20,7 @@ use crate::bus::Bus;
 use crate::code::{Block, Do, Micro, NO_BLOCKS};
 use crate::cpu::{Cpu, Exception, SINK, cause};
 use crate::hart::Hart;
-use crate::memory::{PAGE, Region};
+use crate::memory::PAGE;
 use crate::mmu::Tlb;
 use crate::width::Width;
 
@@ -93,17 +94,18 @@ pub(crate) struct Frame<'a, O> {
     x: [u64; 256],
     /// The context of loads and stores, which does not change meanwhile.
     context: u64,
-    /// The bytes of memory, borrowed from the bus.
-    bytes: Vec<u8>,
-    /// RAM that loads and stores reach as it is, without translation or
-    /// protection; it comes first in `bytes`. Empty when they cannot.
-    window: Region,
+    /// RAM, borrowed from the bus, if loads and stores reach it as it is:
+    /// without translation or protection, and in one piece. Otherwise empty.
+    ram: Vec<u8>,
+    direct: bool,
+    /// The address of its first byte.
+    base: u64,
 }
 
 impl<O: Observer> Frame<'_, O> {
     /// Does something with all of memory, devices too.
     fn with_port<T>(&mut self, cycles: u64, act: impl FnOnce(&mut Port<'_>) -> T) -> T {
-        self.bus.memory.swap_bytes(&mut self.bytes);
+        self.exchange();
         let result = act(&mut Port {
             cpu: self.cpu,
             tlb: self.tlb,
@@ -111,16 +113,24 @@ impl<O: Observer> Frame<'_, O> {
             misaligned: self.misaligned,
             cycles,
         });
-        self.bus.memory.swap_bytes(&mut self.bytes);
+        self.exchange();
         result
+    }
+
+    /// Takes RAM from the bus, or gives it back.
+    #[inline]
+    fn exchange(&mut self) {
+        if self.direct {
+            self.bus.memory.swap_ram(&mut self.ram);
+        }
     }
 
     /// Loads `N` bytes; inlined where memory is at hand.
     #[inline(always)]
     fn load<const N: usize>(&mut self, addr: u64, cycles: u64) -> Result<u64, Exception> {
-        let (value, paddr) = if let Some(offset) = self.offset(addr)
+        let offset = addr.wrapping_sub(self.base) as usize;
+        let (value, paddr) = if let Some(bytes) = self.ram.get(offset..offset.wrapping_add(N))
             && (addr.is_multiple_of(N as u64) || self.misaligned)
-            && let Some(bytes) = self.bytes.get(offset..offset.wrapping_add(N))
         {
             (value::<N>(bytes), addr)
         } else {
@@ -137,13 +147,6 @@ impl<O: Observer> Frame<'_, O> {
         Ok(value)
     }
 
-    /// Where an address is in the window, if it is.
-    #[inline(always)]
-    fn offset(&self, addr: u64) -> Option<usize> {
-        let offset = addr.wrapping_sub(self.window.base);
-        (offset < self.window.size).then_some(offset as usize)
-    }
-
     /// The value and its physical address.
     #[inline(never)]
     fn load_slowly<const N: usize>(
@@ -153,7 +156,7 @@ impl<O: Observer> Frame<'_, O> {
     ) -> Result<(u64, u64), Exception> {
         let entry = Tlb::slot(&self.tlb.load, addr);
         if entry.tag == key::<N>(addr, self.context)
-            && let Some(bytes) = self.bytes.get(entry.at(addr)..entry.at(addr) + N)
+            && let Some(bytes) = self.bus.memory.at(entry.frame, addr, N)
         {
             return Ok((value::<N>(bytes), entry.page | addr % PAGE));
         }
@@ -169,10 +172,10 @@ impl<O: Observer> Frame<'_, O> {
         value: u64,
         cycles: u64,
     ) -> Result<bool, Exception> {
-        let (event, paddr) = if let Some(offset) = self.offset(addr)
+        let offset = addr.wrapping_sub(self.base) as usize;
+        let (event, paddr) = if let Some(bytes) = self.ram.get_mut(offset..offset.wrapping_add(N))
             && addr.is_multiple_of(N as u64)
             && !self.bus.memory.is_watched((offset as u64 / PAGE) as u32)
-            && let Some(bytes) = self.bytes.get_mut(offset..offset.wrapping_add(N))
         {
             put::<N>(bytes, value);
             (false, addr)
@@ -200,7 +203,7 @@ impl<O: Observer> Frame<'_, O> {
     ) -> Result<(bool, u64), Exception> {
         let entry = Tlb::slot(&self.tlb.store, addr);
         if entry.tag == key::<N>(addr, self.context)
-            && let Some(bytes) = self.bytes.get_mut(entry.at(addr)..entry.at(addr) + N)
+            && let Some(bytes) = self.bus.memory.at_mut(entry.frame, addr, N)
         {
             put::<N>(bytes, value);
             return Ok((false, entry.page | addr % PAGE));
@@ -277,27 +280,30 @@ pub(crate) fn run<W: Width, O: Observer>(
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
     let (fetch_context, data_context) = (hart.tlb.fetch_context, hart.tlb.data_context);
-    let window = match hart.cpu.data_mode() {
-        Mode::M if hart.cpu.pmp.is_open_to_machine() => {
-            let Region { base, size } = bus.memory.first_ram();
-            // An access that starts in the window ends in the region.
-            Region { base, size: size.saturating_sub(7) }
-        }
-        _ => Region { base: 0, size: 0 },
+    let direct = match hart.cpu.data_mode() {
+        Mode::M if hart.cpu.pmp.is_open_to_machine() => bus.memory.only_ram(),
+        _ => None,
     };
     let mut hart = Frame {
         cpu: &mut hart.cpu,
         tlb: &mut hart.tlb,
         bus,
-        report: Report { effects: &mut hart.effects, observer },
+        report: Report {
+            effects: &mut hart.effects,
+            observer,
+        },
         misaligned: hart.misaligned,
         x: [0; 256],
         context: data_context,
-        bytes: Vec::new(),
-        window,
+        ram: Vec::new(),
+        direct: direct.is_some(),
+        base: direct.map_or(0, |region| region.base),
     };
-    hart.bus.memory.swap_bytes(&mut hart.bytes);
-    hart.x.iter_mut().zip(hart.cpu.x).for_each(|(to, from)| *to = from);
+    hart.exchange();
+    hart.x
+        .iter_mut()
+        .zip(hart.cpu.x)
+        .for_each(|(to, from)| *to = from);
     let mut pc = hart.cpu.pc;
     // Instructions left, and cycles not yet told to the counters.
     let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
@@ -310,7 +316,11 @@ pub(crate) fn run<W: Width, O: Observer>(
                 let entry = Tlb::slot(&hart.tlb.fetch, pc);
                 here = pc & !(PAGE - 1);
                 let known = entry.tag == here | fetch_context;
-                table = if known { code.blocks(entry.frame) } else { &NO_BLOCKS };
+                table = if known {
+                    code.blocks(entry.frame)
+                } else {
+                    &NO_BLOCKS
+                };
             }
             table.at(pc)
         }};
@@ -337,253 +347,299 @@ pub(crate) fn run<W: Width, O: Observer>(
         };
 
         'again: loop {
-        for op in micros {
-            /// The address of the instruction.
-            macro_rules! here {
-                () => {
-                    pc.wrapping_add(u64::from(op.offset))
-                };
-            }
-            macro_rules! bits {
-                () => {
-                    code.bits.get(first + usize::from(op.number) - 1).copied().unwrap_or(0)
-                };
-            }
-            macro_rules! now {
-                () => {
-                    cycles + u64::from(op.cost)
-                };
-            }
-            macro_rules! tell {
-                ($next:expr, $time:expr) => {{
-                    let insn = Insn {
-                        pc: here!(),
-                        next: $next,
-                        time: $time,
-                        context,
-                        bits: bits!(),
-                        mode,
+            for op in micros {
+                /// The address of the instruction.
+                macro_rules! here {
+                    () => {
+                        pc.wrapping_add(u64::from(op.offset))
                     };
-                    let report = &mut hart.report;
-                    report.observer.step(id, &Step::Insn(insn), report.effects);
-                    report.effects.clear();
-                }};
-            }
-            // Leaves the block in front of this instruction.
-            macro_rules! leave {
-                ($why:expr) => {{
-                    let why = $why;
-                    pc = W::unsigned(here!());
-                    left -= u64::from(op.number) - 1;
-                    cycles += before(micros, op);
-                    break 'blocks why;
-                }};
-            }
-            macro_rules! trap {
-                ($exception:expr) => {{
-                    let exception = $exception;
-                    hart.report.effects.clear();
-                    leave!(Leave::Trap { exception, bits: bits!() })
-                }};
-            }
-            // Leaves the block behind this instruction.
-            macro_rules! event {
-                () => {{
-                    let next = W::unsigned(here!().wrapping_add(op.len.into()));
-                    if O::WANTS.contains(Wants::INSNS) {
-                        tell!(next, now!());
+                }
+                macro_rules! bits {
+                    () => {
+                        code.bits
+                            .get(first + usize::from(op.number) - 1)
+                            .copied()
+                            .unwrap_or(0)
+                    };
+                }
+                macro_rules! now {
+                    () => {
+                        cycles + u64::from(op.cost)
+                    };
+                }
+                macro_rules! tell {
+                    ($next:expr, $time:expr) => {{
+                        let insn = Insn {
+                            pc: here!(),
+                            next: $next,
+                            time: $time,
+                            context,
+                            bits: bits!(),
+                            mode,
+                        };
+                        let report = &mut hart.report;
+                        report.observer.step(id, &Step::Insn(insn), report.effects);
+                        report.effects.clear();
+                    }};
+                }
+                // Leaves the block in front of this instruction.
+                macro_rules! leave {
+                    ($why:expr) => {{
+                        let why = $why;
+                        pc = W::unsigned(here!());
+                        left -= u64::from(op.number) - 1;
+                        cycles += before(micros, op);
+                        break 'blocks why;
+                    }};
+                }
+                macro_rules! trap {
+                    ($exception:expr) => {{
+                        let exception = $exception;
+                        hart.report.effects.clear();
+                        leave!(Leave::Trap {
+                            exception,
+                            bits: bits!()
+                        })
+                    }};
+                }
+                // Leaves the block behind this instruction.
+                macro_rules! event {
+                    () => {{
+                        let next = W::unsigned(here!().wrapping_add(op.len.into()));
+                        if O::WANTS.contains(Wants::INSNS) {
+                            tell!(next, now!());
+                        }
+                        left -= u64::from(op.number);
+                        cycles += u64::from(op.cost);
+                        pc = next;
+                        break 'blocks Leave::Event;
+                    }};
+                }
+                macro_rules! jump {
+                    ($to:expr, $then:block) => {{
+                        let to: u64 = $to;
+                        if to & misalignment != 0 {
+                            trap!(Exception {
+                                code: cause::FETCH_MISALIGNED,
+                                tval: to
+                            });
+                        }
+                        $then;
+                        left -= u64::from(op.number);
+                        cycles += u64::from(op.cost) + taken_cost;
+                        if O::WANTS.contains(Wants::TRANSFERS) {
+                            tell!(to, cycles);
+                        }
+                        // A loop goes round without looking anything up.
+                        if to == pc && left >= count {
+                            continue 'again;
+                        }
+                        pc = to;
+                        block = find!();
+                        continue 'blocks;
+                    }};
+                }
+                macro_rules! branch {
+                    ($a:ident, $b:ident => $taken:expr) => {{
+                        let ($a, $b) = (hart.get(op.rs1), hart.get(op.rs2));
+                        if $taken {
+                            jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), {});
+                        }
+                    }};
+                }
+                macro_rules! load {
+                    ($bytes:literal, $extend:expr) => {{
+                        let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
+                        match hart.load::<$bytes>(addr, now!()) {
+                            Ok(value) => hart.set::<W>(op.rd, $extend(value)),
+                            Err(exception) => trap!(exception),
+                        }
+                    }};
+                }
+                macro_rules! store {
+                    ($bytes:literal) => {{
+                        let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
+                        match hart.store::<$bytes>(addr, hart.get(op.rs2), now!()) {
+                            Ok(false) => {}
+                            Ok(true) => event!(),
+                            Err(exception) => trap!(exception),
+                        }
+                    }};
+                }
+                macro_rules! set {
+                    ($value:expr) => {
+                        hart.set::<W>(op.rd, $value)
+                    };
+                }
+
+                // Computations of two registers, and of a register and the
+                // immediate: only what is needed is read.
+                macro_rules! rr {
+                    ($a:ident, $b:ident => $value:expr) => {{
+                        let ($a, $b) = (hart.get(op.rs1), hart.get(op.rs2));
+                        set!($value)
+                    }};
+                }
+                macro_rules! ri {
+                    ($a:ident, $imm:ident => $value:expr) => {{
+                        let ($a, $imm) = (hart.get(op.rs1), op.imm as u64);
+                        set!($value)
+                    }};
+                }
+
+                match op.what {
+                    Do::Addi => ri!(a, i => a.wrapping_add(i)),
+                    Do::Add => rr!(a, b => a.wrapping_add(b)),
+                    Do::Sub => rr!(a, b => a.wrapping_sub(b)),
+                    Do::Li => set!(op.imm as u64),
+                    Do::Mv => set!(hart.get(op.rs1)),
+                    Do::Auipc => set!(here!().wrapping_add(op.imm as u64)),
+                    Do::And => rr!(a, b => a & b),
+                    Do::Or => rr!(a, b => a | b),
+                    Do::Xor => rr!(a, b => a ^ b),
+                    Do::Andi => ri!(a, i => a & i),
+                    Do::Ori => ri!(a, i => a | i),
+                    Do::Xori => ri!(a, i => a ^ i),
+                    Do::Slt => rr!(a, b => ((a as i64) < (b as i64)).into()),
+                    Do::Sltu => rr!(a, b => (a < b).into()),
+                    Do::Slti => ri!(a, i => ((a as i64) < i as i64).into()),
+                    Do::Sltiu => ri!(a, i => (a < i).into()),
+                    Do::Slli => ri!(a, i => a << (i as u32 % W::BITS)),
+                    Do::Srli => ri!(a, i => W::unsigned(a) >> (i as u32 % W::BITS)),
+                    Do::Srai => ri!(a, i => ((a as i64) >> (i as u32 % W::BITS)) as u64),
+                    Do::Sll => rr!(a, b => a << (b as u32 % W::BITS)),
+                    Do::Srl => rr!(a, b => W::unsigned(a) >> (b as u32 % W::BITS)),
+                    Do::Sra => rr!(a, b => ((a as i64) >> (b as u32 % W::BITS)) as u64),
+                    Do::Addiw => ri!(a, i => a.wrapping_add(i) as i32 as u64),
+                    Do::Addw => rr!(a, b => a.wrapping_add(b) as i32 as u64),
+                    Do::Subw => rr!(a, b => a.wrapping_sub(b) as i32 as u64),
+                    Do::Slliw => ri!(a, i => ((a as i32) << (i & 31)) as u64),
+                    Do::Srliw => ri!(a, i => (a as u32 >> (i & 31)) as i32 as u64),
+                    Do::Sraiw => ri!(a, i => (a as i32 >> (i & 31)) as u64),
+                    Do::Sllw => rr!(a, b => ((a as i32) << (b & 31)) as u64),
+                    Do::Srlw => rr!(a, b => (a as u32 >> (b & 31)) as i32 as u64),
+                    Do::Sraw => rr!(a, b => (a as i32 >> (b & 31)) as u64),
+
+                    Do::Lb => load!(1, |v| v as i8 as u64),
+                    Do::Lbu => load!(1, |v| v),
+                    Do::Lh => load!(2, |v| v as i16 as u64),
+                    Do::Lhu => load!(2, |v| v),
+                    Do::Lw => load!(4, |v| v as i32 as u64),
+                    Do::Lwu => load!(4, |v| v),
+                    Do::Ld => load!(8, |v| v),
+                    Do::Sb => store!(1),
+                    Do::Sh => store!(2),
+                    Do::Sw => store!(4),
+                    Do::Sd => store!(8),
+
+                    Do::Beq => branch!(a, b => a == b),
+                    Do::Bne => branch!(a, b => a != b),
+                    Do::Blt => branch!(a, b => (a as i64) < b as i64),
+                    Do::Bge => branch!(a, b => a as i64 >= b as i64),
+                    Do::Bltu => branch!(a, b => a < b),
+                    Do::Bgeu => branch!(a, b => a >= b),
+                    Do::Jal => {
+                        let link = here!().wrapping_add(op.len.into());
+                        jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), { set!(link) });
                     }
-                    left -= u64::from(op.number);
-                    cycles += u64::from(op.cost);
-                    pc = next;
-                    break 'blocks Leave::Event;
-                }};
-            }
-            macro_rules! jump {
-                ($to:expr, $then:block) => {{
-                    let to: u64 = $to;
-                    if to & misalignment != 0 {
-                        trap!(Exception { code: cause::FETCH_MISALIGNED, tval: to });
+                    Do::Jalr => {
+                        let link = here!().wrapping_add(op.len.into());
+                        let to = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64)) & !1;
+                        jump!(to, { set!(link) });
                     }
-                    $then;
-                    left -= u64::from(op.number);
-                    cycles += u64::from(op.cost) + taken_cost;
-                    if O::WANTS.contains(Wants::TRANSFERS) {
-                        tell!(to, cycles);
+
+                    Do::Mul => rr!(a, b => a.wrapping_mul(b)),
+                    Do::Mulh => {
+                        rr!(a, b => multiply_high::<W>((a as i64).into(), (b as i64).into()))
                     }
-                    // A loop goes round without looking anything up.
-                    if to == pc && left >= count {
-                        continue 'again;
+                    Do::Mulhsu => {
+                        rr!(a, b => multiply_high::<W>((a as i64).into(), W::unsigned(b).into()))
                     }
-                    pc = to;
-                    block = find!();
-                    continue 'blocks;
-                }};
-            }
-            macro_rules! branch {
-                ($condition:expr) => {
-                    if $condition {
-                        jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), {});
+                    Do::Mulhu => {
+                        rr!(a, b => multiply_high::<W>(W::unsigned(a).into(), W::unsigned(b).into()))
                     }
-                };
-            }
-            macro_rules! load {
-                ($bytes:literal, $extend:expr) => {{
-                    let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
-                    match hart.load::<$bytes>(addr, now!()) {
-                        Ok(value) => hart.set::<W>(op.rd, $extend(value)),
-                        Err(exception) => trap!(exception),
+                    Do::Div => rr!(a, b => match b as i64 {
+                        0 => u64::MAX,
+                        b => (a as i64).wrapping_div(b) as u64,
+                    }),
+                    Do::Divu => rr!(a, b => divide(W::unsigned(a), W::unsigned(b))),
+                    Do::Rem => rr!(a, b => match b as i64 {
+                        0 => a,
+                        b => (a as i64).wrapping_rem(b) as u64,
+                    }),
+                    Do::Remu => rr!(a, b => remainder(W::unsigned(a), W::unsigned(b))),
+                    Do::Mulw => rr!(a, b => (a as i32).wrapping_mul(b as i32) as u64),
+                    Do::Divw => rr!(a, b => match b as i32 {
+                        0 => u64::MAX,
+                        b => (a as i32).wrapping_div(b) as u64,
+                    }),
+                    Do::Divuw => {
+                        rr!(a, b => divide(a as u32 as u64, b as u32 as u64) as i32 as u64)
                     }
-                }};
-            }
-            macro_rules! store {
-                ($bytes:literal, $value:expr) => {{
-                    let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
-                    match hart.store::<$bytes>(addr, $value, now!()) {
+                    Do::Remw => rr!(a, b => match b as i32 {
+                        0 => a as i32 as u64,
+                        b => (a as i32).wrapping_rem(b) as u64,
+                    }),
+                    Do::Remuw => {
+                        rr!(a, b => remainder(a as u32 as u64, b as u32 as u64) as i32 as u64)
+                    }
+
+                    Do::Fld => match hart.load_float::<W, 8>(op, now!()) {
+                        Ok(()) => {}
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
+                    Do::Flw => match hart.load_float::<W, 4>(op, now!()) {
+                        Ok(()) => {}
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
+                    Do::Flh => match hart.load_float::<W, 2>(op, now!()) {
+                        Ok(()) => {}
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
+                    Do::FStore => match hart.store_float::<W>(op, now!()) {
                         Ok(false) => {}
                         Ok(true) => event!(),
-                        Err(exception) => trap!(exception),
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
+                    Do::Nothing => {}
+                    Do::Bits => {
+                        let b = hart.get(op.rs2);
+                        ri!(a, i => bits::evaluate::<W>(op.op, a, b, i).unwrap_or(0));
                     }
-                }};
-            }
-            macro_rules! set {
-                ($value:expr) => {
-                    hart.set::<W>(op.rd, $value)
-                };
-            }
-
-            let (a, b) = (hart.get(op.rs1), hart.get(op.rs2));
-            let (sa, sb) = (a as i64, b as i64);
-            let imm = op.imm as u64;
-            match op.what {
-                Do::Addi => set!(a.wrapping_add(imm)),
-                Do::Add => set!(a.wrapping_add(b)),
-                Do::Sub => set!(a.wrapping_sub(b)),
-                Do::Li => set!(imm),
-                Do::Mv => set!(a),
-                Do::Auipc => set!(here!().wrapping_add(imm)),
-                Do::And => set!(a & b),
-                Do::Or => set!(a | b),
-                Do::Xor => set!(a ^ b),
-                Do::Andi => set!(a & imm),
-                Do::Ori => set!(a | imm),
-                Do::Xori => set!(a ^ imm),
-                Do::Slt => set!((sa < sb).into()),
-                Do::Sltu => set!((a < b).into()),
-                Do::Slti => set!((sa < imm as i64).into()),
-                Do::Sltiu => set!((a < imm).into()),
-                Do::Slli => set!(a << (imm as u32 % W::BITS)),
-                Do::Srli => set!(W::unsigned(a) >> (imm as u32 % W::BITS)),
-                Do::Srai => set!((sa >> (imm as u32 % W::BITS)) as u64),
-                Do::Sll => set!(a << (b as u32 % W::BITS)),
-                Do::Srl => set!(W::unsigned(a) >> (b as u32 % W::BITS)),
-                Do::Sra => set!((sa >> (b as u32 % W::BITS)) as u64),
-                Do::Addiw => set!(a.wrapping_add(imm) as i32 as u64),
-                Do::Addw => set!(a.wrapping_add(b) as i32 as u64),
-                Do::Subw => set!(a.wrapping_sub(b) as i32 as u64),
-                Do::Slliw => set!(((a as i32) << (imm & 31)) as u64),
-                Do::Srliw => set!((a as u32 >> (imm & 31)) as i32 as u64),
-                Do::Sraiw => set!((a as i32 >> (imm & 31)) as u64),
-                Do::Sllw => set!(((a as i32) << (b & 31)) as u64),
-                Do::Srlw => set!((a as u32 >> (b & 31)) as i32 as u64),
-                Do::Sraw => set!((a as i32 >> (b & 31)) as u64),
-
-                Do::Lb => load!(1, |v| v as i8 as u64),
-                Do::Lbu => load!(1, |v| v),
-                Do::Lh => load!(2, |v| v as i16 as u64),
-                Do::Lhu => load!(2, |v| v),
-                Do::Lw => load!(4, |v| v as i32 as u64),
-                Do::Lwu => load!(4, |v| v),
-                Do::Ld => load!(8, |v| v),
-                Do::Sb => store!(1, b),
-                Do::Sh => store!(2, b),
-                Do::Sw => store!(4, b),
-                Do::Sd => store!(8, b),
-
-                Do::Beq => branch!(a == b),
-                Do::Bne => branch!(a != b),
-                Do::Blt => branch!(sa < sb),
-                Do::Bge => branch!(sa >= sb),
-                Do::Bltu => branch!(a < b),
-                Do::Bgeu => branch!(a >= b),
-                Do::Jal => {
-                    let link = here!().wrapping_add(op.len.into());
-                    jump!(W::unsigned(pc.wrapping_add(imm)), { set!(link) });
+                    Do::Rare => match hart.rare::<W>(op, now!()) {
+                        Ok(false) => {}
+                        Ok(true) => event!(),
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
+                    Do::System => leave!(Leave::System {
+                        bits: bits!(),
+                        op: op.op
+                    }),
+                    Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
                 }
-                Do::Jalr => {
-                    let link = here!().wrapping_add(op.len.into());
-                    let to = W::unsigned(a.wrapping_add(imm)) & !1;
-                    jump!(to, { set!(link) });
+                if O::WANTS.contains(Wants::INSNS) {
+                    tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
                 }
-
-                Do::Mul => set!(a.wrapping_mul(b)),
-                Do::Mulh => set!(multiply_high::<W>(sa.into(), sb.into())),
-                Do::Mulhsu => set!(multiply_high::<W>(sa.into(), W::unsigned(b).into())),
-                Do::Mulhu => set!(multiply_high::<W>(
-                    W::unsigned(a).into(),
-                    W::unsigned(b).into()
-                )),
-                Do::Div => set!(if b == 0 { u64::MAX } else { sa.wrapping_div(sb) as u64 }),
-                Do::Divu => set!(divide(W::unsigned(a), W::unsigned(b))),
-                Do::Rem => set!(if b == 0 { a } else { sa.wrapping_rem(sb) as u64 }),
-                Do::Remu => set!(remainder(W::unsigned(a), W::unsigned(b))),
-                Do::Mulw => set!((a as i32).wrapping_mul(b as i32) as u64),
-                Do::Divw => set!(match b as i32 {
-                    0 => u64::MAX,
-                    b => (a as i32).wrapping_div(b) as u64,
-                }),
-                Do::Divuw => set!(divide(a as u32 as u64, b as u32 as u64) as i32 as u64),
-                Do::Remw => set!(match b as i32 {
-                    0 => a as i32 as u64,
-                    b => (a as i32).wrapping_rem(b) as u64,
-                }),
-                Do::Remuw => set!(remainder(a as u32 as u64, b as u32 as u64) as i32 as u64),
-
-                Do::Fld => match hart.load_float::<W, 8>(op, now!()) {
-                    Ok(()) => {}
-                    Err(fault) => trap!(fault.exception(bits!())),
-                },
-                Do::Flw => match hart.load_float::<W, 4>(op, now!()) {
-                    Ok(()) => {}
-                    Err(fault) => trap!(fault.exception(bits!())),
-                },
-                Do::Flh => match hart.load_float::<W, 2>(op, now!()) {
-                    Ok(()) => {}
-                    Err(fault) => trap!(fault.exception(bits!())),
-                },
-                Do::FStore => match hart.store_float::<W>(op, now!()) {
-                    Ok(false) => {}
-                    Ok(true) => event!(),
-                    Err(fault) => trap!(fault.exception(bits!())),
-                },
-                Do::Nothing => {}
-                Do::Bits => set!(bits::evaluate::<W>(op.op, a, b, imm).unwrap_or(0)),
-                Do::Rare => match hart.rare::<W>(op, now!()) {
-                    Ok(false) => {}
-                    Ok(true) => event!(),
-                    Err(fault) => trap!(fault.exception(bits!())),
-                },
-                Do::System => leave!(Leave::System { bits: bits!(), op: op.op }),
-                Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
             }
-            if O::WANTS.contains(Wants::INSNS) {
-                tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
+            // Through to the end of the block.
+            if let Some(end) = micros.last() {
+                left -= count;
+                cycles += u64::from(end.cost);
+                pc = W::unsigned(pc.wrapping_add(u64::from(end.offset) + u64::from(end.len)));
             }
-        }
-        // Through to the end of the block.
-        if let Some(end) = micros.last() {
-            left -= count;
-            cycles += u64::from(end.cost);
-            pc = W::unsigned(pc.wrapping_add(u64::from(end.offset) + u64::from(end.len)));
-        }
-        block = find!();
-        continue 'blocks;
+            block = find!();
+            continue 'blocks;
         }
     };
-    hart.bus.memory.swap_bytes(&mut hart.bytes);
+    hart.exchange();
     let retired = *budget - left;
     *budget = left;
-    hart.cpu.x.iter_mut().zip(hart.x).take(32).for_each(|(to, from)| *to = from);
+    hart.cpu
+        .x
+        .iter_mut()
+        .zip(hart.x)
+        .take(32)
+        .for_each(|(to, from)| *to = from);
     let spent = cycles - hart.cpu.cycles;
     hart.cpu.retire(retired, spent);
     hart.cpu.pc = pc;
@@ -601,7 +657,10 @@ impl Fault {
     #[cold]
     pub(crate) fn exception(self, bits: u32) -> Exception {
         match self {
-            Fault::Illegal => Exception { code: cause::ILLEGAL, tval: bits.into() },
+            Fault::Illegal => Exception {
+                code: cause::ILLEGAL,
+                tval: bits.into(),
+            },
             Fault::Memory(exception) => exception,
         }
     }
@@ -631,6 +690,9 @@ fn remainder(a: u64, b: u64) -> u64 {
 
 /// Cycles of a block in front of an instruction.
 fn before(micros: &[Micro], op: &Micro) -> u64 {
-    let previous = op.number.checked_sub(2).and_then(|i| micros.get(usize::from(i)));
+    let previous = op
+        .number
+        .checked_sub(2)
+        .and_then(|i| micros.get(usize::from(i)));
     previous.map_or(0, |micro| micro.cost.into())
 }

@@ -64,8 +64,10 @@ impl Hart {
         }
         let table = self.code.table(spot.frame);
         if self.code.blocks(table).at(pc).count == 0 {
-            let page = bus.memory.pages().get(spot.frame as usize);
-            let page = page.ok_or(Use::Fetch.access_fault(pc))?;
+            let page = bus
+                .memory
+                .page(spot.frame)
+                .ok_or(Use::Fetch.access_fault(pc))?;
             if instruction(page, pc % PAGE).is_none() {
                 return self.fetch_one(bus, paddr).map(Some);
             }

@@ -97,7 +97,9 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |ram: &[Region]| {
-            let each = ram.iter().map(|r| format!("{:#x}-{:#x}", r.base, r.end().wrapping_sub(1)));
+            let each = ram
+                .iter()
+                .map(|r| format!("{:#x}-{:#x}", r.base, r.end().wrapping_sub(1)));
             each.collect::<Vec<_>>().join(", ")
         };
         match self {
@@ -136,14 +138,22 @@ struct Vigil {
 impl Vigil {
     /// A trap is about to be taken; true when it is one too many.
     fn sees_loop(&mut self, cpu: &Cpu, exception: Exception) -> bool {
-        self.in_a_row = if cpu.retired == self.retired { self.in_a_row + 1 } else { 0 };
+        self.in_a_row = if cpu.retired == self.retired {
+            self.in_a_row + 1
+        } else {
+            0
+        };
         self.retired = cpu.retired;
         let mut x = [0; 32];
         x.iter_mut().zip(cpu.x).for_each(|(to, from)| *to = from);
         // Programs may call the environment for ever.
         let fault = !matches!(exception.code, 8..=11);
         let now = Some((cpu.pc, exception, x)).filter(|_| fault);
-        self.same = if now.is_some() && now == self.last { self.same + 1 } else { 0 };
+        self.same = if now.is_some() && now == self.last {
+            self.same + 1
+        } else {
+            0
+        };
         self.last = now;
         self.in_a_row >= TRAPS_IN_A_ROW || self.same >= SAME_TRAPS
     }
@@ -208,12 +218,21 @@ impl Machine {
     pub fn load(&mut self, program: Program, entry: Option<u64>) -> Result<(), LoadError> {
         let hart = self.hart.cpu.xlen();
         if program.xlen != hart {
-            return Err(LoadError::Width { program: program.xlen, hart });
+            return Err(LoadError::Width {
+                program: program.xlen,
+                hart,
+            });
         }
         let ram: Vec<Region> = self.bus.memory.ram().collect();
         for segment in &program.segments {
-            let segment = Region { base: segment.addr, size: segment.size };
-            if !ram.iter().any(|region| region.contains(segment.base, segment.size)) {
+            let segment = Region {
+                base: segment.addr,
+                size: segment.size,
+            };
+            if !ram
+                .iter()
+                .any(|region| region.contains(segment.base, segment.size))
+            {
                 return Err(LoadError::Outside { segment, ram });
             }
         }
@@ -329,7 +348,9 @@ impl Machine {
         self.bus.set_time(self.hart.cpu.cycles);
         self.refresh_interrupts();
         if self.hart.cpu.waiting && !self.wake() {
-            return Some(Stop::Asleep { pc: self.hart.cpu.pc });
+            return Some(Stop::Asleep {
+                pc: self.hart.cpu.pc,
+            });
         }
         if let Some(code) = self.hart.cpu.interrupt() {
             self.take_interrupt(code, observer);
@@ -394,7 +415,9 @@ impl Machine {
             }
             if self.hart.cpu.waiting {
                 if !self.can_wake() {
-                    return Err(Stop::Asleep { pc: self.hart.cpu.pc });
+                    return Err(Stop::Asleep {
+                        pc: self.hart.cpu.pc,
+                    });
                 }
                 // A look at whether to go on waiting counts as an instruction.
                 self.hart.cpu.retire(1, 1);
@@ -438,7 +461,12 @@ impl Machine {
                 Leave::System { bits, op } => {
                     let csr = !matches!(
                         op,
-                        Op::Ecall | Op::Ebreak | Op::Mret | Op::Sret | Op::Wfi | Op::FenceI
+                        Op::Ecall
+                            | Op::Ebreak
+                            | Op::Mret
+                            | Op::Sret
+                            | Op::Wfi
+                            | Op::FenceI
                             | Op::SfenceVma
                     );
                     // CSR instructions are looked at twice: once to empty the
@@ -593,7 +621,9 @@ impl Machine {
     fn poll_host(&mut self) -> Option<Stop> {
         let tohost = self.bus.tohost?;
         let mut memory = Physical(&mut self.bus.memory);
-        let code = self.htif.poll(&mut self.host, &mut memory, tohost, self.fromhost);
+        let code = self
+            .htif
+            .poll(&mut self.host, &mut memory, tohost, self.fromhost);
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
@@ -636,8 +666,12 @@ impl Machine {
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
         hart.cpu.retire(0, hart.costs.trap.into());
         hart.effects.clear();
-        let mut report = exec::Report { effects: &mut hart.effects, observer };
-        hart.cpu.trap(cause, tval, &mut |csr, value| report.csr(csr, value));
+        let mut report = exec::Report {
+            effects: &mut hart.effects,
+            observer,
+        };
+        hart.cpu
+            .trap(cause, tval, &mut |csr, value| report.csr(csr, value));
         hart.tlb.enter(&hart.cpu);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
@@ -667,7 +701,10 @@ impl Machine {
         let mut word = |addr: u64| {
             let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 4, Use::Fetch).ok()?;
             let mut bytes = [0; 4];
-            self.bus.memory.read(paddr, &mut bytes).then_some(u32::from_le_bytes(bytes))
+            self.bus
+                .memory
+                .read(paddr, &mut bytes)
+                .then_some(u32::from_le_bytes(bytes))
         };
         // slli x0, x0, 31; ebreak; srai x0, x0, 7
         word(pc) == Some(0x0010_0073)
@@ -682,9 +719,13 @@ impl Machine {
         let (operation, param) = (self.hart.cpu.read_x(10), self.hart.cpu.read_x(11));
         self.bus.set_time(self.hart.cpu.cycles);
         let time = self.bus.clint.mtime;
-        let mut memory = Virtual { cpu: &self.hart.cpu, bus: &mut self.bus };
+        let mut memory = Virtual {
+            cpu: &self.hart.cpu,
+            bus: &mut self.bus,
+        };
         let outcome =
-            self.semihosting.call(&mut self.host, xlen, operation, param, time, &mut memory);
+            self.semihosting
+                .call(&mut self.host, xlen, operation, param, time, &mut memory);
         let result = match outcome {
             Outcome::Return(result) => result,
             Outcome::Exit(code) => return Some(Stop::Exit(code)),
@@ -696,7 +737,10 @@ impl Machine {
         hart.cpu.pc = xlen.wrap(hart.cpu.pc.wrapping_add(4));
         if O::WANTS.contains(Wants::EVENTS) {
             let id = HartId(hart.cpu.id);
-            let mut report = exec::Report { effects: &mut hart.effects, observer };
+            let mut report = exec::Report {
+                effects: &mut hart.effects,
+                observer,
+            };
             report.reg(hartrace_flow::RegId::X(10), result);
             observer.step(id, &Step::Signal(Signal::Halted), &hart.effects);
             hart.effects.clear();
@@ -707,11 +751,7 @@ impl Machine {
 }
 
 /// The hart and the bus of a machine whose program starts at `entry`.
-fn build(
-    config: &Config,
-    isa: hartrace_isa::Isa,
-    entry: u64,
-) -> Result<(Hart, Bus), ConfigError> {
+fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, Bus), ConfigError> {
     let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
     let description = match config.platform {
         Platform::Virt => Description::virt(&config.isa, &ram),
@@ -720,13 +760,22 @@ fn build(
     let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
     let memory = Memory::new(&config.memory, BOOT_ROM, &rom)?;
     let clock = match config.platform {
-        Platform::Virt => Clock::Cycles { per_tick: config.cycles_per_tick, base: 0 },
+        Platform::Virt => Clock::Cycles {
+            per_tick: config.cycles_per_tick,
+            base: 0,
+        },
         Platform::Spike => Clock::Stepped,
     };
     let mut cpu = Cpu::new(isa, 0);
     cpu.always_counters = config.platform == Platform::Virt;
     cpu.update_ad = config.update_ad;
-    let bus = Bus { memory, clint: Clint::new(1), clock, tohost: None, called: None };
+    let bus = Bus {
+        memory,
+        clint: Clint::new(1),
+        clock,
+        tohost: None,
+        called: None,
+    };
     Ok((Hart::new(cpu, config.costs, config.misaligned), bus))
 }
 

@@ -63,10 +63,18 @@ impl core::fmt::Display for MemoryError {
         let show = |r: &Region| format!("{:#x}:{:#x}", r.base, r.size);
         match self {
             MemoryError::Granularity(r) => {
-                write!(f, "memory {}: base and size must be multiples of 4096", show(r))
+                write!(
+                    f,
+                    "memory {}: base and size must be multiples of 4096",
+                    show(r)
+                )
             }
             MemoryError::Wraps(r) => {
-                write!(f, "memory {} runs over the end of the address space", show(r))
+                write!(
+                    f,
+                    "memory {} runs over the end of the address space",
+                    show(r)
+                )
             }
             MemoryError::Overlap(a, b) => {
                 write!(f, "memory {} overlaps {}", show(a), show(b))
@@ -99,7 +107,9 @@ pub(crate) struct Spot {
 /// RAM and ROM.
 #[derive(Debug)]
 pub struct Memory {
-    bytes: Vec<u8>,
+    /// RAM; its frames come first.
+    ram: Vec<u8>,
+    rom: Vec<u8>,
     regions: Vec<Mapped>,
     /// Per frame, the lines that hold code a hart has decoded.
     code: Vec<u64>,
@@ -128,19 +138,26 @@ impl Memory {
         for (region, writable) in wanted.chain(fixed) {
             check(&region, regions.iter().map(|m| &m.region))?;
             let first = u32::try_from(frame).map_err(|_| MemoryError::TooLarge(region.size))?;
-            regions.push(Mapped { region, frame: first, writable });
+            regions.push(Mapped {
+                region,
+                frame: first,
+                writable,
+            });
             frame += region.size / PAGE;
         }
-        let total = frame.saturating_mul(PAGE);
+        let total = ram.iter().fold(0, |sum: u64, r| sum.saturating_add(r.size));
         let bytes = zeroed(total).ok_or(MemoryError::TooLarge(total))?;
         let mut memory = Memory {
-            bytes,
+            ram: bytes,
+            rom: vec![0; rom_region.size as usize],
             regions,
             code: vec![0; frame as usize],
             watched: vec![false; frame as usize],
             stale: Vec::new(),
         };
-        memory.put(rom_base, rom);
+        if let Some(bytes) = memory.rom.get_mut(..rom.len()) {
+            bytes.copy_from_slice(rom);
+        }
         Ok(memory)
     }
 
@@ -149,10 +166,12 @@ impl Memory {
         self.regions.iter().filter(|m| m.writable).map(|m| m.region)
     }
 
-    /// The pages, by frame.
-    #[inline]
-    pub(crate) fn pages(&self) -> &[Page] {
-        self.bytes.as_chunks().0
+    /// A page, by frame.
+    pub(crate) fn page(&self, frame: u32) -> Option<&Page> {
+        let (ram, rom) = (self.ram.as_chunks().0, self.rom.as_chunks().0);
+        let frame = frame as usize;
+        ram.get(frame)
+            .or_else(|| rom.get(frame.checked_sub(ram.len())?))
     }
 
     /// The page of a physical address.
@@ -165,16 +184,33 @@ impl Memory {
         })
     }
 
-    fn range(&self, paddr: u64, len: usize) -> Option<(core::ops::Range<usize>, bool)> {
-        let mapped = self.regions.iter().find(|m| m.region.contains(paddr, len as u64))?;
-        let start = u64::from(mapped.frame) * PAGE + (paddr - mapped.region.base);
-        Some((start as usize..start as usize + len, mapped.writable))
+    /// The region that holds `len` bytes at a physical address, and where in
+    /// the RAM or the ROM they are.
+    fn range(&self, paddr: u64, len: usize) -> Option<(&Mapped, core::ops::Range<usize>)> {
+        let mapped = self
+            .regions
+            .iter()
+            .find(|m| m.region.contains(paddr, len as u64))?;
+        let first = if mapped.writable {
+            u64::from(mapped.frame) * PAGE
+        } else {
+            0
+        };
+        let start = (first + (paddr - mapped.region.base)) as usize;
+        Some((mapped, start..start + len))
     }
 
     /// Reads bytes; false when some of them are not in one region.
     pub fn read(&self, paddr: u64, into: &mut [u8]) -> bool {
-        let found = self.range(paddr, into.len());
-        match found.and_then(|(range, _)| self.bytes.get(range)) {
+        let Some((mapped, range)) = self.range(paddr, into.len()) else {
+            return false;
+        };
+        let bytes = if mapped.writable {
+            &self.ram
+        } else {
+            &self.rom
+        };
+        match bytes.get(range) {
             Some(bytes) => {
                 into.copy_from_slice(bytes);
                 true
@@ -186,38 +222,33 @@ impl Memory {
     /// Writes bytes to RAM; false when some of them are not in one region, or
     /// in ROM.
     pub fn write(&mut self, paddr: u64, data: &[u8]) -> bool {
-        matches!(self.range(paddr, data.len()), Some((_, true))) && self.put(paddr, data)
+        let Some((_, range)) = self.range(paddr, data.len()).filter(|(m, _)| m.writable) else {
+            return false;
+        };
+        let (first, end) = (range.start as u64 / PAGE, (range.end as u64).div_ceil(PAGE));
+        for frame in first..end {
+            self.note(frame as u32, u64::MAX);
+        }
+        self.put(range, data)
     }
 
     /// Writes bytes to RAM like [`Memory::write`], for a caller that says
     /// itself what was written with [`Memory::note_store`].
     pub(crate) fn write_quietly(&mut self, paddr: u64, data: &[u8]) -> bool {
-        let Some((range, true)) = self.range(paddr, data.len()) else {
-            return false;
-        };
-        match self.bytes.get_mut(range) {
+        match self.range(paddr, data.len()) {
+            Some((mapped, range)) if mapped.writable => self.put(range, data),
+            _ => false,
+        }
+    }
+
+    fn put(&mut self, range: core::ops::Range<usize>, data: &[u8]) -> bool {
+        match self.ram.get_mut(range) {
             Some(bytes) => {
                 bytes.copy_from_slice(data);
                 true
             }
             None => false,
         }
-    }
-
-    /// Writes to RAM or ROM.
-    fn put(&mut self, paddr: u64, data: &[u8]) -> bool {
-        let Some((range, _)) = self.range(paddr, data.len()) else {
-            return false;
-        };
-        let start = range.start as u64;
-        if let Some(bytes) = self.bytes.get_mut(range) {
-            bytes.copy_from_slice(data);
-        }
-        let (first, last) = (start / PAGE, (start + data.len() as u64).div_ceil(PAGE));
-        for frame in first..last {
-            self.note(frame as u32, u64::MAX);
-        }
-        true
     }
 
     /// Marks bytes of a page as decoded. True when stores to the page went
@@ -243,17 +274,31 @@ impl Memory {
         self.watched.get(frame as usize).copied().unwrap_or(true)
     }
 
-    /// Exchanges the bytes of all pages with `other`: the interpreter borrows
-    /// them while it runs, so that it finds them without going through here.
+    /// Exchanges the bytes of RAM with `other`: the interpreter borrows them
+    /// while it runs, so that it finds them without going through here.
     #[inline]
-    pub(crate) fn swap_bytes(&mut self, other: &mut Vec<u8>) {
-        core::mem::swap(&mut self.bytes, other);
+    pub(crate) fn swap_ram(&mut self, other: &mut Vec<u8>) {
+        core::mem::swap(&mut self.ram, other);
     }
 
-    /// The RAM that comes first in the bytes.
-    pub(crate) fn first_ram(&self) -> Region {
-        let first = self.regions.first().filter(|m| m.writable);
-        first.map_or(Region { base: 0, size: 0 }, |m| m.region)
+    /// `N` bytes of a page of RAM.
+    #[inline(always)]
+    pub(crate) fn at(&self, frame: u32, addr: u64, len: usize) -> Option<&[u8]> {
+        let start = (u64::from(frame) * PAGE + addr % PAGE) as usize;
+        self.ram.get(start..start + len)
+    }
+
+    /// `N` bytes of a page of RAM.
+    #[inline(always)]
+    pub(crate) fn at_mut(&mut self, frame: u32, addr: u64, len: usize) -> Option<&mut [u8]> {
+        let start = (u64::from(frame) * PAGE + addr % PAGE) as usize;
+        self.ram.get_mut(start..start + len)
+    }
+
+    /// All of RAM, if it is one region.
+    pub(crate) fn only_ram(&self) -> Option<Region> {
+        let mut ram = self.ram();
+        ram.next().filter(|_| ram.next().is_none())
     }
 
     /// Says that bytes of a page were written. True when code was among them.

@@ -47,14 +47,6 @@ pub(crate) struct Entry {
     pub(crate) frame: u32,
 }
 
-impl Entry {
-    /// Where an address of the page is in the bytes of memory.
-    #[inline(always)]
-    pub(crate) fn at(&self, addr: u64) -> usize {
-        (u64::from(self.frame) * PAGE + addr % PAGE) as usize
-    }
-}
-
 const EMPTY: Entry = Entry {
     tag: u64::MAX,
     page: 0,
@@ -307,7 +299,9 @@ fn read_entry(
     let mut bytes = [0; 8];
     let size = scheme.entry_size as usize;
     let allowed = cpu.pmp.allows(at, scheme.entry_size, Use::Load, Mode::S);
-    let read = bytes.get_mut(..size).is_some_and(|b| bus.memory.read(at, b));
+    let read = bytes
+        .get_mut(..size)
+        .is_some_and(|b| bus.memory.read(at, b));
     if allowed && read {
         Ok(u64::from_le_bytes(bytes))
     } else {

@@ -33,7 +33,10 @@ impl Pmp {
     /// One entry that opens everything to everybody, for software that knows
     /// nothing of protection.
     pub(crate) fn open(xlen: Xlen) -> Pmp {
-        let mut pmp = Pmp { cfg: [0; ENTRIES], addr: [0; ENTRIES] };
+        let mut pmp = Pmp {
+            cfg: [0; ENTRIES],
+            addr: [0; ENTRIES],
+        };
         pmp.set_addr(0, Pmp::addr_mask(xlen));
         pmp.set_cfg(0, NAPOT | R | W | X);
         pmp
@@ -87,7 +90,11 @@ impl Pmp {
         match self.cfg(entry) & A {
             0 => None,
             TOR => {
-                let base = if entry == 0 { 0 } else { self.addr(entry - 1) << 2 };
+                let base = if entry == 0 {
+                    0
+                } else {
+                    self.addr(entry - 1) << 2
+                };
                 let end = addr << 2;
                 (base < end).then(|| (base, end - 1))
             }
@@ -133,9 +140,7 @@ impl Pmp {
     /// Whether every byte of a page is treated alike.
     pub(crate) fn is_uniform(&self, page: u64) -> bool {
         let last = page | 0xfff;
-        let cuts = |(from, to): Span| {
-            (page < from && from <= last) || (page <= to && to < last)
-        };
+        let cuts = |(from, to): Span| (page < from && from <= last) || (page <= to && to < last);
         !(0..ENTRIES).filter_map(|entry| self.span(entry)).any(cuts)
     }
 }

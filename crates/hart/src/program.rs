@@ -80,12 +80,8 @@ impl Program {
     /// What is not an executable bare-metal RISC-V program.
     pub fn from_elf(bytes: &[u8]) -> Result<Program, ProgramError> {
         match object::FileKind::parse(bytes) {
-            Ok(object::FileKind::Elf32) => {
-                read::<elf::FileHeader32<Endianness>>(bytes, Xlen::Rv32)
-            }
-            Ok(object::FileKind::Elf64) => {
-                read::<elf::FileHeader64<Endianness>>(bytes, Xlen::Rv64)
-            }
+            Ok(object::FileKind::Elf32) => read::<elf::FileHeader32<Endianness>>(bytes, Xlen::Rv32),
+            Ok(object::FileKind::Elf64) => read::<elf::FileHeader64<Endianness>>(bytes, Xlen::Rv64),
             _ => Err(ProgramError::NotElf),
         }
     }
@@ -152,7 +148,9 @@ fn symbol<H: FileHeader<Endian = Endianness>>(
     let symbols = sections.symbols(endian, bytes, elf::SHT_SYMTAB).ok()?;
     let found = symbols.iter().find(|symbol| {
         symbol.st_shndx(endian) != elf::SHN_UNDEF
-            && symbol.name(endian, symbols.strings()).is_ok_and(|n| n == name)
+            && symbol
+                .name(endian, symbols.strings())
+                .is_ok_and(|n| n == name)
     })?;
     Some(found.st_value(endian).into())
 }

@@ -20,11 +20,19 @@ pub(crate) fn execute<O: Observer>(
     let inst = decode(bits, hart.cpu.isa);
     let (pc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
     let next = hart.cpu.xlen().wrap(pc.wrapping_add(inst.len.into()));
-    let illegal = Exception { code: cause::ILLEGAL, tval: bits.into() };
+    let illegal = Exception {
+        code: cause::ILLEGAL,
+        tval: bits.into(),
+    };
     hart.effects.clear();
     match inst.op {
         Op::Ecall => return Err(environment_call(mode)),
-        Op::Ebreak => return Err(Exception { code: cause::BREAKPOINT, tval: pc }),
+        Op::Ebreak => {
+            return Err(Exception {
+                code: cause::BREAKPOINT,
+                tval: pc,
+            });
+        }
         Op::Mret if mode == Mode::M => hart.cpu.return_from_machine(),
         Op::Sret if may_return(&hart.cpu) => hart.cpu.return_from_supervisor(),
         Op::Wfi if may_wait(&hart.cpu) => {
@@ -45,14 +53,21 @@ pub(crate) fn execute<O: Observer>(
     }
     if matches!(inst.op, Op::Mret | Op::Sret) {
         let mstatus = hart.cpu.xlen().wrap(hart.cpu.mstatus);
-        let mut report = Report { effects: &mut hart.effects, observer };
+        let mut report = Report {
+            effects: &mut hart.effects,
+            observer,
+        };
         report.csr(0x300, mstatus);
         if hart.cpu.mode != mode {
             hart.effects.mode = Some(hart.cpu.mode);
         }
         hart.tlb.enter(&hart.cpu);
     }
-    let taken = if hart.cpu.pc == next { 0 } else { hart.costs.taken };
+    let taken = if hart.cpu.pc == next {
+        0
+    } else {
+        hart.costs.taken
+    };
     let cycles = u64::from(hart.costs.of(inst.op)) + u64::from(taken);
     hart.cpu.retire(1, cycles);
     let moved = hart.cpu.pc != next || matches!(inst.op, Op::Mret | Op::Sret);
@@ -126,14 +141,19 @@ fn access_csr<O: Observer>(
     }
     bus.set_time(hart.cpu.cycles);
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
-    let mut report = Report { effects: &mut hart.effects, observer };
+    let mut report = Report {
+        effects: &mut hart.effects,
+        observer,
+    };
     if write {
         let new = match inst.op {
             Op::Csrrw | Op::Csrrwi => operand,
             Op::Csrrs | Op::Csrrsi => old | operand,
             _ => old & !operand,
         };
-        let after = hart.cpu.write_csr(csr, new, &mut |csr, value| report.csr(csr, value));
+        let after = hart
+            .cpu
+            .write_csr(csr, new, &mut |csr, value| report.csr(csr, value));
         if after.decoding {
             hart.code.clear(hart.cpu.isa);
             hart.tlb.forget_code();

@@ -15,13 +15,21 @@ pub(crate) trait Width: Copy {
     /// A result as a register holds it.
     #[inline(always)]
     fn register(value: u64) -> u64 {
-        if Self::RV32 { value as i32 as u64 } else { value }
+        if Self::RV32 {
+            value as i32 as u64
+        } else {
+            value
+        }
     }
 
     /// A register as an address or as the value of an unsigned operation.
     #[inline(always)]
     fn unsigned(value: u64) -> u64 {
-        if Self::RV32 { value as u32 as u64 } else { value }
+        if Self::RV32 {
+            value as u32 as u64
+        } else {
+            value
+        }
     }
 }
 

@@ -41,7 +41,11 @@ fn operation(op: Op) -> Option<(AccessKind, bool, u64)> {
 
 /// What an atomic stores, both operands sign-extended.
 fn combine(kind: AccessKind, signed: bool, old: u64, operand: u64) -> u64 {
-    let less = if signed { (old as i64) < operand as i64 } else { old < operand };
+    let less = if signed {
+        (old as i64) < operand as i64
+    } else {
+        old < operand
+    };
     match kind {
         AccessKind::AtomicAdd => old.wrapping_add(operand),
         AccessKind::AtomicXor => old ^ operand,
@@ -66,14 +70,23 @@ impl Port<'_> {
         }
         Err(match (self.misaligned, what) {
             (true, _) => what.access_fault(addr),
-            (false, Use::Load) => Exception { code: cause::LOAD_MISALIGNED, tval: addr },
-            (false, _) => Exception { code: cause::STORE_MISALIGNED, tval: addr },
+            (false, Use::Load) => Exception {
+                code: cause::LOAD_MISALIGNED,
+                tval: addr,
+            },
+            (false, _) => Exception {
+                code: cause::STORE_MISALIGNED,
+                tval: addr,
+            },
         })
     }
 
     /// Whether reservations exist at a physical address: RAM only.
     fn is_reservable(&self, paddr: u64) -> bool {
-        self.bus.memory.spot(paddr).is_some_and(|spot| spot.writable)
+        self.bus
+            .memory
+            .spot(paddr)
+            .is_some_and(|spot| spot.writable)
     }
 }
 
@@ -142,7 +155,11 @@ impl<O: Observer> Frame<'_, O> {
         self.cpu.reservation = None;
         let mask = u64::MAX >> (64 - 8 * len);
         self.report.access(Access {
-            kind: if success { AccessKind::Store } else { AccessKind::ConditionalStoreFailure },
+            kind: if success {
+                AccessKind::Store
+            } else {
+                AccessKind::ConditionalStoreFailure
+            },
             size: len.trailing_zeros() as u8,
             addr,
             paddr: Some(paddr),

@@ -60,8 +60,20 @@ pub(crate) fn evaluate<W: Width>(op: Op, a: u64, b: u64, imm: u64) -> Option<u64
         Op::Clmulh => (carry_less(ua, W::unsigned(b)) >> W::BITS) as u64,
         Op::Clmulr => (carry_less(ua, W::unsigned(b)) >> (W::BITS - 1)) as u64,
 
-        Op::CzeroEqz => if b == 0 { 0 } else { a },
-        Op::CzeroNez => if b != 0 { 0 } else { a },
+        Op::CzeroEqz => {
+            if b == 0 {
+                0
+            } else {
+                a
+            }
+        }
+        Op::CzeroNez => {
+            if b != 0 {
+                0
+            } else {
+                a
+            }
+        }
         _ => return None,
     })
 }

@@ -246,7 +246,12 @@ impl<O: Observer> Frame<'_, O> {
         function: Binary,
     ) -> Result<Outcome, Fault> {
         let (a, b) = (self.unboxed::<F>(op.rs1), self.unboxed::<F>(op.rs2));
-        Ok(Float(float::boxed::<F>(function(a, b, self.round(op)?, flags))))
+        Ok(Float(float::boxed::<F>(function(
+            a,
+            b,
+            self.round(op)?,
+            flags,
+        ))))
     }
 
     /// A fused multiply-add with signs flipped: of the product, of the addend.
