@@ -73,7 +73,7 @@ impl Clint {
             }
             0..MTIMECMP => {
                 // Only bit 0 exists; bytes above the first change nothing.
-                if offset % 4 == 0
+                if offset.is_multiple_of(4)
                     && let Some(pending) = self.msip.get_mut((offset / 4) as usize)
                 {
                     *pending = value & 1 != 0;

@@ -50,10 +50,11 @@ pub struct Config {
     pub costs: Costs,
     /// Cycles of the hart for one tick of `time`; Spike's 100 is fixed.
     pub cycles_per_tick: u64,
-    /// Misaligned loads and stores are done; otherwise they trap.
+    /// Misaligned loads and stores are done; otherwise they trap, unless the
+    /// ISA string names Zicclsm.
     pub misaligned: bool,
-    /// The page-table walker sets the A and D bits (Svadu); otherwise it
-    /// faults (Svade).
+    /// The page-table walker sets the A and D bits; otherwise it faults
+    /// (Svade), unless the ISA string names Svadu and the program asks for it.
     pub update_ad: bool,
     /// Semihosting calls are served.
     pub semihosting: bool,
@@ -89,6 +90,22 @@ impl Config {
             update_ad: false,
             semihosting: !spike,
         }
+    }
+
+    /// Whether the ISA string names an extension that adds nothing to decode.
+    fn names(&self, extension: &str) -> bool {
+        let mut parts = self.isa.split('_').skip(1);
+        parts.any(|part| part.eq_ignore_ascii_case(extension))
+    }
+
+    /// Whether misaligned loads and stores are done.
+    pub(crate) fn does_misaligned(&self) -> bool {
+        self.misaligned || self.names("zicclsm")
+    }
+
+    /// Whether programs can let the page-table walker set A and D.
+    pub(crate) fn has_svadu(&self) -> bool {
+        self.names("svadu")
     }
 
     /// The instruction set, if the hart can do all of it.
@@ -150,12 +167,15 @@ fn describe(text: &str, why: &IsaError<'_>) -> String {
 
 fn is_supported(ext: Ext) -> bool {
     use Ext::*;
-    match ext {
-        I | M | A | F | D | C | B | Zicsr | Zifencei | Zicntr | Zihpm | Zicond => true,
-        Zmmul | Zaamo | Zalrsc | Zfh | Zfhmin | Zba | Zbb | Zbc | Zbs => true,
-        Zca | Zcf | Zcd | Zcb | Zihintpause | Zihintntl | Ztso => true,
-        _ => false,
-    }
+    let base = matches!(
+        ext,
+        I | M | A | F | D | C | B | Zicsr | Zifencei | Zicntr | Zihpm
+    );
+    let parts = matches!(ext, Zmmul | Zaamo | Zalrsc | Zca | Zcf | Zcd);
+    let more = matches!(ext, Zicond | Zfh | Zfhmin | Zba | Zbb | Zbc | Zbs | Zcb);
+    // Hints, and an ordering that a hart that does one thing at a time keeps.
+    let silent = matches!(ext, Zihintpause | Zihintntl | Ztso);
+    base || parts || more || silent
 }
 
 /// Why a machine cannot be built.

@@ -27,6 +27,9 @@ pub(crate) mod status {
     pub(crate) const UXL: u64 = 3 << 32;
 }
 
+/// The field of `menvcfg` that lets the page-table walker set A and D.
+pub(crate) const ADUE: u64 = 1 << 61;
+
 /// Bits of `mip` and `mie`.
 #[allow(missing_docs)]
 pub(crate) mod interrupt {
@@ -84,8 +87,10 @@ pub(crate) struct Cpu {
     /// The base counters exist although the instruction set does not name
     /// them.
     pub(crate) always_counters: bool,
-    /// The page-table walker sets A and D; otherwise it faults (Svade).
+    /// The page-table walker always sets A and D.
     pub(crate) update_ad: bool,
+    /// It does so when `menvcfg.ADUE` says so (Svadu).
+    pub(crate) svadu: bool,
 
     pub(crate) frm: u8,
     pub(crate) fflags: u8,
@@ -96,6 +101,7 @@ pub(crate) struct Cpu {
     pub(crate) mie: u64,
     pub(crate) mip: u64,
     pub(crate) mtvec: u64,
+    pub(crate) menvcfg: u64,
     pub(crate) mcounteren: u64,
     pub(crate) mcountinhibit: u64,
     pub(crate) mscratch: u64,
@@ -155,6 +161,7 @@ impl Cpu {
             id,
             always_counters: false,
             update_ad: false,
+            svadu: false,
             frm: 0,
             fflags: 0,
             mstatus: wide,
@@ -163,6 +170,7 @@ impl Cpu {
             mie: 0,
             mip: 0,
             mtvec: 0,
+            menvcfg: 0,
             mcounteren: 0,
             mcountinhibit: 0,
             mscratch: 0,
@@ -227,6 +235,11 @@ impl Cpu {
         {
             *register = value;
         }
+    }
+
+    /// The page-table walker sets A and D now; otherwise it faults.
+    pub(crate) fn updates_ad(&self) -> bool {
+        self.update_ad || self.menvcfg & ADUE != 0
     }
 
     /// Floating-point state is on.

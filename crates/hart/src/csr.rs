@@ -4,7 +4,7 @@
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Isa, Xlen};
 
-use crate::cpu::{Cpu, interrupt, status};
+use crate::cpu::{ADUE, Cpu, interrupt, status};
 use crate::pmp::{ENTRIES, Pmp};
 
 /// Exceptions that can be delegated: all but those that cannot happen below
@@ -140,8 +140,9 @@ impl Cpu {
             0x104 => self.mie & self.mideleg,
             0x105 => self.stvec,
             0x106 => self.scounteren,
-            0x10a | 0x30a => 0,
-            0x31a if rv32 => 0,
+            0x10a => 0,
+            0x30a => self.menvcfg,
+            0x31a if rv32 => self.menvcfg >> 32,
             0x140 => self.sscratch,
             0x141 => self.sepc & self.epc_mask(),
             0x142 => self.scause,
@@ -254,6 +255,10 @@ impl Cpu {
                 self.mip = self.mip & !mask | value & mask;
                 wrote(csr, self.mip);
             }
+            0x30a | 0x31a => {
+                after.translation = true;
+                self.write_menvcfg(csr, value, wrote);
+            }
             0x3a0..=0x3ef => after.translation = self.write_pmp(csr, value, wrote),
             0xb00..=0xb9f => self.write_counter(csr, value, wrote),
             _ => self.write_plain(csr, value, wrote),
@@ -291,7 +296,7 @@ impl Cpu {
             0x343 => (&mut self.mtval, !0),
             0x7a8 => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
             // Registers without a writable bit.
-            0x10a | 0x30a | 0x31a | 0x323..=0x33f | 0x7a0 => {
+            0x10a | 0x323..=0x33f | 0x7a0 => {
                 shown = Some(0);
                 (&mut 0, 0)
             }
@@ -320,6 +325,22 @@ impl Cpu {
             self.fflags = value as u8 & 31;
             wrote(0x001, self.fflags.into());
         }
+    }
+
+    fn write_menvcfg(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
+        let mask = if self.svadu { ADUE } else { 0 };
+        let rv32 = self.xlen() == Xlen::Rv32;
+        self.menvcfg = match (rv32, csr) {
+            (false, _) => value & mask,
+            (true, 0x30a) => self.menvcfg & !0xffff_ffff,
+            (true, _) => value << 32 & mask,
+        };
+        let shown = if csr == 0x30a {
+            self.menvcfg
+        } else {
+            self.menvcfg >> 32
+        };
+        wrote(csr, self.xlen().wrap(shown));
     }
 
     fn set_mstatus(&mut self, value: u64) {

@@ -158,7 +158,7 @@ impl<O: Observer> Frame<'_, O> {
         if entry.tag == key::<N>(addr, self.context)
             && let Some(bytes) = self.bus.memory.at(entry.frame, addr, N)
         {
-            return Ok((value::<N>(bytes), entry.page | addr % PAGE));
+            return Ok((value::<N>(bytes), entry.page + addr % PAGE));
         }
         let done = self.with_port(cycles, |port| port.load(addr, N as u64))?;
         Ok((done.value, done.paddr))
@@ -206,7 +206,7 @@ impl<O: Observer> Frame<'_, O> {
             && let Some(bytes) = self.bus.memory.at_mut(entry.frame, addr, N)
         {
             put::<N>(bytes, value);
-            return Ok((false, entry.page | addr % PAGE));
+            return Ok((false, entry.page + addr % PAGE));
         }
         let done = self.with_port(cycles, |port| port.store(addr, N as u64, value))?;
         Ok((done.event, done.paddr))

@@ -18,6 +18,7 @@ pub mod host;
 mod machine;
 mod memory;
 mod mmu;
+mod model;
 mod pmp;
 mod program;
 mod system;

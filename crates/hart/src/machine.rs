@@ -523,7 +523,7 @@ impl Machine {
     }
 
     /// Runs decoded code, decoding what is missing.
-    fn run_blocks<W: Width, O: Observer>(
+    pub(crate) fn run_blocks<W: Width, O: Observer>(
         &mut self,
         budget: &mut u64,
         observer: &mut O,
@@ -545,7 +545,7 @@ impl Machine {
     }
 
     /// After a store that somebody watches.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
@@ -769,6 +769,7 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
     let mut cpu = Cpu::new(isa, 0);
     cpu.always_counters = config.platform == Platform::Virt;
     cpu.update_ad = config.update_ad;
+    cpu.svadu = config.has_svadu();
     let bus = Bus {
         memory,
         clint: Clint::new(1),
@@ -776,7 +777,7 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
         tohost: None,
         called: None,
     };
-    Ok((Hart::new(cpu, config.costs, config.misaligned), bus))
+    Ok((Hart::new(cpu, config.costs, config.does_misaligned()), bus))
 }
 
 /// Memory by physical address, for the host-target interface.

@@ -259,13 +259,13 @@ fn walk(
         }
         let used = ACCESSED | if what == Use::Store { DIRTY } else { 0 };
         if entry & used != used {
-            if !cpu.update_ad {
+            if !cpu.updates_ad() {
                 return Err(fault);
             }
             write_entry(cpu, bus, at, entry | used, scheme, what, addr)?;
         }
-        let page = ppn | addr / PAGE & within;
-        return Ok(page * PAGE | addr % PAGE);
+        let page = ppn | ((addr / PAGE) & within);
+        return Ok(page * PAGE + addr % PAGE);
     }
     Err(fault)
 }

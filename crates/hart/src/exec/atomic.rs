@@ -7,7 +7,6 @@ use crate::access::Port;
 use crate::code::Micro;
 use crate::cpu::{Exception, cause};
 use crate::exec::{Fault, Frame};
-use crate::memory::PAGE;
 use crate::mmu::Use;
 use crate::width::Width;
 
@@ -191,7 +190,7 @@ impl<O: Observer> Frame<'_, O> {
             kind,
             size: len.trailing_zeros() as u8,
             addr,
-            paddr: Some(paddr & !(PAGE - 1) | addr % PAGE),
+            paddr: Some(paddr),
             data: Some(new & u64::MAX >> (64 - 8 * len)),
             operand: Some(old),
         });

@@ -1,0 +1,171 @@
+//! The machine as a model to verify against (tandem trace protocol,
+//! Appendix A).
+
+use hartrace_flow::{
+    Absent, Cause, Effects, HartId, Mode, Model, Observer, Place, RegId, Signal, Step, Wants,
+};
+use hartrace_isa::Xlen;
+
+use crate::cpu::Cpu;
+use crate::exec::Leave;
+use crate::machine::Machine;
+use crate::system;
+use crate::width::{Rv32, Rv64, Width};
+
+/// Keeps the first step it is shown.
+struct Capture<'a> {
+    step: Option<Step>,
+    effects: &'a mut Effects,
+}
+
+impl Observer for Capture<'_> {
+    const WANTS: Wants = Wants::ALL;
+
+    fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
+        if self.step.is_none() {
+            self.step = Some(*step);
+            *self.effects = *effects;
+        }
+    }
+}
+
+impl Model for Machine {
+    fn read(&self, place: Place) -> Result<u64, Absent> {
+        let cpu = &self.hart.cpu;
+        let value = match place {
+            Place::Pc => Some(cpu.pc),
+            Place::Mode => Some(cpu.mode.code().into()),
+            Place::Reg(RegId::X(number)) => Some(cpu.read_x(number)),
+            Place::Reg(RegId::F(number)) => cpu.f.get(usize::from(number)).copied(),
+            Place::Csr(csr) => cpu.read_csr(csr, self.bus.clint.mtime),
+            Place::Memory { addr, size } => {
+                let mut bytes = [0; 8];
+                let part = bytes.get_mut(..usize::from(size));
+                let read = part.is_some_and(|part| self.bus.memory.read(addr, part));
+                read.then(|| u64::from_le_bytes(bytes))
+            }
+        };
+        value.ok_or(Absent(place))
+    }
+
+    fn write(&mut self, place: Place, value: u64) -> Result<(), Absent> {
+        let cpu = &mut self.hart.cpu;
+        let known = match place {
+            Place::Pc => {
+                cpu.pc = cpu.xlen().wrap(value);
+                true
+            }
+            Place::Mode => match Mode::from_code(value as u8) {
+                Some(mode @ (Mode::U | Mode::S | Mode::M)) => {
+                    cpu.mode = mode;
+                    true
+                }
+                _ => false,
+            },
+            Place::Reg(RegId::X(number)) => {
+                cpu.write_x(number, value);
+                number < 32
+            }
+            Place::Reg(RegId::F(number)) => match cpu.f.get_mut(usize::from(number)) {
+                Some(register) => {
+                    *register = value;
+                    true
+                }
+                None => false,
+            },
+            Place::Csr(csr) => set_csr(cpu, csr, value),
+            Place::Memory { addr, size } => {
+                let bytes = value.to_le_bytes();
+                let part = bytes.get(..usize::from(size));
+                let wrote = part.is_some_and(|part| self.bus.memory.write(addr, part));
+                self.settle();
+                wrote
+            }
+        };
+        // Whatever it was, nothing remembered about it holds any more.
+        self.hart.tlb.flush(&self.hart.cpu);
+        if known { Ok(()) } else { Err(Absent(place)) }
+    }
+
+    fn step(&mut self, effects: &mut Effects) -> Step {
+        match self.hart.cpu.xlen() {
+            Xlen::Rv32 => self.step_width::<Rv32>(effects),
+            Xlen::Rv64 => self.step_width::<Rv64>(effects),
+        }
+    }
+
+    fn interrupt(&mut self, cause: Cause, effects: &mut Effects) -> Step {
+        effects.clear();
+        let mut capture = Capture {
+            step: None,
+            effects,
+        };
+        self.trap(cause, 0, None, &mut capture);
+        capture.step.unwrap_or(Step::Signal(Signal::Update))
+    }
+
+    fn reset(&mut self) {
+        Machine::reset(self);
+    }
+}
+
+impl Machine {
+    fn step_width<W: Width>(&mut self, effects: &mut Effects) -> Step {
+        effects.clear();
+        self.hart.cpu.waiting = false;
+        let mut capture = Capture {
+            step: None,
+            effects,
+        };
+        let mut budget = 1;
+        match self.run_blocks::<W, _>(&mut budget, &mut capture) {
+            Ok(Leave::System { bits, .. }) => {
+                let done = system::execute(&mut self.hart, &mut self.bus, bits, &mut capture);
+                if let Err(exception) = done {
+                    let cause = Cause::Exception(Some(exception.code));
+                    self.trap(cause, exception.tval, Some(bits), &mut capture);
+                }
+            }
+            Ok(Leave::Trap { exception, bits }) => {
+                let cause = Cause::Exception(Some(exception.code));
+                self.trap(cause, exception.tval, Some(bits), &mut capture);
+            }
+            Ok(Leave::Event) => self.settle(),
+            Ok(Leave::Spent | Leave::Fetch) => {}
+            Err(exception) => {
+                let cause = Cause::Exception(Some(exception.code));
+                self.trap(cause, exception.tval, None, &mut capture);
+            }
+        }
+        capture.step.unwrap_or(Step::Signal(Signal::Update))
+    }
+}
+
+/// Sets a CSR to what somebody else says it holds, bits that programs cannot
+/// write among them. False when there is none of this number, or none that
+/// can differ.
+fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> bool {
+    let rv32 = cpu.xlen() == Xlen::Rv32;
+    let half = |old: u64, high: bool| match (rv32, high) {
+        (false, _) => value,
+        (true, false) => old & !0xffff_ffff | value & 0xffff_ffff,
+        (true, true) => old & 0xffff_ffff | value << 32,
+    };
+    match csr {
+        0x300 => cpu.mstatus = half(cpu.mstatus, false),
+        0x310 if rv32 => cpu.mstatus = half(cpu.mstatus, true),
+        0x304 => cpu.mie = value,
+        0x344 => cpu.mip = value,
+        0xb00 | 0xc00 => cpu.mcycle = half(cpu.mcycle, false),
+        0xb02 | 0xc02 => cpu.minstret = half(cpu.minstret, false),
+        0xb80 | 0xc80 if rv32 => cpu.mcycle = half(cpu.mcycle, true),
+        0xb82 | 0xc82 if rv32 => cpu.minstret = half(cpu.minstret, true),
+        _ if csr >> 10 == 3 || cpu.read_csr(csr, 0).is_none() => return false,
+        _ => {
+            cpu.write_csr(csr, value, &mut |_, _| {});
+            cpu.wrote_mcycle = false;
+            cpu.wrote_minstret = false;
+        }
+    }
+    true
+}
