@@ -1,13 +1,17 @@
 //! TOML to [`Config`], with the place of every mistake.
 
 use super::ingress::{Named, RETIREMENTS, RETIRES, TABLES};
-use super::{Config, Ingress, Origin, Program, Setting, Trace};
+use super::hart::MACHINES;
+use super::{COSTS, Config, Hart, Ingress, Origin, Program, Setting, Trace};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::isa_hint;
+use crate::memory::MemoryRange;
 use crate::program::{ElfFile, RawFile, beside, parse_address};
+use crate::quantity::parse_count;
 use hartrace_flow::{Ctype, ItypeWidth};
 use hartrace_isa::Isa;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,7 +25,6 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Sections that files of other versions have, and what they belong to.
 const LATER: &[(&str, &str)] = &[
-    ("hart", "the built-in hart"),
     ("ntrace", "N-Trace"),
     ("etrace", "E-Trace"),
     ("tandem", "the tandem-verification trace"),
@@ -29,7 +32,7 @@ const LATER: &[(&str, &str)] = &[
     ("filter", "trace filters"),
 ];
 
-const SECTIONS: &[&str] = &["program", "ingress", "trace"];
+const SECTIONS: &[&str] = &["program", "ingress", "hart", "trace"];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
     "itype_width",
@@ -40,6 +43,16 @@ const INGRESS: &[&str] = &[
     "all_jumps",
     "retires",
     "ctype",
+];
+const HART: &[&str] = &[
+    "machine",
+    "memory",
+    "misaligned",
+    "update_ad",
+    "semihosting",
+    "cycles_per_tick",
+    "max_insns",
+    "cost",
 ];
 const TRACE: &[&str] = &["format", "version"];
 const ELF: &[&str] = &["file", "base", "sha256"];
@@ -280,6 +293,7 @@ impl Reader {
             match name {
                 "program" => config.program = self.program(table),
                 "ingress" => config.ingress = self.ingress(table),
+                "hart" => config.hart = self.hart(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {
                     let later = LATER.iter().find(|(section, _)| *section == name);
@@ -302,8 +316,8 @@ impl Reader {
         self.known(table, PROGRAM, "[program]");
         Program {
             isa: self.get(table, "isa", Reader::isa),
-            elf: self.get(table, "elf", |r, n, v| r.list(n, v, Reader::elf)),
-            raw: self.get(table, "raw", |r, n, v| r.list(n, v, Reader::raw)),
+            elf: self.get(table, "elf", |r, n, v| r.list(n, v, "files", Reader::elf)),
+            raw: self.get(table, "raw", |r, n, v| r.list(n, v, "files", Reader::raw)),
         }
     }
 
@@ -328,6 +342,41 @@ impl Reader {
         }
     }
 
+    fn hart(&mut self, table: &DeTable<'_>) -> Hart {
+        self.known(table, HART, "[hart]");
+        Hart {
+            machine: self.get(table, "machine", |r, n, v| r.one_of(n, v, MACHINES)),
+            memory: self.get(table, "memory", Reader::memory),
+            misaligned: self.get(table, "misaligned", Reader::boolean),
+            update_ad: self.get(table, "update_ad", Reader::boolean),
+            semihosting: self.get(table, "semihosting", Reader::boolean),
+            cycles_per_tick: self.get(table, "cycles_per_tick", |r, n, v| {
+                r.number(n, v, 1..=1_000_000_000)
+            }),
+            max_insns: self.get(table, "max_insns", Reader::count),
+            cost: self.costs(table),
+        }
+    }
+
+    fn costs(&mut self, hart: &DeTable<'_>) -> BTreeMap<&'static str, Setting<u8>> {
+        let table = match hart.get("cost").map(|value| (value, value.get_ref())) {
+            None => return BTreeMap::new(),
+            Some((_, DeValue::Table(table))) => table,
+            Some((value, _)) => {
+                self.refuse::<()>("cost", value, "a section: write [hart.cost]");
+                return BTreeMap::new();
+            }
+        };
+        let names: Vec<&'static str> = COSTS.iter().map(|cost| cost.0).collect();
+        self.known(table, &names, "[hart.cost]");
+        let costs = COSTS.iter().filter_map(|&(name, least)| {
+            let least = u64::from(least);
+            let cost = self.get(table, name, |r, n, v| r.number(n, v, least..=255))?;
+            Some((name, cost))
+        });
+        costs.collect()
+    }
+
     fn trace(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Option<Trace> {
         self.known(table, TRACE, "[trace]");
         let format = self.get(table, "format", Reader::string);
@@ -340,7 +389,7 @@ impl Reader {
     }
 
     /// Refuses keys that are not among `keys`.
-    fn known(&mut self, table: &DeTable<'_>, keys: &'static [&'static str], section: &'static str) {
+    fn known(&mut self, table: &DeTable<'_>, keys: &[&'static str], section: &'static str) {
         for (key, _) in table {
             let name = key.get_ref().as_ref();
             if !keys.contains(&name) {
@@ -445,13 +494,32 @@ impl Reader {
         &mut self,
         name: &'static str,
         value: &Value<'_>,
+        what: &str,
         read: impl Fn(&mut Self, &'static str, &Value<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         match value.get_ref() {
             DeValue::Array(items) => items.iter().map(|item| read(self, name, item)).collect(),
             DeValue::String(_) => read(self, name, value).map(|one| vec![one]),
-            _ => self.refuse(name, value, "a list of files"),
+            _ => self.refuse(name, value, &format!("a list of {what}")),
         }
+    }
+
+    fn memory(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<MemoryRange>> {
+        let expected = "\"BASE:SIZE\" such as \"0x80000000:256M\"";
+        self.list(name, value, expected, |reader, name, item| {
+            let text = item.get_ref().as_str();
+            let range = text.and_then(MemoryRange::parse);
+            range.or_else(|| reader.refuse(name, item, expected))
+        })
+    }
+
+    /// A number, or a string with a unit.
+    fn count(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
+        let count = match value.get_ref() {
+            DeValue::String(text) => parse_count(text),
+            _ => integer(value),
+        };
+        count.or_else(|| self.refuse(name, value, "a number such as 1000000 or \"10M\""))
     }
 
     fn elf(&mut self, name: &'static str, value: &Value<'_>) -> Option<ElfFile> {
