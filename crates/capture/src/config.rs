@@ -33,6 +33,7 @@
 mod hart;
 mod ingress;
 mod read;
+mod read_hart;
 mod write;
 
 pub use hart::{COSTS, Hart, Machine};

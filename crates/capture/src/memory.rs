@@ -57,7 +57,9 @@ impl MemoryRange {
     /// it does, and more, with some room for a stack.
     #[must_use]
     pub fn holding(parts: &[MemoryRange], memory: &[MemoryRange]) -> Vec<MemoryRange> {
-        let used = memory.iter().filter(|m| parts.iter().any(|p| p.overlaps(**m)));
+        let used = memory
+            .iter()
+            .filter(|m| parts.iter().any(|p| p.overlaps(**m)));
         let mut wanted: Vec<MemoryRange> = parts.iter().map(|p| p.paged()).collect();
         wanted.extend(used);
         wanted.sort();
@@ -75,9 +77,15 @@ impl MemoryRange {
         for range in &mut joined {
             let room = MemoryRange {
                 base: range.base,
-                size: range.size.checked_next_power_of_two().unwrap_or(range.size).max(NEAR),
+                size: range
+                    .size
+                    .checked_next_power_of_two()
+                    .unwrap_or(range.size)
+                    .max(NEAR),
             };
-            let free = exact.iter().all(|e| range.contains(*e) || !room.overlaps(*e));
+            let free = exact
+                .iter()
+                .all(|e| range.contains(*e) || !room.overlaps(*e));
             if free && !memory.contains(range) && room.base.checked_add(room.size).is_some() {
                 *range = room;
             }
@@ -103,11 +111,25 @@ mod tests {
 
     #[test]
     fn base_and_size() {
-        for text in ["0x80000000:256M", "0x0:64K", "0xffffffffffff0000:64K", "0x1000:0x1001"] {
+        for text in [
+            "0x80000000:256M",
+            "0x0:64K",
+            "0xffffffffffff0000:64K",
+            "0x1000:0x1001",
+        ] {
             assert_eq!(range(text).to_string(), text);
         }
         assert_eq!(range("4096:4096").base, 4096);
-        for text in ["", ":", "0x80000000", "0x80000000:", ":1M", "x:1M", "0x0:1M:2", "0x0-0x10"] {
+        for text in [
+            "",
+            ":",
+            "0x80000000",
+            "0x80000000:",
+            ":1M",
+            "x:1M",
+            "0x0:1M:2",
+            "0x0-0x10",
+        ] {
             assert_eq!(MemoryRange::parse(text), None, "{text}");
         }
     }

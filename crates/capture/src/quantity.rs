@@ -86,7 +86,19 @@ mod tests {
         ] {
             assert_eq!(parse_count(text), Some(number), "{text}");
         }
-        for text in ["", "M", "-1", "1.5M", "x", "10MM", "1 M", "_", "20000000T", "é", "1é"] {
+        for text in [
+            "",
+            "M",
+            "-1",
+            "1.5M",
+            "x",
+            "10MM",
+            "1 M",
+            "_",
+            "20000000T",
+            "é",
+            "1é",
+        ] {
             assert_eq!(parse_count(text), None, "{text}");
         }
     }
@@ -106,7 +118,16 @@ mod tests {
         for text in ["", "ib", "4ib", "4KB", "KiB", "17179869184G"] {
             assert_eq!(parse_size(text), None, "{text}");
         }
-        for size in [0, 1, 1000, 4096, 5 << 20, 3 << 30, u64::MAX, (1 << 30) + 1024] {
+        for size in [
+            0,
+            1,
+            1000,
+            4096,
+            5 << 20,
+            3 << 30,
+            u64::MAX,
+            (1 << 30) + 1024,
+        ] {
             assert_eq!(parse_size(&show_size(size)), Some(size), "{size}");
         }
         assert_eq!(show_size(256 << 20), "256M");

@@ -105,7 +105,13 @@ mod tests {
         let hart = &config.hart;
         assert_eq!(hart.machine.as_ref().unwrap().value, Machine::Spike);
         let memory = &hart.memory.as_ref().unwrap().value;
-        assert_eq!(memory[1], MemoryRange { base: 0, size: 65536 });
+        assert_eq!(
+            memory[1],
+            MemoryRange {
+                base: 0,
+                size: 65536
+            }
+        );
         assert!(hart.misaligned.as_ref().unwrap().value);
         assert!(hart.update_ad.as_ref().unwrap().value);
         assert!(!hart.semihosting.as_ref().unwrap().value);
@@ -126,11 +132,25 @@ mod tests {
             let cost = ["load", "trap"].iter().any(|name| line.starts_with(name));
             let section = if cost { "hart.cost" } else { "hart" };
             let config = parse(&format!("[{section}]\n{line}\n"));
-            assert_eq!(parse(&config.to_toml(true)).to_toml(false), config.to_toml(false));
+            assert_eq!(
+                parse(&config.to_toml(true)).to_toml(false),
+                config.to_toml(false)
+            );
             assert_ne!(config.to_toml(false), "", "{line}");
         }
-        assert_eq!(parse("[hart]\nmemory = \"0x0:4K\"").hart.memory.unwrap().value.len(), 1);
-        assert_eq!(parse("[hart]\nmax_insns = 5").hart.max_insns.unwrap().value, 5);
+        assert_eq!(
+            parse("[hart]\nmemory = \"0x0:4K\"")
+                .hart
+                .memory
+                .unwrap()
+                .value
+                .len(),
+            1
+        );
+        assert_eq!(
+            parse("[hart]\nmax_insns = 5").hart.max_insns.unwrap().value,
+            5
+        );
     }
 
     #[test]
@@ -176,16 +196,32 @@ mod tests {
                 "unknown key `laod` in [hart.cost]; did you mean `load`?",
                 "laod",
             ),
-            ("[hart.cost]\nload = 0", "`load` takes a number from 1 to 255", "0"),
-            ("[hart.cost]\ntaken = 256", "`taken` takes a number from 0 to 255", "256"),
-            ("[hart]\ncost = 3", "`cost` takes a section: write [hart.cost]", "3"),
+            (
+                "[hart.cost]\nload = 0",
+                "`load` takes a number from 1 to 255",
+                "0",
+            ),
+            (
+                "[hart.cost]\ntaken = 256",
+                "`taken` takes a number from 0 to 255",
+                "256",
+            ),
+            (
+                "[hart]\ncost = 3",
+                "`cost` takes a section: write [hart.cost]",
+                "3",
+            ),
             (
                 "[hart]\nmemroy = []",
                 "unknown key `memroy` in [hart]; did you mean `memory`?",
                 "memroy",
             ),
         ] {
-            assert_eq!(refused(text), (message.to_owned(), place.to_owned()), "{text}");
+            assert_eq!(
+                refused(text),
+                (message.to_owned(), place.to_owned()),
+                "{text}"
+            );
         }
     }
 }

@@ -1,17 +1,13 @@
 //! TOML to [`Config`], with the place of every mistake.
 
 use super::ingress::{Named, RETIREMENTS, RETIRES, TABLES};
-use super::hart::MACHINES;
-use super::{COSTS, Config, Hart, Ingress, Origin, Program, Setting, Trace};
+use super::{Config, Ingress, Origin, Program, Setting, Trace};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::isa_hint;
-use crate::memory::MemoryRange;
 use crate::program::{ElfFile, RawFile, beside, parse_address};
-use crate::quantity::parse_count;
 use hartrace_flow::{Ctype, ItypeWidth};
 use hartrace_isa::Isa;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -43,16 +39,6 @@ const INGRESS: &[&str] = &[
     "all_jumps",
     "retires",
     "ctype",
-];
-const HART: &[&str] = &[
-    "machine",
-    "memory",
-    "misaligned",
-    "update_ad",
-    "semihosting",
-    "cycles_per_tick",
-    "max_insns",
-    "cost",
 ];
 const TRACE: &[&str] = &["format", "version"];
 const ELF: &[&str] = &["file", "base", "sha256"];
@@ -271,10 +257,10 @@ impl Config {
     }
 }
 
-type Value<'a> = Spanned<DeValue<'a>>;
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Walks the document and collects every mistake.
-struct Reader {
+pub(super) struct Reader {
     /// Where the lines end, in order.
     ends: Vec<usize>,
     path: Arc<Path>,
@@ -342,41 +328,6 @@ impl Reader {
         }
     }
 
-    fn hart(&mut self, table: &DeTable<'_>) -> Hart {
-        self.known(table, HART, "[hart]");
-        Hart {
-            machine: self.get(table, "machine", |r, n, v| r.one_of(n, v, MACHINES)),
-            memory: self.get(table, "memory", Reader::memory),
-            misaligned: self.get(table, "misaligned", Reader::boolean),
-            update_ad: self.get(table, "update_ad", Reader::boolean),
-            semihosting: self.get(table, "semihosting", Reader::boolean),
-            cycles_per_tick: self.get(table, "cycles_per_tick", |r, n, v| {
-                r.number(n, v, 1..=1_000_000_000)
-            }),
-            max_insns: self.get(table, "max_insns", Reader::count),
-            cost: self.costs(table),
-        }
-    }
-
-    fn costs(&mut self, hart: &DeTable<'_>) -> BTreeMap<&'static str, Setting<u8>> {
-        let table = match hart.get("cost").map(|value| (value, value.get_ref())) {
-            None => return BTreeMap::new(),
-            Some((_, DeValue::Table(table))) => table,
-            Some((value, _)) => {
-                self.refuse::<()>("cost", value, "a section: write [hart.cost]");
-                return BTreeMap::new();
-            }
-        };
-        let names: Vec<&'static str> = COSTS.iter().map(|cost| cost.0).collect();
-        self.known(table, &names, "[hart.cost]");
-        let costs = COSTS.iter().filter_map(|&(name, least)| {
-            let least = u64::from(least);
-            let cost = self.get(table, name, |r, n, v| r.number(n, v, least..=255))?;
-            Some((name, cost))
-        });
-        costs.collect()
-    }
-
     fn trace(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Option<Trace> {
         self.known(table, TRACE, "[trace]");
         let format = self.get(table, "format", Reader::string);
@@ -389,7 +340,12 @@ impl Reader {
     }
 
     /// Refuses keys that are not among `keys`.
-    fn known(&mut self, table: &DeTable<'_>, keys: &[&'static str], section: &'static str) {
+    pub(super) fn known(
+        &mut self,
+        table: &DeTable<'_>,
+        keys: &[&'static str],
+        section: &'static str,
+    ) {
         for (key, _) in table {
             let name = key.get_ref().as_ref();
             if !keys.contains(&name) {
@@ -403,7 +359,7 @@ impl Reader {
         }
     }
 
-    fn get<T>(
+    pub(super) fn get<T>(
         &mut self,
         table: &DeTable<'_>,
         name: &'static str,
@@ -422,7 +378,12 @@ impl Reader {
         self.errors.push(ConfigError { problem, span });
     }
 
-    fn refuse<T>(&mut self, name: &'static str, value: &Value<'_>, expected: &str) -> Option<T> {
+    pub(super) fn refuse<T>(
+        &mut self,
+        name: &'static str,
+        value: &Value<'_>,
+        expected: &str,
+    ) -> Option<T> {
         let expected = expected.to_owned();
         self.fail(Problem::Value { name, expected }, value.span());
         None
@@ -449,14 +410,14 @@ impl Reader {
         }
     }
 
-    fn boolean(&mut self, name: &'static str, value: &Value<'_>) -> Option<bool> {
+    pub(super) fn boolean(&mut self, name: &'static str, value: &Value<'_>) -> Option<bool> {
         match value.get_ref() {
             DeValue::Boolean(yes) => Some(*yes),
             _ => self.refuse(name, value, "true or false"),
         }
     }
 
-    fn number<T: TryFrom<u64>>(
+    pub(super) fn number<T: TryFrom<u64>>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
@@ -472,7 +433,7 @@ impl Reader {
         }
     }
 
-    fn one_of<T: Copy>(
+    pub(super) fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
@@ -490,7 +451,7 @@ impl Reader {
         })
     }
 
-    fn list<T>(
+    pub(super) fn list<T>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
@@ -502,24 +463,6 @@ impl Reader {
             DeValue::String(_) => read(self, name, value).map(|one| vec![one]),
             _ => self.refuse(name, value, &format!("a list of {what}")),
         }
-    }
-
-    fn memory(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<MemoryRange>> {
-        let expected = "\"BASE:SIZE\" such as \"0x80000000:256M\"";
-        self.list(name, value, expected, |reader, name, item| {
-            let text = item.get_ref().as_str();
-            let range = text.and_then(MemoryRange::parse);
-            range.or_else(|| reader.refuse(name, item, expected))
-        })
-    }
-
-    /// A number, or a string with a unit.
-    fn count(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
-        let count = match value.get_ref() {
-            DeValue::String(text) => parse_count(text),
-            _ => integer(value),
-        };
-        count.or_else(|| self.refuse(name, value, "a number such as 1000000 or \"10M\""))
     }
 
     fn elf(&mut self, name: &'static str, value: &Value<'_>) -> Option<ElfFile> {
@@ -600,7 +543,7 @@ impl Reader {
     }
 }
 
-fn integer(value: &Value<'_>) -> Option<u64> {
+pub(super) fn integer(value: &Value<'_>) -> Option<u64> {
     match value.get_ref() {
         DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
         _ => None,

@@ -1,7 +1,7 @@
 //! [`Config`] to TOML.
 
-use super::ingress::{RETIREMENTS, RETIRES, TABLES, name_of};
 use super::hart::MACHINES;
+use super::ingress::{RETIREMENTS, RETIRES, TABLES, name_of};
 use super::{COSTS, Config, Hart, Ingress, Origin, Setting};
 use crate::program::{ElfFile, RawFile};
 use hartrace_flow::ItypeWidth;
@@ -81,12 +81,18 @@ impl Writer {
         if others != Hart::default() {
             self.section("hart")?;
         }
-        self.key("machine", hart.machine.as_ref(), |v| quote(name_of(MACHINES, v)))?;
+        self.key("machine", hart.machine.as_ref(), |v| {
+            quote(name_of(MACHINES, v))
+        })?;
         self.key("memory", hart.memory.as_ref(), |v| list(v, |r| quote(r)))?;
         self.key("misaligned", hart.misaligned.as_ref(), bool::to_string)?;
         self.key("update_ad", hart.update_ad.as_ref(), bool::to_string)?;
         self.key("semihosting", hart.semihosting.as_ref(), bool::to_string)?;
-        self.key("cycles_per_tick", hart.cycles_per_tick.as_ref(), u64::to_string)?;
+        self.key(
+            "cycles_per_tick",
+            hart.cycles_per_tick.as_ref(),
+            u64::to_string,
+        )?;
         self.key("max_insns", hart.max_insns.as_ref(), |v| count(*v))?;
         if !hart.cost.is_empty() {
             self.section("hart.cost")?;

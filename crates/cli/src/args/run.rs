@@ -16,7 +16,7 @@ Logs:
   pc=FILE           one pc per retired instruction, 16 digits or 8 on RV32
   spike=FILE        as `spike --log-commits` writes it
   spike-traps=FILE  the same with the exceptions that `spike -l` tells
-  ingress=FILE      rows of the trace ingress port as CSV, by the ingress settings
+  ingress=FILE      rows of the trace ingress port as CSV, by [ingress]
   json=FILE         JSON lines: a header, then one object per step
 
 Examples:
@@ -121,7 +121,9 @@ impl LogSpec {
         let Some((name, kind)) = KINDS.iter().find(|kind| kind.0 == name) else {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.0).collect();
             let names = names.join(", ");
-            return Err(format!("no kind of log is called `{name}`; there are {names}"));
+            return Err(format!(
+                "no kind of log is called `{name}`; there are {names}"
+            ));
         };
         if file.is_empty() {
             return Err(format!("the file is missing: write --log {name}=FILE"));

@@ -100,7 +100,10 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     let mut names: Vec<PathBuf> = args.log.iter().map(name).collect();
     names.retain(|name| name.as_os_str() != "/dev/null");
     names.sort();
-    if names.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
+    if names
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a == b))
+    {
         return Err(Failure::Usage("two logs go to the same file"));
     }
     Ok(())
@@ -121,7 +124,10 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
     };
     let stderr = ProgramOutput::stderr(fate, progress);
     let name = path.as_os_str().as_encoded_bytes().to_vec();
-    let words = args.args.iter().map(|word| word.as_encoded_bytes().to_vec());
+    let words = args
+        .args
+        .iter()
+        .map(|word| word.as_encoded_bytes().to_vec());
     // What is written down does not depend on who watches.
     let terminal = args.log.is_empty() && std::io::stdout().is_terminal();
     let (files, folder) = match &args.files {
@@ -129,16 +135,20 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
         FilesSpec::ReadOnly(folder) => (Files::ReadOnly(folder.clone()), folder.as_path()),
         FilesSpec::ReadWrite(folder) => (Files::ReadWrite(folder.clone()), folder.as_path()),
     };
-    Host::new(Box::new(ProgramInput::default()), Box::new(stdout), Box::new(stderr))
-        .with_arguments(std::iter::once(name).chain(words))
-        .with_terminal(terminal)
-        .with_files(files)
-        .map_err(|error| {
-            let message = format!("cannot open the folder `{}`: {error}", folder.display());
-            Diagnostic::new(Code::CannotOpen, message)
-                .help("name a folder that exists: --files ro:DIR")
-                .into()
-        })
+    Host::new(
+        Box::new(ProgramInput::default()),
+        Box::new(stdout),
+        Box::new(stderr),
+    )
+    .with_arguments(std::iter::once(name).chain(words))
+    .with_terminal(terminal)
+    .with_files(files)
+    .map_err(|error| {
+        let message = format!("cannot open the folder `{}`: {error}", folder.display());
+        Diagnostic::new(Code::CannotOpen, message)
+            .help("name a folder that exists: --files ro:DIR")
+            .into()
+    })
 }
 
 fn load(
@@ -180,12 +190,7 @@ impl Observer for Nobody {
 
 /// Runs the machine with the logs that are asked for. One of pcs or rows does
 /// not pay for the effects that the others tell.
-fn observe(
-    drive: &mut Drive<'_>,
-    args: &Run,
-    isa: Isa,
-    ingress: &Ingress,
-) -> Result<End, Failure> {
+fn observe(drive: &mut Drive<'_>, args: &Run, isa: Isa, ingress: &Ingress) -> Result<End, Failure> {
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks) {
         ([], _) => drive.run(Nobody),

@@ -68,7 +68,9 @@ impl Drive<'_> {
         let end = loop {
             let begin = Instant::now();
             let done = self.machine.instructions();
-            let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(done));
+            let left = self
+                .limit
+                .map_or(u64::MAX, |limit| limit.saturating_sub(done));
             if left == 0 {
                 break End::Stop(Stop::Limit);
             }

@@ -1,7 +1,7 @@
 //! From settings to a machine with a program in it.
 
-use crate::args::{MachineName, Run, YesNo};
 use crate::args;
+use crate::args::{MachineName, Run, YesNo};
 use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};
 use crate::settings::{self, Elf};
 use crate::talk::Talk;
@@ -86,7 +86,10 @@ pub(super) fn read(config: &Config) -> Result<Elf, Failure> {
 /// Completes the settings by those of the machine; the machine they make.
 pub(in super::super) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
     fn value<T: Clone>(setting: &mut Option<Setting<T>>, default: T) -> T {
-        setting.get_or_insert(Setting::default(default)).value.clone()
+        setting
+            .get_or_insert(Setting::default(default))
+            .value
+            .clone()
     }
     let platform = match value(&mut hart.machine, MachineSetting::default()) {
         MachineSetting::Virt => Platform::Virt,
@@ -154,11 +157,9 @@ pub(super) fn bad_config(error: &ConfigError) -> Diagnostic {
         ConfigError::Memory(MemoryError::TooLarge(_)) => {
             Diagnostic::new(Code::HostMemory, message).help("ask for less with --memory BASE:SIZE")
         }
-        ConfigError::Memory(MemoryError::Overlap(..)) => {
-            Diagnostic::new(Code::BadMemory, message)
-                .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
-                .help("move the memory with --memory BASE:SIZE")
-        }
+        ConfigError::Memory(MemoryError::Overlap(..)) => Diagnostic::new(Code::BadMemory, message)
+            .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
+            .help("move the memory with --memory BASE:SIZE"),
         ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message)
             .help("write --memory BASE:SIZE, such as 0x80000000:256M"),
         ConfigError::Clock | ConfigError::Cost => Diagnostic::new(Code::ConfigValue, message),
@@ -179,8 +180,9 @@ pub(super) fn program(elf: &Elf) -> Result<Program, Failure> {
                 let message = format!("{}: {error}", input::name(path));
                 Diagnostic::new(Code::NotLinked, message).help("give the linked program")
             }
-            ProgramError::Dynamic => Diagnostic::new(Code::NotBareMetal, message)
-                .help("link it statically for bare metal: -static -nostartfiles, and a linker script"),
+            ProgramError::Dynamic => Diagnostic::new(Code::NotBareMetal, message).help(
+                "link it statically for bare metal: -static -nostartfiles, and a linker script",
+            ),
         }
         .into()
     })
@@ -215,7 +217,10 @@ pub(super) fn bad_load(path: &Path, program: &[MemoryRange], error: &LoadError) 
                 .collect();
             Diagnostic::new(Code::OutsideMemory, message)
                 .note("a program must be in memory as a whole, and its stack too")
-                .help(format!("give the machine memory there: {}", flags.join(" ")))
+                .help(format!(
+                    "give the machine memory there: {}",
+                    flags.join(" ")
+                ))
         }
         LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
             .help("say where to start with --entry ADDR or --entry SYMBOL"),
@@ -234,7 +239,10 @@ pub(super) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
         return;
     }
     let name = input::name(&elf.file.file);
-    let message = format!("{name} was built for more than the hart has: {}", names.join(", "));
+    let message = format!(
+        "{name} was built for more than the hart has: {}",
+        names.join(", ")
+    );
     talk.warning(
         &Diagnostic::new(Code::MissingExtension, message)
             .note(format!("the hart is {isa}; other instructions trap"))

@@ -21,9 +21,15 @@ impl Facts<'_> {
     /// `0x80000024 <_start+0x24>`.
     fn place(&self, address: u64) -> String {
         let inside = self.program.segments.iter().any(|segment| {
-            address.checked_sub(segment.addr).is_some_and(|offset| offset < segment.size)
+            address
+                .checked_sub(segment.addr)
+                .is_some_and(|offset| offset < segment.size)
         });
-        match self.symbols.and_then(|symbols| symbols.lookup(address)).filter(|_| inside) {
+        match self
+            .symbols
+            .and_then(|symbols| symbols.lookup(address))
+            .filter(|_| inside)
+        {
             Some((name, 0)) => format!("{address:#x} <{name}>"),
             Some((name, offset)) => format!("{address:#x} <{name}+{offset:#x}>"),
             None => format!("{address:#x}"),
@@ -78,7 +84,9 @@ impl Facts<'_> {
             .note("it has no symbol `tohost`; a stripped program has no symbols at all");
         if !self.config.semihosting && calls_host(self.program) {
             diagnostic = diagnostic.note("it uses semihosting, which this machine does not serve");
-            return Some(diagnostic.help("use semihosting = true in section [hart], or --machine virt"));
+            return Some(
+                diagnostic.help("use semihosting = true in section [hart], or --machine virt"),
+            );
         }
         Some(diagnostic.help("write (code << 1) | 1 to a doubleword `tohost`, or use semihosting"))
     }
@@ -95,9 +103,8 @@ impl Facts<'_> {
         let here = format!("{} at {}", exception(code), self.place(epc));
         let first = self.first_trap.map(|step| step.trap);
         // The trap that is not taken any more is the last one of the row.
-        let first = first.filter(|trap| {
-            trap.epc != epc || trap.cause != Cause::Exception(Some(code))
-        });
+        let first =
+            first.filter(|trap| trap.epc != epc || trap.cause != Cause::Exception(Some(code)));
         let (epc, code, tval) = match first {
             Some(trap) => {
                 let code = match trap.cause {
@@ -161,7 +168,12 @@ impl Facts<'_> {
             _ => {
                 let mut ram = String::new();
                 for region in &self.config.memory {
-                    let _ = write!(ram, " {:#x}-{:#x}", region.base, region.end().wrapping_sub(1));
+                    let _ = write!(
+                        ram,
+                        " {:#x}-{:#x}",
+                        region.base,
+                        region.end().wrapping_sub(1)
+                    );
                 }
                 format!("{address:#x} cannot be {verb}; memory is at{ram} (see --memory)")
             }
@@ -171,8 +183,13 @@ impl Facts<'_> {
 
 /// The three instructions of a semihosting call are somewhere in the program.
 fn calls_host(program: &Program) -> bool {
-    const CALL: [u8; 12] = [0x13, 0x10, 0xf0, 0x01, 0x73, 0, 0x10, 0, 0x13, 0x50, 0x70, 0x40];
-    program.segments.iter().any(|segment| segment.data.windows(12).any(|bytes| bytes == CALL))
+    const CALL: [u8; 12] = [
+        0x13, 0x10, 0xf0, 0x01, 0x73, 0, 0x10, 0, 0x13, 0x50, 0x70, 0x40,
+    ];
+    program
+        .segments
+        .iter()
+        .any(|segment| segment.data.windows(12).any(|bytes| bytes == CALL))
 }
 
 fn exception(code: u32) -> String {
@@ -190,10 +207,16 @@ pub(super) fn speed(instructions: u64, cycles: u64, time: Duration) -> String {
     let rate = instructions as f64 / 1e6 / seconds.max(1e-6);
     let digits = if rate < 10.0 { 1 } else { 0 };
     format!(
-        "{} instructions, {} cycles in {seconds:.2} s ({rate:.digits$} M/s)",
-        grouped(instructions),
-        grouped(cycles)
+        "{}, {} in {seconds:.2} s ({rate:.digits$} M/s)",
+        counted(instructions, "instruction"),
+        counted(cycles, "cycle")
     )
+}
+
+/// `1 cycle`, `1 000 cycles`.
+fn counted(number: u64, word: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {word}{plural}", grouped(number))
 }
 
 /// Digits in groups of three.
@@ -225,7 +248,7 @@ mod tests {
         );
         assert_eq!(
             speed(3_000_000, 1, Duration::from_secs(2)),
-            "3 000 000 instructions, 1 cycles in 2.00 s (1.5 M/s)"
+            "3 000 000 instructions, 1 cycle in 2.00 s (1.5 M/s)"
         );
         assert_eq!(signed(u64::MAX), -1);
     }
