@@ -46,7 +46,7 @@ fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result
         if let Some(input) = inputs.into_iter().find(same) {
             let message = format!("the output would replace the input `{}`", input.display());
             return Err(Diagnostic::new(Code::OutputIsInput, message)
-                .help("give -o another name")
+                .help("give the output another name")
                 .into());
         }
     }

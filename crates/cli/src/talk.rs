@@ -76,9 +76,22 @@ fn say(text: &str) {
 /// Makes Ctrl-C and the like remove unfinished files before the process ends.
 /// A signal that is ignored, as under nohup, stays ignored.
 pub(crate) fn clean_up_on_signal() {
-    let cleaned = ctrlc::try_set_handler(clean_up);
+    let cleaned = ctrlc::try_set_handler(on_signal);
     // Without the handler, a file under a temporary name may stay behind.
     drop(cleaned);
+}
+
+/// Whether the command ends in good order when it is asked to.
+static PATIENT: AtomicBool = AtomicBool::new(false);
+
+/// Whether it has been asked.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+fn on_signal() {
+    let patient = PATIENT.load(Ordering::Relaxed);
+    if !patient || INTERRUPTED.swap(true, Ordering::Relaxed) {
+        clean_up();
+    }
 }
 
 fn clean_up() {
@@ -91,18 +104,11 @@ fn clean_up() {
     std::process::exit(i32::from(Code::Interrupted.exit()));
 }
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Makes the first Ctrl-C a wish that [`interrupted`] tells, for a command
-/// that can end in good order; the second one is as everywhere.
+/// Makes the next Ctrl-C a wish that [`interrupted`] tells, for a command that
+/// ends in good order then; the one after it is as everywhere.
 pub(crate) fn end_on_signal() {
-    let kept = ctrlc::try_set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            clean_up();
-        }
-    });
-    // Without the handler, the signal ends the process.
-    drop(kept);
+    PATIENT.store(true, Ordering::Relaxed);
+    clean_up_on_signal();
 }
 
 /// Whether the user wants an end.

@@ -46,7 +46,6 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
 
 pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
-    end_on_signal();
     let mut config = machine::settings(args, talk)?;
     one_stdin(files(args, &config))?;
     let elf = machine::read(&config)?;
@@ -63,6 +62,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let mut machine = Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&e))?;
     load(&mut machine, &elf, program.clone(), entry)?;
     let sinks = sinks(args, &config)?;
+    end_on_signal();
     let mut drive = Drive {
         machine: &mut machine,
         limit: config.hart.max_insns.as_ref().map(|n| n.value),

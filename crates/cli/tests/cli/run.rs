@@ -288,7 +288,7 @@ fn stuck(words: &[u32], code: &str) -> String {
     let file = folder.file("a.elf", tiny::elf(words));
     let log = format!("pc={}", folder.name("a.pc"));
     let message = ends(&["run", &file, "--log", &log], 10);
-    has(&message, &[&format!("error[{code}]: "), " instructions, "]);
+    has(&message, &[&format!("error[{code}]: "), " cycles in "]);
     // What happened is in the log all the same.
     assert!(fs::metadata(folder.path("a.pc")).unwrap().len() > 0);
     message
@@ -530,4 +530,46 @@ fn an_interrupted_run_keeps_its_logs() {
     has(&talk, &["interrupted at 0x800000"]);
     let list = fs::read_to_string(folder.path("a.pc")).unwrap();
     assert!(list.starts_with("0000000080000000\n") && list.ends_with('\n'));
+}
+
+#[test]
+fn programs_of_the_repository_say_what_they_should() {
+    let programs = crate::repository().join("programs");
+    let folder = programs.to_str().unwrap();
+    let mut seen = 0;
+    for name in [
+        "sort",
+        "recursion",
+        "callbacks",
+        "longjmp",
+        "strings",
+        "float",
+        "timer",
+        "modes",
+        "dense",
+        "semihost",
+    ] {
+        let all = programs.join(name).join(format!("{name}.expected"));
+        for entry in fs::read_dir(programs.join(name)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "elf") {
+                continue;
+            }
+            let own = path.with_extension("expected");
+            let expected = if own.exists() { &own } else { &all };
+            let expected = fs::read_to_string(expected).unwrap();
+            let files = format!("ro:{folder}");
+            let mut args = vec!["run", "-q", path.to_str().unwrap(), "--files", &files];
+            if name == "semihost" {
+                args.extend(["--", "semihost/sample.txt"]);
+            }
+            // Lines with # depend on how fast time runs.
+            let said = succeeds(&args);
+            let said = said.split_inclusive('\n').filter(|l| !l.starts_with('#'));
+            let said: String = said.collect();
+            assert_eq!(said, expected, "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 20);
 }
