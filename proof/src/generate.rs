@@ -33,9 +33,10 @@ mod stats;
 mod traps;
 mod walk;
 
+pub use crate::elf::Segment;
 pub use check::{Fault, Replay};
 pub use command::run as command;
-pub use program::{Program, Segment};
+pub use program::Program;
 pub use random::Random;
 pub use spec::{Base, Modes, Spec, Surprises, Weights};
 pub use stats::{Feature, Stats};

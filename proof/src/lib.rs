@@ -10,4 +10,6 @@ pub mod float;
 pub mod generate;
 pub mod hostile;
 pub mod identity;
+pub mod lockstep;
 pub mod objdump;
+pub mod torture;

@@ -65,6 +65,19 @@ const COMMANDS: &[Command] = &[
         "float",
         "[--count N] [--seed S] [--bench]: floating-point results to be checked",
         hartrace_proof::float::command,
+        "torture",
+        "--seed N --isa NAME -o FILE: makes a random program for a simulator",
+        hartrace_proof::torture::command,
+    ),
+    (
+        "coverage",
+        "ISA LOG...: which instructions commit logs contain, and which not",
+        hartrace_proof::torture::coverage,
+    ),
+    (
+        "lockstep",
+        "--spike PATH --hart PATH ELF...: the commit logs of two simulators",
+        hartrace_proof::lockstep::command,
     ),
 ];
 

@@ -55,7 +55,7 @@ impl Port<'_> {
         let page = paddr & !(PAGE - 1);
         if let Some(spot) = self.bus.memory.spot(paddr)
             && self.cpu.pmp.is_uniform(page)
-            && (what == Use::Load || spot.writable && !self.bus.is_watched(spot.frame))
+            && (what == Use::Load || spot.writable && !self.bus.memory.is_watched(spot.frame))
         {
             self.tlb.fill(what, addr, page, spot.frame);
         }

@@ -48,13 +48,6 @@ impl Bus {
         (cycles / per_tick).checked_add(ticks)?.checked_mul(per_tick)
     }
 
-    /// Whether stores to this frame must take the slow way: it has decoded
-    /// code, or the host watches it.
-    pub(crate) fn is_watched(&self, frame: u32) -> bool {
-        let watched = self.tohost.and_then(|addr| self.memory.spot(addr));
-        self.memory.has_code(frame) || watched.is_some_and(|spot| spot.frame == frame)
-    }
-
     /// Reads a device register: `len` aligned bytes at a physical address that
     /// is not memory. `None` when nothing answers.
     pub(crate) fn load(&mut self, paddr: u64, len: u64, cycles: u64) -> Option<u64> {

@@ -10,10 +10,11 @@
 //! Memory remembers which lines were decoded, so that stores to code are
 //! noticed and the page's blocks forgotten.
 
-use hartrace_isa::{Isa, Op, decode, length};
+use hartrace_isa::{Inst, Isa, Op, Reg, decode, length};
 
 use crate::cost::Costs;
 use crate::cpu::SINK;
+use crate::exec::bits;
 use crate::memory::{PAGE, Page};
 
 /// Instructions in a block.
@@ -22,23 +23,95 @@ const LONGEST: usize = 64;
 /// Decoded instructions kept before all are forgotten: 64 MiB.
 const MOST: usize = 1 << 22;
 
-/// A decoded instruction, ready to run.
+/// What the interpreter does for an instruction: a dense list, so that one
+/// jump table finds it. What is rare shares an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[rustfmt::skip]
+pub(crate) enum Do {
+    /// rd = imm: `lui`, and `addi` from x0.
+    Li,
+    /// rd = rs1.
+    Mv,
+    Addi, Add, Sub, Auipc, And, Or, Xor, Andi, Ori, Xori, Slt, Sltu, Slti, Sltiu,
+    Slli, Srli, Srai, Sll, Srl, Sra,
+    Addiw, Addw, Subw, Slliw, Srliw, Sraiw, Sllw, Srlw, Sraw,
+    Lb, Lbu, Lh, Lhu, Lw, Lwu, Ld, Sb, Sh, Sw, Sd,
+    Beq, Bne, Blt, Bge, Bltu, Bgeu, Jal, Jalr,
+    Mul, Mulh, Mulhsu, Mulhu, Mulw, Div, Divu, Rem, Remu, Divw, Divuw, Remw, Remuw,
+    Flh, Flw, Fld, FStore,
+    /// Fences and hints.
+    Nothing,
+    /// Bit manipulation.
+    Bits,
+    /// Floating-point arithmetic and atomics.
+    Rare,
+    /// What concerns the whole hart.
+    System,
+    Illegal,
+}
+
+impl Do {
+    fn of(inst: &Inst) -> Do {
+        use Op as O;
+        macro_rules! same {
+            ($($name:ident)+) => {
+                match inst.op {
+                    $(O::$name => return Do::$name,)+
+                    _ => {}
+                }
+            };
+        }
+        match inst.op {
+            O::Lui => return Do::Li,
+            O::Addi if inst.rs1 == Reg::ZERO => return Do::Li,
+            O::Addi if inst.imm == 0 => return Do::Mv,
+            _ => {}
+        }
+        same! { Addi Add Sub Auipc And Or Xor Andi Ori Xori Slt Sltu Slti Sltiu Slli Srli Srai
+        Sll Srl Sra Addiw Addw Subw Slliw Srliw Sraiw Sllw Srlw Sraw Lb Lbu Lh Lhu Lw Lwu Ld Sb Sh
+        Sw Sd Beq Bne Blt Bge Bltu Bgeu Jal Jalr Mul Mulh Mulhsu Mulhu Mulw Div Divu Rem Remu Divw
+        Divuw Remw Remuw Flh Flw Fld }
+        match inst.op {
+            O::Fsh | O::Fsw | O::Fsd => Do::FStore,
+            O::Fence | O::FenceTso | O::Pause => Do::Nothing,
+            O::NtlP1 | O::NtlPall | O::NtlS1 | O::NtlAll => Do::Nothing,
+            O::Csrrw | O::Csrrs | O::Csrrc | O::Csrrwi | O::Csrrsi | O::Csrrci => Do::System,
+            O::Ecall | O::Ebreak | O::Mret | O::Sret | O::Wfi => Do::System,
+            O::FenceI | O::SfenceVma => Do::System,
+            op if bits::is_bits(op) => Do::Bits,
+            O::Unknown | O::Unimp | O::Uret | O::Dret | O::Mnret => Do::Illegal,
+            _ => Do::Rare,
+        }
+    }
+
+    /// Whether nothing behind the instruction is certain to follow it, or it
+    /// concerns more than registers and memory.
+    fn ends_block(self) -> bool {
+        matches!(self, Do::Jal | Do::Jalr | Do::System | Do::Illegal)
+    }
+}
+
+/// A decoded instruction, ready to run: sixteen bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Micro {
     /// The immediate; of branches and `jal`, the target relative to the start
-    /// of the block.
+    /// of the block; of floating-point arithmetic, the third source in bits 4
+    /// to 0 and the rounding mode in bits 7 to 5.
     pub(crate) imm: i32,
     pub(crate) op: Op,
     /// Offset in bytes from the start of the block.
     pub(crate) offset: u16,
     /// Cycles from the start of the block up to and with this instruction.
     pub(crate) cost: u16,
+    pub(crate) what: Do,
     /// Destination; an integer x0 is [`SINK`].
     pub(crate) rd: u8,
     pub(crate) rs1: u8,
     pub(crate) rs2: u8,
-    /// Third source in bits 4 to 0, rounding mode in bits 7 to 5.
-    pub(crate) extra: u8,
+    /// Its number in the block, from 1.
+    pub(crate) number: u8,
+    /// Length in bytes.
     pub(crate) len: u8,
 }
 
@@ -50,9 +123,23 @@ pub(crate) struct Block {
 }
 
 /// The blocks of a page, by halfword; a count of 0 is none.
-type Table = [Block; PAGE as usize / 2];
+#[derive(Debug)]
+pub(crate) struct Table([Block; PAGE as usize / 2]);
 
 const NONE: Block = Block { first: 0, count: 0 };
+
+/// A page without blocks.
+pub(crate) static NO_BLOCKS: Table = Table([NONE; PAGE as usize / 2]);
+
+impl Table {
+    /// The block at an address.
+    #[inline(always)]
+    pub(crate) fn at(&self, addr: u64) -> Block {
+        // Masked to the size of the table.
+        #[allow(clippy::indexing_slicing)]
+        self.0[(addr % PAGE / 2) as usize]
+    }
+}
 
 /// The decoded code of a hart.
 #[derive(Debug)]
@@ -79,14 +166,10 @@ impl Code {
         }
     }
 
-    /// The block at an address, of the page with this table.
+    /// The blocks of a page, by the number of its table.
     #[inline(always)]
-    pub(crate) fn block(&self, table: u32, addr: u64) -> Block {
-        // Masked to the size of the table.
-        #[allow(clippy::indexing_slicing)]
-        self.tables
-            .get(table as usize)
-            .map_or(NONE, |table| table[(addr % PAGE / 2) as usize])
+    pub(crate) fn blocks(&self, table: u32) -> &Table {
+        self.tables.get(table as usize).map_or(&NO_BLOCKS, |table| table)
     }
 
     /// The table of a frame, new if need be.
@@ -100,7 +183,7 @@ impl Code {
             Some(number) if *number != 0 => *number - 1,
             Some(number) => {
                 *number = next + 1;
-                self.tables.push(Box::new([NONE; PAGE as usize / 2]));
+                self.tables.push(Box::new(Table([NONE; PAGE as usize / 2])));
                 next
             }
             None => next,
@@ -111,7 +194,7 @@ impl Code {
     pub(crate) fn forget_frame(&mut self, frame: u32) {
         let number = self.by_frame.get(frame as usize).copied().unwrap_or(0);
         if let Some(table) = number.checked_sub(1).and_then(|n| self.tables.get_mut(n as usize)) {
-            table.fill(NONE);
+            table.0.fill(NONE);
         }
     }
 
@@ -134,11 +217,12 @@ impl Code {
         let mut at = start;
         let mut cost = 0;
         while let Some(bits) = instruction(page, at) {
-            let micro = self.micro(bits, at - start, &mut cost);
+            let index = self.micros.len() - first;
+            let micro = self.micro(bits, at - start, index, &mut cost);
             self.micros.push(micro);
             self.bits.push(bits);
             at += u64::from(micro.len);
-            if ends_block(micro.op) || self.micros.len() - first == LONGEST {
+            if micro.what.ends_block() || self.micros.len() - first == LONGEST {
                 break;
             }
         }
@@ -147,7 +231,7 @@ impl Code {
             count: (self.micros.len() - first) as u16,
         };
         let entry = self.tables.get_mut(table as usize);
-        if let Some(slot) = entry.and_then(|table| table.get_mut((start / 2) as usize)) {
+        if let Some(slot) = entry.and_then(|table| table.0.get_mut((start / 2) as usize)) {
             *slot = block;
         }
         at - start
@@ -156,7 +240,7 @@ impl Code {
     /// Decodes one instruction into a block of its own that no table knows.
     pub(crate) fn build_one(&mut self, bits: u32) -> Block {
         let mut cost = 0;
-        let micro = self.micro(bits, 0, &mut cost);
+        let micro = self.micro(bits, 0, 0, &mut cost);
         let first = self.micros.len() as u32;
         self.micros.push(micro);
         self.bits.push(bits);
@@ -171,26 +255,31 @@ impl Code {
         }
     }
 
-    fn micro(&self, bits: u32, offset: u64, cost: &mut u16) -> Micro {
+    fn micro(&self, bits: u32, offset: u64, index: usize, cost: &mut u16) -> Micro {
         let inst = decode(bits, self.isa);
         *cost = cost.saturating_add(self.costs.of(inst.op).into());
-        let relative = match inst.op {
-            Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu | Op::Jal => offset as i32,
-            _ => 0,
+        let what = Do::of(&inst);
+        let imm = match what {
+            Do::Beq | Do::Bne | Do::Blt | Do::Bge | Do::Bltu | Do::Bgeu | Do::Jal => {
+                inst.imm + offset as i32
+            }
+            Do::Rare => i32::from(inst.rs3().number() | inst.rm() << 5),
+            _ => inst.imm,
         };
         let rd = match inst.rd.number() {
             0 if !writes_float(inst.op) => SINK,
             rd => rd,
         };
         Micro {
-            imm: inst.imm + relative,
+            imm,
             op: inst.op,
             offset: offset as u16,
             cost: *cost,
+            what,
             rd,
             rs1: inst.rs1.number(),
             rs2: inst.rs2.number(),
-            extra: inst.rs3().number() | inst.rm() << 5,
+            number: index as u8 + 1,
             len: inst.len,
         }
     }
@@ -219,17 +308,5 @@ fn writes_float(op: Op) -> bool {
         FcvtWH | FcvtWuH | FcvtLH | FcvtLuH => false,
         Fence | FenceTso | FenceI => false,
         _ => op.name().starts_with('f'),
-    }
-}
-
-/// Whether nothing behind the instruction is certain to follow it, or it
-/// concerns more than registers and memory.
-fn ends_block(op: Op) -> bool {
-    use Op::*;
-    match op {
-        Jal | Jalr | Ecall | Ebreak | Mret | Sret | Wfi | SfenceVma | FenceI => true,
-        Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => true,
-        Unknown | Unimp | Uret | Dret | Mnret => true,
-        _ => false,
     }
 }

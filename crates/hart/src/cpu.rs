@@ -5,9 +5,7 @@ use hartrace_isa::{Ext, Isa, Xlen};
 
 use crate::pmp::Pmp;
 
-/// Registers: 32 that programs see, and one that swallows writes to x0 so
-/// that the interpreter need not ask. The array is a power of two in size for
-/// masked indexing.
+/// A register that swallows writes to x0, so that the interpreter need not ask.
 pub(crate) const SINK: u8 = 32;
 
 /// Fields of `mstatus`.
@@ -74,7 +72,7 @@ pub(crate) struct Exception {
 /// Everything a program can see of a hart, memory aside.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
-    pub(crate) x: [u64; 64],
+    pub(crate) x: [u64; 32],
     pub(crate) f: [u64; 32],
     pub(crate) pc: u64,
     pub(crate) mode: Mode,
@@ -135,13 +133,16 @@ pub(crate) struct Cpu {
 impl Cpu {
     /// A hart after reset, at address 0 in machine mode.
     pub(crate) fn new(isa: Isa, id: u32) -> Cpu {
+        // B is a name for the three together.
+        let bits = [Ext::Zba, Ext::Zbb, Ext::Zbs];
+        let isa = if bits.iter().all(|&ext| isa.has(ext)) { isa.with(Ext::B) } else { isa };
         let wide = match isa.xlen() {
             Xlen::Rv32 => 0,
             // UXL and SXL read as 64.
             Xlen::Rv64 => 0xa_0000_0000,
         };
         Cpu {
-            x: [0; 64],
+            x: [0; 32],
             f: [0; 32],
             pc: 0,
             mode: Mode::M,

@@ -284,7 +284,7 @@ impl Cpu {
             0x343 => (&mut self.mtval, !0),
             0x7a8 => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
             // Registers without a writable bit.
-            0x10a | 0x30a | 0x31a | 0x323..=0x33f => {
+            0x10a | 0x30a | 0x31a | 0x323..=0x33f | 0x7a0 => {
                 shown = Some(0);
                 (&mut 0, 0)
             }

@@ -6,20 +6,20 @@
 //! and observer, and what the observer does not want is not there.
 
 mod atomic;
-mod bits;
+pub(crate) mod bits;
 mod float;
 
 use hartrace_flow::{
-    Access, AccessKind, CsrWrite, Effects, HartId, Insn, Observer, RegId, RegWrite, Step, Wants,
+    Access, AccessKind, CsrWrite, Effects, HartId, Insn, Mode, Observer, RegId, RegWrite, Step, Wants,
 };
 use hartrace_isa::Op;
 
 use crate::access::Port;
 use crate::bus::Bus;
-use crate::code::{Block, Micro};
+use crate::code::{Block, Do, Micro, NO_BLOCKS};
 use crate::cpu::{Cpu, Exception, SINK, cause};
 use crate::hart::Hart;
-use crate::memory::{PAGE, Page};
+use crate::memory::{PAGE, Region};
 use crate::mmu::Tlb;
 use crate::width::Width;
 
@@ -88,29 +88,43 @@ pub(crate) struct Frame<'a, O> {
     pub(crate) bus: &'a mut Bus,
     pub(crate) report: Report<'a, O>,
     pub(crate) misaligned: bool,
+    /// The integer registers while the interpreter runs. There are as many as
+    /// a byte can name, so that no number needs a check.
+    x: [u64; 256],
+    /// The context of loads and stores, which does not change meanwhile.
+    context: u64,
+    /// The bytes of memory, borrowed from the bus.
+    bytes: Vec<u8>,
+    /// RAM that loads and stores reach as it is, without translation or
+    /// protection; it comes first in `bytes`. Empty when they cannot.
+    window: Region,
 }
 
 impl<O: Observer> Frame<'_, O> {
-    fn port(&mut self, cycles: u64) -> Port<'_> {
-        Port {
+    /// Does something with all of memory, devices too.
+    fn with_port<T>(&mut self, cycles: u64, act: impl FnOnce(&mut Port<'_>) -> T) -> T {
+        self.bus.memory.swap_bytes(&mut self.bytes);
+        let result = act(&mut Port {
             cpu: self.cpu,
             tlb: self.tlb,
             bus: self.bus,
             misaligned: self.misaligned,
             cycles,
-        }
+        });
+        self.bus.memory.swap_bytes(&mut self.bytes);
+        result
     }
 
-    /// Loads `N` bytes; inlined where the page is remembered.
+    /// Loads `N` bytes; inlined where memory is at hand.
     #[inline(always)]
     fn load<const N: usize>(&mut self, addr: u64, cycles: u64) -> Result<u64, Exception> {
-        let entry = Tlb::slot(&self.tlb.load, addr);
-        let (value, paddr) = if entry.tag == key::<N>(addr, self.tlb.data_context)
-            && let Some(page) = self.bus.memory.pages().get(entry.frame as usize)
+        let (value, paddr) = if let Some(offset) = self.offset(addr)
+            && (addr.is_multiple_of(N as u64) || self.misaligned)
+            && let Some(bytes) = self.bytes.get(offset..offset.wrapping_add(N))
         {
-            (read::<N>(page, addr), entry.page | addr % PAGE)
+            (value::<N>(bytes), addr)
         } else {
-            self.load_slowly(addr, N as u64, cycles)?
+            self.load_slowly::<N>(addr, cycles)?
         };
         self.report.access(Access {
             kind: AccessKind::Load,
@@ -123,10 +137,27 @@ impl<O: Observer> Frame<'_, O> {
         Ok(value)
     }
 
-    #[cold]
+    /// Where an address is in the window, if it is.
+    #[inline(always)]
+    fn offset(&self, addr: u64) -> Option<usize> {
+        let offset = addr.wrapping_sub(self.window.base);
+        (offset < self.window.size).then_some(offset as usize)
+    }
+
+    /// The value and its physical address.
     #[inline(never)]
-    fn load_slowly(&mut self, addr: u64, len: u64, cycles: u64) -> Result<(u64, u64), Exception> {
-        let done = self.port(cycles).load(addr, len)?;
+    fn load_slowly<const N: usize>(
+        &mut self,
+        addr: u64,
+        cycles: u64,
+    ) -> Result<(u64, u64), Exception> {
+        let entry = Tlb::slot(&self.tlb.load, addr);
+        if entry.tag == key::<N>(addr, self.context)
+            && let Some(bytes) = self.bytes.get(entry.at(addr)..entry.at(addr) + N)
+        {
+            return Ok((value::<N>(bytes), entry.page | addr % PAGE));
+        }
+        let done = self.with_port(cycles, |port| port.load(addr, N as u64))?;
         Ok((done.value, done.paddr))
     }
 
@@ -138,14 +169,15 @@ impl<O: Observer> Frame<'_, O> {
         value: u64,
         cycles: u64,
     ) -> Result<bool, Exception> {
-        let entry = Tlb::slot(&self.tlb.store, addr);
-        let (event, paddr) = if entry.tag == key::<N>(addr, self.tlb.data_context)
-            && let Some(page) = self.bus.memory.pages_mut().get_mut(entry.frame as usize)
+        let (event, paddr) = if let Some(offset) = self.offset(addr)
+            && addr.is_multiple_of(N as u64)
+            && !self.bus.memory.is_watched((offset as u64 / PAGE) as u32)
+            && let Some(bytes) = self.bytes.get_mut(offset..offset.wrapping_add(N))
         {
-            write::<N>(page, addr, value);
-            (false, entry.page | addr % PAGE)
+            put::<N>(bytes, value);
+            (false, addr)
         } else {
-            self.store_slowly(addr, N as u64, value, cycles)?
+            self.store_slowly::<N>(addr, value, cycles)?
         };
         self.report.access(Access {
             kind: AccessKind::Store,
@@ -158,16 +190,22 @@ impl<O: Observer> Frame<'_, O> {
         Ok(event)
     }
 
-    #[cold]
+    /// Whether the hart must look up, and the physical address.
     #[inline(never)]
-    fn store_slowly(
+    fn store_slowly<const N: usize>(
         &mut self,
         addr: u64,
-        len: u64,
         value: u64,
         cycles: u64,
     ) -> Result<(bool, u64), Exception> {
-        let done = self.port(cycles).store(addr, len, value)?;
+        let entry = Tlb::slot(&self.tlb.store, addr);
+        if entry.tag == key::<N>(addr, self.context)
+            && let Some(bytes) = self.bytes.get_mut(entry.at(addr)..entry.at(addr) + N)
+        {
+            put::<N>(bytes, value);
+            return Ok((false, entry.page | addr % PAGE));
+        }
+        let done = self.with_port(cycles, |port| port.store(addr, N as u64, value))?;
         Ok((done.event, done.paddr))
     }
 
@@ -175,10 +213,10 @@ impl<O: Observer> Frame<'_, O> {
     #[inline(always)]
     fn set<W: Width>(&mut self, rd: u8, value: u64) {
         let value = W::register(value);
-        // Masked to the size of the array.
+        // A byte cannot miss.
         #[allow(clippy::indexing_slicing)]
         {
-            self.cpu.x[usize::from(rd & 63)] = value;
+            self.x[usize::from(rd)] = value;
         }
         if O::WANTS.contains(Wants::REGS) && rd != SINK {
             self.report.reg(RegId::X(rd), W::unsigned(value));
@@ -187,9 +225,9 @@ impl<O: Observer> Frame<'_, O> {
 
     #[inline(always)]
     fn get(&self, register: u8) -> u64 {
-        // Masked to the size of the array.
+        // A byte cannot miss.
         #[allow(clippy::indexing_slicing)]
-        self.cpu.x[usize::from(register & 63)]
+        self.x[usize::from(register)]
     }
 }
 
@@ -199,23 +237,25 @@ fn key<const N: usize>(addr: u64, context: u64) -> u64 {
     addr & (!(PAGE - 1) | (N as u64 - 1)) | context
 }
 
-/// Aligned bytes of a page.
+/// `N` bytes of memory as a number.
 #[inline(always)]
-fn read<const N: usize>(page: &Page, addr: u64) -> u64 {
-    let at = addr as usize & (PAGE as usize - N);
-    let mut bytes = [0; 8];
-    if let (Some(into), Some(from)) = (bytes.get_mut(..N), page.get(at..at + N)) {
-        into.copy_from_slice(from);
+fn value<const N: usize>(bytes: &[u8]) -> u64 {
+    let mut wide = [0; 8];
+    if let Some(low) = wide.get_mut(..N)
+        && bytes.len() == N
+    {
+        low.copy_from_slice(bytes);
     }
-    u64::from_le_bytes(bytes)
+    u64::from_le_bytes(wide)
 }
 
+/// A number as `N` bytes of memory.
 #[inline(always)]
-fn write<const N: usize>(page: &mut Page, addr: u64, value: u64) {
-    let at = addr as usize & (PAGE as usize - N);
-    let bytes = value.to_le_bytes();
-    if let (Some(into), Some(from)) = (page.get_mut(at..at + N), bytes.get(..N)) {
-        into.copy_from_slice(from);
+fn put<const N: usize>(bytes: &mut [u8], value: u64) {
+    if let Some(low) = value.to_le_bytes().get(..N)
+        && bytes.len() == N
+    {
+        bytes.copy_from_slice(low);
     }
 }
 
@@ -236,49 +276,68 @@ pub(crate) fn run<W: Width, O: Observer>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
+    let (fetch_context, data_context) = (hart.tlb.fetch_context, hart.tlb.data_context);
+    let window = match hart.cpu.data_mode() {
+        Mode::M if hart.cpu.pmp.is_open_to_machine() => {
+            let Region { base, size } = bus.memory.first_ram();
+            // An access that starts in the window ends in the region.
+            Region { base, size: size.saturating_sub(7) }
+        }
+        _ => Region { base: 0, size: 0 },
+    };
     let mut hart = Frame {
         cpu: &mut hart.cpu,
         tlb: &mut hart.tlb,
         bus,
         report: Report { effects: &mut hart.effects, observer },
         misaligned: hart.misaligned,
+        x: [0; 256],
+        context: data_context,
+        bytes: Vec::new(),
+        window,
     };
+    hart.bus.memory.swap_bytes(&mut hart.bytes);
+    hart.x.iter_mut().zip(hart.cpu.x).for_each(|(to, from)| *to = from);
     let mut pc = hart.cpu.pc;
-    // Instructions and cycles not yet told to the counters.
-    let (mut retired, mut cycles) = (0u64, hart.cpu.cycles);
-    let mut start = start;
-    // The page we are in, as the tag of its entry, and its code.
-    let (mut here, mut table) = (u64::MAX, 0);
+    // Instructions left, and cycles not yet told to the counters.
+    let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
+    // The page we are in and its code.
+    let (mut here, mut table) = (u64::MAX, &NO_BLOCKS);
+    // The block at pc; one without instructions if there is none.
+    macro_rules! find {
+        () => {{
+            if pc & !(PAGE - 1) != here {
+                let entry = Tlb::slot(&hart.tlb.fetch, pc);
+                here = pc & !(PAGE - 1);
+                let known = entry.tag == here | fetch_context;
+                table = if known { code.blocks(entry.frame) } else { &NO_BLOCKS };
+            }
+            table.at(pc)
+        }};
+    }
+    let mut block = match start {
+        Some(block) => block,
+        None => find!(),
+    };
 
     let leave = 'blocks: loop {
-        let block = match start.take() {
-            Some(block) => block,
-            None => {
-                let tag = pc & !(PAGE - 1) | hart.tlb.fetch_context;
-                if tag != here {
-                    let entry = Tlb::slot(&hart.tlb.fetch, pc);
-                    if entry.tag != tag {
-                        break 'blocks Leave::Fetch;
-                    }
-                    (here, table) = (tag, entry.frame);
-                }
-                code.block(table, pc)
-            }
-        };
-        if block.count == 0 {
-            break 'blocks Leave::Fetch;
-        }
-        let left = *budget - retired;
-        if left == 0 {
-            break 'blocks Leave::Spent;
-        }
         let first = block.first as usize;
-        let count = usize::from(block.count).min(left as usize);
-        let Some(micros) = code.micros.get(first..first + count) else {
+        let mut count = u64::from(block.count);
+        if count.wrapping_sub(1) >= left {
+            if count == 0 {
+                break 'blocks Leave::Fetch;
+            }
+            if left == 0 {
+                break 'blocks Leave::Spent;
+            }
+            count = left;
+        }
+        let Some(micros) = code.micros.get(first..first + count as usize) else {
             break 'blocks Leave::Fetch;
         };
 
-        for (i, op) in micros.iter().enumerate() {
+        'again: loop {
+        for op in micros {
             /// The address of the instruction.
             macro_rules! here {
                 () => {
@@ -287,7 +346,7 @@ pub(crate) fn run<W: Width, O: Observer>(
             }
             macro_rules! bits {
                 () => {
-                    code.bits.get(first + i).copied().unwrap_or(0)
+                    code.bits.get(first + usize::from(op.number) - 1).copied().unwrap_or(0)
                 };
             }
             macro_rules! now {
@@ -315,8 +374,8 @@ pub(crate) fn run<W: Width, O: Observer>(
                 ($why:expr) => {{
                     let why = $why;
                     pc = W::unsigned(here!());
-                    retired += i as u64;
-                    cycles += before(micros, i);
+                    left -= u64::from(op.number) - 1;
+                    cycles += before(micros, op);
                     break 'blocks why;
                 }};
             }
@@ -334,7 +393,7 @@ pub(crate) fn run<W: Width, O: Observer>(
                     if O::WANTS.contains(Wants::INSNS) {
                         tell!(next, now!());
                     }
-                    retired += i as u64 + 1;
+                    left -= u64::from(op.number);
                     cycles += u64::from(op.cost);
                     pc = next;
                     break 'blocks Leave::Event;
@@ -347,12 +406,17 @@ pub(crate) fn run<W: Width, O: Observer>(
                         trap!(Exception { code: cause::FETCH_MISALIGNED, tval: to });
                     }
                     $then;
-                    retired += i as u64 + 1;
+                    left -= u64::from(op.number);
                     cycles += u64::from(op.cost) + taken_cost;
                     if O::WANTS.contains(Wants::TRANSFERS) {
                         tell!(to, cycles);
                     }
+                    // A loop goes round without looking anything up.
+                    if to == pc && left >= count {
+                        continue 'again;
+                    }
                     pc = to;
+                    block = find!();
                     continue 'blocks;
                 }};
             }
@@ -391,124 +455,116 @@ pub(crate) fn run<W: Width, O: Observer>(
             let (a, b) = (hart.get(op.rs1), hart.get(op.rs2));
             let (sa, sb) = (a as i64, b as i64);
             let imm = op.imm as u64;
-            match op.op {
-                Op::Addi => set!(a.wrapping_add(imm)),
-                Op::Add => set!(a.wrapping_add(b)),
-                Op::Sub => set!(a.wrapping_sub(b)),
-                Op::Lui => set!(imm),
-                Op::Auipc => set!(here!().wrapping_add(imm)),
-                Op::And => set!(a & b),
-                Op::Or => set!(a | b),
-                Op::Xor => set!(a ^ b),
-                Op::Andi => set!(a & imm),
-                Op::Ori => set!(a | imm),
-                Op::Xori => set!(a ^ imm),
-                Op::Slt => set!((sa < sb).into()),
-                Op::Sltu => set!((a < b).into()),
-                Op::Slti => set!((sa < imm as i64).into()),
-                Op::Sltiu => set!((a < imm).into()),
-                Op::Slli => set!(a << (imm as u32 % W::BITS)),
-                Op::Srli => set!(W::unsigned(a) >> (imm as u32 % W::BITS)),
-                Op::Srai => set!((sa >> (imm as u32 % W::BITS)) as u64),
-                Op::Sll => set!(a << (b as u32 % W::BITS)),
-                Op::Srl => set!(W::unsigned(a) >> (b as u32 % W::BITS)),
-                Op::Sra => set!((sa >> (b as u32 % W::BITS)) as u64),
-                Op::Addiw => set!(a.wrapping_add(imm) as i32 as u64),
-                Op::Addw => set!(a.wrapping_add(b) as i32 as u64),
-                Op::Subw => set!(a.wrapping_sub(b) as i32 as u64),
-                Op::Slliw => set!(((a as i32) << (imm & 31)) as u64),
-                Op::Srliw => set!((a as u32 >> (imm & 31)) as i32 as u64),
-                Op::Sraiw => set!((a as i32 >> (imm & 31)) as u64),
-                Op::Sllw => set!(((a as i32) << (b & 31)) as u64),
-                Op::Srlw => set!((a as u32 >> (b & 31)) as i32 as u64),
-                Op::Sraw => set!((a as i32 >> (b & 31)) as u64),
+            match op.what {
+                Do::Addi => set!(a.wrapping_add(imm)),
+                Do::Add => set!(a.wrapping_add(b)),
+                Do::Sub => set!(a.wrapping_sub(b)),
+                Do::Li => set!(imm),
+                Do::Mv => set!(a),
+                Do::Auipc => set!(here!().wrapping_add(imm)),
+                Do::And => set!(a & b),
+                Do::Or => set!(a | b),
+                Do::Xor => set!(a ^ b),
+                Do::Andi => set!(a & imm),
+                Do::Ori => set!(a | imm),
+                Do::Xori => set!(a ^ imm),
+                Do::Slt => set!((sa < sb).into()),
+                Do::Sltu => set!((a < b).into()),
+                Do::Slti => set!((sa < imm as i64).into()),
+                Do::Sltiu => set!((a < imm).into()),
+                Do::Slli => set!(a << (imm as u32 % W::BITS)),
+                Do::Srli => set!(W::unsigned(a) >> (imm as u32 % W::BITS)),
+                Do::Srai => set!((sa >> (imm as u32 % W::BITS)) as u64),
+                Do::Sll => set!(a << (b as u32 % W::BITS)),
+                Do::Srl => set!(W::unsigned(a) >> (b as u32 % W::BITS)),
+                Do::Sra => set!((sa >> (b as u32 % W::BITS)) as u64),
+                Do::Addiw => set!(a.wrapping_add(imm) as i32 as u64),
+                Do::Addw => set!(a.wrapping_add(b) as i32 as u64),
+                Do::Subw => set!(a.wrapping_sub(b) as i32 as u64),
+                Do::Slliw => set!(((a as i32) << (imm & 31)) as u64),
+                Do::Srliw => set!((a as u32 >> (imm & 31)) as i32 as u64),
+                Do::Sraiw => set!((a as i32 >> (imm & 31)) as u64),
+                Do::Sllw => set!(((a as i32) << (b & 31)) as u64),
+                Do::Srlw => set!((a as u32 >> (b & 31)) as i32 as u64),
+                Do::Sraw => set!((a as i32 >> (b & 31)) as u64),
 
-                Op::Lb => load!(1, |v| v as i8 as u64),
-                Op::Lbu => load!(1, |v| v),
-                Op::Lh => load!(2, |v| v as i16 as u64),
-                Op::Lhu => load!(2, |v| v),
-                Op::Lw => load!(4, |v| v as i32 as u64),
-                Op::Lwu => load!(4, |v| v),
-                Op::Ld => load!(8, |v| v),
-                Op::Sb => store!(1, b),
-                Op::Sh => store!(2, b),
-                Op::Sw => store!(4, b),
-                Op::Sd => store!(8, b),
+                Do::Lb => load!(1, |v| v as i8 as u64),
+                Do::Lbu => load!(1, |v| v),
+                Do::Lh => load!(2, |v| v as i16 as u64),
+                Do::Lhu => load!(2, |v| v),
+                Do::Lw => load!(4, |v| v as i32 as u64),
+                Do::Lwu => load!(4, |v| v),
+                Do::Ld => load!(8, |v| v),
+                Do::Sb => store!(1, b),
+                Do::Sh => store!(2, b),
+                Do::Sw => store!(4, b),
+                Do::Sd => store!(8, b),
 
-                Op::Beq => branch!(a == b),
-                Op::Bne => branch!(a != b),
-                Op::Blt => branch!(sa < sb),
-                Op::Bge => branch!(sa >= sb),
-                Op::Bltu => branch!(a < b),
-                Op::Bgeu => branch!(a >= b),
-                Op::Jal => {
+                Do::Beq => branch!(a == b),
+                Do::Bne => branch!(a != b),
+                Do::Blt => branch!(sa < sb),
+                Do::Bge => branch!(sa >= sb),
+                Do::Bltu => branch!(a < b),
+                Do::Bgeu => branch!(a >= b),
+                Do::Jal => {
                     let link = here!().wrapping_add(op.len.into());
                     jump!(W::unsigned(pc.wrapping_add(imm)), { set!(link) });
                 }
-                Op::Jalr => {
+                Do::Jalr => {
                     let link = here!().wrapping_add(op.len.into());
                     let to = W::unsigned(a.wrapping_add(imm)) & !1;
                     jump!(to, { set!(link) });
                 }
 
-                Op::Mul => set!(a.wrapping_mul(b)),
-                Op::Mulh => set!(multiply_high::<W>(sa.into(), sb.into())),
-                Op::Mulhsu => set!(multiply_high::<W>(sa.into(), W::unsigned(b).into())),
-                Op::Mulhu => set!(multiply_high::<W>(
+                Do::Mul => set!(a.wrapping_mul(b)),
+                Do::Mulh => set!(multiply_high::<W>(sa.into(), sb.into())),
+                Do::Mulhsu => set!(multiply_high::<W>(sa.into(), W::unsigned(b).into())),
+                Do::Mulhu => set!(multiply_high::<W>(
                     W::unsigned(a).into(),
                     W::unsigned(b).into()
                 )),
-                Op::Div => set!(if b == 0 { u64::MAX } else { sa.wrapping_div(sb) as u64 }),
-                Op::Divu => set!(divide(W::unsigned(a), W::unsigned(b))),
-                Op::Rem => set!(if b == 0 { a } else { sa.wrapping_rem(sb) as u64 }),
-                Op::Remu => set!(remainder(W::unsigned(a), W::unsigned(b))),
-                Op::Mulw => set!((a as i32).wrapping_mul(b as i32) as u64),
-                Op::Divw => set!(match b as i32 {
+                Do::Div => set!(if b == 0 { u64::MAX } else { sa.wrapping_div(sb) as u64 }),
+                Do::Divu => set!(divide(W::unsigned(a), W::unsigned(b))),
+                Do::Rem => set!(if b == 0 { a } else { sa.wrapping_rem(sb) as u64 }),
+                Do::Remu => set!(remainder(W::unsigned(a), W::unsigned(b))),
+                Do::Mulw => set!((a as i32).wrapping_mul(b as i32) as u64),
+                Do::Divw => set!(match b as i32 {
                     0 => u64::MAX,
                     b => (a as i32).wrapping_div(b) as u64,
                 }),
-                Op::Divuw => set!(divide(a as u32 as u64, b as u32 as u64) as i32 as u64),
-                Op::Remw => set!(match b as i32 {
+                Do::Divuw => set!(divide(a as u32 as u64, b as u32 as u64) as i32 as u64),
+                Do::Remw => set!(match b as i32 {
                     0 => a as i32 as u64,
                     b => (a as i32).wrapping_rem(b) as u64,
                 }),
-                Op::Remuw => set!(remainder(a as u32 as u64, b as u32 as u64) as i32 as u64),
+                Do::Remuw => set!(remainder(a as u32 as u64, b as u32 as u64) as i32 as u64),
 
-                Op::Fld => match hart.load_float::<W, 8>(op, now!()) {
+                Do::Fld => match hart.load_float::<W, 8>(op, now!()) {
                     Ok(()) => {}
                     Err(fault) => trap!(fault.exception(bits!())),
                 },
-                Op::Flw => match hart.load_float::<W, 4>(op, now!()) {
+                Do::Flw => match hart.load_float::<W, 4>(op, now!()) {
                     Ok(()) => {}
                     Err(fault) => trap!(fault.exception(bits!())),
                 },
-                Op::Flh => match hart.load_float::<W, 2>(op, now!()) {
+                Do::Flh => match hart.load_float::<W, 2>(op, now!()) {
                     Ok(()) => {}
                     Err(fault) => trap!(fault.exception(bits!())),
                 },
-                Op::Fsd | Op::Fsw | Op::Fsh => match hart.store_float::<W>(op, now!()) {
+                Do::FStore => match hart.store_float::<W>(op, now!()) {
                     Ok(false) => {}
                     Ok(true) => event!(),
                     Err(fault) => trap!(fault.exception(bits!())),
                 },
-                Op::Fence | Op::FenceTso | Op::Pause => {}
-                Op::NtlP1 | Op::NtlPall | Op::NtlS1 | Op::NtlAll => {}
-
-                Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
-                    leave!(Leave::System { bits: bits!(), op: op.op })
-                }
-                Op::Ecall | Op::Ebreak | Op::Mret | Op::Sret | Op::Wfi => {
-                    leave!(Leave::System { bits: bits!(), op: op.op })
-                }
-                Op::FenceI | Op::SfenceVma => leave!(Leave::System { bits: bits!(), op: op.op }),
-                _ => match bits::evaluate::<W>(op.op, a, b, imm) {
-                    Some(value) => set!(value),
-                    None => match hart.rare::<W>(op, now!()) {
-                        Ok(false) => {}
-                        Ok(true) => event!(),
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
+                Do::Nothing => {}
+                Do::Bits => set!(bits::evaluate::<W>(op.op, a, b, imm).unwrap_or(0)),
+                Do::Rare => match hart.rare::<W>(op, now!()) {
+                    Ok(false) => {}
+                    Ok(true) => event!(),
+                    Err(fault) => trap!(fault.exception(bits!())),
                 },
+                Do::System => leave!(Leave::System { bits: bits!(), op: op.op }),
+                Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
             }
             if O::WANTS.contains(Wants::INSNS) {
                 tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
@@ -516,12 +572,18 @@ pub(crate) fn run<W: Width, O: Observer>(
         }
         // Through to the end of the block.
         if let Some(end) = micros.last() {
-            retired += count as u64;
+            left -= count;
             cycles += u64::from(end.cost);
             pc = W::unsigned(pc.wrapping_add(u64::from(end.offset) + u64::from(end.len)));
         }
+        block = find!();
+        continue 'blocks;
+        }
     };
-    *budget -= retired;
+    hart.bus.memory.swap_bytes(&mut hart.bytes);
+    let retired = *budget - left;
+    *budget = left;
+    hart.cpu.x.iter_mut().zip(hart.x).take(32).for_each(|(to, from)| *to = from);
     let spent = cycles - hart.cpu.cycles;
     hart.cpu.retire(retired, spent);
     hart.cpu.pc = pc;
@@ -567,8 +629,8 @@ fn remainder(a: u64, b: u64) -> u64 {
     a.checked_rem(b).unwrap_or(a)
 }
 
-/// Cycles of a block in front of its instruction `i`.
-fn before(micros: &[Micro], i: usize) -> u64 {
-    let previous = i.checked_sub(1).and_then(|i| micros.get(i));
+/// Cycles of a block in front of an instruction.
+fn before(micros: &[Micro], op: &Micro) -> u64 {
+    let previous = op.number.checked_sub(2).and_then(|i| micros.get(usize::from(i)));
     previous.map_or(0, |micro| micro.cost.into())
 }

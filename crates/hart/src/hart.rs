@@ -63,7 +63,7 @@ impl Hart {
             return self.fetch_one(bus, paddr).map(Some);
         }
         let table = self.code.table(spot.frame);
-        if self.code.block(table, pc).count == 0 {
+        if self.code.blocks(table).at(pc).count == 0 {
             let page = bus.memory.pages().get(spot.frame as usize);
             let page = page.ok_or(Use::Fetch.access_fault(pc))?;
             if instruction(page, pc % PAGE).is_none() {

@@ -240,6 +240,9 @@ impl Machine {
                 self.bus.memory.write(segment.addr, &segment.data);
             }
             self.bus.tohost = program.tohost;
+            if let Some(spot) = program.tohost.and_then(|addr| self.bus.memory.spot(addr)) {
+                self.bus.memory.watch(spot.frame);
+            }
             self.fromhost = program.fromhost.unwrap_or(0);
         }
         self.htif = Htif::new();

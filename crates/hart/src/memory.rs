@@ -103,6 +103,9 @@ pub struct Memory {
     regions: Vec<Mapped>,
     /// Per frame, the lines that hold code a hart has decoded.
     code: Vec<u64>,
+    /// Per frame, whether stores to it must be noted: it has decoded code, or
+    /// the host watches it.
+    watched: Vec<bool>,
     /// Frames written since they were decoded; the harts forget their code.
     stale: Vec<u32>,
 }
@@ -134,6 +137,7 @@ impl Memory {
             bytes,
             regions,
             code: vec![0; frame as usize],
+            watched: vec![false; frame as usize],
             stale: Vec::new(),
         };
         memory.put(rom_base, rom);
@@ -222,24 +226,40 @@ impl Memory {
         true
     }
 
-    /// Marks bytes of a page as decoded. True when they are the first of the
-    /// page: stores to it must no longer go unseen.
+    /// Marks bytes of a page as decoded. True when stores to the page went
+    /// unwatched before.
     pub(crate) fn mark_code(&mut self, frame: u32, from: u64, len: u64) -> bool {
-        let lines = lines(from, len);
-        match self.code.get_mut(frame as usize) {
-            Some(marks) => {
-                let first = *marks == 0;
-                *marks |= lines;
-                first
-            }
+        if let Some(marks) = self.code.get_mut(frame as usize) {
+            *marks |= lines(from, len);
+        }
+        self.watch(frame)
+    }
+
+    /// Watches stores to a page from now on. True when it was not watched.
+    pub(crate) fn watch(&mut self, frame: u32) -> bool {
+        match self.watched.get_mut(frame as usize) {
+            Some(watched) => !core::mem::replace(watched, true),
             None => false,
         }
     }
 
-    /// Whether the page has decoded code.
+    /// Whether stores to the page must be noted.
+    #[inline(always)]
+    pub(crate) fn is_watched(&self, frame: u32) -> bool {
+        self.watched.get(frame as usize).copied().unwrap_or(true)
+    }
+
+    /// Exchanges the bytes of all pages with `other`: the interpreter borrows
+    /// them while it runs, so that it finds them without going through here.
     #[inline]
-    pub(crate) fn has_code(&self, frame: u32) -> bool {
-        self.code.get(frame as usize).is_some_and(|&marks| marks != 0)
+    pub(crate) fn swap_bytes(&mut self, other: &mut Vec<u8>) {
+        core::mem::swap(&mut self.bytes, other);
+    }
+
+    /// The RAM that comes first in the bytes.
+    pub(crate) fn first_ram(&self) -> Region {
+        let first = self.regions.first().filter(|m| m.writable);
+        first.map_or(Region { base: 0, size: 0 }, |m| m.region)
     }
 
     /// Says that bytes of a page were written. True when code was among them.

@@ -47,6 +47,14 @@ pub(crate) struct Entry {
     pub(crate) frame: u32,
 }
 
+impl Entry {
+    /// Where an address of the page is in the bytes of memory.
+    #[inline(always)]
+    pub(crate) fn at(&self, addr: u64) -> usize {
+        (u64::from(self.frame) * PAGE + addr % PAGE) as usize
+    }
+}
+
 const EMPTY: Entry = Entry {
     tag: u64::MAX,
     page: 0,

@@ -106,6 +106,11 @@ impl Pmp {
         mode == Mode::M
     }
 
+    /// Whether machine mode may do anything anywhere.
+    pub(crate) fn is_open_to_machine(&self) -> bool {
+        self.cfg.iter().all(|cfg| cfg & L == 0)
+    }
+
     /// Whether every byte of a page is treated alike.
     pub(crate) fn is_uniform(&self, page: u64) -> bool {
         let last = page | 0xfff;

@@ -17,6 +17,8 @@
 //! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
 //!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
 //! * [`Op`] and [`Short`]: the instructions, one table row each.
+//! * [`encodings`] and [`Encoding`]: those rows as masks and values, for whoever
+//!   writes instructions.
 //! * [`decode`] and [`Inst`]: an op and its operands; a compressed instruction
 //!   becomes the one it stands for and remembers its own name.
 //! * [`Text`]: the instruction as GNU objdump writes it, in the [`Style`] asked
@@ -40,6 +42,7 @@ extern crate std;
 pub mod attributes;
 pub mod csr;
 mod decode;
+mod encoding;
 mod flow;
 mod isa;
 mod itype;
@@ -48,6 +51,7 @@ mod reg;
 mod text;
 
 pub use decode::{Inst, decode};
+pub use encoding::{Encoding, encodings};
 pub use flow::{Const, Flow, Link, length};
 pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};

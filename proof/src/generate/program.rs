@@ -7,7 +7,7 @@ use hartrace_isa::Isa;
 
 use super::build::{Builder, VECTORS};
 use super::layout::{Aim, Kind, Label, Placed, Plan};
-use super::{Random, Spec};
+use super::{Random, Segment, Spec};
 
 /// An instruction, ready to be walked over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,15 +29,6 @@ pub(super) struct Entries {
     pub(super) mode: Mode,
     pub(super) direct: Vec<u32>,
     pub(super) vector: Option<u32>,
-}
-
-/// Bytes that are loaded at an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// First address.
-    pub base: u64,
-    /// Code, jump table and padding.
-    pub bytes: Vec<u8>,
 }
 
 /// A generated program.

@@ -97,13 +97,15 @@ impl<O: Observer> Frame<'_, O> {
         len: u64,
         cycles: u64,
     ) -> Result<bool, Fault> {
-        let mut port = self.port(cycles);
-        port.require_alignment(addr, len, Use::Load)?;
-        let paddr = port.find(addr, len, Use::Load)?;
-        if !port.is_reservable(paddr) {
-            return Err(Use::Load.access_fault(addr).into());
-        }
-        let value = port.read(paddr, len).ok_or(Use::Load.access_fault(addr))?;
+        let fault = Use::Load.access_fault(addr);
+        let (paddr, value) = self.with_port(cycles, |port| {
+            port.require_alignment(addr, len, Use::Load)?;
+            let paddr = port.find(addr, len, Use::Load)?;
+            if !port.is_reservable(paddr) {
+                return Err(fault);
+            }
+            Ok((paddr, port.read(paddr, len).ok_or(fault)?))
+        })?;
         self.cpu.reservation = Some(paddr);
         self.report.access(Access {
             kind: AccessKind::Load,
@@ -126,17 +128,17 @@ impl<O: Observer> Frame<'_, O> {
     ) -> Result<bool, Fault> {
         let value = self.get(op.rs2);
         let reservation = self.cpu.reservation;
-        let mut port = self.port(cycles);
-        port.require_alignment(addr, len, Use::Store)?;
-        let paddr = port.find(addr, len, Use::Store)?;
-        if !port.is_reservable(paddr) {
-            return Err(Use::Store.access_fault(addr).into());
-        }
-        let success = reservation == Some(paddr);
-        let mut event = false;
-        if success {
-            event = port.write(paddr, len, value).ok_or(Use::Store.access_fault(addr))?;
-        }
+        let fault = Use::Store.access_fault(addr);
+        let (paddr, success, event) = self.with_port(cycles, |port| {
+            port.require_alignment(addr, len, Use::Store)?;
+            let paddr = port.find(addr, len, Use::Store)?;
+            if !port.is_reservable(paddr) {
+                return Err(fault);
+            }
+            let success = reservation == Some(paddr);
+            let event = success && port.write(paddr, len, value).ok_or(fault)?;
+            Ok((paddr, success, event))
+        })?;
         self.cpu.reservation = None;
         let mask = u64::MAX >> (64 - 8 * len);
         self.report.access(Access {
@@ -159,13 +161,15 @@ impl<O: Observer> Frame<'_, O> {
     ) -> Result<bool, Fault> {
         let (kind, signed, len) = operation(op.op).ok_or(Fault::Illegal)?;
         let operand = extend(self.get(op.rs2), len);
-        let mut port = self.port(cycles);
-        port.require_alignment(addr, len, Use::Store)?;
-        let paddr = port.find(addr, len, Use::Store)?;
         let fault = Use::Store.access_fault(addr);
-        let old = port.read(paddr, len).ok_or(fault)?;
-        let new = combine(kind, signed, extend(old, len), operand);
-        let event = port.write(paddr, len, new).ok_or(fault)?;
+        let (paddr, old, new, event) = self.with_port(cycles, |port| {
+            port.require_alignment(addr, len, Use::Store)?;
+            let paddr = port.find(addr, len, Use::Store)?;
+            let old = port.read(paddr, len).ok_or(fault)?;
+            let new = combine(kind, signed, extend(old, len), operand);
+            let event = port.write(paddr, len, new).ok_or(fault)?;
+            Ok::<_, Exception>((paddr, old, new, event))
+        })?;
         self.report.access(Access {
             kind,
             size: len.trailing_zeros() as u8,

@@ -3,7 +3,7 @@
 
 use hartrace_isa::Op;
 
-use crate::width::Width;
+use crate::width::{Rv64, Width};
 
 /// The result of an instruction that only computes; `None` for all others.
 #[inline(always)]
@@ -64,6 +64,11 @@ pub(crate) fn evaluate<W: Width>(op: Op, a: u64, b: u64, imm: u64) -> Option<u64
         Op::CzeroNez => if b != 0 { 0 } else { a },
         _ => return None,
     })
+}
+
+/// Whether [`evaluate`] knows the instruction.
+pub(crate) fn is_bits(op: Op) -> bool {
+    evaluate::<Rv64>(op, 0, 0, 0).is_some()
 }
 
 #[inline(always)]

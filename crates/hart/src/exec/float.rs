@@ -226,9 +226,9 @@ impl<O: Observer> Frame<'_, O> {
     /// even where nothing is rounded.
     #[inline(always)]
     fn round(&self, op: &Micro) -> Result<Round, Fault> {
-        let code = match op.extra >> 5 {
+        let code = match op.imm >> 5 & 7 {
             7 => self.cpu.frm,
-            code => code,
+            code => code as u8,
         };
         Round::from_code(code).ok_or(Fault::Illegal)
     }
@@ -259,7 +259,7 @@ impl<O: Observer> Frame<'_, O> {
         addend: u64,
     ) -> Result<Outcome, Fault> {
         let (a, b) = (self.unboxed::<F>(op.rs1), self.unboxed::<F>(op.rs2));
-        let c = self.unboxed::<F>(op.extra & 31);
+        let c = self.unboxed::<F>(op.imm as u8 & 31);
         let round = self.round(op)?;
         let sum = float::mul_add::<F>(a ^ product, b, c ^ addend, round, flags);
         Ok(Float(float::boxed::<F>(sum)))

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::process::Command;
 
 use hartrace_flow::{Image, SpaceId};
-use hartrace_isa::Flow;
+use hartrace_isa::{Flow, Xlen};
 
 use super::*;
 use crate::generate::Spec;

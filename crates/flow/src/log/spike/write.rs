@@ -60,32 +60,25 @@ const INTEGER: u32 = 0;
 const FLOAT: u32 = 1;
 const CONTROL: u32 = 4;
 
-/// Spike keeps the registers an instruction wrote in a hash table and prints
-/// them in its order: a key goes in front of all others, or, if its bucket is
-/// taken, in front of that bucket.
+/// The registers an instruction wrote, sorted by Spike's keys.
 #[derive(Clone, Copy, Debug, Default)]
 struct Table {
     items: Few<Shown, 32>,
 }
 
-/// Buckets the table has from its first entry on.
-const BUCKETS: u32 = 13;
-
 impl Table {
     fn put(&mut self, key: u32, value: u64) {
         let mut after = Few::<Shown, 32>::new();
-        let bucket = |key: u32| key % BUCKETS;
-        let known = self.items.iter().any(|item| item.key == key);
-        let place = self.items.iter().position(|item| bucket(item.key) == bucket(key));
-        for (i, item) in self.items.iter().enumerate() {
-            if !known && i == place.unwrap_or(0) {
-                let _ = after.push(Shown { key, value });
+        let mut item = Some(Shown { key, value });
+        for old in self.items.iter() {
+            if let Some(new) = item.take_if(|new| new.key < old.key) {
+                let _ = after.push(new);
             }
-            let value = if item.key == key { value } else { item.value };
-            let _ = after.push(Shown { key: item.key, value });
+            let same = item.take_if(|new| new.key == old.key);
+            let _ = after.push(same.unwrap_or(*old));
         }
-        if self.items.is_empty() {
-            let _ = after.push(Shown { key, value });
+        if let Some(new) = item {
+            let _ = after.push(new);
         }
         self.items = after;
     }
@@ -182,22 +175,17 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
         self.text(b"\n");
     }
 
-    /// What the instruction wrote, in the order of Spike's insertions: CSR
-    /// instructions write the CSR first, all others the register.
     fn table(&mut self, insn: &Insn, effects: &Effects) -> Table {
         let mut table = Table::default();
-        let zicsr = insn.bits & 0x7f == 0x73 && insn.bits >> 12 & 7 != 0;
-        if !zicsr {
-            registers(&mut table, effects);
+        for write in effects.regs.iter() {
+            let item = shown(write);
+            table.put(item.key, item.value);
         }
         for write in effects.csrs.iter() {
             self.csr(&mut table, insn, *write);
         }
         if is_mret(insn.bits) && self.xlen == Xlen::Rv32 {
             table.put(u32::from(MSTATUSH) << 4 | CONTROL, 0);
-        }
-        if zicsr {
-            registers(&mut table, effects);
         }
         table
     }
@@ -310,14 +298,6 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
             (self.sink)(&self.buffer);
             self.buffer.clear();
         }
-    }
-}
-
-/// Registers written, x0 never among them.
-fn registers(table: &mut Table, effects: &Effects) {
-    for write in effects.regs.iter() {
-        let item = shown(write);
-        table.put(item.key, item.value);
     }
 }
 

@@ -1,0 +1,90 @@
+//! Random programs that run on a simulator: every instruction with operands
+//! that are likely to find a mistake, every way to trap, every privilege mode.
+//!
+//! A program runs by itself and ends by itself, however it fares: what traps
+//! is skipped, loops are bounded, and so is the number of traps. It proves
+//! nothing by its result. Two simulators that claim to be the same machine
+//! run it, and their logs are compared; [`crate::lockstep`] does that.
+//!
+//! The same seed gives the same program on every machine.
+
+mod code;
+mod compute;
+mod coverage;
+mod csrs;
+mod flow;
+mod handler;
+mod layout;
+mod memory;
+mod menu;
+mod paging;
+mod program;
+mod traps;
+mod values;
+
+pub use coverage::command as coverage;
+pub use program::{Spec, Topic, make};
+
+/// How to call it.
+const USAGE: &str = "torture [--seed N] [--isa NAME] [--length N] [--only TOPIC,...]
+    [--count N] -o FILE
+  --seed N      which program (0)
+  --isa NAME    the instruction set (all that is known, 64 bits)
+  --length N    atoms, an instruction or a few (4000)
+  --only ...    int, float, memory, atomic, flow, csr, trap in any mode;
+                mode, interrupt, paging, pmp (all)
+  --count N     so many seeds from the first on; `{}` in FILE is the seed
+  -o FILE       the ELF file";
+
+/// Everything that programs are made of.
+pub const FULL_ISA: &str = "rv64gc_zicntr_zihpm_zicond_zba_zbb_zbc_zbs_zcb_zfh";
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+fn topics(text: &str) -> Result<u32, String> {
+    text.split(',').try_fold(0, |set, name| {
+        let found = Topic::ALL.iter().find(|(known, _)| *known == name);
+        let (_, topic) = found.ok_or(format!("no topic `{name}`\n{USAGE}"))?;
+        Ok(set | topic.bit())
+    })
+}
+
+/// `hartrace-proof torture`.
+///
+/// # Errors
+///
+/// Arguments that make no sense, and files that cannot be written.
+pub fn command(args: &[String]) -> Result<(), String> {
+    let mut spec = Spec {
+        seed: 0,
+        isa: FULL_ISA.to_owned(),
+        length: 4000,
+        topics: 0,
+    };
+    let (mut count, mut file) = (1, None);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(format!("{arg} needs a value\n{USAGE}"));
+        match arg.as_str() {
+            "--seed" => spec.seed = number(value()?)?,
+            "--isa" => spec.isa.clone_from(value()?),
+            "--length" => spec.length = number(value()?)? as u32,
+            "--only" => spec.topics = topics(value()?)?,
+            "--count" => count = number(value()?)?,
+            "-o" => file = Some(value()?.clone()),
+            _ => return Err(format!("what is `{arg}`?\n{USAGE}")),
+        }
+    }
+    let file = file.ok_or(USAGE)?;
+    for _ in 0..count {
+        let name = file.replace("{}", &spec.seed.to_string());
+        std::fs::write(&name, make(&spec)?).map_err(|e| format!("{name}: {e}"))?;
+        spec.seed += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
