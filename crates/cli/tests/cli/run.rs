@@ -486,6 +486,19 @@ fn pipes_and_descriptors() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_full_disk_is_told() {
+    let folder = Folder::new();
+    let file = folder.file("a.elf", calling(4, b"hello\n\0", &[SPIN]));
+    let output = shell(&format!("hartrace run {file} > /dev/full"));
+    has(text(&output.stderr), &["error[HT0006]"]);
+    assert_eq!(output.status.code(), Some(1));
+    let output = shell(&format!("hartrace run {RV64} --log pc=/dev/full"));
+    has(text(&output.stderr), &["error[HT0006]"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn an_interrupted_run_keeps_its_logs() {
     use std::io::Read as _;
     use std::process::{Command, Stdio};

@@ -249,3 +249,46 @@ pub(super) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
             .help("give the hart more with --isa, or build the program for less"),
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hartrace_hart::Costs;
+
+    #[test]
+    fn the_configuration_knows_every_cost() {
+        let named: Vec<&str> = COSTS.iter().map(|cost| cost.0).collect();
+        let real: Vec<&str> = Costs::default()
+            .entries()
+            .iter()
+            .map(|cost| cost.0)
+            .collect();
+        assert_eq!(named, real);
+        // The least that is taken makes a machine that can be built.
+        let mut config = HartConfig::new(Platform::Virt, Xlen::Rv64);
+        for (name, least) in COSTS {
+            *config.costs.entry_mut(name).unwrap() = *least;
+        }
+        assert!(config.validate().is_ok());
+    }
+
+    #[test]
+    fn nothing_said_is_the_usual_machine() {
+        for (setting, platform) in [
+            (None, Platform::Virt),
+            (Some(MachineSetting::Spike), Platform::Spike),
+        ] {
+            for xlen in [Xlen::Rv32, Xlen::Rv64] {
+                let mut hart = Hart {
+                    machine: setting.map(Setting::default),
+                    ..Hart::default()
+                };
+                let config = complete(&mut hart, xlen);
+                assert_eq!(config, HartConfig::new(platform, xlen));
+                // Everything is said now.
+                assert_eq!(complete(&mut hart, xlen), config);
+                assert_eq!(hart.cost.len(), COSTS.len());
+            }
+        }
+    }
+}
