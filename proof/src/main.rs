@@ -65,6 +65,8 @@ const COMMANDS: &[Command] = &[
         "float",
         "[--count N] [--seed S] [--bench]: floating-point results to be checked",
         hartrace_proof::float::command,
+    ),
+    (
         "torture",
         "--seed N --isa NAME -o FILE: makes a random program for a simulator",
         hartrace_proof::torture::command,

@@ -10,7 +10,7 @@
 //! Memory remembers which lines were decoded, so that stores to code are
 //! noticed and the page's blocks forgotten.
 
-use hartrace_isa::{Inst, Isa, Op, Reg, decode, length};
+use hartrace_isa::{Inst, Isa, Op, Reg, decode};
 
 use crate::cost::Costs;
 use crate::cpu::SINK;
@@ -290,10 +290,16 @@ impl Code {
 pub(crate) fn instruction(page: &Page, at: u64) -> Option<u32> {
     let rest = page.get(at as usize..)?;
     let parcel = u16::from_le_bytes(*rest.first_chunk()?);
-    match length(parcel) {
-        2 => Some(parcel.into()),
-        _ => Some(u32::from_le_bytes(*rest.first_chunk()?)),
+    if is_short(parcel) {
+        Some(parcel.into())
+    } else {
+        Some(u32::from_le_bytes(*rest.first_chunk()?))
     }
+}
+
+/// Whether an instruction that starts like this is two bytes long.
+pub(crate) fn is_short(parcel: u16) -> bool {
+    parcel & 3 != 3
 }
 
 /// Whether the destination is a floating-point register, for which 0 is as

@@ -174,7 +174,7 @@ impl Cpu {
             satp: 0,
             scontext: 0,
             mcontext: 0,
-            pmp: Pmp::default(),
+            pmp: Pmp::open(isa.xlen()),
             mcycle: 0,
             minstret: 0,
             wrote_mcycle: false,

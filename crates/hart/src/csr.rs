@@ -5,7 +5,7 @@ use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Isa, Xlen};
 
 use crate::cpu::{Cpu, interrupt, status};
-use crate::pmp::ENTRIES;
+use crate::pmp::{ENTRIES, Pmp};
 
 /// Exceptions that can be delegated: all but those that cannot happen below
 /// machine mode. Misaligned fetches only where there are any.
@@ -349,11 +349,8 @@ impl Cpu {
     fn write_pmp(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) -> bool {
         if csr >= 0x3b0 {
             let entry = usize::from(csr - 0x3b0);
-            let bits = match self.xlen() {
-                Xlen::Rv32 => 32,
-                Xlen::Rv64 => 54,
-            };
-            if entry >= ENTRIES || self.pmp.set_addr(entry, value & ((1 << bits) - 1)) {
+            let value = value & Pmp::addr_mask(self.xlen());
+            if entry >= ENTRIES || self.pmp.set_addr(entry, value) {
                 wrote(csr, self.pmp.addr(entry));
             }
         } else {

@@ -4,7 +4,7 @@ use hartrace_flow::Effects;
 use hartrace_isa::Isa;
 
 use crate::bus::Bus;
-use crate::code::{Block, Code, instruction};
+use crate::code::{Block, Code, instruction, is_short};
 use crate::cost::Costs;
 use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
@@ -87,7 +87,7 @@ impl Hart {
         }
         let low = u16::from_le_bytes(parcel);
         let mut bits = u32::from(low);
-        if hartrace_isa::length(low) > 2 {
+        if !is_short(low) {
             let next = self.cpu.xlen().wrap(pc.wrapping_add(2));
             let paddr = translate(&self.cpu, bus, next, 2, Use::Fetch)?;
             if !bus.memory.read(paddr, &mut parcel) {

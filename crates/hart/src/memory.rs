@@ -155,12 +155,6 @@ impl Memory {
         self.bytes.as_chunks().0
     }
 
-    /// The pages, by frame.
-    #[inline]
-    pub(crate) fn pages_mut(&mut self) -> &mut [Page] {
-        self.bytes.as_chunks_mut().0
-    }
-
     /// The page of a physical address.
     pub(crate) fn spot(&self, paddr: u64) -> Option<Spot> {
         let mapped = self.regions.iter().find(|m| m.region.contains(paddr, 1))?;

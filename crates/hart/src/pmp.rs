@@ -2,6 +2,7 @@
 //! of four-byte granularity.
 
 use hartrace_flow::Mode;
+use hartrace_isa::Xlen;
 
 use crate::mmu::Use;
 
@@ -14,10 +15,11 @@ const X: u8 = 4;
 const A: u8 = 0x18;
 const TOR: u8 = 0x08;
 const NA4: u8 = 0x10;
+const NAPOT: u8 = 0x18;
 const L: u8 = 0x80;
 
 /// The entries.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pmp {
     cfg: [u8; ENTRIES],
     /// As programs see it: bits 33 (RV32) or 55 (RV64) to 2 of an address.
@@ -28,6 +30,23 @@ pub(crate) struct Pmp {
 type Span = (u64, u64);
 
 impl Pmp {
+    /// One entry that opens everything to everybody, for software that knows
+    /// nothing of protection.
+    pub(crate) fn open(xlen: Xlen) -> Pmp {
+        let mut pmp = Pmp { cfg: [0; ENTRIES], addr: [0; ENTRIES] };
+        pmp.set_addr(0, Pmp::addr_mask(xlen));
+        pmp.set_cfg(0, NAPOT | R | W | X);
+        pmp
+    }
+
+    /// The bits of a `pmpaddr` that exist.
+    pub(crate) fn addr_mask(xlen: Xlen) -> u64 {
+        match xlen {
+            Xlen::Rv32 => (1 << 32) - 1,
+            Xlen::Rv64 => (1 << 54) - 1,
+        }
+    }
+
     pub(crate) fn cfg(&self, entry: usize) -> u8 {
         self.cfg.get(entry).copied().unwrap_or(0)
     }

@@ -17,6 +17,7 @@ const BUFFER: usize = 32 * 1024;
 /// CSRs that Spike shows in a way of its own.
 const SIE: u16 = 0x104;
 const SIP: u16 = 0x144;
+const MISA: u16 = 0x301;
 const MIDELEG: u16 = 0x303;
 const MIE: u16 = 0x304;
 const MVIP: u16 = 0x309;
@@ -40,6 +41,7 @@ pub struct SpikeWriter<F> {
     sink: F,
     buffer: Vec<u8>,
     xlen: Xlen,
+    /// Floating-point registers are 64 bits wide: D is there.
     double: bool,
     traps: bool,
     /// Delegated interrupts, as far as the steps have told.
@@ -209,8 +211,10 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
             }
             _ => put(csr, value),
         }
-        if csr == MIDELEG {
-            self.mideleg = value;
+        match csr {
+            MIDELEG => self.mideleg = value,
+            MISA => self.double = value >> 3 & 1 != 0,
+            _ => {}
         }
         debug_assert!(csr != SIP, "writes go to mip");
     }
