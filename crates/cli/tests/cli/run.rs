@@ -377,6 +377,9 @@ fn programs_that_cannot_end() {
     let file = folder.file("a.elf", ending(0));
     assert!(!ends(&["run", &file, "--max-insns", "3"], 0).contains("HT0405"));
     let message = ends(&["run", &file, "--max-insns", "3", "--machine", "spike"], 0);
+    has(&message, &["HT0405", "--machine virt"]);
+    let config = folder.file("a.toml", "[hart]\nsemihosting = false\n");
+    let message = ends(&["run", &file, "--max-insns", "3", "-c", &config], 0);
     has(&message, &["HT0405", "semihosting = true"]);
 }
 

@@ -4,7 +4,7 @@ use super::drive::End;
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use hartrace_analyze::{Symbols, exception_name};
 use hartrace_flow::{Cause, TrapStep};
-use hartrace_hart::{Config, Program, Stop};
+use hartrace_hart::{Config, Platform, Program, Stop};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -75,20 +75,28 @@ impl Facts<'_> {
     /// A program that could not have ended in another way.
     pub(super) fn no_way_out(&self, end: End) -> Option<Diagnostic> {
         let endless = matches!(end, End::Stop(Stop::Limit | Stop::Spins { .. }));
-        let semihosting = self.config.semihosting && calls_host(self.program);
-        if !endless || self.program.tohost.is_some() || semihosting {
+        let calls = calls_host(self.program);
+        if !endless || self.program.tohost.is_some() || calls && self.serves_calls() {
             return None;
         }
         let message = "the program has no way to tell that it has ended";
-        let mut diagnostic = Diagnostic::new(Code::NoWayOut, message)
+        let diagnostic = Diagnostic::new(Code::NoWayOut, message)
             .note("it has no symbol `tohost`; a stripped program has no symbols at all");
-        if !self.config.semihosting && calls_host(self.program) {
-            diagnostic = diagnostic.note("it uses semihosting, which this machine does not serve");
-            return Some(
-                diagnostic.help("use semihosting = true in section [hart], or --machine virt"),
-            );
-        }
-        Some(diagnostic.help("write (code << 1) | 1 to a doubleword `tohost`, or use semihosting"))
+        Some(match (calls, self.config.platform) {
+            (false, _) => diagnostic
+                .help("write (code << 1) | 1 to a doubleword `tohost`, or use semihosting"),
+            (true, Platform::Spike) => diagnostic
+                .note("it uses semihosting, which this machine does not serve")
+                .help("use --machine virt"),
+            (true, Platform::Virt) => diagnostic
+                .note("it uses semihosting, which is turned off")
+                .help("use semihosting = true in section [hart]"),
+        })
+    }
+
+    /// Whether semihosting works.
+    fn serves_calls(&self) -> bool {
+        self.config.semihosting && self.config.platform == Platform::Virt
     }
 
     fn asleep(&self, pc: u64) -> Diagnostic {
@@ -143,7 +151,7 @@ impl Facts<'_> {
                 "the instruction is {tval:#x}; it may belong to an extension that the hart does \
                  not have (see --isa), or need the floating-point unit, which mstatus.FS turns on"
             ),
-            3 if !self.config.semihosting => {
+            3 if !self.serves_calls() => {
                 "an ebreak; this machine does not serve semihosting (see --machine)".to_owned()
             }
             3 => "an ebreak that is no semihosting call".to_owned(),
