@@ -22,10 +22,12 @@
 
 #![forbid(unsafe_code)]
 
+mod cause;
 mod elf;
 mod listing;
 mod symbols;
 
+pub use cause::exception_name;
 pub use elf::{ElfError, isa_of};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use symbols::Symbols;

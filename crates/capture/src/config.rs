@@ -20,12 +20,23 @@
 //! all_jumps = false
 //! retires = "none"
 //! ctype = 2                    # 0 to 3
+//!
+//! [hart]
+//! machine = "virt"             # virt or spike
+//! memory = ["0x80000000:256M"]
+//! max_insns = "10M"
+//!
+//! [hart.cost]                  # cycles per class of instruction
+//! load = 2
 //! ```
 
+mod hart;
 mod ingress;
 mod read;
+mod read_hart;
 mod write;
 
+pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
 pub use read::{ConfigError, LoadError, Problem};
 
@@ -80,7 +91,8 @@ impl<T> Setting<T> {
         Setting { value, origin }
     }
 
-    fn default(value: T) -> Setting<T> {
+    /// A value that nobody said.
+    pub fn default(value: T) -> Setting<T> {
         let origin = Origin::Default;
         Setting { value, origin }
     }
@@ -93,6 +105,8 @@ pub struct Config {
     pub program: Program,
     /// `[ingress]`.
     pub ingress: Ingress,
+    /// `[hart]`.
+    pub hart: Hart,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -139,6 +153,7 @@ impl Config {
                 raw: p.raw.or(q.raw),
             },
             ingress: self.ingress.over(below.ingress),
+            hart: self.hart.over(below.hart),
             trace: self.trace.or(below.trace),
         }
     }

@@ -27,6 +27,7 @@
 //!   [`log`]: logs of every kind as steps, and what is in them.
 //! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
 //!   spell a program; [`digest`]: its SHA-256;
+//!   [`memory`]: `BASE:SIZE`; [`quantity`]: numbers with units;
 //!   [`isa_hint`]: which instruction set was probably meant.
 
 #![deny(unsafe_code)]
@@ -38,6 +39,8 @@ pub mod elf_info;
 pub mod input;
 pub mod isa_hint;
 pub mod log;
+pub mod memory;
 pub mod output;
 pub mod program;
+pub mod quantity;
 pub mod sidecar;

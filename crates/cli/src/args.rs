@@ -1,5 +1,9 @@
 //! What was typed.
 
+mod run;
+
+pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, YesNo};
+
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -7,6 +11,8 @@ const ABOUT: &str = "The RISC-V trace toolkit";
 
 const EXAMPLES: &str = "\
 Examples:
+  hartrace run prog.elf                  a program on the built-in hart
+  hartrace run prog.elf --log pc=run.pc  the same, written down
   hartrace disasm prog.elf               the code of a program
   hartrace info prog.elf run.log         what these files are
   hartrace info run.pc -e prog.elf       what a run did
@@ -19,6 +25,7 @@ Exit codes:
   2  wrong usage
   3  errors in the input, with --strict
   5  the format is unknown
+ 10  the simulated program reported failure
 
 Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
 
@@ -56,12 +63,14 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   hartrace config show                            the defaults
   hartrace config show -c run.toml -e prog.elf    who wins
-  hartrace config show --isa rv64gc > run.toml    a file to start from";
+  hartrace config show --isa rv64gc > run.toml    a file to start from
+  hartrace config show run prog.elf               those of a run";
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\nreads:   ELF (RV32, RV64), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  disassembly, logs (pc list, ingress CSV, JSON), file facts (text, JSON)",
+    "\nwrites:  disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
 );
@@ -106,6 +115,9 @@ pub(crate) enum When {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a program on the built-in hart
+    #[command(after_help = run::EXAMPLES)]
+    Run(Run),
     /// Disassemble a program
     #[command(after_help = DISASM_EXAMPLES)]
     Disasm(Disasm),
@@ -225,11 +237,21 @@ pub(crate) enum Config {
 
 /// `hartrace config show`.
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Show {
+    #[command(subcommand)]
+    pub(crate) of: Option<ShowOf>,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// A command whose settings are shown.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShowOf {
+    /// The settings of a run, with the same arguments as `hartrace run`
+    Run(Run),
 }
 
 /// `hartrace completions`.

@@ -6,6 +6,7 @@ mod info_text;
 mod log;
 mod log_json;
 mod log_write;
+mod run;
 
 use crate::args::{self, Args, Command};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -15,12 +16,14 @@ use clap::CommandFactory as _;
 use hartrace_capture::config::Config;
 use hartrace_capture::input::is_stdin;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
+use hartrace_isa::Xlen;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
     match command {
+        Command::Run(args) => run::run(args, talk),
         Command::Disasm(args) => disasm(args, talk),
         Command::Info(args) => info::run(args, talk),
         Command::Log(args) => log::run(args, talk),
@@ -43,7 +46,7 @@ fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result
         if let Some(input) = inputs.into_iter().find(same) {
             let message = format!("the output would replace the input `{}`", input.display());
             return Err(Diagnostic::new(Code::OutputIsInput, message)
-                .help("give -o another name")
+                .help("give the output another name")
                 .into());
         }
     }
@@ -90,10 +93,17 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
 }
 
 fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
+    if let Some(args::ShowOf::Run(args)) = &args.of {
+        return run::show(args, talk);
+    }
     let config = settings::resolve(&[], &args.program, talk)?;
     one_stdin(inputs(&config).chain(configs(&args.program)))?;
     let output = create(&args.output.output, inputs(&config))?;
-    let text = settings::load(config, talk)?.config.to_toml(true);
+    let program = settings::load(config, talk)?;
+    let xlen = program.isa.map_or(Xlen::Rv64, |isa| isa.xlen());
+    let mut config = program.config;
+    run::complete(&mut config.hart, xlen);
+    let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
     Ok(())
 }

@@ -123,6 +123,12 @@ codes! {
     NoProgram "HT0304" exit 2,
     /// A log of several harts, or without the one that was chosen.
     WhichHart "HT0305" exit 2,
+    /// An instruction set with extensions that the hart does not have.
+    UnsupportedIsa "HT0306" exit 2,
+    /// Memory that cannot be laid out.
+    BadMemory "HT0307" exit 2,
+    /// An entry that is neither an address nor a symbol.
+    BadEntry "HT0308" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
     /// Values were written that the source does not tell (a warning).
@@ -131,6 +137,26 @@ codes! {
     DoubtfulBase "HT0403" exit 0,
     /// The instruction set has instructions that are not decoded (a warning).
     NotDecoded "HT0404" exit 0,
+    /// A program that cannot end a run (a warning).
+    NoWayOut "HT0405" exit 0,
+    /// The program asked the host for what it did not get (a warning).
+    Refused "HT0406" exit 0,
+    /// A program that was built for more than the hart has (a warning).
+    MissingExtension "HT0407" exit 0,
+    /// The program reported failure.
+    ProgramFailed "HT0501" exit 10,
+    /// The hart takes traps for ever.
+    TrapLoop "HT0502" exit 10,
+    /// The hart waits for ever.
+    Asleep "HT0503" exit 10,
+    /// A program outside memory.
+    OutsideMemory "HT0504" exit 1,
+    /// An entry outside memory.
+    EntryOutside "HT0505" exit 1,
+    /// A program for an operating system.
+    NotBareMetal "HT0506" exit 1,
+    /// More memory than the host has.
+    HostMemory "HT0507" exit 1,
 }
 
 impl Diagnostic {

@@ -1,8 +1,10 @@
-//! How far a long reading is.
+//! How far a long reading or a long run is.
 
 use crate::talk::Talk;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::RefCell;
 use std::io::Write as _;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// What takes less is not worth a bar.
@@ -66,6 +68,83 @@ impl Drop for Progress {
         if let Shown::Bar(Some(bar)) = &self.shown {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Counts instructions of a run. Clones are the same progress.
+#[derive(Clone)]
+pub(crate) struct RunProgress(Rc<RefCell<Counting>>);
+
+struct Counting {
+    limit: Option<u64>,
+    begin: Instant,
+    shown: Shown,
+}
+
+/// Between two lines where a line cannot be redrawn.
+const LINES: Duration = Duration::from_secs(5);
+
+impl RunProgress {
+    pub(crate) fn new(talk: &Talk, limit: Option<u64>) -> RunProgress {
+        let shown = match talk.progress() {
+            Some(true) => Shown::Bar(None),
+            Some(false) => Shown::Lines(0),
+            None => Shown::Nothing,
+        };
+        RunProgress(Rc::new(RefCell::new(Counting {
+            limit,
+            begin: Instant::now(),
+            shown,
+        })))
+    }
+
+    /// So many instructions have been executed.
+    pub(crate) fn at(&self, instructions: u64) {
+        let counting = &mut *self.0.borrow_mut();
+        let time = counting.begin.elapsed();
+        let millions = instructions as f64 / 1e6;
+        let rate = millions / time.as_secs_f64().max(1e-6);
+        let text = format!("{millions:.0} M instructions, {rate:.0} M/s");
+        match &mut counting.shown {
+            Shown::Nothing => {}
+            Shown::Lines(told) => {
+                let now = time.as_secs() / LINES.as_secs();
+                if now > *told {
+                    *told = now;
+                    let _ = writeln!(anstream::stderr().lock(), "{text}");
+                }
+            }
+            Shown::Bar(bar) => {
+                if time > PATIENCE {
+                    let bar = bar.get_or_insert_with(|| run_bar(counting.limit));
+                    bar.set_position(instructions);
+                    bar.set_message(text);
+                }
+            }
+        }
+    }
+
+    /// Something else is going to be shown, from now on.
+    pub(crate) fn give_way(&self) {
+        let counting = &mut *self.0.borrow_mut();
+        if let Shown::Bar(bar) = &mut counting.shown {
+            if let Some(bar) = bar.take() {
+                bar.finish_and_clear();
+            }
+            counting.shown = Shown::Nothing;
+        }
+    }
+}
+
+fn run_bar(limit: Option<u64>) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(limit, ProgressDrawTarget::stderr());
+    let template = match limit {
+        Some(_) => "{wide_bar} {msg}",
+        None => "{spinner} {msg}",
+    };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
 }
 

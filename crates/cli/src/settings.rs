@@ -244,7 +244,7 @@ fn files<T, U>(
 }
 
 /// A file that is not there, with the place that names it.
-fn named_in(origin: &Origin, failure: Failure) -> Failure {
+pub(crate) fn named_in(origin: &Origin, failure: Failure) -> Failure {
     match (origin, failure) {
         (Origin::File { .. }, Failure::Diagnostic(diagnostic))
             if diagnostic.code == Code::CannotOpen =>
@@ -259,7 +259,7 @@ fn named_in(origin: &Origin, failure: Failure) -> Failure {
 }
 
 /// Reads an ELF file and checks that it is one, and the one that is meant.
-fn read_elf(file: &ElfFile) -> Result<Elf, Failure> {
+pub(crate) fn read_elf(file: &ElfFile) -> Result<Elf, Failure> {
     let mut input = Input::open(&file.file)?;
     // What is no ELF file is not read to its end: it may have none.
     let head = input.peek(HEAD)?;
@@ -326,7 +326,7 @@ fn isa_of(elf: &[Elf], raw: bool, talk: &Talk) -> Option<Setting<String>> {
     Some(Setting { value, origin })
 }
 
-fn check_width(isa: Isa, origin: &Origin, elf: &[Elf]) -> Result<(), Failure> {
+pub(crate) fn check_width(isa: Isa, origin: &Origin, elf: &[Elf]) -> Result<(), Failure> {
     let bits = bits_of(isa);
     match elf.iter().find(|elf| elf.info.bits != bits) {
         None => Ok(()),

@@ -6,6 +6,7 @@ use annotate_snippets::Level;
 use anstream::ColorChoice;
 use hartrace_capture::output::abandon_all;
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,13 @@ impl Talk {
         }
     }
 
+    /// How it went, in a line.
+    pub(crate) fn summary(&self, text: &str) {
+        if !self.quiet {
+            say(text);
+        }
+    }
+
     /// What is of interest to those who ask.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
@@ -68,15 +76,42 @@ fn say(text: &str) {
 /// Makes Ctrl-C and the like remove unfinished files before the process ends.
 /// A signal that is ignored, as under nohup, stays ignored.
 pub(crate) fn clean_up_on_signal() {
-    let cleaned = ctrlc::try_set_handler(|| {
-        abandon_all();
-        let diagnostic = Diagnostic::new(
-            Code::Interrupted,
-            "interrupted; the unfinished output was removed",
-        );
-        say(&diagnostic.render(Level::ERROR));
-        std::process::exit(i32::from(Code::Interrupted.exit()));
-    });
+    let cleaned = ctrlc::try_set_handler(on_signal);
     // Without the handler, a file under a temporary name may stay behind.
     drop(cleaned);
+}
+
+/// Whether the command ends in good order when it is asked to.
+static PATIENT: AtomicBool = AtomicBool::new(false);
+
+/// Whether it has been asked.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+fn on_signal() {
+    let patient = PATIENT.load(Ordering::Relaxed);
+    if !patient || INTERRUPTED.swap(true, Ordering::Relaxed) {
+        clean_up();
+    }
+}
+
+fn clean_up() {
+    abandon_all();
+    let diagnostic = Diagnostic::new(
+        Code::Interrupted,
+        "interrupted; the unfinished output was removed",
+    );
+    say(&diagnostic.render(Level::ERROR));
+    std::process::exit(i32::from(Code::Interrupted.exit()));
+}
+
+/// Makes the next Ctrl-C a wish that [`interrupted`] tells, for a command that
+/// ends in good order then; the one after it is as everywhere.
+pub(crate) fn end_on_signal() {
+    PATIENT.store(true, Ordering::Relaxed);
+    clean_up_on_signal();
+}
+
+/// Whether the user wants an end.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }

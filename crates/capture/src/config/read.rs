@@ -21,7 +21,6 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Sections that files of other versions have, and what they belong to.
 const LATER: &[(&str, &str)] = &[
-    ("hart", "the built-in hart"),
     ("ntrace", "N-Trace"),
     ("etrace", "E-Trace"),
     ("tandem", "the tandem-verification trace"),
@@ -29,7 +28,7 @@ const LATER: &[(&str, &str)] = &[
     ("filter", "trace filters"),
 ];
 
-const SECTIONS: &[&str] = &["program", "ingress", "trace"];
+const SECTIONS: &[&str] = &["program", "ingress", "hart", "trace"];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
     "itype_width",
@@ -258,10 +257,10 @@ impl Config {
     }
 }
 
-type Value<'a> = Spanned<DeValue<'a>>;
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Walks the document and collects every mistake.
-struct Reader {
+pub(super) struct Reader {
     /// Where the lines end, in order.
     ends: Vec<usize>,
     path: Arc<Path>,
@@ -280,6 +279,7 @@ impl Reader {
             match name {
                 "program" => config.program = self.program(table),
                 "ingress" => config.ingress = self.ingress(table),
+                "hart" => config.hart = self.hart(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {
                     let later = LATER.iter().find(|(section, _)| *section == name);
@@ -302,8 +302,8 @@ impl Reader {
         self.known(table, PROGRAM, "[program]");
         Program {
             isa: self.get(table, "isa", Reader::isa),
-            elf: self.get(table, "elf", |r, n, v| r.list(n, v, Reader::elf)),
-            raw: self.get(table, "raw", |r, n, v| r.list(n, v, Reader::raw)),
+            elf: self.get(table, "elf", |r, n, v| r.list(n, v, "files", Reader::elf)),
+            raw: self.get(table, "raw", |r, n, v| r.list(n, v, "files", Reader::raw)),
         }
     }
 
@@ -340,7 +340,12 @@ impl Reader {
     }
 
     /// Refuses keys that are not among `keys`.
-    fn known(&mut self, table: &DeTable<'_>, keys: &'static [&'static str], section: &'static str) {
+    pub(super) fn known(
+        &mut self,
+        table: &DeTable<'_>,
+        keys: &[&'static str],
+        section: &'static str,
+    ) {
         for (key, _) in table {
             let name = key.get_ref().as_ref();
             if !keys.contains(&name) {
@@ -354,7 +359,7 @@ impl Reader {
         }
     }
 
-    fn get<T>(
+    pub(super) fn get<T>(
         &mut self,
         table: &DeTable<'_>,
         name: &'static str,
@@ -373,7 +378,12 @@ impl Reader {
         self.errors.push(ConfigError { problem, span });
     }
 
-    fn refuse<T>(&mut self, name: &'static str, value: &Value<'_>, expected: &str) -> Option<T> {
+    pub(super) fn refuse<T>(
+        &mut self,
+        name: &'static str,
+        value: &Value<'_>,
+        expected: &str,
+    ) -> Option<T> {
         let expected = expected.to_owned();
         self.fail(Problem::Value { name, expected }, value.span());
         None
@@ -400,14 +410,14 @@ impl Reader {
         }
     }
 
-    fn boolean(&mut self, name: &'static str, value: &Value<'_>) -> Option<bool> {
+    pub(super) fn boolean(&mut self, name: &'static str, value: &Value<'_>) -> Option<bool> {
         match value.get_ref() {
             DeValue::Boolean(yes) => Some(*yes),
             _ => self.refuse(name, value, "true or false"),
         }
     }
 
-    fn number<T: TryFrom<u64>>(
+    pub(super) fn number<T: TryFrom<u64>>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
@@ -423,7 +433,7 @@ impl Reader {
         }
     }
 
-    fn one_of<T: Copy>(
+    pub(super) fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
@@ -441,16 +451,17 @@ impl Reader {
         })
     }
 
-    fn list<T>(
+    pub(super) fn list<T>(
         &mut self,
         name: &'static str,
         value: &Value<'_>,
+        what: &str,
         read: impl Fn(&mut Self, &'static str, &Value<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         match value.get_ref() {
             DeValue::Array(items) => items.iter().map(|item| read(self, name, item)).collect(),
             DeValue::String(_) => read(self, name, value).map(|one| vec![one]),
-            _ => self.refuse(name, value, "a list of files"),
+            _ => self.refuse(name, value, &format!("a list of {what}")),
         }
     }
 
@@ -532,7 +543,7 @@ impl Reader {
     }
 }
 
-fn integer(value: &Value<'_>) -> Option<u64> {
+pub(super) fn integer(value: &Value<'_>) -> Option<u64> {
     match value.get_ref() {
         DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
         _ => None,

@@ -1,9 +1,11 @@
 //! [`Config`] to TOML.
 
+use super::hart::MACHINES;
 use super::ingress::{RETIREMENTS, RETIRES, TABLES, name_of};
-use super::{Config, Origin, Setting};
+use super::{COSTS, Config, Hart, Ingress, Origin, Setting};
 use crate::program::{ElfFile, RawFile};
 use hartrace_flow::ItypeWidth;
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
@@ -42,8 +44,12 @@ impl Writer {
             self.key("elf", program.elf.as_ref(), |v| list(v, elf))?;
             self.key("raw", program.raw.as_ref(), |v| list(v, raw))?;
         }
-        let i = &config.ingress;
-        if *i == super::Ingress::default() {
+        self.ingress(&config.ingress)?;
+        self.hart(&config.hart)
+    }
+
+    fn ingress(&mut self, i: &Ingress) -> fmt::Result {
+        if *i == Ingress::default() {
             return Ok(());
         }
         self.section("ingress")?;
@@ -65,6 +71,36 @@ impl Writer {
             quote(name_of(RETIRES, v))
         })?;
         self.key("ctype", i.ctype.as_ref(), |v| v.code().to_string())
+    }
+
+    fn hart(&mut self, hart: &Hart) -> fmt::Result {
+        let others = Hart {
+            cost: BTreeMap::new(),
+            ..hart.clone()
+        };
+        if others != Hart::default() {
+            self.section("hart")?;
+        }
+        self.key("machine", hart.machine.as_ref(), |v| {
+            quote(name_of(MACHINES, v))
+        })?;
+        self.key("memory", hart.memory.as_ref(), |v| list(v, |r| quote(r)))?;
+        self.key("misaligned", hart.misaligned.as_ref(), bool::to_string)?;
+        self.key("update_ad", hart.update_ad.as_ref(), bool::to_string)?;
+        self.key("semihosting", hart.semihosting.as_ref(), bool::to_string)?;
+        self.key(
+            "cycles_per_tick",
+            hart.cycles_per_tick.as_ref(),
+            u64::to_string,
+        )?;
+        self.key("max_insns", hart.max_insns.as_ref(), |v| count(*v))?;
+        if !hart.cost.is_empty() {
+            self.section("hart.cost")?;
+        }
+        for (name, _) in COSTS {
+            self.key(name, hart.cost.get(name), u8::to_string)?;
+        }
+        Ok(())
     }
 
     fn section(&mut self, name: &str) -> fmt::Result {
@@ -125,6 +161,15 @@ fn raw(raw: &RawFile) -> String {
         path(&raw.file),
         address(raw.base)
     )
+}
+
+/// As [`address`], decimal.
+fn count(value: u64) -> String {
+    if i64::try_from(value).is_ok() {
+        value.to_string()
+    } else {
+        quote(value)
+    }
 }
 
 /// TOML promises integers up to 2^63 - 1 only.

@@ -16,7 +16,14 @@ fn help(args: &[&str]) -> snapbox::cmd::OutputAssert {
 
 #[test]
 fn help_is_wrapped_cleanly() {
-    for command in [&[][..], &["disasm"], &["info"], &["log"], &["config"]] {
+    for command in [
+        &[][..],
+        &["run"],
+        &["disasm"],
+        &["info"],
+        &["log"],
+        &["config"],
+    ] {
         for flag in ["-h", "--help"] {
             let output = hartrace()
                 .args(command)
@@ -41,6 +48,7 @@ fn help_is_wrapped_cleanly() {
 #[test]
 fn help_texts() {
     help(&["--help"]).stdout_eq(file!["snapshots/hartrace.txt"]);
+    help(&["run", "--help"]).stdout_eq(file!["snapshots/run.txt"]);
     help(&["disasm", "--help"]).stdout_eq(file!["snapshots/disasm.txt"]);
     help(&["info", "--help"]).stdout_eq(file!["snapshots/info.txt"]);
     help(&["log", "--help"]).stdout_eq(file!["snapshots/log.txt"]);
@@ -77,18 +85,20 @@ fn one_manual_page_per_command() {
     pages.sort();
     let expected = [
         "hartrace-completions.1",
+        "hartrace-config-show-run.1",
         "hartrace-config-show.1",
         "hartrace-config.1",
     ];
-    assert_eq!(pages[..3], expected);
+    assert_eq!(pages[..4], expected);
     let expected = [
         "hartrace-disasm.1",
         "hartrace-info.1",
         "hartrace-log.1",
         "hartrace-man.1",
+        "hartrace-run.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[3..], expected);
+    assert_eq!(pages[4..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }

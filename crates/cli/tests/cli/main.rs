@@ -12,7 +12,9 @@ mod help;
 mod info;
 mod log;
 mod readme;
+mod run;
 mod signals;
+mod tiny;
 
 use std::ffi::OsStr;
 use std::fs;

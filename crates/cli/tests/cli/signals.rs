@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether this process, and so its children, ignores any of the signals that
 /// end a command: under nohup, or in the background of a script.
-fn ignores_signals() -> bool {
+pub(crate) fn ignores_signals() -> bool {
     const HUP_INT_TERM: u64 = 1 << 0 | 1 << 1 | 1 << 14;
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
@@ -21,7 +21,7 @@ fn ignores_signals() -> bool {
     mask & HUP_INT_TERM != 0
 }
 
-fn wait_until(mut done: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
         if done() {

@@ -1,0 +1,227 @@
+//! `[hart]`: the machine that programs run on. Plain values: what they mean is
+//! for the hart to know.
+
+use super::Setting;
+use super::ingress::Named;
+use crate::memory::MemoryRange;
+use std::collections::BTreeMap;
+
+/// `[hart]`. What is `None` is not said, and then depends on the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hart {
+    /// Which machine the hart stands in.
+    pub machine: Option<Setting<Machine>>,
+    /// RAM.
+    pub memory: Option<Setting<Vec<MemoryRange>>>,
+    /// Misaligned loads and stores are done; otherwise they trap.
+    pub misaligned: Option<Setting<bool>>,
+    /// The page-table walker sets the A and D bits; otherwise it faults.
+    pub update_ad: Option<Setting<bool>>,
+    /// Semihosting calls are served.
+    pub semihosting: Option<Setting<bool>>,
+    /// Cycles for one tick of `time`, at least 1.
+    pub cycles_per_tick: Option<Setting<u64>>,
+    /// Instructions after which a run ends.
+    pub max_insns: Option<Setting<u64>>,
+    /// `[hart.cost]`: cycles by a name of [`COSTS`].
+    pub cost: BTreeMap<&'static str, Setting<u8>>,
+}
+
+/// Which machine the hart stands in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Machine {
+    /// Our own.
+    #[default]
+    Virt,
+    /// Spike's.
+    Spike,
+}
+
+pub(super) const MACHINES: Named<Machine> = &[("virt", Machine::Virt), ("spike", Machine::Spike)];
+
+/// What `[hart.cost]` takes: a class of instructions, and the least it can
+/// cost.
+pub const COSTS: &[(&str, u8)] = &[
+    ("integer", 1),
+    ("multiply", 1),
+    ("divide", 1),
+    ("load", 1),
+    ("store", 1),
+    ("branch", 1),
+    ("jump", 1),
+    ("atomic", 1),
+    ("float", 1),
+    ("float_multiply", 1),
+    ("float_divide", 1),
+    ("float_sqrt", 1),
+    ("system", 1),
+    ("taken", 0),
+    ("trap", 0),
+];
+
+impl Hart {
+    /// This layer on top of another.
+    #[must_use]
+    pub fn over(self, below: Hart) -> Hart {
+        let mut cost = below.cost;
+        cost.extend(self.cost);
+        Hart {
+            machine: self.machine.or(below.machine),
+            memory: self.memory.or(below.memory),
+            misaligned: self.misaligned.or(below.misaligned),
+            update_ad: self.update_ad.or(below.update_ad),
+            semihosting: self.semihosting.or(below.semihosting),
+            cycles_per_tick: self.cycles_per_tick.or(below.cycles_per_tick),
+            max_insns: self.max_insns.or(below.max_insns),
+            cost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    const FULL: &str = "[hart]\nmachine = \"spike\"\nmemory = [\"0x80000000:256M\", \"0x0:64K\"]\n\
+                        misaligned = true\nupdate_ad = true\nsemihosting = false\n\
+                        cycles_per_tick = 10\nmax_insns = \"10M\"\n\n[hart.cost]\nload = 7\n\
+                        trap = 0\n";
+
+    fn parse(text: &str) -> Config {
+        Config::parse(text, Path::new("a.toml")).unwrap()
+    }
+
+    fn refused(text: &str) -> (String, String) {
+        let error = Config::parse(text, Path::new("a.toml")).unwrap_err();
+        let place = text.get(error.span.clone()).unwrap().to_owned();
+        (error.to_string(), place)
+    }
+
+    #[test]
+    fn everything_is_read_and_written() {
+        let config = parse(FULL);
+        let hart = &config.hart;
+        assert_eq!(hart.machine.as_ref().unwrap().value, Machine::Spike);
+        let memory = &hart.memory.as_ref().unwrap().value;
+        assert_eq!(
+            memory[1],
+            MemoryRange {
+                base: 0,
+                size: 65536
+            }
+        );
+        assert!(hart.misaligned.as_ref().unwrap().value);
+        assert!(hart.update_ad.as_ref().unwrap().value);
+        assert!(!hart.semihosting.as_ref().unwrap().value);
+        assert_eq!(hart.cycles_per_tick.as_ref().unwrap().value, 10);
+        assert_eq!(hart.max_insns.as_ref().unwrap().value, 10_000_000);
+        assert_eq!(hart.cost["load"].value, 7);
+        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:12");
+        for origins in [false, true] {
+            let written = config.to_toml(origins);
+            let again = parse(&written).to_toml(false);
+            assert_eq!(again, config.to_toml(false), "{written}");
+        }
+    }
+
+    #[test]
+    fn one_value_is_enough() {
+        for line in FULL.lines().filter(|l| l.contains(" = ")) {
+            let cost = ["load", "trap"].iter().any(|name| line.starts_with(name));
+            let section = if cost { "hart.cost" } else { "hart" };
+            let config = parse(&format!("[{section}]\n{line}\n"));
+            assert_eq!(
+                parse(&config.to_toml(true)).to_toml(false),
+                config.to_toml(false)
+            );
+            assert_ne!(config.to_toml(false), "", "{line}");
+        }
+        assert_eq!(
+            parse("[hart]\nmemory = \"0x0:4K\"")
+                .hart
+                .memory
+                .unwrap()
+                .value
+                .len(),
+            1
+        );
+        assert_eq!(
+            parse("[hart]\nmax_insns = 5").hart.max_insns.unwrap().value,
+            5
+        );
+    }
+
+    #[test]
+    fn layers_cover_each_other_cost_by_cost() {
+        let above = parse("[hart.cost]\nload = 3\n[hart]\nmisaligned = false\n");
+        let all = above.over(parse(FULL)).hart;
+        assert_eq!(all.cost["load"].value, 3);
+        assert_eq!(all.cost["trap"].value, 0);
+        assert!(!all.misaligned.unwrap().value);
+        assert_eq!(all.machine.unwrap().value, Machine::Spike);
+    }
+
+    #[test]
+    fn mistakes() {
+        for (text, message, place) in [
+            (
+                "[hart]\nmachine = \"virtt\"",
+                "`machine` takes one of \"virt\", \"spike\"; did you mean \"virt\"?",
+                "\"virtt\"",
+            ),
+            (
+                "[hart]\nmemory = [\"0x80000000\"]",
+                "`memory` takes \"BASE:SIZE\" such as \"0x80000000:256M\"",
+                "\"0x80000000\"",
+            ),
+            (
+                "[hart]\nmemory = 3",
+                "`memory` takes a list of \"BASE:SIZE\" such as \"0x80000000:256M\"",
+                "3",
+            ),
+            (
+                "[hart]\nmax_insns = \"many\"",
+                "`max_insns` takes a number such as 1000000 or \"10M\"",
+                "\"many\"",
+            ),
+            (
+                "[hart]\ncycles_per_tick = 0",
+                "`cycles_per_tick` takes a number from 1 to 1000000000",
+                "0",
+            ),
+            (
+                "[hart.cost]\nlaod = 3",
+                "unknown key `laod` in [hart.cost]; did you mean `load`?",
+                "laod",
+            ),
+            (
+                "[hart.cost]\nload = 0",
+                "`load` takes a number from 1 to 255",
+                "0",
+            ),
+            (
+                "[hart.cost]\ntaken = 256",
+                "`taken` takes a number from 0 to 255",
+                "256",
+            ),
+            (
+                "[hart]\ncost = 3",
+                "`cost` takes a section: write [hart.cost]",
+                "3",
+            ),
+            (
+                "[hart]\nmemroy = []",
+                "unknown key `memroy` in [hart]; did you mean `memory`?",
+                "memroy",
+            ),
+        ] {
+            assert_eq!(
+                refused(text),
+                (message.to_owned(), place.to_owned()),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `hartrace run`, as it is typed.
+
+use clap::{Args as ClapArgs, ValueEnum};
+use hartrace_capture::memory::MemoryRange;
+use hartrace_capture::quantity::parse_count;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+// Paragraphs have no line ends of their own: they are wrapped for the terminal.
+pub(super) const EXAMPLES: &str = "\
+The program's own output goes to stdout, or to stderr if a log goes to stdout; a summary goes to \
+stderr. It ends by writing to `tohost` or by semihosting; a hart that jumps to itself and nothing \
+can wake has ended too.
+
+Logs:
+  pc=FILE           one pc per retired instruction, 16 digits or 8 on RV32
+  spike=FILE        as `spike --log-commits` writes it
+  spike-traps=FILE  the same with the exceptions that `spike -l` tells
+  ingress=FILE      rows of the trace ingress port as CSV, by [ingress]
+  json=FILE         JSON lines: a header, then one object per step
+
+Examples:
+  hartrace run prog.elf
+  hartrace run prog.elf --max-insns 10M --log pc=run.pc --log spike=run.log
+  hartrace run prog.elf --log json=- | jq .pc
+  hartrace run prog.elf --files ro:data -- --fast input.txt
+  hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M";
+
+/// `hartrace run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    /// The program, a bare-metal ELF file; `-` is stdin [default: that of the configuration]
+    #[arg(value_name = "PROG")]
+    pub(crate) program: Option<PathBuf>,
+    /// Arguments for the program; after `--` if one begins with a dash
+    #[arg(value_name = "ARGS")]
+    pub(crate) args: Vec<OsString>,
+    /// Also write a log; repeatable, `-` is stdout
+    #[arg(long, value_name = "KIND=FILE", value_parser = LogSpec::parse)]
+    pub(crate) log: Vec<LogSpec>,
+    /// With --log pc: also list ecall and ebreak, which do not retire
+    #[arg(long)]
+    pub(crate) with_trapped: bool,
+    /// End after so many instructions: 1000000, 10M, 1G
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) max_insns: Option<u64>,
+    /// Which files the program may use, named relative to DIR
+    #[arg(long, value_name = "none|ro:DIR|rw:DIR", value_parser = FilesSpec::parse)]
+    #[arg(default_value = "none")]
+    pub(crate) files: FilesSpec,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+/// What the program runs on.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct Machine {
+    /// Instruction set of the hart, such as rv64gc_zba [default: all that the machine has]
+    #[arg(long, value_name = "ISA")]
+    pub(crate) isa: Option<String>,
+    /// The machine: our own, or Spike's as far as its log can tell [default: virt]
+    #[arg(long, value_name = "virt|spike", hide_possible_values = true)]
+    pub(crate) machine: Option<MachineName>,
+    /// RAM, such as 0x80000000:256M; repeatable, in place of the machine's own
+    #[arg(long, value_name = "BASE:SIZE", value_parser = memory)]
+    pub(crate) memory: Vec<MemoryRange>,
+    /// Whether misaligned loads and stores are done or trap [default: yes; Spike's traps]
+    #[arg(long, value_name = "yes|no", hide_possible_values = true)]
+    pub(crate) misaligned: Option<YesNo>,
+    /// Where to start: an address or a symbol [default: what the ELF file says]
+    #[arg(long, value_name = "ADDR|SYMBOL")]
+    pub(crate) entry: Option<String>,
+    /// Configuration file; repeatable, later ones win
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+}
+
+/// Which machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MachineName {
+    Virt,
+    Spike,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum YesNo {
+    Yes,
+    No,
+}
+
+/// What a run can write down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunLog {
+    Pc,
+    Spike,
+    SpikeTraps,
+    Ingress,
+    Json,
+}
+
+const KINDS: &[(&str, RunLog)] = &[
+    ("pc", RunLog::Pc),
+    ("spike", RunLog::Spike),
+    ("spike-traps", RunLog::SpikeTraps),
+    ("ingress", RunLog::Ingress),
+    ("json", RunLog::Json),
+];
+
+/// `KIND=FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogSpec {
+    pub(crate) kind: RunLog,
+    pub(crate) file: PathBuf,
+}
+
+impl LogSpec {
+    fn parse(text: &str) -> Result<LogSpec, String> {
+        let (name, file) = text.split_once('=').unwrap_or((text, ""));
+        let Some((name, kind)) = KINDS.iter().find(|kind| kind.0 == name) else {
+            let names: Vec<&str> = KINDS.iter().map(|kind| kind.0).collect();
+            let names = names.join(", ");
+            return Err(format!(
+                "no kind of log is called `{name}`; there are {names}"
+            ));
+        };
+        if file.is_empty() {
+            return Err(format!("the file is missing: write --log {name}=FILE"));
+        }
+        Ok(LogSpec {
+            kind: *kind,
+            file: PathBuf::from(file),
+        })
+    }
+
+    /// Whether it goes where the program's output would go.
+    pub(crate) fn is_stdout(&self) -> bool {
+        let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+        names.iter().any(|name| self.file == Path::new(name))
+    }
+}
+
+/// Which files of the host a program may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FilesSpec {
+    None,
+    ReadOnly(PathBuf),
+    ReadWrite(PathBuf),
+}
+
+impl FilesSpec {
+    fn parse(text: &str) -> Result<FilesSpec, String> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(FilesSpec::None),
+            Some(("ro", folder)) if !folder.is_empty() => Ok(FilesSpec::ReadOnly(folder.into())),
+            Some(("rw", folder)) if !folder.is_empty() => Ok(FilesSpec::ReadWrite(folder.into())),
+            _ => Err("write none, ro:DIR or rw:DIR".to_owned()),
+        }
+    }
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    parse_count(text).ok_or_else(|| "write a number such as 1000000, 10M or 0x1000".to_owned())
+}
+
+fn memory(text: &str) -> Result<MemoryRange, String> {
+    let problem = || "write BASE:SIZE, such as 0x80000000:256M".to_owned();
+    MemoryRange::parse(text).ok_or_else(problem)
+}

@@ -1,0 +1,266 @@
+//! `hartrace run`: a program on the built-in hart.
+
+mod drive;
+mod machine;
+mod streams;
+mod verdict;
+
+pub(super) use machine::complete;
+
+use super::log_json::JsonWriter;
+use super::log_write::{RowWriter, Sink, Text};
+use super::{create, inputs, one_stdin};
+use crate::args::{FilesSpec, LogSpec, Run, RunLog};
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::progress::RunProgress;
+use crate::settings::Elf;
+use crate::talk::{Talk, end_on_signal};
+use drive::{Drive, End, Watch};
+use hartrace_analyze::Symbols;
+use hartrace_capture::config::{Config, Ingress};
+use hartrace_capture::memory::MemoryRange;
+use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
+use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
+use hartrace_hart::host::{Files, Host};
+use hartrace_hart::{Machine, Program};
+use hartrace_isa::Isa;
+use std::fs;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use streams::{Fate, ProgramInput, ProgramOutput};
+use verdict::{Facts, speed};
+
+/// The settings of a run, and where they come from.
+pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
+    check_usage(args)?;
+    let mut config = machine::settings(args, talk)?;
+    one_stdin(files(args, &config))?;
+    let output = create(Path::new("-"), [])?;
+    let elf = machine::read(&config)?;
+    machine::configure(&mut config, &elf)?;
+    let text = config.to_toml(true);
+    output.write_with(|out| out.write_all(text.as_bytes()))?;
+    Ok(())
+}
+
+pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
+    check_usage(args)?;
+    let mut config = machine::settings(args, talk)?;
+    one_stdin(files(args, &config))?;
+    let elf = machine::read(&config)?;
+    let (hart, isa) = machine::configure(&mut config, &elf)?;
+    let program = machine::program(&elf)?;
+    let symbols = Symbols::from_elf(&elf.bytes).ok();
+    let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
+    machine::warn_of_missing(&elf, isa, talk);
+    let (fate, progress) = (
+        Fate::default(),
+        RunProgress::new(talk, config.hart.max_insns.as_ref().map(|n| n.value)),
+    );
+    let host = host(args, &elf.file.file, &fate, &progress)?;
+    let mut machine = Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&e))?;
+    load(&mut machine, &elf, program.clone(), entry)?;
+    let sinks = sinks(args, &config)?;
+    end_on_signal();
+    let mut drive = Drive {
+        machine: &mut machine,
+        limit: config.hart.max_insns.as_ref().map(|n| n.value),
+        sinks: &sinks,
+        output: &fate,
+        progress: &progress,
+        watch: Watch::default(),
+    };
+    let begin = Instant::now();
+    let end = observe(&mut drive, args, isa, &config.ingress)?;
+    let time = begin.elapsed();
+    let first_trap = drive.watch.first;
+    finish(sinks)?;
+    let facts = Facts {
+        config: &hart,
+        program: &program,
+        symbols: symbols.as_ref(),
+        first_trap,
+        pc: machine.pc(),
+    };
+    report(&mut machine, &facts, end, time, talk);
+    facts.verdict(end)
+}
+
+/// Flags that do not go together.
+fn check_usage(args: &Run) -> Result<(), Failure> {
+    let kinds = || args.log.iter().map(|log| log.kind);
+    if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
+        return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));
+    }
+    let name = |log: &LogSpec| match log.is_stdout() {
+        true => PathBuf::from("-"),
+        false => fs::canonicalize(&log.file).unwrap_or_else(|_| log.file.clone()),
+    };
+    let mut names: Vec<PathBuf> = args.log.iter().map(name).collect();
+    names.retain(|name| name.as_os_str() != "/dev/null");
+    names.sort();
+    if names
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a == b))
+    {
+        return Err(Failure::Usage("two logs go to the same file"));
+    }
+    Ok(())
+}
+
+/// Everything that is read before the run.
+fn files<'a>(args: &'a Run, config: &'a Config) -> impl Iterator<Item = &'a Path> + Clone {
+    let program = config.program.elf.iter().flat_map(|elf| &elf.value);
+    let configs = args.machine.config.iter().map(PathBuf::as_path);
+    program.map(|elf| elf.file.as_path()).chain(configs)
+}
+
+/// The world as the program sees it.
+fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<Host, Failure> {
+    let stdout = match args.log.iter().any(LogSpec::is_stdout) {
+        true => ProgramOutput::stderr(fate, progress),
+        false => ProgramOutput::stdout(fate, progress),
+    };
+    let stderr = ProgramOutput::stderr(fate, progress);
+    let name = path.as_os_str().as_encoded_bytes().to_vec();
+    let words = args
+        .args
+        .iter()
+        .map(|word| word.as_encoded_bytes().to_vec());
+    // What is written down does not depend on who watches.
+    let terminal = args.log.is_empty() && std::io::stdout().is_terminal();
+    let (files, folder) = match &args.files {
+        FilesSpec::None => (Files::None, Path::new("")),
+        FilesSpec::ReadOnly(folder) => (Files::ReadOnly(folder.clone()), folder.as_path()),
+        FilesSpec::ReadWrite(folder) => (Files::ReadWrite(folder.clone()), folder.as_path()),
+    };
+    Host::new(
+        Box::new(ProgramInput::default()),
+        Box::new(stdout),
+        Box::new(stderr),
+    )
+    .with_arguments(std::iter::once(name).chain(words))
+    .with_terminal(terminal)
+    .with_files(files)
+    .map_err(|error| {
+        let message = format!("cannot open the folder `{}`: {error}", folder.display());
+        Diagnostic::new(Code::CannotOpen, message)
+            .help("name a folder that exists: --files ro:DIR")
+            .into()
+    })
+}
+
+fn load(
+    machine: &mut Machine,
+    elf: &Elf,
+    program: Program,
+    entry: Option<u64>,
+) -> Result<(), Failure> {
+    let parts: Vec<MemoryRange> = program
+        .segments
+        .iter()
+        .map(|segment| MemoryRange {
+            base: segment.addr,
+            size: segment.size,
+        })
+        .collect();
+    machine
+        .load(program, entry)
+        .map_err(|error| machine::bad_load(&elf.file.file, &parts, &error).into())
+}
+
+/// Opens the logs, in their order.
+fn sinks(args: &Run, config: &Config) -> Result<Vec<Sink>, Failure> {
+    let one = |log: &LogSpec| {
+        let read = files(args, config).chain(inputs(config));
+        create(&log.file, read).map(Sink::new)
+    };
+    args.log.iter().map(one).collect()
+}
+
+/// Nothing is written down.
+struct Nobody;
+
+impl Observer for Nobody {
+    const WANTS: Wants = Wants::NOTHING;
+
+    fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
+}
+
+/// Runs the machine with the logs that are asked for. One of pcs or rows does
+/// not pay for the effects that the others tell.
+fn observe(drive: &mut Drive<'_>, args: &Run, isa: Isa, ingress: &Ingress) -> Result<End, Failure> {
+    let sinks = drive.sinks;
+    match (args.log.as_slice(), sinks) {
+        ([], _) => drive.run(Nobody),
+        ([one], [sink]) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
+        ([one], [sink]) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
+        (logs, sinks) => {
+            let mut many = Many::new();
+            for (log, sink) in logs.iter().zip(sinks) {
+                let put = |bytes: &[u8]| sink.put(bytes);
+                match log.kind {
+                    RunLog::Pc => many.push(pcs(args, isa, sink)),
+                    RunLog::Spike => many.push(SpikeWriter::new(isa, put)),
+                    RunLog::SpikeTraps => many.push(SpikeWriter::new(isa, put).with_traps()),
+                    RunLog::Ingress => many.push(rows(ingress, isa, sink)),
+                    RunLog::Json => many.push(JsonWriter::new(isa, true, Text::new(sink))),
+                }
+            }
+            drive.run(many)
+        }
+    }
+}
+
+fn pcs<'s>(args: &Run, isa: Isa, sink: &'s Sink) -> PcWriter<impl FnMut(&[u8]) + 's> {
+    let writer = PcWriter::new(isa.xlen(), |bytes: &[u8]| sink.put(bytes));
+    match args.with_trapped {
+        true => writer.listing_traps(),
+        false => writer,
+    }
+}
+
+fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> RowWriter<'s> {
+    let port = ingress.port(isa);
+    let columns = IngressColumns {
+        time: true,
+        sijump: port.sijump,
+        trigger: true,
+        halted: true,
+        reset: true,
+        external: true,
+        lost: true,
+        ..IngressColumns::default()
+    };
+    RowWriter::new(port, columns, ingress.iretire(), Text::new(sink))
+}
+
+/// Gives the logs their names. A reader that went away has what it wanted.
+fn finish(sinks: Vec<Sink>) -> Result<(), Failure> {
+    for sink in sinks {
+        match sink.finish() {
+            Ok(()) | Err(Failure::ClosedPipe) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(())
+}
+
+/// How it went, and what the program asked for in vain.
+fn report(
+    machine: &mut Machine,
+    facts: &Facts<'_>,
+    end: End,
+    time: std::time::Duration,
+    talk: &Talk,
+) {
+    let speed = speed(machine.instructions(), machine.cycles(), time);
+    talk.summary(&format!("{speed}; {}", facts.words(end)));
+    for note in machine.host().take_notes() {
+        talk.warning(&Diagnostic::new(Code::Refused, note.to_string()));
+    }
+    if let Some(hint) = facts.no_way_out(end) {
+        talk.warning(&hint);
+    }
+}

@@ -1,0 +1,121 @@
+//! The run itself, a slice at a time.
+
+use super::super::log_write::Sink;
+use super::streams::Fate;
+use crate::diagnostic::Failure;
+use crate::progress::RunProgress;
+use crate::talk::interrupted;
+use hartrace_capture::output::{OutputError, OutputProblem};
+use hartrace_flow::{Effects, HartId, Observer, Step, TrapStep, Wants};
+use hartrace_hart::{Machine, Stop};
+use std::time::{Duration, Instant};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// By itself, or at the limit.
+    Stop(Stop),
+    /// By the user.
+    Interrupted,
+    /// Nobody reads what comes out of it.
+    Unread,
+}
+
+/// Remembers the trap that a row of traps began with: the later ones are its
+/// consequences.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    pub(super) first: Option<TrapStep>,
+    handler: Option<u64>,
+}
+
+impl Observer for Watch {
+    const WANTS: Wants = Wants::EVENTS;
+
+    #[inline]
+    fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
+        if let Step::Trap(trap) = step {
+            // The first instruction of the handler traps in turn.
+            if self.handler != Some(trap.trap.epc) {
+                self.first = Some(*trap);
+            }
+            self.handler = trap.trap.handler;
+        }
+    }
+}
+
+/// What a slice should take.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// The least and the most instructions in a slice.
+const SLICES: (u64, u64) = (10_000, 50_000_000);
+
+/// Everything a run has to look after.
+pub(super) struct Drive<'a> {
+    pub(super) machine: &'a mut Machine,
+    pub(super) limit: Option<u64>,
+    pub(super) sinks: &'a [Sink],
+    pub(super) output: &'a Fate,
+    pub(super) progress: &'a RunProgress,
+    pub(super) watch: Watch,
+}
+
+impl Drive<'_> {
+    /// Runs until there is a reason to stop, and tells the observer.
+    pub(super) fn run<O: Observer>(&mut self, observer: O) -> Result<End, Failure> {
+        let mut observer = (std::mem::take(&mut self.watch), observer);
+        let mut slice = 1_000_000;
+        let end = loop {
+            let begin = Instant::now();
+            let done = self.machine.instructions();
+            let left = self
+                .limit
+                .map_or(u64::MAX, |limit| limit.saturating_sub(done));
+            if left == 0 {
+                break End::Stop(Stop::Limit);
+            }
+            let stop = self.machine.run(left.min(slice), &mut observer);
+            if let Some(end) = self.look(stop)? {
+                break end;
+            }
+            slice = match begin.elapsed() {
+                time if time > SLICE * 2 => (slice / 2).max(SLICES.0),
+                time if time < SLICE / 2 => (slice * 2).min(SLICES.1),
+                _ => slice,
+            };
+        };
+        observer.finish();
+        self.watch = observer.0;
+        self.progress.give_way();
+        Ok(end)
+    }
+
+    /// What happened in a slice, inside and outside.
+    fn look(&mut self, stop: Stop) -> Result<Option<End>, Failure> {
+        // Failures are kept where they happen.
+        let _ = self.machine.host().finish();
+        if let Some(error) = self.output.take_failure() {
+            let path = "-".into();
+            let problem = OutputProblem::Write(error);
+            return Err(OutputError { path, problem }.into());
+        }
+        for sink in self.sinks {
+            match sink.check() {
+                Ok(()) => {}
+                Err(Failure::ClosedPipe) => return Ok(Some(End::Unread)),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if stop != Stop::Limit {
+            return Ok(Some(End::Stop(stop)));
+        }
+        if interrupted() {
+            return Ok(Some(End::Interrupted));
+        }
+        if self.output.is_closed() && self.sinks.is_empty() {
+            return Ok(Some(End::Unread));
+        }
+        self.progress.at(self.machine.instructions());
+        Ok(None)
+    }
+}

@@ -1,0 +1,294 @@
+//! From settings to a machine with a program in it.
+
+use crate::args;
+use crate::args::{MachineName, Run, YesNo};
+use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};
+use crate::settings::{self, Elf};
+use crate::talk::Talk;
+use hartrace_analyze::Symbols;
+use hartrace_capture::config::{
+    COSTS, Config, Hart, Machine as MachineSetting, Program as ProgramConfig, Setting,
+};
+use hartrace_capture::input;
+use hartrace_capture::memory::MemoryRange;
+use hartrace_capture::program::{ElfFile, parse_address};
+use hartrace_hart::{
+    Config as HartConfig, ConfigError, LoadError, MemoryError, Platform, Program, ProgramError,
+    Region,
+};
+use hartrace_isa::{Isa, Xlen};
+use std::path::Path;
+
+/// The settings in force, as far as they do not depend on the program.
+pub(super) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
+    let machine = &args.machine;
+    let typed = args::Program {
+        isa: machine.isa.clone(),
+        config: machine.config.clone(),
+        ..args::Program::default()
+    };
+    let below = settings::resolve(&[], &typed, talk)?;
+    let named = args.program.clone().map(|file| ElfFile {
+        file,
+        base: None,
+        sha256: None,
+    });
+    let flags = Config {
+        program: ProgramConfig {
+            elf: named.map(|elf| Setting::flag(vec![elf], "PROG")),
+            ..ProgramConfig::default()
+        },
+        hart: Hart {
+            machine: machine.machine.map(|name| {
+                let value = match name {
+                    MachineName::Virt => MachineSetting::Virt,
+                    MachineName::Spike => MachineSetting::Spike,
+                };
+                Setting::flag(value, "--machine")
+            }),
+            memory: Some(machine.memory.clone())
+                .filter(|memory| !memory.is_empty())
+                .map(|memory| Setting::flag(memory, "--memory")),
+            misaligned: machine
+                .misaligned
+                .map(|yes| Setting::flag(yes == YesNo::Yes, "--misaligned")),
+            max_insns: args.max_insns.map(|n| Setting::flag(n, "--max-insns")),
+            ..Hart::default()
+        },
+        ..Config::default()
+    };
+    Ok(flags.over(below))
+}
+
+/// Reads the one program that is to run.
+pub(super) fn read(config: &Config) -> Result<Elf, Failure> {
+    let no_program = |message: String| {
+        Diagnostic::new(Code::NoProgram, message)
+            .help("name the program: hartrace run PROG, or elf in section [program]")
+    };
+    let Some(Setting { value, origin }) = &config.program.elf else {
+        return Err(no_program("no program is given".to_owned()).into());
+    };
+    let [file] = value.as_slice() else {
+        let message = format!("{origin} names {} programs, and one can run", value.len());
+        return Err(no_program(message).into());
+    };
+    if let Some(base) = file.base {
+        let message = format!("{} cannot run at {base:#x}", input::name(&file.file));
+        return Err(Diagnostic::new(Code::BadFileSpec, message)
+            .note(format!("the base is given at {origin}"))
+            .help("leave out the base: a program runs where it was linked to")
+            .into());
+    }
+    settings::read_elf(file).map_err(|failure| settings::named_in(origin, failure))
+}
+
+/// Completes the settings by those of the machine; the machine they make.
+pub(in super::super) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
+    fn value<T: Clone>(setting: &mut Option<Setting<T>>, default: T) -> T {
+        setting
+            .get_or_insert(Setting::default(default))
+            .value
+            .clone()
+    }
+    let platform = match value(&mut hart.machine, MachineSetting::default()) {
+        MachineSetting::Virt => Platform::Virt,
+        MachineSetting::Spike => Platform::Spike,
+    };
+    let default = HartConfig::new(platform, xlen);
+    let memory = default.memory.iter().map(range).collect();
+    let memory = value(&mut hart.memory, memory);
+    let mut costs = default.costs;
+    for (name, _) in COSTS {
+        if let Some(cost) = costs.entry_mut(name) {
+            let setting = hart.cost.entry(name).or_insert(Setting::default(*cost));
+            *cost = setting.value;
+        }
+    }
+    HartConfig {
+        memory: memory.iter().map(region).collect(),
+        costs,
+        misaligned: value(&mut hart.misaligned, default.misaligned),
+        update_ad: value(&mut hart.update_ad, default.update_ad),
+        semihosting: value(&mut hart.semihosting, default.semihosting),
+        cycles_per_tick: value(&mut hart.cycles_per_tick, default.cycles_per_tick),
+        ..default
+    }
+}
+
+fn range(region: &Region) -> MemoryRange {
+    MemoryRange {
+        base: region.base,
+        size: region.size,
+    }
+}
+
+fn region(range: &MemoryRange) -> Region {
+    Region {
+        base: range.base,
+        size: range.size,
+    }
+}
+
+/// The machine for a program, with the instruction set that is to be; the
+/// settings say it all then.
+pub(super) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, Isa), Failure> {
+    let xlen = match elf.info.bits {
+        32 => Xlen::Rv32,
+        _ => Xlen::Rv64,
+    };
+    let mut hart = complete(&mut config.hart, xlen);
+    let isa = config.program.isa.get_or_insert(Setting::default(hart.isa));
+    hart.isa = isa.value.clone();
+    let bad_isa = |error| crate::diagnostic::bad_isa(&isa.value, &error);
+    let parsed = Isa::parse(&isa.value).map_err(bad_isa)?;
+    settings::check_width(parsed, &isa.origin, std::slice::from_ref(elf))?;
+    let isa = hart.validate().map_err(|error| bad_config(&error))?;
+    Ok((hart, isa))
+}
+
+/// Why a machine cannot be built.
+pub(super) fn bad_config(error: &ConfigError) -> Diagnostic {
+    let message = error.to_string();
+    match error {
+        ConfigError::Isa(_) => Diagnostic::new(Code::BadIsa, message),
+        ConfigError::Unsupported(_) => Diagnostic::new(Code::UnsupportedIsa, message)
+            .help("leave these extensions out of --isa; a program that needs them traps"),
+        ConfigError::Memory(MemoryError::TooLarge(_)) => {
+            Diagnostic::new(Code::HostMemory, message).help("ask for less with --memory BASE:SIZE")
+        }
+        ConfigError::Memory(MemoryError::Overlap(..)) => Diagnostic::new(Code::BadMemory, message)
+            .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
+            .help("move the memory with --memory BASE:SIZE"),
+        ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message)
+            .help("write --memory BASE:SIZE, such as 0x80000000:256M"),
+        ConfigError::Clock | ConfigError::Cost => Diagnostic::new(Code::ConfigValue, message),
+    }
+}
+
+/// The program in an ELF file.
+pub(super) fn program(elf: &Elf) -> Result<Program, Failure> {
+    Program::from_elf(&elf.bytes).map_err(|error| {
+        let path = elf.file.file.as_path();
+        let message = format!("{} is {error}", input::name(path));
+        match error {
+            ProgramError::NotElf => damaged_elf(path, "its program headers cannot be read"),
+            ProgramError::Machine(_) => Diagnostic::new(Code::WrongMachine, message),
+            ProgramError::BigEndian => Diagnostic::new(Code::BigEndian, message),
+            ProgramError::NotExecutable => Diagnostic::new(Code::NotLinked, message),
+            ProgramError::Empty => {
+                let message = format!("{}: {error}", input::name(path));
+                Diagnostic::new(Code::NotLinked, message).help("give the linked program")
+            }
+            ProgramError::Dynamic => Diagnostic::new(Code::NotBareMetal, message).help(
+                "link it statically for bare metal: -static -nostartfiles, and a linker script",
+            ),
+        }
+        .into()
+    })
+}
+
+/// Where the run starts, if not where the program says.
+pub(super) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Option<u64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let numeric = text.starts_with(|c: char| c.is_ascii_digit());
+    if let Some(address) = parse_address(text).filter(|_| numeric) {
+        return Ok(Some(address));
+    }
+    let found = symbols.and_then(|symbols| symbols.iter().find(|(_, name)| *name == text));
+    found.map(|(address, _)| Some(address)).ok_or_else(|| {
+        let message = format!("--entry `{text}` is neither an address nor a symbol of the program");
+        Diagnostic::new(Code::BadEntry, message)
+            .help("write 0x and hexadecimal digits, or the name of a function; `hartrace disasm` shows them")
+            .into()
+    })
+}
+
+/// Why a program cannot be loaded.
+pub(super) fn bad_load(path: &Path, program: &[MemoryRange], error: &LoadError) -> Diagnostic {
+    let message = format!("{}: {error}", input::name(path));
+    match error {
+        LoadError::Width { .. } => Diagnostic::new(Code::WidthMismatch, message),
+        LoadError::Outside { ram, .. } => {
+            let ram: Vec<MemoryRange> = ram.iter().map(range).collect();
+            let flags: Vec<String> = MemoryRange::holding(program, &ram)
+                .iter()
+                .map(|range| format!("--memory {range}"))
+                .collect();
+            Diagnostic::new(Code::OutsideMemory, message)
+                .note("a program must be in memory as a whole, and its stack too")
+                .help(format!(
+                    "give the machine memory there: {}",
+                    flags.join(" ")
+                ))
+        }
+        LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
+            .help("say where to start with --entry ADDR or --entry SYMBOL"),
+    }
+}
+
+/// The extensions that a program was built for and the hart does not have.
+pub(super) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
+    let built = elf.info.isa.as_deref();
+    let Some(built) = built.and_then(|text| Isa::parse_lenient(text).ok()) else {
+        return;
+    };
+    let lacking = built.extensions().filter(|ext| !isa.has(*ext));
+    let names: Vec<&str> = lacking.map(|ext| ext.name()).collect();
+    if names.is_empty() {
+        return;
+    }
+    let name = input::name(&elf.file.file);
+    let message = format!(
+        "{name} was built for more than the hart has: {}",
+        names.join(", ")
+    );
+    talk.warning(
+        &Diagnostic::new(Code::MissingExtension, message)
+            .note(format!("the hart is {isa}; other instructions trap"))
+            .help("give the hart more with --isa, or build the program for less"),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hartrace_hart::Costs;
+
+    #[test]
+    fn the_configuration_knows_every_cost() {
+        let named: Vec<&str> = COSTS.iter().map(|cost| cost.0).collect();
+        let real: Vec<&str> = Costs::default()
+            .entries()
+            .iter()
+            .map(|cost| cost.0)
+            .collect();
+        assert_eq!(named, real);
+        // The least that is taken makes a machine that can be built.
+        let mut config = HartConfig::new(Platform::Virt, Xlen::Rv64);
+        for (name, least) in COSTS {
+            *config.costs.entry_mut(name).unwrap() = *least;
+        }
+        assert!(config.validate().is_ok());
+    }
+
+    #[test]
+    fn nothing_said_is_the_usual_machine() {
+        for (setting, platform) in [
+            (None, Platform::Virt),
+            (Some(MachineSetting::Spike), Platform::Spike),
+        ] {
+            for xlen in [Xlen::Rv32, Xlen::Rv64] {
+                let mut hart = Hart {
+                    machine: setting.map(Setting::default),
+                    ..Hart::default()
+                };
+                let config = complete(&mut hart, xlen);
+                assert_eq!(config, HartConfig::new(platform, xlen));
+                // Everything is said now.
+                assert_eq!(complete(&mut hart, xlen), config);
+                assert_eq!(hart.cost.len(), COSTS.len());
+            }
+        }
+    }
+}

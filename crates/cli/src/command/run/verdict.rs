@@ -1,0 +1,263 @@
+//! How a run ended, in words.
+
+use super::drive::End;
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use hartrace_analyze::{Symbols, exception_name};
+use hartrace_flow::{Cause, TrapStep};
+use hartrace_hart::{Config, Platform, Program, Stop};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// What is known of a run besides its end.
+pub(super) struct Facts<'a> {
+    pub(super) config: &'a Config,
+    pub(super) program: &'a Program,
+    pub(super) symbols: Option<&'a Symbols>,
+    pub(super) first_trap: Option<TrapStep>,
+    pub(super) pc: u64,
+}
+
+impl Facts<'_> {
+    /// `0x80000024 <_start+0x24>`.
+    fn place(&self, address: u64) -> String {
+        let inside = self.program.segments.iter().any(|segment| {
+            address
+                .checked_sub(segment.addr)
+                .is_some_and(|offset| offset < segment.size)
+        });
+        match self
+            .symbols
+            .and_then(|symbols| symbols.lookup(address))
+            .filter(|_| inside)
+        {
+            Some((name, 0)) => format!("{address:#x} <{name}>"),
+            Some((name, offset)) => format!("{address:#x} <{name}+{offset:#x}>"),
+            None => format!("{address:#x}"),
+        }
+    }
+
+    /// The end of the summary.
+    pub(super) fn words(&self, end: End) -> String {
+        match end {
+            End::Stop(Stop::Exit(code)) => format!("the program ended with code {}", signed(code)),
+            End::Stop(Stop::Limit) => {
+                format!("the limit was reached at {}", self.place(self.pc))
+            }
+            End::Stop(Stop::Spins { pc }) => format!("the hart spins at {}", self.place(pc)),
+            End::Stop(Stop::Asleep { pc }) => {
+                format!("the hart sleeps for ever before {}", self.place(pc))
+            }
+            End::Stop(Stop::TrapLoop { epc, .. }) => {
+                format!("the hart traps for ever at {}", self.place(epc))
+            }
+            End::Interrupted => format!("interrupted at {}", self.place(self.pc)),
+            End::Unread => "ended early: nobody reads the output".to_owned(),
+        }
+    }
+
+    /// What the end means for the command.
+    pub(super) fn verdict(&self, end: End) -> Result<(), Failure> {
+        match end {
+            End::Stop(Stop::Exit(0) | Stop::Limit | Stop::Spins { .. }) => Ok(()),
+            End::Stop(Stop::Exit(code)) => {
+                let message = format!("the program reported failure: code {}", signed(code));
+                Err(Diagnostic::new(Code::ProgramFailed, message).into())
+            }
+            End::Stop(Stop::Asleep { pc }) => Err(self.asleep(pc).into()),
+            End::Stop(Stop::TrapLoop { epc, code, tval }) => {
+                Err(self.trap_loop(epc, code, tval).into())
+            }
+            End::Interrupted => Err(Failure::Told(Code::Interrupted)),
+            End::Unread => Err(Failure::ClosedPipe),
+        }
+    }
+
+    /// A program that could not have ended in another way.
+    pub(super) fn no_way_out(&self, end: End) -> Option<Diagnostic> {
+        let endless = matches!(end, End::Stop(Stop::Limit | Stop::Spins { .. }));
+        let calls = calls_host(self.program);
+        if !endless || self.program.tohost.is_some() || calls && self.serves_calls() {
+            return None;
+        }
+        let message = "the program has no way to tell that it has ended";
+        let diagnostic = Diagnostic::new(Code::NoWayOut, message)
+            .note("it has no symbol `tohost`; a stripped program has no symbols at all");
+        Some(match (calls, self.config.platform) {
+            (false, _) => diagnostic
+                .help("write (code << 1) | 1 to a doubleword `tohost`, or use semihosting"),
+            (true, Platform::Spike) => diagnostic
+                .note("it uses semihosting, which this machine does not serve")
+                .help("use --machine virt"),
+            (true, Platform::Virt) => diagnostic
+                .note("it uses semihosting, which is turned off")
+                .help("use semihosting = true in section [hart]"),
+        })
+    }
+
+    /// Whether semihosting works.
+    fn serves_calls(&self) -> bool {
+        self.config.semihosting && self.config.platform == Platform::Virt
+    }
+
+    fn asleep(&self, pc: u64) -> Diagnostic {
+        let place = self.place(pc);
+        let message = format!("the hart waits for an interrupt that cannot come, before {place}");
+        Diagnostic::new(Code::Asleep, message)
+            .note("no interrupt that could come is enabled in mie, or mtimecmp was never set")
+            .help("set mtimecmp (CLINT, 0x2004000) and enable the timer in mie before wfi")
+    }
+
+    fn trap_loop(&self, epc: u64, code: u32, tval: u64) -> Diagnostic {
+        let here = format!("{} at {}", exception(code), self.place(epc));
+        let first = self.first_trap.map(|step| step.trap);
+        // The trap that is not taken any more is the last one of the row.
+        let first =
+            first.filter(|trap| trap.epc != epc || trap.cause != Cause::Exception(Some(code)));
+        let (epc, code, tval) = match first {
+            Some(trap) => {
+                let code = match trap.cause {
+                    Cause::Exception(code) => code,
+                    _ => None,
+                };
+                (trap.epc, code, trap.tval.unwrap_or(0))
+            }
+            None => (epc, Some(code), tval),
+        };
+        let what = code.map_or_else(|| "interrupt".to_owned(), exception);
+        let message = format!("{what} at {}, and no handler that ends it", self.place(epc));
+        let mut diagnostic = Diagnostic::new(Code::TrapLoop, message);
+        if let Some(cause) = code.and_then(|code| self.likely(code, epc, tval)) {
+            diagnostic = diagnostic.note(cause);
+        }
+        let handler = self.first_trap.and_then(|step| step.trap.handler);
+        match (handler, first) {
+            (Some(0), _) => {
+                diagnostic.note("the handler would be at 0: the program has not set mtvec")
+            }
+            (Some(handler), Some(_)) => {
+                let handler = self.place(handler);
+                diagnostic.note(format!("the handler {handler} traps in turn: {here}"))
+            }
+            _ => diagnostic.note("the handler returns to it without any change"),
+        }
+        .help("--log spike-traps=FILE --max-insns N shows the way there")
+    }
+
+    /// Why such an exception is taken, probably.
+    fn likely(&self, code: u32, epc: u64, tval: u64) -> Option<String> {
+        Some(match code {
+            1 => format!("there is no memory to execute at {tval:#x}: a jump to nowhere"),
+            2 => format!(
+                "the instruction is {tval:#x}; it may belong to an extension that the hart does \
+                 not have (see --isa), or need the floating-point unit, which mstatus.FS turns on"
+            ),
+            3 if !self.serves_calls() => {
+                "an ebreak; this machine does not serve semihosting (see --machine)".to_owned()
+            }
+            3 => "an ebreak that is no semihosting call".to_owned(),
+            4 | 6 => format!("the address is {tval:#x}; --misaligned yes does such accesses"),
+            5 | 7 => self.no_memory(code == 7, tval),
+            12 | 13 | 15 => format!("the address {tval:#x} is not mapped for this access"),
+            _ if tval != 0 && tval != epc => format!("the trap value is {tval:#x}"),
+            _ => return None,
+        })
+    }
+
+    fn no_memory(&self, store: bool, address: u64) -> String {
+        let verb = if store { "stored to" } else { "loaded from" };
+        match address {
+            0x1000..0x2000 if store => {
+                format!("{address:#x} is in the boot ROM, which cannot be written")
+            }
+            0x1000_0000..0x1000_0100 => format!(
+                "{address:#x} is a UART on other machines, and this one has none: print through \
+                 tohost or semihosting"
+            ),
+            _ => {
+                let mut ram = String::new();
+                for region in &self.config.memory {
+                    let _ = write!(
+                        ram,
+                        " {:#x}-{:#x}",
+                        region.base,
+                        region.end().wrapping_sub(1)
+                    );
+                }
+                format!("{address:#x} cannot be {verb}; memory is at{ram} (see --memory)")
+            }
+        }
+    }
+}
+
+/// The three instructions of a semihosting call are somewhere in the program.
+fn calls_host(program: &Program) -> bool {
+    const CALL: [u8; 12] = [
+        0x13, 0x10, 0xf0, 0x01, 0x73, 0, 0x10, 0, 0x13, 0x50, 0x70, 0x40,
+    ];
+    program
+        .segments
+        .iter()
+        .any(|segment| segment.data.windows(12).any(|bytes| bytes == CALL))
+}
+
+fn exception(code: u32) -> String {
+    exception_name(code).map_or_else(|| format!("exception {code}"), str::to_owned)
+}
+
+/// A C int, whatever its width became on the way.
+fn signed(code: u64) -> i64 {
+    code.cast_signed()
+}
+
+/// `1 000 123 456 instructions, 1 402 000 000 cycles in 2.31 s (433 M/s)`.
+pub(super) fn speed(instructions: u64, cycles: u64, time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let rate = instructions as f64 / 1e6 / seconds.max(1e-6);
+    let digits = if rate < 10.0 { 1 } else { 0 };
+    format!(
+        "{}, {} in {seconds:.2} s ({rate:.digits$} M/s)",
+        counted(instructions, "instruction"),
+        counted(cycles, "cycle")
+    )
+}
+
+/// `1 cycle`, `1 000 cycles`.
+fn counted(number: u64, word: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {word}{plural}", grouped(number))
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1 000");
+        assert_eq!(grouped(1_000_123_456), "1 000 123 456");
+        assert_eq!(
+            speed(1_000_123_456, 1_402_000_000, Duration::from_millis(2310)),
+            "1 000 123 456 instructions, 1 402 000 000 cycles in 2.31 s (433 M/s)"
+        );
+        assert_eq!(
+            speed(3_000_000, 1, Duration::from_secs(2)),
+            "3 000 000 instructions, 1 cycle in 2.00 s (1.5 M/s)"
+        );
+        assert_eq!(signed(u64::MAX), -1);
+    }
+}

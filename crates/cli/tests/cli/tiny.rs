@@ -1,0 +1,99 @@
+//! Programs of a few instructions, made on the spot.
+
+/// Where they are linked to.
+pub(crate) const BASE: u64 = 0x8000_0000;
+
+/// An ELF file for RV64 with this content at `base`, where it starts.
+pub(crate) fn elf_at(base: u64, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+    // Type executable, machine RISC-V, version.
+    bytes.extend([2, 0, 243, 0, 1, 0, 0, 0]);
+    // Entry, program headers, no sections.
+    for word in [base, 64, 0] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend([0; 4]);
+    for half in [64u16, 56, 1, 64, 0, 0] {
+        bytes.extend(half.to_le_bytes());
+    }
+    // Load, all rights.
+    bytes.extend([1, 0, 0, 0, 7, 0, 0, 0]);
+    let size = content.len() as u64;
+    for word in [120, base, base, size, size, 4096] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(content);
+    bytes
+}
+
+/// The same at the usual place, of instructions.
+pub(crate) fn elf(words: &[u32]) -> Vec<u8> {
+    elf_at(BASE, &code(words))
+}
+
+pub(crate) fn code(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// `lui rd, upper`.
+pub(crate) fn lui(rd: u32, upper: u32) -> u32 {
+    upper << 12 | rd << 7 | 0x37
+}
+
+/// `auipc rd, 0`.
+pub(crate) fn auipc(rd: u32) -> u32 {
+    rd << 7 | 0x17
+}
+
+/// `addi rd, rs, immediate`.
+pub(crate) fn addi(rd: u32, rs: u32, immediate: i32) -> u32 {
+    (immediate as u32) << 20 | rs << 15 | rd << 7 | 0x13
+}
+
+/// `sw x0, 0(rs)`.
+pub(crate) fn clear(rs: u32) -> u32 {
+    rs << 15 | 2 << 12 | 0x23
+}
+
+/// `jalr x0, 0(rs)`.
+pub(crate) fn jump(rs: u32) -> u32 {
+    rs << 15 | 0x67
+}
+
+/// `csrw mtvec, rs`.
+pub(crate) fn set_handler(rs: u32) -> u32 {
+    0x305 << 20 | rs << 15 | 1 << 12 | 0x73
+}
+
+pub(crate) const MRET: u32 = 0x3020_0073;
+pub(crate) const WFI: u32 = 0x1050_0073;
+pub(crate) const ECALL: u32 = 0x0000_0073;
+/// `j .`
+pub(crate) const SPIN: u32 = 0x0000_006f;
+/// `j .-4`
+pub(crate) const BACK: u32 = 0xffdf_f06f;
+
+/// A semihosting call with the parameter that a1 points to.
+pub(crate) fn call(operation: i32) -> [u32; 4] {
+    let host = [0x01f0_1013, 0x0010_0073, 0x4070_5013];
+    [addi(10, 0, operation), host[0], host[1], host[2]]
+}
+
+/// Calls the host with `data` as the parameter, then does `rest`.
+pub(crate) fn calling(operation: i32, data: &[u8], rest: &[u32]) -> Vec<u8> {
+    let before = 2 + 4 + rest.len();
+    let mut words = vec![auipc(11), addi(11, 11, 4 * before as i32)];
+    words.extend(call(operation));
+    words.extend(rest);
+    let mut content = code(&words);
+    content.extend(data);
+    elf_at(BASE, &content)
+}
+
+/// Ends with this code.
+pub(crate) fn ending(status: i64) -> Vec<u8> {
+    let mut data = 0x20026u64.to_le_bytes().to_vec();
+    data.extend(status.to_le_bytes());
+    calling(0x18, &data, &[SPIN, SPIN])
+}
