@@ -114,6 +114,9 @@ impl Config {
             Ok(isa) => isa,
             Err(why) => return Err(ConfigError::Isa(describe(&self.isa, &why))),
         };
+        // There is no machine mode without CSRs, and code always follows
+        // memory.
+        let isa = isa.with(Ext::Zicsr).with(Ext::Zifencei);
         let missing: Vec<&str> = isa
             .extensions()
             .filter(|ext| !is_supported(*ext))

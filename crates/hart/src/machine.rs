@@ -309,6 +309,12 @@ impl Machine {
         self.hart.cpu.cycles
     }
 
+    /// An integer register.
+    #[must_use]
+    pub fn x(&self, number: u8) -> u64 {
+        self.hart.cpu.read_x(number)
+    }
+
     /// Where the hart is.
     #[must_use]
     pub fn pc(&self) -> u64 {
@@ -459,6 +465,12 @@ impl Machine {
                     return Some(self.fault(exception, Some(bits), observer));
                 }
                 Leave::System { bits, op } => {
+                    if self.calls_host(op) {
+                        match self.semihosting_call(observer) {
+                            None => continue,
+                            Some(stop) => return Some(Err(stop)),
+                        }
+                    }
                     let csr = !matches!(
                         op,
                         Op::Ecall
@@ -511,7 +523,7 @@ impl Machine {
             }
             Leave::Trap { exception, bits } => self.fault(exception, Some(bits), observer).err(),
             Leave::System { bits, op } => {
-                if op == Op::Ebreak && self.config.semihosting && self.is_semihosting_call() {
+                if self.calls_host(op) {
                     return self.semihosting_call(observer);
                 }
                 match system::execute(&mut self.hart, &mut self.bus, bits, observer) {
@@ -692,6 +704,11 @@ impl Machine {
             observer.step(HartId(hart.cpu.id), &step, &hart.effects);
         }
         hart.effects.clear();
+    }
+
+    /// Whether the system instruction at pc is a semihosting call to be served.
+    fn calls_host(&mut self, op: Op) -> bool {
+        op == Op::Ebreak && self.config.semihosting && self.is_semihosting_call()
     }
 
     /// Whether the `ebreak` at pc is the middle of the three instructions that

@@ -7,8 +7,8 @@ use hartrace_isa::{Ext, Isa, Xlen, csr};
 use super::line::TRAPS;
 use crate::log::text::{spell8, spell16};
 use crate::{
-    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite,
-    Step, TrapStep, Wants,
+    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
+    TrapStep, Wants,
 };
 
 /// Bytes gathered before they are handed on.
@@ -124,7 +124,8 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
             }
         }
         let from = first.min(digits.len() - width.min(digits.len()));
-        self.buffer.extend_from_slice(digits.get(from..).unwrap_or_default());
+        self.buffer
+            .extend_from_slice(digits.get(from..).unwrap_or_default());
     }
 
     /// A number in hexadecimal, of so many bytes.
