@@ -144,11 +144,20 @@ impl Port<'_> {
         let (near, far, next) = self.split(addr, len);
         // Both pages must be there before anything is stored.
         let paddr = self.find(addr, near, Use::Store)?;
+        let fault = Use::Store.access_fault(addr);
         let second = match far {
             0 => 0,
-            _ => self.find(next, far, Use::Store)?,
+            _ => {
+                let second = self.find(next, far, Use::Store)?;
+                if !self.bus.takes_stores(paddr) {
+                    return Err(fault);
+                }
+                if !self.bus.takes_stores(second) {
+                    return Err(Use::Store.access_fault(next));
+                }
+                second
+            }
         };
-        let fault = Use::Store.access_fault(addr);
         let mut event = self.write(paddr, near, value).ok_or(fault)?;
         if far != 0 {
             let fault = Use::Store.access_fault(next);

@@ -73,12 +73,21 @@ impl Bus {
         true
     }
 
+    /// Whether there is RAM or a device at a physical address.
+    pub(crate) fn takes_stores(&self, paddr: u64) -> bool {
+        match self.memory.spot(paddr) {
+            Some(spot) => spot.writable,
+            None => CLINT.contains(paddr, 1),
+        }
+    }
+
     /// Writes memory that may hold code or `tohost`. True when a hart must
     /// look up.
     pub(crate) fn note_store(&mut self, paddr: u64, frame: u32, len: u64) -> bool {
         let code = self.memory.note_store(frame, paddr, len);
         match self.tohost {
-            Some(tohost) if paddr < tohost + 8 && tohost < paddr + len => {
+            // Neither may end behind the address space.
+            Some(tohost) if paddr.wrapping_sub(tohost) < 8 || tohost.wrapping_sub(paddr) < len => {
                 self.called = Some(len);
                 true
             }

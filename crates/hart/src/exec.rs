@@ -284,6 +284,8 @@ pub(crate) fn run<W: Width, O: Observer>(
         Mode::M if hart.cpu.pmp.is_open_to_machine() => bus.memory.only_ram(),
         _ => None,
     };
+    // Behind the last address of RV32 comes the first.
+    let direct = direct.filter(|region| !W::RV32 || region.end() <= 1 << 32);
     let mut hart = Frame {
         cpu: &mut hart.cpu,
         tlb: &mut hart.tlb,

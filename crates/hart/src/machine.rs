@@ -259,8 +259,11 @@ impl Machine {
                 self.bus.memory.write(segment.addr, &segment.data);
             }
             self.bus.tohost = program.tohost;
-            if let Some(spot) = program.tohost.and_then(|addr| self.bus.memory.spot(addr)) {
-                self.bus.memory.watch(spot.frame);
+            let ends = program.tohost.map(|addr| [addr, addr.wrapping_add(7)]);
+            for addr in ends.into_iter().flatten() {
+                if let Some(spot) = self.bus.memory.spot(addr) {
+                    self.bus.memory.watch(spot.frame);
+                }
             }
             self.fromhost = program.fromhost.unwrap_or(0);
         }
@@ -714,15 +717,16 @@ impl Machine {
     /// Whether the `ebreak` at pc is the middle of the three instructions that
     /// call the host (RISC-V semihosting, 2.1).
     fn is_semihosting_call(&mut self) -> bool {
-        let pc = self.hart.cpu.pc;
-        let mut word = |addr: u64| {
-            let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 4, Use::Fetch).ok()?;
-            let mut bytes = [0; 4];
-            self.bus
-                .memory
-                .read(paddr, &mut bytes)
-                .then_some(u32::from_le_bytes(bytes))
+        let (pc, xlen) = (self.hart.cpu.pc, self.hart.cpu.xlen());
+        let mut half = |addr: u64| {
+            let addr = xlen.wrap(addr);
+            let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 2, Use::Fetch).ok()?;
+            let mut bytes = [0; 2];
+            let read = self.bus.memory.read(paddr, &mut bytes);
+            read.then_some(u32::from(u16::from_le_bytes(bytes)))
         };
+        // The halves may be in different pages.
+        let mut word = |addr: u64| Some(half(addr)? | half(addr.wrapping_add(2))? << 16);
         // slli x0, x0, 31; ebreak; srai x0, x0, 7
         word(pc) == Some(0x0010_0073)
             && word(pc.wrapping_sub(4)) == Some(0x01f0_1013)
