@@ -1,6 +1,7 @@
 //! Physical addresses: memory, devices, and the words the host watches.
 
 use crate::clint::{CLINT, Clint};
+use crate::cpu::interrupt;
 use crate::memory::Memory;
 
 /// Where time comes from.
@@ -17,6 +18,10 @@ pub(crate) enum Clock {
     Stepped,
 }
 
+/// No hart gets this far: cycle counts below it can be added up without a
+/// thought.
+const FOREVER: u64 = u64::MAX / 2;
+
 /// Memory and devices, as all harts see them.
 #[derive(Debug)]
 pub(crate) struct Bus {
@@ -32,9 +37,32 @@ pub(crate) struct Bus {
 impl Bus {
     /// Brings mtime up to a cycle count.
     pub(crate) fn set_time(&mut self, cycles: u64) {
-        if let Clock::Cycles { per_tick, base } = self.clock {
-            self.clint.mtime = base.wrapping_add(cycles / per_tick);
+        self.clint.mtime = self.time(cycles);
+    }
+
+    /// Whether mtime follows the hart's cycles.
+    pub(crate) fn runs_by_itself(&self) -> bool {
+        self.clock != Clock::Stepped
+    }
+
+    /// mtime at a cycle count.
+    pub(crate) fn time(&self, cycles: u64) -> u64 {
+        match self.clock {
+            Clock::Cycles { per_tick, base } => base.wrapping_add(cycles / per_tick),
+            Clock::Stepped => self.clint.mtime,
         }
+    }
+
+    /// The bits of `mip` that come from the CLINT, at a cycle count.
+    pub(crate) fn interrupts(&self, hart: u32, cycles: u64) -> u64 {
+        let mut pending = 0;
+        if self.clint.software_interrupt(hart) {
+            pending |= interrupt::MSI;
+        }
+        if self.time(cycles) >= self.clint.deadline(hart) {
+            pending |= interrupt::MTI;
+        }
+        pending
     }
 
     /// The cycle count at which a hart's timer interrupt becomes pending;
@@ -48,6 +76,7 @@ impl Bus {
         (cycles / per_tick)
             .checked_add(ticks)?
             .checked_mul(per_tick)
+            .filter(|&deadline| deadline <= FOREVER)
     }
 
     /// Reads a device register: `len` aligned bytes at a physical address that

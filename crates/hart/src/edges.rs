@@ -10,6 +10,7 @@ use crate::{Config, Machine, Platform, Program, Region, Segment, Stop};
 const RAM: (u64, u64) = (0x8000_0000, 0x1_0000);
 const TOP: (u64, u64) = (0xffff_ffff_ffff_0000, 0x1_0000);
 const NOP: u32 = 0x13;
+const WFI: u32 = 0x1050_0073;
 
 /// Keeps every step.
 #[derive(Default)]
@@ -76,6 +77,23 @@ fn set_x(machine: &mut Machine, number: u8, value: u64) {
     machine.write(Place::Reg(RegId::X(number)), value).unwrap();
 }
 
+fn set_csr(machine: &mut Machine, csr: u16, value: u64) {
+    machine.write(Place::Csr(csr), value).unwrap();
+}
+
+/// The steps of so many instructions, in one go or one by one.
+fn steps(machine: &mut Machine, count: u64, one_by_one: bool) -> Vec<(Step, Effects)> {
+    let mut all = All::default();
+    if one_by_one {
+        for _ in 0..count {
+            assert_eq!(machine.run(1, &mut all), Stop::Limit);
+        }
+    } else {
+        assert_eq!(machine.run(count, &mut all), Stop::Limit);
+    }
+    all.0
+}
+
 /// The trap of the next step.
 fn trap(machine: &mut Machine) -> Trap {
     match machine.step(&mut Effects::default()) {
@@ -98,6 +116,39 @@ fn a_tohost_over_the_end_hurts_nobody() {
     let code = [0xfe10_3c23, NOP, NOP];
     let mut machine = Start::virt(TOP).tohost(u64::MAX - 2).load(&code);
     assert_eq!(machine.run(3, &mut All::default()), Stop::Limit);
+}
+
+#[test]
+fn nobody_waits_for_the_end_of_time() {
+    // sd x2, 0(x1); wfi
+    for time in [u64::MAX / 100, u64::MAX / 100 - 1, u64::MAX / 200 + 1] {
+        let mut machine = Start::virt(RAM).load(&[0x0020_b023, WFI, NOP, NOP]);
+        set_x(&mut machine, 1, 0x0200_4000);
+        set_x(&mut machine, 2, time);
+        set_csr(&mut machine, 0x304, 1 << 7);
+        let pc = RAM.0 + 8;
+        let stop = machine.run(100, &mut All::default());
+        assert_eq!(stop, Stop::Asleep { pc }, "{time:#x}");
+    }
+}
+
+#[test]
+fn a_due_timer_is_seen_however_the_run_is_cut() {
+    // sd x2, 0(x1), time to pass, csrr x3, mip
+    let mut code = vec![0x0020_b023];
+    code.extend([NOP; 40]);
+    code.push(0x3440_21f3);
+    let run = |one_by_one| {
+        let mut start = Start::virt(RAM);
+        start.config.cycles_per_tick = 10;
+        let mut machine = start.load(&code);
+        set_x(&mut machine, 1, 0x0200_4000);
+        set_x(&mut machine, 2, 3);
+        let steps = steps(&mut machine, code.len() as u64, one_by_one);
+        assert_eq!(machine.x(3), 1 << 7);
+        steps
+    };
+    assert_eq!(run(false), run(true));
 }
 
 #[test]

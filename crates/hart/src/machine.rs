@@ -574,13 +574,7 @@ impl Machine {
     /// The pending bits that come from the CLINT.
     fn refresh_interrupts(&mut self) {
         let cpu = &mut self.hart.cpu;
-        cpu.mip &= !(interrupt::MSI | interrupt::MTI);
-        if self.bus.clint.software_interrupt(cpu.id) {
-            cpu.mip |= interrupt::MSI;
-        }
-        if self.bus.clint.timer_interrupt(cpu.id) {
-            cpu.mip |= interrupt::MTI;
-        }
+        cpu.set_outside_interrupts(self.bus.interrupts(cpu.id, cpu.cycles));
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time

@@ -140,6 +140,11 @@ fn access_csr<O: Observer>(
         return None;
     }
     bus.set_time(hart.cpu.cycles);
+    // Time may have passed since the machine last looked.
+    if bus.runs_by_itself() {
+        let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
+        hart.cpu.set_outside_interrupts(pending);
+    }
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {
         effects: &mut hart.effects,
