@@ -152,6 +152,46 @@ fn a_due_timer_is_seen_however_the_run_is_cut() {
 }
 
 #[test]
+fn spike_looks_for_interrupts_at_the_same_places_however_the_run_is_cut() {
+    // sw x2, 0(x1) to msip; the interrupt is taken at the next CSR access
+    let mut code = vec![0x0020_a023];
+    code.extend([NOP; 9]);
+    code.extend([0x3400_21f3, NOP, NOP]);
+    let run = |one_by_one| {
+        let mut machine = Start::new(Platform::Spike, Xlen::Rv64, RAM).load(&code);
+        set_x(&mut machine, 1, 0x0200_0000);
+        set_x(&mut machine, 2, 1);
+        set_csr(&mut machine, 0x304, 1 << 3);
+        set_csr(&mut machine, 0x300, 0xa_0000_0008);
+        set_csr(&mut machine, 0x305, RAM.0 + 40);
+        steps(&mut machine, 12, one_by_one)
+    };
+    let whole = run(false);
+    let Step::Trap(trap) = whole[10].0 else {
+        panic!("{:x?}", whole[10]);
+    };
+    assert_eq!(trap.trap.cause, Cause::Interrupt(Some(3)));
+    assert_eq!(whole, run(true));
+}
+
+#[test]
+fn nothing_happens_within_a_limit_of_nothing() {
+    for platform in Platform::ALL {
+        // sd x2, 0(x1); wfi
+        let start = Start::new(platform, Xlen::Rv64, RAM);
+        let mut machine = start.load(&[0x0020_b023, WFI, NOP, NOP]);
+        set_x(&mut machine, 1, 0x0200_4000);
+        set_x(&mut machine, 2, 1 << 20);
+        set_csr(&mut machine, 0x304, 1 << 7);
+        assert_eq!(machine.run(2, &mut All::default()), Stop::Limit);
+        let (instructions, cycles) = (machine.instructions(), machine.cycles());
+        assert_eq!(machine.run(0, &mut All::default()), Stop::Limit);
+        assert_eq!(machine.instructions(), instructions);
+        assert_eq!(machine.cycles(), cycles);
+    }
+}
+
+#[test]
 fn behind_the_last_address_of_rv32_comes_the_first() {
     // lw x1, -2(x0)
     let ram = (0xffff_f000, 0x2000);
@@ -191,4 +231,14 @@ fn a_store_that_traps_stores_nothing() {
     assert_eq!(trap.tval, Some(end));
     let (addr, size) = (end - 4, 4);
     assert_eq!(machine.read(Place::Memory { addr, size }), Ok(0));
+}
+
+#[test]
+fn a_short_jump_does_not_spin_where_there_are_none() {
+    let mut machine = Start::virt(RAM).isa("rv64ima").load(&[0xa001]);
+    let stop = machine.run(20_000, &mut All::default());
+    assert!(matches!(stop, Stop::TrapLoop { .. }), "{stop:x?}");
+    let mut machine = Start::virt(RAM).isa("rv64imac").load(&[0xa001]);
+    let stop = machine.run(20_000, &mut All::default());
+    assert_eq!(stop, Stop::Spins { pc: RAM.0 });
 }

@@ -40,6 +40,10 @@ const TRAPS_IN_A_ROW: u64 = 256;
 /// The same fault with the same registers, this often in a row, is a loop.
 const SAME_TRAPS: u64 = 1_000_000;
 
+/// `j .` and `c.j .`.
+const JUMP_TO_SELF: [u8; 4] = 0x0000_006f_u32.to_le_bytes();
+const SHORT_JUMP_TO_SELF: [u8; 2] = 0xa001_u16.to_le_bytes();
+
 /// Why a machine stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -181,6 +185,8 @@ pub struct Machine {
     /// middle of a serialising instruction.
     quantum: u64,
     serialized: bool,
+    /// Spike: the last run ended where there is no look for interrupts.
+    between_looks: bool,
     vigil: Vigil,
 }
 
@@ -206,6 +212,7 @@ impl Machine {
             glance: 0,
             quantum: 0,
             serialized: false,
+            between_looks: false,
             vigil: Vigil::default(),
         })
     }
@@ -272,12 +279,14 @@ impl Machine {
         self.glance = 0;
         self.quantum = 0;
         self.serialized = false;
+        self.between_looks = false;
         self.vigil = Vigil::default();
         let cpu = &mut self.hart.cpu;
         match self.config.platform {
             Platform::Spike => cpu.pc = BOOT_ROM,
             Platform::Virt => {
-                cpu.pc = self.entry;
+                // As a jump there would.
+                cpu.pc = self.entry & !1;
                 cpu.write_x(10, cpu.id.into());
                 cpu.write_x(11, BOOT_ROM + 32);
             }
@@ -324,9 +333,12 @@ impl Machine {
         self.hart.cpu.pc
     }
 
-    /// Runs up to `limit` more instructions. An observer that wants more than
-    /// nothing sees every step it wants.
+    /// Runs up to `limit` more instructions; with a limit of 0 nothing happens.
+    /// An observer that wants more than nothing sees every step it wants.
     pub fn run<O: Observer>(&mut self, limit: u64, observer: &mut O) -> Stop {
+        if limit == 0 {
+            return Stop::Limit;
+        }
         let until = self.hart.cpu.retired.saturating_add(limit);
         match self.hart.cpu.xlen() {
             Xlen::Rv32 => self.run_width::<Rv32, O>(until, observer),
@@ -414,13 +426,17 @@ impl Machine {
         observer: &mut O,
     ) -> Result<bool, Stop> {
         while self.quantum > 0 {
-            let pending = self.hart.cpu.mip & self.hart.cpu.mie != 0;
-            if pending {
-                self.hart.cpu.waiting = false;
+            if self.between_looks && self.hart.cpu.retired == until {
+                return Ok(false);
             }
-            if let Some(code) = self.hart.cpu.interrupt() {
-                self.take_interrupt(code, observer);
-                return Ok(true);
+            if !core::mem::take(&mut self.between_looks) {
+                if self.hart.cpu.mip & self.hart.cpu.mie != 0 {
+                    self.hart.cpu.waiting = false;
+                }
+                if let Some(code) = self.hart.cpu.interrupt() {
+                    self.take_interrupt(code, observer);
+                    return Ok(true);
+                }
             }
             if self.hart.cpu.waiting {
                 if !self.can_wake() {
@@ -439,6 +455,7 @@ impl Machine {
             }
             let over = self.execute_serialized::<W, O>(&mut budget, observer);
             self.quantum = self.quantum.saturating_sub(self.hart.cpu.retired - before);
+            self.between_looks &= self.quantum > 0;
             match over {
                 None => {}
                 Some(Ok(())) => return Ok(true),
@@ -461,7 +478,10 @@ impl Machine {
                 Err(exception) => return Some(self.fault(exception, None, observer)),
             };
             match leave {
-                Leave::Spent => return None,
+                Leave::Spent => {
+                    self.between_looks = true;
+                    return None;
+                }
                 Leave::Fetch => {}
                 Leave::Event => self.settle(),
                 Leave::Trap { exception, bits } => {
@@ -500,7 +520,7 @@ impl Machine {
                     if self.hart.cpu.waiting {
                         return Some(Ok(()));
                     }
-                    if *budget == 0 || !matches!(op, Op::FenceI | Op::SfenceVma) {
+                    if !matches!(op, Op::FenceI | Op::SfenceVma) {
                         return None;
                     }
                 }
@@ -608,13 +628,16 @@ impl Machine {
         if !deaf && self.can_wake() {
             return None;
         }
-        let mut bytes = [0; 4];
         // Machine mode has no translation; elsewhere one would have to ask.
-        if cpu.mode != Mode::M || !self.bus.memory.read(cpu.pc, &mut bytes) {
+        if cpu.mode != Mode::M || !cpu.pmp.allows(cpu.pc, 2, Use::Fetch, Mode::M) {
             return None;
         }
-        let word = u32::from_le_bytes(bytes);
-        let spins = word == 0x0000_006f || word as u16 == 0xa001;
+        let (mut long, mut short) = ([0; 4], [0; 2]);
+        let memory = &self.bus.memory;
+        let spins = memory.read(cpu.pc, &mut long) && long == JUMP_TO_SELF
+            || cpu.misalignment() == 0
+                && memory.read(cpu.pc, &mut short)
+                && short == SHORT_JUMP_TO_SELF;
         spins.then_some(Stop::Spins { pc: cpu.pc })
     }
 
