@@ -242,3 +242,30 @@ fn a_short_jump_does_not_spin_where_there_are_none() {
     let stop = machine.run(20_000, &mut All::default());
     assert_eq!(stop, Stop::Spins { pc: RAM.0 });
 }
+
+#[test]
+fn a_model_decodes_again_when_misa_is_set() {
+    // c.addi x1, 1; c.j .-2
+    let mut machine = Start::virt(RAM).load(&[0xbffd_0085]);
+    steps(&mut machine, 5, false);
+    let misa = machine.read(Place::Csr(0x301)).unwrap();
+    machine.write(Place::Pc, RAM.0).unwrap();
+    set_csr(&mut machine, 0x301, misa & !4);
+    assert_eq!(trap(&mut machine).cause, Cause::Exception(Some(2)));
+}
+
+#[test]
+fn a_model_has_no_more_than_there_is() {
+    let mut machine = Start::virt(RAM).load(&[NOP]);
+    let place = Place::Reg(RegId::X(33));
+    assert!(machine.read(place).is_err());
+    assert!(machine.write(place, 5).is_err());
+    assert_eq!(machine.x(1), 0);
+    machine.write(Place::Pc, RAM.0 + 1).unwrap();
+    assert_eq!(machine.pc(), RAM.0);
+    // mret
+    let mut machine = Start::new(Platform::Virt, Xlen::Rv32, RAM).load(&[0x3020_0073]);
+    set_csr(&mut machine, 0x341, u64::MAX);
+    steps(&mut machine, 1, false);
+    assert_eq!(machine.pc(), 0xffff_fffe);
+}
