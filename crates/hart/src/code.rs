@@ -23,6 +23,9 @@ const LONGEST: usize = 64;
 /// Decoded instructions kept before all are forgotten: 64 MiB.
 const MOST: usize = 1 << 22;
 
+/// Pages with code before all are forgotten: 64 MiB, too.
+const MOST_TABLES: usize = 1 << 12;
+
 /// What the interpreter does for an instruction: a dense list, so that one
 /// jump table finds it. What is rare shares an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +213,7 @@ impl Code {
 
     /// Whether it is time to forget everything.
     pub(crate) fn is_full(&self) -> bool {
-        self.micros.len() >= MOST
+        self.micros.len() >= MOST || self.tables.len() >= MOST_TABLES
     }
 
     /// Decodes the block at an address of a page and puts it in the table.

@@ -4,8 +4,11 @@
 use hartrace_flow::{Cause, Effects, HartId, Model, Observer, Place, RegId, Step, Trap, Wants};
 use hartrace_isa::Xlen;
 
+use crate::code::Code;
 use crate::host::Host;
-use crate::{Config, Machine, Platform, Program, Region, Segment, Stop};
+use crate::{
+    Config, Costs, Machine, Memory, MemoryError, Platform, Program, Region, Segment, Stop,
+};
 
 const RAM: (u64, u64) = (0x8000_0000, 0x1_0000);
 const TOP: (u64, u64) = (0xffff_ffff_ffff_0000, 0x1_0000);
@@ -192,6 +195,21 @@ fn nothing_happens_within_a_limit_of_nothing() {
 }
 
 #[test]
+fn code_in_many_pages_is_forgotten_in_time() {
+    let isa = Start::virt(RAM).config.validate().unwrap();
+    let mut code = Code::new(isa, Costs::default());
+    for frame in 0..10_000 {
+        if code.is_full() {
+            // 16 KiB for each page.
+            assert!(frame <= 1 << 14);
+            return;
+        }
+        code.table(frame);
+    }
+    panic!("it grows for ever");
+}
+
+#[test]
 fn behind_the_last_address_of_rv32_comes_the_first() {
     // lw x1, -2(x0)
     let ram = (0xffff_f000, 0x2000);
@@ -241,6 +259,16 @@ fn a_short_jump_does_not_spin_where_there_are_none() {
     let mut machine = Start::virt(RAM).isa("rv64imac").load(&[0xa001]);
     let stop = machine.run(20_000, &mut All::default());
     assert_eq!(stop, Stop::Spins { pc: RAM.0 });
+}
+
+#[test]
+fn memory_has_as_many_pages_as_can_be_numbered() {
+    let region = |base, size| Region { base, size };
+    let ram = [region(0x8000_0000, 1 << 44), region(1 << 50, 0x1000)];
+    assert!(matches!(
+        Memory::new(&ram, 0, &[]),
+        Err(MemoryError::TooLarge(_))
+    ));
 }
 
 #[test]
