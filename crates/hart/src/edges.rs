@@ -1,7 +1,9 @@
 //! Tests of what happens at the edges: of the address space, of time, of
 //! limits, of what is remembered.
 
-use hartrace_flow::{Cause, Effects, HartId, Model, Observer, Place, RegId, Step, Trap, Wants};
+use hartrace_flow::{
+    Cause, Effects, HartId, Model, Observer, Place, RegId, RegWrite, Step, Trap, Wants,
+};
 use hartrace_isa::Xlen;
 
 use crate::code::Code;
@@ -24,6 +26,18 @@ impl Observer for All {
 
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
         self.0.push((*step, *effects));
+    }
+}
+
+/// The registers that transfers write.
+#[derive(Default)]
+struct Links(Vec<RegWrite>);
+
+impl Observer for Links {
+    const WANTS: Wants = Wants::TRANSFERS.with(Wants::REGS);
+
+    fn step(&mut self, _: HartId, _: &Step, effects: &Effects) {
+        self.0.extend(effects.regs.iter());
     }
 }
 
@@ -195,6 +209,19 @@ fn nothing_happens_within_a_limit_of_nothing() {
 }
 
 #[test]
+fn transfers_have_only_effects_of_their_own() {
+    // addi x5, x5, 1, twenty times, and a store to this page; jal x1, .+4
+    let mut code = vec![0x0012_8293; 20];
+    code.extend([0x0061_3023, 0x0040_00ef, NOP]);
+    let mut machine = Start::virt(RAM).load(&code);
+    set_x(&mut machine, 2, RAM.0 + 0x800);
+    let mut links = Links::default();
+    assert_eq!(machine.run(22, &mut links), Stop::Limit);
+    let (reg, value) = (RegId::X(1), RAM.0 + 22 * 4);
+    assert_eq!(links.0, [RegWrite { reg, value }]);
+}
+
+#[test]
 fn code_in_many_pages_is_forgotten_in_time() {
     let isa = Start::virt(RAM).config.validate().unwrap();
     let mut code = Code::new(isa, Costs::default());
@@ -207,6 +234,19 @@ fn code_in_many_pages_is_forgotten_in_time() {
         code.table(frame);
     }
     panic!("it grows for ever");
+}
+
+#[test]
+fn fence_i_sees_what_was_written_past_the_hart() {
+    // addi x1, x1, 1; fence.i; j .-8
+    let mut machine = Start::virt(RAM).load(&[0x0010_8093, 0x0000_100f, 0xff9f_f06f]);
+    steps(&mut machine, 4, false);
+    assert_eq!(machine.x(1), 2);
+    // As the page-table walker does: addi x1, x1, 16
+    let bytes = 0x0100_8093_u32.to_le_bytes();
+    assert!(machine.bus.memory.write(RAM.0, &bytes));
+    steps(&mut machine, 3, false);
+    assert_eq!(machine.x(1), 18);
 }
 
 #[test]

@@ -411,6 +411,7 @@ pub(crate) fn run<W: Width, O: Observer>(
                         if O::WANTS.contains(Wants::INSNS) {
                             tell!(next, now!());
                         }
+                        hart.report.effects.clear();
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost);
                         pc = next;
@@ -621,6 +622,9 @@ pub(crate) fn run<W: Width, O: Observer>(
                 }
                 if O::WANTS.contains(Wants::INSNS) {
                     tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
+                } else if O::WANTS.contains(Wants::TRANSFERS) {
+                    // What it did is not part of the next transfer.
+                    hart.report.effects.clear();
                 }
             }
             // Through to the end of the block.

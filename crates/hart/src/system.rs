@@ -43,8 +43,12 @@ pub(crate) fn execute<O: Observer>(
             hart.cpu.pc = next;
             hart.tlb.flush(&hart.cpu);
         }
-        // Decoded code follows memory by itself.
-        Op::FenceI => hart.cpu.pc = next,
+        // Decoded code follows stores by itself, but not what the page-table
+        // walker writes.
+        Op::FenceI => {
+            hart.cpu.pc = next;
+            hart.forget_stale(bus);
+        }
         Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
             access_csr(hart, bus, &inst, observer).ok_or(illegal)?;
             hart.cpu.pc = next;
