@@ -24,7 +24,8 @@ impl Observer for Nothing {
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
 }
 
-/// Keeps what it is told, and wants one of a few sets.
+/// Keeps what it is told, and wants one of two sets: each is another
+/// interpreter to be compiled.
 #[derive(Default)]
 pub(super) struct Partial<const N: u8> {
     pub(super) steps: Vec<(Step, Effects)>,
@@ -61,10 +62,8 @@ impl<const N: u8> Partial<N> {
 
 impl<const N: u8> Observer for Partial<N> {
     const WANTS: Wants = match N {
-        0 => Wants::EVENTS,
-        1 => Wants::TRANSFERS.with(Wants::REGS).with(Wants::ACCESSES),
-        2 => Wants::EVENTS.with(Wants::CSRS).with(Wants::REGS),
-        _ => Wants::INSNS.with(Wants::CSRS),
+        0 => Wants::TRANSFERS.with(Wants::REGS).with(Wants::ACCESSES),
+        _ => Wants::EVENTS.with(Wants::CSRS).with(Wants::REGS),
     };
 
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
