@@ -28,6 +28,9 @@ pub(crate) struct Bus {
     pub(crate) memory: Memory,
     pub(crate) clint: Clint,
     pub(crate) clock: Clock,
+    /// The cycle at which the timer interrupt is due; `None` is never, or
+    /// somebody else's business.
+    pub(crate) deadline: Option<u64>,
     /// The doubleword through which the program talks to the host.
     pub(crate) tohost: Option<u64>,
     /// A store touched `tohost`: the number of bytes.
@@ -59,7 +62,11 @@ impl Bus {
         if self.clint.software_interrupt(hart) {
             pending |= interrupt::MSI;
         }
-        if self.time(cycles) >= self.clint.deadline(hart) {
+        let due = match self.clock {
+            Clock::Cycles { .. } => self.deadline.is_some_and(|cycle| cycles >= cycle),
+            Clock::Stepped => self.clint.mtime >= self.clint.deadline(hart),
+        };
+        if due {
             pending |= interrupt::MTI;
         }
         pending
@@ -68,7 +75,7 @@ impl Bus {
     /// The cycle count at which a hart's timer interrupt becomes pending;
     /// `None` if someone else advances time or it is out of reach. `mtime`
     /// must be up to date.
-    pub(crate) fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
+    fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
         let Clock::Cycles { per_tick, .. } = self.clock else {
             return None;
         };
@@ -77,6 +84,12 @@ impl Bus {
             .checked_add(ticks)?
             .checked_mul(per_tick)
             .filter(|&deadline| deadline <= FOREVER)
+    }
+
+    /// Finds when the timer is due, which only a store to the CLINT changes.
+    pub(crate) fn find_deadline(&mut self, hart: u32, cycles: u64) {
+        self.set_time(cycles);
+        self.deadline = self.timer_deadline(hart, cycles);
     }
 
     /// Reads a device register: `len` aligned bytes at a physical address that

@@ -337,3 +337,24 @@ fn a_model_has_no_more_than_there_is() {
     steps(&mut machine, 1, false);
     assert_eq!(machine.pc(), 0xffff_fffe);
 }
+
+#[test]
+fn an_instruction_may_go_over_the_end_of_the_address_space() {
+    // addi x1, x1, 1 and j .-4, each half in another place.
+    for (xlen, top) in [(Xlen::Rv64, u64::MAX - 0xfff), (Xlen::Rv32, 0xffff_f000)] {
+        let mut start = Start::new(Platform::Virt, xlen, (0, 0x1000));
+        let (base, size) = (top, 0x1000);
+        start.config.memory.push(Region { base, size });
+        let mut machine = start.load(&[0xf06f_0010, 0x0000_ffdf]);
+        let (addr, size) = (top + 0xffe, 2);
+        machine.write(Place::Memory { addr, size }, 0x8093).unwrap();
+        machine.write(Place::Pc, addr).unwrap();
+        steps(&mut machine, 7, false);
+        assert_eq!(machine.x(1), 4);
+        // addi x1, x1, 16
+        let (addr, size) = (0, 2);
+        machine.write(Place::Memory { addr, size }, 0x0100).unwrap();
+        steps(&mut machine, 2, false);
+        assert_eq!(machine.x(1), 20);
+    }
+}

@@ -366,7 +366,6 @@ impl Machine {
         if let Some(stop) = self.look_outside() {
             return Some(stop);
         }
-        self.bus.set_time(self.hart.cpu.cycles);
         self.refresh_interrupts();
         if self.hart.cpu.waiting && !self.wake() {
             return Some(Stop::Asleep {
@@ -379,7 +378,7 @@ impl Machine {
         }
         let cpu = &self.hart.cpu;
         let mut budget = until.min(self.glance).saturating_sub(cpu.retired);
-        if let Some(deadline) = self.bus.timer_deadline(cpu.id, cpu.cycles)
+        if let Some(deadline) = self.bus.deadline
             && deadline > cpu.cycles
             && cpu.mie & interrupt::MTI != 0
         {
@@ -487,15 +486,15 @@ impl Machine {
                 Leave::Trap { exception, bits } => {
                     return Some(self.fault(exception, Some(bits), observer));
                 }
-                Leave::System { bits, op } => {
-                    if self.calls_host(op) {
+                Leave::System { bits, micro } => {
+                    if self.calls_host(micro.op) {
                         match self.semihosting_call(observer) {
                             None => continue,
                             Some(stop) => return Some(Err(stop)),
                         }
                     }
                     let csr = !matches!(
-                        op,
+                        micro.op,
                         Op::Ecall
                             | Op::Ebreak
                             | Op::Mret
@@ -512,7 +511,7 @@ impl Machine {
                     }
                     self.serialized &= !csr;
                     if let Err(exception) =
-                        system::execute(&mut self.hart, &mut self.bus, bits, observer)
+                        system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer)
                     {
                         return Some(self.fault(exception, Some(bits), observer));
                     }
@@ -520,7 +519,7 @@ impl Machine {
                     if self.hart.cpu.waiting {
                         return Some(Ok(()));
                     }
-                    if !matches!(op, Op::FenceI | Op::SfenceVma) {
+                    if !matches!(micro.op, Op::FenceI | Op::SfenceVma) {
                         return None;
                     }
                 }
@@ -545,11 +544,11 @@ impl Machine {
                 None
             }
             Leave::Trap { exception, bits } => self.fault(exception, Some(bits), observer).err(),
-            Leave::System { bits, op } => {
-                if self.calls_host(op) {
+            Leave::System { bits, micro } => {
+                if self.calls_host(micro.op) {
                     return self.semihosting_call(observer);
                 }
-                match system::execute(&mut self.hart, &mut self.bus, bits, observer) {
+                match system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer) {
                     Ok(()) => None,
                     Err(exception) => self.fault(exception, Some(bits), observer).err(),
                 }
@@ -584,6 +583,8 @@ impl Machine {
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
+        self.bus
+            .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
             let delay = if bytes < 8 { HALVES } else { 0 };
@@ -602,12 +603,10 @@ impl Machine {
     fn wake(&mut self) -> bool {
         let cpu = &mut self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let deadline = self.bus.timer_deadline(cpu.id, cpu.cycles);
-            let Some(deadline) = deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
+            let Some(deadline) = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
                 return false;
             };
             cpu.retire(0, deadline - cpu.cycles);
-            self.bus.set_time(deadline);
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
@@ -808,13 +807,15 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
     cpu.always_counters = config.platform == Platform::Virt;
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
-    let bus = Bus {
+    let mut bus = Bus {
         memory,
         clint: Clint::new(1),
         clock,
+        deadline: None,
         tohost: None,
         called: None,
     };
+    bus.find_deadline(cpu.id, cpu.cycles);
     Ok((Hart::new(cpu, config.costs, config.does_misaligned()), bus))
 }
 

@@ -2,10 +2,11 @@
 //! traps, waiting, fences of address translation.
 
 use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
-use hartrace_isa::{Inst, Op, Reg, decode};
+use hartrace_isa::Op;
 
 use crate::bus::Bus;
-use crate::cpu::{Cpu, Exception, cause, status};
+use crate::code::Micro;
+use crate::cpu::{Cpu, Exception, SINK, cause, status};
 use crate::exec::Report;
 use crate::hart::Hart;
 
@@ -15,17 +16,17 @@ pub(crate) fn execute<O: Observer>(
     hart: &mut Hart,
     bus: &mut Bus,
     bits: u32,
+    micro: &Micro,
     observer: &mut O,
 ) -> Result<(), Exception> {
-    let inst = decode(bits, hart.cpu.isa);
     let (pc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
-    let next = hart.cpu.xlen().wrap(pc.wrapping_add(inst.len.into()));
+    let next = hart.cpu.xlen().wrap(pc.wrapping_add(micro.len.into()));
     let illegal = Exception {
         code: cause::ILLEGAL,
         tval: bits.into(),
     };
     hart.effects.clear();
-    match inst.op {
+    match micro.op {
         Op::Ecall => return Err(environment_call(mode)),
         Op::Ebreak => {
             return Err(Exception {
@@ -50,12 +51,12 @@ pub(crate) fn execute<O: Observer>(
             hart.forget_stale(bus);
         }
         Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
-            access_csr(hart, bus, &inst, observer).ok_or(illegal)?;
+            access_csr(hart, bus, bits, micro, observer).ok_or(illegal)?;
             hart.cpu.pc = next;
         }
         _ => return Err(illegal),
     }
-    if matches!(inst.op, Op::Mret | Op::Sret) {
+    if matches!(micro.op, Op::Mret | Op::Sret) {
         let mstatus = hart.cpu.xlen().wrap(hart.cpu.mstatus);
         let mut report = Report {
             effects: &mut hart.effects,
@@ -72,9 +73,9 @@ pub(crate) fn execute<O: Observer>(
     } else {
         hart.costs.taken
     };
-    let cycles = u64::from(hart.costs.of(inst.op)) + u64::from(taken);
+    let cycles = u64::from(hart.costs.system) + u64::from(taken);
     hart.cpu.retire(1, cycles);
-    let moved = hart.cpu.pc != next || matches!(inst.op, Op::Mret | Op::Sret);
+    let moved = hart.cpu.pc != next || matches!(micro.op, Op::Mret | Op::Sret);
     if O::WANTS.contains(Wants::INSNS) || O::WANTS.contains(Wants::TRANSFERS) && moved {
         let insn = Insn {
             pc,
@@ -127,27 +128,31 @@ fn may_fence(cpu: &Cpu) -> bool {
 fn access_csr<O: Observer>(
     hart: &mut Hart,
     bus: &mut Bus,
-    inst: &Inst,
+    bits: u32,
+    micro: &Micro,
     observer: &mut O,
 ) -> Option<()> {
-    let csr = inst.csr();
-    let operand = match inst.op {
-        Op::Csrrw | Op::Csrrs | Op::Csrrc => hart.cpu.read_x(inst.rs1.number()),
-        _ => inst.imm as u64,
+    let csr = (bits >> 20) as u16;
+    let operand = match micro.op {
+        Op::Csrrw | Op::Csrrs | Op::Csrrc => hart.cpu.read_x(micro.rs1),
+        _ => micro.imm as u64,
     };
-    let named = match inst.op {
-        Op::Csrrw | Op::Csrrs | Op::Csrrc => inst.rs1 != Reg::ZERO,
-        _ => inst.imm != 0,
+    let named = match micro.op {
+        Op::Csrrw | Op::Csrrs | Op::Csrrc => micro.rs1 != 0,
+        _ => micro.imm != 0,
     };
-    let write = named || matches!(inst.op, Op::Csrrw | Op::Csrrwi);
+    let write = named || matches!(micro.op, Op::Csrrw | Op::Csrrwi);
     if !hart.cpu.may_access(csr, write) {
         return None;
     }
-    bus.set_time(hart.cpu.cycles);
-    // Time may have passed since the machine last looked.
-    if bus.runs_by_itself() {
-        let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
-        hart.cpu.set_outside_interrupts(pending);
+    match csr {
+        0xc01 | 0xc81 => bus.set_time(hart.cpu.cycles),
+        // Time may have passed since the machine last looked.
+        0x144 | 0x344 if bus.runs_by_itself() => {
+            let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
+            hart.cpu.set_outside_interrupts(pending);
+        }
+        _ => {}
     }
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {
@@ -155,7 +160,7 @@ fn access_csr<O: Observer>(
         observer,
     };
     if write {
-        let new = match inst.op {
+        let new = match micro.op {
             Op::Csrrw | Op::Csrrwi => operand,
             Op::Csrrs | Op::Csrrsi => old | operand,
             _ => old & !operand,
@@ -172,9 +177,9 @@ fn access_csr<O: Observer>(
         }
         hart.tlb.enter(&hart.cpu);
     }
-    hart.cpu.write_x(inst.rd.number(), old);
-    if inst.rd != Reg::ZERO {
-        report.reg(RegId::X(inst.rd.number()), old);
+    if micro.rd != SINK {
+        hart.cpu.write_x(micro.rd, old);
+        report.reg(RegId::X(micro.rd), old);
     }
     Some(())
 }
