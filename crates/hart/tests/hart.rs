@@ -12,7 +12,13 @@ mod asm;
 #[path = "hart/bench.rs"]
 mod bench;
 
+#[path = "hart/atomic.rs"]
+mod atomic;
 #[path = "hart/bits.rs"]
 mod bits;
+#[path = "hart/control.rs"]
+mod control;
 #[path = "hart/integer.rs"]
 mod integer;
+#[path = "hart/memory.rs"]
+mod memory;
