@@ -18,7 +18,15 @@ mod atomic;
 mod bits;
 #[path = "hart/control.rs"]
 mod control;
+#[path = "hart/counters.rs"]
+mod counters;
+#[path = "hart/csrs.rs"]
+mod csrs;
 #[path = "hart/integer.rs"]
 mod integer;
+#[path = "hart/interrupts.rs"]
+mod interrupts;
 #[path = "hart/memory.rs"]
 mod memory;
+#[path = "hart/traps.rs"]
+mod traps;
