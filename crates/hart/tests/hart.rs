@@ -28,5 +28,9 @@ mod integer;
 mod interrupts;
 #[path = "hart/memory.rs"]
 mod memory;
+#[path = "hart/paging.rs"]
+mod paging;
+#[path = "hart/pmp.rs"]
+mod pmp;
 #[path = "hart/traps.rs"]
 mod traps;
