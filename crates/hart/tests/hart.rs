@@ -18,16 +18,22 @@ mod atomic;
 mod bits;
 #[path = "hart/control.rs"]
 mod control;
+#[path = "hart/costs.rs"]
+mod costs;
 #[path = "hart/counters.rs"]
 mod counters;
 #[path = "hart/csrs.rs"]
 mod csrs;
+#[path = "hart/float.rs"]
+mod float;
 #[path = "hart/integer.rs"]
 mod integer;
 #[path = "hart/interrupts.rs"]
 mod interrupts;
 #[path = "hart/memory.rs"]
 mod memory;
+#[path = "hart/observers.rs"]
+mod observers;
 #[path = "hart/paging.rs"]
 mod paging;
 #[path = "hart/pmp.rs"]
