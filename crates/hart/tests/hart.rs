@@ -26,12 +26,18 @@ mod counters;
 mod csrs;
 #[path = "hart/float.rs"]
 mod float;
+#[path = "hart/host.rs"]
+mod host;
 #[path = "hart/integer.rs"]
 mod integer;
 #[path = "hart/interrupts.rs"]
 mod interrupts;
+#[path = "hart/machine.rs"]
+mod machine;
 #[path = "hart/memory.rs"]
 mod memory;
+#[path = "hart/model.rs"]
+mod model;
 #[path = "hart/observers.rs"]
 mod observers;
 #[path = "hart/paging.rs"]

@@ -281,11 +281,8 @@ fn slices_do_not_move_the_timer() {
     };
     let whole = run(600);
     assert_eq!(traps(&whole).len(), 1);
-    for slice in [1, 3, 7, 50] {
-        assert!(
-            run(slice) == whole[..whole.len().min(run(slice).len())],
-            "{slice}"
-        );
+    for slice in [1, 3, 6, 50] {
+        assert!(run(slice) == whole, "{slice}");
     }
 }
 

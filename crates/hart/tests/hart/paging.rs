@@ -559,3 +559,25 @@ fn the_same_page_may_have_two_names() {
         assert_ne!(p.b.m.pc(), HANDLER);
     }
 }
+
+#[test]
+fn code_beside_page_tables_is_never_stale() {
+    // A walk that marks an entry changes a page that holds code; a store to
+    // that code right behind it is still seen.
+    let mut config = virt(Xlen::Rv64);
+    config.update_ad = true;
+    let mut p = Paged::new(config, 3);
+    // The first gigabyte, not yet used; its entry is the first of the root.
+    p.map(0, BASE, ALL & !(A | D), 2);
+    let at = TABLES + 0x800;
+    p.b.set_x(A1, DATA - BASE);
+    p.b.set_x(A2, at);
+    p.b.set_x(A3, addi(A0, ZERO, 9).into());
+    let code = [lw(A4, 0, A1), sw(A3, 8, A2), addi(A0, ZERO, 2)];
+    p.b.code(at, &code);
+    p.b.set_pc(at);
+    let steps = p.b.steps(3);
+    assert_eq!(insns(&steps).len(), 3);
+    assert_eq!(p.b.mem(TABLES, 8) & A, A);
+    assert_eq!(p.b.x(A0), 9);
+}
