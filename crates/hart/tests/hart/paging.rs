@@ -6,37 +6,37 @@ use hartrace_hart::Config;
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
-use crate::bench::{BASE, Bench, DATA, HANDLER, SIZE, csr, insns, status, virt};
+use crate::bench::{BASE, Bench, DATA, csr, status, virt};
 
-const V: u64 = 1;
-const R: u64 = 2;
-const W: u64 = 4;
-const X: u64 = 8;
-const U: u64 = 16;
+pub(crate) const V: u64 = 1;
+pub(crate) const R: u64 = 2;
+pub(crate) const W: u64 = 4;
+pub(crate) const X: u64 = 8;
+pub(crate) const U: u64 = 16;
 const G: u64 = 32;
-const A: u64 = 64;
-const D: u64 = 128;
+pub(crate) const A: u64 = 64;
+pub(crate) const D: u64 = 128;
 /// A page for everything in supervisor mode.
-const ALL: u64 = V | R | W | X | A | D;
+pub(crate) const ALL: u64 = V | R | W | X | A | D;
 
 /// Where page tables are.
-const TABLES: u64 = BASE + 0x4_0000;
+pub(crate) const TABLES: u64 = BASE + 0x4_0000;
 /// An address far from everything.
-const VA: u64 = 0x1234_5000;
+pub(crate) const VA: u64 = 0x1234_5000;
 
 /// A bench in supervisor mode with translation on: the program's own memory is
 /// mapped where it is, as one large page.
-struct Paged {
-    b: Bench,
+pub(crate) struct Paged {
+    pub(crate) b: Bench,
     /// Depth, bits of an index and size of an entry.
     levels: u32,
     index: u32,
-    size: u8,
-    free: u64,
+    pub(crate) size: u8,
+    pub(crate) free: u64,
 }
 
 impl Paged {
-    fn new(config: Config, levels: u32) -> Paged {
+    pub(crate) fn new(config: Config, levels: u32) -> Paged {
         let rv32 = config.isa.starts_with("rv32");
         let b = Bench::new(config);
         let (index, size) = if rv32 { (10, 4) } else { (9, 8) };
@@ -59,7 +59,7 @@ impl Paged {
         p
     }
 
-    fn sv39() -> Paged {
+    pub(crate) fn sv39() -> Paged {
         Paged::new(virt(Xlen::Rv64), 3)
     }
 
@@ -67,15 +67,16 @@ impl Paged {
         Paged::new(virt(Xlen::Rv32), 2)
     }
 
-    fn both() -> [Paged; 2] {
+    pub(crate) fn both() -> [Paged; 2] {
         [Paged::sv32(), Paged::sv39()]
     }
 
     /// The address of the entry for a virtual address at a level; tables in
     /// between are made.
-    fn entry(&mut self, va: u64, level: u32) -> u64 {
+    pub(crate) fn entry(&mut self, va: u64, level: u32) -> u64 {
         let mut table = TABLES;
-        for at in (level..self.levels).rev() {
+        let mut at = self.levels - 1;
+        loop {
             let number = va >> (12 + at * self.index) & ((1 << self.index) - 1);
             let entry = table + number * u64::from(self.size);
             if at == level {
@@ -87,23 +88,23 @@ impl Paged {
                 self.free += 0x1000;
             }
             table = self.b.mem(entry, self.size) >> 10 << 12;
+            at -= 1;
         }
-        unreachable!()
     }
 
-    fn set_entry(&mut self, va: u64, level: u32, value: u64) {
+    pub(crate) fn set_entry(&mut self, va: u64, level: u32, value: u64) {
         let at = self.entry(va, level);
         let size = self.size;
         self.b.set_mem(at, size, value);
     }
 
-    fn map(&mut self, va: u64, pa: u64, flags: u64, level: u32) {
+    pub(crate) fn map(&mut self, va: u64, pa: u64, flags: u64, level: u32) {
         self.set_entry(va, level, pa >> 12 << 10 | flags);
     }
 
     /// Executes an access by this instruction, which uses a1: the exception
     /// and its trap value, or nothing.
-    fn access(&mut self, va: u64, word: u32) -> Option<(u32, u64)> {
+    pub(crate) fn access(&mut self, va: u64, word: u32) -> Option<(u32, u64)> {
         let mode = self.b.mode();
         self.b.set_x(A1, va);
         self.b.code(BASE, &[word]);
@@ -121,16 +122,16 @@ impl Paged {
         }
     }
 
-    fn load(&mut self, va: u64) -> Option<(u32, u64)> {
+    pub(crate) fn load(&mut self, va: u64) -> Option<(u32, u64)> {
         self.access(va, lw(A0, 0, A1))
     }
 
-    fn store(&mut self, va: u64) -> Option<(u32, u64)> {
+    pub(crate) fn store(&mut self, va: u64) -> Option<(u32, u64)> {
         self.access(va, sw(A0, 0, A1))
     }
 
     /// Jumps there; the trap, if the first instruction there does not run.
-    fn fetch(&mut self, va: u64) -> Option<(u32, u64)> {
+    pub(crate) fn fetch(&mut self, va: u64) -> Option<(u32, u64)> {
         let mode = self.b.mode();
         self.b.set_x(A1, va);
         self.b.code(BASE, &[jalr(ZERO, A1, 0)]);
@@ -336,248 +337,4 @@ fn upper_address_bits_must_be_copies() {
             }
         }
     }
-}
-
-#[test]
-fn unused_pages_fault_unless_the_walker_marks_them() {
-    // 10.3.1: Svade by default.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL & !(A | D), 0);
-        assert_eq!(p.load(VA), Some((13, VA)));
-        assert_eq!(p.fetch(VA), Some((12, VA)));
-        p.map(VA, DATA, ALL & !D, 0);
-        assert_eq!(p.load(VA), None);
-        assert_eq!(p.store(VA), Some((15, VA)));
-        p.map(VA, DATA, ALL & !A, 0);
-        assert_eq!(p.store(VA), Some((15, VA)), "D without A");
-        let (at, size) = (p.entry(VA, 0), p.size);
-        assert_eq!(p.b.mem(at, size) & (A | D), D, "nothing is written");
-    }
-}
-
-/// A walker that marks: loads set A, stores A and D.
-fn marks(p: &mut Paged) {
-    let (at, size) = (p.entry(VA, 0), p.size);
-    p.map(VA, DATA, ALL & !(A | D), 0);
-    assert_eq!(p.load(VA), None);
-    assert_eq!(p.b.mem(at, size) & (A | D), A);
-    assert_eq!(p.store(VA), None);
-    assert_eq!(p.b.mem(at, size) & (A | D), A | D);
-    p.map(VA, DATA, ALL & !(A | D), 0);
-    p.b.set_mem(DATA, 4, NOP.into());
-    assert_eq!(p.fetch(VA), None);
-    assert_eq!(p.b.mem(at, size) & (A | D), A);
-    // An access that is not allowed marks nothing.
-    p.map(VA, DATA, ALL & !(A | D | W), 0);
-    assert_eq!(p.store(VA), Some((15, VA)));
-    assert_eq!(p.b.mem(at, size) & (A | D), 0);
-}
-
-#[test]
-fn the_walker_marks_pages_where_the_machine_says_so() {
-    // 10.3.1: hardware updating, Config::update_ad.
-    for (xlen, levels) in [(Xlen::Rv32, 2), (Xlen::Rv64, 3)] {
-        let mut config = virt(xlen);
-        config.update_ad = true;
-        marks(&mut Paged::new(config, levels));
-    }
-}
-
-#[test]
-fn the_walker_marks_pages_when_adue_is_set() {
-    // 3.1.18, Svadu: menvcfg.ADUE; without it, Svade.
-    for (isa, levels) in [("rv32imafdc_svadu", 2), ("rv64imafdc_svadu", 3)] {
-        let mut config = virt(if levels == 2 { Xlen::Rv32 } else { Xlen::Rv64 });
-        config.isa = isa.to_owned();
-        let mut p = Paged::new(config, levels);
-        p.map(VA, DATA, ALL & !(A | D), 0);
-        assert_eq!(p.load(VA), Some((13, VA)));
-        match levels {
-            2 => p.b.set_csr(csr::MENVCFGH, 1 << 29),
-            _ => p.b.set_csr(csr::MENVCFG, 1 << 61),
-        }
-        marks(&mut p);
-    }
-}
-
-#[test]
-fn sfence_vma_makes_changes_of_tables_seen() {
-    // 10.2.1. The program changes the entry itself.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL, 0);
-        p.b.set_mem(DATA, 4, 1);
-        p.b.set_mem(DATA + 0x1000, 4, 2);
-        let (at, store) = (p.entry(VA, 0), if p.size == 4 { sw } else { sd });
-        p.b.set_x(A1, VA);
-        p.b.set_x(A2, at);
-        p.b.set_x(A3, (DATA + 0x1000) >> 12 << 10 | ALL);
-        let code = [lw(A0, 0, A1), store(A3, 0, A2), sfence_vma(), lw(A4, 0, A1)];
-        p.b.exec(&code);
-        assert_eq!((p.b.x(A0), p.b.x(A4)), (1, 2));
-        // For one address, and for all but global ones.
-        p.b.set_x(A3, DATA >> 12 << 10 | ALL);
-        p.b.exec(&[store(A3, 0, A2), sfence(ZERO, A1, ZERO), lw(A4, 0, A1)]);
-        assert_eq!(p.b.x(A4), 1);
-    }
-}
-
-#[test]
-fn a_new_root_is_seen_at_once() {
-    // 10.1.11: a change of satp needs a fence only for entries that were
-    // cached; this hart keeps none over it.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL, 0);
-        p.b.set_mem(DATA, 4, 7);
-        p.b.set_x(A1, VA);
-        p.b.one(lw(A0, 0, A1));
-        let satp = p.b.csr(csr::SATP);
-        p.b.set_x(A2, satp ^ (TABLES ^ p.free) >> 12);
-        // The new root maps the program and nothing else.
-        let (large, old) = (if p.size == 4 { 1 } else { 2 }, p.size);
-        let at = p.entry(BASE, large);
-        let value = p.b.mem(at, old);
-        p.b.set_mem(p.free + (at - TABLES), old, value);
-        assert_eq!(
-            p.b.fault(&[csrw(csr::SATP, A2), lw(A0, 0, A1)]),
-            (13, BASE + 4, VA)
-        );
-    }
-}
-
-#[test]
-fn tables_outside_memory_are_access_faults() {
-    // 10.3.2 step 2: "an access-fault exception corresponding to the original
-    // access type".
-    for mut p in Paged::both() {
-        p.set_entry(VA, 1, (BASE + SIZE) >> 12 << 10 | V);
-        assert_eq!(p.load(VA), Some((5, VA)));
-        assert_eq!(p.store(VA), Some((7, VA)));
-        assert_eq!(p.fetch(VA), Some((1, VA)));
-        assert_eq!(p.access(VA, amoadd_w(A0, A0, A1)), Some((7, VA)));
-        assert_eq!(p.access(VA, lr_w(A0, A1)), Some((5, VA)));
-    }
-}
-
-#[test]
-fn pages_outside_memory_are_access_faults() {
-    // 10.3.2; the trap value is the virtual address (3.1.16).
-    for mut p in Paged::both() {
-        p.map(VA, BASE + SIZE, ALL, 0);
-        assert_eq!(p.load(VA + 4), Some((5, VA + 4)));
-        assert_eq!(p.store(VA + 4), Some((7, VA + 4)));
-        assert_eq!(p.fetch(VA + 4), Some((1, VA + 4)));
-    }
-}
-
-#[test]
-fn atomics_need_the_rights_of_stores() {
-    // 10.3.2 and unprivileged 14: AMO and SC raise store page faults, LR load
-    // page faults.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL & !W, 0);
-        assert_eq!(p.access(VA, amoadd_w(A0, A0, A1)), Some((15, VA)));
-        assert_eq!(p.access(VA, sc_w(A0, A0, A1)), Some((15, VA)));
-        assert_eq!(p.access(VA, lr_w(A0, A1)), None);
-        p.map(VA, DATA, 0, 0);
-        assert_eq!(p.access(VA, lr_w(A0, A1)), Some((13, VA)));
-    }
-}
-
-#[test]
-fn an_access_across_pages_needs_both() {
-    // 3.1.16: the trap value is in the page that is missing.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL, 0);
-        let (at, next) = (VA + 0xffe, VA + 0x1000);
-        assert_eq!(p.load(at), Some((13, next)));
-        p.b.set_x(A0, u64::MAX);
-        assert_eq!(p.store(at), Some((15, next)));
-        assert_eq!(p.b.mem(DATA + 0xffe, 2), 0, "not even the first half");
-        // The pages need not be neighbours in memory.
-        p.map(next, DATA + 0x5000, ALL, 0);
-        p.b.set_x(A0, 0x4433_2211);
-        assert_eq!(p.store(at), None);
-        assert_eq!(
-            (p.b.mem(DATA + 0xffe, 2), p.b.mem(DATA + 0x5000, 2)),
-            (0x2211, 0x4433)
-        );
-        assert_eq!(p.load(at), None);
-        assert_eq!(p.b.x(A0), 0x4433_2211);
-    }
-}
-
-#[test]
-fn an_instruction_across_pages_needs_both() {
-    // 3.1.14, 3.1.16: epc is the instruction, the trap value its second half.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL, 0);
-        let (at, next) = (VA + 0xffe, VA + 0x1000);
-        let word = addi(A0, ZERO, 77);
-        p.b.halfwords(DATA + 0xffe, &[word as u16]);
-        assert_eq!(p.fetch(at), Some((12, next)));
-        p.map(next, DATA + 0x5000, ALL, 0);
-        p.b.halfwords(DATA + 0x5000, &[(word >> 16) as u16]);
-        assert_eq!(p.fetch(at), None);
-        assert_eq!(p.b.x(A0), 77);
-    }
-}
-
-#[test]
-fn page_faults_can_be_delegated() {
-    // 3.1.8: codes 12, 13 and 15.
-    for mut p in Paged::both() {
-        // The handler of supervisor mode is in the large page.
-        p.b.set_csr(csr::MEDELEG, 0xb000);
-        for (code, word) in [
-            (13, lw(A0, 0, A1)),
-            (15, sw(A0, 0, A1)),
-            (12, jalr(0, A1, 0)),
-        ] {
-            p.b.set_x(A1, VA);
-            assert_eq!(p.b.fault(&[word]).0, code);
-            assert_eq!((p.b.mode(), p.b.csr(csr::SCAUSE)), (Mode::S, code.into()));
-            assert_eq!(p.b.csr(csr::STVAL), VA);
-        }
-    }
-}
-
-#[test]
-fn the_same_page_may_have_two_names() {
-    // 10.3: aliases; a store through one is a change of code under the other.
-    for mut p in Paged::both() {
-        p.map(VA, DATA, ALL, 0);
-        p.map(VA + 0x1000, DATA, ALL, 0);
-        p.b.code(DATA, &[addi(A0, ZERO, 1), jalr(ZERO, RA, 0)]);
-        p.b.set_x(A1, VA);
-        p.b.set_x(A2, VA + 0x1000);
-        p.b.set_x(A3, addi(A0, ZERO, 2).into());
-        p.b.code(BASE, &[jalr(RA, A1, 0), sw(A3, 0, A2), jalr(RA, A1, 0)]);
-        p.b.set_pc(BASE);
-        let steps = p.b.steps(7);
-        assert_eq!(insns(&steps).len(), 7);
-        assert_eq!(p.b.x(A0), 2);
-        assert_ne!(p.b.m.pc(), HANDLER);
-    }
-}
-
-#[test]
-fn code_beside_page_tables_is_never_stale() {
-    // A walk that marks an entry changes a page that holds code; a store to
-    // that code right behind it is still seen.
-    let mut config = virt(Xlen::Rv64);
-    config.update_ad = true;
-    let mut p = Paged::new(config, 3);
-    // The first gigabyte, not yet used; its entry is the first of the root.
-    p.map(0, BASE, ALL & !(A | D), 2);
-    let at = TABLES + 0x800;
-    p.b.set_x(A1, DATA - BASE);
-    p.b.set_x(A2, at);
-    p.b.set_x(A3, addi(A0, ZERO, 9).into());
-    let code = [lw(A4, 0, A1), sw(A3, 8, A2), addi(A0, ZERO, 2)];
-    p.b.code(at, &code);
-    p.b.set_pc(at);
-    let steps = p.b.steps(3);
-    assert_eq!(insns(&steps).len(), 3);
-    assert_eq!(p.b.mem(TABLES, 8) & A, A);
-    assert_eq!(p.b.x(A0), 9);
 }
