@@ -27,7 +27,7 @@ const LONGEST: usize = 64;
 const MOST: usize = 1 << 22;
 
 /// A decoded instruction, ready to run: sixteen bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Micro {
     /// The immediate; of branches and `jal`, the target relative to the start
     /// of the block; of floating-point arithmetic, the third source in bits 4

@@ -13,7 +13,6 @@ use hartrace_flow::{
     Access, AccessKind, CsrWrite, Effects, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
     Wants,
 };
-use hartrace_isa::Op;
 
 use crate::access::Port;
 use crate::bus::Bus;
@@ -36,8 +35,8 @@ pub(crate) enum Leave {
     System {
         /// The instruction.
         bits: u32,
-        /// What it does.
-        op: Op,
+        /// The same, decoded.
+        micro: Micro,
     },
     /// The instruction at pc traps.
     Trap {
@@ -272,7 +271,7 @@ struct Lately<'a> {
 }
 
 /// How many are kept.
-const LATELY: usize = 32;
+const LATELY: usize = 16;
 
 impl Lately<'_> {
     /// No block starts at an odd address.
@@ -678,7 +677,7 @@ pub(crate) fn run<W: Width, O: Observer>(
                     },
                     Do::System => leave!(Leave::System {
                         bits: bits!(),
-                        op: op.op
+                        micro: *op
                     }),
                     Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
 
