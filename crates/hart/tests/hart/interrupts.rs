@@ -201,6 +201,33 @@ fn sie_and_sip_show_what_is_delegated() {
     assert_eq!(b.csr(csr::MIE), 0xa88, "two enables are gone");
 }
 
+#[test]
+fn sip_does_not_reach_what_is_not_delegated() {
+    // 10.1.3.
+    let mut b = Bench::rv64();
+    b.set_csr(csr::MIP, 0x222);
+    b.set_csr(csr::MIDELEG, 0x220);
+    b.exec(&[csrw(csr::SIP, ZERO)]);
+    assert_eq!(b.csr(csr::MIP) & 0x222, 0x222);
+}
+
+#[test]
+fn the_timer_is_exact_where_all_instructions_cost_the_same() {
+    // 3.2.1, as below: no slack in the table.
+    let mut config = virt(Xlen::Rv64);
+    (config.cycles_per_tick, config.costs) = (1, Costs::UNIT);
+    for due in 0..20 {
+        let mut b = Bench::new(config.clone());
+        b.set_x(30, MTIMECMP);
+        b.set_x(31, 1 + due);
+        b.one(sd(31, 0, 30));
+        b.set_csr(csr::MIE, MTI);
+        b.status(status::MIE);
+        let steps = b.steps(30);
+        assert_eq!(traps(&steps)[0].epc, BASE + 4 + 4 * due);
+    }
+}
+
 /// A program of instructions of many costs, and its cost by the table.
 fn mixed() -> Vec<(u32, u64)> {
     vec![
