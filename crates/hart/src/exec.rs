@@ -289,7 +289,11 @@ fn look_up<'a>(code: &'a Code, tlb: &Tlb, pc: u64) -> Option<Lately<'a>> {
     if entry.tag != pc & !(PAGE - 1) | tlb.fetch_context {
         return None;
     }
-    let (first, micros) = code.slice(code.block(entry.frame, pc));
+    let block = code.block(entry.frame, pc);
+    if block.crosses && !tlb.plain {
+        return None;
+    }
+    let (first, micros) = code.slice(block);
     (!micros.is_empty()).then_some(Lately { pc, first, micros })
 }
 
