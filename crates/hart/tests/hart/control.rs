@@ -130,6 +130,26 @@ fn instructions_may_cross_pages() {
 }
 
 #[test]
+fn stores_to_either_half_of_an_instruction_across_pages_are_seen() {
+    // Chapter 6: by the program itself, after the instruction has run.
+    let at = DATA + 0xffe;
+    let (old, new) = (addi(A0, ZERO, 5), addi(A1, ZERO, 7));
+    for (offset, bits) in [(2, new >> 16), (0, new)] {
+        let mut b = Bench::rv64();
+        b.halfwords(at, &[old as u16, (old >> 16) as u16]);
+        b.code(at + 4, &[jalr(ZERO, RA, 0)]);
+        b.set_x(A3, at);
+        b.set_x(A4, bits.into());
+        let code = [jalr(RA, A3, 0), sh(A4, offset, A3), jalr(RA, A3, 0)];
+        b.code(BASE, &code);
+        b.set_pc(BASE);
+        b.run(7);
+        let expected = if offset == 2 { (7, 0x1020) } else { (5, 5) };
+        assert_eq!((b.x(A0), b.x(A1)), expected);
+    }
+}
+
+#[test]
 fn an_instruction_half_outside_memory_names_the_missing_half() {
     // Priv. 3.1.16: "the portion of the instruction that caused the fault".
     let mut b = Bench::rv64();

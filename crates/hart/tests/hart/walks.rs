@@ -193,6 +193,41 @@ fn an_instruction_across_pages_needs_both() {
 }
 
 #[test]
+fn an_instruction_across_pages_is_where_its_pages_are() {
+    // 10.3: machine mode has run it with its neighbour; elsewhere the second
+    // half is in another page, or in none, or may not be executed.
+    for mut p in Paged::both() {
+        let (at, next) = (VA + 0xffe, VA + 0x1000);
+        let (near, far) = (addi(A0, ZERO, 5), addi(A0, ZERO, 77));
+        p.b.halfwords(DATA + 0xffe, &[near as u16, (near >> 16) as u16]);
+        p.b.halfwords(DATA + 0x5000, &[(far >> 16) as u16]);
+        let machine = |p: &mut Paged| {
+            p.b.set_mode(Mode::M);
+            p.b.set_pc(DATA + 0xffe);
+            p.b.run(1);
+            assert_eq!(p.b.x(A0), 5);
+            p.b.set_mode(Mode::S);
+        };
+        machine(&mut p);
+        p.map(VA, DATA, ALL, 0);
+        assert_eq!(p.fetch(at), Some((12, next)));
+        machine(&mut p);
+        p.map(next, DATA + 0x5000, ALL, 0);
+        assert_eq!(p.fetch(at), None);
+        assert_eq!(p.b.x(A0), 77);
+        machine(&mut p);
+        // Locked and not executable, for every mode.
+        p.b.set_csr(csr::PMPADDR0 + 1, 0xffff_ffff);
+        p.b.set_csr(csr::PMPADDR0, (DATA + 0x1000) >> 2 | 0x1ff);
+        p.b.set_csr(csr::PMPCFG0, 0x1f00 | 0x99);
+        p.b.set_mode(Mode::M);
+        p.b.set_x(A1, DATA + 0xffe);
+        let fault = (1, DATA + 0xffe, DATA + 0x1000);
+        assert_eq!(p.b.fault(&[jalr(ZERO, A1, 0)]), fault);
+    }
+}
+
+#[test]
 fn page_faults_can_be_delegated() {
     // 3.1.8: codes 12, 13 and 15.
     for mut p in Paged::both() {
