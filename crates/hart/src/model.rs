@@ -64,12 +64,11 @@ impl Model for Machine {
                 }
                 _ => false,
             },
-            Place::Reg(RegId::X(number)) => {
-                if number < 32 {
-                    cpu.write_x(number, value);
-                }
-                number < 32
+            Place::Reg(RegId::X(number @ 0..32)) => {
+                cpu.write_x(number, value);
+                true
             }
+            Place::Reg(RegId::X(_)) => false,
             Place::Reg(RegId::F(number)) => match cpu.f.get_mut(usize::from(number)) {
                 Some(register) => {
                     *register = value;
@@ -95,7 +94,9 @@ impl Model for Machine {
                 wrote
             }
         };
-        // Whatever it was, nothing remembered about it holds any more.
+        // Whatever it was, nothing remembered about it holds any more, and it
+        // may have to do with interrupts.
+        self.between_looks = false;
         self.hart.tlb.flush(&self.hart.cpu);
         if known { Ok(()) } else { Err(Absent(place)) }
     }
@@ -137,6 +138,7 @@ impl Machine {
     fn step_width<W: Width>(&mut self, effects: &mut Effects) -> Step {
         effects.clear();
         self.hart.cpu.waiting = false;
+        self.between_looks = false;
         let mut capture = Capture {
             step: None,
             effects,
