@@ -37,7 +37,7 @@ impl<const N: u8> Partial<N> {
         let wanted = match step {
             Step::Insn(insn) if insn.next == insn.end() => Wants::INSNS,
             // Behind the end of RV32's address space.
-            Step::Insn(insn) if insn.next == 0 && insn.end() == 1 << 32 => Wants::INSNS,
+            Step::Insn(insn) if insn.next == insn.end().wrapping_sub(1 << 32) => Wants::INSNS,
             Step::Insn(_) => Wants::TRANSFERS,
             Step::Trap(_) | Step::Signal(_) => Wants::EVENTS,
         };
