@@ -29,6 +29,8 @@ pub(super) struct Account<'a> {
     time: u64,
     /// Page tables may have changed, or others may be used.
     tables_kept: bool,
+    /// There may be translation.
+    paged: bool,
     /// Memory is written by others, or in places not told.
     memory_told: bool,
 }
@@ -50,6 +52,7 @@ impl<'a> Account<'a> {
             mode: Mode::from_code(get(Place::Mode) as u8).unwrap_or_default(),
             time: 0,
             tables_kept: !scene.wild,
+            paged: get(Place::Csr(0x180)) != 0,
             memory_told: scene.tohost().is_none() && !scene.config.update_ad,
         }
     }
@@ -96,6 +99,7 @@ impl<'a> Account<'a> {
             let place = Place::Csr(write.csr);
             if write.csr == 0x180 && self.known.get(&place) != Some(&write.value) {
                 self.tables_kept = false;
+                self.paged = true;
             }
             if matches!(write.csr, 0x30a | 0x31a) && write.value != 0 {
                 self.memory_told = false;
@@ -187,6 +191,6 @@ impl<'a> Account<'a> {
     /// Whether nothing was stored where page tables are, so that remembered
     /// translations cannot be seen.
     pub(super) fn keeps_tables(&self) -> bool {
-        self.tables_kept && !self.scene.config.update_ad
+        !self.paged || self.tables_kept && !self.scene.config.update_ad
     }
 }

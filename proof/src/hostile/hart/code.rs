@@ -77,11 +77,11 @@ fn put(dice: &mut Dice<'_>, isa: Isa, rows: &[Encoding], code: &mut Vec<u8>) {
             let funct3 = dice.pick(&[1, 2, 3, 5, 6, 7]);
             asm::i_type(0x73, funct3, dice.below(32) as u32, any, i32::from(csr))
         }
-        11 => dice.pick(&SYSTEM),
+        11 if dice.one_in(2) => dice.pick(&SYSTEM),
         12 => asm::branch(dice.pick(&[0, 1, 4, 5, 6, 7]), any, base, jump(dice)),
         13 => asm::jal(dice.below(2) as u32, 4 * jump(dice)),
         14 => asm::i_type(0x67, 0, dice.below(2) as u32, base, offset(dice)),
-        15 => {
+        15 if dice.one_in(4) => {
             // A call to the host: an operation, sometimes.
             if dice.one_in(2) {
                 let operation = asm::i_type(0x13, 0, 10, 0, dice.below(0x32) as i32);
@@ -92,8 +92,15 @@ fn put(dice: &mut Dice<'_>, isa: Isa, rows: &[Encoding], code: &mut Vec<u8>) {
             }
             return;
         }
-        16 => dice.draw() as u32,
-        17 => dice.draw() as u32 & 0xffff & !3 | dice.below(3) as u32,
+        15 | 18 => {
+            // Code that goes elsewhere, perhaps to where it has been.
+            let near = |dice: &mut Dice<'_>| 4 * (dice.below(48) as i32 - 32);
+            code.extend(asm::auipc(8, 0).to_le_bytes());
+            code.extend(asm::i_type(0x03, 2, 16, 8, near(dice)).to_le_bytes());
+            asm::s_type(0x23, 2, 8, 16, near(dice))
+        }
+        16 if dice.one_in(4) => dice.draw() as u32,
+        17 if dice.one_in(2) => dice.draw() as u32 & 0xffff & !3 | dice.below(3) as u32,
         _ => {
             let row = rows.get((dice.draw() % rows.len().max(1) as u64) as usize);
             match row {

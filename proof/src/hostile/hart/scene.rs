@@ -17,6 +17,14 @@ const SIZE: u64 = 0x1_0000;
 
 const PAGE: u64 = 4096;
 
+/// Where handlers are in the code that go on behind what has trapped.
+const HANDLERS: u64 = 0x300;
+
+/// `csrr x31, mepc; addi x31, x31, 4; csrw mepc, x31; mret`, and the same for
+/// the supervisor.
+const MACHINE: [u32; 4] = [0x3410_2ff3, 0x004f_8f93, 0x341f_9073, 0x3020_0073];
+const SUPERVISOR: [u32; 4] = [0x1410_2ff3, 0x004f_8f93, 0x141f_9073, 0x1020_0073];
+
 /// Where RAM may be. The first region has the code.
 const RV64_RAM: [&[(u64, u64)]; 7] = [
     &[(0x8000_0000, SIZE)],
@@ -66,6 +74,7 @@ pub(super) struct Scene {
     pub(super) limit: u64,
     /// First address and size of the page tables.
     pub(super) tables: (u64, u64),
+    levels: u64,
     /// Page-table entries may point to anything.
     pub(super) wild: bool,
 }
@@ -78,6 +87,10 @@ impl Scene {
         let ram = *config.memory.first()?;
         let limit = [40, 200, 600, 1500].get(dice.below(4) as usize).copied()?;
         let wild = dice.one_in(4);
+        let levels = match isa.xlen() {
+            Xlen::Rv32 => 2,
+            Xlen::Rv64 => 3 + dice.below(3),
+        };
         let tohost = match dice.below(8) {
             0 => Some(dice.integer()),
             1 => Some(0xffff_ffff_ffff_fffc),
@@ -89,6 +102,7 @@ impl Scene {
             isa,
             limit,
             tables,
+            levels,
             wild,
             program: Program {
                 xlen: isa.xlen(),
@@ -134,9 +148,18 @@ impl Scene {
         let Some(&ram) = self.config.memory.first() else {
             return;
         };
-        let table = page_tables(dice, &self.config.memory, self.isa.xlen(), self.wild);
+        let xlen = self.isa.xlen();
+        let mut table = page_tables(dice, &self.config.memory, xlen, self.wild);
+        if !dice.one_in(4) {
+            map_code(dice, &mut table, ram.base, xlen, self.levels);
+        }
         let room = (SIZE - TABLES * PAGE) as usize;
-        let code = code::random(dice, self.isa, room);
+        let mut code = code::random(dice, self.isa, room);
+        for (at, handler) in [(HANDLERS, MACHINE), (HANDLERS + 32, SUPERVISOR)] {
+            let bytes = handler.iter().flat_map(|word| word.to_le_bytes());
+            let place = code.iter_mut().skip(at as usize);
+            place.zip(bytes).for_each(|(to, from)| *to = from);
+        }
         let mut add = |addr: u64, data: Vec<u8>| {
             let size = data.len() as u64;
             self.program.segments.push(Segment { addr, size, data });
@@ -156,7 +179,8 @@ impl Scene {
         let near = dice.below(32).wrapping_sub(8);
         match dice.below(10) {
             // Anywhere, near the ends, near a page's end, in code and tables.
-            0..4 => ram.0.wrapping_add(dice.draw() % ram.1),
+            0..3 => ram.0.wrapping_add(dice.draw() % ram.1),
+            3 => self.program.entry.wrapping_add(dice.below(256)),
             4 => ram.0.wrapping_add(ram.1).wrapping_add(near),
             5 => ram.0.wrapping_add(PAGE * dice.below(16)).wrapping_add(near),
             6 => self.program.tohost.unwrap_or(0),
@@ -184,7 +208,7 @@ impl Scene {
             self.state.push((Place::Reg(RegId::F(number)), float));
         }
         let code = self.program.entry.wrapping_add(2 * dice.below(256));
-        let pc = if dice.one_in(8) {
+        let pc = if dice.one_in(16) {
             self.address(dice)
         } else {
             code
@@ -192,58 +216,71 @@ impl Scene {
         self.state.push((Place::Pc, pc & !1));
     }
 
+    /// Mostly a machine that gets somewhere: too much at once and it only
+    /// traps.
     fn set_csrs(&mut self, dice: &mut Dice<'_>) {
         let mut csrs: Vec<(u16, u64)> = Vec::new();
         // Protection first: entries may be locked.
-        for entry in 0..dice.below(5) as u16 {
-            let addr = self.address(dice) >> 2;
-            let size = (1u64 << dice.below(16)).wrapping_sub(1);
-            csrs.push((0x3b0 + entry, addr & !size | size >> 1));
+        if dice.one_in(4) {
+            for entry in 0..dice.below(5) as u16 {
+                let addr = self.address(dice) >> 2;
+                let size = (1u64 << dice.below(16)).wrapping_sub(1);
+                csrs.push((0x3b0 + entry, addr & !size | size >> 1));
+            }
+            let locks = if dice.one_in(4) {
+                !0
+            } else {
+                !0x8080_8080_8080_8080
+            };
+            let cfg = dice.draw() & 0x9f9f_9f9f_9f9f_9f9f | 0x1f00_0000;
+            csrs.push((0x3a0, cfg & locks));
         }
-        if dice.one_in(2) {
-            csrs.push((0x3a0, dice.draw() & 0x9f9f_9f9f_9f9f_9f9f | 0x1f00_0000));
-        }
-        for tvec in [0x305, 0x105] {
-            let handler = self.program.entry.wrapping_add(4 * (dice.draw() % 256));
-            let wrong = dice.one_in(8);
-            csrs.push((
-                tvec,
-                if wrong { dice.integer() } else { handler } | dice.below(2),
-            ));
+        for (tvec, at) in [(0x305, HANDLERS), (0x105, HANDLERS + 32)] {
+            let base = match dice.below(16) {
+                0 => dice.integer(),
+                1 => self.program.entry.wrapping_add(4 * (dice.draw() % 256)),
+                _ => self.program.entry.wrapping_add(at),
+            };
+            csrs.push((tvec, base | u64::from(dice.one_in(4))));
         }
         for csr in [0x302, 0x303, 0x304, 0x344, 0x306, 0x106, 0x30a, 0x320] {
-            if dice.one_in(2) {
+            if dice.one_in(4) {
                 csrs.push((csr, dice.draw()));
             }
         }
         for csr in [0x341, 0x141] {
-            csrs.push((csr, self.address(dice)));
+            let back = self.program.entry.wrapping_add(2 * (dice.draw() % 512));
+            csrs.push((
+                csr,
+                if dice.one_in(4) {
+                    self.address(dice)
+                } else {
+                    back
+                },
+            ));
         }
-        if dice.one_in(2) {
-            csrs.push((0x180, satp(dice, self.isa.xlen(), self.tables.0)));
+        if dice.one_in(3) {
+            csrs.push((
+                0x180,
+                satp(dice, self.isa.xlen(), self.tables.0, self.levels),
+            ));
         }
         csrs.push((0x300, mstatus(dice, self.isa.xlen())));
         csrs.push((0x003, dice.draw()));
         if dice.one_in(6) {
-            csrs.push((
-                code::CSRS
-                    .get(dice.below(32) as usize)
-                    .copied()
-                    .unwrap_or(0),
-                dice.draw(),
-            ));
+            let csr = code::CSRS.get(dice.below(40) as usize);
+            csrs.push((csr.copied().unwrap_or(0), dice.draw()));
         }
-        let csrs = csrs
-            .into_iter()
-            .map(|(csr, value)| (Place::Csr(csr), value));
-        self.state.extend(csrs);
-        let mode = dice.pick(&[3, 3, 1, 0]);
+        let csrs = csrs.into_iter();
+        self.state
+            .extend(csrs.map(|(csr, value)| (Place::Csr(csr), value)));
+        let mode = dice.pick(&[3, 3, 3, 1, 0]);
         self.state.push((Place::Mode, mode));
     }
 }
 
 fn config(dice: &mut Dice<'_>) -> Config {
-    let platform = if dice.one_in(3) {
+    let platform = if dice.one_in(4) {
         Platform::Spike
     } else {
         Platform::Virt
@@ -272,13 +309,27 @@ fn config(dice: &mut Dice<'_>) -> Config {
     config
 }
 
-fn satp(dice: &mut Dice<'_>, xlen: Xlen, tables: u64) -> u64 {
+/// The tables, with so many levels; now and then anything.
+fn satp(dice: &mut Dice<'_>, xlen: Xlen, tables: u64, levels: u64) -> u64 {
     let root = tables >> 12;
-    match (dice.below(8), xlen) {
-        (0, _) => dice.draw(),
-        (_, Xlen::Rv32) => 1 << 31 | root & 0x3f_ffff,
-        (mode, _) => (8 + mode % 3) << 60 | root & 0xfff_ffff_ffff,
+    match xlen {
+        _ if dice.one_in(16) => dice.draw(),
+        Xlen::Rv32 => 1 << 31 | root & 0x3f_ffff,
+        Xlen::Rv64 => (5 + levels) << 60 | root & 0xfff_ffff_ffff,
     }
+}
+
+/// Maps the code to where it is, by one entry of the root.
+fn map_code(dice: &mut Dice<'_>, tables: &mut [u8], base: u64, xlen: Xlen, levels: u64) {
+    let (size, index) = if xlen == Xlen::Rv32 { (4, 10) } else { (8, 9) };
+    let shift = 12 + index * (levels - 1);
+    let at = (base >> shift & ((1 << index) - 1)) * size;
+    let page = (base >> shift << shift) / PAGE & 0xfff_ffff_ffff;
+    let entry = page << 10 | 0xcf | dice.below(2) << 4;
+    let place = tables.iter_mut().skip(at as usize).take(size as usize);
+    place
+        .zip(entry.to_le_bytes())
+        .for_each(|(to, from)| *to = from);
 }
 
 /// Any status programs can make, with floating point mostly on.
