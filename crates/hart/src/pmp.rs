@@ -4,6 +4,7 @@
 use hartrace_flow::Mode;
 use hartrace_isa::Xlen;
 
+use crate::memory::PAGE;
 use crate::mmu::Use;
 
 /// Entries that exist; programs may write 64, the rest stay zero.
@@ -132,9 +133,13 @@ impl Pmp {
         mode == Mode::M
     }
 
-    /// Whether machine mode may do anything anywhere.
+    /// Whether machine mode may do anything anywhere: no entry is locked, and
+    /// none ends where an access could be half inside, which fails in every
+    /// mode.
     pub(crate) fn is_open_to_machine(&self) -> bool {
+        let whole = |(from, to): Span| from % PAGE == 0 && to % PAGE == PAGE - 1;
         self.cfg.iter().all(|cfg| cfg & L == 0)
+            && (0..ENTRIES).filter_map(|entry| self.span(entry)).all(whole)
     }
 
     /// Whether every byte of a page is treated alike.
