@@ -134,6 +134,8 @@ pub(crate) struct Cpu {
     pub(crate) reservation: Option<u64>,
     /// In `wfi`.
     pub(crate) waiting: bool,
+    /// Returns from traps since reset.
+    pub(crate) returns: u64,
 }
 
 impl Cpu {
@@ -195,6 +197,7 @@ impl Cpu {
             cycles: 0,
             reservation: None,
             waiting: false,
+            returns: 0,
         }
     }
 
@@ -409,6 +412,7 @@ impl Cpu {
         }
         self.mstatus = s;
         self.mode = to;
+        self.returns += 1;
         self.pc = self.mepc & self.epc_mask();
     }
 
@@ -426,6 +430,7 @@ impl Cpu {
         s |= status::SPIE;
         self.mstatus = s;
         self.mode = to;
+        self.returns += 1;
         self.pc = self.sepc & self.epc_mask();
     }
 }

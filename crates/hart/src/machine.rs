@@ -19,6 +19,7 @@ use crate::memory::{Memory, Region};
 use crate::mmu::{Use, translate};
 use crate::program::Program;
 use crate::system;
+use crate::vigil::Vigil;
 use crate::width::{Rv32, Rv64, Width};
 
 /// Instructions Spike executes before it looks at time and host.
@@ -33,12 +34,6 @@ const GLANCE: u64 = 10_000;
 
 /// Instructions between the halves of `tohost` when RV32 writes it as two.
 const HALVES: u64 = 16;
-
-/// Traps in a row without an instruction in between that make a loop.
-const TRAPS_IN_A_ROW: u64 = 256;
-
-/// The same fault with the same registers, this often in a row, is a loop.
-const SAME_TRAPS: u64 = 1_000_000;
 
 /// Why a machine stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +80,11 @@ pub enum LoadError {
         /// The RAM there is.
         ram: Vec<Region>,
     },
+    /// The program would start where no instruction can be.
+    Misaligned {
+        /// Where it starts.
+        entry: u64,
+    },
     /// The program would start where there is no memory.
     Entry {
         /// Where it starts.
@@ -116,6 +116,12 @@ impl fmt::Display for LoadError {
                 segment.end().wrapping_sub(1),
                 list(ram)
             ),
+            LoadError::Misaligned { entry } => {
+                write!(
+                    f,
+                    "no instruction can be at the entry {entry:#x}: it is misaligned"
+                )
+            }
             LoadError::Entry { entry, ram } => {
                 write!(f, "the entry {entry:#x} is not in memory ({})", list(ram))
             }
@@ -125,46 +131,7 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
-/// Where loops of traps are noticed.
-#[derive(Debug, Default)]
-struct Vigil {
-    /// Instructions retired when the last trap was taken.
-    retired: u64,
-    in_a_row: u64,
-    last: Option<(u64, Exception, [u64; 32])>,
-    same: u64,
-}
-
-impl Vigil {
-    /// A trap is about to be taken; true when it is one too many.
-    fn sees_loop(&mut self, cpu: &Cpu, exception: Exception) -> bool {
-        self.in_a_row = if cpu.retired == self.retired {
-            self.in_a_row + 1
-        } else {
-            0
-        };
-        self.retired = cpu.retired;
-        let mut x = [0; 32];
-        x.iter_mut().zip(cpu.x).for_each(|(to, from)| *to = from);
-        // Programs may call the environment for ever.
-        let fault = !matches!(exception.code, 8..=11);
-        let now = Some((cpu.pc, exception, x)).filter(|_| fault);
-        self.same = if now.is_some() && now == self.last {
-            self.same + 1
-        } else {
-            0
-        };
-        self.last = now;
-        self.in_a_row >= TRAPS_IN_A_ROW || self.same >= SAME_TRAPS
-    }
-
-    fn sees_interrupt(&mut self) {
-        *self = Vigil::default();
-    }
-}
-
 /// A hart with memory, devices and a host.
-#[derive(Debug)]
 pub struct Machine {
     pub(crate) hart: Hart,
     pub(crate) bus: Bus,
@@ -185,6 +152,17 @@ pub struct Machine {
     quantum: u64,
     serialized: bool,
     vigil: Vigil,
+}
+
+/// Where it is, not what its memory holds.
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("config", &self.config)
+            .field("pc", &format_args!("{:#x}", self.pc()))
+            .field("instructions", &self.instructions())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Machine {
@@ -241,6 +219,9 @@ impl Machine {
             }
         }
         let entry = entry.unwrap_or(program.entry);
+        if entry & (1 | self.hart.cpu.misalignment()) != 0 {
+            return Err(LoadError::Misaligned { entry });
+        }
         if !ram.iter().any(|region| region.contains(entry, 2)) {
             return Err(LoadError::Entry { entry, ram });
         }
@@ -281,7 +262,7 @@ impl Machine {
             Platform::Virt => {
                 cpu.pc = self.entry;
                 cpu.write_x(10, cpu.id.into());
-                cpu.write_x(11, BOOT_ROM + 32);
+                cpu.write_x(11, self.config.boot_rom() + 32);
             }
         }
     }
@@ -619,20 +600,25 @@ impl Machine {
     }
 
     /// The hart jumps to itself and no interrupt will take it away.
-    fn find_spin(&self) -> Option<Stop> {
+    fn find_spin(&mut self) -> Option<Stop> {
         let cpu = &self.hart.cpu;
         let deaf = cpu.mode == Mode::M && cpu.mstatus & status::MIE == 0;
         if !deaf && self.can_wake() {
             return None;
         }
-        let mut bytes = [0; 4];
-        // Machine mode has no translation; elsewhere one would have to ask.
-        if cpu.mode != Mode::M || !self.bus.memory.read(cpu.pc, &mut bytes) {
-            return None;
-        }
-        let word = u32::from_le_bytes(bytes);
-        let spins = word == 0x0000_006f || word as u16 == 0xa001;
-        spins.then_some(Stop::Spins { pc: cpu.pc })
+        let pc = cpu.pc;
+        let low = self.code_at(pc)?;
+        let high = self.code_at(pc.wrapping_add(2)).unwrap_or(0);
+        let jal = u32::from(low) | u32::from(high) << 16 == 0x0000_006f;
+        (jal || low == 0xa001).then_some(Stop::Spins { pc })
+    }
+
+    /// A halfword of code, as the hart would fetch it.
+    fn code_at(&mut self, addr: u64) -> Option<u16> {
+        let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 2, Use::Fetch).ok()?;
+        let mut bytes = [0; 2];
+        let read = self.bus.memory.read(paddr, &mut bytes);
+        read.then_some(u16::from_le_bytes(bytes))
     }
 
     /// Looks at the host when it is time to.
@@ -793,7 +779,7 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
         Platform::Spike => Description::spike(&config.isa, &ram),
     };
     let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
-    let memory = Memory::new(&config.memory, BOOT_ROM, &rom)?;
+    let memory = Memory::new(&config.memory, config.boot_rom(), &rom)?;
     let clock = match config.platform {
         Platform::Virt => Clock::Cycles {
             per_tick: config.cycles_per_tick,

@@ -220,7 +220,11 @@ fn wrong_flags() {
         (&["run", RV64, "--entry", "nowhere"], "HT0308"),
         (&["run", RV64, "--entry", "0x80000001"], "HT0308"),
         (&["run", RV64, "--memory", "0x80000000:100"], "HT0307"),
-        (&["run", RV64, "--memory", "0x0:64K"], "HT0307"),
+        (&["run", RV64, "--memory", "0x2000000:64K"], "HT0307"),
+        (
+            &["run", RV64, "--memory", "0x0:64K", "--machine", "spike"],
+            "HT0307",
+        ),
     ] {
         has(&ends(args, 2), &[words]);
     }
@@ -229,12 +233,12 @@ fn wrong_flags() {
         &["HT0507"],
     );
     let folder = Folder::new();
-    let config = folder.file("a.toml", "\n[hart]\nmemory = [\"0x0:64K\"]\n");
+    let config = folder.file("a.toml", "\n[hart]\nmemory = [\"0x0:64M\"]\n");
     let message = ends(&["run", RV64, "-c", &config], 2);
-    has(&message, &["HT0307", "the boot ROM is at", "a.toml:3"]);
+    has(&message, &["HT0307", "the CLINT is at", "a.toml:3"]);
     let twice = ["--memory", "0x80000000:8K", "--memory", "0x80001000:8K"];
     let message = ends(&[&["run", RV64][..], &twice].concat(), 2);
-    assert!(!message.contains("boot ROM"), "{message}");
+    assert!(!message.contains("CLINT"), "{message}");
     has(
         &ends(&["run", RV64, "--files", "ro:/no/such"], 1),
         &["HT0001", "/no/such"],
@@ -281,11 +285,15 @@ fn programs_outside_memory() {
         &message,
         &["HT0504", "0x20000000-0x20000003", "--memory 0x20000000:1M"],
     );
-    // What is advised is possible.
+    // What is advised is possible: the boot ROM makes room for RAM.
     let low = folder.file("low.elf", tiny::elf_at(0, &tiny::code(&[SPIN])));
     let message = ends(&["run", &low], 1);
-    has(&message, &["HT0504", "the boot ROM is at 0x1000"]);
-    assert!(!message.contains("--memory 0x0:1M"), "{message}");
+    has(&message, &["HT0504", "--memory 0x0:1M"]);
+    let message = ends(&["run", &low, "--memory", "0x0:1M"], 0);
+    has(&message, &["spins at 0x0"]);
+    let clint = folder.file("b.elf", tiny::elf_at(0x200_0000, &tiny::code(&[SPIN])));
+    let message = ends(&["run", &clint], 1);
+    has(&message, &["HT0504", "the CLINT is at 0x2000000"]);
     let message = ends(&["run", &file, "--memory", "0x20000000:1M"], 0);
     has(&message, &["spins at 0x20000000"]);
     has(

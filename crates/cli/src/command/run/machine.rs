@@ -174,7 +174,7 @@ pub(super) fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic
             let diagnostic = Diagnostic::new(Code::BadMemory, message);
             match given(one) && given(other) {
                 true => diagnostic,
-                false => diagnostic.note("the boot ROM is at 0x1000 and the CLINT at 0x2000000"),
+                false => diagnostic.note(taken(config)),
             }
             .help("move the memory with --memory BASE:SIZE")
         }
@@ -182,6 +182,14 @@ pub(super) fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic
             "write --memory BASE:SIZE, such as 0x80000000:256M; 0x makes a number hexadecimal",
         ),
         ConfigError::Clock | ConfigError::Cost => Diagnostic::new(Code::ConfigValue, message),
+    }
+}
+
+/// Where memory cannot be.
+fn taken(config: &HartConfig) -> &'static str {
+    match config.platform {
+        Platform::Virt => "the CLINT is at 0x2000000",
+        Platform::Spike => "the boot ROM is at 0x1000 and the CLINT at 0x2000000",
     }
 }
 
@@ -212,13 +220,6 @@ pub(super) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
     let Some(text) = text else { return Ok(None) };
     let numeric = text.starts_with(|c: char| c.is_ascii_digit());
     if let Some(address) = parse_address(text).filter(|_| numeric) {
-        if address % 2 != 0 {
-            let message =
-                format!("--entry {text} is odd, and no instruction is at such an address");
-            return Err(Diagnostic::new(Code::BadEntry, message)
-                .help("write an even address, or the name of a function")
-                .into());
-        }
         return Ok(Some(address));
     }
     let found = symbols.and_then(|symbols| symbols.iter().find(|(_, name)| *name == text));
@@ -259,10 +260,12 @@ pub(super) fn bad_load(
                     flags.join(" ")
                 )),
                 Err(_) => diagnostic
-                    .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
+                    .note(taken(config))
                     .help("link it to other addresses, or use --memory BASE:SIZE beside these"),
             }
         }
+        LoadError::Misaligned { .. } => Diagnostic::new(Code::BadEntry, message)
+            .help("say where to start with --entry: an even address, or the name of a function"),
         LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
             .help("say where to start with --entry ADDR or --entry SYMBOL"),
     }

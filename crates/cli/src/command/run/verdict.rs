@@ -191,7 +191,7 @@ impl Facts<'_> {
                  memory left, or was never set up",
                 self.sp
             ),
-            0x1000..0x2000 if store => {
+            _ if store && address / 4096 == self.config.boot_rom() / 4096 => {
                 format!("{address:#x} is in the boot ROM, which cannot be written")
             }
             0x1000_0000..0x1000_0100 => format!(
