@@ -827,6 +827,9 @@ impl Virtual<'_> {
 }
 
 impl GuestMemory for Virtual<'_> {
+    if config.platform == Platform::Spike {
+        cpu.unwritten = u32::MAX;
+    }
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
         let (mut at, mut rest) = (address, buffer);
         while !rest.is_empty() {

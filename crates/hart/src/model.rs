@@ -69,6 +69,7 @@ impl Model for Machine {
             Place::Reg(RegId::F(number)) => match cpu.f.get_mut(usize::from(number)) {
                 Some(register) => {
                     *register = value;
+                    cpu.unwritten &= !(1 << number);
                     true
                 }
                 None => false,
