@@ -49,6 +49,7 @@ fn run(platform: Platform, isa: &str, code: &[u32]) -> Machine {
 const A0: u8 = 10;
 const A1: u8 = 11;
 const A2: u8 = 12;
+const A3: u8 = 13;
 
 /// Classes of a register before and after it is written.
 const UNWRITTEN: &[u32] = &[
@@ -72,4 +73,37 @@ fn a_float_register_never_written_is_no_double() {
     );
     let virt = run(Platform::Virt, "rv64gc", UNWRITTEN);
     assert_eq!([virt.x(A0), virt.x(A1), virt.x(A2)], [ZERO, 0, ZERO]);
+}
+
+/// Store-conditionals over the end of a region: without a reservation, and
+/// with one of four bytes.
+const CUT_CONDITIONAL: &[u32] = &[
+    0x0000_0297, // 00: auipc t0,0x0
+    0x0482_8313, // 04: add t1,t0,72
+    0x3053_1073, // 08: csrw mtvec,t1
+    0x0000_1337, // 0c: lui t1,0x1
+    0x0062_82b3, // 10: add t0,t0,t1
+    0x0022_d313, // 14: srl t1,t0,0x2
+    0x3b03_1073, // 18: csrw pmpaddr0,t1
+    0xfff0_0313, // 1c: li t1,-1
+    0x3b13_1073, // 20: csrw pmpaddr1,t1
+    0x0000_2337, // 24: lui t1,0x2
+    0xf173_0313, // 28: add t1,t1,-233
+    0x3a03_1073, // 2c: csrw pmpcfg0,t1
+    0x1802_b52f, // 30: sc.d a0,zero,(t0)
+    0x1002_a3af, // 34: lr.w t2,(t0)
+    0x1802_b5af, // 38: sc.d a1,zero,(t0)
+    0x0000_0013, // 3c: nop
+    0x0000_0013, // 40: nop
+    0x0000_0013, // 44: nop
+    0x3420_2673, // 48: csrr a2,mcause
+    0x3410_26f3, // 4c: csrr a3,mepc
+    0x0000_006f, // 50: j 50
+];
+
+#[test]
+fn a_store_conditional_that_fails_needs_no_right_to_its_second_half() {
+    let spike = run(Platform::Spike, "rv64gc", CUT_CONDITIONAL);
+    assert_eq!(spike.x(A0), 1, "fails, does not trap");
+    assert_eq!([spike.x(A2), spike.x(A3)], [7, START + 0x38]);
 }
