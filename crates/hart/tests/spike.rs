@@ -107,3 +107,35 @@ fn a_store_conditional_that_fails_needs_no_right_to_its_second_half() {
     assert_eq!(spike.x(A0), 1, "fails, does not trap");
     assert_eq!([spike.x(A2), spike.x(A3)], [7, START + 0x38]);
 }
+
+/// Stores to a region of four bytes, behind it, and over its end, in machine
+/// mode.
+const CUT_STORE: &[u32] = &[
+    0x0000_0297, // 00: auipc t0,0x0
+    0x0402_8313, // 04: add t1,t0,64
+    0x3053_1073, // 08: csrw mtvec,t1
+    0x0000_1337, // 0c: lui t1,0x1
+    0x0062_82b3, // 10: add t0,t0,t1
+    0x0022_d313, // 14: srl t1,t0,0x2
+    0x3b03_1073, // 18: csrw pmpaddr0,t1
+    0xfff0_0313, // 1c: li t1,-1
+    0x3b13_1073, // 20: csrw pmpaddr1,t1
+    0x0000_2337, // 24: lui t1,0x2
+    0xf173_0313, // 28: add t1,t1,-233
+    0x3a03_1073, // 2c: csrw pmpcfg0,t1
+    0x0062_a023, // 30: sw t1,0(t0)
+    0x0062_a223, // 34: sw t1,4(t0)
+    0x0062_b023, // 38: sd t1,0(t0)
+    0x0000_0013, // 3c: nop
+    0x3420_2673, // 40: csrr a2,mcause
+    0x3410_26f3, // 44: csrr a3,mepc
+    0x0000_006f, // 48: j 48
+];
+
+#[test]
+fn no_store_is_done_that_a_region_holds_a_part_of() {
+    for platform in Platform::ALL {
+        let machine = run(platform, "rv64gc", CUT_STORE);
+        assert_eq!([machine.x(A2), machine.x(A3)], [7, START + 0x38]);
+    }
+}
