@@ -290,7 +290,7 @@ fn permits(cpu: &Cpu, entry: u64, what: Use, mode: Mode) -> bool {
 /// is an access fault of the original kind.
 fn read_entry(
     cpu: &Cpu,
-    bus: &Bus,
+    bus: &mut Bus,
     at: u64,
     scheme: &Scheme,
     what: Use,
@@ -298,14 +298,15 @@ fn read_entry(
 ) -> Result<u64, Exception> {
     let mut bytes = [0; 8];
     let size = scheme.entry_size as usize;
-    let allowed = cpu.pmp.allows(at, scheme.entry_size, Use::Load, Mode::S);
-    let read = bytes
+    let fault = what.access_fault(addr);
+    if !cpu.pmp.allows(at, scheme.entry_size, Use::Load, Mode::S) {
+        return Err(fault);
+    }
+    if bytes
         .get_mut(..size)
-        .is_some_and(|b| bus.memory.read(at, b));
-    if allowed && read {
-        Ok(u64::from_le_bytes(bytes))
-    } else {
-        Err(what.access_fault(addr))
+        .is_some_and(|b| bus.memory.read(at, b))
+    {
+        return Ok(u64::from_le_bytes(bytes));
     }
 }
 
@@ -327,3 +328,4 @@ fn write_entry(
         Err(what.access_fault(addr))
     }
 }
+    bus.load(at, scheme.entry_size, cpu.cycles).ok_or(fault)

@@ -139,3 +139,28 @@ fn no_store_is_done_that_a_region_holds_a_part_of() {
         assert_eq!([machine.x(A2), machine.x(A3)], [7, START + 0x38]);
     }
 }
+
+/// A return in `mtimecmp`, and zeros in the software interrupts.
+const CODE_IN_DEVICE: &[u32] = &[
+    0x0000_0297, // 00: auipc t0,0x0
+    0x02c2_8313, // 04: add t1,t0,44
+    0x3053_1073, // 08: csrw mtvec,t1
+    0x0200_42b7, // 0c: lui t0,0x2004
+    0x0000_8337, // 10: lui t1,0x8
+    0x0673_0313, // 14: add t1,t1,103
+    0x0062_b023, // 18: sd t1,0(t0)
+    0x0002_80e7, // 1c: jalr t0
+    0x0010_0513, // 20: li a0,1
+    0x0200_02b7, // 24: lui t0,0x2000
+    0x0002_8067, // 28: jr t0
+    0x3420_2673, // 2c: csrr a2,mcause
+    0x3410_26f3, // 30: csrr a3,mepc
+    0x0000_006f, // 34: j 34
+];
+
+#[test]
+fn code_can_be_in_a_device() {
+    let spike = run(Platform::Spike, "rv64gc", CODE_IN_DEVICE);
+    assert_eq!(spike.x(A0), 1, "came back");
+    assert_eq!([spike.x(A2), spike.x(A3)], [2, 0x0200_0000]);
+}
