@@ -714,6 +714,8 @@ impl Machine {
     /// Whether the `ebreak` at pc is the middle of the three instructions that
     /// call the host (RISC-V semihosting, 2.1).
     fn is_semihosting_call(&mut self) -> bool {
+        // A store may trap half way, with what it has done to be noticed.
+        self.settle();
         let pc = self.hart.cpu.pc;
         let mut word = |addr: u64| {
             let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 4, Use::Fetch).ok()?;

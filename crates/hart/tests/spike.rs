@@ -50,6 +50,8 @@ const A0: u8 = 10;
 const A1: u8 = 11;
 const A2: u8 = 12;
 const A3: u8 = 13;
+const A4: u8 = 14;
+const A5: u8 = 15;
 
 /// Classes of a register before and after it is written.
 const UNWRITTEN: &[u32] = &[
@@ -163,4 +165,32 @@ fn code_can_be_in_a_device() {
     let spike = run(Platform::Spike, "rv64gc", CODE_IN_DEVICE);
     assert_eq!(spike.x(A0), 1, "came back");
     assert_eq!([spike.x(A2), spike.x(A3)], [2, 0x0200_0000]);
+}
+
+/// A store over the end of a page into one that must not be written.
+const HALF_A_STORE: &[u32] = &[
+    0x0000_0297, // 00: auipc t0,0x0
+    0x0302_8313, // 04: add t1,t0,48
+    0x3053_1073, // 08: csrw mtvec,t1
+    0x0000_2337, // 0c: lui t1,0x2
+    0x0062_82b3, // 10: add t0,t0,t1
+    0x0022_d313, // 14: srl t1,t0,0x2
+    0x3b03_1073, // 18: csrw pmpaddr0,t1
+    0x0910_0313, // 1c: li t1,145
+    0x3a03_1073, // 20: csrw pmpcfg0,t1
+    0xfff0_0313, // 24: li t1,-1
+    0xfe62_af23, // 28: sw t1,-2(t0)
+    0x0000_0013, // 2c: nop
+    0x3420_2673, // 30: csrr a2,mcause
+    0x3430_26f3, // 34: csrr a3,mtval
+    0xffe2_d703, // 38: lhu a4,-2(t0)
+    0x0002_d783, // 3c: lhu a5,0(t0)
+    0x0000_006f, // 40: j 40
+];
+
+#[test]
+fn a_misaligned_store_leaves_its_first_page_stored() {
+    let spike = run(Platform::Spike, "rv64gc_zicclsm", HALF_A_STORE);
+    assert_eq!([spike.x(A2), spike.x(A3)], [7, START + 0x2000]);
+    assert_eq!([spike.x(A4), spike.x(A5)], [0xffff, 0]);
 }
