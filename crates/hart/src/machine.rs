@@ -125,6 +125,27 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
+/// Where a stretch of instructions ended, on Spike.
+enum Pause {
+    /// Where it looks for interrupts.
+    Look,
+    /// The budget is used up.
+    Spent,
+    /// The quantum is over: a trap was taken, or the hart waits.
+    Over,
+    /// For good.
+    Stop(Stop),
+}
+
+impl From<Result<(), Stop>> for Pause {
+    fn from(taken: Result<(), Stop>) -> Pause {
+        match taken {
+            Ok(()) => Pause::Over,
+            Err(stop) => Pause::Stop(stop),
+        }
+    }
+}
+
 /// Where loops of traps are noticed.
 #[derive(Debug, Default)]
 struct Vigil {
@@ -181,6 +202,9 @@ pub struct Machine {
     /// middle of a serialising instruction.
     quantum: u64,
     serialized: bool,
+    /// Spike: the limit has ended a stretch where it does not look for
+    /// interrupts.
+    cut: bool,
     vigil: Vigil,
 }
 
@@ -206,6 +230,7 @@ impl Machine {
             glance: 0,
             quantum: 0,
             serialized: false,
+            cut: false,
             vigil: Vigil::default(),
         })
     }
@@ -269,6 +294,7 @@ impl Machine {
         self.glance = 0;
         self.quantum = 0;
         self.serialized = false;
+        self.cut = false;
         self.vigil = Vigil::default();
         let cpu = &mut self.hart.cpu;
         match self.config.platform {
@@ -411,64 +437,78 @@ impl Machine {
         observer: &mut O,
     ) -> Result<bool, Stop> {
         while self.quantum > 0 {
-            let pending = self.hart.cpu.mip & self.hart.cpu.mie != 0;
-            if pending {
-                self.hart.cpu.waiting = false;
-            }
-            if let Some(code) = self.hart.cpu.interrupt() {
-                self.take_interrupt(code, observer);
-                return Ok(true);
-            }
-            if self.hart.cpu.waiting {
-                if !self.can_wake() {
-                    return Err(Stop::Asleep {
-                        pc: self.hart.cpu.pc,
-                    });
-                }
-                // A look at whether to go on waiting counts as an instruction.
-                self.hart.cpu.retire(1, 1);
-                return Ok(true);
+            if !core::mem::take(&mut self.cut)
+                && let Some(over) = self.look_for_interrupts(observer)
+            {
+                return over.map(|()| true);
             }
             let before = self.hart.cpu.retired;
             let mut budget = self.quantum.min(until - before);
             if budget == 0 {
                 return Ok(false);
             }
-            let over = self.execute_serialized::<W, O>(&mut budget, observer);
+            let pause = self.execute_serialized::<W, O>(&mut budget, observer);
             self.quantum = self.quantum.saturating_sub(self.hart.cpu.retired - before);
-            match over {
-                None => {}
-                Some(Ok(())) => return Ok(true),
-                Some(Err(stop)) => return Err(stop),
+            match pause {
+                Pause::Look => {}
+                Pause::Spent if self.quantum > 0 => {
+                    self.cut = true;
+                    return Ok(false);
+                }
+                Pause::Spent => {}
+                Pause::Over => return Ok(true),
+                Pause::Stop(stop) => return Err(stop),
             }
         }
         Ok(true)
     }
 
-    /// Runs to the next place where Spike looks for interrupts. `Some` ends
-    /// the quantum.
+    /// What Spike does before a stretch of instructions: it takes an interrupt
+    /// or goes on waiting for one. `Some` ends the quantum.
+    fn look_for_interrupts<O: Observer>(&mut self, observer: &mut O) -> Option<Result<(), Stop>> {
+        let cpu = &mut self.hart.cpu;
+        if cpu.mip & cpu.mie != 0 {
+            cpu.waiting = false;
+        }
+        if let Some(code) = cpu.interrupt() {
+            self.take_interrupt(code, observer);
+            return Some(Ok(()));
+        }
+        if !cpu.waiting {
+            return None;
+        }
+        if !self.can_wake() {
+            let pc = self.hart.cpu.pc;
+            return Some(Err(Stop::Asleep { pc }));
+        }
+        // A look at whether to go on waiting counts as an instruction.
+        self.hart.cpu.retire(1, 1);
+        Some(Ok(()))
+    }
+
+    /// Runs to the next place where Spike looks for interrupts.
     fn execute_serialized<W: Width, O: Observer>(
         &mut self,
         budget: &mut u64,
         observer: &mut O,
-    ) -> Option<Result<(), Stop>> {
+    ) -> Pause {
         loop {
             let leave = match self.run_blocks::<W, O>(budget, observer) {
                 Ok(leave) => leave,
-                Err(exception) => return Some(self.fault(exception, None, observer)),
+                Err(exception) => return self.fault(exception, None, observer).into(),
             };
             match leave {
-                Leave::Spent => return None,
+                Leave::Spent => return Pause::Spent,
                 Leave::Fetch => {}
                 Leave::Event => self.settle(),
                 Leave::Trap { exception, bits } => {
-                    return Some(self.fault(exception, Some(bits), observer));
+                    return self.fault(exception, Some(bits), observer).into();
                 }
                 Leave::System { bits, op } => {
                     if self.calls_host(op) {
                         match self.semihosting_call(observer) {
                             None => continue,
-                            Some(stop) => return Some(Err(stop)),
+                            Some(stop) => return Pause::Stop(stop),
                         }
                     }
                     let csr = !matches!(
@@ -485,20 +525,20 @@ impl Machine {
                     // pipeline, with a look for interrupts, once to be done.
                     if csr && !self.serialized {
                         self.serialized = true;
-                        return None;
+                        return Pause::Look;
                     }
                     self.serialized &= !csr;
                     if let Err(exception) =
                         system::execute(&mut self.hart, &mut self.bus, bits, observer)
                     {
-                        return Some(self.fault(exception, Some(bits), observer));
+                        return self.fault(exception, Some(bits), observer).into();
                     }
                     *budget -= 1;
                     if self.hart.cpu.waiting {
-                        return Some(Ok(()));
+                        return Pause::Over;
                     }
-                    if *budget == 0 || !matches!(op, Op::FenceI | Op::SfenceVma) {
-                        return None;
+                    if !matches!(op, Op::FenceI | Op::SfenceVma) {
+                        return Pause::Look;
                     }
                 }
             }
@@ -674,6 +714,8 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) {
+        // A store may trap half way, with what it has done to be noticed.
+        self.settle();
         let hart = &mut self.hart;
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
         hart.cpu.retire(0, hart.costs.trap.into());
@@ -714,8 +756,6 @@ impl Machine {
     /// Whether the `ebreak` at pc is the middle of the three instructions that
     /// call the host (RISC-V semihosting, 2.1).
     fn is_semihosting_call(&mut self) -> bool {
-        // A store may trap half way, with what it has done to be noticed.
-        self.settle();
         let pc = self.hart.cpu.pc;
         let mut word = |addr: u64| {
             let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 4, Use::Fetch).ok()?;
@@ -787,6 +827,9 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
     };
     let mut cpu = Cpu::new(isa, 0);
     cpu.always_counters = config.platform == Platform::Virt;
+    if config.platform == Platform::Spike {
+        cpu.unwritten = u32::MAX;
+    }
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
     let bus = Bus {
@@ -829,9 +872,6 @@ impl Virtual<'_> {
 }
 
 impl GuestMemory for Virtual<'_> {
-    if config.platform == Platform::Spike {
-        cpu.unwritten = u32::MAX;
-    }
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
         let (mut at, mut rest) = (address, buffer);
         while !rest.is_empty() {

@@ -194,3 +194,34 @@ fn a_misaligned_store_leaves_its_first_page_stored() {
     assert_eq!([spike.x(A2), spike.x(A3)], [7, START + 0x2000]);
     assert_eq!([spike.x(A4), spike.x(A5)], [0xffff, 0]);
 }
+
+/// A software interrupt, instructions that go on, and one that lets it in.
+const SOFTWARE_INTERRUPT: &[u32] = &[
+    0x0000_0297, // 00: auipc t0,0x0
+    0x0382_8313, // 04: add t1,t0,56
+    0x3053_1073, // 08: csrw mtvec,t1
+    0x3044_5073, // 0c: csrw mie,8
+    0x3004_5073, // 10: csrw mstatus,8
+    0x0200_02b7, // 14: lui t0,0x2000
+    0x0010_0313, // 18: li t1,1
+    0x0062_a023, // 1c: sw t1,0(t0)
+    0x0000_0013, // 20: nop
+    0x0000_0013, // 24: nop
+    0x0000_0013, // 28: nop
+    0x0000_0013, // 2c: nop
+    0x3400_25f3, // 30: csrr a1,mscratch
+    0x0000_0013, // 34: nop
+    0x3410_2573, // 38: csrr a0,mepc
+    0x0000_006f, // 3c: j 3c
+];
+
+#[test]
+fn running_in_slices_changes_nothing() {
+    for slice in [1, 2, 3, 1000] {
+        let mut spike = machine(Platform::Spike, "rv64gc", SOFTWARE_INTERRUPT);
+        while spike.instructions() < 100 {
+            spike.run(slice, &mut Nobody);
+        }
+        assert_eq!(spike.x(A0), START + 0x30, "slices of {slice}");
+    }
+}
