@@ -726,7 +726,7 @@ impl Machine {
         };
         hart.cpu
             .trap(cause, tval, &mut |csr, value| report.csr(csr, value));
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_mode(&hart.cpu);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));
@@ -839,7 +839,9 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
         tohost: None,
         called: None,
     };
-    Ok((Hart::new(cpu, config.costs, config.does_misaligned()), bus))
+    let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
+    hart.tlb.forgetful = config.platform == Platform::Spike;
+    Ok((hart, bus))
 }
 
 /// Memory by physical address, for the host-target interface.

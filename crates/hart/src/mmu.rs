@@ -73,6 +73,11 @@ pub(crate) struct Tlb {
     pub(crate) fetch_context: u64,
     pub(crate) data_context: u64,
     epoch: u64,
+    /// Everything is forgotten with every trap and every return from one, and
+    /// when the rights of loads and stores change, as Spike does: a program
+    /// that changes page tables and fences nothing sees the change from then
+    /// on.
+    pub(crate) forgetful: bool,
 }
 
 impl Tlb {
@@ -84,6 +89,7 @@ impl Tlb {
             fetch_context: 0,
             data_context: 0,
             epoch: 0,
+            forgetful: false,
         }
     }
 
@@ -135,6 +141,26 @@ impl Tlb {
     /// Forgets where stores go.
     pub(crate) fn forget_stores(&mut self) {
         self.store = [EMPTY; ENTRIES];
+    }
+
+    /// Goes to the context of the hart's mode and status after a trap or a
+    /// return from one.
+    pub(crate) fn change_mode(&mut self, cpu: &Cpu) {
+        if self.forgetful {
+            self.flush(cpu);
+        } else {
+            self.enter(cpu);
+        }
+    }
+
+    /// Goes to the context of the hart's mode and status after a write to a
+    /// CSR.
+    pub(crate) fn change_status(&mut self, cpu: &Cpu) {
+        let before = self.data_context;
+        self.enter(cpu);
+        if self.forgetful && self.data_context != before {
+            self.flush(cpu);
+        }
     }
 
     /// Goes to the context of the hart's mode and status.
@@ -308,6 +334,7 @@ fn read_entry(
     {
         return Ok(u64::from_le_bytes(bytes));
     }
+    bus.load(at, scheme.entry_size, cpu.cycles).ok_or(fault)
 }
 
 fn write_entry(
@@ -328,4 +355,3 @@ fn write_entry(
         Err(what.access_fault(addr))
     }
 }
-    bus.load(at, scheme.entry_size, cpu.cycles).ok_or(fault)

@@ -61,7 +61,7 @@ pub(crate) fn execute<O: Observer>(
         if hart.cpu.mode != mode {
             hart.effects.mode = Some(hart.cpu.mode);
         }
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_mode(&hart.cpu);
     }
     let taken = if hart.cpu.pc == next {
         0
@@ -161,7 +161,7 @@ fn access_csr<O: Observer>(
         if after.translation {
             hart.tlb.flush(&hart.cpu);
         }
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_status(&hart.cpu);
     }
     hart.cpu.write_x(inst.rd.number(), old);
     if inst.rd != Reg::ZERO {

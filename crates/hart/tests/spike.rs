@@ -225,3 +225,51 @@ fn running_in_slices_changes_nothing() {
         assert_eq!(spike.x(A0), START + 0x30, "slices of {slice}");
     }
 }
+
+/// A supervisor that loads, calls machine mode, which takes the page away and
+/// fences nothing, and loads again.
+const CHANGED_PAGE: &[u32] = &[
+    0x0000_0417, // 00: auipc s0,0x0
+    0x0744_0313, // 04: add t1,s0,116
+    0x3053_1073, // 08: csrw mtvec,t1
+    0x0000_1337, // 0c: lui t1,0x1
+    0x0064_04b3, // 10: add s1,s0,t1
+    0x0024_5313, // 14: srl t1,s0,0x2
+    0x0cf3_0313, // 18: add t1,t1,207
+    0x0064_b823, // 1c: sd t1,16(s1)
+    0x0064_b423, // 20: sd t1,8(s1)
+    0x00c4_d313, // 24: srl t1,s1,0xc
+    0x0080_0393, // 28: li t2,8
+    0x03c3_9393, // 2c: sll t2,t2,0x3c
+    0x0073_6333, // 30: or t1,t1,t2
+    0x1803_1073, // 34: csrw satp,t1
+    0x0000_1337, // 38: lui t1,0x1
+    0x0013_5313, // 3c: srl t1,t1,0x1
+    0x3003_1073, // 40: csrw mstatus,t1
+    0x0544_0313, // 44: add t1,s0,84
+    0x3413_1073, // 48: csrw mepc,t1
+    0x4000_22b7, // 4c: lui t0,0x40002
+    0x3020_0073, // 50: mret
+    0x0002_b503, // 54: ld a0,0(t0)
+    0x0002_a003, // 58: lw zero,0(t0)
+    0x0000_0073, // 5c: ecall
+    0x0002_b583, // 60: ld a1,0(t0)
+    0x0000_0013, // 64: nop
+    0x0000_0013, // 68: nop
+    0x0000_006f, // 6c: j 6c
+    0x0000_0013, // 70: nop
+    0x0004_b423, // 74: sd zero,8(s1)
+    0x3420_2673, // 78: csrr a2,mcause
+    0x3410_2373, // 7c: csrr t1,mepc
+    0x0043_0313, // 80: add t1,t1,4
+    0x3413_1073, // 84: csrw mepc,t1
+    0x0016_8693, // 88: add a3,a3,1
+    0x3020_0073, // 8c: mret
+];
+
+#[test]
+fn a_trap_makes_changes_of_page_tables_seen() {
+    let spike = run(Platform::Spike, "rv64gc", CHANGED_PAGE);
+    assert_eq!(spike.x(A3), 2, "a call and a fault");
+    assert_eq!(spike.x(A2), 13);
+}
