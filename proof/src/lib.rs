@@ -12,4 +12,5 @@ pub mod hostile;
 pub mod identity;
 pub mod lockstep;
 pub mod objdump;
+pub mod speed;
 pub mod torture;

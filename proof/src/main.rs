@@ -81,6 +81,11 @@ const COMMANDS: &[Command] = &[
         "--spike PATH --hart PATH ELF...: the commit logs of two simulators",
         hartrace_proof::lockstep::command,
     ),
+    (
+        "speed",
+        "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",
+        hartrace_proof::speed::command,
+    ),
 ];
 
 fn main() -> ExitCode {

@@ -10,87 +10,21 @@
 //! Memory remembers which lines were decoded, so that stores to code are
 //! noticed and the page's blocks forgotten.
 
-use hartrace_isa::{Inst, Isa, Op, Reg, decode};
+mod what;
+
+use hartrace_isa::{Isa, Op, decode};
 
 use crate::cost::Costs;
 use crate::cpu::SINK;
-use crate::exec::bits;
 use crate::memory::{PAGE, Page};
+
+pub(crate) use what::Do;
 
 /// Instructions in a block.
 const LONGEST: usize = 64;
 
 /// Decoded instructions kept before all are forgotten: 64 MiB.
 const MOST: usize = 1 << 22;
-
-/// What the interpreter does for an instruction: a dense list, so that one
-/// jump table finds it. What is rare shares an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[rustfmt::skip]
-pub(crate) enum Do {
-    /// rd = imm: `lui`, and `addi` from x0.
-    Li,
-    /// rd = rs1.
-    Mv,
-    Addi, Add, Sub, Auipc, And, Or, Xor, Andi, Ori, Xori, Slt, Sltu, Slti, Sltiu,
-    Slli, Srli, Srai, Sll, Srl, Sra,
-    Addiw, Addw, Subw, Slliw, Srliw, Sraiw, Sllw, Srlw, Sraw,
-    Lb, Lbu, Lh, Lhu, Lw, Lwu, Ld, Sb, Sh, Sw, Sd,
-    Beq, Bne, Blt, Bge, Bltu, Bgeu, Jal, Jalr,
-    Mul, Mulh, Mulhsu, Mulhu, Mulw, Div, Divu, Rem, Remu, Divw, Divuw, Remw, Remuw,
-    Flh, Flw, Fld, FStore,
-    /// Fences and hints.
-    Nothing,
-    /// Bit manipulation.
-    Bits,
-    /// Floating-point arithmetic and atomics.
-    Rare,
-    /// What concerns the whole hart.
-    System,
-    Illegal,
-}
-
-impl Do {
-    fn of(inst: &Inst) -> Do {
-        use Op as O;
-        macro_rules! same {
-            ($($name:ident)+) => {
-                match inst.op {
-                    $(O::$name => return Do::$name,)+
-                    _ => {}
-                }
-            };
-        }
-        match inst.op {
-            O::Lui => return Do::Li,
-            O::Addi if inst.rs1 == Reg::ZERO => return Do::Li,
-            O::Addi if inst.imm == 0 => return Do::Mv,
-            _ => {}
-        }
-        same! { Addi Add Sub Auipc And Or Xor Andi Ori Xori Slt Sltu Slti Sltiu Slli Srli Srai
-        Sll Srl Sra Addiw Addw Subw Slliw Srliw Sraiw Sllw Srlw Sraw Lb Lbu Lh Lhu Lw Lwu Ld Sb Sh
-        Sw Sd Beq Bne Blt Bge Bltu Bgeu Jal Jalr Mul Mulh Mulhsu Mulhu Mulw Div Divu Rem Remu Divw
-        Divuw Remw Remuw Flh Flw Fld }
-        match inst.op {
-            O::Fsh | O::Fsw | O::Fsd => Do::FStore,
-            O::Fence | O::FenceTso | O::Pause => Do::Nothing,
-            O::NtlP1 | O::NtlPall | O::NtlS1 | O::NtlAll => Do::Nothing,
-            O::Csrrw | O::Csrrs | O::Csrrc | O::Csrrwi | O::Csrrsi | O::Csrrci => Do::System,
-            O::Ecall | O::Ebreak | O::Mret | O::Sret | O::Wfi => Do::System,
-            O::FenceI | O::SfenceVma => Do::System,
-            op if bits::is_bits(op) => Do::Bits,
-            O::Unknown | O::Unimp | O::Uret | O::Dret | O::Mnret => Do::Illegal,
-            _ => Do::Rare,
-        }
-    }
-
-    /// Whether nothing behind the instruction is certain to follow it, or it
-    /// concerns more than registers and memory.
-    fn ends_block(self) -> bool {
-        matches!(self, Do::Jal | Do::Jalr | Do::System | Do::Illegal)
-    }
-}
 
 /// A decoded instruction, ready to run: sixteen bytes.
 #[derive(Clone, Copy, Debug)]
@@ -123,23 +57,9 @@ pub(crate) struct Block {
 }
 
 /// The blocks of a page, by halfword; a count of 0 is none.
-#[derive(Debug)]
-pub(crate) struct Table([Block; PAGE as usize / 2]);
+type Table = [Block; PAGE as usize / 2];
 
 const NONE: Block = Block { first: 0, count: 0 };
-
-/// A page without blocks.
-pub(crate) static NO_BLOCKS: Table = Table([NONE; PAGE as usize / 2]);
-
-impl Table {
-    /// The block at an address.
-    #[inline(always)]
-    pub(crate) fn at(&self, addr: u64) -> Block {
-        // Masked to the size of the table.
-        #[allow(clippy::indexing_slicing)]
-        self.0[(addr % PAGE / 2) as usize]
-    }
-}
 
 /// The decoded code of a hart.
 #[derive(Debug)]
@@ -166,12 +86,20 @@ impl Code {
         }
     }
 
-    /// The blocks of a page, by the number of its table.
-    #[inline(always)]
-    pub(crate) fn blocks(&self, table: u32) -> &Table {
-        self.tables
-            .get(table as usize)
-            .map_or(&NO_BLOCKS, |table| table)
+    /// The block at an address, of the page with this table; one without
+    /// instructions if there is none.
+    pub(crate) fn block(&self, table: u32, addr: u64) -> Block {
+        let table = self.tables.get(table as usize);
+        let block = table.and_then(|table| table.get((addr % PAGE / 2) as usize));
+        block.copied().unwrap_or(NONE)
+    }
+
+    /// The instructions of a block, and the number of the first.
+    #[inline]
+    pub(crate) fn slice(&self, block: Block) -> (usize, &[Micro]) {
+        let first = block.first as usize;
+        let micros = self.micros.get(first..first + usize::from(block.count));
+        (first, micros.unwrap_or_default())
     }
 
     /// The table of a frame, new if need be.
@@ -185,7 +113,7 @@ impl Code {
             Some(number) if *number != 0 => *number - 1,
             Some(number) => {
                 *number = next + 1;
-                self.tables.push(Box::new(Table([NONE; PAGE as usize / 2])));
+                self.tables.push(Box::new([NONE; PAGE as usize / 2]));
                 next
             }
             None => next,
@@ -199,7 +127,7 @@ impl Code {
             .checked_sub(1)
             .and_then(|n| self.tables.get_mut(n as usize))
         {
-            table.0.fill(NONE);
+            table.fill(NONE);
         }
     }
 
@@ -231,12 +159,13 @@ impl Code {
                 break;
             }
         }
+        pair_up(self.micros.get_mut(first..).unwrap_or_default());
         let block = Block {
             first: first as u32,
             count: (self.micros.len() - first) as u16,
         };
         let entry = self.tables.get_mut(table as usize);
-        if let Some(slot) = entry.and_then(|table| table.0.get_mut((start / 2) as usize)) {
+        if let Some(slot) = entry.and_then(|table| table.get_mut((start / 2) as usize)) {
             *slot = block;
         }
         at - start
@@ -286,6 +215,18 @@ impl Code {
             rs2: inst.rs2.number(),
             number: index as u8 + 1,
             len: inst.len,
+        }
+    }
+}
+
+/// Makes pairs of what stands side by side; the second of a pair keeps what
+/// it does, for the first to find.
+fn pair_up(micros: &mut [Micro]) {
+    let mut rest = micros.iter_mut().peekable();
+    while let Some(micro) = rest.next() {
+        if let Some(pair) = rest.peek().and_then(|next| micro.what.pair(next.what)) {
+            micro.what = pair;
+            rest.next();
         }
     }
 }

@@ -17,7 +17,7 @@ use hartrace_isa::Op;
 
 use crate::access::Port;
 use crate::bus::Bus;
-use crate::code::{Block, Do, Micro, NO_BLOCKS};
+use crate::code::{Block, Code, Do, Micro};
 use crate::cpu::{Cpu, Exception, SINK, cause};
 use crate::hart::Hart;
 use crate::memory::PAGE;
@@ -262,6 +262,38 @@ fn put<const N: usize>(bytes: &mut [u8], value: u64) {
     }
 }
 
+/// A block that was found before.
+#[derive(Clone, Copy)]
+struct Lately<'a> {
+    pc: u64,
+    /// Number of its first instruction in the code.
+    first: usize,
+    micros: &'a [Micro],
+}
+
+/// How many are kept.
+const LATELY: usize = 32;
+
+impl Lately<'_> {
+    /// No block starts at an odd address.
+    const NONE: Lately<'static> = Lately {
+        pc: 1,
+        first: 0,
+        micros: &[],
+    };
+}
+
+/// The block at pc, if its page is known and it has been decoded.
+#[inline(never)]
+fn look_up<'a>(code: &'a Code, tlb: &Tlb, pc: u64) -> Option<Lately<'a>> {
+    let entry = Tlb::slot(&tlb.fetch, pc);
+    if entry.tag != pc & !(PAGE - 1) | tlb.fetch_context {
+        return None;
+    }
+    let (first, micros) = code.slice(code.block(entry.frame, pc));
+    (!micros.is_empty()).then_some(Lately { pc, first, micros })
+}
+
 /// Runs up to `budget` instructions; gives back why it stopped. `start` is a
 /// block to run first instead of what is at pc.
 // One dispatch for all instructions: splitting it would cost a second jump
@@ -279,7 +311,7 @@ pub(crate) fn run<W: Width, O: Observer>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
-    let (fetch_context, data_context) = (hart.tlb.fetch_context, hart.tlb.data_context);
+    let data_context = hart.tlb.data_context;
     let direct = match hart.cpu.data_mode() {
         Mode::M if hart.cpu.pmp.is_open_to_machine() => bus.memory.only_ram(),
         _ => None,
@@ -307,47 +339,39 @@ pub(crate) fn run<W: Width, O: Observer>(
     let mut pc = hart.cpu.pc;
     // Instructions left, and cycles not yet told to the counters.
     let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
-    // The page we are in and its code.
-    let (mut here, mut table) = (u64::MAX, &NO_BLOCKS);
-    // The block at pc; one without instructions if there is none.
-    macro_rules! find {
-        () => {{
-            if pc & !(PAGE - 1) != here {
-                let entry = Tlb::slot(&hart.tlb.fetch, pc);
-                here = pc & !(PAGE - 1);
-                let known = entry.tag == here | fetch_context;
-                table = if known {
-                    code.blocks(entry.frame)
-                } else {
-                    &NO_BLOCKS
-                };
-            }
-            table.at(pc)
-        }};
-    }
-    let mut block = match start {
-        Some(block) => block,
-        None => find!(),
-    };
-
-    let leave = 'blocks: loop {
-        let first = block.first as usize;
-        let mut count = u64::from(block.count);
-        if count.wrapping_sub(1) >= left {
-            if count == 0 {
-                break 'blocks Leave::Fetch;
-            }
-            if left == 0 {
-                break 'blocks Leave::Spent;
-            }
-            count = left;
+    // Blocks seen lately, by address: a loop finds its way without looking
+    // anything up.
+    let mut lately = [Lately::NONE; LATELY];
+    let leave = 'blocks: {
+        // The block at pc.
+        macro_rules! find {
+            () => {{
+                // Masked to the size of the array.
+                #[allow(clippy::indexing_slicing)]
+                let slot = &mut lately[(pc / 2) as usize % LATELY];
+                if slot.pc != pc {
+                    match look_up(code, hart.tlb, pc) {
+                        Some(found) => *slot = found,
+                        None => break 'blocks Leave::Fetch,
+                    }
+                }
+                (slot.first, slot.micros)
+            }};
         }
-        let Some(micros) = code.micros.get(first..first + count as usize) else {
-            break 'blocks Leave::Fetch;
+        let mut block = match start {
+            Some(block) => code.slice(block),
+            None => find!(),
         };
-
-        'again: loop {
-            for op in micros {
+        'next: loop {
+            let (first, mut micros) = block;
+            if left < micros.len() as u64 {
+                if left == 0 {
+                    break 'blocks Leave::Spent;
+                }
+                micros = micros.get(..left as usize).unwrap_or_default();
+            }
+            let mut rest = micros.iter();
+            while let Some(mut op) = rest.next() {
                 /// The address of the instruction.
                 macro_rules! here {
                     () => {
@@ -430,13 +454,9 @@ pub(crate) fn run<W: Width, O: Observer>(
                         if O::WANTS.contains(Wants::TRANSFERS) {
                             tell!(to, cycles);
                         }
-                        // A loop goes round without looking anything up.
-                        if to == pc && left >= count {
-                            continue 'again;
-                        }
                         pc = to;
                         block = find!();
-                        continue 'blocks;
+                        continue 'next;
                     }};
                 }
                 macro_rules! branch {
@@ -487,66 +507,111 @@ pub(crate) fn run<W: Width, O: Observer>(
                     }};
                 }
 
+                // The second instruction of a pair. A budget may end between
+                // the two.
+                macro_rules! next {
+                    () => {
+                        if O::WANTS.contains(Wants::INSNS) {
+                            tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
+                        }
+                        match rest.next() {
+                            Some(next) => op = next,
+                            None => break,
+                        }
+                    };
+                }
+                // What stands alone and in pairs.
+                macro_rules! one {
+                    (Addi) => { ri!(a, i => a.wrapping_add(i)) };
+                    (Add) => { rr!(a, b => a.wrapping_add(b)) };
+                    (Mv) => { set!(hart.get(op.rs1)) };
+                    (Xor) => { rr!(a, b => a ^ b) };
+                    (Andi) => { ri!(a, i => a & i) };
+                    (Slli) => { ri!(a, i => a << (i as u32 % W::BITS)) };
+                    (Srli) => { ri!(a, i => W::unsigned(a) >> (i as u32 % W::BITS)) };
+                    (Addiw) => { ri!(a, i => a.wrapping_add(i) as i32 as u64) };
+                    (Srliw) => { ri!(a, i => (a as u32 >> (i & 31)) as i32 as u64) };
+                    (Lbu) => { load!(1, |v| v) };
+                    (Lw) => { load!(4, |v| v as i32 as u64) };
+                    (Ld) => { load!(8, |v| v) };
+                    (Sb) => { store!(1) };
+                    (Sw) => { store!(4) };
+                    (Sd) => { store!(8) };
+                    (Beq) => { branch!(a, b => a == b) };
+                    (Bne) => { branch!(a, b => a != b) };
+                    (Blt) => { branch!(a, b => (a as i64) < b as i64) };
+                    (Bltu) => { branch!(a, b => a < b) };
+                    (Jal) => {{
+                        let link = here!().wrapping_add(op.len.into());
+                        jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), { set!(link) })
+                    }};
+                    (Jalr) => {{
+                        let link = here!().wrapping_add(op.len.into());
+                        let to = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64)) & !1;
+                        jump!(to, { set!(link) })
+                    }};
+                }
+                macro_rules! two {
+                    ($first:ident $second:ident) => {{
+                        one!($first);
+                        next!();
+                        one!($second)
+                    }};
+                }
+
                 match op.what {
-                    Do::Addi => ri!(a, i => a.wrapping_add(i)),
-                    Do::Add => rr!(a, b => a.wrapping_add(b)),
+                    Do::Addi => one!(Addi),
+                    Do::Add => one!(Add),
                     Do::Sub => rr!(a, b => a.wrapping_sub(b)),
                     Do::Li => set!(op.imm as u64),
-                    Do::Mv => set!(hart.get(op.rs1)),
+                    Do::Mv => one!(Mv),
                     Do::Auipc => set!(here!().wrapping_add(op.imm as u64)),
                     Do::And => rr!(a, b => a & b),
                     Do::Or => rr!(a, b => a | b),
-                    Do::Xor => rr!(a, b => a ^ b),
-                    Do::Andi => ri!(a, i => a & i),
+                    Do::Xor => one!(Xor),
+                    Do::Andi => one!(Andi),
                     Do::Ori => ri!(a, i => a | i),
                     Do::Xori => ri!(a, i => a ^ i),
                     Do::Slt => rr!(a, b => ((a as i64) < (b as i64)).into()),
                     Do::Sltu => rr!(a, b => (a < b).into()),
                     Do::Slti => ri!(a, i => ((a as i64) < i as i64).into()),
                     Do::Sltiu => ri!(a, i => (a < i).into()),
-                    Do::Slli => ri!(a, i => a << (i as u32 % W::BITS)),
-                    Do::Srli => ri!(a, i => W::unsigned(a) >> (i as u32 % W::BITS)),
+                    Do::Slli => one!(Slli),
+                    Do::Srli => one!(Srli),
                     Do::Srai => ri!(a, i => ((a as i64) >> (i as u32 % W::BITS)) as u64),
                     Do::Sll => rr!(a, b => a << (b as u32 % W::BITS)),
                     Do::Srl => rr!(a, b => W::unsigned(a) >> (b as u32 % W::BITS)),
                     Do::Sra => rr!(a, b => ((a as i64) >> (b as u32 % W::BITS)) as u64),
-                    Do::Addiw => ri!(a, i => a.wrapping_add(i) as i32 as u64),
+                    Do::Addiw => one!(Addiw),
                     Do::Addw => rr!(a, b => a.wrapping_add(b) as i32 as u64),
                     Do::Subw => rr!(a, b => a.wrapping_sub(b) as i32 as u64),
                     Do::Slliw => ri!(a, i => ((a as i32) << (i & 31)) as u64),
-                    Do::Srliw => ri!(a, i => (a as u32 >> (i & 31)) as i32 as u64),
+                    Do::Srliw => one!(Srliw),
                     Do::Sraiw => ri!(a, i => (a as i32 >> (i & 31)) as u64),
                     Do::Sllw => rr!(a, b => ((a as i32) << (b & 31)) as u64),
                     Do::Srlw => rr!(a, b => (a as u32 >> (b & 31)) as i32 as u64),
                     Do::Sraw => rr!(a, b => (a as i32 >> (b & 31)) as u64),
 
                     Do::Lb => load!(1, |v| v as i8 as u64),
-                    Do::Lbu => load!(1, |v| v),
+                    Do::Lbu => one!(Lbu),
                     Do::Lh => load!(2, |v| v as i16 as u64),
                     Do::Lhu => load!(2, |v| v),
-                    Do::Lw => load!(4, |v| v as i32 as u64),
+                    Do::Lw => one!(Lw),
                     Do::Lwu => load!(4, |v| v),
-                    Do::Ld => load!(8, |v| v),
-                    Do::Sb => store!(1),
+                    Do::Ld => one!(Ld),
+                    Do::Sb => one!(Sb),
                     Do::Sh => store!(2),
-                    Do::Sw => store!(4),
-                    Do::Sd => store!(8),
+                    Do::Sw => one!(Sw),
+                    Do::Sd => one!(Sd),
 
-                    Do::Beq => branch!(a, b => a == b),
-                    Do::Bne => branch!(a, b => a != b),
-                    Do::Blt => branch!(a, b => (a as i64) < b as i64),
+                    Do::Beq => one!(Beq),
+                    Do::Bne => one!(Bne),
+                    Do::Blt => one!(Blt),
                     Do::Bge => branch!(a, b => a as i64 >= b as i64),
-                    Do::Bltu => branch!(a, b => a < b),
+                    Do::Bltu => one!(Bltu),
                     Do::Bgeu => branch!(a, b => a >= b),
-                    Do::Jal => {
-                        let link = here!().wrapping_add(op.len.into());
-                        jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), { set!(link) });
-                    }
-                    Do::Jalr => {
-                        let link = here!().wrapping_add(op.len.into());
-                        let to = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64)) & !1;
-                        jump!(to, { set!(link) });
-                    }
+                    Do::Jal => one!(Jal),
+                    Do::Jalr => one!(Jalr),
 
                     Do::Mul => rr!(a, b => a.wrapping_mul(b)),
                     Do::Mulh => {
@@ -616,6 +681,58 @@ pub(crate) fn run<W: Width, O: Observer>(
                         op: op.op
                     }),
                     Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
+
+                    Do::SlliAdd => two!(Slli Add),
+                    Do::SlliAddi => two!(Slli Addi),
+                    Do::SlliSrli => two!(Slli Srli),
+                    Do::SlliSlli => two!(Slli Slli),
+                    Do::AddAdd => two!(Add Add),
+                    Do::AddAddi => two!(Add Addi),
+                    Do::AddSlli => two!(Add Slli),
+                    Do::AddLw => two!(Add Lw),
+                    Do::AddLd => two!(Add Ld),
+                    Do::AddLbu => two!(Add Lbu),
+                    Do::AddBne => two!(Add Bne),
+                    Do::AddBltu => two!(Add Bltu),
+                    Do::AddJal => two!(Add Jal),
+                    Do::AddiAdd => two!(Addi Add),
+                    Do::AddiAddi => two!(Addi Addi),
+                    Do::AddiMv => two!(Addi Mv),
+                    Do::AddiSlli => two!(Addi Slli),
+                    Do::AddiAddiw => two!(Addi Addiw),
+                    Do::AddiSb => two!(Addi Sb),
+                    Do::AddiSw => two!(Addi Sw),
+                    Do::AddiSd => two!(Addi Sd),
+                    Do::AddiBne => two!(Addi Bne),
+                    Do::AddiBeq => two!(Addi Beq),
+                    Do::AddiBlt => two!(Addi Blt),
+                    Do::AddiBltu => two!(Addi Bltu),
+                    Do::AddiJal => two!(Addi Jal),
+                    Do::AddiJalr => two!(Addi Jalr),
+                    Do::MvMv => two!(Mv Mv),
+                    Do::MvAddi => two!(Mv Addi),
+                    Do::MvJal => two!(Mv Jal),
+                    Do::AddiwAddi => two!(Addiw Addi),
+                    Do::AddiwAddiw => two!(Addiw Addiw),
+                    Do::AddiwXor => two!(Addiw Xor),
+                    Do::AddiwBne => two!(Addiw Bne),
+                    Do::AndiAddiw => two!(Andi Addiw),
+                    Do::AndiXor => two!(Andi Xor),
+                    Do::SrliwAndi => two!(Srliw Andi),
+                    Do::SrliwBeq => two!(Srliw Beq),
+                    Do::XorSrliw => two!(Xor Srliw),
+                    Do::LbuAddi => two!(Lbu Addi),
+                    Do::LbuLbu => two!(Lbu Lbu),
+                    Do::LwLw => two!(Lw Lw),
+                    Do::LwAdd => two!(Lw Add),
+                    Do::LwAddi => two!(Lw Addi),
+                    Do::LdLd => two!(Ld Ld),
+                    Do::LdAddi => two!(Ld Addi),
+                    Do::SbBne => two!(Sb Bne),
+                    Do::SwAddi => two!(Sw Addi),
+                    Do::SwAdd => two!(Sw Add),
+                    Do::SdSd => two!(Sd Sd),
+                    Do::SdLd => two!(Sd Ld),
                 }
                 if O::WANTS.contains(Wants::INSNS) {
                     tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
@@ -623,12 +740,11 @@ pub(crate) fn run<W: Width, O: Observer>(
             }
             // Through to the end of the block.
             if let Some(end) = micros.last() {
-                left -= count;
+                left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
                 pc = W::unsigned(pc.wrapping_add(u64::from(end.offset) + u64::from(end.len)));
             }
             block = find!();
-            continue 'blocks;
         }
     };
     hart.exchange();

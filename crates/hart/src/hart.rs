@@ -65,7 +65,7 @@ impl Hart {
             return self.fetch_one(bus, paddr).map(Some);
         }
         let table = self.code.table(spot.frame);
-        if self.code.blocks(table).at(pc).count == 0 {
+        if self.code.block(table, pc).count == 0 {
             let page = bus
                 .memory
                 .page(spot.frame)

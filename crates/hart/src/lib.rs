@@ -1,4 +1,83 @@
-//! A RISC-V instruction-set simulator.
+//! A RISC-V instruction-set simulator: the embedded source of truth.
+//!
+//! A [`Machine`] is a hart with memory, a CLINT and a host. It runs bare-metal
+//! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
+//! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
+//! Sv57 and physical memory protection. Whoever watches is an
+//! [`Observer`](hartrace_flow::Observer); what it does not want costs nothing.
+//!
+//! ```
+//! use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
+//! use hartrace_hart::host::Host;
+//! use hartrace_hart::{Config, Machine, Platform, Program, Segment, Stop};
+//! use hartrace_isa::Xlen;
+//!
+//! /// Counts jumps and taken branches.
+//! struct Taken(u64);
+//! impl Observer for Taken {
+//!     const WANTS: Wants = Wants::TRANSFERS;
+//!     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {
+//!         self.0 += 1;
+//!     }
+//! }
+//!
+//! // li a0, 6; li a1, 0; loop: add a1, a1, a0; addi a0, a0, -1; bnez a0, loop; j .
+//! let code = [0x0060_0513u32, 0x0000_0593, 0x00a5_85b3, 0xfff5_0513, 0xfe05_1ce3, 0x0000_006f];
+//! // Or Program::from_elf(&bytes)?
+//! let program = Program {
+//!     xlen: Xlen::Rv64,
+//!     entry: 0x8000_0000,
+//!     segments: vec![Segment {
+//!         addr: 0x8000_0000,
+//!         size: 24,
+//!         data: code.iter().flat_map(|word| word.to_le_bytes()).collect(),
+//!     }],
+//!     tohost: None,
+//!     fromhost: None,
+//! };
+//!
+//! let config = Config::new(Platform::Virt, program.xlen);
+//! let mut machine = Machine::new(config, Host::silent())?;
+//! machine.load(program, None)?;
+//! let mut taken = Taken(0);
+//! let stop = machine.run(1_000_000, &mut taken);
+//!
+//! assert_eq!(stop, Stop::Spins { pc: 0x8000_0014 });
+//! assert_eq!(machine.x(11), 6 + 5 + 4 + 3 + 2 + 1);
+//! assert!(taken.0 > 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Two machines
+//!
+//! [`Platform::Virt`] is our own: it starts at the program's entry, takes
+//! interrupts on the very instruction they become due, serves the host at once
+//! and counts cycles by the table of [`Costs`]. [`Platform::Spike`] is Spike as
+//! far as its log can tell: boot ROM, memory map, the quantum of 5000
+//! instructions after which it looks at time and host, the places where it
+//! looks for interrupts. Both are deterministic: same program, same steps.
+//!
+//! ## Layers
+//!
+//! * `memory`, `clint`, `bus`: physical addresses. `pmp`, `mmu`, `access`:
+//!   protection, translation, and the accesses that need them.
+//! * `cpu`, `csr`: the architectural state, traps, control registers.
+//! * `code`, `exec`: code decoded once into blocks, and the interpreter that
+//!   runs them; [`float`] is its arithmetic. `system`: the instructions that
+//!   concern the whole hart.
+//! * `machine`: interrupts, time, the host, and when to stop. [`host`]: what
+//!   programs ask of the world, by HTIF and by semihosting. [`fdt`]: the device
+//!   tree and the boot ROM.
+//! * `model`: [`Model`](hartrace_flow::Model), for the tandem verifier.
+//!
+//! Specifications: the RISC-V unprivileged manual 20240411, the privileged
+//! manual 20240411 (machine 1.13, supervisor 1.13), RISC-V semihosting 1.0.
+//!
+//! ## What is not there
+//!
+//! Several harts, the hypervisor, debug triggers (`tselect` reads 0 and there
+//! are none behind it), performance-monitor events (the counters read 0), a
+//! PLIC and a UART.
 
 #![forbid(unsafe_code)]
 
