@@ -1,6 +1,8 @@
 //! What Spike does where an implementation may choose, or where it is easy to
 //! do something else: small programs, and the registers they end with.
 
+#![allow(clippy::unwrap_used)]
+
 use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program, Segment};
