@@ -2,7 +2,7 @@
 # Usage: check PROGRAM.elf SIMULATOR [ARGUMENT...]
 #
 # Runs the program on the simulator; it has to end with exit code 0 and print
-# what the .expected file beside it says. Lines that start with `#` may differ.
+# what an .expected file beside it says. Lines that start with `#` may differ.
 
 elf=$1
 shift
@@ -11,9 +11,12 @@ if [ $# -eq 0 ]; then
     exit 2
 fi
 
-# One for this ISA, if it has its own, else the one for all.
+# One for this ISA, if it has its own, else the one for all, else the one for
+# all programs of the folder.
+folder=$(dirname "$elf")
 expected=${elf%.elf}.expected
 [ -f "$expected" ] || expected=${elf%-rv*}.expected
+[ -f "$expected" ] || expected=$folder/$(basename "$folder").expected
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT

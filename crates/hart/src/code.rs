@@ -27,7 +27,7 @@ const LONGEST: usize = 64;
 const MOST: usize = 1 << 22;
 
 /// A decoded instruction, ready to run: sixteen bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Micro {
     /// The immediate; of branches and `jal`, the target relative to the start
     /// of the block; of floating-point arithmetic, the third source in bits 4
@@ -54,12 +54,19 @@ pub(crate) struct Micro {
 pub(crate) struct Block {
     pub(crate) first: u32,
     pub(crate) count: u16,
+    /// One instruction whose second half is at the start of the page behind:
+    /// for those only who fetch code as it lies in memory.
+    pub(crate) crosses: bool,
 }
 
 /// The blocks of a page, by halfword; a count of 0 is none.
 type Table = [Block; PAGE as usize / 2];
 
-const NONE: Block = Block { first: 0, count: 0 };
+const NONE: Block = Block {
+    first: 0,
+    count: 0,
+    crosses: false,
+};
 
 /// The decoded code of a hart.
 #[derive(Debug)]
@@ -120,8 +127,14 @@ impl Code {
         }
     }
 
-    /// Forgets the blocks of a frame.
+    /// Forgets the blocks of a frame, and the one that reaches into it.
     pub(crate) fn forget_frame(&mut self, frame: u32) {
+        let before = frame
+            .checked_sub(1)
+            .and_then(|f| self.by_frame.get(f as usize));
+        if let Some(table) = before.and_then(|number| number.checked_sub(1)) {
+            self.put(table, PAGE - 2, NONE);
+        }
         let number = self.by_frame.get(frame as usize).copied().unwrap_or(0);
         if let Some(table) = number
             .checked_sub(1)
@@ -163,12 +176,24 @@ impl Code {
         let block = Block {
             first: first as u32,
             count: (self.micros.len() - first) as u16,
+            crosses: false,
         };
-        let entry = self.tables.get_mut(table as usize);
-        if let Some(slot) = entry.and_then(|table| table.get_mut((start / 2) as usize)) {
+        self.put(table, addr, block);
+        at - start
+    }
+
+    /// Decodes the instruction at the end of a page that ends in the next.
+    pub(crate) fn build_crossing(&mut self, table: u32, addr: u64, bits: u32) {
+        let mut block = self.build_one(bits);
+        block.crosses = true;
+        self.put(table, addr, block);
+    }
+
+    fn put(&mut self, table: u32, addr: u64, block: Block) {
+        let table = self.tables.get_mut(table as usize);
+        if let Some(slot) = table.and_then(|table| table.get_mut((addr % PAGE / 2) as usize)) {
             *slot = block;
         }
-        at - start
     }
 
     /// Decodes one instruction into a block of its own that no table knows.
@@ -178,7 +203,11 @@ impl Code {
         let first = self.micros.len() as u32;
         self.micros.push(micro);
         self.bits.push(bits);
-        Block { first, count: 1 }
+        Block {
+            first,
+            count: 1,
+            crosses: false,
+        }
     }
 
     /// Takes the last block of [`Code::build_one`] back.

@@ -13,7 +13,6 @@ use hartrace_flow::{
     Access, AccessKind, CsrWrite, Effects, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
     Wants,
 };
-use hartrace_isa::Op;
 
 use crate::access::Port;
 use crate::bus::Bus;
@@ -36,8 +35,8 @@ pub(crate) enum Leave {
     System {
         /// The instruction.
         bits: u32,
-        /// What it does.
-        op: Op,
+        /// The same, decoded.
+        micro: Micro,
     },
     /// The instruction at pc traps.
     Trap {
@@ -272,7 +271,7 @@ struct Lately<'a> {
 }
 
 /// How many are kept.
-const LATELY: usize = 32;
+const LATELY: usize = 16;
 
 impl Lately<'_> {
     /// No block starts at an odd address.
@@ -290,7 +289,11 @@ fn look_up<'a>(code: &'a Code, tlb: &Tlb, pc: u64) -> Option<Lately<'a>> {
     if entry.tag != pc & !(PAGE - 1) | tlb.fetch_context {
         return None;
     }
-    let (first, micros) = code.slice(code.block(entry.frame, pc));
+    let block = code.block(entry.frame, pc);
+    if block.crosses && !tlb.plain {
+        return None;
+    }
+    let (first, micros) = code.slice(block);
     (!micros.is_empty()).then_some(Lately { pc, first, micros })
 }
 
@@ -678,7 +681,7 @@ pub(crate) fn run<W: Width, O: Observer>(
                     },
                     Do::System => leave!(Leave::System {
                         bits: bits!(),
-                        op: op.op
+                        micro: *op
                     }),
                     Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
 

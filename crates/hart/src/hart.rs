@@ -65,13 +65,17 @@ impl Hart {
             return self.fetch_one(bus, paddr).map(Some);
         }
         let table = self.code.table(spot.frame);
-        if self.code.block(table, pc).count == 0 {
+        let known = self.code.block(table, pc);
+        if known.crosses && !self.tlb.plain {
+            return self.fetch_one(bus, paddr).map(Some);
+        }
+        if known.count == 0 {
             let page = bus
                 .memory
                 .page(spot.frame)
                 .ok_or(Use::Fetch.access_fault(pc))?;
             if instruction(page, pc % PAGE).is_none() {
-                return self.fetch_one(bus, paddr).map(Some);
+                return self.fetch_crossing(bus, table, spot.frame, paddr);
             }
             let covered = self.code.build(table, pc, page);
             if bus.memory.mark_code(spot.frame, pc % PAGE, covered) {
@@ -79,6 +83,32 @@ impl Hart {
             }
         }
         self.tlb.fill(Use::Fetch, pc, paddr & !(PAGE - 1), table);
+        Ok(None)
+    }
+
+    /// The same for an instruction that ends in the next page. It is decoded
+    /// for good where the pages are known to stay side by side.
+    fn fetch_crossing(
+        &mut self,
+        bus: &mut Bus,
+        table: u32,
+        frame: u32,
+        paddr: u64,
+    ) -> Result<Option<Block>, Exception> {
+        let block = self.fetch_one(bus, paddr)?;
+        let next = bus.memory.spot(paddr + 2).map(|spot| spot.frame);
+        if !self.tlb.plain || next != Some(frame + 1) {
+            return Ok(Some(block));
+        }
+        let bits = self.code.bits.last().copied().unwrap_or(0);
+        self.code.drop_one(block);
+        self.code.build_crossing(table, self.cpu.pc, bits);
+        let first = bus.memory.mark_code(frame, PAGE - 2, 2);
+        if first | bus.memory.mark_code(frame + 1, 0, 2) {
+            self.tlb.forget_stores();
+        }
+        self.tlb
+            .fill(Use::Fetch, self.cpu.pc, paddr & !(PAGE - 1), table);
         Ok(None)
     }
 

@@ -198,6 +198,9 @@ pub struct Machine {
     entry: u64,
     /// Instructions at which the host is looked at next.
     glance: u64,
+    /// The cycle at which the timer interrupt is due; `None` is never, or
+    /// somebody else's business.
+    deadline: Option<u64>,
     /// Spike: instructions left of the quantum, and whether the hart is in the
     /// middle of a serialising instruction.
     quantum: u64,
@@ -228,6 +231,7 @@ impl Machine {
             program: None,
             entry: 0,
             glance: 0,
+            deadline: None,
             quantum: 0,
             serialized: false,
             cut: false,
@@ -296,6 +300,7 @@ impl Machine {
         self.serialized = false;
         self.cut = false;
         self.vigil = Vigil::default();
+        self.find_deadline();
         let cpu = &mut self.hart.cpu;
         match self.config.platform {
             Platform::Spike => cpu.pc = BOOT_ROM,
@@ -377,7 +382,6 @@ impl Machine {
         if let Some(stop) = self.look_outside() {
             return Some(stop);
         }
-        self.bus.set_time(self.hart.cpu.cycles);
         self.refresh_interrupts();
         if self.hart.cpu.waiting && !self.wake() {
             return Some(Stop::Asleep {
@@ -390,7 +394,7 @@ impl Machine {
         }
         let cpu = &self.hart.cpu;
         let mut budget = until.min(self.glance).saturating_sub(cpu.retired);
-        if let Some(deadline) = self.bus.timer_deadline(cpu.id, cpu.cycles)
+        if let Some(deadline) = self.deadline
             && deadline > cpu.cycles
             && cpu.mie & interrupt::MTI != 0
         {
@@ -504,15 +508,15 @@ impl Machine {
                 Leave::Trap { exception, bits } => {
                     return self.fault(exception, Some(bits), observer).into();
                 }
-                Leave::System { bits, op } => {
-                    if self.calls_host(op) {
+                Leave::System { bits, micro } => {
+                    if self.calls_host(micro.op) {
                         match self.semihosting_call(observer) {
                             None => continue,
                             Some(stop) => return Pause::Stop(stop),
                         }
                     }
                     let csr = !matches!(
-                        op,
+                        micro.op,
                         Op::Ecall
                             | Op::Ebreak
                             | Op::Mret
@@ -529,7 +533,7 @@ impl Machine {
                     }
                     self.serialized &= !csr;
                     if let Err(exception) =
-                        system::execute(&mut self.hart, &mut self.bus, bits, observer)
+                        system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer)
                     {
                         return self.fault(exception, Some(bits), observer).into();
                     }
@@ -537,7 +541,7 @@ impl Machine {
                     if self.hart.cpu.waiting {
                         return Pause::Over;
                     }
-                    if !matches!(op, Op::FenceI | Op::SfenceVma) {
+                    if !matches!(micro.op, Op::FenceI | Op::SfenceVma) {
                         return Pause::Look;
                     }
                 }
@@ -562,11 +566,11 @@ impl Machine {
                 None
             }
             Leave::Trap { exception, bits } => self.fault(exception, Some(bits), observer).err(),
-            Leave::System { bits, op } => {
-                if self.calls_host(op) {
+            Leave::System { bits, micro } => {
+                if self.calls_host(micro.op) {
                     return self.semihosting_call(observer);
                 }
-                match system::execute(&mut self.hart, &mut self.bus, bits, observer) {
+                match system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer) {
                     Ok(()) => None,
                     Err(exception) => self.fault(exception, Some(bits), observer).err(),
                 }
@@ -601,11 +605,19 @@ impl Machine {
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
+        self.find_deadline();
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
             let delay = if bytes < 8 { HALVES } else { 0 };
             self.glance = self.glance.min(self.hart.cpu.retired + delay);
         }
+    }
+
+    /// When the timer is due, which only a store to the CLINT changes.
+    fn find_deadline(&mut self) {
+        let cpu = &self.hart.cpu;
+        self.bus.set_time(cpu.cycles);
+        self.deadline = self.bus.timer_deadline(cpu.id, cpu.cycles);
     }
 
     /// The pending bits that come from the CLINT.
@@ -615,7 +627,11 @@ impl Machine {
         if self.bus.clint.software_interrupt(cpu.id) {
             cpu.mip |= interrupt::MSI;
         }
-        if self.bus.clint.timer_interrupt(cpu.id) {
+        let due = match self.bus.clock {
+            Clock::Cycles { .. } => self.deadline.is_some_and(|cycle| cpu.cycles >= cycle),
+            Clock::Stepped => self.bus.clint.timer_interrupt(cpu.id),
+        };
+        if due {
             cpu.mip |= interrupt::MTI;
         }
     }
@@ -625,12 +641,10 @@ impl Machine {
     fn wake(&mut self) -> bool {
         let cpu = &mut self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let deadline = self.bus.timer_deadline(cpu.id, cpu.cycles);
-            let Some(deadline) = deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
+            let Some(deadline) = self.deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
                 return false;
             };
             cpu.retire(0, deadline - cpu.cycles);
-            self.bus.set_time(deadline);
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
@@ -715,7 +729,9 @@ impl Machine {
         observer: &mut O,
     ) {
         // A store may trap half way, with what it has done to be noticed.
-        self.settle();
+        if matches!(cause, Cause::Exception(Some(7 | 15))) {
+            self.settle();
+        }
         let hart = &mut self.hart;
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
         hart.cpu.retire(0, hart.costs.trap.into());

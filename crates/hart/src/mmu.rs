@@ -72,6 +72,8 @@ pub(crate) struct Tlb {
     pub(crate) store: [Entry; ENTRIES],
     pub(crate) fetch_context: u64,
     pub(crate) data_context: u64,
+    /// Code is fetched as it lies in memory: machine mode without protection.
+    pub(crate) plain: bool,
     epoch: u64,
     /// Everything is forgotten with every trap and every return from one, and
     /// when the rights of loads and stores change, as Spike does: a program
@@ -88,6 +90,7 @@ impl Tlb {
             store: [EMPTY; ENTRIES],
             fetch_context: 0,
             data_context: 0,
+            plain: false,
             epoch: 0,
             forgetful: false,
         }
@@ -171,6 +174,7 @@ impl Tlb {
         };
         self.fetch_context = context(cpu.mode);
         self.data_context = context(cpu.data_mode());
+        self.plain = cpu.mode == Mode::M && cpu.pmp.is_open_to_machine();
     }
 }
 

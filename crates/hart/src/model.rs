@@ -120,8 +120,9 @@ impl Machine {
         };
         let mut budget = 1;
         match self.run_blocks::<W, _>(&mut budget, &mut capture) {
-            Ok(Leave::System { bits, .. }) => {
-                let done = system::execute(&mut self.hart, &mut self.bus, bits, &mut capture);
+            Ok(Leave::System { bits, micro }) => {
+                let done =
+                    system::execute(&mut self.hart, &mut self.bus, bits, &micro, &mut capture);
                 if let Err(exception) = done {
                     let cause = Cause::Exception(Some(exception.code));
                     self.trap(cause, exception.tval, Some(bits), &mut capture);

@@ -2,12 +2,16 @@
 //! traps, waiting, fences of address translation.
 
 use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
-use hartrace_isa::{Inst, Op, Reg, decode};
+use hartrace_isa::Op;
 
 use crate::bus::Bus;
-use crate::cpu::{Cpu, Exception, cause, status};
+use crate::code::Micro;
+use crate::cpu::{Cpu, Exception, SINK, cause, status};
 use crate::exec::Report;
 use crate::hart::Hart;
+
+/// The CSR `time`; `timeh` is 0x80 above.
+const TIME: u16 = 0xc01;
 
 /// Executes the system instruction at pc. It retires, or an exception comes
 /// back and nothing has happened.
@@ -15,17 +19,17 @@ pub(crate) fn execute<O: Observer>(
     hart: &mut Hart,
     bus: &mut Bus,
     bits: u32,
+    micro: &Micro,
     observer: &mut O,
 ) -> Result<(), Exception> {
-    let inst = decode(bits, hart.cpu.isa);
     let (pc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
-    let next = hart.cpu.xlen().wrap(pc.wrapping_add(inst.len.into()));
+    let next = hart.cpu.xlen().wrap(pc.wrapping_add(micro.len.into()));
     let illegal = Exception {
         code: cause::ILLEGAL,
         tval: bits.into(),
     };
     hart.effects.clear();
-    match inst.op {
+    match micro.op {
         Op::Ecall => return Err(environment_call(mode)),
         Op::Ebreak => {
             return Err(Exception {
@@ -46,12 +50,12 @@ pub(crate) fn execute<O: Observer>(
         // Decoded code follows memory by itself.
         Op::FenceI => hart.cpu.pc = next,
         Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
-            access_csr(hart, bus, &inst, observer).ok_or(illegal)?;
+            access_csr(hart, bus, bits, micro, observer).ok_or(illegal)?;
             hart.cpu.pc = next;
         }
         _ => return Err(illegal),
     }
-    if matches!(inst.op, Op::Mret | Op::Sret) {
+    if matches!(micro.op, Op::Mret | Op::Sret) {
         let mstatus = hart.cpu.xlen().wrap(hart.cpu.mstatus);
         let mut report = Report {
             effects: &mut hart.effects,
@@ -68,9 +72,9 @@ pub(crate) fn execute<O: Observer>(
     } else {
         hart.costs.taken
     };
-    let cycles = u64::from(hart.costs.of(inst.op)) + u64::from(taken);
+    let cycles = u64::from(hart.costs.system) + u64::from(taken);
     hart.cpu.retire(1, cycles);
-    let moved = hart.cpu.pc != next || matches!(inst.op, Op::Mret | Op::Sret);
+    let moved = hart.cpu.pc != next || matches!(micro.op, Op::Mret | Op::Sret);
     if O::WANTS.contains(Wants::INSNS) || O::WANTS.contains(Wants::TRANSFERS) && moved {
         let insn = Insn {
             pc,
@@ -123,30 +127,33 @@ fn may_fence(cpu: &Cpu) -> bool {
 fn access_csr<O: Observer>(
     hart: &mut Hart,
     bus: &mut Bus,
-    inst: &Inst,
+    bits: u32,
+    micro: &Micro,
     observer: &mut O,
 ) -> Option<()> {
-    let csr = inst.csr();
-    let operand = match inst.op {
-        Op::Csrrw | Op::Csrrs | Op::Csrrc => hart.cpu.read_x(inst.rs1.number()),
-        _ => inst.imm as u64,
+    let csr = (bits >> 20) as u16;
+    let operand = match micro.op {
+        Op::Csrrw | Op::Csrrs | Op::Csrrc => hart.cpu.read_x(micro.rs1),
+        _ => micro.imm as u64,
     };
-    let named = match inst.op {
-        Op::Csrrw | Op::Csrrs | Op::Csrrc => inst.rs1 != Reg::ZERO,
-        _ => inst.imm != 0,
+    let named = match micro.op {
+        Op::Csrrw | Op::Csrrs | Op::Csrrc => micro.rs1 != 0,
+        _ => micro.imm != 0,
     };
-    let write = named || matches!(inst.op, Op::Csrrw | Op::Csrrwi);
+    let write = named || matches!(micro.op, Op::Csrrw | Op::Csrrwi);
     if !hart.cpu.may_access(csr, write) {
         return None;
     }
-    bus.set_time(hart.cpu.cycles);
+    if csr & !0x80 == TIME {
+        bus.set_time(hart.cpu.cycles);
+    }
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {
         effects: &mut hart.effects,
         observer,
     };
     if write {
-        let new = match inst.op {
+        let new = match micro.op {
             Op::Csrrw | Op::Csrrwi => operand,
             Op::Csrrs | Op::Csrrsi => old | operand,
             _ => old & !operand,
@@ -163,9 +170,9 @@ fn access_csr<O: Observer>(
         }
         hart.tlb.change_status(&hart.cpu);
     }
-    hart.cpu.write_x(inst.rd.number(), old);
-    if inst.rd != Reg::ZERO {
-        report.reg(RegId::X(inst.rd.number()), old);
+    if micro.rd != SINK {
+        hart.cpu.write_x(micro.rd, old);
+        report.reg(RegId::X(micro.rd), old);
     }
     Some(())
 }
