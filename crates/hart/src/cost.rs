@@ -19,7 +19,7 @@
 //! | `float_divide` | 20 | quotients |
 //! | `float_sqrt` | 25 | square roots |
 //! | `system` | 4 | CSR accesses, returns from traps, `wfi`, `fence.i`, `sfence.vma` |
-//! | `taken` | 2 | added by a branch that is taken and by every jump |
+//! | `taken` | 2 | added by a branch that is taken, by every jump and return from a trap |
 //! | `trap` | 8 | added by every trap |
 
 use hartrace_isa::Op;

@@ -680,8 +680,12 @@ impl Machine {
         if self.hart.cpu.retired < self.glance {
             return None;
         }
-        self.glance = self.hart.cpu.retired + GLANCE;
-        self.poll_host().or_else(|| self.find_spin())
+        // What has stopped stays so: the next look is at once.
+        let stop = self.poll_host().or_else(|| self.find_spin());
+        if stop.is_none() {
+            self.glance = self.hart.cpu.retired + GLANCE;
+        }
+        stop
     }
 
     fn poll_host(&mut self) -> Option<Stop> {

@@ -307,9 +307,8 @@ impl Memory {
     }
 
     fn note(&mut self, frame: u32, lines: u64) -> bool {
-        match self.code.get_mut(frame as usize) {
+        match self.code.get(frame as usize) {
             Some(marks) if *marks & lines != 0 => {
-                *marks = 0;
                 self.stale.push(frame);
                 true
             }
@@ -317,9 +316,16 @@ impl Memory {
         }
     }
 
-    /// The frames whose code has changed since the last call.
+    /// The frames whose code has changed since the last call; it is to be
+    /// forgotten now. Until then stores to it are noted, however many.
     pub(crate) fn take_stale(&mut self) -> Vec<u32> {
-        core::mem::take(&mut self.stale)
+        let stale = core::mem::take(&mut self.stale);
+        for &frame in &stale {
+            if let Some(marks) = self.code.get_mut(frame as usize) {
+                *marks = 0;
+            }
+        }
+        stale
     }
 
     /// Whether code has changed.

@@ -35,7 +35,7 @@ impl Model for Machine {
         let value = match place {
             Place::Pc => Some(cpu.pc),
             Place::Mode => Some(cpu.mode.code().into()),
-            Place::Reg(RegId::X(number)) => Some(cpu.read_x(number)),
+            Place::Reg(RegId::X(number)) => (number < 32).then(|| cpu.read_x(number)),
             Place::Reg(RegId::F(number)) => cpu.f.get(usize::from(number)).copied(),
             Place::Csr(csr) => cpu.read_csr(csr, self.bus.clint.mtime),
             Place::Memory { addr, size } => {
@@ -62,10 +62,11 @@ impl Model for Machine {
                 }
                 _ => false,
             },
-            Place::Reg(RegId::X(number)) => {
+            Place::Reg(RegId::X(number @ 0..32)) => {
                 cpu.write_x(number, value);
-                number < 32
+                true
             }
+            Place::Reg(RegId::X(_)) => false,
             Place::Reg(RegId::F(number)) => match cpu.f.get_mut(usize::from(number)) {
                 Some(register) => {
                     *register = value;
@@ -148,6 +149,7 @@ impl Machine {
 /// can differ.
 fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> bool {
     let rv32 = cpu.xlen() == Xlen::Rv32;
+    let value = cpu.xlen().wrap(value);
     let half = |old: u64, high: bool| match (rv32, high) {
         (false, _) => value,
         (true, false) => old & !0xffff_ffff | value & 0xffff_ffff,

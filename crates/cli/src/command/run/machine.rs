@@ -7,7 +7,7 @@ use crate::settings::{self, Elf};
 use crate::talk::Talk;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{
-    COSTS, Config, Hart, Machine as MachineSetting, Program as ProgramConfig, Setting,
+    COSTS, Config, Hart, Machine as MachineSetting, Origin, Program as ProgramConfig, Setting,
 };
 use hartrace_capture::input;
 use hartrace_capture::memory::MemoryRange;
@@ -143,12 +143,24 @@ pub(super) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, I
     let bad_isa = |error| crate::diagnostic::bad_isa(&isa.value, &error);
     let parsed = Isa::parse(&isa.value).map_err(bad_isa)?;
     settings::check_width(parsed, &isa.origin, std::slice::from_ref(elf))?;
-    let isa = hart.validate().map_err(|error| bad_config(&error))?;
-    Ok((hart, isa))
+    let valid = hart.validate().map_err(|error| {
+        let memory = config.hart.memory.as_ref().map(|memory| &memory.origin);
+        let (what, origin) = match &error {
+            ConfigError::Memory(_) => ("memory", memory),
+            _ => ("instruction set", Some(&isa.origin)),
+        };
+        match origin {
+            Some(origin @ Origin::File { .. }) => {
+                bad_config(&hart, &error).note(format!("the {what} comes from: {origin}"))
+            }
+            _ => bad_config(&hart, &error),
+        }
+    })?;
+    Ok((hart, valid))
 }
 
 /// Why a machine cannot be built.
-pub(super) fn bad_config(error: &ConfigError) -> Diagnostic {
+pub(super) fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
     let message = error.to_string();
     match error {
         ConfigError::Isa(_) => Diagnostic::new(Code::BadIsa, message),
@@ -157,11 +169,18 @@ pub(super) fn bad_config(error: &ConfigError) -> Diagnostic {
         ConfigError::Memory(MemoryError::TooLarge(_)) => {
             Diagnostic::new(Code::HostMemory, message).help("ask for less with --memory BASE:SIZE")
         }
-        ConfigError::Memory(MemoryError::Overlap(..)) => Diagnostic::new(Code::BadMemory, message)
-            .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
-            .help("move the memory with --memory BASE:SIZE"),
-        ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message)
-            .help("write --memory BASE:SIZE, such as 0x80000000:256M"),
+        ConfigError::Memory(MemoryError::Overlap(one, other)) => {
+            let given = |region: &Region| config.memory.contains(region);
+            let diagnostic = Diagnostic::new(Code::BadMemory, message);
+            match given(one) && given(other) {
+                true => diagnostic,
+                false => diagnostic.note("the boot ROM is at 0x1000 and the CLINT at 0x2000000"),
+            }
+            .help("move the memory with --memory BASE:SIZE")
+        }
+        ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message).help(
+            "write --memory BASE:SIZE, such as 0x80000000:256M; 0x makes a number hexadecimal",
+        ),
         ConfigError::Clock | ConfigError::Cost => Diagnostic::new(Code::ConfigValue, message),
     }
 }
@@ -193,6 +212,13 @@ pub(super) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
     let Some(text) = text else { return Ok(None) };
     let numeric = text.starts_with(|c: char| c.is_ascii_digit());
     if let Some(address) = parse_address(text).filter(|_| numeric) {
+        if address % 2 != 0 {
+            let message =
+                format!("--entry {text} is odd, and no instruction is at such an address");
+            return Err(Diagnostic::new(Code::BadEntry, message)
+                .help("write an even address, or the name of a function")
+                .into());
+        }
         return Ok(Some(address));
     }
     let found = symbols.and_then(|symbols| symbols.iter().find(|(_, name)| *name == text));
@@ -205,22 +231,37 @@ pub(super) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
 }
 
 /// Why a program cannot be loaded.
-pub(super) fn bad_load(path: &Path, program: &[MemoryRange], error: &LoadError) -> Diagnostic {
+pub(super) fn bad_load(
+    path: &Path,
+    config: &HartConfig,
+    program: &[MemoryRange],
+    error: &LoadError,
+) -> Diagnostic {
     let message = format!("{}: {error}", input::name(path));
     match error {
         LoadError::Width { .. } => Diagnostic::new(Code::WidthMismatch, message),
         LoadError::Outside { ram, .. } => {
             let ram: Vec<MemoryRange> = ram.iter().map(range).collect();
-            let flags: Vec<String> = MemoryRange::holding(program, &ram)
+            let memory = MemoryRange::holding(program, &ram);
+            let flags: Vec<String> = memory
                 .iter()
                 .map(|range| format!("--memory {range}"))
                 .collect();
-            Diagnostic::new(Code::OutsideMemory, message)
-                .note("a program must be in memory as a whole, and its stack too")
-                .help(format!(
+            let diagnostic = Diagnostic::new(Code::OutsideMemory, message)
+                .note("a program must be in memory as a whole, and its stack too");
+            let possible = HartConfig {
+                memory: memory.iter().map(region).collect(),
+                ..config.clone()
+            };
+            match possible.validate() {
+                Ok(_) => diagnostic.help(format!(
                     "give the machine memory there: {}",
                     flags.join(" ")
-                ))
+                )),
+                Err(_) => diagnostic
+                    .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
+                    .help("link it to other addresses, or use --memory BASE:SIZE beside these"),
+            }
         }
         LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
             .help("say where to start with --entry ADDR or --entry SYMBOL"),

@@ -1,0 +1,80 @@
+//! The hart from the outside: one test for each rule, named after it.
+//!
+//! Programs are made by the small assembler in `asm`, and state is read and
+//! set through [`Model`](hartrace_flow::Model); `bench` holds both together.
+//! Chapter numbers are those of the unprivileged and the privileged manual
+//! 20240411. Every test names its clause.
+//!
+//! | clause | tests |
+//! |---|---|
+//! | unpriv. 2 RV32I, 4 RV64I, 13 M | `integer` |
+//! | unpriv. B (Zba, Zbb, Zbc, Zbs), Zicond, Zcb | `bits` |
+//! | unpriv. 2.6, 4.3 loads and stores; Zicclsm; priv. 3.6 PMAs | `memory` |
+//! | unpriv. 14 A; priv. 3.6.3, 3.6.4 | `atomic` |
+//! | unpriv. 1.5, 2.5 control transfer; 6 Zifencei; 27 C | `control`, `pairs` |
+//! | unpriv. 7 Zicsr; priv. 2, 3.1, 10.1 CSRs | `csrs` |
+//! | unpriv. 8 Zicntr, Zihpm; priv. 3.1.10 to 3.1.12, 3.2.1 | `counters` |
+//! | unpriv. 21 F, 22 D, 24 Zfh | `float`, `conversions` |
+//! | priv. 3.1.6 to 3.1.8, 3.1.14 to 3.1.16, 3.3 traps | `traps` |
+//! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts` |
+//! | priv. 3.7 PMP | `pmp` |
+//! | priv. 10.3 Sv32, 10.4 Sv39, 10.5 Sv48, 10.6 Sv57 | `paging` |
+//! | priv. 3.1.18 Svadu, 10.2.1 sfence.vma, 10.3.2 the walk | `walks` |
+//! | the host-target interface; RISC-V semihosting 1.0 | `host` |
+//! | `Machine`, `Config`: loading, limits, stops | `machine` |
+//! | `Costs`: the table | `costs` |
+//! | `flow::Observer`: what is told | `observers` |
+//! | `flow::Model`: tandem trace protocol, Appendix A | `model` |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[path = "hart/asm.rs"]
+mod asm;
+#[path = "hart/bench.rs"]
+mod bench;
+
+#[path = "hart/atomic.rs"]
+mod atomic;
+#[path = "hart/bits.rs"]
+mod bits;
+#[path = "hart/control.rs"]
+mod control;
+#[path = "hart/conversions.rs"]
+mod conversions;
+#[path = "hart/costs.rs"]
+mod costs;
+#[path = "hart/counters.rs"]
+mod counters;
+#[path = "hart/csrs.rs"]
+mod csrs;
+#[path = "hart/float.rs"]
+mod float;
+#[path = "hart/host.rs"]
+mod host;
+#[path = "hart/integer.rs"]
+mod integer;
+#[path = "hart/interrupts.rs"]
+mod interrupts;
+#[path = "hart/machine.rs"]
+mod machine;
+#[path = "hart/memory.rs"]
+mod memory;
+#[path = "hart/model.rs"]
+mod model;
+#[path = "hart/observers.rs"]
+mod observers;
+#[path = "hart/paging.rs"]
+mod paging;
+#[path = "hart/pairs.rs"]
+mod pairs;
+#[path = "hart/pmp.rs"]
+mod pmp;
+#[path = "hart/traps.rs"]
+mod traps;
+#[path = "hart/walks.rs"]
+mod walks;
