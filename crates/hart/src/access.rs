@@ -143,10 +143,12 @@ impl Port<'_> {
         }
         let (near, far, next) = self.split(addr, len);
         let paddr = self.find(addr, near, Use::Store)?;
+        // Both pages must be there before anything is stored.
+        if far != 0 && !self.bus.as_spike {
+            self.find(next, far, Use::Store)?;
+        }
         let fault = Use::Store.access_fault(addr);
         let mut event = self.write(paddr, near, value).ok_or(fault)?;
-        // What is in the first page stays stored if the second one faults, as
-        // in Spike.
         if far != 0 {
             let second = self.find(next, far, Use::Store)?;
             let fault = Use::Store.access_fault(next);

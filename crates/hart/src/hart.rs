@@ -132,6 +132,7 @@ impl Hart {
         if bus.memory.read(paddr, &mut bytes) {
             return Some(u16::from_le_bytes(bytes));
         }
-        bus.load(paddr, 2, self.cpu.cycles).map(|bits| bits as u16)
+        let device = bus.as_spike.then_some(paddr)?;
+        bus.load(device, 2, self.cpu.cycles).map(|bits| bits as u16)
     }
 }

@@ -207,7 +207,7 @@ pub struct Machine {
     serialized: bool,
     /// Spike: the limit has ended a stretch where it does not look for
     /// interrupts.
-    cut: bool,
+    pub(crate) cut: bool,
     vigil: Vigil,
 }
 
@@ -858,6 +858,7 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
         clock,
         tohost: None,
         called: None,
+        as_spike: config.platform == Platform::Spike,
     };
     let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
     hart.tlb.forgetful = config.platform == Platform::Spike;

@@ -338,7 +338,8 @@ fn read_entry(
     {
         return Ok(u64::from_le_bytes(bytes));
     }
-    bus.load(at, scheme.entry_size, cpu.cycles).ok_or(fault)
+    let device = bus.as_spike.then_some(at).ok_or(fault)?;
+    bus.load(device, scheme.entry_size, cpu.cycles).ok_or(fault)
 }
 
 fn write_entry(
