@@ -142,15 +142,15 @@ impl Port<'_> {
             });
         }
         let (near, far, next) = self.split(addr, len);
-        // Both pages must be there before anything is stored.
         let paddr = self.find(addr, near, Use::Store)?;
-        let second = match far {
-            0 => 0,
-            _ => self.find(next, far, Use::Store)?,
-        };
+        // Both pages must be there before anything is stored.
+        if far != 0 && !self.bus.as_spike {
+            self.find(next, far, Use::Store)?;
+        }
         let fault = Use::Store.access_fault(addr);
         let mut event = self.write(paddr, near, value).ok_or(fault)?;
         if far != 0 {
+            let second = self.find(next, far, Use::Store)?;
             let fault = Use::Store.access_fault(next);
             event |= self.write(second, far, value >> (8 * near)).ok_or(fault)?;
         }

@@ -77,6 +77,10 @@ pub(crate) struct Exception {
 pub(crate) struct Cpu {
     pub(crate) x: [u64; 32],
     pub(crate) f: [u64; 32],
+    /// Floating-point registers that hold no number yet, not even a boxed one:
+    /// their bits are zero, but to arithmetic they are NaN in every format.
+    /// Spike has them after reset.
+    pub(crate) unwritten: u32,
     pub(crate) pc: u64,
     pub(crate) mode: Mode,
 
@@ -156,6 +160,7 @@ impl Cpu {
         Cpu {
             x: [0; 32],
             f: [0; 32],
+            unwritten: 0,
             pc: 0,
             mode: Mode::M,
             isa,

@@ -131,6 +131,27 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
+/// Where a stretch of instructions ended, on Spike.
+enum Pause {
+    /// Where it looks for interrupts.
+    Look,
+    /// The budget is used up.
+    Spent,
+    /// The quantum is over: a trap was taken, or the hart waits.
+    Over,
+    /// For good.
+    Stop(Stop),
+}
+
+impl From<Result<(), Stop>> for Pause {
+    fn from(taken: Result<(), Stop>) -> Pause {
+        match taken {
+            Ok(()) => Pause::Over,
+            Err(stop) => Pause::Stop(stop),
+        }
+    }
+}
+
 /// A hart with memory, devices and a host.
 pub struct Machine {
     pub(crate) hart: Hart,
@@ -151,6 +172,9 @@ pub struct Machine {
     /// middle of a serialising instruction.
     quantum: u64,
     serialized: bool,
+    /// Spike: the limit has ended a stretch where it does not look for
+    /// interrupts.
+    pub(crate) cut: bool,
     vigil: Vigil,
 }
 
@@ -188,6 +212,7 @@ impl Machine {
             deadline: None,
             quantum: 0,
             serialized: false,
+            cut: false,
             vigil: Vigil::default(),
         })
     }
@@ -254,6 +279,7 @@ impl Machine {
         self.glance = 0;
         self.quantum = 0;
         self.serialized = false;
+        self.cut = false;
         self.vigil = Vigil::default();
         self.find_deadline();
         let cpu = &mut self.hart.cpu;
@@ -396,64 +422,78 @@ impl Machine {
         observer: &mut O,
     ) -> Result<bool, Stop> {
         while self.quantum > 0 {
-            let pending = self.hart.cpu.mip & self.hart.cpu.mie != 0;
-            if pending {
-                self.hart.cpu.waiting = false;
-            }
-            if let Some(code) = self.hart.cpu.interrupt() {
-                self.take_interrupt(code, observer);
-                return Ok(true);
-            }
-            if self.hart.cpu.waiting {
-                if !self.can_wake() {
-                    return Err(Stop::Asleep {
-                        pc: self.hart.cpu.pc,
-                    });
-                }
-                // A look at whether to go on waiting counts as an instruction.
-                self.hart.cpu.retire(1, 1);
-                return Ok(true);
+            if !core::mem::take(&mut self.cut)
+                && let Some(over) = self.look_for_interrupts(observer)
+            {
+                return over.map(|()| true);
             }
             let before = self.hart.cpu.retired;
             let mut budget = self.quantum.min(until - before);
             if budget == 0 {
                 return Ok(false);
             }
-            let over = self.execute_serialized::<W, O>(&mut budget, observer);
+            let pause = self.execute_serialized::<W, O>(&mut budget, observer);
             self.quantum = self.quantum.saturating_sub(self.hart.cpu.retired - before);
-            match over {
-                None => {}
-                Some(Ok(())) => return Ok(true),
-                Some(Err(stop)) => return Err(stop),
+            match pause {
+                Pause::Look => {}
+                Pause::Spent if self.quantum > 0 => {
+                    self.cut = true;
+                    return Ok(false);
+                }
+                Pause::Spent => {}
+                Pause::Over => return Ok(true),
+                Pause::Stop(stop) => return Err(stop),
             }
         }
         Ok(true)
     }
 
-    /// Runs to the next place where Spike looks for interrupts. `Some` ends
-    /// the quantum.
+    /// What Spike does before a stretch of instructions: it takes an interrupt
+    /// or goes on waiting for one. `Some` ends the quantum.
+    fn look_for_interrupts<O: Observer>(&mut self, observer: &mut O) -> Option<Result<(), Stop>> {
+        let cpu = &mut self.hart.cpu;
+        if cpu.mip & cpu.mie != 0 {
+            cpu.waiting = false;
+        }
+        if let Some(code) = cpu.interrupt() {
+            self.take_interrupt(code, observer);
+            return Some(Ok(()));
+        }
+        if !cpu.waiting {
+            return None;
+        }
+        if !self.can_wake() {
+            let pc = self.hart.cpu.pc;
+            return Some(Err(Stop::Asleep { pc }));
+        }
+        // A look at whether to go on waiting counts as an instruction.
+        self.hart.cpu.retire(1, 1);
+        Some(Ok(()))
+    }
+
+    /// Runs to the next place where Spike looks for interrupts.
     fn execute_serialized<W: Width, O: Observer>(
         &mut self,
         budget: &mut u64,
         observer: &mut O,
-    ) -> Option<Result<(), Stop>> {
+    ) -> Pause {
         loop {
             let leave = match self.run_blocks::<W, O>(budget, observer) {
                 Ok(leave) => leave,
-                Err(exception) => return Some(self.fault(exception, None, observer)),
+                Err(exception) => return self.fault(exception, None, observer).into(),
             };
             match leave {
-                Leave::Spent => return None,
+                Leave::Spent => return Pause::Spent,
                 Leave::Fetch => {}
                 Leave::Event => self.settle(),
                 Leave::Trap { exception, bits } => {
-                    return Some(self.fault(exception, Some(bits), observer));
+                    return self.fault(exception, Some(bits), observer).into();
                 }
                 Leave::System { bits, micro } => {
                     if self.calls_host(micro.op) {
                         match self.semihosting_call(observer) {
                             None => continue,
-                            Some(stop) => return Some(Err(stop)),
+                            Some(stop) => return Pause::Stop(stop),
                         }
                     }
                     let csr = !matches!(
@@ -470,20 +510,20 @@ impl Machine {
                     // pipeline, with a look for interrupts, once to be done.
                     if csr && !self.serialized {
                         self.serialized = true;
-                        return None;
+                        return Pause::Look;
                     }
                     self.serialized &= !csr;
                     if let Err(exception) =
                         system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer)
                     {
-                        return Some(self.fault(exception, Some(bits), observer));
+                        return self.fault(exception, Some(bits), observer).into();
                     }
                     *budget -= 1;
                     if self.hart.cpu.waiting {
-                        return Some(Ok(()));
+                        return Pause::Over;
                     }
-                    if *budget == 0 || !matches!(micro.op, Op::FenceI | Op::SfenceVma) {
-                        return None;
+                    if !matches!(micro.op, Op::FenceI | Op::SfenceVma) {
+                        return Pause::Look;
                     }
                 }
             }
@@ -678,6 +718,10 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) {
+        // A store may trap half way, with what it has done to be noticed.
+        if matches!(cause, Cause::Exception(Some(7 | 15))) {
+            self.settle();
+        }
         let hart = &mut self.hart;
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
         hart.cpu.retire(0, hart.costs.trap.into());
@@ -688,7 +732,7 @@ impl Machine {
         };
         hart.cpu
             .trap(cause, tval, &mut |csr, value| report.csr(csr, value));
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_mode(&hart.cpu);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));
@@ -789,6 +833,9 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
     };
     let mut cpu = Cpu::new(isa, 0);
     cpu.always_counters = config.platform == Platform::Virt;
+    if config.platform == Platform::Spike {
+        cpu.unwritten = u32::MAX;
+    }
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
     let bus = Bus {
@@ -797,8 +844,11 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
         clock,
         tohost: None,
         called: None,
+        as_spike: config.platform == Platform::Spike,
     };
-    Ok((Hart::new(cpu, config.costs, config.does_misaligned()), bus))
+    let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
+    hart.tlb.forgetful = config.platform == Platform::Spike;
+    Ok((hart, bus))
 }
 
 /// Memory by physical address, for the host-target interface.

@@ -70,6 +70,7 @@ impl Model for Machine {
             Place::Reg(RegId::F(number)) => match cpu.f.get_mut(usize::from(number)) {
                 Some(register) => {
                     *register = value;
+                    cpu.unwritten &= !(1 << number);
                     true
                 }
                 None => false,
@@ -83,7 +84,9 @@ impl Model for Machine {
                 wrote
             }
         };
-        // Whatever it was, nothing remembered about it holds any more.
+        // Whatever it was, nothing remembered about it holds any more, and
+        // Spike looks for interrupts anew.
+        self.cut = false;
         self.hart.tlb.flush(&self.hart.cpu);
         if known { Ok(()) } else { Err(Absent(place)) }
     }
