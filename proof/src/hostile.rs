@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::generate::Random;
 
 mod elf;
+mod hart;
 mod input;
 mod isa;
 mod large;
@@ -112,6 +113,21 @@ pub const PROPERTIES: &[Property] = &[
         name: "config_toml",
         holds: text::config,
         seeds: text::config_seeds,
+    },
+    Property {
+        name: "hart_run",
+        holds: hart::run,
+        seeds: hart::seeds,
+    },
+    Property {
+        name: "hart_program",
+        holds: hart::program,
+        seeds: hart::program_seeds,
+    },
+    Property {
+        name: "hart_calls",
+        holds: hart::calls,
+        seeds: hart::calls_seeds,
     },
 ];
 

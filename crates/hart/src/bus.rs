@@ -1,6 +1,7 @@
 //! Physical addresses: memory, devices, and the words the host watches.
 
 use crate::clint::{CLINT, Clint};
+use crate::cpu::interrupt;
 use crate::memory::Memory;
 
 /// Where time comes from.
@@ -17,12 +18,19 @@ pub(crate) enum Clock {
     Stepped,
 }
 
+/// No hart gets this far: cycle counts below it can be added up without a
+/// thought.
+const FOREVER: u64 = u64::MAX / 2;
+
 /// Memory and devices, as all harts see them.
 #[derive(Debug)]
 pub(crate) struct Bus {
     pub(crate) memory: Memory,
     pub(crate) clint: Clint,
     pub(crate) clock: Clock,
+    /// The cycle at which the timer interrupt is due; `None` is never, or
+    /// somebody else's business.
+    pub(crate) deadline: Option<u64>,
     /// The doubleword through which the program talks to the host.
     pub(crate) tohost: Option<u64>,
     /// A store touched `tohost`: the number of bytes.
@@ -36,15 +44,42 @@ pub(crate) struct Bus {
 impl Bus {
     /// Brings mtime up to a cycle count.
     pub(crate) fn set_time(&mut self, cycles: u64) {
-        if let Clock::Cycles { per_tick, base } = self.clock {
-            self.clint.mtime = base.wrapping_add(cycles / per_tick);
+        self.clint.mtime = self.time(cycles);
+    }
+
+    /// Whether mtime follows the hart's cycles.
+    pub(crate) fn runs_by_itself(&self) -> bool {
+        self.clock != Clock::Stepped
+    }
+
+    /// mtime at a cycle count.
+    pub(crate) fn time(&self, cycles: u64) -> u64 {
+        match self.clock {
+            Clock::Cycles { per_tick, base } => base.wrapping_add(cycles / per_tick),
+            Clock::Stepped => self.clint.mtime,
         }
+    }
+
+    /// The bits of `mip` that come from the CLINT, at a cycle count.
+    pub(crate) fn interrupts(&self, hart: u32, cycles: u64) -> u64 {
+        let mut pending = 0;
+        if self.clint.software_interrupt(hart) {
+            pending |= interrupt::MSI;
+        }
+        let due = match self.clock {
+            Clock::Cycles { .. } => self.deadline.is_some_and(|cycle| cycles >= cycle),
+            Clock::Stepped => self.clint.mtime >= self.clint.deadline(hart),
+        };
+        if due {
+            pending |= interrupt::MTI;
+        }
+        pending
     }
 
     /// The cycle count at which a hart's timer interrupt becomes pending;
     /// `None` if someone else advances time or it is out of reach. `mtime`
     /// must be up to date.
-    pub(crate) fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
+    fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
         let Clock::Cycles { per_tick, .. } = self.clock else {
             return None;
         };
@@ -52,6 +87,13 @@ impl Bus {
         (cycles / per_tick)
             .checked_add(ticks)?
             .checked_mul(per_tick)
+            .filter(|&deadline| deadline <= FOREVER)
+    }
+
+    /// Finds when the timer is due, which only a store to the CLINT changes.
+    pub(crate) fn find_deadline(&mut self, hart: u32, cycles: u64) {
+        self.set_time(cycles);
+        self.deadline = self.timer_deadline(hart, cycles);
     }
 
     /// Reads a device register: `len` aligned bytes at a physical address that
@@ -77,12 +119,21 @@ impl Bus {
         true
     }
 
+    /// Whether there is RAM or a device at a physical address.
+    pub(crate) fn takes_stores(&self, paddr: u64) -> bool {
+        match self.memory.spot(paddr) {
+            Some(spot) => spot.writable,
+            None => CLINT.contains(paddr, 1),
+        }
+    }
+
     /// Writes memory that may hold code or `tohost`. True when a hart must
     /// look up.
     pub(crate) fn note_store(&mut self, paddr: u64, frame: u32, len: u64) -> bool {
         let code = self.memory.note_store(frame, paddr, len);
         match self.tohost {
-            Some(tohost) if paddr < tohost + 8 && tohost < paddr + len => {
+            // Neither may end behind the address space.
+            Some(tohost) if paddr.wrapping_sub(tohost) < 8 || tohost.wrapping_sub(paddr) < len => {
                 self.called = Some(len);
                 true
             }

@@ -32,10 +32,6 @@ impl Clint {
         self.msip.get(hart as usize).copied().unwrap_or(false)
     }
 
-    pub(crate) fn timer_interrupt(&self, hart: u32) -> bool {
-        self.mtime >= self.deadline(hart)
-    }
-
     /// The time at which the timer interrupt becomes pending.
     pub(crate) fn deadline(&self, hart: u32) -> u64 {
         self.mtimecmp

@@ -26,6 +26,9 @@ const LONGEST: usize = 64;
 /// Decoded instructions kept before all are forgotten: 64 MiB.
 const MOST: usize = 1 << 22;
 
+/// Pages with code before all are forgotten: 64 MiB, too.
+const MOST_TABLES: usize = 1 << 12;
+
 /// A decoded instruction, ready to run: sixteen bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Micro {
@@ -151,7 +154,7 @@ impl Code {
 
     /// Whether it is time to forget everything.
     pub(crate) fn is_full(&self) -> bool {
-        self.micros.len() >= MOST
+        self.micros.len() >= MOST || self.tables.len() >= MOST_TABLES
     }
 
     /// Decodes the block at an address of a page and puts it in the table.

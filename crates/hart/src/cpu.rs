@@ -302,6 +302,11 @@ impl Cpu {
         self.wrote_mcycle = false;
     }
 
+    /// Sets the bits of `mip` that programs cannot.
+    pub(crate) fn set_outside_interrupts(&mut self, pending: u64) {
+        self.mip = self.mip & !(interrupt::MSI | interrupt::MTI) | pending;
+    }
+
     /// The interrupt to be taken now, if any (privileged architecture, 3.1.6.1
     /// and 3.1.9).
     pub(crate) fn interrupt(&self) -> Option<u32> {

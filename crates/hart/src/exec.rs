@@ -319,6 +319,8 @@ pub(crate) fn run<W: Width, O: Observer>(
         Mode::M if hart.cpu.pmp.is_open_to_machine() => bus.memory.only_ram(),
         _ => None,
     };
+    // Behind the last address of RV32 comes the first.
+    let direct = direct.filter(|region| !W::RV32 || region.end() <= 1 << 32);
     let mut hart = Frame {
         cpu: &mut hart.cpu,
         tlb: &mut hart.tlb,
@@ -436,6 +438,7 @@ pub(crate) fn run<W: Width, O: Observer>(
                         if O::WANTS.contains(Wants::INSNS) {
                             tell!(next, now!());
                         }
+                        hart.report.effects.clear();
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost);
                         pc = next;
@@ -510,13 +513,22 @@ pub(crate) fn run<W: Width, O: Observer>(
                     }};
                 }
 
+                // Behind an instruction that was not a transfer: what it did
+                // is not part of the next one.
+                macro_rules! done {
+                    () => {
+                        if O::WANTS.contains(Wants::INSNS) {
+                            tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
+                        } else if O::WANTS.contains(Wants::TRANSFERS) {
+                            hart.report.effects.clear();
+                        }
+                    };
+                }
                 // The second instruction of a pair. A budget may end between
                 // the two.
                 macro_rules! next {
                     () => {
-                        if O::WANTS.contains(Wants::INSNS) {
-                            tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
-                        }
+                        done!();
                         match rest.next() {
                             Some(next) => op = next,
                             None => break,
@@ -737,9 +749,7 @@ pub(crate) fn run<W: Width, O: Observer>(
                     Do::SdSd => two!(Sd Sd),
                     Do::SdLd => two!(Sd Ld),
                 }
-                if O::WANTS.contains(Wants::INSNS) {
-                    tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
-                }
+                done!();
             }
             // Through to the end of the block.
             if let Some(end) = micros.last() {

@@ -89,6 +89,8 @@ mod config;
 mod cost;
 mod cpu;
 mod csr;
+#[cfg(test)]
+mod edges;
 mod exec;
 pub mod fdt;
 pub mod float;

@@ -35,6 +35,10 @@ const GLANCE: u64 = 10_000;
 /// Instructions between the halves of `tohost` when RV32 writes it as two.
 const HALVES: u64 = 16;
 
+/// `j .` and `c.j .`.
+const JUMP_TO_SELF: u32 = 0x0000_006f;
+const SHORT_JUMP_TO_SELF: u16 = 0xa001;
+
 /// Why a machine stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -165,9 +169,6 @@ pub struct Machine {
     entry: u64,
     /// Instructions at which the host is looked at next.
     glance: u64,
-    /// The cycle at which the timer interrupt is due; `None` is never, or
-    /// somebody else's business.
-    deadline: Option<u64>,
     /// Spike: instructions left of the quantum, and whether the hart is in the
     /// middle of a serialising instruction.
     quantum: u64,
@@ -209,7 +210,6 @@ impl Machine {
             program: None,
             entry: 0,
             glance: 0,
-            deadline: None,
             quantum: 0,
             serialized: false,
             cut: false,
@@ -269,8 +269,11 @@ impl Machine {
                 self.bus.memory.write(segment.addr, &segment.data);
             }
             self.bus.tohost = program.tohost;
-            if let Some(spot) = program.tohost.and_then(|addr| self.bus.memory.spot(addr)) {
-                self.bus.memory.watch(spot.frame);
+            let ends = program.tohost.map(|addr| [addr, addr.wrapping_add(7)]);
+            for addr in ends.into_iter().flatten() {
+                if let Some(spot) = self.bus.memory.spot(addr) {
+                    self.bus.memory.watch(spot.frame);
+                }
             }
             self.fromhost = program.fromhost.unwrap_or(0);
         }
@@ -281,12 +284,12 @@ impl Machine {
         self.serialized = false;
         self.cut = false;
         self.vigil = Vigil::default();
-        self.find_deadline();
         let cpu = &mut self.hart.cpu;
         match self.config.platform {
             Platform::Spike => cpu.pc = BOOT_ROM,
             Platform::Virt => {
-                cpu.pc = self.entry;
+                // As a jump there would.
+                cpu.pc = self.entry & !1;
                 cpu.write_x(10, cpu.id.into());
                 cpu.write_x(11, self.config.boot_rom() + 32);
             }
@@ -333,9 +336,12 @@ impl Machine {
         self.hart.cpu.pc
     }
 
-    /// Runs up to `limit` more instructions. An observer that wants more than
-    /// nothing sees every step it wants.
+    /// Runs up to `limit` more instructions; with a limit of 0 nothing happens.
+    /// An observer that wants more than nothing sees every step it wants.
     pub fn run<O: Observer>(&mut self, limit: u64, observer: &mut O) -> Stop {
+        if limit == 0 {
+            return Stop::Limit;
+        }
         let until = self.hart.cpu.retired.saturating_add(limit);
         match self.hart.cpu.xlen() {
             Xlen::Rv32 => self.run_width::<Rv32, O>(until, observer),
@@ -375,7 +381,7 @@ impl Machine {
         }
         let cpu = &self.hart.cpu;
         let mut budget = until.min(self.glance).saturating_sub(cpu.retired);
-        if let Some(deadline) = self.deadline
+        if let Some(deadline) = self.bus.deadline
             && deadline > cpu.cycles
             && cpu.mie & interrupt::MTI != 0
         {
@@ -422,6 +428,9 @@ impl Machine {
         observer: &mut O,
     ) -> Result<bool, Stop> {
         while self.quantum > 0 {
+            if self.cut && self.hart.cpu.retired == until {
+                return Ok(false);
+            }
             if !core::mem::take(&mut self.cut)
                 && let Some(over) = self.look_for_interrupts(observer)
             {
@@ -586,7 +595,8 @@ impl Machine {
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
-        self.find_deadline();
+        self.bus
+            .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
             let delay = if bytes < 8 { HALVES } else { 0 };
@@ -594,27 +604,10 @@ impl Machine {
         }
     }
 
-    /// When the timer is due, which only a store to the CLINT changes.
-    fn find_deadline(&mut self) {
-        let cpu = &self.hart.cpu;
-        self.bus.set_time(cpu.cycles);
-        self.deadline = self.bus.timer_deadline(cpu.id, cpu.cycles);
-    }
-
     /// The pending bits that come from the CLINT.
     fn refresh_interrupts(&mut self) {
         let cpu = &mut self.hart.cpu;
-        cpu.mip &= !(interrupt::MSI | interrupt::MTI);
-        if self.bus.clint.software_interrupt(cpu.id) {
-            cpu.mip |= interrupt::MSI;
-        }
-        let due = match self.bus.clock {
-            Clock::Cycles { .. } => self.deadline.is_some_and(|cycle| cpu.cycles >= cycle),
-            Clock::Stepped => self.bus.clint.timer_interrupt(cpu.id),
-        };
-        if due {
-            cpu.mip |= interrupt::MTI;
-        }
+        cpu.set_outside_interrupts(self.bus.interrupts(cpu.id, cpu.cycles));
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
@@ -622,7 +615,7 @@ impl Machine {
     fn wake(&mut self) -> bool {
         let cpu = &mut self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let Some(deadline) = self.deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
+            let Some(deadline) = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
                 return false;
             };
             cpu.retire(0, deadline - cpu.cycles);
@@ -647,10 +640,12 @@ impl Machine {
             return None;
         }
         let pc = cpu.pc;
+        let compressed = cpu.misalignment() == 0;
         let low = self.code_at(pc)?;
         let high = self.code_at(pc.wrapping_add(2)).unwrap_or(0);
-        let jal = u32::from(low) | u32::from(high) << 16 == 0x0000_006f;
-        (jal || low == 0xa001).then_some(Stop::Spins { pc })
+        let jal = u32::from(low) | u32::from(high) << 16 == JUMP_TO_SELF;
+        let spins = jal || compressed && low == SHORT_JUMP_TO_SELF;
+        spins.then_some(Stop::Spins { pc })
     }
 
     /// A halfword of code, as the hart would fetch it.
@@ -762,15 +757,16 @@ impl Machine {
     /// Whether the `ebreak` at pc is the middle of the three instructions that
     /// call the host (RISC-V semihosting, 2.1).
     fn is_semihosting_call(&mut self) -> bool {
-        let pc = self.hart.cpu.pc;
-        let mut word = |addr: u64| {
-            let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 4, Use::Fetch).ok()?;
-            let mut bytes = [0; 4];
-            self.bus
-                .memory
-                .read(paddr, &mut bytes)
-                .then_some(u32::from_le_bytes(bytes))
+        let (pc, xlen) = (self.hart.cpu.pc, self.hart.cpu.xlen());
+        let mut half = |addr: u64| {
+            let addr = xlen.wrap(addr);
+            let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 2, Use::Fetch).ok()?;
+            let mut bytes = [0; 2];
+            let read = self.bus.memory.read(paddr, &mut bytes);
+            read.then_some(u32::from(u16::from_le_bytes(bytes)))
         };
+        // The halves may be in different pages.
+        let mut word = |addr: u64| Some(half(addr)? | half(addr.wrapping_add(2))? << 16);
         // slli x0, x0, 31; ebreak; srai x0, x0, 7
         word(pc) == Some(0x0010_0073)
             && word(pc.wrapping_sub(4)) == Some(0x01f0_1013)
@@ -838,14 +834,16 @@ fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, B
     }
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
-    let bus = Bus {
+    let mut bus = Bus {
         memory,
         clint: Clint::new(1),
         clock,
+        deadline: None,
         tohost: None,
         called: None,
         as_spike: config.platform == Platform::Spike,
     };
+    bus.find_deadline(cpu.id, cpu.cycles);
     let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
     hart.tlb.forgetful = config.platform == Platform::Spike;
     Ok((hart, bus))

@@ -151,6 +151,9 @@ impl Memory {
             });
             frame += region.size / PAGE;
         }
+        if frame > u64::from(u32::MAX) {
+            return Err(MemoryError::TooLarge(frame.saturating_mul(PAGE)));
+        }
         let total = ram.iter().fold(0, |sum: u64, r| sum.saturating_add(r.size));
         let bytes = zeroed(total).ok_or(MemoryError::TooLarge(total))?;
         let mut memory = Memory {

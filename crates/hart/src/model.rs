@@ -6,7 +6,8 @@ use hartrace_flow::{
 };
 use hartrace_isa::Xlen;
 
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, interrupt};
+use crate::csr::Aftermath;
 use crate::exec::Leave;
 use crate::machine::Machine;
 use crate::system;
@@ -37,7 +38,7 @@ impl Model for Machine {
             Place::Mode => Some(cpu.mode.code().into()),
             Place::Reg(RegId::X(number)) => (number < 32).then(|| cpu.read_x(number)),
             Place::Reg(RegId::F(number)) => cpu.f.get(usize::from(number)).copied(),
-            Place::Csr(csr) => cpu.read_csr(csr, self.bus.clint.mtime),
+            Place::Csr(csr) => self.read_csr(csr),
             Place::Memory { addr, size } => {
                 let mut bytes = [0; 8];
                 let part = bytes.get_mut(..usize::from(size));
@@ -52,7 +53,8 @@ impl Model for Machine {
         let cpu = &mut self.hart.cpu;
         let known = match place {
             Place::Pc => {
-                cpu.pc = cpu.xlen().wrap(value);
+                // The lowest bit does not exist.
+                cpu.pc = cpu.xlen().wrap(value) & !1;
                 true
             }
             Place::Mode => match Mode::from_code(value as u8) {
@@ -75,7 +77,16 @@ impl Model for Machine {
                 }
                 None => false,
             },
-            Place::Csr(csr) => set_csr(cpu, csr, value),
+            Place::Csr(csr) => match set_csr(cpu, csr, value) {
+                Some(after) => {
+                    if after.decoding {
+                        let isa = cpu.isa;
+                        self.hart.forget_code(isa);
+                    }
+                    true
+                }
+                None => false,
+            },
             Place::Memory { addr, size } => {
                 let bytes = value.to_le_bytes();
                 let part = bytes.get(..usize::from(size));
@@ -114,9 +125,21 @@ impl Model for Machine {
 }
 
 impl Machine {
+    /// A CSR as an instruction would read it now.
+    fn read_csr(&self, csr: u16) -> Option<u64> {
+        let cpu = &self.hart.cpu;
+        let mut value = cpu.read_csr(csr, self.bus.time(cpu.cycles))?;
+        if csr == 0x344 && self.bus.runs_by_itself() {
+            value &= !(interrupt::MSI | interrupt::MTI);
+            value |= self.bus.interrupts(cpu.id, cpu.cycles);
+        }
+        Some(value)
+    }
+
     fn step_width<W: Width>(&mut self, effects: &mut Effects) -> Step {
         effects.clear();
         self.hart.cpu.waiting = false;
+        self.cut = false;
         let mut capture = Capture {
             step: None,
             effects,
@@ -147,9 +170,9 @@ impl Machine {
 }
 
 /// Sets a CSR to what somebody else says it holds, bits that programs cannot
-/// write among them. False when there is none of this number, or none that
+/// write among them. `None` when there is none of this number, or none that
 /// can differ.
-fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> bool {
+fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
     let rv32 = cpu.xlen() == Xlen::Rv32;
     let value = cpu.xlen().wrap(value);
     let half = |old: u64, high: bool| match (rv32, high) {
@@ -166,12 +189,13 @@ fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> bool {
         0xb02 | 0xc02 => cpu.minstret = half(cpu.minstret, false),
         0xb80 | 0xc80 if rv32 => cpu.mcycle = half(cpu.mcycle, true),
         0xb82 | 0xc82 if rv32 => cpu.minstret = half(cpu.minstret, true),
-        _ if csr >> 10 == 3 || cpu.read_csr(csr, 0).is_none() => return false,
+        _ if csr >> 10 == 3 || cpu.read_csr(csr, 0).is_none() => return None,
         _ => {
-            cpu.write_csr(csr, value, &mut |_, _| {});
+            let after = cpu.write_csr(csr, value, &mut |_, _| {});
             cpu.wrote_mcycle = false;
             cpu.wrote_minstret = false;
+            return Some(after);
         }
     }
-    true
+    Some(Aftermath::default())
 }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use hartrace_isa::Xlen;
 use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, ReadRef};
 
 /// Bytes to be put into memory, and zeros behind them.
@@ -32,6 +32,9 @@ pub struct Program {
     /// See `tohost`.
     pub fromhost: Option<u64>,
 }
+
+/// How often a byte of a file may be in a segment, on the average.
+const SHARED: usize = 4;
 
 /// Why a file is not a program the hart can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,7 @@ fn read<H: FileHeader<Endian = Endianness>>(
         return Err(ProgramError::NotExecutable);
     }
     let mut segments = Vec::new();
+    let mut total = 0;
     for segment in header.program_headers(endian, bytes).map_err(|_| bad)? {
         match segment.p_type(endian) {
             elf::PT_INTERP => return Err(ProgramError::Dynamic),
@@ -113,12 +117,17 @@ fn read<H: FileHeader<Endian = Endianness>>(
         }
         let size: u64 = segment.p_memsz(endian).into();
         let file_size: u64 = segment.p_filesz(endian).into();
-        if size == 0 || file_size > size {
+        if size == 0 {
             continue;
         }
         let data = bytes
             .read_bytes_at(segment.p_offset(endian).into(), file_size)
             .map_err(|()| bad)?;
+        // Segments may share bytes of the file, but not without end.
+        total += data.len();
+        if file_size > size || total > SHARED * bytes.len() {
+            return Err(bad);
+        }
         segments.push(Segment {
             addr: segment.p_paddr(endian).into(),
             size,
@@ -132,12 +141,14 @@ fn read<H: FileHeader<Endian = Endianness>>(
         xlen,
         entry: header.e_entry(endian).into(),
         segments,
-        tohost: symbol(header, endian, bytes, b"tohost"),
-        fromhost: symbol(header, endian, bytes, b"fromhost"),
+        tohost: symbol(header, endian, bytes, b"tohost\0"),
+        fromhost: symbol(header, endian, bytes, b"fromhost\0"),
     })
 }
 
-/// The value of a defined symbol.
+/// The value of a defined symbol, whose name is given with its end. Names are
+/// compared where they are: looking for the end of each first could take a
+/// scan of all of them.
 fn symbol<H: FileHeader<Endian = Endianness>>(
     header: &H,
     endian: Endianness,
@@ -146,11 +157,50 @@ fn symbol<H: FileHeader<Endian = Endianness>>(
 ) -> Option<u64> {
     let sections = header.sections(endian, bytes).ok()?;
     let symbols = sections.symbols(endian, bytes, elf::SHT_SYMTAB).ok()?;
+    let strings = sections.section(symbols.string_section()).ok()?;
+    let strings = strings.data(endian, bytes).ok()?;
     let found = symbols.iter().find(|symbol| {
-        symbol.st_shndx(endian) != elf::SHN_UNDEF
-            && symbol
-                .name(endian, symbols.strings())
-                .is_ok_and(|n| n == name)
+        let text = strings.get(symbol.st_name(endian) as usize..);
+        symbol.st_shndx(endian) != elf::SHN_UNDEF && text.is_some_and(|t| t.starts_with(name))
     })?;
     Some(found.st_value(endian).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of 64 KiB with so many segments of its first bytes.
+    fn file(segments: u16, file_size: u64, size: u64) -> Vec<u8> {
+        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\xf3\0\x01\0\0\0".to_vec();
+        for field in [0x8000_0000u64, 64, 0] {
+            file.extend(field.to_le_bytes());
+        }
+        file.extend([1, 0, 0, 0, 64, 0, 56, 0]);
+        file.extend(segments.to_le_bytes());
+        file.extend([64, 0, 0, 0, 0, 0]);
+        for _ in 0..segments {
+            file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+            for field in [0, 0x8000_0000, 0x8000_0000, file_size, size, 1] {
+                file.extend(field.to_le_bytes());
+            }
+        }
+        file.resize(0x1_0000, 0);
+        file
+    }
+
+    #[test]
+    fn segments_may_share_bytes_but_not_without_end() {
+        let whole = 0x1_0000;
+        let two = Program::from_elf(&file(2, whole, whole)).unwrap();
+        assert_eq!(two.segments.len(), 2);
+        let many = Program::from_elf(&file(1000, whole, whole));
+        assert_eq!(many, Err(ProgramError::NotElf));
+    }
+
+    #[test]
+    fn a_segment_is_not_larger_in_the_file_than_in_memory() {
+        let bad = Program::from_elf(&file(1, 16, 8));
+        assert_eq!(bad, Err(ProgramError::NotElf));
+    }
 }

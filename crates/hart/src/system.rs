@@ -10,9 +10,6 @@ use crate::cpu::{Cpu, Exception, SINK, cause, status};
 use crate::exec::Report;
 use crate::hart::Hart;
 
-/// The CSR `time`; `timeh` is 0x80 above.
-const TIME: u16 = 0xc01;
-
 /// Executes the system instruction at pc. It retires, or an exception comes
 /// back and nothing has happened.
 pub(crate) fn execute<O: Observer>(
@@ -47,8 +44,12 @@ pub(crate) fn execute<O: Observer>(
             hart.cpu.pc = next;
             hart.tlb.flush(&hart.cpu);
         }
-        // Decoded code follows memory by itself.
-        Op::FenceI => hart.cpu.pc = next,
+        // Decoded code follows stores by itself, but not what the page-table
+        // walker writes.
+        Op::FenceI => {
+            hart.cpu.pc = next;
+            hart.forget_stale(bus);
+        }
         Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
             access_csr(hart, bus, bits, micro, observer).ok_or(illegal)?;
             hart.cpu.pc = next;
@@ -144,8 +145,14 @@ fn access_csr<O: Observer>(
     if !hart.cpu.may_access(csr, write) {
         return None;
     }
-    if csr & !0x80 == TIME {
-        bus.set_time(hart.cpu.cycles);
+    match csr {
+        0xc01 | 0xc81 => bus.set_time(hart.cpu.cycles),
+        // Time may have passed since the machine last looked.
+        0x144 | 0x344 if bus.runs_by_itself() => {
+            let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
+            hart.cpu.set_outside_interrupts(pending);
+        }
+        _ => {}
     }
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {

@@ -6,6 +6,7 @@ use std::io;
 use hartrace_analyze::{Listing, Symbols, listing};
 use hartrace_flow::log::{IngressReader, Iretire, SpikeOptions, SpikeReader};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
+use hartrace_hart::Program;
 
 use super::ensure;
 
@@ -16,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     ("segments that all claim the whole file", many_segments),
     ("segments from the top down", descending_segments),
     ("a million symbols at one address", many_symbols),
+    ("names without an end", endless_names),
     ("sections that all claim the same relocations", relocations),
     ("a log of a thousand harts and bad lines", many_harts),
     ("a table of thousands of columns", many_columns),
@@ -103,6 +105,28 @@ fn many_symbols() -> Result<(), String> {
     let symbols = Symbols::from_elf(&file).map_err(|e| e.to_string())?;
     ensure(symbols.iter().count() == SYMBOLS, || "symbols".into())?;
     listing(&file, "a.out", &Listing::default(), &mut io::sink()).map_err(|e| e.to_string())
+}
+
+/// Every symbol has the rest of a string table that never ends for a name.
+fn endless_names() -> Result<(), String> {
+    let (count, strings) = (100_000u64, 4 << 20);
+    let mut bytes: Vec<u8> = Vec::new();
+    for i in 0..count {
+        // Name, no type, a section, an address.
+        bytes.extend_from_slice(&(i as u32).to_le_bytes());
+        bytes.extend_from_slice(&[0, 0, 1, 0]);
+        bytes.extend_from_slice(&[0; 16]);
+    }
+    let start = bytes.len() as u64;
+    bytes.resize(bytes.len() + strings, b'x');
+    let sections = [
+        [0; 6],
+        [2, 0, 0, start, 2, 24],
+        [3, 0, start, strings as u64, 0, 0],
+    ];
+    let file = elf(&[[0, 0x8000_0000, 64]], &sections, &bytes);
+    let program = Program::from_elf(&file).map_err(|e| e.to_string())?;
+    ensure(program.tohost.is_none(), || "a name out of nowhere".into())
 }
 
 fn relocations() -> Result<(), String> {

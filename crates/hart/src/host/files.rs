@@ -109,6 +109,10 @@ pub(super) enum Kind {
     Regular { size: u64 },
 }
 
+/// The most that one call copies, as on Linux: an address space may show the
+/// same memory over and over.
+const COPY_MAX: u64 = 0x7fff_f000;
+
 /// Descriptors in use at a time.
 const OPEN_MAX: usize = 256;
 
@@ -311,6 +315,7 @@ impl Host {
         address: u64,
         length: u64,
     ) -> Answer<u64> {
+        let length = length.min(COPY_MAX);
         let stream = self.kind(descriptor)? == Kind::Stream;
         let mut buffer = [0; PIECE];
         let mut done = 0;
@@ -352,6 +357,7 @@ impl Host {
     ) -> Answer<u64> {
         // Also what an empty writing to a closed descriptor fails at.
         self.write(descriptor, &[])?;
+        let length = length.min(COPY_MAX);
         let mut buffer = [0; PIECE];
         let mut done = 0;
         while done < length {
