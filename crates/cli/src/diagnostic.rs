@@ -270,6 +270,9 @@ impl From<OutputError> for Diagnostic {
                 diagnostic.help("create the folder first, or choose another name")
             }
             OutputProblem::Open(_) => diagnostic.help("choose a name you may write to"),
+            OutputProblem::Write(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+                diagnostic.help("make room, or write to another place")
+            }
             OutputProblem::Write(_) => diagnostic,
         }
     }
@@ -318,7 +321,9 @@ pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic
             Kind::Empty => Diagnostic::new(Code::NotElf, format!("{name} is empty"))
                 .note("the step that should have written it may have failed"),
             Kind::Unknown => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
-                .help("for bare code, use --raw FILE@BASE and --isa"),
+                .help(
+                    "give the linked program; disasm and log take bare code with --raw FILE@BASE",
+                ),
             kind => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
                 .note(format!("it looks like this kind of file: {kind}"))
                 .help("give the program with -e or as an argument"),
@@ -369,6 +374,12 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
     if kind == Kind::Empty {
         return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
             .note("the step that should have written it may have failed");
+    }
+    if head.starts_with(br#"{"type":"header","schema":"hartrace-log""#) {
+        let message = format!("{name} is a log as JSON lines, which is not read");
+        return Diagnostic::new(Code::UnknownFormat, message)
+            .note("JSON is written for other programs; docs/json.md describes it")
+            .help("log the run as pc, spike, spike-traps or ingress");
     }
     Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
         "known are ELF files, Spike logs and CSV, pc lists, ingress CSV and configuration files",

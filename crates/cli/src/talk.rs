@@ -6,7 +6,9 @@ use annotate_snippets::Level;
 use anstream::ColorChoice;
 use hartrace_capture::output::abandon_all;
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]
@@ -84,12 +86,17 @@ pub(crate) fn clean_up_on_signal() {
 /// Whether the command ends in good order when it is asked to.
 static PATIENT: AtomicBool = AtomicBool::new(false);
 
-/// Whether it has been asked.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// When it was asked.
+static INTERRUPTED: OnceLock<Instant> = OnceLock::new();
+
+/// Signals that come so close together are one wish: `timeout` and some shells
+/// send two.
+const ONE_WISH: Duration = Duration::from_millis(300);
 
 fn on_signal() {
     let patient = PATIENT.load(Ordering::Relaxed);
-    if !patient || INTERRUPTED.swap(true, Ordering::Relaxed) {
+    let first = INTERRUPTED.get_or_init(Instant::now);
+    if !patient || first.elapsed() > ONE_WISH {
         clean_up();
     }
 }
@@ -113,5 +120,5 @@ pub(crate) fn end_on_signal() {
 
 /// Whether the user wants an end.
 pub(crate) fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    INTERRUPTED.get().is_some()
 }

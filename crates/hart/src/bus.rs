@@ -35,6 +35,10 @@ pub(crate) struct Bus {
     pub(crate) tohost: Option<u64>,
     /// A store touched `tohost`: the number of bytes.
     pub(crate) called: Option<u64>,
+    /// What Spike does and our own machine does not: devices can hold code and
+    /// page tables, and a misaligned store that faults in its second page
+    /// leaves the first one stored.
+    pub(crate) as_spike: bool,
 }
 
 impl Bus {

@@ -117,15 +117,39 @@ impl Config {
         // There is no machine mode without CSRs, and code always follows
         // memory.
         let isa = isa.with(Ext::Zicsr).with(Ext::Zifencei);
-        let missing: Vec<&str> = isa
-            .extensions()
-            .filter(|ext| !is_supported(*ext))
-            .map(Ext::name)
-            .collect();
+        let known = isa.extensions().filter(|ext| !is_supported(*ext));
+        let known = known.map(|ext| ext.name().to_owned());
+        // Vendors' extensions can be anything.
+        let vendor = self.isa.split('_').skip(1).map(str::to_ascii_lowercase);
+        let missing: Vec<String> = known.chain(vendor.filter(|n| n.starts_with('x'))).collect();
         if missing.is_empty() {
             Ok(isa)
         } else {
             Err(ConfigError::Unsupported(missing))
+        }
+    }
+
+    /// Where the boot ROM is: where Spike has it, or on our own machine, if RAM
+    /// is there, at the first of a few other places where it is not.
+    #[must_use]
+    pub fn boot_rom(&self) -> u64 {
+        let others = [0x1000_0000, 0x2000_0000, 0x4000_0000, 0xffff_0000];
+        let free = |base: &u64| {
+            let rom = Region {
+                base: *base,
+                size: 16 * PAGE,
+            };
+            !self.memory.iter().any(|region| region.overlaps(&rom))
+        };
+        let first = Region {
+            base: BOOT_ROM,
+            size: PAGE,
+        };
+        match self.platform {
+            Platform::Virt if self.memory.iter().any(|region| region.overlaps(&first)) => {
+                others.into_iter().find(free).unwrap_or(BOOT_ROM)
+            }
+            _ => BOOT_ROM,
         }
     }
 
@@ -138,7 +162,7 @@ impl Config {
     pub fn validate(&self) -> Result<Isa, ConfigError> {
         let isa = self.checked_isa()?;
         let rom = Region {
-            base: BOOT_ROM,
+            base: self.boot_rom(),
             size: PAGE,
         };
         for region in &self.memory {
@@ -187,7 +211,7 @@ pub enum ConfigError {
     /// The ISA string cannot be read.
     Isa(String),
     /// Extensions the hart does not have.
-    Unsupported(Vec<&'static str>),
+    Unsupported(Vec<String>),
     /// Memory cannot be laid out like this.
     Memory(MemoryError),
     /// `cycles_per_tick` is 0.

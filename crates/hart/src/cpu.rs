@@ -77,6 +77,10 @@ pub(crate) struct Exception {
 pub(crate) struct Cpu {
     pub(crate) x: [u64; 32],
     pub(crate) f: [u64; 32],
+    /// Floating-point registers that hold no number yet, not even a boxed one:
+    /// their bits are zero, but to arithmetic they are NaN in every format.
+    /// Spike has them after reset.
+    pub(crate) unwritten: u32,
     pub(crate) pc: u64,
     pub(crate) mode: Mode,
 
@@ -134,6 +138,8 @@ pub(crate) struct Cpu {
     pub(crate) reservation: Option<u64>,
     /// In `wfi`.
     pub(crate) waiting: bool,
+    /// Returns from traps since reset.
+    pub(crate) returns: u64,
 }
 
 impl Cpu {
@@ -154,6 +160,7 @@ impl Cpu {
         Cpu {
             x: [0; 32],
             f: [0; 32],
+            unwritten: 0,
             pc: 0,
             mode: Mode::M,
             isa,
@@ -195,6 +202,7 @@ impl Cpu {
             cycles: 0,
             reservation: None,
             waiting: false,
+            returns: 0,
         }
     }
 
@@ -414,6 +422,7 @@ impl Cpu {
         }
         self.mstatus = s;
         self.mode = to;
+        self.returns += 1;
         self.pc = self.mepc & self.epc_mask();
     }
 
@@ -431,6 +440,7 @@ impl Cpu {
         s |= status::SPIE;
         self.mstatus = s;
         self.mode = to;
+        self.returns += 1;
         self.pc = self.sepc & self.epc_mask();
     }
 }

@@ -8,16 +8,15 @@
 mod atomic;
 pub(crate) mod bits;
 mod float;
+mod frame;
 
-use hartrace_flow::{
-    Access, AccessKind, CsrWrite, Effects, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
-    Wants,
-};
+pub(crate) use frame::{Fault, Frame, Report};
 
-use crate::access::Port;
+use hartrace_flow::{HartId, Insn, Observer, Step, Wants};
+
 use crate::bus::Bus;
 use crate::code::{Block, Code, Do, Micro};
-use crate::cpu::{Cpu, Exception, SINK, cause};
+use crate::cpu::{Exception, cause};
 use crate::hart::Hart;
 use crate::memory::PAGE;
 use crate::mmu::Tlb;
@@ -47,218 +46,6 @@ pub(crate) enum Leave {
     },
     /// The last instruction did something that may change what comes next.
     Event,
-}
-
-/// What an instruction changes, as far as the observer wants to know.
-pub(crate) struct Report<'a, O> {
-    pub(crate) effects: &'a mut Effects,
-    pub(crate) observer: &'a mut O,
-}
-
-impl<O: Observer> Report<'_, O> {
-    #[inline(always)]
-    pub(crate) fn reg(&mut self, reg: RegId, value: u64) {
-        if O::WANTS.contains(Wants::REGS) {
-            let full = self.effects.regs.push(RegWrite { reg, value }).is_err();
-            self.effects.incomplete |= full;
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn csr(&mut self, csr: u16, value: u64) {
-        if O::WANTS.contains(Wants::CSRS) {
-            let full = self.effects.csrs.push(CsrWrite { csr, value }).is_err();
-            self.effects.incomplete |= full;
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn access(&mut self, access: Access) {
-        if O::WANTS.contains(Wants::ACCESSES) {
-            let full = self.effects.accesses.push(access).is_err();
-            self.effects.incomplete |= full;
-        }
-    }
-}
-
-/// What only `exec` needs to know about the hart while it runs.
-pub(crate) struct Frame<'a, O> {
-    pub(crate) cpu: &'a mut Cpu,
-    pub(crate) tlb: &'a mut Tlb,
-    pub(crate) bus: &'a mut Bus,
-    pub(crate) report: Report<'a, O>,
-    pub(crate) misaligned: bool,
-    /// The integer registers while the interpreter runs. There are as many as
-    /// a byte can name, so that no number needs a check.
-    x: [u64; 256],
-    /// The context of loads and stores, which does not change meanwhile.
-    context: u64,
-    /// RAM, borrowed from the bus, if loads and stores reach it as it is:
-    /// without translation or protection, and in one piece. Otherwise empty.
-    ram: Vec<u8>,
-    direct: bool,
-    /// The address of its first byte.
-    base: u64,
-}
-
-impl<O: Observer> Frame<'_, O> {
-    /// Does something with all of memory, devices too.
-    fn with_port<T>(&mut self, cycles: u64, act: impl FnOnce(&mut Port<'_>) -> T) -> T {
-        self.exchange();
-        let result = act(&mut Port {
-            cpu: self.cpu,
-            tlb: self.tlb,
-            bus: self.bus,
-            misaligned: self.misaligned,
-            cycles,
-        });
-        self.exchange();
-        result
-    }
-
-    /// Takes RAM from the bus, or gives it back.
-    #[inline]
-    fn exchange(&mut self) {
-        if self.direct {
-            self.bus.memory.swap_ram(&mut self.ram);
-        }
-    }
-
-    /// Loads `N` bytes; inlined where memory is at hand.
-    #[inline(always)]
-    fn load<const N: usize>(&mut self, addr: u64, cycles: u64) -> Result<u64, Exception> {
-        let offset = addr.wrapping_sub(self.base) as usize;
-        let (value, paddr) = if let Some(bytes) = self.ram.get(offset..offset.wrapping_add(N))
-            && (addr.is_multiple_of(N as u64) || self.misaligned)
-        {
-            (value::<N>(bytes), addr)
-        } else {
-            self.load_slowly::<N>(addr, cycles)?
-        };
-        self.report.access(Access {
-            kind: AccessKind::Load,
-            size: N.trailing_zeros() as u8,
-            addr,
-            paddr: Some(paddr),
-            data: Some(value),
-            operand: None,
-        });
-        Ok(value)
-    }
-
-    /// The value and its physical address.
-    #[inline(never)]
-    fn load_slowly<const N: usize>(
-        &mut self,
-        addr: u64,
-        cycles: u64,
-    ) -> Result<(u64, u64), Exception> {
-        let entry = Tlb::slot(&self.tlb.load, addr);
-        if entry.tag == key::<N>(addr, self.context)
-            && let Some(bytes) = self.bus.memory.at(entry.frame, addr, N)
-        {
-            return Ok((value::<N>(bytes), entry.page + addr % PAGE));
-        }
-        let done = self.with_port(cycles, |port| port.load(addr, N as u64))?;
-        Ok((done.value, done.paddr))
-    }
-
-    /// Stores `N` bytes; true when the hart must look up.
-    #[inline(always)]
-    fn store<const N: usize>(
-        &mut self,
-        addr: u64,
-        value: u64,
-        cycles: u64,
-    ) -> Result<bool, Exception> {
-        let offset = addr.wrapping_sub(self.base) as usize;
-        let (event, paddr) = if let Some(bytes) = self.ram.get_mut(offset..offset.wrapping_add(N))
-            && addr.is_multiple_of(N as u64)
-            && !self.bus.memory.is_watched((offset as u64 / PAGE) as u32)
-        {
-            put::<N>(bytes, value);
-            (false, addr)
-        } else {
-            self.store_slowly::<N>(addr, value, cycles)?
-        };
-        self.report.access(Access {
-            kind: AccessKind::Store,
-            size: N.trailing_zeros() as u8,
-            addr,
-            paddr: Some(paddr),
-            data: Some(value & u64::MAX >> (64 - 8 * N)),
-            operand: None,
-        });
-        Ok(event)
-    }
-
-    /// Whether the hart must look up, and the physical address.
-    #[inline(never)]
-    fn store_slowly<const N: usize>(
-        &mut self,
-        addr: u64,
-        value: u64,
-        cycles: u64,
-    ) -> Result<(bool, u64), Exception> {
-        let entry = Tlb::slot(&self.tlb.store, addr);
-        if entry.tag == key::<N>(addr, self.context)
-            && let Some(bytes) = self.bus.memory.at_mut(entry.frame, addr, N)
-        {
-            put::<N>(bytes, value);
-            return Ok((false, entry.page + addr % PAGE));
-        }
-        let done = self.with_port(cycles, |port| port.store(addr, N as u64, value))?;
-        Ok((done.event, done.paddr))
-    }
-
-    /// Writes an integer register.
-    #[inline(always)]
-    fn set<W: Width>(&mut self, rd: u8, value: u64) {
-        let value = W::register(value);
-        // A byte cannot miss.
-        #[allow(clippy::indexing_slicing)]
-        {
-            self.x[usize::from(rd)] = value;
-        }
-        if O::WANTS.contains(Wants::REGS) && rd != SINK {
-            self.report.reg(RegId::X(rd), W::unsigned(value));
-        }
-    }
-
-    #[inline(always)]
-    fn get(&self, register: u8) -> u64 {
-        // A byte cannot miss.
-        #[allow(clippy::indexing_slicing)]
-        self.x[usize::from(register)]
-    }
-}
-
-/// An address as tags of remembered pages would have it if it is aligned.
-#[inline(always)]
-fn key<const N: usize>(addr: u64, context: u64) -> u64 {
-    addr & (!(PAGE - 1) | (N as u64 - 1)) | context
-}
-
-/// `N` bytes of memory as a number.
-#[inline(always)]
-fn value<const N: usize>(bytes: &[u8]) -> u64 {
-    let mut wide = [0; 8];
-    if let Some(low) = wide.get_mut(..N)
-        && bytes.len() == N
-    {
-        low.copy_from_slice(bytes);
-    }
-    u64::from_le_bytes(wide)
-}
-
-/// A number as `N` bytes of memory.
-#[inline(always)]
-fn put<const N: usize>(bytes: &mut [u8], value: u64) {
-    if let Some(low) = value.to_le_bytes().get(..N)
-        && bytes.len() == N
-    {
-        bytes.copy_from_slice(low);
-    }
 }
 
 /// A block that was found before.
@@ -314,33 +101,11 @@ pub(crate) fn run<W: Width, O: Observer>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
-    let data_context = hart.tlb.data_context;
-    let direct = match hart.cpu.data_mode() {
-        Mode::M if hart.cpu.pmp.is_open_to_machine() => bus.memory.only_ram(),
-        _ => None,
+    let report = Report {
+        effects: &mut hart.effects,
+        observer,
     };
-    // Behind the last address of RV32 comes the first.
-    let direct = direct.filter(|region| !W::RV32 || region.end() <= 1 << 32);
-    let mut hart = Frame {
-        cpu: &mut hart.cpu,
-        tlb: &mut hart.tlb,
-        bus,
-        report: Report {
-            effects: &mut hart.effects,
-            observer,
-        },
-        misaligned: hart.misaligned,
-        x: [0; 256],
-        context: data_context,
-        ram: Vec::new(),
-        direct: direct.is_some(),
-        base: direct.map_or(0, |region| region.base),
-    };
-    hart.exchange();
-    hart.x
-        .iter_mut()
-        .zip(hart.cpu.x)
-        .for_each(|(to, from)| *to = from);
+    let mut hart = Frame::new::<W>(&mut hart.cpu, &mut hart.tlb, bus, report, hart.misaligned);
     let mut pc = hart.cpu.pc;
     // Instructions left, and cycles not yet told to the counters.
     let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
@@ -760,45 +525,13 @@ pub(crate) fn run<W: Width, O: Observer>(
             block = find!();
         }
     };
-    hart.exchange();
+    hart.finish();
     let retired = *budget - left;
     *budget = left;
-    hart.cpu
-        .x
-        .iter_mut()
-        .zip(hart.x)
-        .take(32)
-        .for_each(|(to, from)| *to = from);
     let spent = cycles - hart.cpu.cycles;
     hart.cpu.retire(retired, spent);
     hart.cpu.pc = pc;
     leave
-}
-
-/// Why an instruction was not done.
-pub(crate) enum Fault {
-    /// It does not exist here, or not now.
-    Illegal,
-    Memory(Exception),
-}
-
-impl Fault {
-    #[cold]
-    pub(crate) fn exception(self, bits: u32) -> Exception {
-        match self {
-            Fault::Illegal => Exception {
-                code: cause::ILLEGAL,
-                tval: bits.into(),
-            },
-            Fault::Memory(exception) => exception,
-        }
-    }
-}
-
-impl From<Exception> for Fault {
-    fn from(exception: Exception) -> Fault {
-        Fault::Memory(exception)
-    }
 }
 
 /// The upper half of a product.

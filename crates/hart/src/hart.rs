@@ -50,15 +50,17 @@ impl Hart {
     }
 
     /// Finds and decodes the code at pc. `Some` is a block of one instruction
-    /// to be run once: where the rights of a page are not uniform, or its
-    /// second half is in another page.
+    /// to be run once: where the rights of a page are not uniform, in a
+    /// device, or where its second half is in another page.
     pub(crate) fn fetch(&mut self, bus: &mut Bus) -> Result<Option<Block>, Exception> {
         if self.code.is_full() {
             self.forget_code(self.cpu.isa);
         }
         let pc = self.cpu.pc;
         let paddr = translate(&self.cpu, bus, pc, 2, Use::Fetch)?;
-        let spot = bus.memory.spot(paddr).ok_or(Use::Fetch.access_fault(pc))?;
+        let Some(spot) = bus.memory.spot(paddr) else {
+            return self.fetch_one(bus, paddr).map(Some);
+        };
         if !self.cpu.pmp.is_uniform(paddr & !(PAGE - 1)) {
             return self.fetch_one(bus, paddr).map(Some);
         }
@@ -115,20 +117,24 @@ impl Hart {
     /// Decodes one instruction, halfword by halfword.
     fn fetch_one(&mut self, bus: &mut Bus, paddr: u64) -> Result<Block, Exception> {
         let pc = self.cpu.pc;
-        let mut parcel = [0; 2];
-        if !bus.memory.read(paddr, &mut parcel) {
-            return Err(Use::Fetch.access_fault(pc));
-        }
-        let low = u16::from_le_bytes(parcel);
+        let low = self.parcel(bus, paddr).ok_or(Use::Fetch.access_fault(pc))?;
         let mut bits = u32::from(low);
         if !is_short(low) {
             let next = self.cpu.xlen().wrap(pc.wrapping_add(2));
             let paddr = translate(&self.cpu, bus, next, 2, Use::Fetch)?;
-            if !bus.memory.read(paddr, &mut parcel) {
-                return Err(Use::Fetch.access_fault(next));
-            }
-            bits |= u32::from(u16::from_le_bytes(parcel)) << 16;
+            let high = self.parcel(bus, paddr);
+            bits |= u32::from(high.ok_or(Use::Fetch.access_fault(next))?) << 16;
         }
         Ok(self.code.build_one(bits))
+    }
+
+    /// A halfword of code, from memory or from a device.
+    fn parcel(&self, bus: &mut Bus, paddr: u64) -> Option<u16> {
+        let mut bytes = [0; 2];
+        if bus.memory.read(paddr, &mut bytes) {
+            return Some(u16::from_le_bytes(bytes));
+        }
+        let device = bus.as_spike.then_some(paddr)?;
+        bus.load(device, 2, self.cpu.cycles).map(|bits| bits as u16)
     }
 }

@@ -103,6 +103,7 @@ mod model;
 mod pmp;
 mod program;
 mod system;
+mod vigil;
 mod width;
 
 pub use config::{Config, ConfigError, Platform};

@@ -1,48 +1,33 @@
 //! A machine: a hart, memory, devices, and the world outside.
 
+mod load;
+mod outside;
+mod quantum;
+
+pub use load::LoadError;
+
 use core::fmt;
 
-use hartrace_flow::{Cause, HartId, Mode, Observer, Signal, Step, Trap, TrapStep, Wants};
-use hartrace_isa::{Op, Xlen};
+use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
+use hartrace_isa::Xlen;
 
-use crate::bus::{Bus, Clock};
-use crate::clint::Clint;
+use crate::bus::Bus;
 use crate::config::{Config, ConfigError, Platform};
-use crate::cpu::{Cpu, Exception, interrupt, status};
+use crate::cpu::{Exception, interrupt, status};
 use crate::exec::{self, Leave};
-use crate::fdt::{self, BOOT_ROM, Description};
 use crate::hart::Hart;
+use crate::host::Host;
 use crate::host::htif::Htif;
-use crate::host::semihosting::{Outcome, Semihosting};
-use crate::host::{GuestMemory, Host};
-use crate::memory::{Memory, Region};
+use crate::host::semihosting::Semihosting;
 use crate::mmu::{Use, translate};
 use crate::program::Program;
 use crate::system;
+use crate::vigil::Vigil;
 use crate::width::{Rv32, Rv64, Width};
 
-/// Instructions Spike executes before it looks at time and host.
-const QUANTUM: u64 = 5000;
-
-/// Ticks of time in a quantum.
-const TICKS: u64 = 50;
-
-/// Instructions between two looks at the host where stores to `tohost` are
-/// noticed by themselves: for answers that wait.
-const GLANCE: u64 = 10_000;
-
-/// Instructions between the halves of `tohost` when RV32 writes it as two.
-const HALVES: u64 = 16;
-
-/// Traps in a row without an instruction in between that make a loop.
-const TRAPS_IN_A_ROW: u64 = 256;
-
-/// The same fault with the same registers, this often in a row, is a loop.
-const SAME_TRAPS: u64 = 1_000_000;
-
 /// `j .` and `c.j .`.
-const JUMP_TO_SELF: [u8; 4] = 0x0000_006f_u32.to_le_bytes();
-const SHORT_JUMP_TO_SELF: [u8; 2] = 0xa001_u16.to_le_bytes();
+const JUMP_TO_SELF: u32 = 0x0000_006f;
+const SHORT_JUMP_TO_SELF: u16 = 0xa001;
 
 /// Why a machine stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,103 +57,7 @@ pub enum Stop {
     },
 }
 
-/// Why a program cannot be put into a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoadError {
-    /// A program of one width for a hart of the other.
-    Width {
-        /// The program's.
-        program: Xlen,
-        /// The hart's.
-        hart: Xlen,
-    },
-    /// Part of the program is not in RAM.
-    Outside {
-        /// The part.
-        segment: Region,
-        /// The RAM there is.
-        ram: Vec<Region>,
-    },
-    /// The program would start where there is no memory.
-    Entry {
-        /// Where it starts.
-        entry: u64,
-        /// The RAM there is.
-        ram: Vec<Region>,
-    },
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |ram: &[Region]| {
-            let each = ram
-                .iter()
-                .map(|r| format!("{:#x}-{:#x}", r.base, r.end().wrapping_sub(1)));
-            each.collect::<Vec<_>>().join(", ")
-        };
-        match self {
-            LoadError::Width { program, hart } => write!(
-                f,
-                "the program is for RV{}, the hart is RV{}",
-                program.bits(),
-                hart.bits()
-            ),
-            LoadError::Outside { segment, ram } => write!(
-                f,
-                "the program wants {:#x}-{:#x}, which is not in memory ({})",
-                segment.base,
-                segment.end().wrapping_sub(1),
-                list(ram)
-            ),
-            LoadError::Entry { entry, ram } => {
-                write!(f, "the entry {entry:#x} is not in memory ({})", list(ram))
-            }
-        }
-    }
-}
-
-impl core::error::Error for LoadError {}
-
-/// Where loops of traps are noticed.
-#[derive(Debug, Default)]
-struct Vigil {
-    /// Instructions retired when the last trap was taken.
-    retired: u64,
-    in_a_row: u64,
-    last: Option<(u64, Exception, [u64; 32])>,
-    same: u64,
-}
-
-impl Vigil {
-    /// A trap is about to be taken; true when it is one too many.
-    fn sees_loop(&mut self, cpu: &Cpu, exception: Exception) -> bool {
-        self.in_a_row = if cpu.retired == self.retired {
-            self.in_a_row + 1
-        } else {
-            0
-        };
-        self.retired = cpu.retired;
-        let mut x = [0; 32];
-        x.iter_mut().zip(cpu.x).for_each(|(to, from)| *to = from);
-        // Programs may call the environment for ever.
-        let fault = !matches!(exception.code, 8..=11);
-        let now = Some((cpu.pc, exception, x)).filter(|_| fault);
-        self.same = if now.is_some() && now == self.last {
-            self.same + 1
-        } else {
-            0
-        };
-        self.last = now;
-        self.in_a_row >= TRAPS_IN_A_ROW || self.same >= SAME_TRAPS
-    }
-
-    fn sees_interrupt(&mut self) {
-        *self = Vigil::default();
-    }
-}
-
 /// A hart with memory, devices and a host.
-#[derive(Debug)]
 pub struct Machine {
     pub(crate) hart: Hart,
     pub(crate) bus: Bus,
@@ -185,9 +74,21 @@ pub struct Machine {
     /// middle of a serialising instruction.
     quantum: u64,
     serialized: bool,
-    /// Spike: the last run ended where there is no look for interrupts.
-    pub(crate) between_looks: bool,
+    /// Spike: the limit has ended a stretch where it does not look for
+    /// interrupts.
+    pub(crate) cut: bool,
     vigil: Vigil,
+}
+
+/// Where it is, not what its memory holds.
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("config", &self.config)
+            .field("pc", &format_args!("{:#x}", self.pc()))
+            .field("instructions", &self.instructions())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Machine {
@@ -198,7 +99,7 @@ impl Machine {
     /// A machine that cannot be built.
     pub fn new(config: Config, host: Host) -> Result<Machine, ConfigError> {
         let isa = config.validate()?;
-        let (hart, bus) = build(&config, isa, 0)?;
+        let (hart, bus) = load::build(&config, isa, 0)?;
         Ok(Machine {
             hart,
             bus,
@@ -212,90 +113,9 @@ impl Machine {
             glance: 0,
             quantum: 0,
             serialized: false,
-            between_looks: false,
+            cut: false,
             vigil: Vigil::default(),
         })
-    }
-
-    /// Puts a program into memory and the hart at its start, or at `entry`.
-    ///
-    /// # Errors
-    ///
-    /// A program that does not fit the machine.
-    pub fn load(&mut self, program: Program, entry: Option<u64>) -> Result<(), LoadError> {
-        let hart = self.hart.cpu.xlen();
-        if program.xlen != hart {
-            return Err(LoadError::Width {
-                program: program.xlen,
-                hart,
-            });
-        }
-        let ram: Vec<Region> = self.bus.memory.ram().collect();
-        for segment in &program.segments {
-            let segment = Region {
-                base: segment.addr,
-                size: segment.size,
-            };
-            if !ram
-                .iter()
-                .any(|region| region.contains(segment.base, segment.size))
-            {
-                return Err(LoadError::Outside { segment, ram });
-            }
-        }
-        let entry = entry.unwrap_or(program.entry);
-        if !ram.iter().any(|region| region.contains(entry, 2)) {
-            return Err(LoadError::Entry { entry, ram });
-        }
-        self.program = Some(program);
-        self.entry = entry;
-        self.restart();
-        Ok(())
-    }
-
-    /// Back to the state after [`Machine::load`]: memory too.
-    fn restart(&mut self) {
-        // Both were built before from the same settings.
-        if let Ok(isa) = self.config.validate()
-            && let Ok((hart, bus)) = build(&self.config, isa, self.entry)
-        {
-            (self.hart, self.bus) = (hart, bus);
-        }
-        if let Some(program) = &self.program {
-            for segment in &program.segments {
-                self.bus.memory.write(segment.addr, &segment.data);
-            }
-            self.bus.tohost = program.tohost;
-            let ends = program.tohost.map(|addr| [addr, addr.wrapping_add(7)]);
-            for addr in ends.into_iter().flatten() {
-                if let Some(spot) = self.bus.memory.spot(addr) {
-                    self.bus.memory.watch(spot.frame);
-                }
-            }
-            self.fromhost = program.fromhost.unwrap_or(0);
-        }
-        self.htif = Htif::new();
-        self.semihosting = Semihosting::new();
-        self.glance = 0;
-        self.quantum = 0;
-        self.serialized = false;
-        self.between_looks = false;
-        self.vigil = Vigil::default();
-        let cpu = &mut self.hart.cpu;
-        match self.config.platform {
-            Platform::Spike => cpu.pc = BOOT_ROM,
-            Platform::Virt => {
-                // As a jump there would.
-                cpu.pc = self.entry & !1;
-                cpu.write_x(10, cpu.id.into());
-                cpu.write_x(11, BOOT_ROM + 32);
-            }
-        }
-    }
-
-    /// Resets the machine and puts its program back.
-    pub fn reset(&mut self) {
-        self.restart();
     }
 
     /// The configuration it was built from.
@@ -389,144 +209,6 @@ impl Machine {
         self.execute::<W, O>(&mut budget, observer)
     }
 
-    /// One quantum of Spike, or what is left of it.
-    fn advance_quantum<W: Width, O: Observer>(
-        &mut self,
-        until: u64,
-        observer: &mut O,
-    ) -> Option<Stop> {
-        if self.quantum == 0 {
-            if let Some(stop) = self.poll_host() {
-                return Some(stop);
-            }
-            if let Some(stop) = self.find_spin() {
-                return Some(stop);
-            }
-            self.quantum = QUANTUM;
-        }
-        let over = self.step_quantum::<W, O>(until, observer);
-        match over {
-            Ok(false) => return None,
-            Ok(true) => {}
-            Err(stop) => return Some(stop),
-        }
-        self.quantum = 0;
-        self.hart.cpu.reservation = None;
-        self.bus.clint.mtime = self.bus.clint.mtime.wrapping_add(TICKS);
-        self.refresh_interrupts();
-        None
-    }
-
-    /// Runs until the quantum is used up or cut short by a trap or by waiting
-    /// (true), or until the limit of instructions (false).
-    fn step_quantum<W: Width, O: Observer>(
-        &mut self,
-        until: u64,
-        observer: &mut O,
-    ) -> Result<bool, Stop> {
-        while self.quantum > 0 {
-            if self.between_looks && self.hart.cpu.retired == until {
-                return Ok(false);
-            }
-            if !core::mem::take(&mut self.between_looks) {
-                if self.hart.cpu.mip & self.hart.cpu.mie != 0 {
-                    self.hart.cpu.waiting = false;
-                }
-                if let Some(code) = self.hart.cpu.interrupt() {
-                    self.take_interrupt(code, observer);
-                    return Ok(true);
-                }
-            }
-            if self.hart.cpu.waiting {
-                if !self.can_wake() {
-                    return Err(Stop::Asleep {
-                        pc: self.hart.cpu.pc,
-                    });
-                }
-                // A look at whether to go on waiting counts as an instruction.
-                self.hart.cpu.retire(1, 1);
-                return Ok(true);
-            }
-            let before = self.hart.cpu.retired;
-            let mut budget = self.quantum.min(until - before);
-            if budget == 0 {
-                return Ok(false);
-            }
-            let over = self.execute_serialized::<W, O>(&mut budget, observer);
-            self.quantum = self.quantum.saturating_sub(self.hart.cpu.retired - before);
-            self.between_looks &= self.quantum > 0;
-            match over {
-                None => {}
-                Some(Ok(())) => return Ok(true),
-                Some(Err(stop)) => return Err(stop),
-            }
-        }
-        Ok(true)
-    }
-
-    /// Runs to the next place where Spike looks for interrupts. `Some` ends
-    /// the quantum.
-    fn execute_serialized<W: Width, O: Observer>(
-        &mut self,
-        budget: &mut u64,
-        observer: &mut O,
-    ) -> Option<Result<(), Stop>> {
-        loop {
-            let leave = match self.run_blocks::<W, O>(budget, observer) {
-                Ok(leave) => leave,
-                Err(exception) => return Some(self.fault(exception, None, observer)),
-            };
-            match leave {
-                Leave::Spent => {
-                    self.between_looks = true;
-                    return None;
-                }
-                Leave::Fetch => {}
-                Leave::Event => self.settle(),
-                Leave::Trap { exception, bits } => {
-                    return Some(self.fault(exception, Some(bits), observer));
-                }
-                Leave::System { bits, micro } => {
-                    if self.calls_host(micro.op) {
-                        match self.semihosting_call(observer) {
-                            None => continue,
-                            Some(stop) => return Some(Err(stop)),
-                        }
-                    }
-                    let csr = !matches!(
-                        micro.op,
-                        Op::Ecall
-                            | Op::Ebreak
-                            | Op::Mret
-                            | Op::Sret
-                            | Op::Wfi
-                            | Op::FenceI
-                            | Op::SfenceVma
-                    );
-                    // CSR instructions are looked at twice: once to empty the
-                    // pipeline, with a look for interrupts, once to be done.
-                    if csr && !self.serialized {
-                        self.serialized = true;
-                        return None;
-                    }
-                    self.serialized &= !csr;
-                    if let Err(exception) =
-                        system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer)
-                    {
-                        return Some(self.fault(exception, Some(bits), observer));
-                    }
-                    *budget -= 1;
-                    if self.hart.cpu.waiting {
-                        return Some(Ok(()));
-                    }
-                    if !matches!(micro.op, Op::FenceI | Op::SfenceVma) {
-                        return None;
-                    }
-                }
-            }
-        }
-    }
-
     /// Executes until something happens that may change what comes next.
     fn execute<W: Width, O: Observer>(
         &mut self,
@@ -587,7 +269,7 @@ impl Machine {
             .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
-            let delay = if bytes < 8 { HALVES } else { 0 };
+            let delay = if bytes < 8 { outside::HALVES } else { 0 };
             self.glance = self.glance.min(self.hart.cpu.retired + delay);
         }
     }
@@ -621,48 +303,27 @@ impl Machine {
     }
 
     /// The hart jumps to itself and no interrupt will take it away.
-    fn find_spin(&self) -> Option<Stop> {
+    fn find_spin(&mut self) -> Option<Stop> {
         let cpu = &self.hart.cpu;
         let deaf = cpu.mode == Mode::M && cpu.mstatus & status::MIE == 0;
         if !deaf && self.can_wake() {
             return None;
         }
-        // Machine mode has no translation; elsewhere one would have to ask.
-        if cpu.mode != Mode::M || !cpu.pmp.allows(cpu.pc, 2, Use::Fetch, Mode::M) {
-            return None;
-        }
-        let (mut long, mut short) = ([0; 4], [0; 2]);
-        let memory = &self.bus.memory;
-        let spins = memory.read(cpu.pc, &mut long) && long == JUMP_TO_SELF
-            || cpu.misalignment() == 0
-                && memory.read(cpu.pc, &mut short)
-                && short == SHORT_JUMP_TO_SELF;
-        spins.then_some(Stop::Spins { pc: cpu.pc })
+        let pc = cpu.pc;
+        let compressed = cpu.misalignment() == 0;
+        let low = self.code_at(pc)?;
+        let high = self.code_at(pc.wrapping_add(2)).unwrap_or(0);
+        let jal = u32::from(low) | u32::from(high) << 16 == JUMP_TO_SELF;
+        let spins = jal || compressed && low == SHORT_JUMP_TO_SELF;
+        spins.then_some(Stop::Spins { pc })
     }
 
-    /// Looks at the host when it is time to.
-    fn look_outside(&mut self) -> Option<Stop> {
-        if self.hart.cpu.retired < self.glance {
-            return None;
-        }
-        // What has stopped stays so: the next look is at once.
-        let stop = self.poll_host().or_else(|| self.find_spin());
-        if stop.is_none() {
-            self.glance = self.hart.cpu.retired + GLANCE;
-        }
-        stop
-    }
-
-    fn poll_host(&mut self) -> Option<Stop> {
-        let tohost = self.bus.tohost?;
-        let mut memory = Physical(&mut self.bus.memory);
-        let code = self
-            .htif
-            .poll(&mut self.host, &mut memory, tohost, self.fromhost);
-        if self.bus.memory.is_stale() {
-            self.hart.forget_stale(&mut self.bus);
-        }
-        code.map(Stop::Exit)
+    /// A halfword of code, as the hart would fetch it.
+    fn code_at(&mut self, addr: u64) -> Option<u16> {
+        let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 2, Use::Fetch).ok()?;
+        let mut bytes = [0; 2];
+        let read = self.bus.memory.read(paddr, &mut bytes);
+        read.then_some(u16::from_le_bytes(bytes))
     }
 
     /// Takes an exception, unless it is one of an endless row.
@@ -697,6 +358,10 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) {
+        // A store may trap half way, with what it has done to be noticed.
+        if matches!(cause, Cause::Exception(Some(7 | 15))) {
+            self.settle();
+        }
         let hart = &mut self.hart;
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
         hart.cpu.retire(0, hart.costs.trap.into());
@@ -707,7 +372,7 @@ impl Machine {
         };
         hart.cpu
             .trap(cause, tval, &mut |csr, value| report.csr(csr, value));
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_mode(&hart.cpu);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));
@@ -727,159 +392,5 @@ impl Machine {
             observer.step(HartId(hart.cpu.id), &step, &hart.effects);
         }
         hart.effects.clear();
-    }
-
-    /// Whether the system instruction at pc is a semihosting call to be served.
-    fn calls_host(&mut self, op: Op) -> bool {
-        op == Op::Ebreak && self.config.semihosting && self.is_semihosting_call()
-    }
-
-    /// Whether the `ebreak` at pc is the middle of the three instructions that
-    /// call the host (RISC-V semihosting, 2.1).
-    fn is_semihosting_call(&mut self) -> bool {
-        let (pc, xlen) = (self.hart.cpu.pc, self.hart.cpu.xlen());
-        let mut half = |addr: u64| {
-            let addr = xlen.wrap(addr);
-            let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 2, Use::Fetch).ok()?;
-            let mut bytes = [0; 2];
-            let read = self.bus.memory.read(paddr, &mut bytes);
-            read.then_some(u32::from(u16::from_le_bytes(bytes)))
-        };
-        // The halves may be in different pages.
-        let mut word = |addr: u64| Some(half(addr)? | half(addr.wrapping_add(2))? << 16);
-        // slli x0, x0, 31; ebreak; srai x0, x0, 7
-        word(pc) == Some(0x0010_0073)
-            && word(pc.wrapping_sub(4)) == Some(0x01f0_1013)
-            && word(pc.wrapping_add(4)) == Some(0x4070_5013)
-    }
-
-    /// Serves a semihosting call. To the program's trace it is what a debugger
-    /// would do: the hart halts at the `ebreak` and resumes behind it.
-    fn semihosting_call<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
-        let xlen = self.hart.cpu.xlen();
-        let (operation, param) = (self.hart.cpu.read_x(10), self.hart.cpu.read_x(11));
-        self.bus.set_time(self.hart.cpu.cycles);
-        let time = self.bus.clint.mtime;
-        let mut memory = Virtual {
-            cpu: &self.hart.cpu,
-            bus: &mut self.bus,
-        };
-        let outcome =
-            self.semihosting
-                .call(&mut self.host, xlen, operation, param, time, &mut memory);
-        let result = match outcome {
-            Outcome::Return(result) => result,
-            Outcome::Exit(code) => return Some(Stop::Exit(code)),
-        };
-        self.settle();
-        let hart = &mut self.hart;
-        hart.effects.clear();
-        hart.cpu.write_x(10, result);
-        hart.cpu.pc = xlen.wrap(hart.cpu.pc.wrapping_add(4));
-        if O::WANTS.contains(Wants::EVENTS) {
-            let id = HartId(hart.cpu.id);
-            let mut report = exec::Report {
-                effects: &mut hart.effects,
-                observer,
-            };
-            report.reg(hartrace_flow::RegId::X(10), result);
-            observer.step(id, &Step::Signal(Signal::Halted), &hart.effects);
-            hart.effects.clear();
-            observer.step(id, &Step::Signal(Signal::Resumed), &hart.effects);
-        }
-        None
-    }
-}
-
-/// The hart and the bus of a machine whose program starts at `entry`.
-fn build(config: &Config, isa: hartrace_isa::Isa, entry: u64) -> Result<(Hart, Bus), ConfigError> {
-    let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
-    let description = match config.platform {
-        Platform::Virt => Description::virt(&config.isa, &ram),
-        Platform::Spike => Description::spike(&config.isa, &ram),
-    };
-    let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
-    let memory = Memory::new(&config.memory, BOOT_ROM, &rom)?;
-    let clock = match config.platform {
-        Platform::Virt => Clock::Cycles {
-            per_tick: config.cycles_per_tick,
-            base: 0,
-        },
-        Platform::Spike => Clock::Stepped,
-    };
-    let mut cpu = Cpu::new(isa, 0);
-    cpu.always_counters = config.platform == Platform::Virt;
-    cpu.update_ad = config.update_ad;
-    cpu.svadu = config.has_svadu();
-    let mut bus = Bus {
-        memory,
-        clint: Clint::new(1),
-        clock,
-        deadline: None,
-        tohost: None,
-        called: None,
-    };
-    bus.find_deadline(cpu.id, cpu.cycles);
-    Ok((Hart::new(cpu, config.costs, config.does_misaligned()), bus))
-}
-
-/// Memory by physical address, for the host-target interface.
-struct Physical<'a>(&'a mut Memory);
-
-impl GuestMemory for Physical<'_> {
-    fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
-        self.0.read(address, buffer)
-    }
-
-    fn write(&mut self, address: u64, data: &[u8]) -> bool {
-        self.0.write(address, data)
-    }
-}
-
-/// Memory as the program's loads and stores see it, for semihosting.
-struct Virtual<'a> {
-    cpu: &'a Cpu,
-    bus: &'a mut Bus,
-}
-
-impl Virtual<'_> {
-    /// The physical address and how many of `len` bytes are in its page.
-    fn part(&mut self, address: u64, len: usize, what: Use) -> Option<(u64, usize)> {
-        let room = 4096 - (address % 4096) as usize;
-        let len = len.min(room);
-        let paddr = translate(self.cpu, self.bus, address, len as u64, what).ok()?;
-        Some((paddr, len))
-    }
-}
-
-impl GuestMemory for Virtual<'_> {
-    fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
-        let (mut at, mut rest) = (address, buffer);
-        while !rest.is_empty() {
-            let Some((paddr, len)) = self.part(at, rest.len(), Use::Load) else {
-                return false;
-            };
-            let (now, later) = rest.split_at_mut(len);
-            if !self.bus.memory.read(paddr, now) {
-                return false;
-            }
-            (at, rest) = (at.wrapping_add(len as u64), later);
-        }
-        true
-    }
-
-    fn write(&mut self, address: u64, data: &[u8]) -> bool {
-        let (mut at, mut rest) = (address, data);
-        while !rest.is_empty() {
-            let Some((paddr, len)) = self.part(at, rest.len(), Use::Store) else {
-                return false;
-            };
-            let (now, later) = rest.split_at(len);
-            if !self.bus.memory.write(paddr, now) {
-                return false;
-            }
-            (at, rest) = (at.wrapping_add(len as u64), later);
-        }
-        true
     }
 }

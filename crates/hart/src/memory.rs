@@ -105,7 +105,6 @@ pub(crate) struct Spot {
 }
 
 /// RAM and ROM.
-#[derive(Debug)]
 pub struct Memory {
     /// RAM; its frames come first.
     ram: Vec<u8>,
@@ -118,6 +117,13 @@ pub struct Memory {
     watched: Vec<bool>,
     /// Frames written since they were decoded; the harts forget their code.
     stale: Vec<u32>,
+}
+
+/// The regions, not what they hold.
+impl core::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(&self.regions).finish()
+    }
 }
 
 impl Memory {

@@ -75,6 +75,11 @@ pub(crate) struct Tlb {
     /// Code is fetched as it lies in memory: machine mode without protection.
     pub(crate) plain: bool,
     epoch: u64,
+    /// Everything is forgotten with every trap and every return from one, and
+    /// when the rights of loads and stores change, as Spike does: a program
+    /// that changes page tables and fences nothing sees the change from then
+    /// on.
+    pub(crate) forgetful: bool,
 }
 
 impl Tlb {
@@ -87,6 +92,7 @@ impl Tlb {
             data_context: 0,
             plain: false,
             epoch: 0,
+            forgetful: false,
         }
     }
 
@@ -138,6 +144,26 @@ impl Tlb {
     /// Forgets where stores go.
     pub(crate) fn forget_stores(&mut self) {
         self.store = [EMPTY; ENTRIES];
+    }
+
+    /// Goes to the context of the hart's mode and status after a trap or a
+    /// return from one.
+    pub(crate) fn change_mode(&mut self, cpu: &Cpu) {
+        if self.forgetful {
+            self.flush(cpu);
+        } else {
+            self.enter(cpu);
+        }
+    }
+
+    /// Goes to the context of the hart's mode and status after a write to a
+    /// CSR.
+    pub(crate) fn change_status(&mut self, cpu: &Cpu) {
+        let before = self.data_context;
+        self.enter(cpu);
+        if self.forgetful && self.data_context != before {
+            self.flush(cpu);
+        }
     }
 
     /// Goes to the context of the hart's mode and status.
@@ -294,7 +320,7 @@ fn permits(cpu: &Cpu, entry: u64, what: Use, mode: Mode) -> bool {
 /// is an access fault of the original kind.
 fn read_entry(
     cpu: &Cpu,
-    bus: &Bus,
+    bus: &mut Bus,
     at: u64,
     scheme: &Scheme,
     what: Use,
@@ -302,15 +328,18 @@ fn read_entry(
 ) -> Result<u64, Exception> {
     let mut bytes = [0; 8];
     let size = scheme.entry_size as usize;
-    let allowed = cpu.pmp.allows(at, scheme.entry_size, Use::Load, Mode::S);
-    let read = bytes
-        .get_mut(..size)
-        .is_some_and(|b| bus.memory.read(at, b));
-    if allowed && read {
-        Ok(u64::from_le_bytes(bytes))
-    } else {
-        Err(what.access_fault(addr))
+    let fault = what.access_fault(addr);
+    if !cpu.pmp.allows(at, scheme.entry_size, Use::Load, Mode::S) {
+        return Err(fault);
     }
+    if bytes
+        .get_mut(..size)
+        .is_some_and(|b| bus.memory.read(at, b))
+    {
+        return Ok(u64::from_le_bytes(bytes));
+    }
+    let device = bus.as_spike.then_some(at).ok_or(fault)?;
+    bus.load(device, scheme.entry_size, cpu.cycles).ok_or(fault)
 }
 
 fn write_entry(

@@ -72,6 +72,7 @@ impl Model for Machine {
             Place::Reg(RegId::F(number)) => match cpu.f.get_mut(usize::from(number)) {
                 Some(register) => {
                     *register = value;
+                    cpu.unwritten &= !(1 << number);
                     true
                 }
                 None => false,
@@ -94,9 +95,9 @@ impl Model for Machine {
                 wrote
             }
         };
-        // Whatever it was, nothing remembered about it holds any more, and it
-        // may have to do with interrupts.
-        self.between_looks = false;
+        // Whatever it was, nothing remembered about it holds any more, and
+        // Spike looks for interrupts anew.
+        self.cut = false;
         self.hart.tlb.flush(&self.hart.cpu);
         if known { Ok(()) } else { Err(Absent(place)) }
     }
@@ -138,7 +139,7 @@ impl Machine {
     fn step_width<W: Width>(&mut self, effects: &mut Effects) -> Step {
         effects.clear();
         self.hart.cpu.waiting = false;
-        self.between_looks = false;
+        self.cut = false;
         let mut capture = Capture {
             step: None,
             effects,

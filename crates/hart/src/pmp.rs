@@ -25,6 +25,7 @@ pub(crate) struct Pmp {
     cfg: [u8; ENTRIES],
     /// As programs see it: bits 33 (RV32) or 55 (RV64) to 2 of an address.
     addr: [u64; ENTRIES],
+    open: bool,
 }
 
 /// The addresses of one entry: from the first to the last.
@@ -37,6 +38,7 @@ impl Pmp {
         let mut pmp = Pmp {
             cfg: [0; ENTRIES],
             addr: [0; ENTRIES],
+            open: true,
         };
         pmp.set_addr(0, Pmp::addr_mask(xlen));
         pmp.set_cfg(0, NAPOT | R | W | X);
@@ -69,6 +71,7 @@ impl Pmp {
             if *cfg & R == 0 {
                 *cfg &= !W;
             }
+            self.look();
         }
     }
 
@@ -81,6 +84,7 @@ impl Pmp {
         }
         if let Some(addr) = self.addr.get_mut(entry) {
             *addr = value;
+            self.look();
         }
         true
     }
@@ -133,13 +137,18 @@ impl Pmp {
         mode == Mode::M
     }
 
-    /// Whether machine mode may do anything anywhere: no entry is locked, and
-    /// none ends where an access could be half inside, which fails in every
-    /// mode.
+    /// Whether machine mode may do anything anywhere: nothing is locked, and
+    /// no region ends within a page, where it could hold a part of an access,
+    /// which nobody may do.
     pub(crate) fn is_open_to_machine(&self) -> bool {
+        self.open
+    }
+
+    /// Finds out whether it is open to machine mode.
+    fn look(&mut self) {
         let whole = |(from, to): Span| from % PAGE == 0 && to % PAGE == PAGE - 1;
-        self.cfg.iter().all(|cfg| cfg & L == 0)
-            && (0..ENTRIES).filter_map(|entry| self.span(entry)).all(whole)
+        self.open = self.cfg.iter().all(|cfg| cfg & L == 0)
+            && (0..ENTRIES).filter_map(|entry| self.span(entry)).all(whole);
     }
 
     /// Whether every byte of a page is treated alike.

@@ -66,7 +66,7 @@ pub(crate) fn execute<O: Observer>(
         if hart.cpu.mode != mode {
             hart.effects.mode = Some(hart.cpu.mode);
         }
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_mode(&hart.cpu);
     }
     let taken = if hart.cpu.pc == next {
         0
@@ -175,7 +175,7 @@ fn access_csr<O: Observer>(
         if after.translation {
             hart.tlb.flush(&hart.cpu);
         }
-        hart.tlb.enter(&hart.cpu);
+        hart.tlb.change_status(&hart.cpu);
     }
     if micro.rd != SINK {
         hart.cpu.write_x(micro.rd, old);

@@ -177,6 +177,11 @@ mod tests {
                 "\"0x80000000\"",
             ),
             (
+                "[hart]\nmemory = []",
+                "`memory` takes at least one \"BASE:SIZE\" such as \"0x80000000:256M\"",
+                "[]",
+            ),
+            (
                 "[hart]\nmemory = 3",
                 "`memory` takes a list of \"BASE:SIZE\" such as \"0x80000000:256M\"",
                 "3",

@@ -57,6 +57,13 @@ impl Reader {
 
     fn memory(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<MemoryRange>> {
         let expected = "\"BASE:SIZE\" such as \"0x80000000:256M\"";
+        if value
+            .get_ref()
+            .as_array()
+            .is_some_and(|list| list.is_empty())
+        {
+            return self.refuse(name, value, &format!("at least one {expected}"));
+        }
         self.list(name, value, expected, |reader, name, item| {
             let text = item.get_ref().as_str();
             let range = text.and_then(MemoryRange::parse);

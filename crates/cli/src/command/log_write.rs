@@ -37,6 +37,11 @@ impl Sink {
         self.0.borrow_mut().1.get_or_insert(failure.into());
     }
 
+    /// Nobody reads it any more.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.0.borrow().1, Some(Failure::ClosedPipe))
+    }
+
     /// What failed so far.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.0.borrow_mut().1.take().map_or(Ok(()), Err)

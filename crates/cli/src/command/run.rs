@@ -59,7 +59,8 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         RunProgress::new(talk, config.hart.max_insns.as_ref().map(|n| n.value)),
     );
     let host = host(args, &elf.file.file, &fate, &progress)?;
-    let mut machine = Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&e))?;
+    let mut machine =
+        Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&hart, &e))?;
     load(&mut machine, &elf, program.clone(), entry)?;
     let sinks = sinks(args, &config)?;
     end_on_signal();
@@ -82,6 +83,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         symbols: symbols.as_ref(),
         first_trap,
         pc: machine.pc(),
+        sp: machine.x(2),
     };
     report(&mut machine, &facts, end, time, talk);
     facts.verdict(end)
@@ -93,11 +95,7 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
         return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));
     }
-    let name = |log: &LogSpec| match log.is_stdout() {
-        true => PathBuf::from("-"),
-        false => fs::canonicalize(&log.file).unwrap_or_else(|_| log.file.clone()),
-    };
-    let mut names: Vec<PathBuf> = args.log.iter().map(name).collect();
+    let mut names: Vec<PathBuf> = args.log.iter().map(target).collect();
     names.retain(|name| name.as_os_str() != "/dev/null");
     names.sort();
     if names
@@ -107,6 +105,21 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
         return Err(Failure::Usage("two logs go to the same file"));
     }
     Ok(())
+}
+
+/// The file that a log goes to, however its name is written.
+fn target(log: &LogSpec) -> PathBuf {
+    if log.is_stdout() {
+        return PathBuf::from("-");
+    }
+    let file = log.file.as_path();
+    let new = || {
+        let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+        Some(folder.join(file.file_name()?))
+    };
+    let known = fs::canonicalize(file).ok().or_else(new);
+    known.unwrap_or_else(|| file.to_owned())
 }
 
 /// Everything that is read before the run.
@@ -167,7 +180,7 @@ fn load(
         .collect();
     machine
         .load(program, entry)
-        .map_err(|error| machine::bad_load(&elf.file.file, &parts, &error).into())
+        .map_err(|error| machine::bad_load(&elf.file.file, machine.config(), &parts, &error).into())
 }
 
 /// Opens the logs, in their order.

@@ -177,6 +177,21 @@ fn a_sidecar_is_found_and_its_program_compared() {
 }
 
 #[test]
+fn json_is_not_read_back() {
+    let folder = Folder::new();
+    let file = folder.name("a.json");
+    let log = format!("json={file}");
+    succeeds(&["run", "-q", RV64, "--log", &log, "--max-insns", "10"]);
+    for args in [&["info", &file][..], &["log", &file, "--to", "pc"]] {
+        let output = run(args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{message}");
+        assert!(message.contains("is a log as JSON lines"), "{message}");
+        assert!(message.contains("docs/json.md"), "{message}");
+    }
+}
+
+#[test]
 fn unknown_and_empty_files() {
     let folder = Folder::new();
     let empty = folder.file("empty", "");

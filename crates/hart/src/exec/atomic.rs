@@ -143,11 +143,15 @@ impl<O: Observer> Frame<'_, O> {
         let fault = Use::Store.access_fault(addr);
         let (paddr, success, event) = self.with_port(cycles, |port| {
             port.require_alignment(addr, len, Use::Store)?;
-            let paddr = port.find(addr, len, Use::Store)?;
+            // Only a store that is done needs the rights to all of its bytes.
+            let paddr = port.find(addr, 1, Use::Store)?;
             if !port.is_reservable(paddr) {
                 return Err(fault);
             }
             let success = reservation == Some(paddr);
+            if success {
+                port.find(addr, len, Use::Store)?;
+            }
             let event = success && port.write(paddr, len, value).ok_or(fault)?;
             Ok((paddr, success, event))
         })?;

@@ -117,6 +117,7 @@ impl<O: Observer> Frame<'_, O> {
         {
             self.cpu.f[usize::from(register & 31)] = value;
         }
+        self.cpu.unwritten &= !(1 << (register & 31));
         self.report.reg(RegId::F(register & 31), value);
         self.dirty::<W>();
     }
@@ -235,6 +236,9 @@ impl<O: Observer> Frame<'_, O> {
 
     #[inline(always)]
     fn unboxed<F: Format>(&self, register: u8) -> u64 {
+        if self.cpu.unwritten >> (register & 31) & 1 != 0 {
+            return F::NAN;
+        }
         float::unboxed::<F>(self.f(register))
     }
 

@@ -26,7 +26,33 @@ pub(super) enum End {
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     pub(super) first: Option<TrapStep>,
-    handler: Option<u64>,
+    last: Option<TrapStep>,
+    /// The trap before `first`, and the time in between.
+    before: Option<(TrapStep, u64)>,
+}
+
+impl Watch {
+    fn trap(&mut self, step: &TrapStep) {
+        let Some(last) = self.last.replace(*step) else {
+            self.first = Some(*step);
+            return;
+        };
+        let time = step.time.wrapping_sub(last.time);
+        let (trap, last_trap) = (step.trap, last.trap);
+        if last_trap.handler == Some(trap.epc) {
+            // The first instruction of the handler traps in turn.
+        } else if (last_trap.epc, last_trap.cause) == (trap.epc, trap.cause) {
+            // Again, and as long after the last time as it took to get here from
+            // the trap before: the way led through the handler only.
+            match self.before.take() {
+                Some((before, way)) if way == time => self.first = Some(before),
+                _ => {}
+            }
+        } else {
+            self.before = Some((last, time));
+            self.first = Some(*step);
+        }
+    }
 }
 
 impl Observer for Watch {
@@ -35,11 +61,7 @@ impl Observer for Watch {
     #[inline]
     fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
         if let Step::Trap(trap) = step {
-            // The first instruction of the handler traps in turn.
-            if self.handler != Some(trap.trap.epc) {
-                self.first = Some(*trap);
-            }
-            self.handler = trap.trap.handler;
+            self.trap(trap);
         }
     }
 }
@@ -99,12 +121,8 @@ impl Drive<'_> {
             let problem = OutputProblem::Write(error);
             return Err(OutputError { path, problem }.into());
         }
-        for sink in self.sinks {
-            match sink.check() {
-                Ok(()) => {}
-                Err(Failure::ClosedPipe) => return Ok(Some(End::Unread)),
-                Err(failure) => return Err(failure),
-            }
+        for sink in self.sinks.iter().filter(|sink| !sink.is_closed()) {
+            sink.check()?;
         }
         if stop != Stop::Limit {
             return Ok(Some(End::Stop(stop)));
@@ -112,10 +130,19 @@ impl Drive<'_> {
         if interrupted() {
             return Ok(Some(End::Interrupted));
         }
-        if self.output.is_closed() && self.sinks.is_empty() {
+        if self.is_unread() {
             return Ok(Some(End::Unread));
         }
         self.progress.at(self.machine.instructions());
         Ok(None)
+    }
+
+    /// Nobody wants any of what is still to come: the logs, or else what the
+    /// program says.
+    fn is_unread(&self) -> bool {
+        match self.sinks {
+            [] => self.output.is_closed(),
+            sinks => sinks.iter().all(Sink::is_closed),
+        }
     }
 }

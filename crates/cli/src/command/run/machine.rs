@@ -7,7 +7,7 @@ use crate::settings::{self, Elf};
 use crate::talk::Talk;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{
-    COSTS, Config, Hart, Machine as MachineSetting, Program as ProgramConfig, Setting,
+    COSTS, Config, Hart, Machine as MachineSetting, Origin, Program as ProgramConfig, Setting,
 };
 use hartrace_capture::input;
 use hartrace_capture::memory::MemoryRange;
@@ -143,12 +143,24 @@ pub(super) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, I
     let bad_isa = |error| crate::diagnostic::bad_isa(&isa.value, &error);
     let parsed = Isa::parse(&isa.value).map_err(bad_isa)?;
     settings::check_width(parsed, &isa.origin, std::slice::from_ref(elf))?;
-    let isa = hart.validate().map_err(|error| bad_config(&error))?;
-    Ok((hart, isa))
+    let valid = hart.validate().map_err(|error| {
+        let memory = config.hart.memory.as_ref().map(|memory| &memory.origin);
+        let (what, origin) = match &error {
+            ConfigError::Memory(_) => ("memory", memory),
+            _ => ("instruction set", Some(&isa.origin)),
+        };
+        match origin {
+            Some(origin @ Origin::File { .. }) => {
+                bad_config(&hart, &error).note(format!("the {what} comes from: {origin}"))
+            }
+            _ => bad_config(&hart, &error),
+        }
+    })?;
+    Ok((hart, valid))
 }
 
 /// Why a machine cannot be built.
-pub(super) fn bad_config(error: &ConfigError) -> Diagnostic {
+pub(super) fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
     let message = error.to_string();
     match error {
         ConfigError::Isa(_) => Diagnostic::new(Code::BadIsa, message),
@@ -157,12 +169,27 @@ pub(super) fn bad_config(error: &ConfigError) -> Diagnostic {
         ConfigError::Memory(MemoryError::TooLarge(_)) => {
             Diagnostic::new(Code::HostMemory, message).help("ask for less with --memory BASE:SIZE")
         }
-        ConfigError::Memory(MemoryError::Overlap(..)) => Diagnostic::new(Code::BadMemory, message)
-            .note("the boot ROM is at 0x1000 and the CLINT at 0x2000000")
-            .help("move the memory with --memory BASE:SIZE"),
-        ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message)
-            .help("write --memory BASE:SIZE, such as 0x80000000:256M"),
+        ConfigError::Memory(MemoryError::Overlap(one, other)) => {
+            let given = |region: &Region| config.memory.contains(region);
+            let diagnostic = Diagnostic::new(Code::BadMemory, message);
+            match given(one) && given(other) {
+                true => diagnostic,
+                false => diagnostic.note(taken(config)),
+            }
+            .help("move the memory with --memory BASE:SIZE")
+        }
+        ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message).help(
+            "write --memory BASE:SIZE, such as 0x80000000:256M; 0x makes a number hexadecimal",
+        ),
         ConfigError::Clock | ConfigError::Cost => Diagnostic::new(Code::ConfigValue, message),
+    }
+}
+
+/// Where memory cannot be.
+fn taken(config: &HartConfig) -> &'static str {
+    match config.platform {
+        Platform::Virt => "the CLINT is at 0x2000000",
+        Platform::Spike => "the boot ROM is at 0x1000 and the CLINT at 0x2000000",
     }
 }
 
@@ -205,23 +232,40 @@ pub(super) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
 }
 
 /// Why a program cannot be loaded.
-pub(super) fn bad_load(path: &Path, program: &[MemoryRange], error: &LoadError) -> Diagnostic {
+pub(super) fn bad_load(
+    path: &Path,
+    config: &HartConfig,
+    program: &[MemoryRange],
+    error: &LoadError,
+) -> Diagnostic {
     let message = format!("{}: {error}", input::name(path));
     match error {
         LoadError::Width { .. } => Diagnostic::new(Code::WidthMismatch, message),
         LoadError::Outside { ram, .. } => {
             let ram: Vec<MemoryRange> = ram.iter().map(range).collect();
-            let flags: Vec<String> = MemoryRange::holding(program, &ram)
+            let memory = MemoryRange::holding(program, &ram);
+            let flags: Vec<String> = memory
                 .iter()
                 .map(|range| format!("--memory {range}"))
                 .collect();
-            Diagnostic::new(Code::OutsideMemory, message)
-                .note("a program must be in memory as a whole, and its stack too")
-                .help(format!(
+            let diagnostic = Diagnostic::new(Code::OutsideMemory, message)
+                .note("a program must be in memory as a whole, and its stack too");
+            let possible = HartConfig {
+                memory: memory.iter().map(region).collect(),
+                ..config.clone()
+            };
+            match possible.validate() {
+                Ok(_) => diagnostic.help(format!(
                     "give the machine memory there: {}",
                     flags.join(" ")
-                ))
+                )),
+                Err(_) => diagnostic
+                    .note(taken(config))
+                    .help("link it to other addresses, or use --memory BASE:SIZE beside these"),
+            }
         }
+        LoadError::Misaligned { .. } => Diagnostic::new(Code::BadEntry, message)
+            .help("say where to start with --entry: an even address, or the name of a function"),
         LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
             .help("say where to start with --entry ADDR or --entry SYMBOL"),
     }

@@ -15,6 +15,8 @@ pub(super) struct Facts<'a> {
     pub(super) symbols: Option<&'a Symbols>,
     pub(super) first_trap: Option<TrapStep>,
     pub(super) pc: u64,
+    /// The stack pointer at the end.
+    pub(super) sp: u64,
 }
 
 impl Facts<'_> {
@@ -76,27 +78,27 @@ impl Facts<'_> {
     pub(super) fn no_way_out(&self, end: End) -> Option<Diagnostic> {
         let endless = matches!(end, End::Stop(Stop::Limit | Stop::Spins { .. }));
         let calls = calls_host(self.program);
-        if !endless || self.program.tohost.is_some() || calls && self.serves_calls() {
+        if !endless || self.program.tohost.is_some() || calls && self.config.semihosting {
             return None;
         }
         let message = "the program has no way to tell that it has ended";
         let diagnostic = Diagnostic::new(Code::NoWayOut, message)
             .note("it has no symbol `tohost`; a stripped program has no symbols at all");
-        Some(match (calls, self.config.platform) {
-            (false, _) => diagnostic
+        Some(match calls {
+            false => diagnostic
                 .help("write (code << 1) | 1 to a doubleword `tohost`, or use semihosting"),
-            (true, Platform::Spike) => diagnostic
-                .note("it uses semihosting, which this machine does not serve")
-                .help("use --machine virt"),
-            (true, Platform::Virt) => diagnostic
+            true => diagnostic
                 .note("it uses semihosting, which is turned off")
-                .help("use semihosting = true in section [hart]"),
+                .help(self.serve_calls()),
         })
     }
 
-    /// Whether semihosting works.
-    fn serves_calls(&self) -> bool {
-        self.config.semihosting && self.config.platform == Platform::Virt
+    /// How semihosting is turned on.
+    fn serve_calls(&self) -> &'static str {
+        match self.config.platform {
+            Platform::Spike => "use --machine virt, or semihosting = true in section [hart]",
+            Platform::Virt => "use semihosting = true in section [hart]",
+        }
     }
 
     fn asleep(&self, pc: u64) -> Diagnostic {
@@ -138,7 +140,7 @@ impl Facts<'_> {
                 let handler = self.place(handler);
                 diagnostic.note(format!("the handler {handler} traps in turn: {here}"))
             }
-            _ => diagnostic.note("the handler returns to it without any change"),
+            _ => diagnostic.note("the handler runs, and the same comes again: it changes nothing"),
         }
         .help("--log spike-traps=FILE --max-insns N shows the way there")
     }
@@ -146,14 +148,22 @@ impl Facts<'_> {
     /// Why such an exception is taken, probably.
     fn likely(&self, code: u32, epc: u64, tval: u64) -> Option<String> {
         Some(match code {
+            1 | 5 | 7 if self.is_memory(tval) => format!(
+                "{tval:#x} is in memory; physical memory protection (pmpcfg) may forbid the \
+                 access, and atomic ones must be aligned"
+            ),
             1 => format!("there is no memory to execute at {tval:#x}: a jump to nowhere"),
+            2 if tval == 0 => {
+                "the instruction is 0: the hart has come to memory without code".to_owned()
+            }
             2 => format!(
                 "the instruction is {tval:#x}; it may belong to an extension that the hart does \
                  not have (see --isa), or need the floating-point unit, which mstatus.FS turns on"
             ),
-            3 if !self.serves_calls() => {
-                "an ebreak; this machine does not serve semihosting (see --machine)".to_owned()
-            }
+            3 if !self.config.semihosting && calls_host(self.program) => format!(
+                "an ebreak; the program uses semihosting, which is turned off: {}",
+                self.serve_calls()
+            ),
             3 => "an ebreak that is no semihosting call".to_owned(),
             4 | 6 => format!("the address is {tval:#x}; --misaligned yes does such accesses"),
             5 | 7 => self.no_memory(code == 7, tval),
@@ -163,10 +173,25 @@ impl Facts<'_> {
         })
     }
 
+    /// There is RAM at an address.
+    fn is_memory(&self, address: u64) -> bool {
+        let mut regions = self.config.memory.iter();
+        regions.any(|region| {
+            let offset = address.checked_sub(region.base);
+            offset.is_some_and(|offset| offset < region.size)
+        })
+    }
+
     fn no_memory(&self, store: bool, address: u64) -> String {
         let verb = if store { "stored to" } else { "loaded from" };
         match address {
-            0x1000..0x2000 if store => {
+            0..0x1000 => format!("{address:#x} cannot be {verb}: a null pointer, probably"),
+            _ if self.sp.abs_diff(address) < 4096 && !self.is_memory(self.sp) => format!(
+                "{address:#x} cannot be {verb}; it is on the stack, sp is {:#x}: the stack has no \
+                 memory left, or was never set up",
+                self.sp
+            ),
+            _ if store && address / 4096 == self.config.boot_rom() / 4096 => {
                 format!("{address:#x} is in the boot ROM, which cannot be written")
             }
             0x1000_0000..0x1000_0100 => format!(

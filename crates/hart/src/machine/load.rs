@@ -1,0 +1,214 @@
+//! Putting a program into a machine.
+
+use core::fmt;
+
+use hartrace_isa::Xlen;
+
+use crate::bus::{Bus, Clock};
+use crate::clint::Clint;
+use crate::config::{Config, ConfigError, Platform};
+use crate::cpu::Cpu;
+use crate::fdt::{self, BOOT_ROM, Description};
+use crate::hart::Hart;
+use crate::host::htif::Htif;
+use crate::host::semihosting::Semihosting;
+use crate::machine::Machine;
+use crate::memory::{Memory, Region};
+use crate::program::Program;
+use crate::vigil::Vigil;
+
+/// Why a program cannot be put into a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// A program of one width for a hart of the other.
+    Width {
+        /// The program's.
+        program: Xlen,
+        /// The hart's.
+        hart: Xlen,
+    },
+    /// Part of the program is not in RAM.
+    Outside {
+        /// The part.
+        segment: Region,
+        /// The RAM there is.
+        ram: Vec<Region>,
+    },
+    /// The program would start where no instruction can be.
+    Misaligned {
+        /// Where it starts.
+        entry: u64,
+    },
+    /// The program would start where there is no memory.
+    Entry {
+        /// Where it starts.
+        entry: u64,
+        /// The RAM there is.
+        ram: Vec<Region>,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |ram: &[Region]| {
+            let each = ram
+                .iter()
+                .map(|r| format!("{:#x}-{:#x}", r.base, r.end().wrapping_sub(1)));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            LoadError::Width { program, hart } => write!(
+                f,
+                "the program is for RV{}, the hart is RV{}",
+                program.bits(),
+                hart.bits()
+            ),
+            LoadError::Outside { segment, ram } => write!(
+                f,
+                "the program wants {:#x}-{:#x}, which is not in memory ({})",
+                segment.base,
+                segment.end().wrapping_sub(1),
+                list(ram)
+            ),
+            LoadError::Misaligned { entry } => {
+                write!(
+                    f,
+                    "no instruction can be at the entry {entry:#x}: it is misaligned"
+                )
+            }
+            LoadError::Entry { entry, ram } => {
+                write!(f, "the entry {entry:#x} is not in memory ({})", list(ram))
+            }
+        }
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl Machine {
+    /// Puts a program into memory and the hart at its start, or at `entry`.
+    ///
+    /// # Errors
+    ///
+    /// A program that does not fit the machine.
+    pub fn load(&mut self, program: Program, entry: Option<u64>) -> Result<(), LoadError> {
+        let hart = self.hart.cpu.xlen();
+        if program.xlen != hart {
+            return Err(LoadError::Width {
+                program: program.xlen,
+                hart,
+            });
+        }
+        let ram: Vec<Region> = self.bus.memory.ram().collect();
+        for segment in &program.segments {
+            let segment = Region {
+                base: segment.addr,
+                size: segment.size,
+            };
+            if !ram
+                .iter()
+                .any(|region| region.contains(segment.base, segment.size))
+            {
+                return Err(LoadError::Outside { segment, ram });
+            }
+        }
+        let entry = entry.unwrap_or(program.entry);
+        if entry & (1 | self.hart.cpu.misalignment()) != 0 {
+            return Err(LoadError::Misaligned { entry });
+        }
+        if !ram.iter().any(|region| region.contains(entry, 2)) {
+            return Err(LoadError::Entry { entry, ram });
+        }
+        self.program = Some(program);
+        self.entry = entry;
+        self.restart();
+        Ok(())
+    }
+
+    /// Back to the state after [`Machine::load`]: memory too.
+    fn restart(&mut self) {
+        // Both were built before from the same settings.
+        if let Ok(isa) = self.config.validate()
+            && let Ok((hart, bus)) = build(&self.config, isa, self.entry)
+        {
+            (self.hart, self.bus) = (hart, bus);
+        }
+        if let Some(program) = &self.program {
+            for segment in &program.segments {
+                self.bus.memory.write(segment.addr, &segment.data);
+            }
+            self.bus.tohost = program.tohost;
+            let ends = program.tohost.map(|addr| [addr, addr.wrapping_add(7)]);
+            for addr in ends.into_iter().flatten() {
+                if let Some(spot) = self.bus.memory.spot(addr) {
+                    self.bus.memory.watch(spot.frame);
+                }
+            }
+            self.fromhost = program.fromhost.unwrap_or(0);
+        }
+        self.htif = Htif::new();
+        self.semihosting = Semihosting::new();
+        self.glance = 0;
+        self.quantum = 0;
+        self.serialized = false;
+        self.cut = false;
+        self.vigil = Vigil::default();
+        let cpu = &mut self.hart.cpu;
+        match self.config.platform {
+            Platform::Spike => cpu.pc = BOOT_ROM,
+            Platform::Virt => {
+                // As a jump there would.
+                cpu.pc = self.entry & !1;
+                cpu.write_x(10, cpu.id.into());
+                cpu.write_x(11, self.config.boot_rom() + 32);
+            }
+        }
+    }
+
+    /// Resets the machine and puts its program back.
+    pub fn reset(&mut self) {
+        self.restart();
+    }
+}
+
+/// The hart and the bus of a machine whose program starts at `entry`.
+pub(super) fn build(
+    config: &Config,
+    isa: hartrace_isa::Isa,
+    entry: u64,
+) -> Result<(Hart, Bus), ConfigError> {
+    let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
+    let description = match config.platform {
+        Platform::Virt => Description::virt(&config.isa, &ram),
+        Platform::Spike => Description::spike(&config.isa, &ram),
+    };
+    let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
+    let memory = Memory::new(&config.memory, config.boot_rom(), &rom)?;
+    let clock = match config.platform {
+        Platform::Virt => Clock::Cycles {
+            per_tick: config.cycles_per_tick,
+            base: 0,
+        },
+        Platform::Spike => Clock::Stepped,
+    };
+    let mut cpu = Cpu::new(isa, 0);
+    cpu.always_counters = config.platform == Platform::Virt;
+    if config.platform == Platform::Spike {
+        cpu.unwritten = u32::MAX;
+    }
+    cpu.update_ad = config.update_ad;
+    cpu.svadu = config.has_svadu();
+    let mut bus = Bus {
+        memory,
+        clint: Clint::new(1),
+        clock,
+        deadline: None,
+        tohost: None,
+        called: None,
+        as_spike: config.platform == Platform::Spike,
+    };
+    bus.find_deadline(cpu.id, cpu.cycles);
+    let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
+    hart.tlb.forgetful = config.platform == Platform::Spike;
+    Ok((hart, bus))
+}

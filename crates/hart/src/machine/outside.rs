@@ -1,0 +1,169 @@
+//! The machine and its host: calls through `tohost`, semihosting.
+
+use hartrace_flow::{HartId, Observer, RegId, Signal, Step, Wants};
+use hartrace_isa::Op;
+
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::exec;
+use crate::host::GuestMemory;
+use crate::host::semihosting::Outcome;
+use crate::machine::{Machine, Stop};
+use crate::memory::Memory;
+use crate::mmu::{Use, translate};
+
+/// Instructions between two looks at the host where stores to `tohost` are
+/// noticed by themselves: for answers that wait.
+const GLANCE: u64 = 10_000;
+
+/// Instructions between the halves of `tohost` when RV32 writes it as two.
+pub(super) const HALVES: u64 = 16;
+
+impl Machine {
+    /// Looks at the host when it is time to.
+    pub(super) fn look_outside(&mut self) -> Option<Stop> {
+        if self.hart.cpu.retired < self.glance {
+            return None;
+        }
+        // What has stopped stays so: the next look is at once.
+        let stop = self.poll_host().or_else(|| self.find_spin());
+        if stop.is_none() {
+            self.glance = self.hart.cpu.retired + GLANCE;
+        }
+        stop
+    }
+
+    pub(super) fn poll_host(&mut self) -> Option<Stop> {
+        let tohost = self.bus.tohost?;
+        let mut memory = Physical(&mut self.bus.memory);
+        let code = self
+            .htif
+            .poll(&mut self.host, &mut memory, tohost, self.fromhost);
+        if self.bus.memory.is_stale() {
+            self.hart.forget_stale(&mut self.bus);
+        }
+        code.map(Stop::Exit)
+    }
+
+    /// Whether the system instruction at pc is a semihosting call to be served.
+    pub(super) fn calls_host(&mut self, op: Op) -> bool {
+        op == Op::Ebreak && self.config.semihosting && self.is_semihosting_call()
+    }
+
+    /// Whether the `ebreak` at pc is the middle of the three instructions that
+    /// call the host (RISC-V semihosting, 2.1).
+    pub(super) fn is_semihosting_call(&mut self) -> bool {
+        let (pc, xlen) = (self.hart.cpu.pc, self.hart.cpu.xlen());
+        let mut half = |addr: u64| {
+            let addr = xlen.wrap(addr);
+            let paddr = translate(&self.hart.cpu, &mut self.bus, addr, 2, Use::Fetch).ok()?;
+            let mut bytes = [0; 2];
+            let read = self.bus.memory.read(paddr, &mut bytes);
+            read.then_some(u32::from(u16::from_le_bytes(bytes)))
+        };
+        // The halves may be in different pages.
+        let mut word = |addr: u64| Some(half(addr)? | half(addr.wrapping_add(2))? << 16);
+        // slli x0, x0, 31; ebreak; srai x0, x0, 7
+        word(pc) == Some(0x0010_0073)
+            && word(pc.wrapping_sub(4)) == Some(0x01f0_1013)
+            && word(pc.wrapping_add(4)) == Some(0x4070_5013)
+    }
+
+    /// Serves a semihosting call. To the program's trace it is what a debugger
+    /// would do: the hart halts at the `ebreak` and resumes behind it.
+    pub(super) fn semihosting_call<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
+        let xlen = self.hart.cpu.xlen();
+        let (operation, param) = (self.hart.cpu.read_x(10), self.hart.cpu.read_x(11));
+        self.bus.set_time(self.hart.cpu.cycles);
+        let time = self.bus.clint.mtime;
+        let mut memory = Virtual {
+            cpu: &self.hart.cpu,
+            bus: &mut self.bus,
+        };
+        let outcome =
+            self.semihosting
+                .call(&mut self.host, xlen, operation, param, time, &mut memory);
+        let result = match outcome {
+            Outcome::Return(result) => result,
+            Outcome::Exit(code) => return Some(Stop::Exit(code)),
+        };
+        self.settle();
+        let hart = &mut self.hart;
+        hart.effects.clear();
+        hart.cpu.write_x(10, result);
+        hart.cpu.pc = xlen.wrap(hart.cpu.pc.wrapping_add(4));
+        if O::WANTS.contains(Wants::EVENTS) {
+            let id = HartId(hart.cpu.id);
+            let mut report = exec::Report {
+                effects: &mut hart.effects,
+                observer,
+            };
+            report.reg(RegId::X(10), result);
+            observer.step(id, &Step::Signal(Signal::Halted), &hart.effects);
+            hart.effects.clear();
+            observer.step(id, &Step::Signal(Signal::Resumed), &hart.effects);
+        }
+        None
+    }
+}
+
+/// Memory by physical address, for the host-target interface.
+struct Physical<'a>(&'a mut Memory);
+
+impl GuestMemory for Physical<'_> {
+    fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
+        self.0.read(address, buffer)
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) -> bool {
+        self.0.write(address, data)
+    }
+}
+
+/// Memory as the program's loads and stores see it, for semihosting.
+struct Virtual<'a> {
+    cpu: &'a Cpu,
+    bus: &'a mut Bus,
+}
+
+impl Virtual<'_> {
+    /// The physical address and how many of `len` bytes are in its page.
+    fn part(&mut self, address: u64, len: usize, what: Use) -> Option<(u64, usize)> {
+        let room = 4096 - (address % 4096) as usize;
+        let len = len.min(room);
+        let paddr = translate(self.cpu, self.bus, address, len as u64, what).ok()?;
+        Some((paddr, len))
+    }
+}
+
+impl GuestMemory for Virtual<'_> {
+    fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
+        let (mut at, mut rest) = (address, buffer);
+        while !rest.is_empty() {
+            let Some((paddr, len)) = self.part(at, rest.len(), Use::Load) else {
+                return false;
+            };
+            let (now, later) = rest.split_at_mut(len);
+            if !self.bus.memory.read(paddr, now) {
+                return false;
+            }
+            (at, rest) = (at.wrapping_add(len as u64), later);
+        }
+        true
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) -> bool {
+        let (mut at, mut rest) = (address, data);
+        while !rest.is_empty() {
+            let Some((paddr, len)) = self.part(at, rest.len(), Use::Store) else {
+                return false;
+            };
+            let (now, later) = rest.split_at(len);
+            if !self.bus.memory.write(paddr, now) {
+                return false;
+            }
+            (at, rest) = (at.wrapping_add(len as u64), later);
+        }
+        true
+    }
+}

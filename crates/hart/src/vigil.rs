@@ -1,0 +1,57 @@
+//! Where endless rows of traps are noticed: a handler that is not there, one
+//! that faults itself, one that goes back to the same fault.
+
+use crate::cpu::{Cpu, Exception};
+
+/// Traps without an instruction in between that make a row endless.
+const IN_A_ROW: u64 = 256;
+
+/// Traps of which none was returned from, each [`CLOSE`] to the one before.
+const NESTED: u64 = 10_000;
+
+/// Instructions between traps that belong together.
+const CLOSE: u64 = 1000;
+
+/// The same fault with the same registers, this often in a row.
+const SAME: u64 = 1_000_000;
+
+/// What it has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Vigil {
+    /// Instructions retired, and returns from traps, when the last trap was
+    /// taken.
+    retired: u64,
+    returns: u64,
+    in_a_row: u64,
+    nested: u64,
+    last: Option<(u64, Exception, [u64; 32])>,
+    same: u64,
+}
+
+impl Vigil {
+    /// An exception is about to be taken; true when it is one too many.
+    pub(crate) fn sees_loop(&mut self, cpu: &Cpu, exception: Exception) -> bool {
+        // Programs may call the environment for ever.
+        let call = matches!(exception.code, 8..=11);
+        let since = cpu.retired - self.retired;
+        let nested = cpu.returns == self.returns && since < CLOSE && !call;
+        let now = Some((cpu.pc, exception, cpu.x)).filter(|_| !call);
+        let same = now.is_some() && now == self.last;
+        count(&mut self.in_a_row, since == 0);
+        count(&mut self.nested, nested);
+        count(&mut self.same, same);
+        (self.retired, self.returns) = (cpu.retired, cpu.returns);
+        self.last = now;
+        self.in_a_row >= IN_A_ROW || self.nested >= NESTED || self.same >= SAME
+    }
+
+    /// An interrupt has been taken: the world has changed.
+    pub(crate) fn sees_interrupt(&mut self) {
+        *self = Vigil::default();
+    }
+}
+
+/// One more, or none again.
+fn count(row: &mut u64, goes_on: bool) {
+    *row = if goes_on { *row + 1 } else { 0 };
+}
