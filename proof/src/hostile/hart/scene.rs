@@ -324,7 +324,7 @@ fn map_code(dice: &mut Dice<'_>, tables: &mut [u8], base: u64, xlen: Xlen, level
     let (size, index) = if xlen == Xlen::Rv32 { (4, 10) } else { (8, 9) };
     let shift = 12 + index * (levels - 1);
     let at = (base >> shift & ((1 << index) - 1)) * size;
-    let page = (base >> shift << shift) / PAGE & 0xfff_ffff_ffff;
+    let page = ((base >> shift << shift) / PAGE) & 0xfff_ffff_ffff;
     let entry = page << 10 | 0xcf | dice.below(2) << 4;
     let place = tables.iter_mut().skip(at as usize).take(size as usize);
     place
