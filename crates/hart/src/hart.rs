@@ -57,7 +57,12 @@ impl Hart {
             self.forget_code(self.cpu.isa);
         }
         let pc = self.cpu.pc;
-        let paddr = translate(&self.cpu, bus, pc, 2, Use::Fetch)?;
+        // A page that is known stays where it is until a fence: how much of it
+        // was decoded when must not matter.
+        let paddr = match self.tlb.find_code(pc) {
+            Some(paddr) => paddr,
+            None => translate(&self.cpu, bus, pc, 2, Use::Fetch)?,
+        };
         let Some(spot) = bus.memory.spot(paddr) else {
             return self.fetch_one(bus, paddr).map(Some);
         };

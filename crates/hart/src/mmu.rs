@@ -110,6 +110,13 @@ impl Tlb {
         &mut table[(addr / PAGE) as usize % ENTRIES]
     }
 
+    /// The physical address of code in a remembered page.
+    pub(crate) fn find_code(&self, pc: u64) -> Option<u64> {
+        let entry = Tlb::slot(&self.fetch, pc);
+        let known = entry.tag == pc & !(PAGE - 1) | self.fetch_context;
+        known.then(|| entry.page + pc % PAGE)
+    }
+
     /// Remembers a page.
     pub(crate) fn fill(&mut self, what: Use, addr: u64, page: u64, frame: u32) {
         let (table, context) = match what {

@@ -358,3 +358,21 @@ fn an_instruction_may_go_over_the_end_of_the_address_space() {
         assert_eq!(machine.x(1), 20);
     }
 }
+
+#[test]
+fn a_page_stays_where_it_was_found_however_the_run_is_cut() {
+    // sd x0, 16(x1) takes the page of the code out of the page table, but
+    // without a fence nothing is forgotten.
+    let tables = RAM.0 + 0x4000;
+    let run = |one_by_one| {
+        let mut machine = Start::virt(RAM).load(&[0x0000_b823, NOP, NOP, NOP, NOP]);
+        let (addr, size) = (tables + 16, 8);
+        let entry = RAM.0 >> 12 << 10 | 0xcf;
+        machine.write(Place::Memory { addr, size }, entry).unwrap();
+        set_x(&mut machine, 1, tables);
+        set_csr(&mut machine, 0x180, 8 << 60 | tables >> 12);
+        machine.write(Place::Mode, 1).unwrap();
+        steps(&mut machine, 5, one_by_one)
+    };
+    assert_eq!(run(false), run(true));
+}
