@@ -173,7 +173,9 @@ pub(crate) fn run<W: Width, O: Observer>(
                         };
                         let report = &mut hart.report;
                         report.observer.step(id, &Step::Insn(insn), report.effects);
-                        report.effects.clear();
+                        if wants_effects::<O>() {
+                            report.effects.clear();
+                        }
                     }};
                 }
                 // Leaves the block in front of this instruction.
@@ -278,13 +280,13 @@ pub(crate) fn run<W: Width, O: Observer>(
                     }};
                 }
 
-                // Behind an instruction that was not a transfer: what it did
-                // is not part of the next one.
+                // Behind an instruction that does not jump.
                 macro_rules! done {
                     () => {
                         if O::WANTS.contains(Wants::INSNS) {
                             tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
-                        } else if O::WANTS.contains(Wants::TRANSFERS) {
+                        } else if wants_effects::<O>() {
+                            // What it did is not part of the next transfer.
                             hart.report.effects.clear();
                         }
                     };
@@ -532,6 +534,13 @@ pub(crate) fn run<W: Width, O: Observer>(
     hart.cpu.retire(retired, spent);
     hart.cpu.pc = pc;
     leave
+}
+
+/// Whether the observer is told what instructions change.
+const fn wants_effects<O: Observer>() -> bool {
+    O::WANTS.contains(Wants::REGS)
+        || O::WANTS.contains(Wants::CSRS)
+        || O::WANTS.contains(Wants::ACCESSES)
 }
 
 /// The upper half of a product.

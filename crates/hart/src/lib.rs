@@ -89,8 +89,6 @@ mod config;
 mod cost;
 mod cpu;
 mod csr;
-#[cfg(test)]
-mod edges;
 mod exec;
 pub mod fdt;
 pub mod float;
@@ -103,6 +101,8 @@ mod model;
 mod pmp;
 mod program;
 mod system;
+#[cfg(test)]
+mod tests;
 mod vigil;
 mod width;
 
