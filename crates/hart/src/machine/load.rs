@@ -153,6 +153,8 @@ impl Machine {
         self.serialized = false;
         self.cut = false;
         self.vigil = Vigil::default();
+        // A timer that nobody has set is due.
+        self.refresh_interrupts();
         let cpu = &mut self.hart.cpu;
         match self.config.platform {
             Platform::Spike => cpu.pc = BOOT_ROM,

@@ -415,3 +415,20 @@ fn a_handler_that_faults_with_changing_registers_is_a_loop_of_traps() {
     assert!(matches!(stop, Stop::TrapLoop { code: 7, .. }), "{stop:?}");
     assert!(m.instructions() < 100_000);
 }
+
+/// `mtimecmp` is 0 after reset, and so is time.
+#[test]
+fn the_timer_is_due_from_the_start() {
+    for platform in Platform::ALL {
+        let config = Config {
+            platform,
+            ..virt(Xlen::Rv64)
+        };
+        let mut m = Machine::new(config, Host::silent()).unwrap();
+        m.load(program(Xlen::Rv64, &[NOP]), None).unwrap();
+        assert_eq!(
+            hartrace_flow::Model::read(&m, hartrace_flow::Place::Csr(0x344)),
+            Ok(0x80)
+        );
+    }
+}
