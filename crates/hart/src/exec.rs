@@ -58,7 +58,7 @@ struct Lately<'a> {
 }
 
 /// How many are kept.
-const LATELY: usize = 16;
+const LATELY: usize = 32;
 
 impl Lately<'_> {
     /// No block starts at an odd address.
