@@ -1,11 +1,12 @@
 //! The core-local interruptor: software interrupts and the timer.
 
+use crate::fdt;
 use crate::memory::Region;
 
-/// Where the CLINT is.
+/// Where the CLINT is, as the device tree says.
 pub(crate) const CLINT: Region = Region {
-    base: 0x0200_0000,
-    size: 0x000c_0000,
+    base: fdt::CLINT.0,
+    size: fdt::CLINT.1,
 };
 
 const MTIMECMP: u64 = 0x4000;

@@ -6,7 +6,7 @@ use hartrace_isa::{Ext, Isa, IsaError, Xlen};
 
 use crate::clint::CLINT;
 use crate::cost::Costs;
-use crate::fdt::BOOT_ROM;
+use crate::fdt::{BOOT_ROM, SPIKE_MEMORY};
 use crate::memory::{MemoryError, PAGE, Region};
 
 /// Which machine a hart stands in.
@@ -76,14 +76,15 @@ impl Config {
             (true, Xlen::Rv32) => SPIKE_ISA.replace("rv64", "rv32"),
             (false, _) => format!("rv{}{WHOLE_ISA}", xlen.bits()),
         };
-        let size = if spike { 2 << 30 } else { 256 << 20 };
+        let (base, size) = if spike {
+            SPIKE_MEMORY
+        } else {
+            (0x8000_0000, 256 << 20)
+        };
         Config {
             platform,
             isa,
-            memory: vec![Region {
-                base: 0x8000_0000,
-                size,
-            }],
+            memory: vec![Region { base, size }],
             costs: if spike { Costs::UNIT } else { Costs::default() },
             cycles_per_tick: 100,
             misaligned: !spike,

@@ -159,8 +159,7 @@ impl Machine {
         match self.config.platform {
             Platform::Spike => cpu.pc = BOOT_ROM,
             Platform::Virt => {
-                // As a jump there would.
-                cpu.pc = self.entry & !1;
+                cpu.pc = self.entry;
                 cpu.write_x(10, cpu.id.into());
                 cpu.write_x(11, self.config.boot_rom() + 32);
             }
