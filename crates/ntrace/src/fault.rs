@@ -1,0 +1,106 @@
+//! What can be wrong with a trace: one flat list, each with a stable code.
+
+use hartrace_flow::Reason;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// What is wrong with a trace. Numbers 01xx concern the bytes, 02xx
+        /// single messages, 03xx what they say about the program, 04xx what is
+        /// known to be lost.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Fault { $($(#[$doc])* $name,)* }
+
+        impl Fault {
+            /// Every fault there is.
+            pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
+
+            /// The stable code, such as `NT0101`.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Fault::$name => $code,)* }
+            }
+
+            /// What it means, in a few words.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Fault::$name => $text,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// MSEO = 10 (3.1).
+    ReservedMseo = "NT0101", "byte with the reserved MSEO=10";
+    /// A byte with MSEO = 11 where a message should start, and not idle.
+    StrayEnd = "NT0102", "end of a message that never started";
+    /// A byte with MSEO = 01 where a message should start.
+    StrayField = "NT0103", "end of a field where a message should start";
+    /// A message without end: erased or corrupted memory.
+    Oversize = "NT0104", "message longer than any encoder sends";
+    /// The bytes end inside a message.
+    Truncated = "NT0105", "the trace ends inside a message";
+    /// Bytes before the first message that could be used.
+    NotSynchronised = "NT0106", "no full address yet: the trace starts in the middle";
+
+    /// A message ended before its last field.
+    MissingField = "NT0201", "message ends before its last field";
+    /// A fixed-length field was cut by MSEO = 01.
+    CutField = "NT0202", "a field of fixed length is cut";
+    /// Bits of a field above those its meaning has room for.
+    FieldTooWide = "NT0203", "field has bits above its largest value";
+    /// More fields than the message has.
+    ExtraField = "NT0204", "message has more fields than its type";
+    /// HIST = 0 has no stop bit.
+    EmptyHist = "NT0205", "HIST without a stop bit";
+    /// RCODE 3 to 15.
+    UnknownRcode = "NT0206", "ResourceFull with an unknown RCODE";
+    /// CDF 2 or 3.
+    UnknownCdf = "NT0207", "ProgTraceCorrelation with an unknown CDF";
+    /// PROCESS with FORMAT = 01 or a reserved PRV.
+    UnknownProcess = "NT0208", "Ownership with a reserved FORMAT or PRV";
+    /// RepeatBranch without a message to repeat.
+    NothingToRepeat = "NT0209", "RepeatBranch without a branch message before it";
+    /// More repetitions than the configuration allows.
+    TooManyRepeats = "NT0210", "repeat count above the configured limit";
+
+    /// I-CNT ends inside an instruction (8.4.1).
+    HalfInstruction = "NT0301", "I-CNT ends inside an instruction";
+    /// No code at the address.
+    NoCode = "NT0302", "no code at this address";
+    /// The message says a taken branch, the code has none there.
+    NotABranch = "NT0303", "DirectBranch does not end at a branch";
+    /// The message says a jump, the code has none there.
+    NotAJump = "NT0304", "IndirectBranch does not end at an indirect jump";
+    /// An indirect jump inside I-CNT.
+    UnreportedJump = "NT0305", "I-CNT goes past an indirect jump";
+    /// A branch behind the last bit of HIST.
+    MissingHistory = "NT0306", "I-CNT goes past a branch without history";
+    /// HIST has outcomes of branches that I-CNT does not reach.
+    LeftoverHistory = "NT0307", "HIST has more branches than I-CNT reaches";
+    /// A sync message in linear code names another address than the one reached.
+    WrongAddress = "NT0308", "the full address is not the one reached";
+    /// HIST says that a direct jump was not taken (EnAllJumps).
+    JumpNotTaken = "NT0309", "HIST has a direct jump that was not taken";
+    /// ecall or ebreak inside I-CNT; they do not retire.
+    UnreportedTrap = "NT0310", "I-CNT goes past ecall or ebreak";
+    /// The history of a ResourceFull leads round without a branch.
+    EndlessLoop = "NT0311", "HIST goes on in a loop without branches";
+    /// I-CNT is smaller than what the history before it covers.
+    CountTooSmall = "NT0312", "I-CNT is smaller than the history before it";
+
+    /// The encoder says that it lost messages (Error).
+    Overrun = "NT0401", "the encoder lost messages";
+}
+
+impl Fault {
+    /// As the reason of a gap, with the value that goes with it.
+    #[must_use]
+    pub const fn reason(self, value: u64) -> Reason {
+        Reason {
+            code: self.code(),
+            text: self.text(),
+            value,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Fields in MDO bits: six to a byte above the two MSEO bits, least
+//! significant first (3.1, 3.3).
+
+use crate::Fault;
+
+/// A variable-length field as it was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Var {
+    /// The value; bits above 64 are dropped.
+    pub(crate) value: u64,
+    /// Bits sent, padding included.
+    pub(crate) bits: u32,
+    /// A bit above 64 was set.
+    pub(crate) over: bool,
+}
+
+impl Var {
+    /// The value, where it must fit into this many bits.
+    pub(crate) const fn within(self, bits: u32) -> Result<u64, Fault> {
+        if self.over || (bits < 64 && self.value >> bits != 0) {
+            return Err(Fault::FieldTooWide);
+        }
+        Ok(self.value)
+    }
+}
+
+/// Reads the fields of one message.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields<'a> {
+    rest: &'a [u8],
+    /// MDO bits of the current byte that no field has taken.
+    left: u64,
+    have: u32,
+    /// MSEO of the current byte.
+    mseo: u8,
+}
+
+/// MSEO of the last byte of a message.
+pub(crate) const END: u8 = 3;
+
+impl<'a> Fields<'a> {
+    /// A whole message, from its first byte to the one with MSEO = 11.
+    #[inline]
+    pub(crate) const fn new(message: &'a [u8]) -> Fields<'a> {
+        Fields {
+            rest: message,
+            left: 0,
+            have: 0,
+            mseo: 0,
+        }
+    }
+
+    /// A fixed-length field of at most 16 bits.
+    #[inline]
+    pub(crate) fn fixed(&mut self, width: u32) -> Result<u16, Fault> {
+        while self.have < width {
+            if self.mseo != 0 {
+                return Err(if self.mseo == END {
+                    Fault::MissingField
+                } else {
+                    Fault::CutField
+                });
+            }
+            let Some((&byte, rest)) = self.rest.split_first() else {
+                return Err(Fault::MissingField);
+            };
+            self.rest = rest;
+            self.left |= u64::from(byte >> 2) << self.have;
+            self.have += 6;
+            self.mseo = byte & 3;
+        }
+        let value = self.left & ((1 << width) - 1);
+        self.left >>= width;
+        self.have -= width;
+        Ok(value as u16)
+    }
+
+    /// A variable-length field: what is left of the current byte and on to the
+    /// next MSEO that is not 00.
+    #[inline]
+    pub(crate) fn var(&mut self) -> Result<Var, Fault> {
+        let mut value = self.left;
+        let mut bits = self.have;
+        let mut over = false;
+        if bits == 0 {
+            if self.mseo == END {
+                return Err(Fault::MissingField);
+            }
+            self.mseo = 0;
+        }
+        while self.mseo == 0 {
+            let Some((&byte, rest)) = self.rest.split_first() else {
+                return Err(Fault::MissingField);
+            };
+            self.rest = rest;
+            self.mseo = byte & 3;
+            let mdo = u64::from(byte >> 2);
+            if bits < 58 {
+                value |= mdo << bits;
+            } else {
+                let fits = mdo.checked_shl(bits).unwrap_or(0);
+                over |= fits.checked_shr(bits).unwrap_or(0) != mdo;
+                value |= fits;
+            }
+            bits += 6;
+        }
+        self.left = 0;
+        self.have = 0;
+        Ok(Var { value, bits, over })
+    }
+
+    /// Whether the message ends here.
+    #[inline]
+    pub(crate) const fn is_end(&self) -> bool {
+        self.mseo == END
+    }
+}
+
+/// Longest message of the specification: 38 bytes by its own count, and some
+/// more for counters without limit.
+const ROOM: usize = 64;
+
+/// Writes the fields of one message.
+#[derive(Clone, Debug)]
+pub(crate) struct Packer {
+    bytes: [u8; ROOM],
+    len: usize,
+    /// Bits taken in the last byte, 0 when it is full.
+    used: u32,
+}
+
+impl Packer {
+    pub(crate) const fn new() -> Packer {
+        Packer {
+            bytes: [0; ROOM],
+            len: 0,
+            used: 0,
+        }
+    }
+
+    fn push(&mut self, mdo: u64) {
+        if let Some(byte) = self.bytes.get_mut(self.len) {
+            *byte = (mdo as u8 & 0x3f) << 2;
+            self.len += 1;
+        }
+    }
+
+    fn last(&mut self) -> Option<&mut u8> {
+        self.bytes.get_mut(self.len.checked_sub(1)?)
+    }
+
+    /// Puts low bits into the rest of the last byte; gives what is left.
+    fn fill(&mut self, value: u64) -> u64 {
+        let used = self.used;
+        if used == 0 {
+            return value;
+        }
+        if let Some(byte) = self.last() {
+            *byte |= ((value << used) as u8 & 0x3f) << 2;
+        }
+        value >> (6 - used)
+    }
+
+    /// A fixed-length field of at most 16 bits.
+    #[inline]
+    pub(crate) fn fixed(&mut self, value: u16, width: u32) {
+        let mut rest = self.fill(u64::from(value));
+        let mut done = if self.used == 0 { 0 } else { 6 - self.used };
+        while done < width {
+            self.push(rest);
+            rest >>= 6;
+            done += 6;
+        }
+        self.used = (self.used + width) % 6;
+    }
+
+    /// A variable-length field with its upper zeros left out.
+    #[inline]
+    pub(crate) fn var(&mut self, value: u64) {
+        let mut rest = self.fill(value);
+        let mut open = self.used == 0;
+        while rest != 0 || open {
+            self.push(rest);
+            rest >>= 6;
+            open = false;
+        }
+        self.end_field();
+    }
+
+    /// A variable-length field of whole bytes, as many as said; it starts at a
+    /// byte.
+    pub(crate) fn var_bytes(&mut self, value: u64, bytes: u32) {
+        for i in 0..bytes {
+            self.push(value.checked_shr(i * 6).unwrap_or(0));
+        }
+        self.end_field();
+    }
+
+    fn end_field(&mut self) {
+        self.used = 0;
+        if let Some(byte) = self.last() {
+            *byte |= 1;
+        }
+    }
+
+    /// The whole message.
+    #[inline]
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        if let Some(byte) = self.last() {
+            *byte |= END;
+        }
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_at_every_alignment() {
+        for first in 1..=16u32 {
+            for value in [0, 1, 2, 0x3f, 0x40, 0xfff, 1 << 57, 1 << 58, u64::MAX] {
+                let mut packer = Packer::new();
+                packer.fixed(33, 6);
+                packer.fixed((1 << (first - 1)) as u16, first);
+                packer.var(value);
+                packer.var(value >> 1);
+                let bytes = packer.finish().to_vec();
+                let mut fields = Fields::new(&bytes);
+                assert_eq!(fields.fixed(6), Ok(33));
+                assert_eq!(fields.fixed(first), Ok((1 << (first - 1)) as u16));
+                assert_eq!(fields.var().unwrap().within(64), Ok(value));
+                assert!(!fields.is_end());
+                assert_eq!(fields.var().unwrap().within(64), Ok(value >> 1));
+                assert!(fields.is_end());
+                assert_eq!(fields.var(), Err(Fault::MissingField));
+            }
+        }
+    }
+
+    #[test]
+    fn zero_still_takes_a_bit() {
+        let mut packer = Packer::new();
+        packer.fixed(3, 6);
+        packer.var(0);
+        assert_eq!(packer.finish(), [3 << 2, END]);
+        let mut packer = Packer::new();
+        packer.fixed(4, 6);
+        packer.fixed(0, 2);
+        packer.var(0);
+        packer.var(0);
+        assert_eq!(packer.finish(), [4 << 2, 1, END]);
+    }
+
+    #[test]
+    fn bits_above_64_are_told() {
+        let mut all = [0xfc; 11];
+        all[10] = 0xff;
+        let var = Fields::new(&all).var().unwrap();
+        assert_eq!((var.value, var.bits, var.over), (u64::MAX, 66, true));
+        all[10] = 0x3f;
+        let var = Fields::new(&all).var().unwrap();
+        assert_eq!((var.value, var.over), (u64::MAX, false));
+        let mut long = [0; 100];
+        long[99] = 7;
+        let var = Fields::new(&long).var().unwrap();
+        assert_eq!((var.value, var.bits, var.over), (0, 600, true));
+    }
+
+    #[test]
+    fn a_cut_fixed_field_is_told_from_a_short_message() {
+        assert_eq!(Fields::new(&[0x01]).fixed(10), Err(Fault::CutField));
+        assert_eq!(Fields::new(&[0x03]).fixed(10), Err(Fault::MissingField));
+        assert_eq!(Fields::new(&[]).fixed(1), Err(Fault::MissingField));
+    }
+}

@@ -1,0 +1,34 @@
+//! N-Trace, the RISC-V trace format made of Nexus messages: messages, an
+//! encoder model and a decoder.
+//!
+//! Implements the RISC-V N-Trace specification 1.0.0-rc7 (2023) and 1.0
+//! (2024), by name: [`Version`]. The crate is `no_std` with `alloc`; it opens
+//! no files and prints nothing.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod code;
+mod config;
+mod decode;
+mod encode;
+mod fault;
+mod fields;
+mod frame;
+mod message;
+mod process;
+
+pub use code::{Btype, Evcode, Sync, Tcode};
+pub use config::{
+    Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,
+    MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
+    SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+};
+pub use decode::{Decoder, SyncPoint, sync_points};
+pub use encode::{Encoder, Sink};
+pub use fault::Fault;
+pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
+pub use message::{Body, Layout, Message};
+pub use process::{Owner, Process};
