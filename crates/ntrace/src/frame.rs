@@ -31,10 +31,10 @@ pub enum Piece<'a> {
 ///
 /// let mut framer = Framer::new();
 /// let mut bytes: &[u8] = &[0xff, 0x0c, 0x0f, 0xff];
-/// assert_eq!(framer.next(&mut bytes), Some((0, Piece::Idle(1))));
-/// assert_eq!(framer.next(&mut bytes), Some((1, Piece::Message(&[0x0c, 0x0f]))));
-/// assert_eq!(framer.next(&mut bytes), Some((3, Piece::Idle(1))));
-/// assert_eq!(framer.next(&mut bytes), None);
+/// assert_eq!(framer.next_piece(&mut bytes), Some((0, Piece::Idle(1))));
+/// assert_eq!(framer.next_piece(&mut bytes), Some((1, Piece::Message(&[0x0c, 0x0f]))));
+/// assert_eq!(framer.next_piece(&mut bytes), Some((3, Piece::Idle(1))));
+/// assert_eq!(framer.next_piece(&mut bytes), None);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
@@ -78,7 +78,7 @@ impl Framer {
     /// Takes the next piece off the front of `bytes`, with its offset; `None`
     /// when more bytes are wanted.
     #[inline]
-    pub fn next<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
+    pub fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
         if self.given {
             self.held.clear();
             self.given = false;
