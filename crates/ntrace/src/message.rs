@@ -461,7 +461,7 @@ fn addr(fields: &mut Fields<'_>, layout: &Layout) -> Result<u64, Fault> {
     // its top bit.
     let above = value & !mask;
     let repeats = layout.extend_addr_msb && above == !mask;
-    if over && !repeats || above != 0 && !repeats {
+    if (over || above != 0) && !repeats {
         return Err(Fault::FieldTooWide);
     }
     Ok(value & mask)
