@@ -13,6 +13,7 @@ extern crate alloc;
 mod code;
 mod config;
 mod decode;
+mod detect;
 mod encode;
 mod fault;
 mod fields;
@@ -21,6 +22,7 @@ mod message;
 mod process;
 #[cfg(test)]
 mod testing;
+mod transport;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -29,8 +31,12 @@ pub use config::{
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 pub use decode::{Decoder, SyncPoint, sync_points};
+pub use detect::{Guess, guess};
 pub use encode::{Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
+pub use transport::{
+    Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
+};
