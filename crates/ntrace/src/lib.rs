@@ -26,7 +26,7 @@ pub use config::{
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
-pub use decode::{Decoder, SyncPoint, sync_points};
+pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use encode::{Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
