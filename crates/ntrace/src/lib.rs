@@ -19,6 +19,8 @@ mod fields;
 mod frame;
 mod message;
 mod process;
+#[cfg(test)]
+mod testing;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
