@@ -17,6 +17,8 @@ mod encode;
 mod fault;
 mod fields;
 mod frame;
+#[allow(dead_code)]
+mod hist;
 mod message;
 mod process;
 
