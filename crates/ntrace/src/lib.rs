@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod code;
 mod config;
+mod control;
 mod decode;
 mod encode;
 mod fault;
@@ -27,6 +28,10 @@ pub use config::{
     Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+};
+pub use control::{
+    Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
+    TsCapabilities, TsControl,
 };
 pub use decode::{Decoder, SyncPoint, sync_points};
 pub use encode::{Encoder, Sink};

@@ -106,9 +106,8 @@ impl Cost {
                     continue;
                 }
                 let rest = left as u32 + after;
-                let cost = self.plain(run.start + skip)
-                    + self.repeated(period, count)
-                    + self.tail(rest);
+                let cost =
+                    self.plain(run.start + skip) + self.repeated(period, count) + self.tail(rest);
                 if best.is_none_or(|b| cost < b.cost) {
                     best = Some(Split {
                         skip,
