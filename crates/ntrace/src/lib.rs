@@ -12,11 +12,13 @@ extern crate alloc;
 
 mod code;
 mod config;
+mod control;
 mod decode;
 mod encode;
 mod fault;
 mod fields;
 mod frame;
+mod hist;
 mod message;
 mod process;
 #[cfg(test)]
@@ -27,6 +29,10 @@ pub use config::{
     Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+};
+pub use control::{
+    Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
+    TsCapabilities, TsControl,
 };
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use encode::{Encoder, Sink};

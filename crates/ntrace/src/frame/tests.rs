@@ -149,7 +149,10 @@ fn the_longest_message_and_one_byte_more() {
         let expected = [first, Owned::Message(vec![0x0c, 0x07])];
         assert_eq!(whole(&stream), expected);
         assert_eq!(
-            pieces(stream.chunks(1)).into_iter().map(|p| p.1).collect::<Vec<_>>(),
+            pieces(stream.chunks(1))
+                .into_iter()
+                .map(|p| p.1)
+                .collect::<Vec<_>>(),
             expected
         );
     }

@@ -53,7 +53,10 @@ fn table_6_line_by_line() {
         (0xf8, 0b11_1110, 0b00),
         (0xff, 0b11_1111, 0b11),
     ];
-    let bytes: Vec<u8> = lines.iter().map(|&(_, mdo, mseo)| mdo << 2 | mseo).collect();
+    let bytes: Vec<u8> = lines
+        .iter()
+        .map(|&(_, mdo, mseo)| mdo << 2 | mseo)
+        .collect();
     assert_eq!(bytes, lines.map(|l| l.0));
     let mut fields = Fields::new(&bytes);
     assert_eq!(fields.fixed(6), Ok(28), "TCODE[6]");
@@ -200,7 +203,11 @@ fn every_length_of_address_comes_back() {
                 assert_eq!(faddr(&sent, &layout), Ok(value), "{value:#x} {layout:?}");
                 // More groups that say the same are as good.
                 let top = *sent.last().unwrap() & 0x20 != 0;
-                let filler = if layout.extend_addr_msb && top { 0x3f } else { 0 };
+                let filler = if layout.extend_addr_msb && top {
+                    0x3f
+                } else {
+                    0
+                };
                 let mut longer = sent.clone();
                 longer.push(filler);
                 assert_eq!(faddr(&longer, &layout), Ok(value), "{value:#x} {layout:?}");
@@ -263,7 +270,10 @@ fn the_repeated_histories_of_9_3() {
         0x15 << 2 | 3,
     ];
     // RCODE takes four bits, RDATA the other two: 2 + 5 * 6 = 32.
-    assert_eq!(written(&Message::new(0, Body::HistFull { hist }), &RV64), once);
+    assert_eq!(
+        written(&Message::new(0, Body::HistFull { hist }), &RV64),
+        once
+    );
     assert_eq!(
         read(&once, &RV64),
         Ok(Message::new(0, Body::HistFull { hist }))
@@ -277,7 +287,13 @@ fn the_repeated_histories_of_9_3() {
     assert_eq!(read(&ten, &RV64), Ok(repeat));
     // A single pattern: 150 times, two bytes less.
     let short = [27 << 2, 0b01_0010 << 2, 1 << 2 | 1, 22 << 2, 2 << 2 | 3];
-    let repeat = Message::new(0, Body::HistRepeat { hist: 5, count: 150 });
+    let repeat = Message::new(
+        0,
+        Body::HistRepeat {
+            hist: 5,
+            count: 150,
+        },
+    );
     assert_eq!(written(&repeat, &RV64), short);
     assert_eq!(read(&short, &RV64), Ok(repeat));
 }
