@@ -17,6 +17,7 @@ mod encode;
 mod fault;
 mod fields;
 mod frame;
+mod hist;
 mod message;
 mod process;
 
@@ -27,7 +28,7 @@ pub use config::{
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 pub use decode::{Decoder, SyncPoint, sync_points};
-pub use encode::{Encoder, Sink};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
