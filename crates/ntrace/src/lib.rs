@@ -35,7 +35,7 @@ pub use control::{
     TsCapabilities, TsControl,
 };
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
-pub use encode::{Encoder, Sink};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
