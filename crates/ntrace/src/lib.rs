@@ -12,13 +12,17 @@ extern crate alloc;
 
 mod code;
 mod config;
+mod control;
 mod decode;
 mod encode;
 mod fault;
 mod fields;
 mod frame;
+mod hist;
 mod message;
 mod process;
+#[cfg(test)]
+mod testing;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -26,8 +30,12 @@ pub use config::{
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
-pub use decode::{Decoder, SyncPoint, sync_points};
-pub use encode::{Encoder, Sink};
+pub use control::{
+    Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
+    TsCapabilities, TsControl,
+};
+pub use decode::{Decoder, Seam, SyncPoint, sync_points};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
