@@ -22,6 +22,8 @@ mod frame;
 mod hist;
 mod message;
 mod process;
+#[cfg(test)]
+mod testing;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -33,7 +35,7 @@ pub use control::{
     Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
     TsCapabilities, TsControl,
 };
-pub use decode::{Decoder, SyncPoint, sync_points};
+pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use encode::{Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
