@@ -148,13 +148,13 @@ fn reference_counts_equal_registers() {
 #[test]
 fn reference_tries_28_before_30() {
     for (period, expect) in [(1, 31), (2, 28), (7, 28), (14, 28), (3, 30), (15, 30)] {
-        let all = "000000000000001"[15 - period..].repeat(400);
+        let all = |len: u32| (0..len).map(|i| i % period == period - 1);
         let mut bench = Bench::new(32, RepeatedHistory::Reference, 0);
-        bench.all(&all[..310]);
+        all(310).for_each(|bit| bench.push(bit));
         assert!(bench.bodies.is_empty());
         bench.take();
         // The register is full after 31, 62, and each time by what is missing.
-        let hist = field(&all[..expect]);
+        let hist = all(expect).fold(1, |hist, bit| hist << 1 | u64::from(bit));
         let repeat = Body::HistRepeat { hist, count: 10 };
         assert_eq!(bench.bodies, [repeat], "{period}");
     }
@@ -249,10 +249,8 @@ fn structured(random: &mut Random, len: usize) -> Vec<bool> {
             }
             2 => {
                 let (inner, outer) = (random.below(70), random.below(12));
-                for _ in 0..outer {
-                    (0..inner).for_each(|_| out.push(true));
-                    out.push(false);
-                }
+                let period = inner + 1;
+                out.extend((0..outer * period).map(|i| i % period != inner));
             }
             3 => {
                 let (a, b) = (random.below(20), random.below(20));
