@@ -332,7 +332,8 @@ impl Hart {
             Pending::TrapReturn | Pending::Trap(_) => Mood::Busy,
         };
         let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
-        let busy = self.state != State::Running || due || self.out.is_dropping();
+        let traced = self.state == State::Running && self.enabled;
+        let busy = !traced || due || self.out.is_dropping();
         self.mood = if busy { Mood::Busy } else { waits };
     }
 }
