@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod code;
 mod config;
+mod control;
 mod decode;
 mod encode;
 mod fault;
@@ -20,6 +21,8 @@ mod frame;
 mod hist;
 mod message;
 mod process;
+#[cfg(test)]
+mod testing;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -27,7 +30,11 @@ pub use config::{
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
-pub use decode::{Decoder, SyncPoint, sync_points};
+pub use control::{
+    Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
+    TsCapabilities, TsControl,
+};
+pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
