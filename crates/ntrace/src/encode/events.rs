@@ -51,14 +51,14 @@ impl Hart {
         self.time = b.time;
         let valid = b.iretire > 0 || b.itype.is_trap();
         // Blocks of a halted hart are the debugger's own.
-        let asleep = (self.halted && b.halted) || (self.power_down && power_down(b));
+        let asleep = (self.halted && b.halted) || (self.power_down && b.power_down);
         if valid && !asleep {
             self.valid(config, b, sink);
         } else {
             self.idle(config, b, sink);
         }
         self.halt(config, b.halted, b.time, sink);
-        self.power(config, power_down(b), b.time, sink);
+        self.power(config, b.power_down, b.time, sink);
         self.settle(config);
     }
 
@@ -233,9 +233,4 @@ impl Hart {
         self.why = Sync::ENABLE;
         self.settle(config);
     }
-}
-
-/// The level of the power-down signal; ports do not have it yet.
-const fn power_down(_b: &Ingress) -> bool {
-    false
 }

@@ -87,8 +87,8 @@ pub(super) struct Hart {
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
     halfwords: u64,
-    /// `icnt` when the history was last full.
-    pub(super) filled_at: Option<u64>,
+    /// `icnt` behind the last branch, while it counts on.
+    pub(super) branch_icnt: Option<u64>,
 }
 
 impl Hart {
@@ -122,7 +122,7 @@ impl Hart {
             owner_sync: false,
             owner_trap: false,
             halfwords: 0,
-            filled_at: None,
+            branch_icnt: None,
         };
         hart.set_limit(config);
         hart
@@ -131,7 +131,7 @@ impl Hart {
     /// One block.
     #[inline]
     pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        let levels = b.halted | b.reset | b.lost;
+        let levels = b.halted | b.power_down | b.reset | b.lost;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify | (b.external != 0);
         let same = b.mode == self.mode && b.context == self.context;
         let plain = !(levels | pulses) && same && b.iretire > 0;
@@ -167,6 +167,7 @@ impl Hart {
 
     #[inline]
     fn push(&mut self, config: &Config, taken: bool, time: u64, sink: &mut impl Sink) {
+        self.branch_icnt = Some(self.icnt);
         let mut sent = false;
         let out = &mut self.out;
         self.hist.push(taken, &mut |body| {
@@ -174,7 +175,6 @@ impl Hart {
             out.send(body, time, sink);
         });
         if sent {
-            self.filled_at = Some(self.icnt);
             self.after_message(config);
         }
     }
@@ -277,7 +277,7 @@ impl Hart {
     pub(super) fn take_icnt(&mut self, config: &Config) -> u64 {
         let icnt = core::mem::take(&mut self.icnt);
         self.halfwords += icnt;
-        self.filled_at = None;
+        self.branch_icnt = None;
         self.set_limit(config);
         icnt
     }
@@ -332,7 +332,8 @@ impl Hart {
             Pending::TrapReturn | Pending::Trap(_) => Mood::Busy,
         };
         let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
-        let busy = self.state != State::Running || due || self.out.is_dropping();
+        let traced = self.state == State::Running && self.enabled;
+        let busy = !traced || due || self.out.is_dropping();
         self.mood = if busy { Mood::Busy } else { waits };
     }
 }
