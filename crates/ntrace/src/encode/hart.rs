@@ -1,5 +1,6 @@
 //! One hart's encoder: its state and what every block goes through.
 
+use hartrace_flow::filter::Filter;
 use hartrace_flow::{Context, Ingress, Mode};
 
 use super::Sink;
@@ -79,6 +80,7 @@ pub(super) struct Hart {
     pub(super) due: Option<Sync>,
     /// Triggers have tracing enabled.
     pub(super) enabled: bool,
+    pub(super) filter: Filter,
     pub(super) halted: bool,
     pub(super) power_down: bool,
     /// A sync was sent: Ownership must follow.
@@ -92,7 +94,7 @@ pub(super) struct Hart {
 }
 
 impl Hart {
-    pub(super) fn new(config: &Config, src: u16) -> Hart {
+    pub(super) fn new(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
             mood: Mood::Busy,
             mode: Mode::M,
@@ -117,6 +119,7 @@ impl Hart {
             why: config.first_sync,
             due: None,
             enabled: !config.starts_disabled,
+            filter,
             halted: false,
             power_down: false,
             owner_sync: false,
@@ -333,7 +336,7 @@ impl Hart {
         };
         let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
         let traced = self.state == State::Running && self.enabled;
-        let busy = !traced || due || self.out.is_dropping();
+        let busy = !traced || due || self.out.is_dropping() || !self.filter.is_empty();
         self.mood = if busy { Mood::Busy } else { waits };
     }
 }
