@@ -43,4 +43,5 @@ pub mod memory;
 pub mod output;
 pub mod program;
 pub mod quantity;
+pub mod shard;
 pub mod sidecar;

@@ -12,12 +12,14 @@ extern crate alloc;
 
 mod code;
 mod config;
+mod control;
 mod decode;
 mod detect;
 mod encode;
 mod fault;
 mod fields;
 mod frame;
+mod hist;
 mod message;
 mod process;
 #[cfg(test)]
@@ -30,9 +32,13 @@ pub use config::{
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
-pub use decode::{Decoder, SyncPoint, sync_points};
+pub use control::{
+    Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
+    TsCapabilities, TsControl,
+};
+pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use detect::{Guess, guess};
-pub use encode::{Encoder, Sink};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
