@@ -14,16 +14,17 @@ mod code;
 mod config;
 mod control;
 mod decode;
+mod detect;
 mod encode;
 mod fault;
 mod fields;
 mod frame;
-#[allow(dead_code)]
 mod hist;
 mod message;
 mod process;
 #[cfg(test)]
 mod testing;
+mod transport;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -36,8 +37,12 @@ pub use control::{
     TsCapabilities, TsControl,
 };
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
-pub use encode::{Encoder, Sink};
+pub use detect::{Guess, guess};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
+pub use transport::{
+    Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
+};
