@@ -116,7 +116,11 @@ fn settings_are_found() {
     for mode in [TraceMode::Btm, TraceMode::Htm] {
         for src_bits in 0..=12u8 {
             for stamps in [false, true] {
-                let most = if src_bits == 0 { 1 } else { 3.min(1 << src_bits) };
+                let most = if src_bits == 0 {
+                    1
+                } else {
+                    3.min(1 << src_bits)
+                };
                 for sources in 1..=most {
                     let shape = Shape {
                         mode,
@@ -172,7 +176,10 @@ fn short_and_cut_and_hurt_traces() {
     let found = guess(&hurt).unwrap();
     assert_eq!(found.src_bits, 0);
     let text = found.to_string();
-    assert!(text.contains("branch history (HTM), no timestamps"), "{text}");
+    assert!(
+        text.contains("branch history (HTM), no timestamps"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -196,7 +203,13 @@ fn other_things_are_not_n_trace() {
         assert_eq!(guess(line.as_bytes()), None, "{line}");
     }
     let log: alloc::string::String = (0..2000u64)
-        .map(|i| alloc::format!("core   0: 0x{:016x} (0x{:08x})\n", 0x8000_0000 + i * 4, i * 77))
+        .map(|i| {
+            alloc::format!(
+                "core   0: 0x{:016x} (0x{:08x})\n",
+                0x8000_0000 + i * 4,
+                i * 77
+            )
+        })
         .collect();
     assert_eq!(guess(log.as_bytes()), None, "a log");
     // A program: its header and some code.

@@ -178,7 +178,11 @@ impl PibReader {
         }
         let count = 8 / width;
         for i in 0..count {
-            let place = if self.pib.high_first { count - 1 - i } else { i };
+            let place = if self.pib.high_first {
+                count - 1 - i
+            } else {
+                i
+            };
             self.sample(byte >> (place * width) & !(!0 << width), width, out);
         }
     }

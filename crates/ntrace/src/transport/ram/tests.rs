@@ -59,7 +59,10 @@ fn buffers_of_every_size_and_fill() {
             } else {
                 // All but the one that was cut, and perhaps one more.
                 let kept: usize = good.iter().map(Vec::len).sum();
-                assert!(kept + 48 + word as usize > buffer.dump().len(), "{words} words");
+                assert!(
+                    kept + 48 + word as usize > buffer.dump().len(),
+                    "{words} words"
+                );
             }
         }
     }
