@@ -196,7 +196,7 @@ fn other_things_are_not_n_trace() {
     }
     assert_eq!(guess(&random.bytes(1 << 16)), None);
     let text = include_str!("../detect.rs");
-    for i in (0..text.len()).step_by(37) {
+    for (i, _) in text.char_indices().step_by(37) {
         assert_eq!(guess(&text.as_bytes()[i..]), None, "text from {i}");
     }
     for line in text.lines() {

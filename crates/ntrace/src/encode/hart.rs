@@ -93,6 +93,17 @@ pub(super) struct Hart {
     pub(super) branch_icnt: Option<u64>,
 }
 
+/// About how many bytes each message has for `SRC` and `TSTAMP`.
+fn bytes_beside(config: &Config) -> u32 {
+    let src = u32::from(config.src_bits).div_ceil(6);
+    // The time since the last message, some hundreds of ticks.
+    let stamp = match config.timestamps {
+        Some(stamps) if !stamps.sync_only => 2,
+        _ => 0,
+    };
+    src + stamp
+}
+
 impl Hart {
     pub(super) fn new(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
@@ -107,7 +118,8 @@ impl Hart {
                 config.hist_bits,
                 config.repeated_history,
                 config.hrepeat_bits,
-            ),
+            )
+            .with_bytes_beside(bytes_beside(config)),
             actions: Actions::new(config),
             pending: Pending::Nothing,
             pending_time: 0,
