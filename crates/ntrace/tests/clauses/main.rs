@@ -6,5 +6,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;
+mod decoder;
 mod encoder;
 mod messages;
