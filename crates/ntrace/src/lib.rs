@@ -14,6 +14,7 @@ mod code;
 mod config;
 mod control;
 mod decode;
+mod detect;
 mod encode;
 mod fault;
 mod fields;
@@ -23,6 +24,7 @@ mod message;
 mod process;
 #[cfg(test)]
 mod testing;
+mod transport;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -35,8 +37,12 @@ pub use control::{
     TsCapabilities, TsControl,
 };
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
+pub use detect::{Guess, guess};
 pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
+pub use transport::{
+    Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
+};

@@ -65,9 +65,13 @@ impl Hart {
 
     /// A block with instructions or a trap.
     fn valid(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        let pulses = Pulses::of(config, b);
+        let mut pulses = Pulses::of(config, b);
         self.enabled |= pulses.on;
-        if self.enabled && self.traced(b) {
+        let filtered = self.filter.qualifies(b);
+        if filtered.notify {
+            pulses.marker = Some(Sync::EVENT);
+        }
+        if self.enabled && filtered.traced {
             if self.state == State::Running && self.out.is_dropping() && self.out.has_room(b.time) {
                 self.state = State::Stopped;
             }
@@ -90,12 +94,6 @@ impl Hart {
         }
         // The block itself is the last one traced.
         self.enabled &= !pulses.off;
-    }
-
-    /// Whether the block is to be traced, as far as filters say.
-    #[allow(clippy::unused_self, clippy::needless_pass_by_ref_mut)]
-    fn traced(&mut self, _b: &Ingress) -> bool {
-        true
     }
 
     /// The trace goes on with this block: what must be told before it.

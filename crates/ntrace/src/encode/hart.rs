@@ -1,5 +1,6 @@
 //! One hart's encoder: its state and what every block goes through.
 
+use hartrace_flow::filter::Filter;
 use hartrace_flow::{Context, Ingress, Mode};
 use hartrace_isa::Itype;
 
@@ -80,6 +81,7 @@ pub(super) struct Hart {
     pub(super) due: Option<Sync>,
     /// Triggers have tracing enabled.
     pub(super) enabled: bool,
+    pub(super) filter: Filter,
     pub(super) halted: bool,
     pub(super) power_down: bool,
     /// A sync was sent: Ownership must follow.
@@ -92,8 +94,19 @@ pub(super) struct Hart {
     pub(super) branch_icnt: Option<u64>,
 }
 
+/// About how many bytes each message has for `SRC` and `TSTAMP`.
+fn bytes_beside(config: &Config) -> u32 {
+    let src = u32::from(config.src_bits).div_ceil(6);
+    // The time since the last message, some hundreds of ticks.
+    let stamp = match config.timestamps {
+        Some(stamps) if !stamps.sync_only => 2,
+        _ => 0,
+    };
+    src + stamp
+}
+
 impl Hart {
-    pub(super) fn new(config: &Config, src: u16) -> Hart {
+    pub(super) fn new(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
             mood: Mood::Busy,
             mode: Mode::M,
@@ -106,7 +119,8 @@ impl Hart {
                 config.hist_bits,
                 config.repeated_history,
                 config.hrepeat_bits,
-            ),
+            )
+            .with_bytes_beside(bytes_beside(config)),
             actions: Actions::new(config),
             pending: Pending::Nothing,
             pending_time: 0,
@@ -118,6 +132,7 @@ impl Hart {
             why: config.first_sync,
             due: None,
             enabled: !config.starts_disabled,
+            filter,
             halted: false,
             power_down: false,
             owner_sync: false,
@@ -352,7 +367,7 @@ impl Hart {
         };
         let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
         let traced = self.state == State::Running && self.enabled;
-        let busy = !traced || due || self.out.is_dropping();
+        let busy = !traced || due || self.out.is_dropping() || !self.filter.is_empty();
         self.mood = if busy { Mood::Busy } else { waits };
     }
 }

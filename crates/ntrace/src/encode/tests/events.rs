@@ -481,3 +481,41 @@ fn the_end_comes_once() {
     encoder.ingress(HartId(0), &c(0x102));
     assert_eq!(bodies(&encoder)[2], sync(Sync::ENABLE, 0, 0x102));
 }
+
+/// A filter stops the trace with the address it left for, and starts it again
+/// with SYNC = 5.
+#[test]
+fn filters_stop_and_start_the_trace() {
+    let config = htm(Version::V1_0);
+    let filter = FilterConfig::address(0x100..=0x1ff);
+    let mut encoder = encoder(&config).with_filter(&filter);
+    let blocks = [
+        c(0x100),
+        at(0x102, 1, Itype::Return),
+        c(0x200),
+        c(0x202),
+        c(0x110),
+    ];
+    blocks.iter().for_each(|b| encoder.ingress(HartId(0), b));
+    encoder.finish();
+    let expected = [
+        start(0x100),
+        Body::IndirectBranch {
+            btype: Btype::Indirect,
+            icnt: 2,
+            uaddr: (0x100 ^ 0x200) >> 1,
+        },
+        Body::ProgTraceCorrelation {
+            evcode: Evcode::DISABLED,
+            icnt: 0,
+            hist: Some(1),
+        },
+        Body::ProgTraceSync {
+            sync: Sync::ENABLE,
+            icnt: 0,
+            faddr: 0x110 >> 1,
+        },
+        end(1, 1),
+    ];
+    assert_eq!(bodies(&encoder), expected);
+}
