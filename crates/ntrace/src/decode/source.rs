@@ -486,8 +486,9 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         bounded(icnt, 1, settings.config.max_expansion)?;
-        let btm = settings.config.mode == TraceMode::Btm || end == End::Branch;
-        if hist.is_none() && btm {
+        if end == End::Branch {
+            self.direct_stretch(settings, blocks, icnt, out)?;
+        } else if hist.is_none() && settings.config.mode == TraceMode::Btm {
             self.stretch(settings, blocks, icnt, &mut NotTaken, end, out)?;
         } else {
             let (bits, count) = outcomes(hist.unwrap_or(1));
