@@ -247,3 +247,81 @@ fn what_is_encoded_is_decoded() {
         );
     }
 }
+
+/// A block that no hart would show.
+fn any_block(r: &mut Random) -> Ingress {
+    let rare = |r: &mut Random| r.below(16) == 0;
+    Ingress {
+        itype: Itype::from_code(r.below(16) as u8).unwrap(),
+        iretire: r.bits(32) as u32,
+        ilastsize: r.below(256) as u8,
+        iaddr: r.bits(64),
+        mode: Mode::from_code(r.below(2) as u8).unwrap(),
+        context: Context(r.below(3) << 31),
+        sijump: r.below(2) == 0,
+        time: r.bits(64),
+        trigger: Trigger::from_bits(if rare(r) { r.below(8) as u8 } else { 0 }),
+        halted: rare(r),
+        reset: rare(r),
+        power_down: rare(r),
+        lost: rare(r),
+        external: if rare(r) { r.below(256) as u8 } else { 0 },
+        ..Ingress::default()
+    }
+}
+
+/// Whatever the port shows, there are well-formed messages, and the first one
+/// after each stop or loss is a sync.
+#[test]
+fn any_blocks_do() {
+    for seed in 1..300u64 {
+        let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut config = any_config(&mut r);
+        config.starts_disabled = r.below(2) == 0;
+        config.external = [
+            TriggerAction::On,
+            TriggerAction::Off,
+            TriggerAction::Notify,
+            TriggerAction::None,
+        ]
+        .repeat(2)
+        .try_into()
+        .unwrap();
+        config.queue = Some(Queue {
+            bytes: 76 + r.below(100) as u32,
+            drain: 1 + r.bits(32) as u32 / 2,
+            stall: r.below(2) == 0,
+        });
+        config.timestamps = Some(Timestamps {
+            width: 1 + r.below(64) as u8,
+            prescale: r.below(4) as u8,
+            sync_only: r.below(2) == 0,
+        });
+        config.implicit_return = ImplicitReturn::Count;
+        if r.below(2) == 0 {
+            config.stack_kind = StackKind::ReferenceRing;
+            config.ending = Ending::Reference;
+        }
+        let mut encoder = encoder(&config);
+        for _ in 0..500 {
+            let block = any_block(&mut r);
+            encoder.ingress(HartId(r.bits(32) as u32 & 1), &block);
+        }
+        encoder.finish();
+        for hart in [0, 1u16] {
+            let mut synced = false;
+            let src = hart & ((1 << config.src_bits) - 1);
+            if config.src_bits == 0 {
+                break;
+            }
+            for message in read(&encoder).iter().filter(|m| m.src == src) {
+                match message.body {
+                    Body::Error { .. } => synced = false,
+                    Body::ProgTraceCorrelation { .. } => synced = false,
+                    body if body.sync().is_some() => synced = true,
+                    body => assert!(synced, "seed {seed}: {body:?}"),
+                }
+            }
+        }
+    }
+}
