@@ -365,9 +365,11 @@ impl Source {
             sync,
             Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::OVERRUN | Sync::POWER_UP
         );
+        // ResourceFull may have told the count before.
+        let told = icnt > 0 || (self.owed > 0 && sync != Sync::OVERRUN);
         let end = match cause {
             Some(cause) => End::Trap(cause, to),
-            None if elsewhere && icnt == 0 => return Ok(()),
+            None if elsewhere && !told => return Ok(()),
             None if elsewhere => End::Open,
             None => End::Here(to),
         };

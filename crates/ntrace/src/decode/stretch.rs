@@ -208,7 +208,10 @@ fn last_branch<C: Consumer>(
         End::Trap(..) | End::Open => false,
         End::Jump(_) => return Err((Fault::NotAJump, at)),
     };
-    if walk.branch(blocks, taken, out) {
+    // A direct jump that counts as a branch has one way to go, which may lead
+    // to the address behind it.
+    let jumps = matches!(end, End::Here(_));
+    if walk.branch(blocks, taken, out) || jumps && walk.branch(blocks, true, out) {
         Ok(())
     } else {
         Err((Fault::JumpNotTaken, at))
