@@ -170,22 +170,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Bytes that are no message: nobody knows whose it would have been.
-    #[cold]
     fn bad(&mut self, fault: Fault, at: u64, bytes: u64) {
-        let mut any = false;
-        for source in self.sources.iter_mut().flatten() {
-            source.lose(fault, 0, at, bytes);
-            any = true;
-        }
-        if !any {
-            let stray = self.stray.get_or_insert(Stray {
-                at,
-                fault,
-                bytes: 0,
-            });
-            stray.bytes += bytes;
-        }
+        nobodys(&mut self.sources, &mut self.stray, fault, (at, bytes));
     }
 
     /// What the rest of the decoding depends on, to be compared between
@@ -308,14 +294,30 @@ fn one<C: Consumer>(
             let head = Message::head(bytes, &settings.layout);
             match head.and_then(|(_, src)| entry(sources, settings, src)) {
                 Some(source) => source.lose(fault, 0, at, len),
-                None => {
-                    for source in sources.iter_mut().flatten() {
-                        source.lose(fault, 0, at, len);
-                    }
-                }
+                None => nobodys(sources, stray, fault, (at, len)),
             }
             ControlFlow::Continue(())
         }
+    }
+}
+
+/// Bytes that are no message: nobody knows whose it would have been.
+#[cold]
+fn nobodys(
+    sources: &mut [Option<Box<Source>>],
+    stray: &mut Option<Stray>,
+    fault: Fault,
+    (at, len): (u64, u64),
+) {
+    let mut any = false;
+    for source in sources.iter_mut().flatten() {
+        source.lose(fault, 0, at, len);
+        any = true;
+    }
+    if !any {
+        let bytes = 0;
+        let stray = stray.get_or_insert(Stray { at, fault, bytes });
+        stray.bytes += len;
     }
 }
 

@@ -361,12 +361,16 @@ impl Source {
         (icnt, hist): (u64, Option<u64>),
         out: &mut C,
     ) -> Result<(), Trouble> {
+        if sync == Sync::OVERRUN {
+            // What it counts began with a message that is lost.
+            return Ok(());
+        }
         let elsewhere = matches!(
             sync,
-            Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::OVERRUN | Sync::POWER_UP
+            Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::POWER_UP
         );
         // ResourceFull may have told the count before.
-        let told = icnt > 0 || (self.owed > 0 && sync != Sync::OVERRUN);
+        let told = icnt > 0 || self.owed > 0;
         let end = match cause {
             Some(cause) => End::Trap(cause, to),
             None if elsewhere && !told => return Ok(()),
@@ -385,12 +389,14 @@ impl Source {
         to: u64,
         out: &mut C,
     ) {
+        let mut keeps = settings.config.version == Version::Rc7 && sync.is_marker();
         if let Phase::Lost(gap) = self.phase {
             self.event(&Event::Gap(gap), out);
+            // Calls and returns are missing.
+            keeps = false;
         }
         // rc7 lets encoders keep their stack at markers; more calls than the
         // encoder has never hurt.
-        let keeps = settings.config.version == Version::Rc7 && sync.is_marker();
         let mut settled = true;
         match self.walk.stack() {
             Some(stack) if !keeps => stack.clear(),

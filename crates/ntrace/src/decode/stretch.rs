@@ -154,6 +154,12 @@ impl Source {
                 Ok(())
             }
             End::Here(to) if pc == to => Ok(()),
+            End::Here(to) if is_trap(settings, end) => {
+                self.trap(blocks, pc, to, Cause::Unknown, out);
+                Ok(())
+            }
+            // The full address follows anyhow.
+            End::Here(_) if ends_in_custom(blocks.image(), self.walk.space(), pc) => Ok(()),
             End::Here(_) => Err((Fault::WrongAddress, pc)),
             End::Open => Ok(()),
         }
@@ -182,7 +188,7 @@ impl Source {
 fn is_trap(settings: &Settings, end: End) -> bool {
     match end {
         End::Trap(..) => true,
-        End::Jump(_) => settings.config.trap_types == TrapTypes::None,
+        End::Jump(_) | End::Here(_) => settings.config.trap_types == TrapTypes::None,
         _ => false,
     }
 }
@@ -291,7 +297,7 @@ impl Evidence for NoBranches {
 /// Whether the instruction before this address may be a custom one, which
 /// encoders tell as an indirect jump when it changes the flow (10.1).
 fn ends_in_custom(image: &Image, space: SpaceId, pc: u64) -> bool {
-    [2u8, 4].iter().any(|&len| {
+    (2u8..=22).step_by(2).any(|len| {
         let before = image.fetch(space, pc.wrapping_sub(u64::from(len)));
         before.is_some_and(|f| f.len == len && decode(f.bits, f.isa).op == Op::Unknown)
     })
