@@ -22,7 +22,6 @@ pub(crate) mod asm {
     /// addi a0, a0, 1.
     pub(crate) const ADD: u32 = 0x0015_0513;
     pub(crate) const C_EBREAK: u32 = 0x9002;
-    pub(crate) const EBREAK: u32 = 0x0010_0073;
     pub(crate) const ECALL: u32 = 0x73;
     pub(crate) const MRET: u32 = 0x3020_0073;
     /// ret, c.jr ra.
@@ -233,13 +232,19 @@ pub(crate) fn port(config: &Config, isa: Isa) -> PortConfig {
             Version::V1_0 => ItypeTable::NTrace10,
         },
         retires: config.retires,
+        all_jumps: config.all_jumps,
         ..PortConfig::new(isa)
     }
 }
 
 pub(crate) fn encode_steps(config: &Config, isa: Isa, steps: &[(HartId, Step)]) -> Vec<u8> {
+    encode_at(port(config, isa), config, steps)
+}
+
+/// The same behind another port.
+pub(crate) fn encode_at(port: PortConfig, config: &Config, steps: &[(HartId, Step)]) -> Vec<u8> {
     let encoder = Encoder::new(config.clone(), Vec::new()).unwrap();
-    let mut port = Port::new(port(config, isa), encoder);
+    let mut port = Port::new(port, encoder);
     for (hart, step) in steps {
         port.step(*hart, step, &Effects::default());
     }
