@@ -5,7 +5,7 @@
 use crate::common::asm::*;
 use crate::common::*;
 use hartrace_flow::{Context, HartId, Image, Ingress, IngressSink, Mode, Retires, Signal, SpaceId};
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, Itype};
 use hartrace_ntrace::{
     Body, Btype, Config, Encoder, Evcode, IcntFull, ImplicitReturn, Owner, Periodic, Process,
     Queue, RepeatedHistory, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction,
@@ -1420,5 +1420,182 @@ fn long_instructions() {
     for config in all_kinds() {
         let expected = [start(0x100), end(&config, 8, 1)];
         sends(&config, &image, &go(&[0x100, 0x106, 0x10e]), &expected);
+    }
+}
+
+/// Tables 3 and 4: what each `itype` does, without and with a return stack. A
+/// call before it makes the stack non-empty.
+#[test]
+fn tables_3_and_4() {
+    for code in 0..16u8 {
+        let itype = Itype::from_code(code).unwrap();
+        for kind in all_kinds() {
+            for stack in [false, true] {
+                let config = Config {
+                    implicit_return: if stack {
+                        ImplicitReturn::Full
+                    } else {
+                        ImplicitReturn::Off
+                    },
+                    ..kind.clone()
+                };
+                let call = Ingress {
+                    itype: Itype::DirectCall,
+                    ..block(0x100, 2)
+                };
+                // The return goes back to the call, others elsewhere.
+                let blocks = [
+                    call,
+                    Ingress {
+                        itype,
+                        ..block(0x200, 2)
+                    },
+                    block(0x104, 1),
+                ];
+                let btm = config.mode == TraceMode::Btm;
+                let bytes = encode_blocks(&config, &blocks);
+                let sent = bodies(&config, &bytes);
+                let told = |btype| vec![indirect(btype, 4, 0x100, 0x104)];
+                let expected = match code {
+                    0 | 7 | 9 | 11 | 15 => vec![],
+                    4 | 5 if !btm => vec![],
+                    4 => vec![],
+                    5 => vec![direct(4)],
+                    1 => told(Btype::Exception),
+                    2 => told(Btype::Interrupt),
+                    12 | 13 if stack => vec![],
+                    _ => told(Btype::Indirect),
+                };
+                let icnt = if expected.is_empty() { 5 } else { 1 };
+                let hist = match code {
+                    4 if !btm => 0b10,
+                    5 if !btm => 0b11,
+                    _ => 1,
+                };
+                let mut all = vec![start(0x100)];
+                all.extend(expected);
+                all.push(end(&config, icnt, hist));
+                assert_eq!(sent, all, "itype {code}");
+            }
+        }
+    }
+}
+
+/// Table 4, stack actions: calls push, returns pop, a swap does both, and a
+/// jump to another address than the one on the stack is told.
+#[test]
+fn table_4_stack() {
+    let config = Config {
+        implicit_return: ImplicitReturn::Full,
+        ..htm(Version::V1_0)
+    };
+    for (first, second, target, told) in [
+        (Itype::DirectCall, Itype::Return, 0x104, false),
+        (Itype::IndirectCall, Itype::Return, 0x104, false),
+        (Itype::DirectCall, Itype::Return, 0x108, true),
+        (Itype::DirectCall, Itype::Swap, 0x104, false),
+        (Itype::DirectCall, Itype::Swap, 0x108, true),
+        (Itype::Swap, Itype::Return, 0x104, false),
+        (Itype::OtherDirect, Itype::Return, 0x104, true),
+        (Itype::DirectJump, Itype::Return, 0x104, true),
+        (Itype::OtherIndirect, Itype::Return, 0x104, true),
+        (Itype::IndirectJump, Itype::Return, 0x104, true),
+        (Itype::TrapReturn, Itype::Return, 0x104, true),
+        (Itype::Return, Itype::Return, 0x104, true),
+    ] {
+        let at = |addr, itype| Ingress {
+            itype,
+            ..block(addr, 2)
+        };
+        let blocks = [at(0x100, first), at(0x200, second), block(target, 1)];
+        let bytes = encode_blocks(&config, &blocks);
+        let sent = bodies(&config, &bytes);
+        let last = sent[sent.len() - 2];
+        let seen = matches!(last, Body::IndirectBranch { uaddr, .. }
+            if uaddr << 1 == target ^ 0x200 || uaddr << 1 == target ^ 0x100);
+        assert_eq!(seen, told, "{first:?} {second:?} {sent:?}");
+    }
+}
+
+/// A change of hcontext: scontext follows it (1.0).
+#[test]
+fn ownership_when_hcontext_changes() {
+    let image = three_runs();
+    for kind in all_kinds() {
+        let config = Config {
+            context: true,
+            hcontext: true,
+            ..kind
+        };
+        let way = [
+            Do::Context(Context::new(5, 9), SpaceId::FIRST),
+            Do::At(0x100),
+            Do::Context(Context::new(5, 8), SpaceId::FIRST),
+            Do::At(0x102),
+            Do::At(0x106),
+        ];
+        let mut expected = vec![
+            start(0x100),
+            owner(Mode::M, Owner::Hcontext(9)),
+            owner(Mode::M, Owner::Scontext(5)),
+            owner(Mode::M, Owner::Hcontext(8)),
+            end(&config, 5, 2),
+        ];
+        if config.version == Version::V1_0 {
+            expected.insert(4, owner(Mode::M, Owner::Scontext(5)));
+        }
+        sends(&config, &image, &way, &expected);
+    }
+}
+
+/// Table 26: an interrupt that waited while the hart was halted.
+#[test]
+fn corner_trap_after_debug() {
+    let image = three_runs();
+    for config in all_kinds() {
+        let way = [
+            Do::At(0x100),
+            Do::Signal(Signal::Halted),
+            Do::Signal(Signal::Resumed),
+            Do::Trap(0x102, 0x800, INTERRUPT),
+            Do::At(0x800),
+        ];
+        let expected = [
+            start(0x100),
+            halt(&config, 1, 1),
+            sync(Sync::DEBUG_EXIT, 0, 0x102),
+            indirect(Btype::Interrupt, 0, 0x102, 0x800),
+            end(&config, 1, 1),
+        ];
+        sends(&config, &image, &way, &expected);
+    }
+}
+
+/// The largest fields of table 10 are the limits of the settings.
+#[test]
+fn table_10_limits() {
+    let good = htm(Version::V1_0);
+    assert!(good.validate().is_ok());
+    assert_eq!((good.icnt_bits, good.hist_bits), (22, 32));
+    assert_eq!((good.hrepeat_bits, good.bcnt_bits), (18, 18));
+    for bad in [
+        Config {
+            icnt_bits: 23,
+            ..good.clone()
+        },
+        Config {
+            hist_bits: 33,
+            ..good.clone()
+        },
+        Config {
+            src_bits: 13,
+            ..good.clone()
+        },
+        Config {
+            stack_depth: 33,
+            ..good.clone()
+        },
+    ] {
+        assert!(bad.validate().is_err());
     }
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;
+mod corner_cases;
 mod decoder;
 mod encoder;
 mod messages;
