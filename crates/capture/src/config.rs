@@ -28,16 +28,22 @@
 //!
 //! [hart.cost]                  # cycles per class of instruction
 //! load = 2
+//!
+//! [ntrace]                     # the N-Trace encoder
+//! version = "1.0"              # 1.0 or rc7
+//! mode = "htm"                 # htm or btm
 //! ```
 
 mod hart;
 mod ingress;
+mod ntrace;
 mod read;
 mod read_hart;
 mod write;
 
 pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
+pub use ntrace::{Ntrace, Registers};
 pub use read::{ConfigError, LoadError, Problem};
 
 use crate::program::{ElfFile, RawFile};
@@ -107,6 +113,8 @@ pub struct Config {
     pub ingress: Ingress,
     /// `[hart]`.
     pub hart: Hart,
+    /// `[ntrace]`.
+    pub ntrace: Ntrace,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -154,6 +162,7 @@ impl Config {
             },
             ingress: self.ingress.over(below.ingress),
             hart: self.hart.over(below.hart),
+            ntrace: self.ntrace.over(below.ntrace),
             trace: self.trace.or(below.trace),
         }
     }

@@ -14,11 +14,13 @@ mod code;
 mod config;
 mod decode;
 mod encode;
+mod explain;
 mod fault;
 mod fields;
 mod frame;
 mod message;
 mod process;
+mod tally;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -28,7 +30,9 @@ pub use config::{
 };
 pub use decode::{Decoder, SyncPoint, sync_points};
 pub use encode::{Encoder, Sink};
+pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
+pub use tally::{Count, Source, Tally};

@@ -21,14 +21,13 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Sections that files of other versions have, and what they belong to.
 const LATER: &[(&str, &str)] = &[
-    ("ntrace", "N-Trace"),
     ("etrace", "E-Trace"),
     ("tandem", "the tandem-verification trace"),
     ("ctr", "Control Transfer Records"),
     ("filter", "trace filters"),
 ];
 
-const SECTIONS: &[&str] = &["program", "ingress", "hart", "trace"];
+const SECTIONS: &[&str] = &["program", "ingress", "hart", "ntrace", "trace"];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
     "itype_width",
@@ -280,6 +279,7 @@ impl Reader {
                 "program" => config.program = self.program(table),
                 "ingress" => config.ingress = self.ingress(table),
                 "hart" => config.hart = self.hart(table),
+                "ntrace" => config.ntrace = self.ntrace(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {
                     let later = LATER.iter().find(|(section, _)| *section == name);

@@ -25,7 +25,7 @@ impl Config {
     }
 }
 
-struct Writer {
+pub(super) struct Writer {
     text: String,
     origins: bool,
 }
@@ -45,7 +45,8 @@ impl Writer {
             self.key("raw", program.raw.as_ref(), |v| list(v, raw))?;
         }
         self.ingress(&config.ingress)?;
-        self.hart(&config.hart)
+        self.hart(&config.hart)?;
+        config.ntrace.write(self)
     }
 
     fn ingress(&mut self, i: &Ingress) -> fmt::Result {
@@ -103,12 +104,12 @@ impl Writer {
         Ok(())
     }
 
-    fn section(&mut self, name: &str) -> fmt::Result {
+    pub(super) fn section(&mut self, name: &str) -> fmt::Result {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         writeln!(self.text, "{gap}[{name}]")
     }
 
-    fn key<T>(
+    pub(super) fn key<T>(
         &mut self,
         name: &str,
         setting: Option<&Setting<T>>,
@@ -135,7 +136,7 @@ fn comment(origin: &Origin) -> String {
         .collect()
 }
 
-fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+pub(super) fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
     let items: Vec<String> = items.iter().map(show).collect();
     match items.as_slice() {
         [] => "[]".to_owned(),
@@ -164,7 +165,7 @@ fn raw(raw: &RawFile) -> String {
 }
 
 /// As [`address`], decimal.
-fn count(value: u64) -> String {
+pub(super) fn count(value: u64) -> String {
     if i64::try_from(value).is_ok() {
         value.to_string()
     } else {
@@ -185,7 +186,7 @@ fn path(path: &Path) -> String {
     quote(path.display())
 }
 
-fn quote(text: impl Display) -> String {
+pub(super) fn quote(text: impl Display) -> String {
     let mut quoted = String::from("\"");
     for c in text.to_string().chars() {
         match c {
