@@ -1,0 +1,114 @@
+//! One pc per line.
+
+use super::{Render, RunText, Spaces};
+use hartrace_flow::{Cause, Consumer, Event, Fetched, HartId, Image, Run};
+use hartrace_isa::{Flow, Xlen};
+use std::ops::ControlFlow;
+
+/// Bytes gathered before they are handed on.
+const BUFFER: usize = 1 << 17;
+
+/// Lists retired instructions, one pc per line: sixteen digits, or eight on
+/// RV32, as [`PcWriter`](hartrace_flow::log::PcWriter) does with steps. `sink`
+/// takes the bytes, many lines at a time; call [`PcList::finish`] at the end.
+///
+/// ```
+/// use hartrace_analyze::PcList;
+/// use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+/// use hartrace_isa::Isa;
+///
+/// let mut image = Image::new();
+/// image.add_raw(SpaceId::FIRST, 0x1000, &[0x13, 0, 0, 0, 0x01, 0], Isa::RV32GC);
+/// let mut text = Vec::new();
+/// let mut list = PcList::new(&image, Isa::RV32GC.xlen(), |bytes: &[u8]| text.extend(bytes));
+/// let run = Run { start: 0x1000, end: 0x1006, next: 0x1006, insns: 2, exit: Exit::Stop, last: 2 };
+/// let _ = list.event(HartId(0), &Event::Run(run));
+/// list.finish();
+/// assert_eq!(text, b"00001000\n00001004\n");
+/// ```
+pub struct PcList<'a, F> {
+    image: &'a Image,
+    lines: RunText<'a, Lines>,
+    spaces: Spaces,
+    buffer: Vec<u8>,
+    sink: F,
+    traps: bool,
+}
+
+impl<'a, F: FnMut(&[u8])> PcList<'a, F> {
+    /// A list of the pcs of all harts, as they come.
+    pub fn new(image: &'a Image, xlen: Xlen, sink: F) -> PcList<'a, F> {
+        PcList {
+            image,
+            lines: RunText::new(image, Lines(xlen)),
+            spaces: Spaces::default(),
+            buffer: Vec::with_capacity(2 * BUFFER),
+            sink,
+            traps: false,
+        }
+    }
+
+    /// Lists ecall and ebreak too, which do not retire.
+    #[must_use]
+    pub fn listing_traps(mut self) -> PcList<'a, F> {
+        self.traps = true;
+        self
+    }
+
+    /// Hands on what is left.
+    pub fn finish(&mut self) {
+        (self.sink)(&self.buffer);
+        self.buffer.clear();
+    }
+
+    #[inline]
+    fn run(&mut self, hart: HartId, run: &Run) {
+        self.lines
+            .append(self.spaces.of(hart), run, &mut self.buffer);
+        if self.buffer.len() >= BUFFER {
+            self.finish();
+        }
+    }
+
+    /// An interrupt in front of an ecall is no ecall.
+    fn trap(&mut self, hart: HartId, epc: u64, cause: Cause) {
+        let insn = self.image.fetch(self.spaces.of(hart), epc);
+        let made_to = insn.filter(|i| Flow::of(i.bits, i.isa) == Flow::Trap);
+        if let Some(insn) = made_to.filter(|_| !matches!(cause, Cause::Interrupt(_))) {
+            self.lines.render.line(epc, &insn, &mut self.buffer);
+        }
+    }
+}
+
+impl<F: FnMut(&[u8])> Consumer for PcList<'_, F> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Run(run) => self.run(hart, run),
+            Event::Trap(trap) if self.traps => self.trap(hart, trap.epc, trap.cause),
+            Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        for run in runs {
+            self.run(hart, run);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Lines(Xlen);
+
+impl Render for Lines {
+    fn line(&mut self, pc: u64, _: &Fetched, out: &mut Vec<u8>) {
+        let digits = self.0.bits() / 4;
+        for i in (0..digits).rev() {
+            let digit = (pc >> (4 * i)) as u8 & 15;
+            out.push(if digit < 10 { b'0' } else { b'a' - 10 } + digit);
+        }
+        out.push(b'\n');
+    }
+}
