@@ -226,7 +226,7 @@ fn ingress_table(steps: &[(u64, u32)]) -> Result<(String, String), Box<dyn std::
         };
         let taken = next != insn.end();
         let row = Ingress {
-            itype: Flow::of(bits, Isa::RV64GC).itype4(taken, ItypeTable::ETrace20),
+            itype: Flow::of(bits, Isa::RV64GC).itype4(bits, taken, ItypeTable::ETrace20),
             iaddr: pc,
             iretire: u32::from(insn.len()) / 2,
             ilastsize: insn.len() / 4,

@@ -52,7 +52,7 @@ Examples:
 const LOG_EXAMPLES: &str = "\
 Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the \
 columns trigger, halted, reset, external and lost behind those of the reference flow; missing \
-steps show in lost.
+steps show in lost. They have power_down where the rows that were read have it.
 
 Examples:
   hartrace log spike.log --to pc -o run.pc

@@ -81,6 +81,8 @@ pub(crate) enum Kind {
 pub(crate) struct Block {
     /// Length of the way, the deciding instruction included.
     pub(crate) halfwords: u32,
+    /// The same in instructions.
+    pub(crate) insns: u32,
     /// First of the runs for "not taken" (or the only ones).
     runs: u32,
     /// Blocks behind: not taken (or the only one), taken.
@@ -100,6 +102,7 @@ impl Block {
     /// What stands at [`NOWHERE`].
     const NOWHERE: Block = Block {
         halfwords: 0,
+        insns: 0,
         runs: 0,
         next: [NOWHERE; 2],
         at: 0,
@@ -296,9 +299,10 @@ impl<'a> Blocks<'a> {
             from,
             used: 0,
             halfwords: 0,
+            insns: 0,
             end: start,
         };
-        let (mut id, mut to, mut behind, mut way) = (start, from, from, 0);
+        let (mut id, mut to, mut behind, mut way, mut insns) = (start, from, from, 0, 0);
         while chain.used < outcomes.count && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
@@ -315,10 +319,12 @@ impl<'a> Blocks<'a> {
             let runs = self.runs.get(first..first + count).unwrap_or_default();
             to = self.chains.push(runs);
             way += block.halfwords;
+            insns += block.insns;
             id = next;
             if block.kind == Kind::Branch {
                 chain.used += 1;
-                (chain.halfwords, chain.end, behind) = (way, id, to);
+                (chain.halfwords, chain.insns) = (way, insns);
+                (chain.end, behind) = (id, to);
             }
         }
         // What follows the last outcome is not part of the chain: a walk may
@@ -372,11 +378,13 @@ impl<'a> Blocks<'a> {
         let (kind, at) = way.follow(first);
         let halfwords = way.halfwords;
         let count = self.runs.len() - first;
+        let insns = self.runs.iter().skip(first).map(|r| r.insns).sum();
         if kind == Kind::Branch {
             self.duplicate_as_taken(first, at, code);
         }
         self.blocks.push(Block {
             halfwords,
+            insns,
             runs: first as u32,
             next: [UNLINKED; 2],
             at,

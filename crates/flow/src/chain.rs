@@ -21,6 +21,8 @@ pub(crate) struct Chain {
     pub(crate) end: BlockId,
     /// Length in halfwords.
     pub(crate) halfwords: u32,
+    /// The same in instructions.
+    pub(crate) insns: u32,
     /// Its runs in the table's store.
     from: u32,
     len: u16,
@@ -33,6 +35,7 @@ impl Chain {
         key: u64::MAX,
         end: NOWHERE,
         halfwords: 0,
+        insns: 0,
         from: 0,
         len: 0,
         used: 0,
@@ -45,6 +48,7 @@ pub(crate) struct Gathered {
     pub(crate) from: usize,
     pub(crate) used: u8,
     pub(crate) halfwords: u32,
+    pub(crate) insns: u32,
     pub(crate) end: BlockId,
 }
 
@@ -171,6 +175,7 @@ impl Chains {
                 key,
                 end: chain.end,
                 halfwords: chain.halfwords,
+                insns: chain.insns,
                 from: chain.from as u32,
                 len,
                 used: chain.used,

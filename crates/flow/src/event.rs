@@ -132,8 +132,16 @@ pub enum Mark {
     External(u8),
     /// The hart halted for a debugger.
     Halted,
+    /// The hart left debug mode.
+    Resumed,
     /// The hart was reset.
     Reset,
+    /// The hart entered a low-power state.
+    PowerDown,
+    /// The hart left the low-power state.
+    PowerUp,
+    /// The trace synchronised for another reason, by the protocol's code.
+    Sync(u8),
     /// A vendor's own message, by its type code.
     Vendor(u16),
 }

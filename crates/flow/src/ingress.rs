@@ -15,8 +15,8 @@ pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
 ///
 /// A port that retires several blocks in a cycle shows them one after the
 /// other, oldest first. Of the signals it has only once per cycle, the levels
-/// (`priv`, `context`, `time`, `halted`, `reset`, `impdef`) stand in each block;
-/// what happens once stands once: `ctype`, trace-on and `external` in the
+/// (`priv`, `context`, `time`, `halted`, `reset`, `power_down`, `impdef`) stand
+/// in each block; what happens once stands once: `ctype`, trace-on and `external` in the
 /// oldest block, trace-off in the newest, `cause` and `tval` in the block that
 /// traps (always the newest), and notify in the block it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,9 @@ pub struct Ingress {
     pub halted: bool,
     /// The hart is in reset.
     pub reset: bool,
+    /// The hart is in a low-power state, in which nothing retires. Not in the
+    /// tables; encoders report it as a reason to synchronise.
+    pub power_down: bool,
     /// Implementation-defined sideband, for filters.
     pub impdef: u32,
     /// Pulses on the encoder's external trigger inputs, one bit each (trace
@@ -105,6 +108,7 @@ impl Default for Ingress {
             trigger: Trigger::default(),
             halted: false,
             reset: false,
+            power_down: false,
             impdef: 0,
             external: 0,
             lost: false,

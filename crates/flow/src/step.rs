@@ -113,6 +113,10 @@ pub enum Signal {
     Resumed,
     /// The hart was reset.
     Reset,
+    /// The hart entered a low-power state, in which nothing retires.
+    PowerDown,
+    /// The hart left the low-power state.
+    PowerUp,
     /// Debug trigger with action trace-on, at the instruction that follows.
     TraceOn,
     /// Debug trigger with action trace-off, at the instruction that follows.

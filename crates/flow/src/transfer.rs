@@ -92,7 +92,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     return;
                 }
                 let taken = insn.next != self.isa.xlen().wrap(insn.end());
-                let kind = flow.itype4(taken, ItypeTable::NTrace10);
+                let kind = flow.itype4(insn.bits, taken, ItypeTable::NTrace10);
                 let transfer = Transfer {
                     source: insn.pc,
                     target: insn.next,
@@ -120,7 +120,14 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                 *self.pending.of(hart) = Some(transfer);
             }
             // What the hart does after these says nothing about before.
-            Step::Signal(Signal::Halted | Signal::Resumed | Signal::Reset | Signal::Lost) => {
+            Step::Signal(
+                Signal::Halted
+                | Signal::Resumed
+                | Signal::Reset
+                | Signal::PowerDown
+                | Signal::PowerUp
+                | Signal::Lost,
+            ) => {
                 self.flush(hart, None);
             }
             Step::Signal(_) => {}

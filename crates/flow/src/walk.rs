@@ -81,6 +81,8 @@ pub struct Walk {
     /// The current instruction, where the block does not tell.
     pc: u64,
     stack: Option<ReturnStack>,
+    /// Instructions given out since the walk was made.
+    insns: u64,
     /// The consumer asked for a pause.
     pause: bool,
 }
@@ -100,6 +102,7 @@ impl Walk {
             done: 0,
             pc: 0,
             stack: None,
+            insns: 0,
             pause: false,
         }
     }
@@ -118,6 +121,13 @@ impl Walk {
     #[must_use]
     pub const fn space(&self) -> SpaceId {
         self.space
+    }
+
+    /// Instructions given out since the walk was made.
+    #[must_use]
+    #[inline]
+    pub const fn instructions(&self) -> u64 {
+        self.insns
     }
 
     /// Whether the consumer has asked for a pause since this was last called.
@@ -401,6 +411,7 @@ impl Walk {
             exit: Exit::Stop,
             last: f.len,
         };
+        self.insns += 1;
         self.give(&[run], out);
         self.restart(blocks, next);
         true
@@ -444,6 +455,7 @@ impl Walk {
         };
         *left = rest;
         evidence.skip(chain.used);
+        self.insns += u64::from(chain.insns);
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
         if let Some(stack) = &mut self.stack {
@@ -465,6 +477,7 @@ impl Walk {
     ) {
         let next = blocks.follow(self.space, self.block, taken);
         let runs = blocks.runs(block, taken);
+        self.insns += u64::from(block.insns);
         self.block = next;
         if next == NOWHERE {
             self.pc = blocks.goes_to(block, taken);
@@ -528,6 +541,7 @@ impl Walk {
             if let Some(stack) = &mut self.stack {
                 stack.follow(runs, blocks.xlen());
             }
+            self.insns += u64::from(block.insns);
             self.give(runs, out);
         } else {
             self.give_part(blocks, runs, block.halfwords, out);
@@ -604,6 +618,7 @@ impl Walk {
             if let Some(stack) = &mut self.stack {
                 stack.follow(&[part], blocks.xlen());
             }
+            self.insns += u64::from(part.insns);
             self.give(&[part], out);
             done = start + (part.end.wrapping_sub(run.start) / 2) as u32;
             pc = part.next;

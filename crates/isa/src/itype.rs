@@ -106,7 +106,8 @@ impl Itype {
 }
 
 /// Whose table assigns `itype`. The four texts differ in jumps without
-/// linkage, in `jalr` through x0 and in the table jumps of Zcmt.
+/// linkage, in `jalr` through x0 and in the table jumps of Zcmt; NexRv, a
+/// program, has rules of its own.
 ///
 /// | instruction | E-Trace 1.1.1 | E-Trace 2.0 | N-Trace rc7 | N-Trace 1.0 |
 /// |---|---|---|---|---|
@@ -136,6 +137,19 @@ pub enum ItypeTable {
     NTraceRc7,
     /// N-Trace 1.0, "Generating itype for different instructions".
     NTrace10,
+    /// The reference encoder of N-Trace, NexRv, which goes by the mnemonics of a
+    /// disassembly with aliases:
+    ///
+    /// | mnemonic | code |
+    /// |---|---|
+    /// | `j` | 11 |
+    /// | `jal`, whatever it links | 9 |
+    /// | `ret` (`jalr x0, 0(x1)`, `c.jr x1`), `mret` | 13 |
+    /// | `jr`: any other `jalr` that links x0, `c.jr` | 10 |
+    /// | `jalr`: all others, `c.jalr` | 8 |
+    /// | `ecall`, which it takes for a retired call | 8 |
+    /// | `ebreak`, `sret` and the like, jumps of Zcmp and Zcmt | 0 |
+    NexRv,
 }
 
 impl ItypeTable {
@@ -149,10 +163,12 @@ impl Flow {
     /// for conditional branches only.
     ///
     /// ecall and ebreak give [`Itype::None`]: their code 1 belongs to the trap
-    /// that follows, not to a retirement.
+    /// that follows, not to a retirement. `bits` is the instruction itself,
+    /// which [`ItypeTable::NexRv`] looks at.
     #[must_use]
-    pub const fn itype4(self, taken: bool, table: ItypeTable) -> Itype {
+    pub const fn itype4(self, bits: u32, taken: bool, table: ItypeTable) -> Itype {
         match self {
+            _ if matches!(table, ItypeTable::NexRv) => self.nexrv(bits, taken),
             Flow::Seq | Flow::Const { .. } | Flow::Trap => Itype::None,
             Flow::Branch { .. } if taken => Itype::Taken,
             Flow::Branch { .. } => Itype::NotTaken,
@@ -178,8 +194,8 @@ impl Flow {
     /// `itype` in its three-bit form: inferable jumps are 0 and uninferable
     /// ones 6.
     #[must_use]
-    pub const fn itype3(self, taken: bool, table: ItypeTable) -> Itype {
-        match self.itype4(taken, table) {
+    pub const fn itype3(self, bits: u32, taken: bool, table: ItypeTable) -> Itype {
+        match self.itype4(bits, taken, table) {
             Itype::DirectCall | Itype::DirectJump | Itype::OtherDirect => Itype::None,
             Itype::IndirectCall
             | Itype::IndirectJump
@@ -189,7 +205,32 @@ impl Flow {
             code => code,
         }
     }
+
+    const fn nexrv(self, bits: u32, taken: bool) -> Itype {
+        // Of the compressed jumps c.jr links x0 and c.jalr x1.
+        let rd = match bits & 3 {
+            3 => bits >> 7 & 31,
+            _ => bits >> 12 & 1,
+        };
+        match self {
+            Flow::Branch { .. } if taken => Itype::Taken,
+            Flow::Branch { .. } => Itype::NotTaken,
+            Flow::Jump {
+                link: Link::None, ..
+            } => Itype::DirectJump,
+            Flow::Jump { .. } => Itype::DirectCall,
+            Flow::Indirect { .. } if rd != 0 => Itype::IndirectCall,
+            Flow::Indirect { rs1, offset: 0, .. } if rs1.number() == 1 => Itype::Return,
+            Flow::Indirect { .. } => Itype::IndirectJump,
+            Flow::TrapReturn if bits == MRET => Itype::Return,
+            Flow::Trap if bits == ECALL => Itype::IndirectCall,
+            _ => Itype::None,
+        }
+    }
 }
+
+const ECALL: u32 = 0x0000_0073;
+const MRET: u32 = 0x3020_0073;
 
 const fn direct(link: Link, table: ItypeTable) -> Itype {
     match link {

@@ -249,8 +249,9 @@ pub struct Config {
     pub ending: Ending,
     /// Encoder: the output queue; `None` for one that is never full.
     pub queue: Option<Queue>,
-    /// Decoder: largest `HREPEAT` and `B-CNT` that is believed.
-    pub max_repeat: u64,
+    /// Decoder: the most halfwords or branches that one message is believed to
+    /// stand for, counters and repetitions multiplied.
+    pub max_expansion: u64,
 }
 
 /// Largest widths (table 10).
@@ -310,7 +311,7 @@ impl Config {
             last_event: Evcode::DISABLED,
             ending: Ending::Correlation,
             queue: None,
-            max_repeat: 1 << 32,
+            max_expansion: 1 << 28,
         }
     }
 

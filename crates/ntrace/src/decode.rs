@@ -1,37 +1,319 @@
 //! The decoder: message bytes in, events out.
+//!
+//! Each source has a state of its own ([`source`]). A message with a count
+//! ends a *stretch* ([`stretch`]): the walk goes that many halfwords through
+//! the code, with the branch outcomes of the history, and must end where the
+//! message says. Whatever does not fit makes a gap, and the source waits for
+//! its next full address.
 
-use hartrace_flow::{Consumer, Image};
+mod source;
+mod stretch;
+mod time;
 
-use crate::{Config, ConfigError, Layout, Sync};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+use hartrace_flow::{Blocks, Consumer, HartId, Image, Rules, SpaceId};
+
+use self::source::{Source, State};
+use crate::{Config, ConfigError, Fault, Framer, Layout, Message, Piece, Sync};
 
 /// Reconstructs what harts did from their messages and the program's code.
+///
+/// ```
+/// use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
+/// use hartrace_isa::{Isa, Xlen};
+/// use hartrace_ntrace::{Body, Config, Decoder, Evcode, Message, Sync, Version};
+/// use std::ops::ControlFlow;
+///
+/// struct Count(u32);
+/// impl Consumer for Count {
+///     fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+///         if let Event::Run(run) = event {
+///             self.0 += run.insns;
+///         }
+///         ControlFlow::Continue(())
+///     }
+/// }
+///
+/// // loop: c.nop; c.bnez a0, loop; c.nop
+/// let mut image = Image::new();
+/// image.add_raw(SpaceId::FIRST, 0x1000, &[0x01, 0x00, 0x7d, 0xfd, 0x01, 0x00], Isa::RV64GC);
+/// let config = Config::new(Version::V1_0, Xlen::Rv64);
+/// let start = Body::ProgTraceSync { sync: Sync::DEBUG_EXIT, icnt: 0, faddr: 0x1000 >> 1 };
+/// // Three times round and one more: 7 halfwords, outcomes 1, 1, 0.
+/// let end = Body::ProgTraceCorrelation { evcode: Evcode::DEBUG, icnt: 7, hist: Some(0b1110) };
+/// let mut trace = Vec::new();
+/// for body in [start, end] {
+///     Message::new(0, body).write(&config.layout(), &mut trace);
+/// }
+///
+/// let mut count = Count(0);
+/// let mut decoder = Decoder::new(config, &image).unwrap();
+/// decoder.feed(&trace, &mut count);
+/// decoder.finish(&mut count);
+/// assert_eq!(count.0, 7);
+/// ```
 #[derive(Debug)]
 pub struct Decoder<'a> {
+    settings: Settings,
+    blocks: Blocks<'a>,
+    framer: Framer,
+    /// By `SRC`, grown as they appear.
+    sources: Vec<Option<Box<Source>>>,
+    /// Bytes outside any message before the first source appeared.
+    stray: Option<Stray>,
+}
+
+/// Bytes that were no message, and when it was first noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stray {
+    at: u64,
+    fault: Fault,
+    bytes: u64,
+}
+
+/// What every source needs to know.
+#[derive(Clone, Debug)]
+struct Settings {
     config: Config,
-    image: &'a Image,
+    layout: Layout,
+}
+
+impl Settings {
+    fn hart(&self, src: u16) -> HartId {
+        let mask = (1u32 << self.config.src_bits) - 1;
+        HartId(u32::from(src).wrapping_sub(u32::from(self.config.src_id)) & mask)
+    }
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder at the start of a stream.
+    /// A decoder at the start of a stream, or in the middle: it begins with
+    /// the first full address of each source.
     ///
     /// # Errors
     ///
     /// Settings that do not make sense together.
     pub fn new(config: Config, image: &'a Image) -> Result<Decoder<'a>, ConfigError> {
         config.validate()?;
-        Ok(Decoder { config, image })
+        let rules = Rules {
+            sequential_jumps: config.sequential_jump,
+            absolute_jumps: false,
+            all_jumps: config.all_jumps,
+        };
+        Ok(Decoder {
+            blocks: Blocks::new(image, rules),
+            framer: Framer::new(),
+            sources: Vec::new(),
+            stray: None,
+            settings: Settings {
+                layout: config.layout(),
+                config,
+            },
+        })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.settings.config
+    }
+
+    /// Offset in the stream of the next byte.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.framer.position()
     }
 
     /// Decodes the next bytes of the stream. Gives the number of bytes used:
-    /// all of them, or fewer when the consumer asked for a pause.
+    /// all of them, or fewer when the consumer asked for a pause; then go on
+    /// with the rest.
     pub fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
-        let _ = (&self.config, self.image, out);
-        bytes.len()
+        let mut rest = bytes;
+        while let Some((at, piece)) = self.framer.next_piece(&mut rest) {
+            let flow = match piece {
+                Piece::Message(message) => one(
+                    &self.settings,
+                    &mut self.blocks,
+                    &mut self.sources,
+                    &mut self.stray,
+                    (at, message),
+                    out,
+                ),
+                Piece::Idle(_) => ControlFlow::Continue(()),
+                Piece::Bad(fault, len) => {
+                    self.bad(fault, at, len);
+                    ControlFlow::Continue(())
+                }
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        bytes.len() - rest.len()
     }
 
     /// The stream ends here.
     pub fn finish<C: Consumer>(&mut self, out: &mut C) {
-        let _ = out;
+        if let Some((at, Piece::Bad(fault, len))) = self.framer.finish() {
+            self.bad(fault, at, len);
+        }
+        for source in self.sources.iter_mut().flatten() {
+            source.finish(out);
+        }
+        if let Some(stray) = self.stray.take() {
+            // Nothing was ever synchronised.
+            let mut source = Source::new(&self.settings, self.settings.hart(0));
+            source.lose(stray.fault, 0, stray.at, stray.bytes);
+            source.finish(out);
+        }
+    }
+
+    /// Bytes that are no message: nobody knows whose it would have been.
+    #[cold]
+    fn bad(&mut self, fault: Fault, at: u64, bytes: u64) {
+        let mut any = false;
+        for source in self.sources.iter_mut().flatten() {
+            source.lose(fault, 0, at, bytes);
+            any = true;
+        }
+        if !any {
+            let stray = self.stray.get_or_insert(Stray {
+                at,
+                fault,
+                bytes: 0,
+            });
+            stray.bytes += bytes;
+        }
+    }
+
+    /// What the rest of the decoding depends on, to be compared between
+    /// decoders and to go on from.
+    #[must_use]
+    pub fn seam(&self) -> Seam {
+        let sources = self.sources.iter();
+        Seam {
+            at: self.framer.position(),
+            inside: self.framer.is_inside(),
+            stray: self.stray,
+            sources: sources
+                .map(|s| s.as_ref().map(|s| s.state(&self.blocks)))
+                .collect(),
+        }
+    }
+
+    /// Goes on from where another decoder of the same stream was; its framing
+    /// must have been between two messages.
+    pub fn resume(&mut self, seam: &Seam) {
+        self.framer = Framer::new().at(seam.at);
+        self.stray = seam.stray;
+        self.sources.clear();
+        for (src, state) in seam.sources.iter().enumerate() {
+            let source = state.as_ref().map(|state| {
+                let hart = self.settings.hart(src as u16);
+                let mut source = Source::new(&self.settings, hart);
+                source.set_state(state, &mut self.blocks);
+                Box::new(source)
+            });
+            self.sources.push(source);
+        }
+    }
+
+    /// Begins at this offset of the stream, right behind a byte with MSEO = 11
+    /// or at its start.
+    pub fn start_at(&mut self, offset: u64) {
+        self.framer = Framer::new().at(offset);
+    }
+
+    /// Whether every source that has sent anything has given a full address
+    /// from which all the rest follows.
+    #[must_use]
+    pub fn is_synchronised(&self) -> bool {
+        let mut known = self.sources.iter().flatten().peekable();
+        known.peek().is_some() && known.all(|s| s.is_anchored())
+    }
+
+    /// Continues the time of wrapped timestamps from here, for sources that
+    /// have no time of their own yet.
+    pub fn set_time_hint(&mut self, seam: &Seam) {
+        for (src, state) in seam.sources.iter().enumerate() {
+            if let Some(state) = state {
+                let settings = &self.settings;
+                let source = entry(&mut self.sources, settings, src as u16);
+                if let Some(source) = source {
+                    source.set_time_hint(state);
+                }
+            }
+        }
+    }
+}
+
+/// The state of a [`Decoder`] between two messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seam {
+    at: u64,
+    inside: bool,
+    stray: Option<Stray>,
+    sources: Vec<Option<State>>,
+}
+
+impl Seam {
+    /// Offset of the next byte.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+/// The source of a number; `None` only for numbers `SRC` cannot have.
+#[inline]
+fn entry<'s>(
+    sources: &'s mut Vec<Option<Box<Source>>>,
+    settings: &Settings,
+    src: u16,
+) -> Option<&'s mut Source> {
+    let index = usize::from(src);
+    if sources.len() <= index {
+        sources.resize_with(index + 1, || None);
+    }
+    let source = sources.get_mut(index)?;
+    Some(source.get_or_insert_with(|| Box::new(Source::new(settings, settings.hart(src)))))
+}
+
+/// Decodes one message.
+#[inline]
+fn one<C: Consumer>(
+    settings: &Settings,
+    blocks: &mut Blocks<'_>,
+    sources: &mut Vec<Option<Box<Source>>>,
+    stray: &mut Option<Stray>,
+    (at, bytes): (u64, &[u8]),
+    out: &mut C,
+) -> ControlFlow<()> {
+    let len = bytes.len() as u64;
+    match Message::read(bytes, &settings.layout) {
+        Ok(message) => {
+            let Some(source) = entry(sources, settings, message.src) else {
+                return ControlFlow::Continue(());
+            };
+            if let Some(stray) = stray.take() {
+                source.lose(stray.fault, 0, stray.at, stray.bytes);
+            }
+            source.message(settings, blocks, &message, (at, len), out)
+        }
+        Err(fault) => {
+            let head = Message::head(bytes, &settings.layout);
+            match head.and_then(|(_, src)| entry(sources, settings, src)) {
+                Some(source) => source.lose(fault, 0, at, len),
+                None => {
+                    for source in sources.iter_mut().flatten() {
+                        source.lose(fault, 0, at, len);
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        }
     }
 }
 
@@ -46,8 +328,42 @@ pub struct SyncPoint {
     pub sync: Sync,
 }
 
-/// The sync messages in a stream.
+/// The sync messages in a stream that starts at the front of these bytes or
+/// right behind a byte with MSEO = 11.
+///
+/// ```
+/// use hartrace_ntrace::{Layout, Sync, sync_points};
+///
+/// // DirectBranch, idle, ProgTraceSync at 0x100.
+/// let bytes = [0x0c, 0x0f, 0xff, 0x24, 0x0d, 0x00, 0x0b];
+/// let points: Vec<_> = sync_points(&bytes, &Layout::default()).collect();
+/// assert_eq!((points.len(), points[0].at, points[0].sync), (1, 3, Sync::DEBUG_EXIT));
+/// ```
 pub fn sync_points<'b>(bytes: &'b [u8], layout: &Layout) -> impl Iterator<Item = SyncPoint> + 'b {
-    let _ = (bytes, layout);
-    core::iter::empty()
+    let layout = *layout;
+    let mut framer = Framer::new();
+    let mut rest = bytes;
+    core::iter::from_fn(move || {
+        loop {
+            let (at, piece) = framer.next_piece(&mut rest)?;
+            let Piece::Message(bytes) = piece else {
+                continue;
+            };
+            let Ok(message) = Message::read(bytes, &layout) else {
+                continue;
+            };
+            if let Some(sync) = message.body.sync() {
+                let src = message.src;
+                return Some(SyncPoint { at, src, sync });
+            }
+        }
+    })
 }
+
+/// Where a context's code is.
+fn space(blocks: &Blocks<'_>, context: Option<hartrace_flow::Context>) -> SpaceId {
+    context.map_or(SpaceId::FIRST, |c| blocks.image().space_of(c))
+}
+
+#[cfg(test)]
+mod tests;

@@ -61,8 +61,8 @@ faults! {
     UnknownProcess = "NT0208", "Ownership with a reserved FORMAT or PRV";
     /// RepeatBranch without a message to repeat.
     NothingToRepeat = "NT0209", "RepeatBranch without a branch message before it";
-    /// More repetitions than the configuration allows.
-    TooManyRepeats = "NT0210", "repeat count above the configured limit";
+    /// Counter times repetitions above what the configuration allows.
+    TooLarge = "NT0210", "the message stands for more than the configured limit";
 
     /// I-CNT ends inside an instruction (8.4.1).
     HalfInstruction = "NT0301", "I-CNT ends inside an instruction";

@@ -199,6 +199,20 @@ impl Body<'_> {
     }
 }
 
+impl Body<'_> {
+    /// `SYNC`, where the message has it.
+    #[must_use]
+    pub const fn sync(&self) -> Option<Sync> {
+        match self {
+            Body::ProgTraceSync { sync, .. }
+            | Body::DirectBranchSync { sync, .. }
+            | Body::IndirectBranchSync { sync, .. }
+            | Body::IndirectBranchHistSync { sync, .. } => Some(*sync),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Message<'a> {
     /// A message without a timestamp.
     #[must_use]

@@ -412,8 +412,10 @@ impl Stats {
 
     fn signal(&mut self, signal: Signal) {
         self.hit(match signal {
-            Signal::Halted | Signal::Reset | Signal::Update | Signal::Lost => Feature::Halted,
-            Signal::Resumed => Feature::Resumed,
+            Signal::Halted | Signal::Reset | Signal::PowerDown | Signal::Update | Signal::Lost => {
+                Feature::Halted
+            }
+            Signal::Resumed | Signal::PowerUp => Feature::Resumed,
             Signal::TraceOn => Feature::TraceOn,
             Signal::TraceOff => Feature::TraceOff,
             Signal::Notify => Feature::Notify,

@@ -14,10 +14,12 @@ use super::{Input, ensure};
 
 const HART: HartId = HartId(0);
 const MODES: [Mode; 3] = [Mode::M, Mode::S, Mode::U];
-const SIGNALS: [Signal; 8] = [
+const SIGNALS: [Signal; 10] = [
     Signal::Halted,
     Signal::Resumed,
     Signal::Reset,
+    Signal::PowerDown,
+    Signal::PowerUp,
     Signal::TraceOn,
     Signal::TraceOff,
     Signal::Notify,

@@ -38,6 +38,7 @@ pub(super) const TABLES: Named<ItypeTable> = &[
     ("etrace-2.0", ItypeTable::ETrace20),
     ("ntrace-rc7", ItypeTable::NTraceRc7),
     ("ntrace-1.0", ItypeTable::NTrace10),
+    ("nexrv", ItypeTable::NexRv),
 ];
 
 pub(super) const RETIREMENTS: Named<Iretire> = &[

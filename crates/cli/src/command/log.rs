@@ -71,6 +71,7 @@ fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
     let given = (kind == Kind::IngressCsv).then(|| ingress_layout(head).0);
     IngressColumns {
         time: given.flatten().is_some_and(|c| c.time),
+        power_down: given.flatten().is_some_and(|c| c.power_down),
         trigger: true,
         halted: true,
         reset: true,

@@ -210,6 +210,8 @@ pub(super) fn signal_word(signal: Signal) -> &'static str {
         Signal::Halted => "halted",
         Signal::Resumed => "resumed",
         Signal::Reset => "reset",
+        Signal::PowerDown => "power-down",
+        Signal::PowerUp => "power-up",
         Signal::TraceOn => "trace-on",
         Signal::TraceOff => "trace-off",
         Signal::Notify => "notify",

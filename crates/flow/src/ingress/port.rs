@@ -94,6 +94,14 @@ impl PortConfig {
             ctype: Ctype::Precise,
         }
     }
+
+    /// The type of a retired instruction.
+    fn itype(&self, flow: Flow, bits: u32, taken: bool) -> Itype {
+        match self.itype_width {
+            ItypeWidth::Three => flow.itype3(bits, taken, self.table),
+            ItypeWidth::Four => flow.itype4(bits, taken, self.table),
+        }
+    }
 }
 
 /// The adapter: an [`Observer`] of steps that shows a sink what the port of
@@ -177,7 +185,8 @@ struct Hart {
     context: Option<Context>,
     trigger: Trigger,
     external: u8,
-    /// The levels of the block before: mode, context, time, halted.
+    /// The levels of the block before: mode, context, time, halted, power
+    /// down.
     level: Ingress,
 }
 
@@ -238,10 +247,7 @@ impl Hart {
                 let target = flow.sequential_target(before, pc, config.isa.xlen());
                 target == Some(insn.next)
             });
-        let mut itype = match config.itype_width {
-            ItypeWidth::Three => flow.itype3(taken, config.table),
-            ItypeWidth::Four => flow.itype4(taken, config.table),
-        };
+        let mut itype = config.itype(flow, insn.bits, taken);
         if config.all_jumps && matches!(flow, Flow::Jump { .. } | Flow::Table { .. }) {
             itype = Itype::Taken;
         }
@@ -278,6 +284,11 @@ impl Hart {
             .bits
             .filter(|&bits| config.retires.includes(bits, config.isa));
         let len = retires.map_or(0, |bits| hartrace_isa::length(bits as u16));
+        let itype = match retires {
+            // NexRv knows no traps: what it counts is typed as any other.
+            Some(bits) if config.table == ItypeTable::NexRv => config.itype(Flow::Trap, bits, true),
+            _ => itype,
+        };
         let alone = Ingress {
             iretire: u32::from(len) / 2,
             ilastsize: last_size(len),
@@ -332,12 +343,20 @@ impl Hart {
             Signal::TraceOff => self.trigger.off = true,
             Signal::Notify => self.trigger.notify = true,
             Signal::External(n) => self.external |= 1u8.checked_shl(u32::from(n)).unwrap_or(0),
-            Signal::Halted | Signal::Resumed | Signal::Reset | Signal::Lost => {
+            Signal::Halted
+            | Signal::Resumed
+            | Signal::Reset
+            | Signal::PowerDown
+            | Signal::PowerUp
+            | Signal::Lost => {
                 self.close(id, sink);
                 self.before = None;
                 match signal {
                     Signal::Halted => self.level.halted = true,
-                    Signal::Resumed | Signal::Reset => self.level.halted = false,
+                    Signal::Resumed => self.level.halted = false,
+                    Signal::PowerDown => self.level.power_down = true,
+                    Signal::PowerUp => self.level.power_down = false,
+                    Signal::Reset => (self.level.halted, self.level.power_down) = (false, false),
                     _ => {}
                 }
                 let idle = Ingress {
@@ -402,8 +421,14 @@ impl Hart {
     }
 
     fn keep_level(&mut self, block: &Ingress) {
-        let halted = self.level.halted;
-        self.level = Ingress { halted, ..*block };
+        let Ingress {
+            halted, power_down, ..
+        } = self.level;
+        self.level = Ingress {
+            halted,
+            power_down,
+            ..*block
+        };
     }
 
     /// A block with the levels of the one before.
@@ -413,6 +438,7 @@ impl Hart {
             context: self.level.context,
             time: self.level.time,
             halted: self.level.halted,
+            power_down: self.level.power_down,
             ..Ingress::default()
         }
     }

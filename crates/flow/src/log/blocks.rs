@@ -31,8 +31,8 @@ use crate::{
 /// Trace-on and external triggers stand before the first instruction of their
 /// block, notify and trace-off before the last, and all of them before the
 /// trap if nothing retired; those of an idle cycle before what comes next.
-/// `halted` and `reset` become signals where they change, and `lost` a
-/// [loss](Signal::Lost) before its block.
+/// `halted`, `reset` and `power_down` become signals where they change, and
+/// `lost` a [loss](Signal::Lost) before its block.
 ///
 /// A block is reported and [lost](Signal::Lost) when the image has no code for
 /// it, when its instructions do not fill it, or when `itype` is not what its
@@ -50,6 +50,7 @@ pub struct BlockSteps<'a> {
     behind: Vec<Signal>,
     halted: bool,
     reset: bool,
+    power_down: bool,
     effects: Effects,
 }
 
@@ -68,6 +69,7 @@ impl<'a> BlockSteps<'a> {
             behind: Vec::new(),
             halted: false,
             reset: false,
+            power_down: false,
             effects: untold(),
         }
     }
@@ -83,7 +85,8 @@ impl<'a> BlockSteps<'a> {
         if block.lost {
             self.lost(out);
         }
-        if block.halted != self.halted || block.reset != self.reset {
+        let levels = (block.halted, block.reset, block.power_down);
+        if levels != (self.halted, self.reset, self.power_down) {
             self.levels(block, out);
         }
         if block.iretire == 0 {
@@ -106,7 +109,8 @@ impl<'a> BlockSteps<'a> {
         if marked {
             self.before_last(block, out);
         }
-        if block.itype.is_trap() {
+        // NexRv gives what traps an itype like any other's.
+        if block.itype.is_trap() || last.exits == Exits::Trap {
             self.trap_behind(&last, block, out);
         } else {
             self.last = Some((last, insn(&last, block)));
@@ -318,21 +322,30 @@ impl<'a> BlockSteps<'a> {
             if block.reset {
                 self.flush(out);
                 self.signal(Signal::Reset, out);
+                // What it ends needs no signal of its own.
+                self.halted &= block.halted;
+                self.power_down &= block.power_down;
             }
         }
         if block.halted != self.halted {
             self.halted = block.halted;
-            // A trap waits on for its handler.
-            if self.trap.is_none() {
-                self.flush(out);
-            }
-            let signal = if block.halted {
-                Signal::Halted
-            } else {
-                Signal::Resumed
-            };
-            self.signal(signal, out);
+            let signals = [Signal::Resumed, Signal::Halted];
+            self.level(block.halted, signals, out);
         }
+        if block.power_down != self.power_down {
+            self.power_down = block.power_down;
+            let signals = [Signal::PowerUp, Signal::PowerDown];
+            self.level(block.power_down, signals, out);
+        }
+    }
+
+    /// A level fell, or rose.
+    fn level<O: Observer>(&mut self, risen: bool, [fell, rose]: [Signal; 2], out: &mut O) {
+        // A trap waits on for its handler.
+        if self.trap.is_none() {
+            self.flush(out);
+        }
+        self.signal(if risen { rose } else { fell }, out);
     }
 
     /// Pulses that concern the first instruction.

@@ -113,7 +113,7 @@ impl Site {
     }
 
     /// Whether a block that ends with this instruction may have this `itype`,
-    /// three or four bits wide, under any of the texts' tables. A trap may
+    /// three or four bits wide, under any of the tables. A trap may
     /// follow any instruction; with trTeInstEnAllJumps direct jumps are taken
     /// branches.
     pub(super) fn may_be(&self, itype: Itype) -> bool {
@@ -127,15 +127,21 @@ impl Site {
         itype.is_trap()
             || match self.flow {
                 Flow::Seq | Flow::Const { .. } => itype == T::None,
-                Flow::Trap => false,
+                // NexRv counts them, ecall as a call.
+                Flow::Trap if self.bits == 0x73 => {
+                    matches!(itype, T::IndirectCall | T::Uninferable)
+                }
+                Flow::Trap => itype == T::None,
                 Flow::Branch { .. } => itype.is_branch(),
                 Flow::Jump { .. } => inferable,
                 // Through a table or x0: inferable in some texts.
                 Flow::Table { .. } => inferable || indirect,
                 Flow::Indirect { rs1, .. } => indirect || (direct && rs1.number() == 0),
-                Flow::PopReturn => indirect,
-                // The reference flow has no code 3 for returns from traps.
-                Flow::TrapReturn => itype == T::TrapReturn || indirect,
+                // NexRv does not know them.
+                Flow::PopReturn => indirect || itype == T::None,
+                // The reference flow has no code 3 for returns from traps, and
+                // NexRv takes those but mret for linear.
+                Flow::TrapReturn => itype == T::TrapReturn || indirect || itype == T::None,
             }
     }
 

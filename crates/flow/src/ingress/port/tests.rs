@@ -446,3 +446,82 @@ fn lost_steps_are_told_apart_from_a_halt() {
         [(false, false, 7), (true, false, 7), (false, false, 9)]
     );
 }
+
+#[test]
+fn power_down_is_a_level_that_reset_ends() {
+    let nop = |pc| Step::Insn(insn(pc, NOP, pc + 4));
+    let signal = Step::Signal;
+    let steps = [
+        nop(0),
+        signal(Signal::PowerDown),
+        signal(Signal::Halted),
+        signal(Signal::Resumed),
+        signal(Signal::PowerUp),
+        nop(4),
+        signal(Signal::PowerDown),
+        signal(Signal::Reset),
+        nop(0),
+    ];
+    let rows: Vec<_> = show(blocks(), &steps)
+        .iter()
+        .map(|b| (b.iretire, b.power_down, b.halted, b.reset))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (2, false, false, false),
+            (0, true, false, false),
+            (0, true, true, false),
+            (0, true, false, false),
+            (0, false, false, false),
+            (2, false, false, false),
+            (0, true, false, false),
+            (0, false, false, true),
+            (2, false, false, false),
+        ]
+    );
+}
+
+#[test]
+fn nexrv_takes_an_ecall_for_a_call_and_an_ebreak_for_nothing() {
+    let trap = |epc, bits| trap(epc, Cause::Exception(Some(11)), Some(bits));
+    let steps = [
+        Step::Insn(insn(0, NOP, 4)),
+        trap(4, 0x73),
+        Step::Insn(insn(0x40, NOP, 0x44)),
+        trap(0x44, 0x9002),
+        // An illegal instruction is no retirement for anybody.
+        trap(0x40, 0),
+    ];
+    for (width, ecall) in [(ItypeWidth::Four, 8), (ItypeWidth::Three, 6)] {
+        for (retirement, want) in [
+            (
+                Retirement::Single,
+                vec![
+                    (0, 2, 0),
+                    (4, 2, ecall),
+                    (0x40, 2, 0),
+                    (0x44, 1, 0),
+                    (0x40, 0, 1),
+                ],
+            ),
+            (
+                Retirement::Block(32),
+                vec![(0, 4, ecall), (0x40, 3, 0), (0x40, 0, 1)],
+            ),
+        ] {
+            let config = PortConfig {
+                table: ItypeTable::NexRv,
+                retires: Retires::EcallAndEbreak,
+                itype_width: width,
+                retirement,
+                ..PortConfig::new(Isa::RV64GC)
+            };
+            let rows: Vec<_> = show(config, &steps)
+                .iter()
+                .map(|b| (b.iaddr, b.iretire, b.itype.code()))
+                .collect();
+            assert_eq!(rows, want);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, ItypeTable};
 
 use super::*;
 use crate::log::tests::Keep;
@@ -443,12 +443,15 @@ fn steps() -> Vec<Step> {
         trap(0x1018, 0x1010, exception(9), Some(0x73)),
         signal(Signal::Halted),
         signal(Signal::Resumed),
+        signal(Signal::PowerDown),
+        signal(Signal::PowerUp),
         insn(0x1010, 0x1014),
         signal(Signal::TraceOff),
         // Where it went is lost too.
         insn(0x1014, 0x1018),
         signal(Signal::Lost),
         insn(0x1020, 0x1026),
+        signal(Signal::PowerDown),
         signal(Signal::Reset),
         insn(0x1000, 0x1004),
     ]
@@ -473,6 +476,7 @@ fn what_a_port_shows_is_read_back_as_the_same_steps() {
         reset: true,
         external: true,
         lost: true,
+        power_down: true,
         ..IngressColumns::default()
     };
     let image = program();
@@ -483,8 +487,13 @@ fn what_a_port_shows_is_read_back_as_the_same_steps() {
             (Retirement::Single, Iretire::Halfwords),
             (Retirement::Block(32), Iretire::Halfwords),
         ] {
-            for all_jumps in [false, true] {
+            for (all_jumps, table) in [
+                (false, ItypeTable::ETrace20),
+                (true, ItypeTable::ETrace20),
+                (false, ItypeTable::NexRv),
+            ] {
                 let config = PortConfig {
+                    table,
                     retirement,
                     retires,
                     all_jumps,

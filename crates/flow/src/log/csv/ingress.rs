@@ -56,6 +56,8 @@ pub struct IngressColumns {
     pub external: bool,
     /// `lost`, not in the reference flow and no signal of the port.
     pub lost: bool,
+    /// `power_down`, not in the reference flow and no signal of the port.
+    pub power_down: bool,
 }
 
 impl Default for IngressColumns {
@@ -73,6 +75,7 @@ impl Default for IngressColumns {
             impdef: false,
             external: false,
             lost: false,
+            power_down: false,
         }
     }
 }
@@ -99,12 +102,13 @@ pub(super) enum Column {
     Impdef,
     External,
     Lost,
+    PowerDown,
     /// Somebody else's column.
     Other,
 }
 
 impl Column {
-    pub(super) const NAMES: [(&'static str, Column); 18] = [
+    pub(super) const NAMES: [(&'static str, Column); 19] = [
         ("itype", Column::Itype),
         ("iaddr", Column::Iaddr),
         ("sijump", Column::Sijump),
@@ -122,6 +126,7 @@ impl Column {
         ("impdef", Column::Impdef),
         ("external", Column::External),
         ("lost", Column::Lost),
+        ("power_down", Column::PowerDown),
         // Behind the one without a number, which has the plain name.
         ("trigger", Column::BlockTrigger),
     ];
@@ -177,7 +182,7 @@ pub enum IngressRow<'a> {
 /// (`itype_0,cause,tval,priv,iaddr_0[,context][,time][,ctype][,sijump_0],`
 /// `iretire_0,ilastsize_0`) in any order, groups `_0` to `_7`, and columns of
 /// our own for the sideband (`trigger`, `halted`, `reset`, `impdef`,
-/// `external`, `lost`). Columns of other names are ignored.
+/// `external`, `lost`, `power_down`). Columns of other names are ignored.
 ///
 /// `trigger` is one signal, as in E-Trace 2.0, with a notify bit for each
 /// block; or, as in the draft's table 4.5, `trigger_0`, `trigger_1` and so on
@@ -383,6 +388,7 @@ impl Table {
             impdef: has(Column::Impdef),
             external: has(Column::External),
             lost: has(Column::Lost),
+            power_down: has(Column::PowerDown),
         }
     }
 
@@ -453,6 +459,7 @@ fn spread(blocks: &mut [Ingress], shared: &Ingress, trigger: u16) -> usize {
         block.time = shared.time;
         block.halted = shared.halted;
         block.reset = shared.reset;
+        block.power_down = shared.power_down;
         block.impdef = shared.impdef;
         if index == traps {
             (block.cause, block.tval) = (shared.cause, shared.tval);
@@ -506,6 +513,7 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::Impdef => block.impdef = number(text, true)?,
         Column::External => block.external = number(text, false)?,
         Column::Lost => block.lost = flag(text)?,
+        Column::PowerDown => block.power_down = flag(text)?,
         Column::Trigger | Column::Other => {}
     }
     Ok(())

@@ -502,6 +502,7 @@ fn the_longest_row_is_whole() {
         impdef: true,
         external: true,
         lost: true,
+        power_down: true,
     };
     let block = Ingress {
         itype: Itype::from_code(15).unwrap(),
@@ -521,6 +522,7 @@ fn the_longest_row_is_whole() {
         impdef: u32::MAX,
         external: 255,
         lost: true,
+        power_down: true,
         ..Ingress::default()
     };
     let mut row = String::new();
@@ -528,7 +530,7 @@ fn the_longest_row_is_whole() {
     writer.write_row(&mut row, &[block; 8]).unwrap();
     let eight = |field: &str| [field; 8].join(",");
     let expected = format!(
-        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1\n",
+        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1,1\n",
         eight("15"),
         u32::MAX,
         u64::MAX,

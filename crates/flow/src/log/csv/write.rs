@@ -92,6 +92,7 @@ impl IngressWriter {
             (has.impdef, ",impdef"),
             (has.external, ",external"),
             (has.lost, ",lost"),
+            (has.power_down, ",power_down"),
         ] {
             out.write_str(if there { name } else { "" })?;
         }
@@ -177,6 +178,9 @@ impl IngressWriter {
         }
         if has.lost {
             row.dec(blocks.iter().any(|b| b.lost).into());
+        }
+        if has.power_down {
+            row.dec(first.power_down.into());
         }
     }
 

@@ -20,14 +20,18 @@ fn two(tail: &str, row: &str) -> Vec<Ingress> {
 
 #[test]
 fn what_a_cycle_has_once_stands_in_one_block() {
-    let tail = ",trigger,halted,reset,impdef,external,lost";
-    let blocks = two(tail, "5,2,7,abc,1,1000,2000,9,55,2,2,4,1,1,11,1,1,1f,129,1");
+    let tail = ",trigger,halted,reset,impdef,external,lost,power_down";
+    let blocks = two(
+        tail,
+        "5,2,7,abc,1,1000,2000,9,55,2,2,4,1,1,11,1,1,1f,129,1,1",
+    );
     let levels = Ingress {
         mode: Mode::S,
         context: Context(9),
         time: 55,
         halted: true,
         reset: true,
+        power_down: true,
         impdef: 0x1f,
         ilastsize: 1,
         ..Ingress::default()
@@ -196,6 +200,7 @@ fn random_cycle(rng: &mut Rng, has: &IngressColumns, retirement: Iretire) -> Vec
         time: if has.time { wide(rng) } else { 0 },
         halted: when(has.halted, rng, 2) != 0,
         reset: when(has.reset, rng, 2) != 0,
+        power_down: when(has.power_down, rng, 2) != 0,
         impdef: when(has.impdef, rng, 1 << 32) as u32,
         ..Ingress::default()
     };
@@ -257,6 +262,7 @@ fn random_blocks_read_back_as_they_were_written() {
             impdef: coin(),
             external: coin(),
             lost: coin(),
+            power_down: coin(),
         };
         let retirement = [Iretire::Instructions, Iretire::Halfwords][rng.below(2)];
         let cycles: Vec<_> = (0..20)

@@ -1,0 +1,272 @@
+//! One stretch of execution: so many halfwords, these branches, and how it
+//! ended (11.1).
+
+use hartrace_flow::{Blocks, Cause, Consumer, Event, Evidence, Exit, Image, SpaceId, Stop};
+use hartrace_flow::{Trap, Walk};
+use hartrace_isa::{Op, decode};
+
+use super::Settings;
+use super::source::Source;
+use crate::{Fault, TrapTypes};
+
+/// How a stretch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With a taken branch, or a direct jump that counts as one.
+    Branch,
+    /// With a jump to this address.
+    Jump(u64),
+    /// With a trap to this address, after the last instruction.
+    Trap(Cause, u64),
+    /// Anyhow, at this address: a sync message may come anywhere.
+    Here(u64),
+    /// Anyhow, and nobody says where the hart went.
+    Open,
+}
+
+/// What does not fit, and the value that goes with it.
+pub(super) type Trouble = (Fault, u64);
+
+impl Source {
+    /// Walks one stretch. What was counted before and what was walked before
+    /// (ResourceFull) is settled here.
+    #[inline]
+    pub(super) fn stretch<E: Evidence, C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        icnt: u64,
+        evidence: &mut E,
+        end: End,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let counted = icnt + core::mem::take(&mut self.owed);
+        let ahead = core::mem::take(&mut self.ahead);
+        let Some(mut left) = counted.checked_sub(ahead) else {
+            return Err((Fault::CountTooSmall, icnt));
+        };
+        let stop = self.walk.advance(blocks, evidence, &mut left, out);
+        match (stop, end) {
+            // The two most frequent ways to end come first.
+            (Stop::Target(_), End::Jump(to))
+                if left == u64::from(self.walk.to_decision(blocks)) && evidence.left() == 0 =>
+            {
+                self.walk.target(blocks, to, out);
+                Ok(())
+            }
+            (Stop::Branch, End::Branch) if left == u64::from(self.walk.to_decision(blocks)) => {
+                self.walk.branch(blocks, true, out);
+                Ok(())
+            }
+            _ => self.end_otherwise(settings, blocks, (stop, left, evidence.left()), end, out),
+        }
+    }
+
+    /// All the other ways to end.
+    #[cold]
+    fn end_otherwise<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        (stop, left, outcomes): (Stop, u64, u64),
+        end: End,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let walk = &mut self.walk;
+        match stop {
+            Stop::Arrived => {}
+            Stop::Branch => last_branch(walk, blocks, left, end, out)?,
+            Stop::Target(exit) => {
+                let last = left == u64::from(walk.to_decision(blocks));
+                if !last {
+                    return Err((Fault::UnreportedJump, walk.decision(blocks)));
+                }
+                last_jump(walk, blocks, exit, left, end, out)?;
+            }
+            Stop::Trap => {
+                let pc = walk.pc(blocks);
+                let image = blocks.image();
+                let fits = image.fetch(walk.space(), pc);
+                let fits = fits.is_some_and(|f| u64::from(f.len) == left * 2);
+                // An ecall that the encoder counts as retired ends a stretch.
+                if !fits || !is_trap(settings, end) {
+                    return Err((Fault::UnreportedTrap, pc));
+                }
+            }
+            Stop::Missing => return Err((Fault::NoCode, walk.pc(blocks))),
+            Stop::HalfInstruction => return Err((Fault::HalfInstruction, walk.pc(blocks))),
+            Stop::Contradiction => return Err((Fault::JumpNotTaken, walk.decision(blocks))),
+            Stop::Endless => return Err((Fault::EndlessLoop, walk.pc(blocks))),
+        }
+        if outcomes > 0 {
+            return Err((Fault::LeftoverHistory, outcomes));
+        }
+        self.go_on(settings, blocks, stop, end, out)
+    }
+
+    /// The count is used up: goes where the message says.
+    fn go_on<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        stop: Stop,
+        end: End,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let pc = self.walk.pc(blocks);
+        let jumped = matches!(stop, Stop::Target(_));
+        match end {
+            End::Branch if stop == Stop::Branch => Ok(()),
+            End::Branch => Err((Fault::NotABranch, pc)),
+            End::Jump(_) if jumped => Ok(()),
+            End::Jump(to) if is_trap(settings, end) => {
+                self.trap(blocks, pc, to, Cause::Unknown, out);
+                Ok(())
+            }
+            End::Jump(to) if ends_in_custom(blocks.image(), self.walk.space(), pc) => {
+                self.walk.restart(blocks, to);
+                Ok(())
+            }
+            End::Jump(_) => Err((Fault::NotAJump, pc)),
+            End::Trap(cause, to) => {
+                self.trap(blocks, pc, to, cause, out);
+                Ok(())
+            }
+            End::Here(to) if pc == to => Ok(()),
+            End::Here(_) => Err((Fault::WrongAddress, pc)),
+            End::Open => Ok(()),
+        }
+    }
+
+    fn trap<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        epc: u64,
+        to: u64,
+        cause: Cause,
+        out: &mut C,
+    ) {
+        let trap = Trap {
+            epc,
+            handler: Some(to),
+            cause,
+            tval: None,
+        };
+        self.event(&Event::Trap(trap), out);
+        self.walk.restart(blocks, to);
+    }
+}
+
+/// Whether the stretch may have ended in a trap.
+fn is_trap(settings: &Settings, end: End) -> bool {
+    match end {
+        End::Trap(..) => true,
+        End::Jump(_) => settings.config.trap_types == TrapTypes::None,
+        _ => false,
+    }
+}
+
+/// A branch nobody gave an outcome for. It can only be the last instruction of
+/// a stretch without history (BTM), and then how that ended tells it.
+fn last_branch<C: Consumer>(
+    walk: &mut Walk,
+    blocks: &mut Blocks<'_>,
+    left: u64,
+    end: End,
+    out: &mut C,
+) -> Result<(), Trouble> {
+    let at = walk.decision(blocks);
+    if left != u64::from(walk.to_decision(blocks)) {
+        return Err((Fault::MissingHistory, at));
+    }
+    let taken = match end {
+        End::Branch => true,
+        End::Here(to) => behind(blocks.image(), walk.space(), at) != Some(to),
+        // Had it been taken, a message would have said so.
+        End::Trap(..) | End::Open => false,
+        End::Jump(_) => return Err((Fault::NotAJump, at)),
+    };
+    if walk.branch(blocks, taken, out) {
+        Ok(())
+    } else {
+        Err((Fault::JumpNotTaken, at))
+    }
+}
+
+/// A jump through a register as the last instruction of a stretch that is not
+/// told as one.
+fn last_jump<C: Consumer>(
+    walk: &mut Walk,
+    blocks: &mut Blocks<'_>,
+    exit: Exit,
+    left: u64,
+    end: End,
+    out: &mut C,
+) -> Result<(), Trouble> {
+    let at = walk.decision(blocks);
+    match end {
+        End::Jump(to) | End::Here(to) => {
+            walk.target(blocks, to, out);
+            Ok(())
+        }
+        End::Branch => Err((Fault::NotABranch, at)),
+        End::Trap(..) => {
+            // Only a return that went without a message can stand here.
+            let to = walk
+                .stack()
+                .filter(|s| s.answers(exit))
+                .and_then(|s| s.top());
+            let Some(to) = to else {
+                return Err((Fault::UnreportedJump, at));
+            };
+            walk.target(blocks, to, out);
+            Ok(())
+        }
+        End::Open => {
+            // The target would have come with the next message.
+            let len = blocks.image().fetch(walk.space(), at).map_or(0, |f| f.len);
+            let mut before = left - u64::from(len) / 2;
+            walk.advance(blocks, &mut NoBranches, &mut before, out);
+            walk.retire(blocks, out);
+            Ok(())
+        }
+    }
+}
+
+/// On the last straight way to a jump there are no branches.
+struct NoBranches;
+
+impl Evidence for NoBranches {
+    fn branch(&mut self, _at: u64, _last: bool) -> Option<bool> {
+        None
+    }
+
+    fn left(&self) -> u64 {
+        0
+    }
+}
+
+/// Whether the instruction before this address may be a custom one, which
+/// encoders tell as an indirect jump when it changes the flow (10.1).
+fn ends_in_custom(image: &Image, space: SpaceId, pc: u64) -> bool {
+    [2u8, 4].iter().any(|&len| {
+        let before = image.fetch(space, pc.wrapping_sub(u64::from(len)));
+        before.is_some_and(|f| f.len == len && decode(f.bits, f.isa).op == Op::Unknown)
+    })
+}
+
+/// The address behind the instruction at an address.
+fn behind(image: &Image, space: SpaceId, at: u64) -> Option<u64> {
+    let f = image.fetch(space, at)?;
+    Some(f.isa.xlen().wrap(at.wrapping_add(u64::from(f.len))))
+}
+
+/// What the outcomes of `HIST` are, oldest first.
+#[inline]
+pub(super) fn outcomes(hist: u64) -> (u64, u8) {
+    let count = 63 - (hist | 1).leading_zeros();
+    if count == 0 {
+        return (0, 0);
+    }
+    ((hist << (64 - count)).reverse_bits(), count as u8)
+}
