@@ -109,7 +109,11 @@ fn mark(mark: Mark) -> String {
         Mark::Notify => "trigger".to_owned(),
         Mark::External(input) => format!("external trigger {input}"),
         Mark::Halted => "halted".to_owned(),
+        Mark::Resumed => "resumed".to_owned(),
         Mark::Reset => "reset".to_owned(),
+        Mark::PowerDown => "power down".to_owned(),
+        Mark::PowerUp => "power up".to_owned(),
+        Mark::Sync(code) => format!("synchronised, reason {code}"),
         Mark::Vendor(code) => format!("vendor message {code}"),
     }
 }

@@ -221,8 +221,8 @@ section! {
     queue_drain: u32 = (number 1 0xffff_ffff);
     /// The hart waits when the queue is full.
     queue_stall: bool = (boolean);
-    /// Largest repeat count that a decoder believes.
-    max_repeat: u64 = (count);
+    /// The most halfwords or branches of one message that a decoder believes.
+    max_expansion: u64 = (count);
 }
 
 /// `[ntrace.registers]`. What is `None` is not said.
@@ -379,7 +379,7 @@ impl Ntrace {
         set(&mut config.markers_keep_stack, &self.markers_keep_stack);
         set(&mut config.all_jumps, &self.all_jumps);
         set(&mut config.retires, &self.retires);
-        set(&mut config.max_repeat, &self.max_repeat);
+        set(&mut config.max_expansion, &self.max_expansion);
         let stamps = config.timestamps.unwrap_or_default();
         config.timestamps =
             value(&self.timestamps, config.timestamps.is_some()).then(|| Timestamps {
@@ -471,7 +471,7 @@ impl Ntrace {
             queue_bytes: queue.and_then(|q| some(q.bytes)),
             queue_drain: queue.and_then(|q| some(q.drain)),
             queue_stall: queue.and_then(|q| some(q.stall)),
-            max_repeat: some(config.max_repeat),
+            max_expansion: some(config.max_expansion),
             registers: Registers::default(),
         }
     }
