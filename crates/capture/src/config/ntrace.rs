@@ -512,3 +512,6 @@ fn set<T: Copy>(to: &mut T, setting: &Option<Setting<T>>) {
 fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
     setting.as_ref().map_or(default, |s| s.value)
 }
+
+#[cfg(test)]
+mod tests;
