@@ -24,6 +24,8 @@ pub enum Kind {
     /// Instructions of Spike as the E-Trace reference flow lists them
     /// (`spike_pc_trace`), with a heading.
     SpikeCsv,
+    /// A stream of N-Trace messages.
+    Ntrace,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -43,6 +45,7 @@ impl Kind {
             Kind::PcList => "pc",
             Kind::IngressCsv => "ingress",
             Kind::SpikeCsv => "spike-csv",
+            Kind::Ntrace => "ntrace",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -60,6 +63,7 @@ impl fmt::Display for Kind {
             Kind::PcList => "pc list",
             Kind::IngressCsv => "ingress CSV",
             Kind::SpikeCsv => "Spike CSV",
+            Kind::Ntrace => "N-Trace",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",

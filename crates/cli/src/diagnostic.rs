@@ -26,6 +26,8 @@ pub(crate) enum Failure {
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
     pub(crate) code: Code,
+    /// The code of the protocol, in place of ours.
+    named: Option<&'static str>,
     /// What happened, and to what.
     message: String,
     /// The place in a text, if there is one.
@@ -103,6 +105,12 @@ codes! {
     NothingRead "HT0109" exit 5,
     /// A log that does not go where its program leads; an error with --strict.
     DoubtfulProgram "HT0110" exit 3,
+    /// A trace with gaps; an error with --strict.
+    Gaps "HT0111" exit 3,
+    /// A trace of which nothing could be decoded.
+    NotSynchronised "HT0112" exit 5,
+    /// Some other kind of file where a trace is wanted.
+    NotATrace "HT0113" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
@@ -113,6 +121,8 @@ codes! {
     ConfigValue "HT0204" exit 1,
     /// An ELF file differs from what a configuration or sidecar says.
     WrongProgram "HT0205" exit 1,
+    /// Settings that contradict each other.
+    Contradiction "HT0206" exit 1,
     /// An ISA string that cannot be read.
     BadIsa "HT0301" exit 2,
     /// A FILE@BASE that cannot be read.
@@ -157,12 +167,15 @@ codes! {
     NotBareMetal "HT0506" exit 1,
     /// More memory than the host has.
     HostMemory "HT0507" exit 1,
+    /// What was decoded is not what was done.
+    Difference "HT0601" exit 4,
 }
 
 impl Diagnostic {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
+            named: None,
             message: message.into(),
             place: None,
             notes: Vec::new(),
@@ -186,10 +199,16 @@ impl Diagnostic {
         self
     }
 
+    /// The same with a protocol's own code in front, such as `NT0301`.
+    pub(crate) fn named(mut self, code: &'static str) -> Diagnostic {
+        self.named = Some(code);
+        self
+    }
+
     /// The text for a terminal, with escape sequences for colour.
     pub(crate) fn render(&self, level: Level<'_>) -> String {
         let title = level.primary_title(self.message.as_str());
-        let mut group = title.id(self.code.text()).elements(self.snippet());
+        let mut group = title.id(self.named.unwrap_or(self.code.text())).elements(self.snippet());
         let clean = |text: &str| normalize_untrusted_str(text);
         for note in &self.notes {
             group = group.element(Level::NOTE.message(clean(note)));
@@ -228,6 +247,15 @@ impl From<OutputError> for Failure {
             return Failure::ClosedPipe;
         }
         Diagnostic::from(error).into()
+    }
+}
+
+impl From<hartrace_ntrace::ConfigError> for Failure {
+    fn from(error: hartrace_ntrace::ConfigError) -> Failure {
+        let message = format!("the settings of [ntrace] contradict each other: {error}");
+        Diagnostic::new(Code::Contradiction, message)
+            .help("`hartrace config show` tells where each setting comes from")
+            .into()
     }
 }
 

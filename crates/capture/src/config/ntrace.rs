@@ -418,6 +418,12 @@ impl Ntrace {
         });
     }
 
+    /// The same with every setting said, as in `config`, which was made of it.
+    #[must_use]
+    pub fn completed(self, config: &Config) -> Ntrace {
+        self.over(Ntrace::of(config))
+    }
+
     /// Every setting of a configuration, said by nobody.
     #[must_use]
     pub fn of(config: &Config) -> Ntrace {
