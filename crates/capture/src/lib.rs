@@ -44,5 +44,6 @@ pub mod memory;
 pub mod output;
 pub mod program;
 pub mod quantity;
+pub mod shard;
 pub mod sidecar;
 pub mod trace;

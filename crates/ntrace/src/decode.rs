@@ -220,10 +220,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Begins at this offset of the stream, right behind a byte with MSEO = 11
-    /// or at its start.
-    pub fn start_at(&mut self, offset: u64) {
+    /// Forgets everything but the code, and begins at this offset of the
+    /// stream: its start, or right behind a byte with MSEO = 11.
+    pub fn restart(&mut self, offset: u64) {
         self.framer = Framer::new().at(offset);
+        self.stray = None;
+        self.sources.clear();
     }
 
     /// Whether every source that has sent anything has given a full address
@@ -234,8 +236,8 @@ impl<'a> Decoder<'a> {
         known.peek().is_some() && known.all(|s| s.is_anchored())
     }
 
-    /// Continues the time of wrapped timestamps from here, for sources that
-    /// have no time of their own yet.
+    /// Counts the wraps of narrow timestamps from the times in this seam, for
+    /// sources that have no time yet.
     pub fn set_time_hint(&mut self, seam: &Seam) {
         for (src, state) in seam.sources.iter().enumerate() {
             if let Some(state) = state {

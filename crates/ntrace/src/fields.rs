@@ -31,7 +31,7 @@ pub(crate) struct Fields<'a> {
     /// MDO bits of the current byte that no field has taken.
     left: u64,
     have: u32,
-    /// MSEO of the current byte.
+    /// MSEO of the current byte; 00 again once it has ended a field.
     mseo: u8,
 }
 
@@ -54,13 +54,7 @@ impl<'a> Fields<'a> {
     #[inline]
     pub(crate) fn fixed(&mut self, width: u32) -> Result<u16, Fault> {
         while self.have < width {
-            if self.mseo != 0 {
-                return Err(if self.mseo == END {
-                    Fault::MissingField
-                } else {
-                    Fault::CutField
-                });
-            }
+            self.goes_on()?;
             let Some((&byte, rest)) = self.rest.split_first() else {
                 return Err(Fault::MissingField);
             };
@@ -75,6 +69,17 @@ impl<'a> Fields<'a> {
         Ok(value as u16)
     }
 
+    /// Whether another byte may follow inside a field.
+    #[inline]
+    const fn goes_on(&self) -> Result<(), Fault> {
+        match self.mseo {
+            0 => Ok(()),
+            1 => Err(Fault::CutField),
+            END => Err(Fault::MissingField),
+            _ => Err(Fault::ReservedMseo),
+        }
+    }
+
     /// A variable-length field: what is left of the current byte and on to the
     /// next MSEO that is not 00.
     #[inline]
@@ -83,10 +88,9 @@ impl<'a> Fields<'a> {
         let mut bits = self.have;
         let mut over = false;
         if bits == 0 {
-            if self.mseo == END {
-                return Err(Fault::MissingField);
-            }
-            self.mseo = 0;
+            // It has a bit at least: a fixed-length field in front of it may not
+            // end with MSEO = 01.
+            self.goes_on()?;
         }
         while self.mseo == 0 {
             let Some((&byte, rest)) = self.rest.split_first() else {
@@ -106,6 +110,12 @@ impl<'a> Fields<'a> {
         }
         self.left = 0;
         self.have = 0;
+        match self.mseo {
+            END => {}
+            2 => return Err(Fault::ReservedMseo),
+            // The next field starts with the next byte.
+            _ => self.mseo = 0,
+        }
         Ok(Var { value, bits, over })
     }
 
@@ -166,10 +176,11 @@ impl Packer {
         value >> (6 - used)
     }
 
-    /// A fixed-length field of at most 16 bits.
+    /// A fixed-length field of at most 16 bits; those of the value above it are
+    /// dropped.
     #[inline]
     pub(crate) fn fixed(&mut self, value: u16, width: u32) {
-        let mut rest = self.fill(u64::from(value));
+        let mut rest = self.fill(u64::from(value) & ((1 << width) - 1));
         let mut done = if self.used == 0 { 0 } else { 6 - self.used };
         while done < width {
             self.push(rest);

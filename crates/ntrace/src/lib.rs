@@ -12,15 +12,19 @@ extern crate alloc;
 
 mod code;
 mod config;
+mod control;
 mod decode;
 mod encode;
 mod explain;
 mod fault;
 mod fields;
 mod frame;
+mod hist;
 mod message;
 mod process;
 mod tally;
+#[cfg(test)]
+mod testing;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -28,8 +32,12 @@ pub use config::{
     MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
     SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
-pub use decode::{Decoder, SyncPoint, sync_points};
-pub use encode::{Encoder, Sink};
+pub use control::{
+    Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
+    TsCapabilities, TsControl,
+};
+pub use decode::{Decoder, Seam, SyncPoint, sync_points};
+pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};

@@ -3,7 +3,7 @@
 use hartrace_isa::Xlen;
 
 use crate::fields::{Fields, Packer, Var};
-use crate::{Btype, Evcode, Fault, Sync, Tcode};
+use crate::{Btype, Evcode, Fault, MAX_SRC_BITS, Sync, Tcode};
 
 /// What the bytes of a message depend on beside the message itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,17 @@ impl Default for Layout {
             src_bits: 0,
             xlen: Xlen::Rv64,
             extend_addr_msb: false,
+        }
+    }
+}
+
+impl Layout {
+    /// Width of `SRC`; the register field has no room for more.
+    const fn src_width(&self) -> u32 {
+        if self.src_bits > MAX_SRC_BITS {
+            MAX_SRC_BITS as u32
+        } else {
+            self.src_bits as u32
         }
     }
 }
@@ -233,7 +244,7 @@ impl<'a> Message<'a> {
     pub fn read(bytes: &'a [u8], layout: &Layout) -> Result<Message<'a>, Fault> {
         let mut fields = Fields::new(bytes);
         let tcode = Tcode(fields.fixed(6)? as u8);
-        let src = fields.fixed(u32::from(layout.src_bits))?;
+        let src = fields.fixed(layout.src_width())?;
         let body = match tcode {
             Tcode::OWNERSHIP => Body::Ownership {
                 process: fields.var()?.within(64)?,
@@ -316,11 +327,12 @@ impl<'a> Message<'a> {
     pub fn head(bytes: &[u8], layout: &Layout) -> Option<(Tcode, u16)> {
         let mut fields = Fields::new(bytes);
         let tcode = Tcode(fields.fixed(6).ok()? as u8);
-        let src = fields.fixed(u32::from(layout.src_bits)).ok()?;
+        let src = fields.fixed(layout.src_width()).ok()?;
         Some((tcode, src))
     }
 
-    /// Appends the message's bytes.
+    /// Appends the message's bytes. Of `src` and the fixed-length fields as many
+    /// bits are sent as they have.
     pub fn write(&self, layout: &Layout, out: &mut impl Extend<u8>) {
         if let Body::Other { bytes, .. } = self.body {
             out.extend(bytes.iter().copied());
@@ -335,7 +347,7 @@ impl<'a> Message<'a> {
     pub(crate) fn pack(&self, layout: &Layout) -> Packer {
         let mut p = Packer::new();
         p.fixed(u16::from(self.body.tcode().0), 6);
-        p.fixed(self.src, u32::from(layout.src_bits));
+        p.fixed(self.src, layout.src_width());
         match self.body {
             Body::Ownership { process } => p.var(process),
             Body::DirectBranch { icnt } => p.var(icnt),
@@ -463,19 +475,20 @@ const fn addr_bits(xlen: Xlen) -> u32 {
 /// above it (8.2).
 fn addr(fields: &mut Fields<'_>, layout: &Layout) -> Result<u64, Fault> {
     let width = addr_bits(layout.xlen);
-    let Var { value, bits, over } = fields.var()?;
+    let Var {
+        mut value,
+        bits,
+        over,
+    } = fields.var()?;
     let mask = u64::MAX >> (64 - width);
-    if layout.extend_addr_msb && bits > 0 {
-        let top = bits.min(64) - 1;
-        if value >> top & 1 != 0 && bits < 64 {
-            return Ok((value | u64::MAX << top) & mask);
-        }
+    if layout.extend_addr_msb && (1..64).contains(&bits) && value >> (bits - 1) & 1 != 0 {
+        value |= u64::MAX << (bits - 1);
     }
-    // Eleven bytes have 66 bits: those above the address are zero, or repeat
-    // its top bit.
-    let above = value & !mask;
-    let repeats = layout.extend_addr_msb && above == !mask;
-    if (over || above != 0) && !repeats {
+    // Whole bytes have bits above the address: they are zero, or repeat its top
+    // bit.
+    let top = !(mask >> 1);
+    let repeats = layout.extend_addr_msb && value & top == top;
+    if (over || value & !mask != 0) && !repeats {
         return Err(Fault::FieldTooWide);
     }
     Ok(value & mask)
@@ -492,8 +505,9 @@ fn put_addr(p: &mut Packer, value: u64, layout: &Layout) {
     let signed = (value << (64 - width)) as i64 >> (64 - width);
     let same = if signed < 0 { !signed } else { signed } as u64;
     let needed = 64 - same.leading_zeros() + 1;
-    if needed <= width {
-        p.var_bytes(signed as u64, needed.div_ceil(6));
+    let bytes = needed.div_ceil(6);
+    if bytes * 6 <= width {
+        p.var_bytes(signed as u64, bytes);
     } else {
         // Nothing can be left out; the bits above the address are zero.
         p.var_bytes(value, width.div_ceil(6));

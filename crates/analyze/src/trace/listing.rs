@@ -4,68 +4,89 @@ use super::{Render, RunText, Spaces};
 use crate::cause::exception_name;
 use crate::names::Names;
 use hartrace_flow::{
-    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, Trap,
+    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId, Trap,
 };
 use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use std::fmt;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
-/// Bytes gathered before they are handed on.
+/// Bytes gathered before they are flushed.
 const BUFFER: usize = 1 << 17;
 
 /// Lists what was executed, as text: one instruction per line, and lines that
-/// begin with `--` for everything else. `sink` takes the bytes, many lines at
-/// a time; call [`TraceListing::finish`] at the end.
+/// begin with `--` for everything else; with several harts, each begins with
+/// the number of its hart. `flush` gets the text when there is much of it, and
+/// may empty it; call [`TraceListing::finish`] at the end.
 pub struct TraceListing<'a, F> {
     image: &'a Image,
     lines: RunText<'a, Lines<'a>>,
     spaces: Spaces,
-    /// Whose lines these are.
-    hart: HartId,
-    buffer: Vec<u8>,
-    sink: F,
+    /// There may be several harts.
+    harts: bool,
+    text: Vec<u8>,
+    flush: F,
 }
 
-impl<'a, F: FnMut(&[u8])> TraceListing<'a, F> {
-    /// A listing of all harts, as they come; it begins with hart 0.
-    pub fn new(image: &'a Image, isa: Isa, names: &'a Names, sink: F) -> TraceListing<'a, F> {
+impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
+    /// A listing of all harts, as they come; `harts` says that there may be
+    /// several.
+    pub fn new(
+        image: &'a Image,
+        isa: Isa,
+        names: &'a Names,
+        harts: bool,
+        flush: F,
+    ) -> TraceListing<'a, F> {
         let style = Style::new(isa);
         TraceListing {
             image,
             lines: RunText::new(image, Lines { style, names }),
             spaces: Spaces::default(),
-            hart: HartId(0),
-            buffer: Vec::with_capacity(2 * BUFFER),
-            sink,
+            harts,
+            text: Vec::new(),
+            flush,
         }
     }
 
-    /// Hands on what is left.
+    /// What has not been flushed.
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Flushes what is left.
     pub fn finish(&mut self) {
-        (self.sink)(&self.buffer);
-        self.buffer.clear();
-    }
-
-    fn of_hart(&mut self, hart: HartId) {
-        if hart != self.hart {
-            self.hart = hart;
-            self.say(format_args!("hart {}", hart.0));
-        }
+        (self.flush)(&mut self.text);
     }
 
     fn run(&mut self, hart: HartId, run: &Run) {
-        self.of_hart(hart);
-        self.lines
-            .append(self.spaces.of(hart), run, &mut self.buffer);
-        if self.buffer.len() >= BUFFER {
+        let space = self.spaces.of(hart);
+        if self.harts {
+            self.run_of_hart(hart, space, run);
+        } else {
+            self.lines.append(space, run, &mut self.text);
+        }
+        if self.text.len() >= BUFFER {
             self.finish();
         }
     }
 
-    fn say(&mut self, what: impl fmt::Display) {
+    /// The same text with a number in front of each line.
+    fn run_of_hart(&mut self, hart: HartId, space: SpaceId, run: &Run) {
+        let mut lines = Vec::new();
+        self.lines.append(space, run, &mut lines);
+        for line in lines.split_inclusive(|&b| b == b'\n') {
+            let _ = write!(self.text, "{:<3} ", hart.0);
+            self.text.extend_from_slice(line);
+        }
+    }
+
+    fn say(&mut self, hart: HartId, what: impl fmt::Display) {
         // Writing to memory does not fail.
-        let _ = writeln!(self.buffer, "-- {what}");
+        let _ = match self.harts {
+            true => writeln!(self.text, "{:<3} -- {what}", hart.0),
+            false => writeln!(self.text, "-- {what}"),
+        };
     }
 
     fn place(&self, address: u64) -> String {
@@ -76,7 +97,7 @@ impl<'a, F: FnMut(&[u8])> TraceListing<'a, F> {
         }
     }
 
-    fn trap(&mut self, trap: &Trap) {
+    fn trap(&mut self, hart: HartId, trap: &Trap) {
         let mut text = cause(trap.cause);
         text += &format!(" at {}", self.place(trap.epc));
         if let Some(tval) = trap.tval {
@@ -85,7 +106,7 @@ impl<'a, F: FnMut(&[u8])> TraceListing<'a, F> {
         if let Some(handler) = trap.handler {
             text += &format!(", handler {}", self.place(handler));
         }
-        self.say(text);
+        self.say(hart, text);
     }
 }
 
@@ -144,24 +165,23 @@ fn access(data: &DataAccess) -> String {
     format!("{:?} of {:#x}", data.access.kind, data.access.addr)
 }
 
-impl<F: FnMut(&[u8])> Consumer for TraceListing<'_, F> {
+impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if let Event::Run(run) = event {
             self.run(hart, run);
             return ControlFlow::Continue(());
         }
-        self.of_hart(hart);
         match event {
             Event::Run(_) => {}
-            Event::Trap(event) => self.trap(event),
+            Event::Trap(event) => self.trap(hart, event),
             Event::Context(event) => {
                 self.spaces.enter(hart, event, self.image);
-                self.say(owner(event));
+                self.say(hart, owner(event));
             }
-            Event::Time(time) => self.say(format_args!("time {time}")),
-            Event::Access(event) => self.say(access(event)),
-            Event::Mark(event) => self.say(mark(*event)),
-            Event::Gap(event) => self.say(gap(event)),
+            Event::Time(time) => self.say(hart, format_args!("time {time}")),
+            Event::Access(event) => self.say(hart, access(event)),
+            Event::Mark(event) => self.say(hart, mark(*event)),
+            Event::Gap(event) => self.say(hart, gap(event)),
         }
         ControlFlow::Continue(())
     }

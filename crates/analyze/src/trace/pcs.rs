@@ -5,12 +5,13 @@ use hartrace_flow::{Cause, Consumer, Event, Fetched, HartId, Image, Run};
 use hartrace_isa::{Flow, Xlen};
 use std::ops::ControlFlow;
 
-/// Bytes gathered before they are handed on.
+/// Bytes gathered before they are flushed.
 const BUFFER: usize = 1 << 17;
 
 /// Lists retired instructions, one pc per line: sixteen digits, or eight on
-/// RV32, as [`PcWriter`](hartrace_flow::log::PcWriter) does with steps. `sink`
-/// takes the bytes, many lines at a time; call [`PcList::finish`] at the end.
+/// RV32, as [`PcWriter`](hartrace_flow::log::PcWriter) does with steps. `flush`
+/// gets the text when there is much of it, and may empty it; call
+/// [`PcList::finish`] at the end.
 ///
 /// ```
 /// use hartrace_analyze::PcList;
@@ -19,31 +20,29 @@ const BUFFER: usize = 1 << 17;
 ///
 /// let mut image = Image::new();
 /// image.add_raw(SpaceId::FIRST, 0x1000, &[0x13, 0, 0, 0, 0x01, 0], Isa::RV32GC);
-/// let mut text = Vec::new();
-/// let mut list = PcList::new(&image, Isa::RV32GC.xlen(), |bytes: &[u8]| text.extend(bytes));
+/// let mut list = PcList::new(&image, Isa::RV32GC.xlen(), |_: &mut Vec<u8>| ());
 /// let run = Run { start: 0x1000, end: 0x1006, next: 0x1006, insns: 2, exit: Exit::Stop, last: 2 };
 /// let _ = list.event(HartId(0), &Event::Run(run));
-/// list.finish();
-/// assert_eq!(text, b"00001000\n00001004\n");
+/// assert_eq!(list.text(), b"00001000\n00001004\n");
 /// ```
 pub struct PcList<'a, F> {
     image: &'a Image,
     lines: RunText<'a, Lines>,
     spaces: Spaces,
-    buffer: Vec<u8>,
-    sink: F,
+    text: Vec<u8>,
+    flush: F,
     traps: bool,
 }
 
-impl<'a, F: FnMut(&[u8])> PcList<'a, F> {
+impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
     /// A list of the pcs of all harts, as they come.
-    pub fn new(image: &'a Image, xlen: Xlen, sink: F) -> PcList<'a, F> {
+    pub fn new(image: &'a Image, xlen: Xlen, flush: F) -> PcList<'a, F> {
         PcList {
             image,
             lines: RunText::new(image, Lines(xlen)),
             spaces: Spaces::default(),
-            buffer: Vec::with_capacity(2 * BUFFER),
-            sink,
+            text: Vec::new(),
+            flush,
             traps: false,
         }
     }
@@ -55,17 +54,21 @@ impl<'a, F: FnMut(&[u8])> PcList<'a, F> {
         self
     }
 
-    /// Hands on what is left.
+    /// What has not been flushed.
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Flushes what is left.
     pub fn finish(&mut self) {
-        (self.sink)(&self.buffer);
-        self.buffer.clear();
+        (self.flush)(&mut self.text);
     }
 
     #[inline]
     fn run(&mut self, hart: HartId, run: &Run) {
         self.lines
-            .append(self.spaces.of(hart), run, &mut self.buffer);
-        if self.buffer.len() >= BUFFER {
+            .append(self.spaces.of(hart), run, &mut self.text);
+        if self.text.len() >= BUFFER {
             self.finish();
         }
     }
@@ -75,12 +78,12 @@ impl<'a, F: FnMut(&[u8])> PcList<'a, F> {
         let insn = self.image.fetch(self.spaces.of(hart), epc);
         let made_to = insn.filter(|i| Flow::of(i.bits, i.isa) == Flow::Trap);
         if let Some(insn) = made_to.filter(|_| !matches!(cause, Cause::Interrupt(_))) {
-            self.lines.render.line(epc, &insn, &mut self.buffer);
+            self.lines.render.line(epc, &insn, &mut self.text);
         }
     }
 }
 
-impl<F: FnMut(&[u8])> Consumer for PcList<'_, F> {
+impl<F: FnMut(&mut Vec<u8>)> Consumer for PcList<'_, F> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Run(run) => self.run(hart, run),

@@ -35,7 +35,8 @@ fn run(start: u64, insns: u32) -> Run {
 
 fn pcs(image: &Image, runs: &[Run]) -> String {
     let mut text = Vec::new();
-    let mut list = PcList::new(image, Isa::RV64GC.xlen(), |bytes: &[u8]| text.extend(bytes));
+    let flush = |bytes: &mut Vec<u8>| text.append(bytes);
+    let mut list = PcList::new(image, Isa::RV64GC.xlen(), flush);
     let _ = list.runs(HART, runs);
     list.finish();
     drop(list);
@@ -100,7 +101,7 @@ fn ecalls_are_listed_on_request() {
     let listed = |with: bool, event: Event| {
         let mut text = Vec::new();
         let xlen = Isa::RV32GC.xlen();
-        let mut list = PcList::new(&image, xlen, |bytes: &[u8]| text.extend(bytes));
+        let mut list = PcList::new(&image, xlen, |bytes: &mut Vec<u8>| text.append(bytes));
         if with {
             list = list.listing_traps();
         }
@@ -119,10 +120,13 @@ fn ecalls_are_listed_on_request() {
 fn a_listing_of_everything() {
     let image = image(8);
     let names = Names::new();
-    let mut text = Vec::new();
-    let mut list = TraceListing::new(&image, Isa::RV64GC, &names, |bytes: &[u8]| {
-        text.extend(bytes);
-    });
+    let listed = |harts: bool, events: &[(u32, Event)]| {
+        let mut list = TraceListing::new(&image, Isa::RV64GC, &names, harts, |_| ());
+        for (hart, event) in events {
+            let _ = list.event(HartId(*hart), event);
+        }
+        String::from_utf8(list.text().clone()).unwrap()
+    };
     let gap = Gap {
         at: 16,
         reason: Reason {
@@ -143,7 +147,7 @@ fn a_listing_of_everything() {
         mode: Some(Mode::S),
         context: None,
     };
-    for (hart, event) in [
+    let events = [
         (0, Event::Mark(Mark::On)),
         (0, Event::Time(7)),
         (0, Event::Run(run(0x1000, 1))),
@@ -151,21 +155,19 @@ fn a_listing_of_everything() {
         (1, Event::Context(owner)),
         (1, Event::Gap(gap)),
         (0, Event::Run(run(0x1000, 1))),
-    ] {
-        let _ = list.event(HartId(hart), &event);
-    }
-    list.finish();
-    drop(list);
+    ];
     let expected = "-- tracing starts\n\
         -- time 7\n\
         0000000000001000  00000073  ecall\n\
         -- exception 11, environment call from M-mode, at 0x1004, handler 0x1000\n\
-        -- hart 1\n\
         -- now mode S\n\
         -- gap at byte 0x10: NT0301: I-CNT ends inside an instruction (0x1002); \
         the last 2 instructions are unconfirmed\n\
-        -- hart 0\n\
         0000000000001000  00000073  ecall\n";
-    let text = String::from_utf8(text).unwrap();
-    assert_eq!(text, expected);
+    assert_eq!(listed(false, &events), expected);
+    let numbered = listed(true, &events);
+    assert!(numbered.contains("\n0   0000000000001000  00000073  ecall\n0   -- exception"));
+    assert!(numbered.contains("\n1   -- now mode S\n"));
+    let bare: String = numbered.lines().map(|l| format!("{}\n", &l[4..])).collect();
+    assert_eq!(bare, expected);
 }

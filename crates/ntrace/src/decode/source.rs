@@ -37,10 +37,19 @@ pub(super) struct Source {
     context: Option<Context>,
     /// Instructions given when the trace last agreed with the code.
     confirmed: u64,
-    /// All that follows has been said since the last full address: the state
-    /// does not depend on anything before it.
-    anchored: bool,
+    /// A full address, and where there are Ownership messages the one behind
+    /// it, has been seen: nothing depends on what came before.
+    anchored: Anchor,
     pause: bool,
+}
+
+/// How much of the state a full address has settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anchor {
+    None,
+    /// All but the context.
+    Address,
+    All,
 }
 
 /// What is known about where the hart is.
@@ -98,7 +107,7 @@ impl Source {
             clock: Clock::default(),
             context: None,
             confirmed: 0,
-            anchored: false,
+            anchored: Anchor::None,
             pause: false,
         }
     }
@@ -116,7 +125,7 @@ impl Source {
             last: self.last,
             clock: self.clock,
             context: self.context,
-            unconfirmed: walk.instructions() - self.confirmed,
+            unconfirmed: walk.instructions().wrapping_sub(self.confirmed),
         }
     }
 
@@ -140,7 +149,7 @@ impl Source {
     }
 
     pub(super) fn is_anchored(&self) -> bool {
-        self.anchored
+        self.anchored == Anchor::All
     }
 
     pub(super) fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
@@ -380,14 +389,18 @@ impl Source {
         // rc7 lets encoders keep their stack at markers; more calls than the
         // encoder has never hurt.
         let keeps = settings.config.version == Version::Rc7 && sync.is_marker();
+        let mut settled = true;
         match self.walk.stack() {
-            Some(stack) if !keeps => {
-                stack.clear();
-                self.anchored = true;
-            }
-            Some(_) => {}
-            None => self.anchored = true,
+            Some(stack) if !keeps => stack.clear(),
+            Some(_) => settled = false,
+            None => {}
         }
+        self.anchored = match self.anchored {
+            Anchor::None if !settled => Anchor::None,
+            Anchor::None if settings.config.context => Anchor::Address,
+            Anchor::Address => Anchor::Address,
+            _ => Anchor::All,
+        };
         self.phase = Phase::Running;
         (self.owed, self.ahead, self.last) = (0, 0, None);
         self.reference = to;
@@ -419,7 +432,12 @@ impl Source {
         let known = self.context.unwrap_or_default();
         match process.owner {
             Owner::Mode => {}
-            Owner::Scontext(s) => self.context = Some(Context::new(s, known.hcontext())),
+            Owner::Scontext(s) => {
+                self.context = Some(Context::new(s, known.hcontext()));
+                if self.anchored == Anchor::Address {
+                    self.anchored = Anchor::All;
+                }
+            }
             Owner::Hcontext(h) => self.context = Some(Context::new(known.scontext(), h)),
         }
         let space = space(blocks, self.context);

@@ -119,6 +119,8 @@ impl Source {
             End::Branch if stop == Stop::Branch => Ok(()),
             End::Branch => Err((Fault::NotABranch, pc)),
             End::Jump(_) if jumped => Ok(()),
+            // Whether a jump to a constant is told is up to the encoder.
+            End::Jump(to) if settings.config.sequential_jump && pc == to => Ok(()),
             End::Jump(to) if is_trap(settings, end) => {
                 self.trap(blocks, pc, to, Cause::Unknown, out);
                 Ok(())

@@ -1,0 +1,452 @@
+//! Decoding on several threads, with the output of one.
+//!
+//! A stream is cut into pieces at message boundaries. A decoder that begins at
+//! a cut finds its way at the next full address of every source; from that
+//! place on, the *seam*, its state is what a decoder of the whole stream would
+//! have there. So each piece goes from one seam to the next, and pieces are
+//! given out in order. Nothing is taken on trust: when a piece is done, its
+//! final state is compared with the one the next piece began with, and that one
+//! is done again if they differ.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hartrace_flow::{Consumer, Event, HartId, Run};
+
+/// A decoder that can go on where another of its kind stopped.
+pub trait Resume {
+    /// Its state between two messages.
+    type Seam: Clone + PartialEq + Send + Sync;
+
+    /// Decodes the next bytes; gives how many were used, fewer if the consumer
+    /// asked for a pause.
+    fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize;
+
+    /// The stream ends.
+    fn finish<C: Consumer>(&mut self, out: &mut C);
+
+    /// The state.
+    fn seam(&self) -> Self::Seam;
+
+    /// Goes on from a state.
+    fn resume(&mut self, seam: &Self::Seam);
+
+    /// Begins at this offset without any state.
+    fn restart(&mut self, offset: u64);
+
+    /// Whether the state depends on nothing before the restart.
+    fn is_synchronised(&self) -> bool;
+
+    /// Whatever may be guessed at a restart from an earlier state.
+    fn hint(&mut self, seam: &Self::Seam);
+
+    /// Offset of the next byte.
+    fn position(&self) -> u64;
+
+    /// Offset of a seam.
+    fn at(seam: &Self::Seam) -> u64;
+
+    /// The first place at or behind `from` where a message may start.
+    fn boundary(bytes: &[u8], from: usize) -> Option<usize>;
+}
+
+impl Resume for hartrace_ntrace::Decoder<'_> {
+    type Seam = hartrace_ntrace::Seam;
+
+    fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
+        self.feed(bytes, out)
+    }
+
+    fn finish<C: Consumer>(&mut self, out: &mut C) {
+        self.finish(out);
+    }
+
+    fn seam(&self) -> Self::Seam {
+        self.seam()
+    }
+
+    fn resume(&mut self, seam: &Self::Seam) {
+        self.resume(seam);
+    }
+
+    fn restart(&mut self, offset: u64) {
+        self.restart(offset);
+    }
+
+    fn is_synchronised(&self) -> bool {
+        self.is_synchronised()
+    }
+
+    fn hint(&mut self, seam: &Self::Seam) {
+        self.set_time_hint(seam);
+    }
+
+    fn position(&self) -> u64 {
+        self.position()
+    }
+
+    fn at(seam: &Self::Seam) -> u64 {
+        seam.at()
+    }
+
+    fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
+        // Behind any byte with MSEO = 11, whatever it belongs to.
+        let before = from.checked_sub(1)?;
+        let end = bytes.get(before..)?.iter().position(|b| b & 3 == 3)?;
+        Some(before + end + 1)
+    }
+}
+
+/// What takes the events of one piece.
+pub trait Part: Consumer + Send {
+    /// Whether it has gathered so much that it should be given out as soon as
+    /// it is its turn.
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// Pieces are at least this long. Finding a seam takes some kilobytes of
+/// messages that are read and not followed, a small part of the work.
+const PIECE: usize = 1 << 16;
+
+/// Bytes decoded between two looks at whether a part is full.
+const STEP: usize = 1 << 12;
+
+/// Decodes a whole stream on `threads` threads. `decoder` makes a decoder,
+/// `part` what takes the events of a piece; `give` gets the parts, filled, in
+/// the order of the stream, always from one thread at a time. A part that is
+/// full may be given several times; `give` empties it.
+///
+/// # Errors
+///
+/// The first error of `give`.
+pub fn decode<D, P>(
+    bytes: &[u8],
+    threads: usize,
+    decoder: impl Fn() -> D + Sync,
+    part: impl Fn() -> P + Sync,
+    give: impl FnMut(&mut P) -> io::Result<()> + Send,
+) -> io::Result<()>
+where
+    D: Resume,
+    P: Part,
+{
+    decode_pieces(bytes, threads, PIECE, decoder, part, give)
+}
+
+/// As [`decode`], with pieces of another length.
+fn decode_pieces<D, P>(
+    bytes: &[u8],
+    threads: usize,
+    piece: usize,
+    decoder: impl Fn() -> D + Sync,
+    part: impl Fn() -> P + Sync,
+    give: impl FnMut(&mut P) -> io::Result<()> + Send,
+) -> io::Result<()>
+where
+    D: Resume,
+    P: Part,
+{
+    let pieces = if threads > 1 {
+        bytes.len() / piece.max(1)
+    } else {
+        0
+    }
+    .max(1);
+    let work = Work {
+        bytes,
+        cuts: (0..pieces).map(|i| bytes.len() / pieces * i).collect(),
+        starts: (0..pieces).map(|_| OnceLock::new()).collect(),
+        next: AtomicUsize::new(0),
+        turn: Mutex::new(Turn {
+            piece: 0,
+            seam: None,
+            give,
+            failed: None,
+        }),
+        turned: Condvar::new(),
+        part: &part,
+    };
+    if pieces == 1 {
+        work.run(decoder());
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(pieces) {
+                scope.spawn(|| work.run(decoder()));
+            }
+            work.run(decoder());
+        });
+    }
+    let turn = work
+        .turn
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    turn.failed.map_or(Ok(()), Err)
+}
+
+/// The state at the start of a piece, found from the stream alone.
+type Start<S> = Option<S>;
+
+struct Work<'w, D: Resume, F, G> {
+    bytes: &'w [u8],
+    /// Where to begin looking for the seam of each piece.
+    cuts: Vec<usize>,
+    /// What was found; `None` if nothing before the next cut.
+    starts: Vec<OnceLock<Start<D::Seam>>>,
+    /// The next piece nobody has taken.
+    next: AtomicUsize,
+    turn: Mutex<Turn<D::Seam, G>>,
+    turned: Condvar,
+    part: &'w F,
+}
+
+/// Whose turn it is to give something out.
+struct Turn<S, G> {
+    piece: usize,
+    /// The state at the end of what was given out; `None` at the start.
+    seam: Option<S>,
+    give: G,
+    failed: Option<io::Error>,
+}
+
+impl<D, P, F, G> Work<'_, D, F, G>
+where
+    D: Resume,
+    P: Part,
+    F: Fn() -> P + Sync,
+    G: FnMut(&mut P) -> io::Result<()> + Send,
+{
+    /// Does pieces until there are none left.
+    fn run(&self, mut decoder: D) {
+        loop {
+            let piece = self.next.fetch_add(1, Ordering::Relaxed);
+            if piece >= self.cuts.len() {
+                return;
+            }
+            if piece > 0 && self.start(piece, &mut decoder).is_none() {
+                // The piece before goes through this one.
+                drop(self.wait(piece));
+                self.pass(piece);
+                continue;
+            }
+            self.piece(piece, &mut decoder);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turn<D::Seam, G>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all pieces before this one were given out.
+    fn wait(&self, piece: usize) -> MutexGuard<'_, Turn<D::Seam, G>> {
+        let mut turn = self.lock();
+        while turn.piece != piece {
+            turn = self
+                .turned
+                .wait(turn)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        turn
+    }
+
+    /// The next piece's turn.
+    fn pass(&self, piece: usize) {
+        self.lock().piece = piece + 1;
+        self.turned.notify_all();
+    }
+
+    /// The state at the start of a piece, found by whoever asks first.
+    fn start(&self, piece: usize, decoder: &mut D) -> &Start<D::Seam> {
+        let cell = self.starts.get(piece);
+        match cell {
+            Some(cell) => cell.get_or_init(|| self.find(piece, decoder)),
+            None => &None,
+        }
+    }
+
+    fn find(&self, piece: usize, decoder: &mut D) -> Start<D::Seam> {
+        let cut = *self.cuts.get(piece)?;
+        let next = self.cuts.get(piece + 1);
+        let end = next.and_then(|&next| D::boundary(self.bytes, next));
+        let end = end.unwrap_or(self.bytes.len());
+        let mut at = D::boundary(self.bytes, cut)?;
+        decoder.restart(at as u64);
+        if let Some(seam) = &self.lock().seam {
+            decoder.hint(seam);
+        }
+        // A message at a time: each asks for a pause.
+        while at < end {
+            at += decoder.feed(self.bytes.get(at..end)?, &mut Pause);
+            if decoder.is_synchronised() {
+                return Some(decoder.seam());
+            }
+        }
+        None
+    }
+
+    /// Decodes a piece and gives it out.
+    fn piece(&self, piece: usize, decoder: &mut D) {
+        // Where the next piece starts must be known before this decoder's
+        // state is of use: finding it takes a decoder.
+        let end = self.end(piece, decoder);
+        let mut start = self
+            .starts
+            .get(piece)
+            .and_then(|s| s.get().cloned().flatten());
+        let mut checked = false;
+        loop {
+            match &start {
+                Some(seam) => decoder.resume(seam),
+                None => decoder.restart(0),
+            }
+            let mut ordered = Ordered {
+                work: self,
+                piece,
+                start: &start,
+                part: (self.part)(),
+                state: if checked {
+                    Stand::First
+                } else {
+                    Stand::Waiting
+                },
+            };
+            self.walk(decoder, end, &mut ordered);
+            ordered.give();
+            if ordered.state != Stand::Wrong {
+                break;
+            }
+            // What it began with was not what the piece before ended with.
+            start = self.lock().seam.clone();
+            checked = true;
+        }
+        self.lock().seam = Some(decoder.seam());
+        self.pass(piece);
+    }
+
+    /// Where a piece ends: at the next seam, or with the stream.
+    fn end(&self, piece: usize, decoder: &mut D) -> usize {
+        for later in piece + 1..self.cuts.len() {
+            if self.start(later, decoder).is_some() {
+                let seam = self.starts.get(later).and_then(OnceLock::get);
+                if let Some(Some(seam)) = seam {
+                    return D::at(seam) as usize;
+                }
+            }
+        }
+        self.bytes.len()
+    }
+
+    /// Feeds everything from where the decoder is to `end`.
+    fn walk(&self, decoder: &mut D, end: usize, out: &mut Ordered<'_, '_, D, P, F, G>) {
+        let mut at = decoder.position() as usize;
+        while at < end && out.state != Stand::Wrong {
+            let step = self.bytes.get(at..end.min(at + STEP)).unwrap_or_default();
+            at += decoder.feed(step, out);
+        }
+        if end == self.bytes.len() && out.state != Stand::Wrong {
+            decoder.finish(out);
+        }
+    }
+}
+
+/// Asks for a pause behind every message that says anything, and takes nothing.
+struct Pause;
+
+impl Consumer for Pause {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
+
+/// Where a piece stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    /// Others come before it.
+    Waiting,
+    /// It is its turn.
+    First,
+    /// It began with a wrong state; nothing of it is of use.
+    Wrong,
+}
+
+/// A part that is given out in order.
+struct Ordered<'o, 'w, D: Resume, P, F, G> {
+    work: &'o Work<'w, D, F, G>,
+    piece: usize,
+    start: &'o Start<D::Seam>,
+    part: P,
+    state: Stand,
+}
+
+impl<D, P, F, G> Ordered<'_, '_, D, P, F, G>
+where
+    D: Resume,
+    P: Part,
+    F: Fn() -> P + Sync,
+    G: FnMut(&mut P) -> io::Result<()> + Send,
+{
+    /// Gives out what there is, when its turn has come.
+    fn give(&mut self) {
+        if self.state == Stand::Wrong {
+            return;
+        }
+        let mut turn = self.work.wait(self.piece);
+        if self.state == Stand::Waiting {
+            if self.piece > 0 && turn.seam != *self.start {
+                self.state = Stand::Wrong;
+                return;
+            }
+            self.state = Stand::First;
+        }
+        if turn.failed.is_none()
+            && let Err(error) = (turn.give)(&mut self.part)
+        {
+            turn.failed = Some(error);
+        }
+    }
+
+    #[cold]
+    fn overflow(&mut self) -> ControlFlow<()> {
+        self.give();
+        match self.state {
+            Stand::Wrong => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl<D, P, F, G> Consumer for Ordered<'_, '_, D, P, F, G>
+where
+    D: Resume,
+    P: Part,
+    F: Fn() -> P + Sync,
+    G: FnMut(&mut P) -> io::Result<()> + Send,
+{
+    #[inline]
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        let flow = self.part.event(hart, event);
+        if self.part.is_full() {
+            return self.overflow();
+        }
+        flow
+    }
+
+    #[inline]
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        let flow = self.part.runs(hart, runs);
+        if self.part.is_full() {
+            return self.overflow();
+        }
+        flow
+    }
+}
+
+#[cfg(test)]
+mod tests;

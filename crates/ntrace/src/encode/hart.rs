@@ -1,0 +1,378 @@
+//! One hart's encoder: its state and what every block goes through.
+
+use hartrace_flow::{Context, Ingress, Mode};
+
+use super::Sink;
+use super::action::{Action, Actions};
+use super::out::Out;
+use super::stack::Stack;
+use crate::hist::Hist;
+use crate::{Btype, Config, IcntFull, Sync, SyncUnit, TraceMode, Version};
+
+/// A message that waits for the address of the next block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    Nothing,
+    /// A taken branch (BTM).
+    Direct,
+    Jump,
+    /// A return that may be implied; with the address a swap leaves on the
+    /// stack.
+    Return(Option<u64>),
+    TrapReturn,
+    Trap(Btype),
+}
+
+/// How much care the next block needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mood {
+    /// It is counted.
+    Calm,
+    /// First a jump or branch before it is told.
+    Waiting,
+    /// All there is.
+    Busy,
+}
+
+/// Where the trace stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing has been seen.
+    Fresh,
+    Running,
+    /// A trigger or filter keeps the trace off.
+    Disabled,
+    /// The hart halted or lost its power, trace was lost, or all is over.
+    Stopped,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Hart {
+    pub(super) mood: Mood,
+    /// Mode and context last seen.
+    pub(super) mode: Mode,
+    pub(super) context: Context,
+    /// Halfwords retired since `I-CNT` was last sent.
+    pub(super) icnt: u64,
+    /// `icnt` at which there is something to do.
+    limit: u64,
+    /// Time at which a periodic sync is due, in the port's unit.
+    sync_at: u64,
+    /// Time of the last block.
+    pub(super) time: u64,
+    pub(super) hist: Hist,
+    actions: Actions,
+
+    pub(super) pending: Pending,
+    /// Time and address of the instruction behind `pending`.
+    pub(super) pending_time: u64,
+    pub(super) pending_addr: u64,
+    pub(super) stack: Stack,
+    /// The last address sent.
+    pub(super) reference: u64,
+    pub(super) out: Out,
+
+    pub(super) state: State,
+    /// `SYNC` of the next start.
+    pub(super) why: Sync,
+    /// A sync message that is to come.
+    pub(super) due: Option<Sync>,
+    /// Triggers have tracing enabled.
+    pub(super) enabled: bool,
+    pub(super) halted: bool,
+    pub(super) power_down: bool,
+    /// A sync was sent: Ownership must follow.
+    pub(super) owner_sync: bool,
+    /// A trap or trap return was told (rc7).
+    pub(super) owner_trap: bool,
+    /// Halfwords sent since the last sync.
+    halfwords: u64,
+    /// `icnt` when the history was last full.
+    pub(super) filled_at: Option<u64>,
+}
+
+impl Hart {
+    pub(super) fn new(config: &Config, src: u16) -> Hart {
+        let mut hart = Hart {
+            mood: Mood::Busy,
+            mode: Mode::M,
+            context: Context(0),
+            icnt: 0,
+            limit: u64::MAX,
+            sync_at: u64::MAX,
+            time: 0,
+            hist: Hist::new(
+                config.hist_bits,
+                config.repeated_history,
+                config.hrepeat_bits,
+            ),
+            actions: Actions::new(config),
+            pending: Pending::Nothing,
+            pending_time: 0,
+            pending_addr: 0,
+            stack: Stack::new(config),
+            reference: 0,
+            out: Out::new(config, src),
+            state: State::Fresh,
+            why: config.first_sync,
+            due: None,
+            enabled: !config.starts_disabled,
+            halted: false,
+            power_down: false,
+            owner_sync: false,
+            owner_trap: false,
+            halfwords: 0,
+            filled_at: None,
+        };
+        hart.set_limit(config);
+        hart
+    }
+
+    /// One block.
+    #[inline]
+    pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+        let levels = b.halted | b.reset | b.lost;
+        let pulses = b.trigger.on | b.trigger.off | b.trigger.notify | (b.external != 0);
+        let same = b.mode == self.mode && b.context == self.context;
+        let plain = !(levels | pulses) && same && b.iretire > 0;
+        if plain && self.mood == Mood::Calm {
+            self.count(config, b, sink);
+        } else if plain && self.mood == Mood::Waiting {
+            self.resolve(config, b.iaddr, None, sink);
+            self.count(config, b, sink);
+            self.settle(config);
+        } else {
+            self.any_block(config, b, sink);
+        }
+    }
+
+    /// Counts a block's instructions and does what its end asks for.
+    #[inline]
+    pub(super) fn count(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+        let before = self.icnt;
+        let action = self.actions.of(b.itype);
+        self.icnt = before + u64::from(b.iretire);
+        self.time = b.time;
+        if self.icnt >= self.limit || b.time >= self.sync_at {
+            // Before the history: when both are full, I-CNT goes first (7.8).
+            self.limit_reached(config, action, before, b, sink);
+        }
+        match action {
+            Action::Count => {}
+            Action::NotTaken => self.push(config, false, b.time, sink),
+            Action::Taken => self.push(config, true, b.time, sink),
+            _ => self.transfer(config, action, before, b, sink),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, config: &Config, taken: bool, time: u64, sink: &mut impl Sink) {
+        let mut sent = false;
+        let out = &mut self.out;
+        self.hist.push(taken, &mut |body| {
+            sent = true;
+            out.send(body, time, sink);
+        });
+        if sent {
+            self.filled_at = Some(self.icnt);
+            self.after_message(config);
+        }
+    }
+
+    /// The end of a block that is no branch of the history.
+    fn transfer(
+        &mut self,
+        config: &Config,
+        action: Action,
+        before: u64,
+        b: &Ingress,
+        sink: &mut impl Sink,
+    ) {
+        let link = config.xlen.wrap(b.end());
+        if action == Action::TakenCall {
+            self.push(config, true, b.time, sink);
+            self.stack.push(link);
+            return;
+        }
+        let inferable = is_inferable(config, action, before, b);
+        self.pending = match action {
+            Action::Call => {
+                self.stack.push(link);
+                return;
+            }
+            Action::Direct => Pending::Direct,
+            Action::DirectCall => {
+                self.stack.push(link);
+                Pending::Direct
+            }
+            Action::JumpCall => {
+                self.stack.push(link);
+                Pending::Jump
+            }
+            Action::Return | Action::Swap => {
+                let swap = (action == Action::Swap).then_some(link);
+                if inferable {
+                    // The stack sees it all the same.
+                    let _ = self.stack.returns(0);
+                    swap.into_iter().for_each(|link| self.stack.push(link));
+                }
+                Pending::Return(swap)
+            }
+            Action::TrapReturn => Pending::TrapReturn,
+            Action::Trap(btype) => Pending::Trap(btype),
+            _ => Pending::Jump,
+        };
+        if inferable {
+            self.pending = Pending::Nothing;
+            return;
+        }
+        self.pending_time = b.time;
+        self.pending_addr = b.last_addr();
+        self.settle(config);
+    }
+
+    /// A counter came to its limit with this block.
+    #[cold]
+    fn limit_reached(
+        &mut self,
+        config: &Config,
+        action: Action,
+        before: u64,
+        b: &Ingress,
+        sink: &mut impl Sink,
+    ) {
+        if b.time >= self.sync_at || self.halfwords + self.icnt >= period_halfwords(config) {
+            self.sync_at = u64::MAX;
+            self.raise(Sync::PERIODIC);
+        }
+        // The message of the jump will carry the count.
+        if !action.waits() || is_inferable(config, action, before, b) {
+            self.report_icnt(config, b.time, sink);
+        }
+        self.set_limit(config);
+        self.settle(config);
+    }
+
+    /// Tells a full instruction counter (8.4.4).
+    pub(super) fn report_icnt(&mut self, config: &Config, time: u64, sink: &mut impl Sink) {
+        if self.icnt < full(config) {
+            return;
+        }
+        let sync = config.icnt_full == IcntFull::Sync
+            && match config.mode {
+                TraceMode::Btm => true,
+                TraceMode::Htm => config.version == Version::Rc7 && !self.hist.is_empty(),
+            };
+        if sync {
+            // It needs the address of the next block.
+            self.raise(Sync::SEQUENTIAL);
+        } else {
+            let icnt = self.take_icnt(config);
+            self.out.send(crate::Body::IcntFull { icnt }, time, sink);
+            self.after_message(config);
+        }
+    }
+
+    /// The counter's value for a message; it starts again.
+    pub(super) fn take_icnt(&mut self, config: &Config) -> u64 {
+        let icnt = core::mem::take(&mut self.icnt);
+        self.halfwords += icnt;
+        self.filled_at = None;
+        self.set_limit(config);
+        icnt
+    }
+
+    /// Where `icnt` needs attention next.
+    fn set_limit(&mut self, config: &Config) {
+        let mut limit = full(config);
+        if self.due.is_none() {
+            limit = limit.min(period_halfwords(config).saturating_sub(self.halfwords));
+        }
+        self.limit = limit;
+    }
+
+    /// A sync message was sent: what is counted between syncs starts again.
+    pub(super) fn restart_period(&mut self, config: &Config, time: u64) {
+        self.out.since_sync = 0;
+        self.halfwords = 0;
+        self.due = None;
+        self.sync_at = match config.periodic.unit {
+            SyncUnit::Cycles => time.saturating_add(period(config)),
+            _ => u64::MAX,
+        };
+        self.set_limit(config);
+    }
+
+    /// A message was sent: perhaps the next is to be a sync.
+    pub(super) fn after_message(&mut self, config: &Config) {
+        if config.periodic.unit == SyncUnit::Messages && self.out.since_sync + 1 >= period(config) {
+            self.raise(Sync::PERIODIC);
+        }
+        self.settle(config);
+    }
+
+    /// A sync message is wanted; the strongest reason stays.
+    pub(super) fn raise(&mut self, sync: Sync) {
+        if self.due.is_none_or(|due| rank(sync) > rank(due)) {
+            self.due = Some(sync);
+        }
+    }
+
+    /// Whether the sync that is due waits for the next branch message.
+    pub(super) fn is_delayed(&self, config: &Config) -> bool {
+        config.periodic.delayed && self.due == Some(Sync::PERIODIC)
+    }
+
+    /// Finds out how much care the next block needs.
+    #[inline]
+    pub(super) fn settle(&mut self, config: &Config) {
+        let waits = match self.pending {
+            Pending::Nothing => Mood::Calm,
+            Pending::Direct | Pending::Jump | Pending::Return(_) => Mood::Waiting,
+            Pending::TrapReturn | Pending::Trap(_) => Mood::Busy,
+        };
+        let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
+        let busy = self.state != State::Running || due || self.out.is_dropping();
+        self.mood = if busy { Mood::Busy } else { waits };
+    }
+}
+
+/// Whether the code tells where this jump goes: it ends with its constant's
+/// load right before it (9.1.1). The load must lie in the same message: in this
+/// block, or in one since `I-CNT` last started from 0.
+fn is_inferable(config: &Config, action: Action, before: u64, b: &Ingress) -> bool {
+    let together = before > 0 || u64::from(b.iretire) * 2 > b.last_size();
+    config.sequential_jump && b.sijump && action.is_jump() && together
+}
+
+/// Where the instruction counter is full: its top bit is set.
+fn full(config: &Config) -> u64 {
+    match config.icnt_bits {
+        0 => u64::MAX,
+        bits => 1 << (bits.min(64) - 1),
+    }
+}
+
+fn period(config: &Config) -> u64 {
+    1 << (u32::from(config.periodic.max & 15) + 4)
+}
+
+/// Halfwords from sync to sync, if those count.
+fn period_halfwords(config: &Config) -> u64 {
+    match config.periodic.unit {
+        SyncUnit::Halfwords => period(config),
+        _ => u64::MAX,
+    }
+}
+
+/// Which reason for a sync is stronger, where several coincide: lost trace,
+/// a new start, a marker, a full counter, the time for one.
+fn rank(sync: Sync) -> u8 {
+    match sync {
+        Sync::OVERRUN => 5,
+        Sync::EXTERNAL_TRIGGER | Sync::EVENT => 3,
+        Sync::SEQUENTIAL => 2,
+        Sync::PERIODIC => 1,
+        _ => 4,
+    }
+}

@@ -1,0 +1,217 @@
+//! The way out of one hart's encoder: RepeatBranch, timestamps, the queue.
+
+use super::queue::{Admit, Level};
+use super::{Counters, Sink};
+use crate::{Body, Btype, Config, Layout, Message, Timestamps};
+
+/// A branch message without sync, as far as RepeatBranch compares it (7.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Branch {
+    /// `None` for a direct branch.
+    pub(super) btype: Option<Btype>,
+    pub(super) icnt: u64,
+    /// Where it went. The same target, not the same `U-ADDR`: that would be 0
+    /// the second time.
+    pub(super) target: u64,
+}
+
+/// Packs messages and hands them on.
+#[derive(Clone, Debug)]
+pub(super) struct Out {
+    src: u16,
+    layout: Layout,
+    timestamps: Option<Timestamps>,
+    /// Largest `B-CNT`.
+    max_repeat: u64,
+    /// The value of the last timestamp sent.
+    last_stamp: u64,
+    /// Cycles the hart has waited; they come on top of every time.
+    stalled: u64,
+    queue: Option<Level>,
+    /// The queue was full: nothing goes out until it has room.
+    dropping: bool,
+    /// What has been lost and not yet told: `ECODE`, and when.
+    lost: Option<(u64, u64)>,
+    /// The branch message just sent.
+    before: Option<Branch>,
+    /// How often it came again, and when it did so last.
+    again: u64,
+    again_time: u64,
+    /// Messages since the last sync.
+    pub(super) since_sync: u64,
+    pub(super) counters: Counters,
+}
+
+/// `ECODE` of lost program trace messages.
+const PROGRAM_LOST: u64 = 1 << 2;
+/// `ECODE` of lost Ownership messages.
+const OWNERSHIP_LOST: u64 = 1 << 3;
+
+impl Out {
+    pub(super) fn new(config: &Config, src: u16) -> Out {
+        Out {
+            src,
+            layout: config.layout(),
+            timestamps: config.timestamps,
+            max_repeat: match config.bcnt_bits {
+                0 | 64.. => u64::MAX,
+                bits => (1 << bits) - 1,
+            },
+            last_stamp: 0,
+            stalled: 0,
+            queue: config.queue.map(|queue| Level::new(queue, config)),
+            dropping: false,
+            lost: None,
+            before: None,
+            again: 0,
+            again_time: 0,
+            since_sync: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Sends a message about something that happened at this time.
+    pub(super) fn send(&mut self, body: Body<'_>, time: u64, sink: &mut impl Sink) {
+        self.flush(sink);
+        self.before = None;
+        self.emit(body, time, sink);
+    }
+
+    /// Sends a branch message that may be repeated.
+    pub(super) fn send_branch(
+        &mut self,
+        body: Body<'_>,
+        branch: Branch,
+        time: u64,
+        sink: &mut impl Sink,
+    ) {
+        self.send(body, time, sink);
+        self.before = Some(branch);
+    }
+
+    /// Whether the branch message is the one just sent; it is counted then.
+    pub(super) fn is_again(&mut self, branch: Branch, time: u64, sink: &mut impl Sink) -> bool {
+        if self.before != Some(branch) {
+            return false;
+        }
+        self.again += 1;
+        self.again_time = time;
+        if self.again == self.max_repeat {
+            self.flush(sink);
+        }
+        true
+    }
+
+    /// Sends the repetitions counted so far.
+    pub(super) fn flush(&mut self, sink: &mut impl Sink) {
+        let count = core::mem::take(&mut self.again);
+        if count > 0 {
+            self.emit(Body::RepeatBranch { count }, self.again_time, sink);
+        }
+    }
+
+    fn emit(&mut self, body: Body<'_>, time: u64, sink: &mut impl Sink) {
+        if self.dropping {
+            self.lose(&body, time);
+            return;
+        }
+        let time = time.wrapping_add(self.stalled);
+        let stamp = self.stamp(&body, time);
+        let message = Message {
+            src: self.src,
+            body,
+            tstamp: stamp.map(|(field, _)| field),
+        };
+        let mut packer = message.pack(&self.layout);
+        let bytes = packer.finish();
+        if let Some(queue) = &mut self.queue {
+            match queue.admit(bytes.len(), time) {
+                Admit::Now => {}
+                Admit::After(cycles) => {
+                    self.stalled = self.stalled.wrapping_add(cycles);
+                    self.counters.stalled += cycles;
+                }
+                Admit::Never => {
+                    self.dropping = true;
+                    self.counters.overflows += 1;
+                    self.lose(&body, time);
+                    return;
+                }
+            }
+        }
+        if let Some((_, value)) = stamp {
+            self.last_stamp = value;
+        }
+        self.counters.messages += 1;
+        self.counters.bytes += bytes.len() as u64;
+        self.since_sync += 1;
+        sink.message(bytes);
+    }
+
+    /// `TSTAMP` and the value it stands for (8.7).
+    fn stamp(&self, body: &Body<'_>, time: u64) -> Option<(u64, u64)> {
+        let ts = self.timestamps?;
+        let mask = u64::MAX >> (64 - u32::from(ts.width.clamp(1, 64)));
+        let value = time >> (2 * u32::from(ts.prescale & 3)) & mask;
+        if body.tcode().is_sync() {
+            Some((value, value))
+        } else if ts.sync_only {
+            None
+        } else {
+            Some((value.wrapping_sub(self.last_stamp) & mask, value))
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, body: &Body<'_>, time: u64) {
+        self.counters.lost += 1;
+        let bit = match body {
+            Body::Ownership { .. } => OWNERSHIP_LOST,
+            _ => PROGRAM_LOST,
+        };
+        let (ecode, first) = self.lost.unwrap_or((0, time));
+        self.lost = Some((ecode | bit, first));
+    }
+
+    /// The source itself lost what was to be told.
+    pub(super) fn lost_input(&mut self, context: bool, time: u64) {
+        let bits = PROGRAM_LOST | if context { OWNERSHIP_LOST } else { 0 };
+        let (ecode, first) = self.lost.unwrap_or((0, time));
+        self.lost = Some((ecode | bits, first));
+    }
+
+    /// Whether messages are being dropped.
+    #[inline]
+    pub(super) const fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Whether a loss has not been told yet.
+    pub(super) const fn has_loss(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// Whether Error and a new start fit into the queue again.
+    pub(super) fn has_room(&mut self, time: u64) -> bool {
+        let now = time.wrapping_add(self.stalled);
+        self.queue.as_mut().is_none_or(|q| q.has_room(now))
+    }
+
+    /// Tells what was lost, with the time when it began (7.4). Whether there
+    /// was anything.
+    pub(super) fn report_loss(&mut self, sink: &mut impl Sink) -> bool {
+        self.dropping = false;
+        let Some((ecode, time)) = self.lost.take() else {
+            return false;
+        };
+        // Repetitions of a message that is lost are lost with it.
+        self.again = 0;
+        self.send(Body::Error { etype: 0, ecode }, time, sink);
+        true
+    }
+
+    /// Nothing follows: the queue has all the time it wants.
+    pub(super) fn end(&mut self) {
+        self.queue = None;
+    }
+}

@@ -1,0 +1,321 @@
+//! The history of branches on its way into `HIST` fields: the register, and
+//! what finds repetitions in it (7.9, 8.3, 8.4.2).
+
+mod reference;
+mod runs;
+
+use crate::{Body, RepeatedHistory};
+
+use reference::Held;
+use runs::{Cost, Run, Split, Tail};
+
+/// Branches that are looked at together; as many as fit a register of 64 bits
+/// next to one more.
+const WINDOW: u64 = 62;
+
+/// Branches that are not yet in a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Hist {
+    /// The newest branches, the last one in bit 0. What is above `len` is
+    /// over and done.
+    bits: u64,
+    /// Branches held; in a run, those of the run.
+    len: u64,
+    /// At this many something has to be done.
+    limit: u64,
+    /// 1 in a run, where each branch is expected to be the same as the one a
+    /// period before: that is `bits` at this place.
+    running: u64,
+    back: u32,
+    /// Branches that fit a `HIST` field beside its stop bit.
+    room: u32,
+    /// Largest `HREPEAT`.
+    max: u64,
+    kind: Kind,
+}
+
+/// What is beside the register.
+#[derive(Clone, Debug)]
+enum Kind {
+    Off {
+        filled: bool,
+    },
+    Reference {
+        held: Option<Held>,
+        /// Branches that were left when the register was last full.
+        filled: Option<u64>,
+    },
+    /// The branches before the run, while there is one.
+    On {
+        prefix: Option<Piece>,
+    },
+}
+
+/// Some branches.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bits: u64,
+    len: u32,
+}
+
+impl Hist {
+    /// An empty history. `hist_bits` is the width of `HIST` with its stop bit,
+    /// 2 to 32; `hrepeat_bits` that of `HREPEAT`, 0 for no limit.
+    pub(crate) fn new(hist_bits: u8, repeat: RepeatedHistory, hrepeat_bits: u8) -> Hist {
+        let room = u32::from(hist_bits).clamp(2, 32) - 1;
+        let max = match hrepeat_bits {
+            0 | 64.. => u64::MAX,
+            bits => (1 << bits) - 1,
+        };
+        let kind = match repeat {
+            // A count of one repeats nothing.
+            RepeatedHistory::On if max > 1 => Kind::On { prefix: None },
+            RepeatedHistory::Reference => Kind::Reference {
+                held: None,
+                filled: None,
+            },
+            RepeatedHistory::Off | RepeatedHistory::On => Kind::Off { filled: false },
+        };
+        let mut hist = Hist {
+            bits: 0,
+            len: 0,
+            limit: 0,
+            running: 0,
+            back: 0,
+            room,
+            max,
+            kind,
+        };
+        hist.clear();
+        hist
+    }
+
+    /// One more branch; `emit` gets what has to be sent now.
+    #[inline]
+    pub(crate) fn push(&mut self, taken: bool, emit: &mut impl FnMut(Body<'static>)) {
+        let bit = u64::from(taken);
+        let other = (self.bits >> self.back ^ bit) & self.running;
+        self.bits = self.bits << 1 | bit;
+        self.len += 1;
+        if other != 0 || self.len == self.limit {
+            self.act(other, emit);
+        }
+    }
+
+    /// Before a message with `HIST`: `emit` gets what must be sent before it.
+    /// Gives the field, 1 without branches, and is empty afterwards.
+    pub(crate) fn take(&mut self, emit: &mut impl FnMut(Body<'static>)) -> u64 {
+        match &mut self.kind {
+            Kind::Off { filled } => *filled = false,
+            Kind::Reference { held, filled } => {
+                *filled = None;
+                if let Some(held) = held.take() {
+                    emit(held.body());
+                }
+            }
+            Kind::On { .. } => self.squeeze(emit),
+        }
+        let field = with_stop(self.bits, self.len as u32);
+        self.len = 0;
+        field
+    }
+
+    /// Whether nothing is held at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        let beside = match &self.kind {
+            Kind::Off { .. } => false,
+            Kind::Reference { held, .. } => held.is_some(),
+            Kind::On { prefix } => prefix.is_some(),
+        };
+        self.len == 0 && !beside
+    }
+
+    /// Whether the last branch filled the register. The reference encoder acts
+    /// on a full register with the next instruction only, and where there is
+    /// none its last message is lost.
+    pub(crate) fn just_filled(&self) -> bool {
+        match self.kind {
+            Kind::Off { filled } => filled && self.len == 0,
+            Kind::Reference { filled, .. } => filled == Some(self.len),
+            Kind::On { .. } => false,
+        }
+    }
+
+    /// Forgets all branches.
+    pub(crate) fn clear(&mut self) {
+        match &mut self.kind {
+            Kind::Off { filled } => *filled = false,
+            Kind::Reference { held, filled } => (*held, *filled) = (None, None),
+            Kind::On { prefix } => *prefix = None,
+        }
+        self.collect(0);
+    }
+
+    /// The register is full, or a run has come to its end: with `other` = 1 at
+    /// a branch that is not of the run.
+    fn act(&mut self, other: u64, emit: &mut impl FnMut(Body<'static>)) {
+        let (bits, room) = (self.bits, self.room);
+        match &mut self.kind {
+            Kind::Off { filled } => {
+                *filled = true;
+                self.len = 0;
+                emit(full(with_stop(bits, room)));
+            }
+            Kind::Reference { held, filled } => {
+                let left = Held::fill(held, with_stop(bits, room), room, self.max, emit);
+                self.len = u64::from(left);
+                *filled = Some(self.len);
+            }
+            Kind::On { prefix } => match prefix.take() {
+                Some(prefix) => self.end_run(prefix, other, Tail::More, emit),
+                None => self.look(emit),
+            },
+        }
+    }
+
+    /// From now on branches are collected; this many are held.
+    fn collect(&mut self, len: u64) {
+        self.len = len;
+        self.running = 0;
+        self.back = 0;
+        self.limit = match self.kind {
+            Kind::On { .. } => WINDOW,
+            Kind::Off { .. } | Kind::Reference { .. } => u64::from(self.room),
+        };
+    }
+
+    const fn cost(&self, tail: Tail) -> Cost {
+        Cost {
+            room: self.room,
+            max: self.max,
+            tail,
+        }
+    }
+
+    /// The window is full: a run is sent or followed further, or the oldest
+    /// branches are sent as they are.
+    fn look(&mut self, emit: &mut impl FnMut(Body<'static>)) {
+        let len = self.len as u32;
+        let Some((run, split)) = runs::best(self.bits, len, self.cost(Tail::More)) else {
+            self.send_oldest(self.room, emit);
+            return;
+        };
+        if run.start >= self.room {
+            // Full fields cost least, and the run may go on.
+            self.send_oldest(run.start / self.room * self.room, emit);
+            return;
+        }
+        // The longest run that one message can say.
+        let longest = u64::from(self.room / run.period * run.period).saturating_mul(self.max);
+        let length = u64::from(run.len);
+        if run.start + run.len == len && length < longest {
+            self.kind = Kind::On {
+                prefix: Some(Piece {
+                    bits: self.bits >> run.len,
+                    len: run.start,
+                }),
+            };
+            self.len = length;
+            self.limit = longest;
+            self.running = 1;
+            self.back = run.period - 1;
+            return;
+        }
+        let prefix = Piece {
+            bits: self.bits >> (len - run.start),
+            len: run.start,
+        };
+        self.send_run(prefix, split, emit);
+    }
+
+    /// Sends a run that was followed. The newest branch is not of it if
+    /// `other` = 1.
+    fn end_run(
+        &mut self,
+        prefix: Piece,
+        other: u64,
+        tail: Tail,
+        emit: &mut impl FnMut(Body<'static>),
+    ) {
+        let run = Run {
+            start: prefix.len,
+            len: 0,
+            period: self.back + 1,
+        };
+        let length = self.len - other;
+        let split = self.cost(tail).split(run, length, other as u32);
+        match split {
+            Some(split) => self.send_run(prefix, split, emit),
+            // Cannot be: a run that is followed has two periods and more.
+            None => self.collect(0),
+        }
+    }
+
+    /// Sends the branches before a run and those of the run; the rest is held.
+    fn send_run(&mut self, prefix: Piece, split: Split, emit: &mut impl FnMut(Body<'static>)) {
+        let pattern = low(self.bits >> split.rest, split.period);
+        // The pattern's end is also what was before its start.
+        let bits = prefix.bits << split.skip | low(pattern, split.skip);
+        send_plain(bits, prefix.len + split.skip, self.room, emit);
+        emit(Body::HistRepeat {
+            hist: with_stop(pattern, split.period),
+            count: split.count,
+        });
+        self.collect(u64::from(split.rest));
+    }
+
+    /// Sends this many of the branches held, from the oldest on.
+    fn send_oldest(&mut self, count: u32, emit: &mut impl FnMut(Body<'static>)) {
+        let rest = self.len as u32 - count;
+        send_plain(self.bits >> rest, count, self.room, emit);
+        self.len = u64::from(rest);
+    }
+
+    /// Sends what does not fit a field, and runs where that is shorter.
+    fn squeeze(&mut self, emit: &mut impl FnMut(Body<'static>)) {
+        if let Kind::On { prefix } = &mut self.kind
+            && let Some(prefix) = prefix.take()
+        {
+            self.end_run(prefix, 0, Tail::Field, emit);
+        }
+        while let Some((run, split)) =
+            runs::best(self.bits, self.len as u32, self.cost(Tail::Field))
+        {
+            let prefix = Piece {
+                bits: self.bits >> (self.len as u32 - run.start),
+                len: run.start,
+            };
+            self.send_run(prefix, split, emit);
+        }
+        while self.len > u64::from(self.room) {
+            self.send_oldest(self.room, emit);
+        }
+    }
+}
+
+/// Sends branches as they are.
+fn send_plain(bits: u64, len: u32, room: u32, emit: &mut impl FnMut(Body<'static>)) {
+    let mut rest = len;
+    while rest > 0 {
+        let count = rest.min(room);
+        rest -= count;
+        emit(full(with_stop(bits >> rest, count)));
+    }
+}
+
+const fn full(hist: u64) -> Body<'static> {
+    Body::HistFull { hist }
+}
+
+/// The lowest bits, at most 63 of them.
+const fn low(bits: u64, count: u32) -> u64 {
+    bits & ((1 << count) - 1)
+}
+
+/// A `HIST` field of the newest branches.
+const fn with_stop(bits: u64, count: u32) -> u64 {
+    low(bits, count) | 1 << count
+}
+
+#[cfg(test)]
+mod tests;
