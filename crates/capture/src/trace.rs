@@ -16,8 +16,12 @@ use std::path::Path;
 /// What N-Trace is called in `[trace]` and on the command line.
 pub const NTRACE: &str = "ntrace";
 
+/// Bytes that are decoded at a time: little, since little can stand for much.
+const STEP: usize = 1 << 12;
+
 /// Gives the events of an N-Trace stream to `out`, and the number of bytes
-/// that were used to `after`, now and then.
+/// that were used to `after`, now and then. Memory does not grow with the
+/// stream.
 ///
 /// # Errors
 ///
@@ -25,9 +29,8 @@ pub const NTRACE: &str = "ntrace";
 /// returns.
 pub fn decode<C, E>(
     input: Input,
-    config: hartrace_ntrace::Config,
+    config: &hartrace_ntrace::Config,
     image: &Image,
-    threads: usize,
     out: &mut C,
     mut after: impl FnMut(&mut C, usize) -> Result<(), E>,
 ) -> Result<(), E>
@@ -35,16 +38,16 @@ where
     C: Consumer,
     E: From<InputError> + From<ConfigError>,
 {
-    // One thread, whatever is asked for.
-    let _ = threads;
-    let mut decoder = Decoder::new(config, image)?;
+    let mut decoder = Decoder::new(config.clone(), image)?;
     input.chunks(|chunk| {
-        let mut rest = chunk;
-        while !rest.is_empty() {
-            // A pause comes behind a message, so there is one at least.
-            let used = decoder.feed(rest, out).max(1);
-            rest = rest.get(used..).unwrap_or_default();
-            after(out, used)?;
+        for step in chunk.chunks(STEP) {
+            let mut rest = step;
+            while !rest.is_empty() {
+                // A pause comes behind a message, so there is one at least.
+                let used = decoder.feed(rest, out).max(1);
+                rest = rest.get(used..).unwrap_or_default();
+            }
+            after(out, step.len())?;
         }
         Ok::<(), E>(())
     })?;
@@ -54,6 +57,57 @@ where
 
 /// Divides an N-Trace stream into its pieces; each comes with its offset and
 /// its bytes.
+#[derive(Default)]
+pub struct Pieces {
+    framer: Framer,
+    /// The bytes from `base` on that no piece has had yet.
+    window: Vec<u8>,
+    base: u64,
+}
+
+impl Pieces {
+    /// The next bytes of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `take` returns.
+    pub fn feed<E>(
+        &mut self,
+        chunk: &[u8],
+        mut take: impl FnMut(u64, &[u8], &Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.window.extend_from_slice(chunk);
+        let mut rest = chunk;
+        let mut end = self.base;
+        while let Some((at, piece)) = self.framer.next_piece(&mut rest) {
+            let len = length(&piece);
+            let from = (at - self.base) as usize;
+            let bytes = self.window.get(from..from + len);
+            take(at, bytes.unwrap_or_default(), &piece)?;
+            end = at + len as u64;
+        }
+        self.window.drain(..(end - self.base) as usize);
+        self.base = end;
+        Ok(())
+    }
+
+    /// The stream ends: what is left of a message, if there is any.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `take` returns.
+    pub fn finish<E>(
+        &mut self,
+        mut take: impl FnMut(u64, &[u8], &Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.framer.finish() {
+            Some((at, piece)) => take(at, &self.window, &piece),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The pieces of a whole input.
 ///
 /// # Errors
 ///
@@ -62,28 +116,9 @@ pub fn pieces<E: From<InputError>>(
     input: Input,
     mut take: impl FnMut(u64, &[u8], &Piece<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut framer = Framer::new();
-    // The bytes from `base` on that no piece has had yet.
-    let mut window: Vec<u8> = Vec::new();
-    let mut base = 0;
-    input.chunks(|chunk| {
-        window.extend_from_slice(chunk);
-        let mut rest = chunk;
-        let mut end = base;
-        while let Some((at, piece)) = framer.next_piece(&mut rest) {
-            let len = length(&piece);
-            let from = (at - base) as usize;
-            take(at, window.get(from..from + len).unwrap_or_default(), &piece)?;
-            end = at + len as u64;
-        }
-        window.drain(..(end - base) as usize);
-        base = end;
-        Ok::<(), E>(())
-    })?;
-    match framer.finish() {
-        Some((at, piece)) => take(at, &window, &piece),
-        None => Ok(()),
-    }
+    let mut pieces = Pieces::default();
+    input.chunks(|chunk| pieces.feed(chunk, &mut take))?;
+    pieces.finish(take)
 }
 
 /// Bytes of a piece.

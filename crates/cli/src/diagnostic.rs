@@ -208,7 +208,9 @@ impl Diagnostic {
     /// The text for a terminal, with escape sequences for colour.
     pub(crate) fn render(&self, level: Level<'_>) -> String {
         let title = level.primary_title(self.message.as_str());
-        let mut group = title.id(self.named.unwrap_or(self.code.text())).elements(self.snippet());
+        let mut group = title
+            .id(self.named.unwrap_or(self.code.text()))
+            .elements(self.snippet());
         let clean = |text: &str| normalize_untrusted_str(text);
         for note in &self.notes {
             group = group.element(Level::NOTE.message(clean(note)));
@@ -252,11 +254,21 @@ impl From<OutputError> for Failure {
 
 impl From<hartrace_ntrace::ConfigError> for Failure {
     fn from(error: hartrace_ntrace::ConfigError) -> Failure {
-        let message = format!("the settings of [ntrace] contradict each other: {error}");
-        Diagnostic::new(Code::Contradiction, message)
-            .help("`hartrace config show` tells where each setting comes from")
-            .into()
+        hartrace_ntrace::RegisterError::Config(error).into()
     }
+}
+
+impl From<hartrace_ntrace::RegisterError> for Failure {
+    fn from(error: hartrace_ntrace::RegisterError) -> Failure {
+        bad_ntrace(error).into()
+    }
+}
+
+/// Settings of `[ntrace]` that cannot be.
+pub(crate) fn bad_ntrace(error: hartrace_ntrace::RegisterError) -> Diagnostic {
+    let message = format!("the settings in [ntrace] cannot be: {error}");
+    Diagnostic::new(Code::Contradiction, message)
+        .help("change one of the settings that the message is about")
 }
 
 impl From<LoadError> for Failure {
@@ -410,7 +422,8 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
             .help("log the run as pc, spike, spike-traps or ingress");
     }
     Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
-        "known are ELF files, Spike logs and CSV, pc lists, ingress CSV and configuration files",
+        "known are ELF files, N-Trace with its sidecar, Spike logs and CSV, pc lists, ingress CSV and \
+         configuration files",
     )
 }
 

@@ -4,9 +4,11 @@ use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::settings::{self, Program};
 use crate::talk::Talk;
+use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
+use hartrace_capture::shard::Part;
 use hartrace_capture::trace::NTRACE;
 use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
 use hartrace_isa::{Isa, Xlen};
@@ -79,9 +81,10 @@ impl Settings {
         if !self.config.ntrace.is_said() {
             let name = input::name(trace);
             let message = format!("{name} has no sidecar; assuming N-Trace 1.0 with defaults");
-            talk.warning(&Diagnostic::new(Code::Guessed, message).help(
-                "give the settings in section [ntrace] of a configuration: -c FILE",
-            ));
+            talk.warning(
+                &Diagnostic::new(Code::Guessed, message)
+                    .help("give the settings in section [ntrace] of a configuration: -c FILE"),
+            );
         }
         Ok(config)
     }
@@ -130,9 +133,62 @@ pub(crate) fn no_program() -> Failure {
 /// Gaps that are told one by one.
 const TOLD: usize = 5;
 
-/// Passes on events, and watches for gaps.
+/// A consumer that writes text.
+pub(crate) trait Text: Consumer {
+    /// What has not been flushed.
+    fn text(&mut self) -> &mut Vec<u8>;
+
+    /// Bytes that have not been flushed.
+    fn size(&self) -> usize;
+
+    /// Flushes what is left.
+    fn flush(&mut self);
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Text for PcList<'_, F> {
+    fn text(&mut self) -> &mut Vec<u8> {
+        self.text()
+    }
+
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn flush(&mut self) {
+        self.finish();
+    }
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Text for TraceListing<'_, F> {
+    fn text(&mut self) -> &mut Vec<u8> {
+        self.text()
+    }
+
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn flush(&mut self) {
+        self.finish();
+    }
+}
+
+/// As many threads as there are cores.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Passes on events, and counts.
 pub(crate) struct Watch<C> {
     pub(crate) inner: C,
+    only: Option<HartId>,
+    pub(crate) report: Report,
+}
+
+/// What was decoded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    /// The hart that was asked for.
     only: Option<HartId>,
     pub(crate) instructions: u64,
     pub(crate) traps: u64,
@@ -144,24 +200,63 @@ pub(crate) struct Watch<C> {
 
 impl<C> Watch<C> {
     pub(crate) fn new(inner: C, only: Option<u32>) -> Watch<C> {
+        let only = only.map(HartId);
+        let report = Report {
+            only,
+            ..Report::default()
+        };
         Watch {
             inner,
-            only: only.map(HartId),
-            instructions: 0,
-            traps: 0,
-            gaps: 0,
-            harts: Vec::new(),
-            first: Vec::new(),
+            only,
+            report,
         }
     }
 
+    #[inline]
     fn skips(&mut self, hart: HartId) -> bool {
-        if self.harts.last() != Some(&hart)
-            && let Err(at) = self.harts.binary_search(&hart)
-        {
-            self.harts.insert(at, hart);
+        if self.report.harts.last() != Some(&hart) {
+            self.report.appeared(hart);
         }
         self.only.is_some_and(|only| only != hart)
+    }
+
+    /// Takes in what another counted right behind this one.
+    pub(crate) fn take<D>(&mut self, part: &mut Watch<D>) {
+        let only = self.only;
+        let part = std::mem::replace(
+            &mut part.report,
+            Report {
+                only,
+                ..Report::default()
+            },
+        );
+        let report = &mut self.report;
+        report.instructions += part.instructions;
+        report.traps += part.traps;
+        report.gaps += part.gaps;
+        for hart in part.harts {
+            report.appeared(hart);
+        }
+        let room = TOLD - report.first.len();
+        report.first.extend(part.first.into_iter().take(room));
+    }
+}
+
+/// Text that is gathered by a part before it has to wait for its turn.
+const FULL: usize = 16 << 20;
+
+impl<C: Text + Send> Part for Watch<C> {
+    fn is_full(&self) -> bool {
+        self.inner.size() > FULL
+    }
+}
+
+impl Report {
+    #[cold]
+    fn appeared(&mut self, hart: HartId) {
+        if let Err(at) = self.harts.binary_search(&hart) {
+            self.harts.insert(at, hart);
+        }
     }
 
     /// Tells the gaps, and what they mean for the command.
@@ -191,7 +286,9 @@ impl<C> Watch<C> {
         let diagnostic = Diagnostic::new(Code::Gaps, message);
         match self.gaps {
             0 => Ok(()),
-            _ if strict => Err(diagnostic.help("leave out --strict to let them pass").into()),
+            _ if strict => Err(diagnostic
+                .help("leave out --strict to let them pass")
+                .into()),
             _ if more > 0 => {
                 talk.warning(&diagnostic.note(format!("{more} of them are not told here")));
                 Ok(())
@@ -207,12 +304,12 @@ impl<C: Consumer> Consumer for Watch<C> {
             return ControlFlow::Continue(());
         }
         match event {
-            Event::Run(run) => self.instructions += u64::from(run.insns),
-            Event::Trap(_) => self.traps += 1,
+            Event::Run(run) => self.report.instructions += u64::from(run.insns),
+            Event::Trap(_) => self.report.traps += 1,
             Event::Gap(gap) => {
-                self.gaps += 1;
-                if self.first.len() < TOLD {
-                    self.first.push(*gap);
+                self.report.gaps += 1;
+                if self.report.first.len() < TOLD {
+                    self.report.first.push(*gap);
                 }
             }
             _ => {}
@@ -226,7 +323,7 @@ impl<C: Consumer> Consumer for Watch<C> {
             return ControlFlow::Continue(());
         }
         let insns = runs.iter().map(|run| u64::from(run.insns));
-        self.instructions += insns.sum::<u64>();
+        self.report.instructions += insns.sum::<u64>();
         self.inner.runs(hart, runs)
     }
 }

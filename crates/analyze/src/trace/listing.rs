@@ -4,7 +4,8 @@ use super::{Render, RunText, Spaces};
 use crate::cause::exception_name;
 use crate::names::Names;
 use hartrace_flow::{
-    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId, Trap,
+    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
+    Trap,
 };
 use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use std::fmt;
@@ -52,6 +53,12 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     /// What has not been flushed.
     pub fn text(&mut self) -> &mut Vec<u8> {
         &mut self.text
+    }
+
+    /// Bytes that have not been flushed.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// Flushes what is left.

@@ -59,6 +59,12 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
         &mut self.text
     }
 
+    /// Bytes that have not been flushed.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
     /// Flushes what is left.
     pub fn finish(&mut self) {
         (self.flush)(&mut self.text);
@@ -66,8 +72,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
 
     #[inline]
     fn run(&mut self, hart: HartId, run: &Run) {
-        self.lines
-            .append(self.spaces.of(hart), run, &mut self.text);
+        self.lines.append(self.spaces.of(hart), run, &mut self.text);
         if self.text.len() >= BUFFER {
             self.finish();
         }

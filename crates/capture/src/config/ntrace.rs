@@ -7,7 +7,7 @@ use super::{Ingress, Setting};
 use hartrace_flow::{ItypeWidth, Retires};
 use hartrace_isa::{ItypeTable, Xlen};
 use hartrace_ntrace::{
-    Config, ConfigError, Ending, Evcode, IcntFull, ImplicitReturn, Queue, RepeatedHistory,
+    Config, Ending, Evcode, IcntFull, ImplicitReturn, Queue, RegisterError, RepeatedHistory,
     StackKind, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 use std::fmt;
@@ -256,6 +256,21 @@ impl Registers {
         }
     }
 
+    /// Puts what the registers say into `config`; those that are not given
+    /// are as `config` has them.
+    fn apply(&self, config: &mut Config) -> Result<(), RegisterError> {
+        if *self == Registers::default() {
+            return Ok(());
+        }
+        let mut all = hartrace_ntrace::Registers::of(config);
+        set(&mut all.control.0, &self.trTeControl);
+        set(&mut all.impl_.0, &self.trTeImpl);
+        set(&mut all.inst_features.0, &self.trTeInstFeatures);
+        set(&mut all.ts_control.0, &self.trTsControl);
+        set(&mut all.trig_ext_in, &self.trTeTrigExtInControl);
+        all.apply(config)
+    }
+
     fn all(&self) -> [(&'static str, Option<&Setting<u32>>); 5] {
         [
             ("trTeControl", self.trTeControl.as_ref()),
@@ -354,12 +369,14 @@ impl Ntrace {
     ///
     /// # Errors
     ///
-    /// Settings that do not make sense together.
-    pub fn settings(&self, xlen: Xlen) -> Result<Config, ConfigError> {
+    /// Settings that do not make sense together, and registers that are not
+    /// those of an N-Trace encoder.
+    pub fn settings(&self, xlen: Xlen) -> Result<Config, RegisterError> {
         let mut config = Config::new(value(&self.version, Version::default()), xlen);
+        self.registers.apply(&mut config)?;
         self.apply_flow(&mut config);
         self.apply_encoder(&mut config);
-        config.validate()?;
+        config.validate().map_err(RegisterError::Config)?;
         Ok(config)
     }
 

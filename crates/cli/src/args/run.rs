@@ -143,7 +143,6 @@ impl LogSpec {
             file: PathBuf::from(file),
         })
     }
-
 }
 
 /// `KIND=FILE` of a trace.

@@ -4,7 +4,7 @@ use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
 use super::trace_write::{self, TraceFile};
 use super::{configs, inputs, one_stdin};
-use crate::args::Encode;
+use crate::args::{Encode, TraceKind};
 use crate::diagnostic::Failure;
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
@@ -17,6 +17,7 @@ use hartrace_flow::{HartId, Mode, Observer};
 use hartrace_isa::Isa;
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
+    let TraceKind::Ntrace = args.to;
     let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
     let file = {
         let files = inputs(&config).chain([args.input.as_path()]);

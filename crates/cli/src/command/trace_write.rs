@@ -12,7 +12,6 @@ use hartrace_capture::trace::{self, NtraceWriter, Written};
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// A trace that is to be written.
@@ -38,6 +37,10 @@ impl TraceFile {
             sink: Sink::new(output),
             sidecar,
         })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Gives trace and sidecar their names.

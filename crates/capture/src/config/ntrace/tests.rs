@@ -2,6 +2,7 @@ use super::*;
 use crate::config::Config as Settings;
 use crate::config::Origin;
 use hartrace_isa::Isa;
+use hartrace_ntrace::ConfigError;
 use std::path::Path;
 
 /// A value other than the default for every key.
@@ -49,8 +50,8 @@ queue_stall = true
 max_expansion = 1000
 
 [ntrace.registers]
-trTeControl = 0x31
-trTsControl = 0x8001
+trTeControl = 0x1000037
+trTsControl = 0x28008001
 ";
 
 fn parse(text: &str) -> Settings {
@@ -109,7 +110,7 @@ fn everything_is_read_and_written() {
     let control = registers.trTeControl.as_ref().unwrap();
     assert_eq!(
         (control.value, control.origin.to_string()),
-        (0x31, "a.toml:45".to_owned())
+        (0x100_0037, "a.toml:45".to_owned())
     );
 }
 
@@ -121,7 +122,10 @@ fn layers() {
     assert_eq!(ntrace.mode.as_ref().unwrap().value, TraceMode::Htm);
     assert_eq!(ntrace.src_bits.as_ref().unwrap().value, 4);
     assert_eq!(ntrace.registers.trTeControl.as_ref().unwrap().value, 1);
-    assert_eq!(ntrace.registers.trTsControl.as_ref().unwrap().value, 0x8001);
+    assert_eq!(
+        ntrace.registers.trTsControl.as_ref().unwrap().value,
+        0x2800_8001
+    );
 }
 
 #[test]
@@ -172,7 +176,8 @@ fn mistakes() {
 #[test]
 fn contradictions() {
     let section = parse("[ntrace]\nmode = \"btm\"\nrepeated_history = \"on\"\n").ntrace;
-    assert_eq!(section.settings(Xlen::Rv64), Err(ConfigError::HistoryInBtm));
+    let error = RegisterError::Config(ConfigError::HistoryInBtm);
+    assert_eq!(section.settings(Xlen::Rv64), Err(error));
 }
 
 #[test]
@@ -196,6 +201,22 @@ fn the_port_follows_the_encoder() {
     let said = port("[ntrace]\nversion = \"rc7\"\n[ingress]\ntable = \"nexrv\"\nsijump = false\n");
     assert_eq!((said.table, said.sijump), (ItypeTable::NexRv, false));
     assert!(matches!(Setting::default(1).origin, Origin::Default));
+}
+
+#[test]
+fn registers_come_before_the_other_keys() {
+    let mut wanted = Config::new(Version::V1_0, Xlen::Rv64);
+    wanted.mode = TraceMode::Btm;
+    wanted.context = true;
+    let control = hartrace_ntrace::Registers::of(&wanted).control.0;
+    let text = format!("[ntrace.registers]\ntrTeControl = {control:#x}\n");
+    assert_eq!(parse(&text).ntrace.settings(Xlen::Rv64), Ok(wanted.clone()));
+    wanted.mode = TraceMode::Htm;
+    let text = format!("[ntrace]\nmode = \"htm\"\n{text}");
+    assert_eq!(parse(&text).ntrace.settings(Xlen::Rv64), Ok(wanted));
+    let etrace = parse("[ntrace.registers]\ntrTeControl = 0x33\n").ntrace;
+    let error = etrace.settings(Xlen::Rv64).unwrap_err().to_string();
+    assert!(error.starts_with("trTeControl: "), "{error}");
 }
 
 /// The files in `configs/ntrace`.
