@@ -476,6 +476,25 @@ mod tests {
     }
 
     #[test]
+    fn every_fault_of_a_protocol_has_its_section() {
+        let text = documentation();
+        let documented: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("## NT"))
+            .filter_map(|rest| rest.get(..4))
+            .collect();
+        let used = hartrace_ntrace::Fault::ALL.iter();
+        let used: Vec<&str> = used.filter_map(|f| f.code().strip_prefix("NT")).collect();
+        assert_eq!(used, documented);
+        for fault in hartrace_ntrace::Fault::ALL {
+            let section = text.split("\n## ").find(|s| s.starts_with(fault.code()));
+            for part in ["**Cause.**", "**Remedy.**"] {
+                assert!(section.unwrap().contains(part), "{}: {part}", fault.code());
+            }
+        }
+    }
+
+    #[test]
     fn the_documented_exit_code_is_the_real_one() {
         let text = documentation();
         for code in Code::ALL {
