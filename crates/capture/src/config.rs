@@ -21,6 +21,18 @@
 //! retires = "none"
 //! ctype = 2                    # 0 to 3
 //!
+//! [filter]                     # which instructions are traced
+//! address = ["0x80000000..0x80001000"]
+//! modes = ["M", "S", "U"]      # and VU, VS, D
+//! context = [5, "7..=9"]
+//!
+//! [[filter.any]]               # and what fits one of these
+//! from = 0x80002000            # or address; modes, context, tval
+//! until = 0x80002040
+//! causes = [2, 8]              # in the handlers of these traps
+//! trap = "exception"           # or interrupt
+//! impdef = 0x10                # as far as impdef_mask says
+//!
 //! [hart]
 //! machine = "virt"             # virt or spike
 //! memory = ["0x80000000:256M"]
@@ -34,13 +46,16 @@
 //! mode = "htm"                 # htm or btm
 //! ```
 
+mod filter;
 mod hart;
 mod ingress;
 mod ntrace;
 mod read;
+mod read_filter;
 mod read_hart;
 mod write;
 
+pub use filter::{Filter, Span};
 pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
 pub use ntrace::{Ntrace, Registers};
@@ -115,6 +130,8 @@ pub struct Config {
     pub hart: Hart,
     /// `[ntrace]`.
     pub ntrace: Ntrace,
+    /// `[filter]`.
+    pub filter: Filter,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -163,6 +180,7 @@ impl Config {
             ingress: self.ingress.over(below.ingress),
             hart: self.hart.over(below.hart),
             ntrace: self.ntrace.over(below.ntrace),
+            filter: self.filter.over(below.filter),
             trace: self.trace.or(below.trace),
         }
     }

@@ -1,5 +1,6 @@
 //! What kind of file this is, from its first bytes.
 
+use hartrace_ntrace::guess;
 use std::fmt;
 
 /// How many bytes of a file [`detect`] wants to see.
@@ -82,7 +83,8 @@ pub fn detect(head: &[u8]) -> Kind {
         return Kind::Elf;
     }
     let Some(text) = text(head) else {
-        return Kind::Unknown;
+        let trace = unpacker(head).is_none() && guess(head).is_some();
+        return if trace { Kind::Ntrace } else { Kind::Unknown };
     };
     let lines = || {
         let lines = text.lines().map(str::trim);

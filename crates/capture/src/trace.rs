@@ -1,8 +1,10 @@
 //! Traces: made from steps with [`NtraceWriter`], turned into events with
 //! [`decode`].
 
+mod transport;
 mod write;
 
+pub use transport::{Transport, TransportError};
 pub use write::{NtraceWriter, Written};
 
 use crate::config::{Config, Ntrace, Program, Setting, Trace};

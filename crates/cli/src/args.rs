@@ -5,7 +5,7 @@ mod trace;
 
 pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
 pub(crate) use trace::{
-    Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, TraceKind,
+    Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, TraceKind, Transport,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -61,7 +61,7 @@ Examples:
 const LOG_EXAMPLES: &str = "\
 Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the \
 columns trigger, halted, reset, external and lost behind those of the reference flow; missing \
-steps show in lost. They have power_down where the rows that were read have it.
+steps show in lost.
 
 Examples:
   hartrace log spike.log --to pc -o run.pc

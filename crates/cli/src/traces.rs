@@ -6,10 +6,10 @@ use crate::settings::{self, Program};
 use crate::talk::Talk;
 use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::config::{Config, Origin};
-use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
-use hartrace_capture::trace::NTRACE;
+use hartrace_capture::trace::{NTRACE, Transport, TransportError};
 use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
@@ -64,31 +64,48 @@ impl Settings {
     }
 
     /// The width of addresses without reading the program.
-    pub(crate) fn xlen(&self) -> Xlen {
+    fn xlen(&self) -> Option<Xlen> {
         let isa = self.config.program.isa.as_ref();
         let isa = isa.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
-        isa.map_or(Xlen::Rv64, |isa| isa.xlen())
+        isa.map(|isa| isa.xlen())
     }
 
-    /// The settings of the decoder; what nobody said is told.
+    /// The settings of the decoder. What nobody said is guessed from the
+    /// trace, and told.
     pub(crate) fn ntrace(
         &self,
-        trace: &Path,
-        xlen: Xlen,
+        input: &mut Input,
+        xlen: Option<Xlen>,
         talk: &Talk,
     ) -> Result<ntrace::Config, Failure> {
-        let config = self.config.ntrace.settings(xlen)?;
-        if !self.config.ntrace.is_said() {
-            let name = input::name(trace);
-            let message = format!("{name} has no sidecar; assuming N-Trace 1.0 with defaults");
-            talk.warning(
-                &Diagnostic::new(Code::Guessed, message)
-                    .help("give the settings in section [ntrace] of a configuration: -c FILE"),
-            );
+        let known = xlen.or_else(|| self.xlen());
+        let mut config = self.config.ntrace.settings(known.unwrap_or(Xlen::Rv64))?;
+        if self.config.ntrace.is_said() {
+            return Ok(config);
         }
+        let path = input.path().to_path_buf();
+        let name = input::name(&path);
+        let head = input.peek(GUESS)?;
+        let Some(guess) = ntrace::guess(head) else {
+            let message = format!("{name} does not look like N-Trace");
+            return Err(Diagnostic::new(Code::UnknownFormat, message)
+                .note("it has no sidecar, and no configuration says what it is")
+                .help("if it is N-Trace, give its settings in section [ntrace]: -c FILE")
+                .into());
+        };
+        config.src_bits = guess.src_bits;
+        config.mode = guess.mode.unwrap_or(config.mode);
+        config.timestamps = guess.timestamps.then(ntrace::Timestamps::default);
+        let message = format!("{name} has no sidecar; guessing the settings of N-Trace 1.0");
+        let help = "give the settings in section [ntrace] of a configuration: -c FILE";
+        let warning = Diagnostic::new(Code::Guessed, message).note(guess.to_string());
+        talk.warning(&warning.help(help));
         Ok(config)
     }
 }
+
+/// Bytes that are looked at for a guess.
+const GUESS: usize = 1 << 20;
 
 /// Where a program is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,27 +116,48 @@ pub(crate) enum Named {
 }
 
 /// Opens a trace. What is clearly something else is refused.
-pub(crate) fn open(path: &Path, command: &str) -> Result<Input, Failure> {
+pub(crate) fn open(
+    path: &Path,
+    transport: &args::Transport,
+    command: &str,
+) -> Result<Input, Failure> {
+    let transport = transport.get();
     let mut input = Input::open(path)?;
     let head = input.peek(HEAD)?;
+    let bare = transport == Transport::default();
     match detect(head) {
-        Kind::Unknown if hartrace_capture::detect::unpacker(head).is_none() => Ok(input),
-        Kind::Ntrace => Ok(input),
         kind @ (Kind::Unknown | Kind::Empty) => {
-            Err(unknown_format(path, kind, head, command).into())
-        }
-        kind => {
-            let name = input::name(path);
-            let diagnostic = Diagnostic::new(Code::NotATrace, format!("{name} is not a trace"))
-                .note(format!("it looks like this kind of file: {kind}"));
-            Err(match kind {
-                Kind::Elf => diagnostic.help("give the program with -e, and the trace as TRACE"),
-                Kind::Config | Kind::Sidecar => diagnostic.help("give settings with -c"),
-                _ => diagnostic.help("`hartrace encode` makes a trace of a log"),
+            if kind == Kind::Empty || unpacker(head).is_some() {
+                return Err(unknown_format(path, kind, head, command).into());
             }
-            .into())
         }
+        Kind::Elf | Kind::Sidecar | Kind::Config => return Err(not_a_trace(path, detect(head))),
+        Kind::Ntrace => {}
+        // Samples of pins may look like anything.
+        kind if bare => return Err(not_a_trace(path, kind)),
+        _ => {}
     }
+    transport.open(input).map_err(|error| match error {
+        TransportError::Input(error) => error.into(),
+        TransportError::Ram(error) => {
+            let message = format!("{} is not the buffer of --ram: {error}", input::name(path));
+            Diagnostic::new(Code::NotATrace, message)
+                .help("dump the buffer from START to LIMIT, both included")
+                .into()
+        }
+    })
+}
+
+fn not_a_trace(path: &Path, kind: Kind) -> Failure {
+    let name = input::name(path);
+    let diagnostic = Diagnostic::new(Code::NotATrace, format!("{name} is not a trace"))
+        .note(format!("it looks like this kind of file: {kind}"));
+    match kind {
+        Kind::Elf => diagnostic.help("give the program with -e, and the trace as TRACE"),
+        Kind::Config | Kind::Sidecar => diagnostic.help("give settings with -c"),
+        _ => diagnostic.help("`hartrace encode` makes a trace of a log"),
+    }
+    .into()
 }
 
 /// No program is named.

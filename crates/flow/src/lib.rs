@@ -12,6 +12,7 @@
 //!   who watches. Steps come from a simulator or from a [`log`].
 //! * [`Ingress`], [`Port`]: the trace ingress port of a hart and the adapter
 //!   that makes its signals from steps. Encoders eat nothing else.
+//! * [`filter`]: which blocks an encoder traces.
 //! * [`Image`], [`Blocks`], [`Walk`]: the program's code, the ways from decision
 //!   to decision through it, and the walk along them on what a trace tells.
 //!   [`ReturnStack`] answers for the returns a trace leaves out.
@@ -67,6 +68,7 @@ mod check;
 mod event;
 mod evidence;
 mod few;
+pub mod filter;
 mod image;
 mod ingress;
 pub mod log;

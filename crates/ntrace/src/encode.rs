@@ -25,6 +25,7 @@
 
 use alloc::vec::Vec;
 
+use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{HartId, Ingress, IngressSink};
 
 use crate::{Config, ConfigError};
@@ -106,6 +107,8 @@ impl Counters {
 #[derive(Debug)]
 pub struct Encoder<S> {
     config: Config,
+    /// The filters every hart starts with.
+    filter: Filter,
     harts: Vec<(HartId, Hart)>,
     /// Index of the hart that came last.
     recent: usize,
@@ -122,10 +125,19 @@ impl<S: Sink> Encoder<S> {
         config.validate()?;
         Ok(Encoder {
             config,
+            filter: Filter::new(&FilterConfig::default()),
             harts: Vec::new(),
             recent: 0,
             sink,
         })
+    }
+
+    /// Only what these filters let through is traced (trTeInstFilters). To be
+    /// called before the first block.
+    #[must_use]
+    pub fn with_filter(mut self, filter: &FilterConfig) -> Encoder<S> {
+        self.filter = Filter::new(filter);
+        self
     }
 
     /// The settings.
@@ -171,7 +183,8 @@ impl<S: Sink> Encoder<S> {
             // As many bits as SRC has.
             let src = u32::from(self.config.src_id).wrapping_add(id.0);
             let src = src & ((1 << self.config.src_bits) - 1);
-            self.harts.push((id, Hart::new(&self.config, src as u16)));
+            let hart = Hart::new(&self.config, self.filter.clone(), src as u16);
+            self.harts.push((id, hart));
             self.harts.len() - 1
         });
     }

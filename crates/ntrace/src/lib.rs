@@ -14,6 +14,7 @@ mod code;
 mod config;
 mod control;
 mod decode;
+mod detect;
 mod encode;
 mod explain;
 mod fault;
@@ -25,6 +26,7 @@ mod process;
 mod tally;
 #[cfg(test)]
 mod testing;
+mod transport;
 
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
@@ -37,6 +39,7 @@ pub use control::{
     TsCapabilities, TsControl,
 };
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
+pub use detect::{Guess, guess};
 pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
@@ -44,3 +47,6 @@ pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
 pub use tally::{Count, Source, Tally};
+pub use transport::{
+    Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
+};

@@ -24,10 +24,9 @@ const LATER: &[(&str, &str)] = &[
     ("etrace", "E-Trace"),
     ("tandem", "the tandem-verification trace"),
     ("ctr", "Control Transfer Records"),
-    ("filter", "trace filters"),
 ];
 
-const SECTIONS: &[&str] = &["program", "ingress", "hart", "ntrace", "trace"];
+const SECTIONS: &[&str] = &["program", "ingress", "hart", "filter", "ntrace", "trace"];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
     "itype_width",
@@ -280,6 +279,7 @@ impl Reader {
                 "ingress" => config.ingress = self.ingress(table),
                 "hart" => config.hart = self.hart(table),
                 "ntrace" => config.ntrace = self.ntrace(table),
+                "filter" => config.filter = self.filter(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {
                     let later = LATER.iter().find(|(section, _)| *section == name);
@@ -526,7 +526,7 @@ impl Reader {
     }
 
     /// An integer, or a string for readers of TOML that stop at 2^63.
-    fn address(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
+    pub(super) fn address(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
         let address = match value.get_ref() {
             DeValue::String(text) => parse_address(text),
             _ => integer(value),

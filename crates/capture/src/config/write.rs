@@ -1,12 +1,15 @@
 //! [`Config`] to TOML.
 
+use super::filter::{MODES, Span, TRAPS};
 use super::hart::MACHINES;
 use super::ingress::{RETIREMENTS, RETIRES, TABLES, name_of};
-use super::{COSTS, Config, Hart, Ingress, Origin, Setting};
+use super::{COSTS, Config, Filter, Hart, Ingress, Origin, Setting};
 use crate::program::{ElfFile, RawFile};
-use hartrace_flow::ItypeWidth;
+use hartrace_flow::filter::Match;
+use hartrace_flow::{ItypeWidth, Mode};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 impl Config {
@@ -45,6 +48,7 @@ impl Writer {
             self.key("raw", program.raw.as_ref(), |v| list(v, raw))?;
         }
         self.ingress(&config.ingress)?;
+        self.filter(&config.filter)?;
         self.hart(&config.hart)?;
         config.ntrace.write(self)
     }
@@ -104,6 +108,21 @@ impl Writer {
         Ok(())
     }
 
+    fn filter(&mut self, filter: &Filter) -> fmt::Result {
+        if *filter == Filter::default() {
+            return Ok(());
+        }
+        self.section("filter")?;
+        let spans = |v: &Vec<Span>| list(v, |span| quote(span));
+        self.key("address", filter.address.as_ref(), spans)?;
+        self.key("modes", filter.modes.as_ref(), |v| {
+            let modes: Vec<String> = v.iter().map(|mode| quote(name_of(MODES, mode))).collect();
+            format!("[{}]", modes.join(", "))
+        })?;
+        self.key("context", filter.context.as_ref(), spans)?;
+        self.key("any", filter.any.as_ref(), |v| list(v, one_filter))
+    }
+
     pub(super) fn section(&mut self, name: &str) -> fmt::Result {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         writeln!(self.text, "{gap}[{name}]")
@@ -136,7 +155,47 @@ fn comment(origin: &Origin) -> String {
         .collect()
 }
 
-pub(super) fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+fn one_filter(filter: &Match) -> String {
+    let mut keys = Vec::new();
+    let mut key = |name: &str, value: Option<String>| {
+        keys.extend(value.map(|value| format!("{name} = {value}")));
+    };
+    let span = |range: &Option<RangeInclusive<u64>>| {
+        let span = range.as_ref().map(|range| Span(range.clone()));
+        span.map(quote)
+    };
+    let bits = |set: u64| (0..64).filter(move |n| set >> n & 1 != 0);
+    key("address", span(&filter.address));
+    key("from", filter.between.map(|(from, _)| address(from)));
+    key("until", filter.between.map(|(_, until)| address(until)));
+    key(
+        "modes",
+        filter.modes.map(|set| {
+            let modes = bits(set.into()).filter_map(Mode::from_code);
+            let modes: Vec<String> = modes.map(|mode| quote(mode.name())).collect();
+            format!("[{}]", modes.join(", "))
+        }),
+    );
+    key("context", span(&filter.context));
+    key("tval", span(&filter.tval));
+    key(
+        "causes",
+        filter.causes.map(|set| {
+            let causes: Vec<String> = bits(set).map(|n| n.to_string()).collect();
+            format!("[{}]", causes.join(", "))
+        }),
+    );
+    let trap = filter.trap.as_ref();
+    key("trap", trap.map(|kind| quote(name_of(TRAPS, kind))));
+    key("impdef", filter.impdef.map(|i| address(i.value.into())));
+    key("impdef_mask", filter.impdef.map(|i| address(i.mask.into())));
+    match keys.as_slice() {
+        [] => "{}".to_owned(),
+        keys => format!("{{ {} }}", keys.join(", ")),
+    }
+}
+
+fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
     let items: Vec<String> = items.iter().map(show).collect();
     match items.as_slice() {
         [] => "[]".to_owned(),

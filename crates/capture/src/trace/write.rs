@@ -1,5 +1,6 @@
 //! Steps to N-Trace, and back again if that is to be checked.
 
+use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Difference, Effects, HartId, Image, Observer, Port, PortConfig, Step, Wants,
 };
@@ -58,7 +59,8 @@ impl Sink for Shared {
 }
 
 impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
-    /// An encoder behind the port of a hart.
+    /// An encoder behind the port of a hart; it traces what the filters let
+    /// through.
     ///
     /// # Errors
     ///
@@ -66,10 +68,11 @@ impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
     pub fn new(
         config: Config,
         port: PortConfig,
+        filter: &FilterConfig,
         sink: F,
     ) -> Result<NtraceWriter<'a, F>, ConfigError> {
         let sent = Rc::new(RefCell::new(Sent::default()));
-        let encoder = Encoder::new(config, Shared(Rc::clone(&sent)))?;
+        let encoder = Encoder::new(config, Shared(Rc::clone(&sent)))?.with_filter(filter);
         Ok(NtraceWriter {
             port: Port::new(port, encoder),
             sent,

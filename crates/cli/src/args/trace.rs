@@ -2,6 +2,8 @@
 
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
+use hartrace_capture::program::parse_address;
+use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -79,6 +81,8 @@ pub(crate) struct Dump {
     #[arg(long)]
     pub(crate) bytes: bool,
     #[command(flatten)]
+    pub(crate) transport: Transport,
+    #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -106,6 +110,8 @@ pub(crate) struct Decode {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
+    pub(crate) transport: Transport,
+    #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -126,6 +132,8 @@ pub(crate) struct Stats {
     /// Threads to decode with [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
@@ -166,4 +174,70 @@ pub(crate) enum StatsFormat {
     Text,
     /// One JSON object
     Json,
+}
+
+/// How the trace came into the file.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Transport")]
+pub(crate) struct Transport {
+    /// A dump of a circular buffer: trRamStart, trRamLimit and trRamWP; bit 0 of WP, or `:wrap`,
+    /// says that it wrapped
+    #[arg(long, value_name = "START:LIMIT:WP[:wrap]", value_parser = ram, conflicts_with = "pib")]
+    pub(crate) ram: Option<RamSink>,
+    /// Samples of so many pins
+    #[arg(long, value_name = "1|2|4|8|16", value_parser = pib)]
+    pub(crate) pib: Option<PibWidth>,
+    /// With --pib: the first sample is in the high bits of a byte
+    #[arg(long, requires = "pib")]
+    pub(crate) high_first: bool,
+    /// Words whose bytes were turned round
+    #[arg(long, value_name = "plain|swap16|swap32", value_parser = order)]
+    pub(crate) order: Option<Order>,
+}
+
+impl Transport {
+    pub(crate) fn get(&self) -> hartrace_capture::trace::Transport {
+        hartrace_capture::trace::Transport {
+            order: self.order.unwrap_or_default(),
+            ram: self.ram,
+            pib: self.pib.map(|width| Pib {
+                high_first: self.high_first,
+                ..Pib::new(width)
+            }),
+        }
+    }
+}
+
+fn ram(text: &str) -> Result<RamSink, String> {
+    let problem = || "write START:LIMIT:WP, such as 0x1000:0x1ffc:0x1234, and :wrap".to_owned();
+    let mut parts = text.split(':');
+    let mut number = || parts.next().and_then(parse_address).ok_or_else(problem);
+    let mut ram = RamSink::from_registers(number()?, number()?, number()?);
+    match (parts.next(), parts.next()) {
+        (None, _) => {}
+        (Some("wrap"), None) => ram.wrapped = true,
+        _ => return Err(problem()),
+    }
+    ram.size().map_err(|error| error.to_string())?;
+    Ok(ram)
+}
+
+fn pib(text: &str) -> Result<PibWidth, String> {
+    Ok(match text {
+        "1" => PibWidth::One,
+        "2" => PibWidth::Two,
+        "4" => PibWidth::Four,
+        "8" => PibWidth::Eight,
+        "16" => PibWidth::Sixteen,
+        _ => return Err("write 1, 2, 4, 8 or 16".to_owned()),
+    })
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    Ok(match text {
+        "plain" => Order::Plain,
+        "swap16" => Order::Swapped16,
+        "swap32" => Order::Swapped32,
+        _ => return Err("write plain, swap16 or swap32".to_owned()),
+    })
 }

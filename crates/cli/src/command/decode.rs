@@ -35,10 +35,10 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     if settings.program() == Named::Nowhere {
         return Err(traces::no_program());
     }
-    let input = traces::open(&args.trace, "decode")?;
+    let mut input = traces::open(&args.trace, &args.transport, "decode")?;
     let program = settings.load(talk)?;
     let isa = program.isa.unwrap_or(Isa::RV64GC);
-    let config = settings.ntrace(&args.trace, isa.xlen(), talk)?;
+    let config = settings.ntrace(&mut input, Some(isa.xlen()), talk)?;
     let Some(image) = program.image()? else {
         return Err(traces::no_program());
     };

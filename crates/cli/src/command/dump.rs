@@ -26,14 +26,13 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let input = traces::open(&args.trace, "dump")?;
+    let mut input = traces::open(&args.trace, &args.transport, "dump")?;
     // The program that a sidecar names is not needed.
     let xlen = match settings.program() {
         Named::ByFlag => settings.load(talk)?.isa.map(|isa| isa.xlen()),
         _ => None,
     };
-    let xlen = xlen.unwrap_or_else(|| settings.xlen());
-    let layout = settings.ntrace(&args.trace, xlen, talk)?.layout();
+    let layout = settings.ntrace(&mut input, xlen, talk)?.layout();
     let mut shown = Shown {
         layout,
         follower: Follower::new(),

@@ -60,7 +60,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     }
     .written();
     file.finish(&program.config, &ntrace, &program.elf)?;
-    trace_write::report(&args.output.output, &written, &ntrace, talk)
+    let left = trace_write::leaves_out(&program.config, &ntrace);
+    trace_write::report(&args.output.output, &written, left, talk)
 }
 
 /// Reads all of the input. Gives the writer back.

@@ -29,7 +29,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let input = traces::open(&args.trace, "stats")?;
+    let mut input = traces::open(&args.trace, &args.transport, "stats")?;
     let program = match settings.program() {
         Named::Nowhere => None,
         Named::ByFlag => Some(settings.load(talk)?),
@@ -44,8 +44,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         },
     };
     let isa = program.as_ref().and_then(|program| program.isa);
-    let xlen = isa.map_or_else(|| settings.xlen(), |isa| isa.xlen());
-    let config = settings.ntrace(&args.trace, xlen, talk)?;
+    let config = settings.ntrace(&mut input, isa.map(|isa| isa.xlen()), talk)?;
     let image = match &program {
         Some(program) => program.image()?,
         None => None,
@@ -149,11 +148,7 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
             count(source.all.messages, "message")
         )?;
         write!(out, ", {}", count(source.all.bytes, "byte"))?;
-        write!(
-            out,
-            ", {}",
-            count(source.syncs, "full address").replace("ss", "sses")
-        )?;
+        write!(out, ", full addresses: {}", source.syncs)?;
         match source.interval() {
             Some(mean) => writeln!(out, ", every {mean} bytes, at most {}", source.longest)?,
             None => writeln!(out)?,

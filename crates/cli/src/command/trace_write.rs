@@ -5,7 +5,7 @@ use super::log_write::Sink;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Elf;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Ntrace};
+use hartrace_capture::config::{Config, Filter, Ntrace};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{self, NtraceWriter, Written};
@@ -74,8 +74,12 @@ pub(super) fn writer<'a, 's>(
     sink: &'s Sink,
 ) -> Result<NtraceWriter<'a, impl FnMut(&[u8]) + 's>, Failure> {
     let port = Ntrace::port(ntrace, config.ingress.clone()).port(isa);
+    let filter = config.filter.config(isa.xlen()).map_err(|error| {
+        Diagnostic::new(Code::Contradiction, format!("the settings in [filter] cannot be: {error}"))
+            .help("choose fewer or larger ranges")
+    })?;
     let put = |bytes: &[u8]| sink.put(bytes);
-    let writer = NtraceWriter::new(ntrace.clone(), port, put)?;
+    let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put)?;
     Ok(match check {
         Some(image) => writer.checking(ntrace.clone(), image)?,
         None => writer,
@@ -86,7 +90,7 @@ pub(super) fn writer<'a, 's>(
 pub(super) fn report(
     path: &Path,
     written: &Written,
-    ntrace: &ntrace::Config,
+    leaves_out: Option<&'static str>,
     talk: &Talk,
 ) -> Result<(), Failure> {
     let bits = written.bytes as f64 * 8.0 / written.instructions.max(1) as f64;
@@ -115,7 +119,7 @@ pub(super) fn report(
             talk.summary(&text);
             let message = format!("what was decoded is not what was done: {difference}");
             let diagnostic = Diagnostic::new(Code::Difference, message);
-            Err(match leaves_out(ntrace) {
+            Err(match leaves_out {
                 Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
                 None => diagnostic
                     .note("code that changes while it runs is not in the program, and differs"),
@@ -126,7 +130,7 @@ pub(super) fn report(
 }
 
 /// Settings by which not everything is traced.
-fn leaves_out(config: &ntrace::Config) -> Option<&'static str> {
+pub(super) fn leaves_out(settings: &Config, config: &ntrace::Config) -> Option<&'static str> {
     use ntrace::TriggerAction::{Off, On};
     let switches = |action| matches!(action, On | Off);
     if config.queue.is_some_and(|queue| !queue.stall) {
@@ -135,6 +139,8 @@ fn leaves_out(config: &ntrace::Config) -> Option<&'static str> {
         Some("starts_disabled")
     } else if config.triggers || config.external.into_iter().any(switches) {
         Some("triggers")
+    } else if settings.filter != Filter::default() {
+        Some("[filter]")
     } else {
         None
     }

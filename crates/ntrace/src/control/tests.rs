@@ -11,7 +11,7 @@ fn config() -> Config {
 fn nth(mut n: u64) -> Config {
     let mut digit = |base: u64| {
         let d = n % base;
-        n = n / base ^ n.rotate_left(23) >> 8;
+        n = (n / base) ^ (n.rotate_left(23) >> 8);
         d
     };
     let mut config = config();

@@ -51,22 +51,26 @@ impl Hart {
         self.time = b.time;
         let valid = b.iretire > 0 || b.itype.is_trap();
         // Blocks of a halted hart are the debugger's own.
-        let asleep = (self.halted && b.halted) || (self.power_down && power_down(b));
+        let asleep = (self.halted && b.halted) || (self.power_down && b.power_down);
         if valid && !asleep {
             self.valid(config, b, sink);
         } else {
             self.idle(config, b, sink);
         }
         self.halt(config, b.halted, b.time, sink);
-        self.power(config, power_down(b), b.time, sink);
+        self.power(config, b.power_down, b.time, sink);
         self.settle(config);
     }
 
     /// A block with instructions or a trap.
     fn valid(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        let pulses = Pulses::of(config, b);
+        let mut pulses = Pulses::of(config, b);
         self.enabled |= pulses.on;
-        if self.enabled && self.traced(b) {
+        let filtered = self.filter.qualifies(b);
+        if filtered.notify {
+            pulses.marker = Some(Sync::EVENT);
+        }
+        if self.enabled && filtered.traced {
             if self.state == State::Running && self.out.is_dropping() && self.out.has_room(b.time) {
                 self.state = State::Stopped;
             }
@@ -89,12 +93,6 @@ impl Hart {
         }
         // The block itself is the last one traced.
         self.enabled &= !pulses.off;
-    }
-
-    /// Whether the block is to be traced, as far as filters say.
-    #[allow(clippy::unused_self, clippy::needless_pass_by_ref_mut)]
-    fn traced(&mut self, _b: &Ingress) -> bool {
-        true
     }
 
     /// The trace goes on with this block: what must be told before it.
@@ -233,9 +231,4 @@ impl Hart {
         self.why = Sync::ENABLE;
         self.settle(config);
     }
-}
-
-/// The level of the power-down signal; ports do not have it yet.
-const fn power_down(_b: &Ingress) -> bool {
-    false
 }

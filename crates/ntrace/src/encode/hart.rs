@@ -1,5 +1,6 @@
 //! One hart's encoder: its state and what every block goes through.
 
+use hartrace_flow::filter::Filter;
 use hartrace_flow::{Context, Ingress, Mode};
 
 use super::Sink;
@@ -79,6 +80,7 @@ pub(super) struct Hart {
     pub(super) due: Option<Sync>,
     /// Triggers have tracing enabled.
     pub(super) enabled: bool,
+    pub(super) filter: Filter,
     pub(super) halted: bool,
     pub(super) power_down: bool,
     /// A sync was sent: Ownership must follow.
@@ -87,12 +89,23 @@ pub(super) struct Hart {
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
     halfwords: u64,
-    /// `icnt` when the history was last full.
-    pub(super) filled_at: Option<u64>,
+    /// `icnt` behind the last branch, while it counts on.
+    pub(super) branch_icnt: Option<u64>,
+}
+
+/// About how many bytes each message has for `SRC` and `TSTAMP`.
+fn bytes_beside(config: &Config) -> u32 {
+    let src = u32::from(config.src_bits).div_ceil(6);
+    // The time since the last message, some hundreds of ticks.
+    let stamp = match config.timestamps {
+        Some(stamps) if !stamps.sync_only => 2,
+        _ => 0,
+    };
+    src + stamp
 }
 
 impl Hart {
-    pub(super) fn new(config: &Config, src: u16) -> Hart {
+    pub(super) fn new(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
             mood: Mood::Busy,
             mode: Mode::M,
@@ -105,7 +118,8 @@ impl Hart {
                 config.hist_bits,
                 config.repeated_history,
                 config.hrepeat_bits,
-            ),
+            )
+            .with_bytes_beside(bytes_beside(config)),
             actions: Actions::new(config),
             pending: Pending::Nothing,
             pending_time: 0,
@@ -117,12 +131,13 @@ impl Hart {
             why: config.first_sync,
             due: None,
             enabled: !config.starts_disabled,
+            filter,
             halted: false,
             power_down: false,
             owner_sync: false,
             owner_trap: false,
             halfwords: 0,
-            filled_at: None,
+            branch_icnt: None,
         };
         hart.set_limit(config);
         hart
@@ -131,7 +146,7 @@ impl Hart {
     /// One block.
     #[inline]
     pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        let levels = b.halted | b.reset | b.lost;
+        let levels = b.halted | b.power_down | b.reset | b.lost;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify | (b.external != 0);
         let same = b.mode == self.mode && b.context == self.context;
         let plain = !(levels | pulses) && same && b.iretire > 0;
@@ -167,6 +182,7 @@ impl Hart {
 
     #[inline]
     fn push(&mut self, config: &Config, taken: bool, time: u64, sink: &mut impl Sink) {
+        self.branch_icnt = Some(self.icnt);
         let mut sent = false;
         let out = &mut self.out;
         self.hist.push(taken, &mut |body| {
@@ -174,7 +190,6 @@ impl Hart {
             out.send(body, time, sink);
         });
         if sent {
-            self.filled_at = Some(self.icnt);
             self.after_message(config);
         }
     }
@@ -277,7 +292,7 @@ impl Hart {
     pub(super) fn take_icnt(&mut self, config: &Config) -> u64 {
         let icnt = core::mem::take(&mut self.icnt);
         self.halfwords += icnt;
-        self.filled_at = None;
+        self.branch_icnt = None;
         self.set_limit(config);
         icnt
     }
@@ -332,7 +347,8 @@ impl Hart {
             Pending::TrapReturn | Pending::Trap(_) => Mood::Busy,
         };
         let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
-        let busy = self.state != State::Running || due || self.out.is_dropping();
+        let traced = self.state == State::Running && self.enabled;
+        let busy = !traced || due || self.out.is_dropping() || !self.filter.is_empty();
         self.mood = if busy { Mood::Busy } else { waits };
     }
 }

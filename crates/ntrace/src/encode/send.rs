@@ -204,7 +204,8 @@ impl Hart {
         let evcode = config.last_event;
         let time = self.time;
         let waiting = self.pending != Pending::Nothing;
-        let full = self.filled_at == Some(self.icnt);
+        // A register that the last instruction filled waits for the next one.
+        let full = self.hist.just_filled() && self.branch_icnt == Some(self.icnt);
         self.resolve(config, self.pending_addr, None, sink);
         let told = waiting && self.icnt == 0;
         if !(told || full) && (self.icnt > 0 || !self.hist.is_empty()) {

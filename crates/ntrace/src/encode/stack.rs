@@ -1,5 +1,7 @@
 //! The encoder's return stack (9.1.2).
 
+use alloc::boxed::Box;
+
 use hartrace_flow::{Remember, ReturnStack, Swaps};
 
 use crate::{Config, ImplicitReturn, MAX_STACK, StackKind};
@@ -12,7 +14,7 @@ pub(super) enum Stack {
     /// A stack that loses its oldest entry.
     Plain(ReturnStack),
     /// As the reference encoder's.
-    Ring(Ring),
+    Ring(Box<Ring>),
 }
 
 impl Stack {
@@ -26,7 +28,7 @@ impl Stack {
         let depth = usize::from(config.stack_depth.min(MAX_STACK));
         match config.stack_kind {
             StackKind::Plain => Stack::Plain(ReturnStack::new(remember, Swaps::PopAndPush, depth)),
-            StackKind::ReferenceRing => Stack::Ring(Ring::new(remember, depth)),
+            StackKind::ReferenceRing => Stack::Ring(Box::new(Ring::new(remember, depth))),
         }
     }
 

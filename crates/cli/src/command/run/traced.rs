@@ -82,15 +82,15 @@ impl Traced {
                 Err(failure) => return Err(failure),
             }
         }
-        let config = self.config;
-        Ok(Finished { traces, config })
+        let leaves_out = trace_write::leaves_out(config, &self.config);
+        Ok(Finished { traces, leaves_out })
     }
 }
 
 /// Traces that are in their files.
 pub(super) struct Finished {
     traces: Vec<(PathBuf, Written)>,
-    config: ntrace::Config,
+    leaves_out: Option<&'static str>,
 }
 
 impl Finished {
@@ -98,7 +98,7 @@ impl Finished {
     pub(super) fn report(&self, talk: &Talk) -> Result<(), Failure> {
         let reports = self.traces.iter();
         let reports =
-            reports.map(|(path, written)| trace_write::report(path, written, &self.config, talk));
+            reports.map(|(path, written)| trace_write::report(path, written, self.leaves_out, talk));
         // All are told, and one is enough to fail.
         reports.fold(Ok(()), |all, one| all.and(one))
     }

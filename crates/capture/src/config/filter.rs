@@ -1,0 +1,336 @@
+//! `[filter]`: which instructions an encoder traces.
+
+use super::Setting;
+use super::ingress::Named;
+use crate::program::parse_address;
+use hartrace_flow::Mode;
+use hartrace_flow::filter::{FilterConfig, FilterFull, Match, TrapKind, mode_bits};
+use hartrace_isa::Xlen;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// `[filter]`. What is `None` is not said. With `address`, `modes` and
+/// `context` an instruction must fit each that is said, and in it one of the
+/// values; an instruction that fits one of `any` is traced, too. Where nothing
+/// is said everything is traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Addresses.
+    pub address: Option<Setting<Vec<Span>>>,
+    /// Privilege modes.
+    pub modes: Option<Setting<Vec<Mode>>>,
+    /// Software contexts.
+    pub context: Option<Setting<Vec<Span>>>,
+    /// `[[filter.any]]`: filters one by one.
+    pub any: Option<Setting<Vec<Match>>>,
+}
+
+/// Values from one to another, both included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span(pub RangeInclusive<u64>);
+
+pub(super) const MODES: Named<Mode> = &[
+    ("U", Mode::U),
+    ("S", Mode::S),
+    ("M", Mode::M),
+    ("VU", Mode::VU),
+    ("VS", Mode::VS),
+    ("D", Mode::D),
+];
+
+pub(super) const TRAPS: Named<TrapKind> = &[
+    ("exception", TrapKind::Exception),
+    ("interrupt", TrapKind::Interrupt),
+];
+
+impl Span {
+    /// `A..B` without B, `A..=B`, `A..+SIZE`, or `A` alone.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Span> {
+        let Some((start, end)) = text.split_once("..") else {
+            let only = parse_address(text.trim())?;
+            return Some(Span(only..=only));
+        };
+        let start = parse_address(start.trim())?;
+        let end = end.trim();
+        let last = if let Some(last) = end.strip_prefix('=') {
+            parse_address(last.trim())?
+        } else if let Some(size) = end.strip_prefix('+') {
+            start.checked_add(parse_address(size.trim())?.checked_sub(1)?)?
+        } else {
+            parse_address(end)?.checked_sub(1)?
+        };
+        (start <= last).then_some(Span(start..=last))
+    }
+}
+
+/// As [`Span::parse`] reads it.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, last) = (self.0.start(), self.0.end());
+        match last.checked_add(1) {
+            _ if start == last => write!(f, "{start:#x}"),
+            Some(end) => write!(f, "{start:#x}..{end:#x}"),
+            None => write!(f, "{start:#x}..={last:#x}"),
+        }
+    }
+}
+
+impl Filter {
+    /// This layer on top of another.
+    #[must_use]
+    pub fn over(self, below: Filter) -> Filter {
+        Filter {
+            address: self.address.or(below.address),
+            modes: self.modes.or(below.modes),
+            context: self.context.or(below.context),
+            any: self.any.or(below.any),
+        }
+    }
+
+    /// The filters of an encoder.
+    ///
+    /// # Errors
+    ///
+    /// When an encoder has not as many filters or comparators.
+    pub fn config(&self, xlen: Xlen) -> Result<FilterConfig, FilterFull> {
+        let mut config = FilterConfig {
+            xlen,
+            ..FilterConfig::default()
+        };
+        let any = self.any.iter().flat_map(|setting| &setting.value);
+        for one in self.pairs().iter().chain(any) {
+            config.add(one)?;
+        }
+        Ok(config)
+    }
+
+    /// Each address with each context, in the modes; nothing where none of
+    /// them is said.
+    fn pairs(&self) -> Vec<Match> {
+        if self.address.is_none() && self.modes.is_none() && self.context.is_none() {
+            return Vec::new();
+        }
+        let values = |setting: &Option<Setting<Vec<Span>>>| match setting {
+            None => vec![None],
+            Some(setting) => setting.value.iter().map(|s| Some(s.0.clone())).collect(),
+        };
+        let modes = self.modes.as_ref().map(|s| mode_bits(&s.value));
+        let contexts = values(&self.context);
+        let mut pairs = Vec::new();
+        for address in values(&self.address) {
+            pairs.extend(contexts.iter().map(|context| Match {
+                modes,
+                address: address.clone(),
+                context: context.clone(),
+                ..Match::default()
+            }));
+        }
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use hartrace_flow::filter::{Comparator, Impdef, Input};
+    use std::path::Path;
+
+    const FULL: &str = r#"
+[filter]
+address = ["0x80000000..0x80001000", "0x2000..+0x40"]
+modes = ["M", "VS"]
+context = [5, "7..=9"]
+
+[[filter.any]]
+from = 0x100
+until = "0xffffffffffffff00"
+modes = ["U"]
+
+[[filter.any]]
+address = "0x100..=0x1ff"
+context = 3
+tval = "0..0x10"
+causes = [2, 63]
+trap = "exception"
+impdef = 0x10
+impdef_mask = 0xf0
+"#;
+
+    fn parse(text: &str) -> Config {
+        Config::parse(text, Path::new("a.toml")).unwrap()
+    }
+
+    fn refused(text: &str) -> (String, String) {
+        let error = Config::parse(text, Path::new("a.toml")).unwrap_err();
+        let place = text.get(error.span.clone()).unwrap().to_owned();
+        (error.to_string(), place)
+    }
+
+    #[test]
+    fn everything_is_read_and_written() {
+        let config = parse(FULL);
+        let filter = &config.filter;
+        assert_eq!(filter.modes.as_ref().unwrap().value, [Mode::M, Mode::VS]);
+        let address = &filter.address.as_ref().unwrap().value;
+        assert_eq!(address[0], Span(0x8000_0000..=0x8000_0fff));
+        assert_eq!(address[1], Span(0x2000..=0x203f));
+        let context = &filter.context.as_ref().unwrap().value;
+        assert_eq!(context[..], [Span(5..=5), Span(7..=9)]);
+        let any = &filter.any.as_ref().unwrap().value;
+        assert_eq!(
+            any[0],
+            Match {
+                between: Some((0x100, 0xffff_ffff_ffff_ff00)),
+                modes: Some(1),
+                ..Match::default()
+            }
+        );
+        assert_eq!(
+            any[1],
+            Match {
+                address: Some(0x100..=0x1ff),
+                context: Some(3..=3),
+                tval: Some(0..=15),
+                causes: Some(1 << 2 | 1 << 63),
+                trap: Some(TrapKind::Exception),
+                impdef: Some(Impdef {
+                    value: 0x10,
+                    mask: 0xf0
+                }),
+                ..Match::default()
+            }
+        );
+        for origins in [false, true] {
+            let written = config.to_toml(origins);
+            let again = parse(&written);
+            assert_eq!(again.to_toml(false), config.to_toml(false), "{written}");
+        }
+    }
+
+    #[test]
+    fn lists_become_filters() {
+        let config = parse(FULL).filter.config(Xlen::Rv32).unwrap();
+        // Two addresses with two contexts, and two more.
+        assert_eq!((config.selected, config.xlen), (0x3f, Xlen::Rv32));
+        let of = |filter: usize, n: usize| {
+            let number = config.filters[filter].comparators[n].unwrap();
+            config.comparators[usize::from(number)]
+        };
+        assert_eq!(
+            of(1, 0),
+            Comparator::within(Input::Iaddr, &(0x8000_0000..=0x8000_0fff))
+        );
+        assert_eq!(of(1, 1), Comparator::within(Input::Context, &(7..=9)));
+        assert_eq!(of(4, 0), Comparator::between(0x100, 0xffff_ffff_ffff_ff00));
+        assert_eq!(config.filters[2].modes, Some(1 << 3 | 1 << 6));
+        let only = parse("[filter]\nmodes = [\"U\"]").filter;
+        let expected = FilterConfig::modes(&[Mode::U]);
+        assert_eq!(only.config(Xlen::Rv64).unwrap(), expected);
+        let nothing = parse("[filter]").filter;
+        assert_eq!(nothing.config(Xlen::Rv64).unwrap(), FilterConfig::default());
+        assert_eq!(parse("[filter]").to_toml(true), "");
+        let many: Vec<String> = (0..9).map(|n| format!("\"{n}\"")).collect();
+        let many = parse(&format!("[filter]\naddress = [{}]", many.join(",")));
+        assert_eq!(many.filter.config(Xlen::Rv64), Err(FilterFull::Comparators));
+    }
+
+    #[test]
+    fn layers_cover_each_other_key_by_key() {
+        let above = parse("[filter]\naddress = [\"0..4\"]");
+        let all = above.over(parse(FULL)).filter;
+        assert_eq!(all.address.unwrap().value, [Span(0..=3)]);
+        assert_eq!(all.modes.unwrap().value.len(), 2);
+        assert_eq!(all.any.unwrap().value.len(), 2);
+    }
+
+    #[test]
+    fn spans() {
+        for (text, span) in [
+            ("0x10", Some(0x10..=0x10)),
+            ("16..=16", Some(16..=16)),
+            ("0x10 .. 0x20", Some(0x10..=0x1f)),
+            ("0x10..+1", Some(0x10..=0x10)),
+            ("0..=0xffffffffffffffff", Some(0..=u64::MAX)),
+            ("0x10..0x10", None),
+            ("0..0", None),
+            ("0x10..+0", None),
+            ("0xffffffffffffffff..+2", None),
+            ("0x20..=0x10", None),
+            ("main..+4", None),
+            ("", None),
+            ("..", None),
+            ("1..", None),
+            ("1..2..3", None),
+        ] {
+            let span = span.map(Span);
+            assert_eq!(Span::parse(text), span, "{text}");
+            if let Some(span) = span {
+                assert_eq!(Span::parse(&span.to_string()), Some(span));
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes() {
+        for (text, message, place) in [
+            (
+                "[filter]\naddress = [\"main\"]",
+                "`address` takes \"START..END\" such as \"0x80000000..0x80001000\", or a number",
+                "\"main\"",
+            ),
+            (
+                "[filter]\ncontext = []",
+                "`context` takes at least one value",
+                "[]",
+            ),
+            (
+                "[filter]\nmodes = [\"m\", \"x\"]",
+                "`modes` takes one of \"U\", \"S\", \"M\", \"VU\", \"VS\", \"D\"",
+                "\"x\"",
+            ),
+            (
+                "[filter]\nadress = 3",
+                "unknown key `adress` in [filter]; did you mean `address`?",
+                "adress",
+            ),
+            (
+                "[[filter.any]]\nform = 3",
+                "unknown key `form` in [[filter.any]]; did you mean `from`?",
+                "form",
+            ),
+            (
+                "[filter]\nany = [{ from = 3 }]",
+                "`any` takes `from` and `until` together",
+                "{ from = 3 }",
+            ),
+            (
+                "[filter]\nany = [{ impdef_mask = 3 }]",
+                "`any` takes `impdef_mask` together with `impdef`",
+                "{ impdef_mask = 3 }",
+            ),
+            (
+                "[filter]\nany = [{ causes = [64] }]",
+                "`causes` takes a number from 0 to 63",
+                "64",
+            ),
+            (
+                "[filter]\nany = 3",
+                "`any` takes a list of sections: write [[filter.any]]",
+                "3",
+            ),
+            (
+                "[filter]\nany = [3]",
+                "`any` takes sections: write [[filter.any]]",
+                "3",
+            ),
+        ] {
+            assert_eq!(
+                refused(text),
+                (message.to_owned(), place.to_owned()),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The circular buffer of a RAM sink, as the trace control interface has it
+//! (trRamControl, trRamStart, trRamLimit, trRamWP).
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{IDLE, Sink};
+
+/// The registers that say what a dump of the buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RamSink {
+    /// trRamStart: address of the first word.
+    pub start: u64,
+    /// trRamLimit: address of the last word, which is part of the buffer.
+    pub limit: u64,
+    /// trRamWP without its lowest bits: where the next word goes.
+    pub write_pointer: u64,
+    /// trRamWrap, bit 0 of trRamWPLow: the pointer went back to the start.
+    pub wrapped: bool,
+    /// trRamStopOnWrap: the sink stopped when the buffer was full. Nothing in it
+    /// was overwritten, if it was filled from its start.
+    pub stop_on_wrap: bool,
+    /// Bytes of a word (A): 4, or a larger power of two for system memory.
+    pub word: u32,
+}
+
+/// A dump in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwrapped<'a> {
+    /// What was written first.
+    pub older: &'a [u8],
+    /// What was written behind it.
+    pub newer: &'a [u8],
+    /// Bytes at the start of `older`, going on in `newer`, that are the rest of
+    /// a message whose beginning was overwritten. Behind them is the first whole
+    /// one; all bytes if there is none.
+    pub cut: usize,
+}
+
+/// Registers and a dump that do not fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RamError {
+    /// The word is not a power of two of at least four bytes.
+    Word,
+    /// An address is not that of a word.
+    Unaligned,
+    /// The limit is below the start, or the buffer as large as all memory.
+    Limit,
+    /// The write pointer is outside of the buffer.
+    Pointer,
+    /// The dump does not have the size of the buffer.
+    Size {
+        /// Bytes of the buffer.
+        expected: u64,
+        /// Bytes of the dump.
+        found: u64,
+    },
+}
+
+impl fmt::Display for RamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RamError::Word => f.write_str("a word has 4 bytes or a larger power of two"),
+            RamError::Unaligned => f.write_str("start, limit and write pointer are words"),
+            RamError::Limit => f.write_str("the limit is the last word, not below the start"),
+            RamError::Pointer => f.write_str("the write pointer is outside of the buffer"),
+            RamError::Size { expected, found } => {
+                write!(f, "the buffer has {expected} bytes, the dump {found}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RamError {}
+
+impl RamSink {
+    /// From the values of trRamStart, trRamLimit and trRamWP, with words of four
+    /// bytes.
+    #[must_use]
+    pub const fn from_registers(start: u64, limit: u64, wp: u64) -> RamSink {
+        RamSink {
+            start: start & !3,
+            limit: limit & !3,
+            write_pointer: wp & !3,
+            wrapped: wp & 1 != 0,
+            stop_on_wrap: false,
+            word: 4,
+        }
+    }
+
+    /// Bytes of the buffer.
+    ///
+    /// # Errors
+    ///
+    /// Registers that make no sense.
+    pub fn size(&self) -> Result<u64, RamError> {
+        let word = u64::from(self.word);
+        if word < 4 || !word.is_power_of_two() {
+            return Err(RamError::Word);
+        }
+        if !(self.start | self.limit | self.write_pointer).is_multiple_of(word) {
+            return Err(RamError::Unaligned);
+        }
+        let last = self.limit.checked_sub(self.start).ok_or(RamError::Limit)?;
+        let size = last.checked_add(word).ok_or(RamError::Limit)?;
+        if !(self.start..=self.limit).contains(&self.write_pointer) {
+            return Err(RamError::Pointer);
+        }
+        Ok(size)
+    }
+
+    /// Puts a dump of the buffer, from its start to its limit, into the order of
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// Registers and sizes that do not fit together.
+    ///
+    /// ```
+    /// use hartrace_ntrace::RamSink;
+    ///
+    /// let ram = RamSink::from_registers(0x100, 0x104, 0x105);
+    /// let dump = [0x0c, 0x07, 0x10, 0x05, 0x07, 0x0c, 0x0c, 0x07];
+    /// let trace = ram.unwrap(&dump).unwrap();
+    /// assert_eq!(trace.older, [0x07, 0x0c, 0x0c, 0x07]);
+    /// assert_eq!(trace.newer, [0x0c, 0x07, 0x10, 0x05]);
+    /// assert_eq!(trace.whole()[0], [0x0c, 0x0c, 0x07]);
+    /// ```
+    pub fn unwrap<'a>(&self, dump: &'a [u8]) -> Result<Unwrapped<'a>, RamError> {
+        let expected = self.size()?;
+        let found = dump.len() as u64;
+        let size = RamError::Size { expected, found };
+        if found != expected {
+            return Err(size);
+        }
+        let at = (self.write_pointer - self.start) as usize;
+        let (low, high) = dump.split_at_checked(at).ok_or(size)?;
+        if !self.wrapped {
+            return Ok(Unwrapped {
+                older: low,
+                newer: &[],
+                cut: 0,
+            });
+        }
+        let cut = if self.stop_on_wrap && at == 0 {
+            0
+        } else {
+            // The byte in front is gone, so whether an idle byte here is one
+            // does not matter: behind it is the start of something.
+            let end = high.iter().chain(low).position(|b| b & 3 == 3);
+            end.map_or(dump.len(), |end| end + 1)
+        };
+        Ok(Unwrapped {
+            older: high,
+            newer: low,
+            cut,
+        })
+    }
+}
+
+impl<'a> Unwrapped<'a> {
+    /// The two parts from the first whole message on.
+    #[must_use]
+    pub fn whole(&self) -> [&'a [u8]; 2] {
+        let behind = self.cut.saturating_sub(self.older.len());
+        [
+            self.older.get(self.cut..).unwrap_or_default(),
+            self.newer.get(behind..).unwrap_or_default(),
+        ]
+    }
+}
+
+/// A model of the buffer.
+#[derive(Clone, Debug)]
+pub struct RamBuffer {
+    sink: RamSink,
+    memory: Vec<u8>,
+    /// Bytes that do not make a word yet.
+    queue: Vec<u8>,
+    enabled: bool,
+}
+
+impl RamBuffer {
+    /// An empty, enabled buffer with these registers; the write pointer may be
+    /// anywhere in it. Memory that was never written is zero.
+    ///
+    /// # Errors
+    ///
+    /// Registers that make no sense, and buffers of 4 GiB and more.
+    pub fn new(sink: RamSink) -> Result<RamBuffer, RamError> {
+        let size = u32::try_from(sink.size()?).map_err(|_| RamError::Limit)?;
+        Ok(RamBuffer {
+            sink,
+            memory: vec![0; size as usize],
+            queue: Vec::new(),
+            enabled: true,
+        })
+    }
+
+    /// The registers now.
+    #[must_use]
+    pub const fn registers(&self) -> RamSink {
+        self.sink
+    }
+
+    /// The memory now.
+    #[must_use]
+    pub fn dump(&self) -> &[u8] {
+        &self.memory
+    }
+
+    /// Whether the sink still takes bytes: trRamEnable.
+    #[must_use]
+    pub const fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Takes bytes; gives how many, less than all when the sink stopped on wrap.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        for (i, &byte) in bytes.iter().enumerate() {
+            if !self.enabled {
+                return i;
+            }
+            self.queue.push(byte);
+            if self.queue.len() == self.sink.word as usize {
+                self.store();
+            }
+        }
+        bytes.len()
+    }
+
+    /// Disables the sink: what is queued goes to memory, with idle bytes behind
+    /// it up to a word.
+    pub fn flush(&mut self) {
+        if !self.queue.is_empty() {
+            self.queue.resize(self.sink.word as usize, IDLE);
+            self.store();
+        }
+        self.enabled = false;
+    }
+
+    /// The queued word goes to memory.
+    fn store(&mut self) {
+        let sink = &mut self.sink;
+        let at = (sink.write_pointer - sink.start) as usize;
+        if let Some(place) = self.memory.get_mut(at..at + self.queue.len()) {
+            place.copy_from_slice(&self.queue);
+        }
+        self.queue.clear();
+        if sink.write_pointer == sink.limit {
+            sink.write_pointer = sink.start;
+            sink.wrapped = true;
+            self.enabled = !sink.stop_on_wrap;
+        } else {
+            sink.write_pointer += u64::from(sink.word);
+        }
+    }
+}
+
+/// Messages that come when the sink has stopped are lost.
+impl Sink for RamBuffer {
+    fn message(&mut self, bytes: &[u8]) {
+        self.write(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests;
