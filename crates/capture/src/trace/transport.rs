@@ -70,12 +70,12 @@ impl Transport {
         }
         self.order.turn(&mut bytes);
         if let Some(ram) = self.ram {
-            let found = ram.unwrap(&bytes).map_err(TransportError::Ram)?;
-            bytes = [found.older, found.newer].concat();
-            if found.cut > 0 {
-                // The rest of a message is no damage.
-                bytes.drain(..found.cut.min(bytes.len()));
-            }
+            // The rest of a message at the start is no damage.
+            bytes = ram
+                .unwrap(&bytes)
+                .map_err(TransportError::Ram)?
+                .whole()
+                .concat();
         }
         Ok(Input::of(&path, bytes))
     }

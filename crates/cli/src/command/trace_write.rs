@@ -75,8 +75,11 @@ pub(super) fn writer<'a, 's>(
 ) -> Result<NtraceWriter<'a, impl FnMut(&[u8]) + 's>, Failure> {
     let port = Ntrace::port(ntrace, config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
-        Diagnostic::new(Code::Contradiction, format!("the settings in [filter] cannot be: {error}"))
-            .help("choose fewer or larger ranges")
+        Diagnostic::new(
+            Code::Contradiction,
+            format!("the settings in [filter] cannot be: {error}"),
+        )
+        .help("choose fewer or larger ranges")
     })?;
     let put = |bytes: &[u8]| sink.put(bytes);
     let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put)?;

@@ -97,8 +97,8 @@ impl Finished {
     /// How large they became, and whether they say what was done.
     pub(super) fn report(&self, talk: &Talk) -> Result<(), Failure> {
         let reports = self.traces.iter();
-        let reports =
-            reports.map(|(path, written)| trace_write::report(path, written, self.leaves_out, talk));
+        let reports = reports
+            .map(|(path, written)| trace_write::report(path, written, self.leaves_out, talk));
         // All are told, and one is enough to fail.
         reports.fold(Ok(()), |all, one| all.and(one))
     }
