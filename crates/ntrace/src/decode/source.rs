@@ -365,9 +365,11 @@ impl Source {
             sync,
             Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::OVERRUN | Sync::POWER_UP
         );
+        // ResourceFull may have told the count before.
+        let told = icnt > 0 || (self.owed > 0 && sync != Sync::OVERRUN);
         let end = match cause {
             Some(cause) => End::Trap(cause, to),
-            None if elsewhere && icnt == 0 => return Ok(()),
+            None if elsewhere && !told => return Ok(()),
             None if elsewhere => End::Open,
             None => End::Here(to),
         };
@@ -484,8 +486,9 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         bounded(icnt, 1, settings.config.max_expansion)?;
-        let btm = settings.config.mode == TraceMode::Btm || end == End::Branch;
-        if hist.is_none() && btm {
+        if end == End::Branch {
+            self.direct_stretch(settings, blocks, icnt, out)?;
+        } else if hist.is_none() && settings.config.mode == TraceMode::Btm {
             self.stretch(settings, blocks, icnt, &mut NotTaken, end, out)?;
         } else {
             let (bits, count) = outcomes(hist.unwrap_or(1));
