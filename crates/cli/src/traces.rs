@@ -126,13 +126,11 @@ pub(crate) fn open(
     let head = input.peek(HEAD)?;
     let bare = transport == Transport::default();
     match detect(head) {
-        kind @ (Kind::Unknown | Kind::Empty) => {
-            if kind == Kind::Empty || unpacker(head).is_some() {
-                return Err(unknown_format(path, kind, head, command).into());
-            }
+        kind @ (Kind::Unknown | Kind::Empty) if kind == Kind::Empty || unpacker(head).is_some() => {
+            return Err(unknown_format(path, kind, head, command).into());
         }
-        Kind::Elf | Kind::Sidecar | Kind::Config => return Err(not_a_trace(path, detect(head))),
-        Kind::Ntrace => {}
+        kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => return Err(not_a_trace(path, kind)),
+        Kind::Ntrace | Kind::Unknown => {}
         // Samples of pins may look like anything.
         kind if bare => return Err(not_a_trace(path, kind)),
         _ => {}

@@ -10,6 +10,7 @@ pub(super) use machine::complete;
 
 use super::log_json::JsonWriter;
 use super::log_write::{RowWriter, Sink, Text};
+use super::trace_write::Writer;
 use super::{create, inputs, one_stdin};
 use crate::args::{FilesSpec, LogSpec, Run, RunLog, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -20,7 +21,6 @@ use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress, Ntrace};
 use hartrace_capture::memory::MemoryRange;
-use hartrace_capture::trace::NtraceWriter;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
-    let written = writers.into_iter().map(NtraceWriter::written).collect();
+    let written = writers.into_iter().map(Writer::written).collect();
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
     let facts = Facts {
@@ -219,12 +219,12 @@ impl Observer for Nobody {
 
 /// Runs the machine with the logs and traces that are asked for. One of pcs,
 /// rows or messages does not pay for the effects that the others tell.
-fn observe<F: FnMut(&[u8])>(
+fn observe(
     drive: &mut Drive<'_>,
     args: &Run,
     isa: Isa,
     ingress: &Ingress,
-    writers: &mut [NtraceWriter<'_, F>],
+    writers: &mut [Writer<'_>],
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks, writers) {

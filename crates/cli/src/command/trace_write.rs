@@ -65,14 +65,19 @@ impl TraceFile {
     }
 }
 
+type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+
+/// What encodes steps into a sink.
+pub(super) type Writer<'a> = NtraceWriter<'a, Put<'a>>;
+
 /// An encoder in front of a sink.
-pub(super) fn writer<'a, 's>(
+pub(super) fn writer<'a>(
     config: &Config,
     ntrace: &ntrace::Config,
     isa: Isa,
     check: Option<&'a Image>,
-    sink: &'s Sink,
-) -> Result<NtraceWriter<'a, impl FnMut(&[u8]) + 's>, Failure> {
+    sink: &'a Sink,
+) -> Result<Writer<'a>, Failure> {
     let port = Ntrace::port(ntrace, config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
         Diagnostic::new(
@@ -81,7 +86,7 @@ pub(super) fn writer<'a, 's>(
         )
         .help("choose fewer or larger ranges")
     })?;
-    let put = |bytes: &[u8]| sink.put(bytes);
+    let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
     let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put)?;
     Ok(match check {
         Some(image) => writer.checking(ntrace.clone(), image)?,

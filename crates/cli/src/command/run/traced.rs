@@ -2,14 +2,14 @@
 
 use super::super::inputs;
 use super::super::log_write::Sink;
-use super::super::trace_write::{self, TraceFile};
+use super::super::trace_write::{self, TraceFile, Writer};
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, bad_image};
 use crate::settings::Elf;
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
-use hartrace_capture::trace::{NtraceWriter, Written};
+use hartrace_capture::trace::Written;
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
@@ -56,11 +56,7 @@ impl Traced {
     }
 
     /// An encoder for each.
-    pub(super) fn writers(
-        &self,
-        config: &Config,
-        isa: Isa,
-    ) -> Result<Vec<NtraceWriter<'_, impl FnMut(&[u8])>>, Failure> {
+    pub(super) fn writers(&self, config: &Config, isa: Isa) -> Result<Vec<Writer<'_>>, Failure> {
         let image = self.image.as_ref();
         let one = |sink| trace_write::writer(config, &self.config, isa, image, sink);
         self.sinks().map(one).collect()
@@ -96,10 +92,12 @@ pub(super) struct Finished {
 impl Finished {
     /// How large they became, and whether they say what was done.
     pub(super) fn report(&self, talk: &Talk) -> Result<(), Failure> {
-        let reports = self.traces.iter();
-        let reports = reports
-            .map(|(path, written)| trace_write::report(path, written, self.leaves_out, talk));
         // All are told, and one is enough to fail.
-        reports.fold(Ok(()), |all, one| all.and(one))
+        let mut result = Ok(());
+        for (path, written) in &self.traces {
+            let one = trace_write::report(path, written, self.leaves_out, talk);
+            result = result.and(one);
+        }
+        result
     }
 }
