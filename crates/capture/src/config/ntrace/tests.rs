@@ -76,7 +76,8 @@ fn nothing_said_is_the_default_encoder() {
 
 #[test]
 fn every_setting_reaches_the_encoder_and_comes_back() {
-    let config = parse(FULL).ntrace.settings(Xlen::Rv64).unwrap();
+    let keys = FULL.split("\n[ntrace.registers]").next().unwrap();
+    let config = parse(keys).ntrace.settings(Xlen::Rv64).unwrap();
     let default = Config::new(Version::V1_0, Xlen::Rv64);
     // All but the ones that HTM alone has, and the width.
     let again = Ntrace::of(&config);
@@ -96,7 +97,7 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
     }
     assert_eq!(full.lines().count(), KEYS.len(), "all keys but registers");
     assert_eq!(again.settings(Xlen::Rv64), Ok(config));
-    assert!(FULL.starts_with(&full), "{full}");
+    assert_eq!(full, keys);
 }
 
 #[test]
