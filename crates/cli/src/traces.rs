@@ -214,6 +214,18 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// A trace up to this size is held in memory as a whole, for several threads.
+pub(crate) const MAX_WHOLE: u64 = 4 << 30;
+
+/// One that is not larger is not worth the threads.
+const MIN_WHOLE: u64 = 1 << 18;
+
+/// Whether a trace is decoded on several threads.
+pub(crate) fn is_for_threads(input: &Input, threads: usize) -> bool {
+    let size = input.size().unwrap_or(0);
+    threads > 1 && (MIN_WHOLE..=MAX_WHOLE).contains(&size)
+}
+
 /// Passes on events, and counts.
 pub(crate) struct Watch<C> {
     pub(crate) inner: C,
@@ -364,8 +376,21 @@ impl<C: Consumer> Consumer for Watch<C> {
     }
 }
 
-/// Takes everything and does nothing.
-pub(crate) struct Nothing;
+/// Takes everything and writes nothing.
+#[derive(Default)]
+pub(crate) struct Nothing(Vec<u8>);
+
+impl Text for Nothing {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+
+    fn size(&self) -> usize {
+        0
+    }
+
+    fn flush(&mut self) {}
+}
 
 impl Consumer for Nothing {
     fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {

@@ -16,12 +16,6 @@ use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
 use std::io;
 
-/// A trace up to this size is held in memory as a whole, for several threads.
-const MAX_WHOLE: u64 = 4 << 30;
-
-/// One that is not larger is not worth the threads.
-const MIN_WHOLE: u64 = 1 << 18;
-
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.format != DecodeFormat::Pc {
         return Err(Failure::Usage("--with-trapped goes with -f pc"));
@@ -98,9 +92,8 @@ impl Job<'_> {
         output: &'s Sink,
         make: impl Fn(Option<&'s Sink>) -> T + Sync,
     ) -> Result<Report, Failure> {
-        let size = input.size().unwrap_or(0);
         let threads = self.args.threads.unwrap_or_else(traces::cores);
-        if threads > 1 && (MIN_WHOLE..=MAX_WHOLE).contains(&size) {
+        if traces::is_for_threads(&input, threads) {
             return self.threaded(input, output, threads, make);
         }
         let mut all = Watch::new(make(Some(output)), self.args.hart);
@@ -122,7 +115,7 @@ impl Job<'_> {
         threads: usize,
         make: impl Fn(Option<&'s Sink>) -> T + Sync,
     ) -> Result<Report, Failure> {
-        let bytes = input.read_all(MAX_WHOLE)?;
+        let bytes = input.read_all(traces::MAX_WHOLE)?;
         let first = ntrace::Decoder::new(self.config.clone(), self.image)?;
         let part = || Watch::new(make(None), self.args.hart);
         let mut all = part();

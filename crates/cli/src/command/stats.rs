@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Nothing, Report, Settings, Watch};
 use hartrace_capture::input::{self, Input};
+use hartrace_capture::shard;
 use hartrace_capture::trace::Pieces;
 use hartrace_flow::Image;
 use hartrace_ntrace as ntrace;
@@ -73,38 +74,81 @@ fn look(
     let mut tally = ntrace::Tally::default();
     let mut bytes = 0;
     let mut pieces = Pieces::default();
-    let mut decoding = match image {
-        Some(image) => {
-            let decoder = ntrace::Decoder::new(config.clone(), image)?;
-            Some((decoder, Watch::new(Nothing, None)))
-        }
-        None => None,
-    };
     let mut count = |at, _: &[u8], piece: &ntrace::Piece<'_>| {
         tally.piece(at, piece, &layout);
         Ok::<(), Failure>(())
     };
+    let threads = args.threads.unwrap_or_else(traces::cores);
+    let mut decoding = match image {
+        Some(image) => Some(Decoding::new(config, image, &input, threads)?),
+        None => None,
+    };
     let mut progress = Progress::new(talk, input.size());
     input.chunks(|chunk| {
         pieces.feed(chunk, &mut count)?;
-        if let Some((decoder, watch)) = &mut decoding {
-            decoder.feed(chunk, watch);
+        if let Some(decoding) = &mut decoding {
+            decoding.feed(chunk);
         }
         bytes += chunk.len() as u64;
         progress.advance(chunk.len());
         Ok::<(), Failure>(())
     })?;
     pieces.finish(count)?;
-    let decoded = decoding.map(|(mut decoder, mut watch)| {
-        decoder.finish(&mut watch);
-        watch.report
-    });
     Ok(Counted {
         file: input::name(&args.trace),
         bytes,
         tally,
-        decoded,
+        decoded: decoding.map(Decoding::finish),
     })
+}
+
+/// Decodes as it is fed, or everything at the end on several threads.
+struct Decoding<'a> {
+    decoder: ntrace::Decoder<'a>,
+    watch: Watch<Nothing>,
+    whole: Option<Vec<u8>>,
+    threads: usize,
+}
+
+impl<'a> Decoding<'a> {
+    fn new(
+        config: &ntrace::Config,
+        image: &'a Image,
+        input: &Input,
+        threads: usize,
+    ) -> Result<Decoding<'a>, Failure> {
+        let whole = traces::is_for_threads(input, threads).then(Vec::new);
+        Ok(Decoding {
+            decoder: ntrace::Decoder::new(config.clone(), image)?,
+            watch: Watch::new(Nothing::default(), None),
+            whole,
+            threads,
+        })
+    }
+
+    fn feed(&mut self, chunk: &[u8]) {
+        match &mut self.whole {
+            Some(whole) => whole.extend_from_slice(chunk),
+            None => drop(self.decoder.feed(chunk, &mut self.watch)),
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        match self.whole {
+            None => self.decoder.finish(&mut self.watch),
+            Some(whole) => {
+                let decoder = || self.decoder.another();
+                let part = || Watch::new(Nothing::default(), None);
+                let give = |part: &mut Watch<Nothing>| {
+                    self.watch.take(part);
+                    Ok(())
+                };
+                // Counting does not fail.
+                let _ = shard::decode(&whole, self.threads, decoder, part, give);
+            }
+        }
+        self.watch.report
+    }
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

@@ -181,6 +181,8 @@ fn any_number_of_threads_and_streams_give_the_same_text() {
     ];
     assert_eq!(run(&args).status.code(), Some(0));
     assert!(fs::metadata(&trace).unwrap().len() > 1 << 18);
+    let stats = |threads| succeeds(&["stats", &trace, "--threads", threads]);
+    assert_eq!(stats("1"), stats("3"));
     for format in ["pc", "text", "json"] {
         let one = run(&["decode", &trace, "-f", format, "--threads", "1"]).stdout;
         assert!(one.len() > 1 << 20);
@@ -189,6 +191,64 @@ fn any_number_of_threads_and_streams_give_the_same_text() {
             assert!(one == more, "{format}, {threads} threads");
         }
     }
+}
+
+/// Two harts in one stream, and each of them out of it again.
+#[test]
+fn several_harts_share_a_stream() {
+    let folder = Folder::new();
+    let log = folder.name("a.log");
+    let (spike, pcs) = (
+        format!("spike={log}"),
+        format!("pc={}", folder.name("a.pc")),
+    );
+    let args = [
+        "run",
+        "-q",
+        RV64,
+        "--max-insns",
+        "2K",
+        "--log",
+        &spike,
+        "--log",
+        &pcs,
+    ];
+    assert_eq!(run(&args).status.code(), Some(0));
+    let one = fs::read_to_string(&log).unwrap();
+    let both: String = one
+        .lines()
+        .flat_map(|l| [l.to_owned(), l.replace("core   0", "core   1")])
+        .map(|l| l + "\n")
+        .collect();
+    let log = folder.file("b.log", both);
+    let trace = folder.name("t");
+    let encode = [
+        "encode", &log, "-q", "-e", RV64, "--to", "ntrace", "-o", &trace,
+    ];
+    let message = fails(&encode, 2, "HT0305");
+    assert!(message.contains("several harts: 0, 1"), "{message}");
+    let room = folder.file("c.toml", "[ntrace]\nsrc_bits = 3\nsrc_id = 2\n");
+    succeeds(&[&encode[..], &["-c", &room, "--check"]].concat());
+    let list = fs::read_to_string(folder.path("a.pc")).unwrap();
+    for hart in ["0", "1"] {
+        assert!(succeeds(&["decode", &trace, "-f", "pc", "--hart", hart]) == list);
+    }
+    let listing = succeeds(&["decode", &trace]);
+    assert!(
+        listing
+            .lines()
+            .all(|l| l.starts_with("0   ") || l.starts_with("1   "))
+    );
+    let dump = succeeds(&["dump", &trace]);
+    assert!(dump.contains("  2    ProgTraceSync") && dump.contains("  3    ProgTraceSync"));
+    let stats = succeeds(&["stats", &trace]);
+    assert!(
+        stats.contains("\nsource 2 ") && stats.contains("\nsource 3 "),
+        "{stats}"
+    );
+    let output = run(&["decode", &trace, "-f", "pc", "--hart", "5"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error[HT0305]: "));
 }
 
 #[test]
