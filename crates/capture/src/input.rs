@@ -81,6 +81,17 @@ pub fn is_stdin(path: &Path) -> bool {
 }
 
 impl Input {
+    /// Bytes that are already there, made of what `path` holds.
+    #[must_use]
+    pub fn of(path: &Path, bytes: Vec<u8>) -> Input {
+        Input {
+            path: path.to_path_buf(),
+            size: Some(bytes.len() as u64),
+            head: Vec::new(),
+            reader: Box::new(io::Cursor::new(bytes)),
+        }
+    }
+
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors

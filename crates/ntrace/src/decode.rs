@@ -97,12 +97,23 @@ impl<'a> Decoder<'a> {
     /// Settings that do not make sense together.
     pub fn new(config: Config, image: &'a Image) -> Result<Decoder<'a>, ConfigError> {
         config.validate()?;
+        Ok(Decoder::with_valid(config, image))
+    }
+
+    /// Another decoder with the same settings and code, at the start of a
+    /// stream.
+    #[must_use]
+    pub fn another(&self) -> Decoder<'a> {
+        Decoder::with_valid(self.settings.config.clone(), self.blocks.image())
+    }
+
+    fn with_valid(config: Config, image: &'a Image) -> Decoder<'a> {
         let rules = Rules {
             sequential_jumps: config.sequential_jump,
             absolute_jumps: false,
             all_jumps: config.all_jumps,
         };
-        Ok(Decoder {
+        Decoder {
             blocks: Blocks::new(image, rules),
             framer: Framer::new(),
             sources: Vec::new(),
@@ -111,7 +122,7 @@ impl<'a> Decoder<'a> {
                 layout: config.layout(),
                 config,
             },
-        })
+        }
     }
 
     /// The settings.
