@@ -843,7 +843,7 @@ fn case_25_all_jumps() {
         &config,
         &image,
         &[start(0x100), end(&config, 9, 0b11110)],
-        Fault::LeftoverHistory,
+        Fault::HalfInstruction,
     );
     let wrong = [start(0x100), end(&on, 2, 0b10)];
     refused(&on, &image, &wrong, Fault::JumpNotTaken);

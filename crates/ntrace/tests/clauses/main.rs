@@ -10,3 +10,4 @@ mod corner_cases;
 mod decoder;
 mod encoder;
 mod messages;
+mod table;
