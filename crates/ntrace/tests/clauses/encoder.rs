@@ -1599,3 +1599,90 @@ fn table_10_limits() {
         assert!(bad.validate().is_err());
     }
 }
+
+/// 9.1: c.lui too; calls and returns by a constant, with the return stack on
+/// or off.
+#[test]
+fn sequential_jump_forms() {
+    const C_LUI_A5: u32 = 0x6789; // c.lui a5, 2
+    const AUIPC_RA: u32 = 0x1097; // auipc ra, 1
+    const AUIPC_T0: u32 = 0x1297; // auipc t0, 1
+    let image = image(
+        Isa::RV64GC,
+        &[
+            (0x1000, &[C_LUI_A5, C_JR_A5]),
+            // Calls 0x3022.
+            (0x2000, &[C_ADD, AUIPC_RA, jalr(1, 1, 0x20), C_ADD, C_JR_A5]),
+            // Goes on to 0x4064, as a return by t0 would.
+            (0x3022, &[AUIPC_T0, jalr(0, 5, 0x42), C_ADD]),
+            (0x4064, &[C_ADD, C_RET]),
+        ],
+    );
+    let pcs = [
+        0x1000, 0x1002, 0x2000, 0x2002, 0x2006, 0x3022, 0x3026, 0x4064, 0x4066, 0x200a, 0x200c,
+        0x1000,
+    ];
+    for kind in all_kinds() {
+        for mode in [
+            ImplicitReturn::Off,
+            ImplicitReturn::Count,
+            ImplicitReturn::Full,
+        ] {
+            let config = Config {
+                sequential_jump: true,
+                implicit_return: mode,
+                ..kind.clone()
+            };
+            let bytes = round_trip(&config, &image, &go(&pcs));
+            let sent = bodies(&config, &bytes);
+            let jumps = sent
+                .iter()
+                .filter(|b| matches!(b, Body::IndirectBranch { .. }));
+            // The return, whose entry the jump by t0 used up, and the last jump.
+            assert_eq!(jumps.count(), 2, "{sent:?}");
+        }
+    }
+}
+
+/// rc7: an ecall that counts, told with a sync.
+#[test]
+fn ecall_and_sync() {
+    let image = image(
+        Isa::RV64GC,
+        &[(0x100, &[b(0x20), ECALL, C_ADD]), (0x800, &[C_ADD, MRET])],
+    );
+    for kind in all_kinds() {
+        let config = triggered(&kind);
+        let way = [
+            Do::At(0x100),
+            Do::Trap(0x104, 0x800, EXCEPTION),
+            Do::Signal(Signal::Notify),
+            Do::At(0x800),
+            Do::At(0x802),
+            Do::At(0x108),
+        ];
+        let bytes = round_trip(&config, &image, &way);
+        assert_eq!(bodies(&config, &bytes)[1].sync(), Some(Sync::EVENT));
+    }
+}
+
+/// BTM: a trap right behind a taken branch, and a halt there.
+#[test]
+fn trap_behind_a_taken_branch() {
+    let image = three_runs();
+    for config in VERSIONS.map(btm) {
+        let way = [
+            Do::At(0x100),
+            Do::At(0x102),
+            Do::Trap(0x200, 0x800, INTERRUPT),
+            Do::At(0x800),
+        ];
+        let expected = [
+            start(0x100),
+            direct(3),
+            indirect(Btype::Interrupt, 0, 0x100, 0x800),
+            end(&config, 1, 1),
+        ];
+        sends(&config, &image, &way, &expected);
+    }
+}
