@@ -1458,9 +1458,9 @@ fn tables_3_and_4() {
                 let told = |btype| vec![indirect(btype, 4, 0x100, 0x104)];
                 let expected = match code {
                     0 | 7 | 9 | 11 | 15 => vec![],
-                    4 | 5 if !btm => vec![],
                     4 => vec![],
-                    5 => vec![direct(4)],
+                    5 if btm => vec![direct(4)],
+                    5 => vec![],
                     1 => told(Btype::Exception),
                     2 => told(Btype::Interrupt),
                     12 | 13 if stack => vec![],

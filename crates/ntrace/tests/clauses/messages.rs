@@ -105,7 +105,7 @@ fn bits_and_bytes_low_first() {
         ..Layout::default()
     };
     let mut bytes = Vec::new();
-    let body = Body::DirectBranch { icnt: 0b1_0000_11 };
+    let body = Body::DirectBranch { icnt: 0b100_0011 };
     Message {
         src: 0b1001,
         body,
