@@ -117,8 +117,9 @@ const STEP: usize = 1 << 12;
 
 /// Decodes a whole stream on `threads` threads. `decoder` makes a decoder,
 /// `part` what takes the events of a piece; `give` gets the parts, filled, in
-/// the order of the stream, always from one thread at a time. A part that is
-/// full may be given several times; `give` empties it.
+/// the order of the stream, always from one thread at a time, and how many bytes
+/// of the stream are done. A part that is full may be given several times;
+/// `give` empties it.
 ///
 /// # Errors
 ///
@@ -128,7 +129,7 @@ pub fn decode<D, P>(
     threads: usize,
     decoder: impl Fn() -> D + Sync,
     part: impl Fn() -> P + Sync,
-    give: impl FnMut(&mut P) -> io::Result<()> + Send,
+    give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
 ) -> io::Result<()>
 where
     D: Resume,
@@ -144,7 +145,7 @@ fn decode_pieces<D, P>(
     piece: usize,
     decoder: impl Fn() -> D + Sync,
     part: impl Fn() -> P + Sync,
-    give: impl FnMut(&mut P) -> io::Result<()> + Send,
+    give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
 ) -> io::Result<()>
 where
     D: Resume,
@@ -217,7 +218,7 @@ where
     D: Resume,
     P: Part,
     F: Fn() -> P + Sync,
-    G: FnMut(&mut P) -> io::Result<()> + Send,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     /// Does pieces until there are none left.
     fn run(&self, mut decoder: D) {
@@ -312,8 +313,10 @@ where
                 } else {
                     Stand::Waiting
                 },
+                done: decoder.position() as usize,
             };
             self.walk(decoder, end, &mut ordered);
+            ordered.done = end;
             ordered.give();
             if ordered.state != Stand::Wrong {
                 break;
@@ -383,6 +386,8 @@ struct Ordered<'o, 'w, D: Resume, P, F, G> {
     start: &'o Start<D::Seam>,
     part: P,
     state: Stand,
+    /// Bytes of the stream that are done with what is given next.
+    done: usize,
 }
 
 impl<D, P, F, G> Ordered<'_, '_, D, P, F, G>
@@ -390,7 +395,7 @@ where
     D: Resume,
     P: Part,
     F: Fn() -> P + Sync,
-    G: FnMut(&mut P) -> io::Result<()> + Send,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     /// Gives out what there is, when its turn has come.
     fn give(&mut self) {
@@ -406,7 +411,7 @@ where
             self.state = Stand::First;
         }
         if turn.failed.is_none()
-            && let Err(error) = (turn.give)(&mut self.part)
+            && let Err(error) = (turn.give)(&mut self.part, self.done)
         {
             turn.failed = Some(error);
         }
@@ -427,7 +432,7 @@ where
     D: Resume,
     P: Part,
     F: Fn() -> P + Sync,
-    G: FnMut(&mut P) -> io::Result<()> + Send,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     #[inline]
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {

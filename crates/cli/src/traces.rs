@@ -214,7 +214,8 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A trace up to this size is held in memory as a whole, for several threads.
+/// A trace up to this size is held in memory as a whole, for several threads,
+/// where it cannot be mapped.
 pub(crate) const MAX_WHOLE: u64 = 4 << 30;
 
 /// One that is not larger is not worth the threads.
@@ -223,7 +224,7 @@ const MIN_WHOLE: u64 = 1 << 18;
 /// Whether a trace is decoded on several threads.
 pub(crate) fn is_for_threads(input: &Input, threads: usize) -> bool {
     let size = input.size().unwrap_or(0);
-    threads > 1 && (MIN_WHOLE..=MAX_WHOLE).contains(&size)
+    threads > 1 && size >= MIN_WHOLE && (size <= MAX_WHOLE || input.is_file())
 }
 
 /// Passes on events, and counts.

@@ -115,11 +115,13 @@ impl Job<'_> {
         threads: usize,
         make: impl Fn(Option<&'s Sink>) -> T + Sync,
     ) -> Result<Report, Failure> {
-        let bytes = input.read_all(traces::MAX_WHOLE)?;
+        let mut progress = Progress::new(self.talk, input.size());
+        let bytes = input.contents(traces::MAX_WHOLE)?;
         let first = ntrace::Decoder::new(self.config.clone(), self.image)?;
         let part = || Watch::new(make(None), self.args.hart);
         let mut all = part();
-        let give = |part: &mut Watch<T>| -> io::Result<()> {
+        let give = |part: &mut Watch<T>, done: usize| -> io::Result<()> {
+            progress.reach(done as u64);
             all.take(part);
             let text = part.inner.text();
             output.put(text);

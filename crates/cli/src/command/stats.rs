@@ -72,84 +72,61 @@ fn look(
 ) -> Result<Counted, Failure> {
     let layout = config.layout();
     let mut tally = ntrace::Tally::default();
-    let mut bytes = 0;
     let mut pieces = Pieces::default();
     let mut count = |at, _: &[u8], piece: &ntrace::Piece<'_>| {
         tally.piece(at, piece, &layout);
         Ok::<(), Failure>(())
     };
-    let threads = args.threads.unwrap_or_else(traces::cores);
-    let mut decoding = match image {
-        Some(image) => Some(Decoding::new(config, image, &input, threads)?),
+    let mut decoder = match image {
+        Some(image) => Some(ntrace::Decoder::new(config.clone(), image)?),
         None => None,
     };
+    let mut watch = Watch::new(Nothing::default(), None);
     let mut progress = Progress::new(talk, input.size());
-    input.chunks(|chunk| {
-        pieces.feed(chunk, &mut count)?;
-        if let Some(decoding) = &mut decoding {
-            decoding.feed(chunk);
+    let mut bytes = 0;
+    let threads = args.threads.unwrap_or_else(traces::cores);
+    if let Some(decoder) = decoder
+        .as_ref()
+        .filter(|_| traces::is_for_threads(&input, threads))
+    {
+        let whole = input.contents(traces::MAX_WHOLE)?;
+        bytes = whole.len() as u64;
+        for chunk in whole.chunks(CHUNK) {
+            pieces.feed(chunk, &mut count)?;
         }
-        bytes += chunk.len() as u64;
-        progress.advance(chunk.len());
-        Ok::<(), Failure>(())
-    })?;
+        let part = || Watch::new(Nothing::default(), None);
+        let give = |part: &mut Watch<Nothing>, done: usize| {
+            progress.reach(done as u64);
+            watch.take(part);
+            Ok(())
+        };
+        // Counting does not fail.
+        let _ = shard::decode(&whole, threads, || decoder.another(), part, give);
+    } else {
+        input.chunks(|chunk| {
+            pieces.feed(chunk, &mut count)?;
+            if let Some(decoder) = &mut decoder {
+                decoder.feed(chunk, &mut watch);
+            }
+            bytes += chunk.len() as u64;
+            progress.advance(chunk.len());
+            Ok::<(), Failure>(())
+        })?;
+        if let Some(decoder) = &mut decoder {
+            decoder.finish(&mut watch);
+        }
+    }
     pieces.finish(count)?;
     Ok(Counted {
         file: input::name(&args.trace),
         bytes,
         tally,
-        decoded: decoding.map(Decoding::finish),
+        decoded: decoder.map(|_| watch.report),
     })
 }
 
-/// Decodes as it is fed, or everything at the end on several threads.
-struct Decoding<'a> {
-    decoder: ntrace::Decoder<'a>,
-    watch: Watch<Nothing>,
-    whole: Option<Vec<u8>>,
-    threads: usize,
-}
-
-impl<'a> Decoding<'a> {
-    fn new(
-        config: &ntrace::Config,
-        image: &'a Image,
-        input: &Input,
-        threads: usize,
-    ) -> Result<Decoding<'a>, Failure> {
-        let whole = traces::is_for_threads(input, threads).then(Vec::new);
-        Ok(Decoding {
-            decoder: ntrace::Decoder::new(config.clone(), image)?,
-            watch: Watch::new(Nothing::default(), None),
-            whole,
-            threads,
-        })
-    }
-
-    fn feed(&mut self, chunk: &[u8]) {
-        match &mut self.whole {
-            Some(whole) => whole.extend_from_slice(chunk),
-            None => drop(self.decoder.feed(chunk, &mut self.watch)),
-        }
-    }
-
-    fn finish(mut self) -> Report {
-        match self.whole {
-            None => self.decoder.finish(&mut self.watch),
-            Some(whole) => {
-                let decoder = || self.decoder.another();
-                let part = || Watch::new(Nothing::default(), None);
-                let give = |part: &mut Watch<Nothing>| {
-                    self.watch.take(part);
-                    Ok(())
-                };
-                // Counting does not fail.
-                let _ = shard::decode(&whole, self.threads, decoder, part, give);
-            }
-        }
-        self.watch.report
-    }
-}
+/// Bytes that are counted at a time.
+const CHUNK: usize = 1 << 20;
 
 fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
