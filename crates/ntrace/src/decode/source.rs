@@ -296,9 +296,13 @@ impl Source {
         at: u64,
         out: &mut C,
     ) -> Result<(), Trouble> {
+        let mut taken = false;
         let (sync, faddr, cause, icnt, hist) = match message.body {
-            Body::ProgTraceSync { sync, icnt, faddr }
-            | Body::DirectBranchSync { sync, icnt, faddr } => (sync, faddr, None, icnt, None),
+            Body::ProgTraceSync { sync, icnt, faddr } => (sync, faddr, None, icnt, None),
+            Body::DirectBranchSync { sync, icnt, faddr } => {
+                taken = true;
+                (sync, faddr, None, icnt, None)
+            }
             Body::IndirectBranchSync {
                 sync,
                 btype,
@@ -337,7 +341,8 @@ impl Source {
         };
         let to = faddr << 1;
         if self.phase == Phase::Running {
-            let before = self.before_sync(settings, blocks, (sync, cause, to), (icnt, hist), out);
+            let end = end_at_sync(sync, cause, taken, to);
+            let before = self.before_sync(settings, blocks, end, to, (icnt, hist), out);
             if let Err((fault, value)) = before {
                 self.lose(fault, value, at, 0);
             } else if sync == Sync::OVERRUN {
@@ -357,21 +362,21 @@ impl Source {
         &mut self,
         settings: &Settings,
         blocks: &mut Blocks<'_>,
-        (sync, cause, to): (Sync, Option<Cause>, u64),
+        end: End,
+        to: u64,
         (icnt, hist): (u64, Option<u64>),
         out: &mut C,
     ) -> Result<(), Trouble> {
-        let elsewhere = matches!(
-            sync,
-            Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::OVERRUN | Sync::POWER_UP
-        );
-        let end = match cause {
-            Some(cause) => End::Trap(cause, to),
-            None if elsewhere && icnt == 0 => return Ok(()),
-            None if elsewhere => End::Open,
-            None => End::Here(to),
-        };
-        self.count(settings, blocks, Last { icnt, hist, end }, out)
+        if end == End::Open && icnt == 0 && self.owed == 0 {
+            return Ok(());
+        }
+        self.count(settings, blocks, Last { icnt, hist, end }, out)?;
+        // A taken branch leads where the code says.
+        let pc = self.walk.pc(blocks);
+        if end == End::Branch && pc != to {
+            return Err((Fault::WrongAddress, pc));
+        }
+        Ok(())
     }
 
     /// A full address: whatever was before, the hart is here now.
@@ -587,6 +592,20 @@ fn bounded(count: u64, each: u64, limit: u64) -> Result<u64, Trouble> {
     match count.checked_mul(each.max(1)) {
         Some(all) if all <= limit => Ok(count),
         _ => Err((Fault::TooLarge, count)),
+    }
+}
+
+/// How the stretch before a sync message ended.
+const fn end_at_sync(sync: Sync, cause: Option<Cause>, taken: bool, to: u64) -> End {
+    let elsewhere = matches!(
+        sync,
+        Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::OVERRUN | Sync::POWER_UP
+    );
+    match cause {
+        Some(cause) => End::Trap(cause, to),
+        None if elsewhere => End::Open,
+        None if taken => End::Branch,
+        None => End::Here(to),
     }
 }
 
