@@ -20,6 +20,7 @@ mod isa;
 mod large;
 mod logs;
 mod mutate;
+mod ntrace;
 mod port;
 mod text;
 mod walk;
@@ -128,6 +129,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "hart_calls",
         holds: hart::calls,
         seeds: hart::calls_seeds,
+    },
+    Property {
+        name: "ntrace_message",
+        holds: ntrace::message,
+        seeds: ntrace::message_seeds,
     },
 ];
 

@@ -28,6 +28,8 @@ pub(crate) struct Chain {
     len: u16,
     /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once.
     pub(crate) used: u8,
+    /// There are calls among its runs.
+    pub(crate) calls: bool,
 }
 
 impl Chain {
@@ -39,6 +41,7 @@ impl Chain {
         from: 0,
         len: 0,
         used: 0,
+        calls: false,
     };
 }
 
@@ -63,15 +66,15 @@ const STORE: usize = 1 << 19;
 pub(crate) struct Chains {
     slots: Box<[Chain]>,
     store: Vec<Run>,
-    credit: u32,
+    credit: u64,
     rest: u32,
 }
 
 /// Each hit earns a credit, each miss costs some; without credit the table is
 /// left alone for a while. Code whose branches do not repeat themselves goes
 /// faster without it.
-const MAX_CREDIT: u32 = 1 << 10;
-const MISS: u32 = 4;
+const MAX_CREDIT: u64 = 1 << 10;
+const MISS: u64 = 4;
 const REST: u32 = 1 << 14;
 
 impl Chains {
@@ -100,7 +103,7 @@ impl Chains {
         if chain.key != key || chain.used == 0 {
             return None;
         }
-        self.credit = (self.credit + 1).min(MAX_CREDIT);
+        self.credit += 1;
         Some(chain)
     }
 
@@ -111,7 +114,7 @@ impl Chains {
             self.rest -= 1;
             return false;
         }
-        match self.credit.checked_sub(MISS) {
+        match self.credit.min(MAX_CREDIT).checked_sub(MISS) {
             Some(less) => self.credit = less,
             None => {
                 self.credit = MAX_CREDIT;
@@ -171,6 +174,7 @@ impl Chains {
             && let (Some(slot), Ok(len)) =
                 (self.slots.get_mut(Chains::slot(key)), u16::try_from(len))
         {
+            let mut runs = self.store.iter().skip(chain.from);
             *slot = Chain {
                 key,
                 end: chain.end,
@@ -179,6 +183,7 @@ impl Chains {
                 from: chain.from as u32,
                 len,
                 used: chain.used,
+                calls: runs.any(|r| r.exit.stacks()),
             };
         }
     }

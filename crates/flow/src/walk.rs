@@ -240,7 +240,8 @@ impl Walk {
         let uncounted = *left > UNCOUNTED / 2;
         let mut watch = Watch::new(evidence.left());
         loop {
-            if USE_UP && evidence.left() == 0 {
+            let still = if USE_UP { evidence.left() } else { *left };
+            if still == 0 {
                 return Stop::Arrived;
             }
             if self.chain(blocks, evidence, left, out) {
@@ -430,7 +431,7 @@ impl Walk {
 
     /// The fast path: as many as eight outcomes in one slice of runs. `false`
     /// if this place has none; then nothing has happened.
-    #[inline]
+    #[inline(always)]
     fn chain<E: Evidence, C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
@@ -458,7 +459,7 @@ impl Walk {
         self.insns += u64::from(chain.insns);
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
-        if let Some(stack) = &mut self.stack {
+        if let Some(stack) = self.stack.as_mut().filter(|_| chain.calls) {
             stack.follow(runs, blocks.xlen());
         }
         self.give(runs, out);

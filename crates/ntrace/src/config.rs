@@ -165,7 +165,7 @@ pub enum TriggerAction {
 /// The encoder's output queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Queue {
-    /// Bytes it holds; at least two of the longest messages (3).
+    /// Bytes it holds, at least [`MIN_QUEUE`].
     pub bytes: u32,
     /// Bytes that leave it in 1024 cycles.
     pub drain: u32,
@@ -262,6 +262,8 @@ pub const MAX_HIST_BITS: u8 = 32;
 pub const MAX_REPEAT_BITS: u8 = 18;
 /// Deepest return stack.
 pub const MAX_STACK: u8 = 32;
+/// Smallest queue: two of the longest messages (chapter 3).
+pub const MIN_QUEUE: u32 = 76;
 /// Largest width of `SRC`.
 pub const MAX_SRC_BITS: u8 = 12;
 
@@ -380,7 +382,8 @@ impl Config {
                 ConfigError::MarkersKeepStack,
             ),
             (
-                self.queue.is_none_or(|q| q.bytes >= 76 && q.drain > 0),
+                self.queue
+                    .is_none_or(|q| q.bytes >= MIN_QUEUE && q.drain > 0),
                 ConfigError::Queue,
             ),
             (

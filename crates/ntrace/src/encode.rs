@@ -175,9 +175,9 @@ impl<S: Sink> Encoder<S> {
         self.sink
     }
 
-    /// Another hart than last time, perhaps a new one.
-    #[cold]
-    fn switch(&mut self, id: HartId) {
+    /// A block of another hart than last time, perhaps a new one.
+    #[inline(never)]
+    fn other_hart(&mut self, id: HartId, block: &Ingress) {
         let known = self.harts.iter().position(|(known, _)| *known == id);
         self.recent = known.unwrap_or_else(|| {
             // As many bits as SRC has.
@@ -187,17 +187,20 @@ impl<S: Sink> Encoder<S> {
             self.harts.push((id, hart));
             self.harts.len() - 1
         });
+        if let Some((_, hart)) = self.harts.get_mut(self.recent) {
+            hart.block(&self.config, block, &mut self.sink);
+        }
     }
 }
 
 impl<S: Sink> IngressSink for Encoder<S> {
     #[inline]
     fn ingress(&mut self, id: HartId, block: &Ingress) {
-        if self.harts.get(self.recent).is_none_or(|(h, _)| *h != id) {
-            self.switch(id);
-        }
-        if let Some((_, hart)) = self.harts.get_mut(self.recent) {
-            hart.block(&self.config, block, &mut self.sink);
+        match self.harts.get_mut(self.recent) {
+            Some((recent, hart)) if *recent == id => {
+                hart.block(&self.config, block, &mut self.sink);
+            }
+            _ => self.other_hart(id, block),
         }
     }
 

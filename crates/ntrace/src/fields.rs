@@ -50,6 +50,18 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The first byte, which is `TCODE` and nothing else, and the fields
+    /// behind it.
+    #[inline]
+    pub(crate) const fn behind_tcode(message: &'a [u8]) -> Result<(u8, Fields<'a>), Fault> {
+        let Some((&first, rest)) = message.split_first() else {
+            return Err(Fault::MissingField);
+        };
+        let mut fields = Fields::new(rest);
+        fields.mseo = first & 3;
+        Ok((first >> 2, fields))
+    }
+
     /// A fixed-length field of at most 16 bits.
     #[inline]
     pub(crate) fn fixed(&mut self, width: u32) -> Result<u16, Fault> {

@@ -31,6 +31,8 @@ pub(crate) struct Hist {
     room: u32,
     /// Largest `HREPEAT`.
     max: u64,
+    /// Bytes that each message has beside its branches.
+    beside: u32,
     kind: Kind,
 }
 
@@ -84,10 +86,20 @@ impl Hist {
             back: 0,
             room,
             max,
+            beside: 0,
             kind,
         };
         hist.clear();
         hist
+    }
+
+    /// The same, where each message has some more bytes, about so many: `SRC`
+    /// and `TSTAMP`. A repetition must be worth them.
+    pub(crate) fn with_bytes_beside(self, bytes: u32) -> Hist {
+        Hist {
+            beside: bytes,
+            ..self
+        }
     }
 
     /// One more branch; `emit` gets what has to be sent now.
@@ -188,6 +200,7 @@ impl Hist {
         Cost {
             room: self.room,
             max: self.max,
+            beside: self.beside,
             tail,
         }
     }

@@ -29,8 +29,8 @@ mod transport;
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
     Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,
-    MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, Periodic, Queue, RepeatedHistory, StackKind,
-    SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+    MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, MIN_QUEUE, Periodic, Queue, RepeatedHistory,
+    StackKind, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 pub use control::{
     Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,

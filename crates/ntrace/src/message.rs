@@ -242,9 +242,12 @@ impl<'a> Message<'a> {
     /// What is wrong with its fields.
     #[inline]
     pub fn read(bytes: &'a [u8], layout: &Layout) -> Result<Message<'a>, Fault> {
-        let mut fields = Fields::new(bytes);
-        let tcode = Tcode(fields.fixed(6)? as u8);
-        let src = fields.fixed(layout.src_width())?;
+        let (tcode, mut fields) = Fields::behind_tcode(bytes)?;
+        let tcode = Tcode(tcode);
+        let src = match layout.src_width() {
+            0 => 0,
+            width => fields.fixed(width)?,
+        };
         let body = match tcode {
             Tcode::OWNERSHIP => Body::Ownership {
                 process: fields.var()?.within(64)?,

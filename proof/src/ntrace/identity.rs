@@ -72,7 +72,12 @@ impl Case {
         let mut turns = Random::new(self.seed ^ 0x7042);
         let mut left = steps;
         while left > 0 {
-            let turn = if drivers.len() == 1 { 1000 } else { 1 + turns.below(300) }.min(left);
+            let turn = if drivers.len() == 1 {
+                1000
+            } else {
+                1 + turns.below(300)
+            }
+            .min(left);
             let who = turns.below(drivers.len() as u64) as usize;
             if let Some(driver) = drivers.get_mut(who) {
                 let seed = turns.draw();
@@ -217,7 +222,9 @@ impl Recorded {
                 image: &program.image,
                 found: Vec::new(),
             };
-            program.run(u64::MAX, &mut unknown, |_| false).map_err(blame)?;
+            program
+                .run(u64::MAX, &mut unknown, |_| false)
+                .map_err(blame)?;
             for (pc, bits) in unknown.found {
                 let bytes = bits.to_le_bytes();
                 let len = usize::from(hartrace_isa::length(bits as u16).min(4));
@@ -274,7 +281,8 @@ impl Recorded {
         };
         let mut pipe = Pipe::new(&setting, &self.image).map_err(blame)?;
         let mut out = Break::new(&setting, number, &mut pipe);
-        self.run(limit, &mut out, |o| o.has_failed()).map_err(blame)?;
+        self.run(limit, &mut out, |o| o.has_failed())
+            .map_err(blame)?;
         pipe.finish().map_err(blame)
     }
 }
@@ -356,7 +364,9 @@ pub fn command(args: &[String]) -> Result<(), String> {
         settings += 1;
     }
     show("random programs", &sum, start);
-    println!("{split} of them cut into chunks, begun at every sync point, and decoded on 2, 3 and 8 threads, whole and damaged: {compared} events");
+    println!(
+        "{split} of them cut into chunks, begun at every sync point, and decoded on 2, 3 and 8 threads, whole and damaged: {compared} events"
+    );
     let mut all = Sum::default();
     let files = programs()?;
     let programs: Vec<Recorded> = files

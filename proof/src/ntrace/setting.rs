@@ -42,8 +42,24 @@ impl Setting {
         }
         let calm = r.chance(250);
         let mut on = |permille| r.chance(if calm { permille / 5 } else { permille });
-        let parts = [on(600), on(500), on(500), on(500), on(350), on(300), on(250)];
-        let [counters, periodic, identity, stack, repeats, triggers, queue] = parts;
+        let parts = [
+            on(600),
+            on(500),
+            on(500),
+            on(500),
+            on(350),
+            on(300),
+            on(250),
+        ];
+        let [
+            counters,
+            periodic,
+            identity,
+            stack,
+            repeats,
+            triggers,
+            queue,
+        ] = parts;
         if counters {
             counters_of(&mut config, &mut r);
         }
@@ -59,7 +75,11 @@ impl Setting {
                 delayed: r.chance(500),
             };
         }
-        let harts = if identity { identity_of(&mut config, &mut r) } else { 1 };
+        let harts = if identity {
+            identity_of(&mut config, &mut r)
+        } else {
+            1
+        };
         if stack {
             stack_of(&mut config, &mut r);
         }
@@ -75,7 +95,8 @@ impl Setting {
             stall: r.chance(600),
         });
         if r.chance(200) {
-            config.retires = r.pick_of(&[Retires::Neither, Retires::Ecall, Retires::EcallAndEbreak]);
+            config.retires =
+                r.pick_of(&[Retires::Neither, Retires::Ecall, Retires::EcallAndEbreak]);
         }
         let port = port_of(&mut config, isa, &mut r);
         Setting {

@@ -432,7 +432,9 @@ impl Hart {
         let mut at = run.start;
         for nth in 0..run.insns {
             let Some(item) = self.items.pop_front() else {
-                return Err(format!("expected nothing more, decoded {run:x?} at {at:#x}"));
+                return Err(format!(
+                    "expected nothing more, decoded {run:x?} at {at:#x}"
+                ));
             };
             let What::Insn(len) = item.what else {
                 return Err(format!("expected {item:x?}, decoded {run:x?} at {at:#x}"));
@@ -453,7 +455,9 @@ impl Hart {
                 continue;
             }
             // Where the trace stops nobody need know the target.
-            let open = item.flags & (LAST | OPEN) != 0 && run.exit == Exit::Stop && run.next == rules.xlen.wrap(run.end);
+            let open = item.flags & (LAST | OPEN) != 0
+                && run.exit == Exit::Stop
+                && run.next == rules.xlen.wrap(run.end);
             if at != run.end || len != run.last || (item.next != run.next && !open) {
                 return Err(format!("expected {item:x?} as the end of {run:x?}"));
             }
@@ -508,14 +512,25 @@ impl Hart {
         let tick = |t: u64| t >> rules.prescale;
         // Steps that are not traced pass time too, and after a loss nothing is
         // known of those before.
-        let early = if rules.blocks || rules.loses { 0 } else { tick(self.before) };
+        let early = if rules.blocks || rules.loses {
+            0
+        } else {
+            tick(self.before)
+        };
         let late = match self.items.front() {
-            Some(item) if !(context || rules.late || rules.loses || rules.blocks)
-                && self.marks.is_empty() => item.time,
+            Some(item)
+                if !(context || rules.late || rules.loses || rules.blocks)
+                    && self.marks.is_empty() =>
+            {
+                item.time
+            }
             _ => self.time,
         };
         let mask = u64::MAX >> (64 - u32::from(rules.width.clamp(1, 64)));
-        let (since, most) = (time.wrapping_sub(early) & mask, tick(late).wrapping_sub(early));
+        let (since, most) = (
+            time.wrapping_sub(early) & mask,
+            tick(late).wrapping_sub(early),
+        );
         if since > most && early <= tick(late) {
             return Err(format!(
                 "time {time}, between {early} and {} in {} bits",

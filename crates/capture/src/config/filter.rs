@@ -98,22 +98,16 @@ impl Filter {
             xlen,
             ..FilterConfig::default()
         };
-        for (address, context) in self.pairs() {
-            config.add(&Match {
-                modes: self.modes.as_ref().map(|s| mode_bits(&s.value)),
-                address,
-                context,
-                ..Match::default()
-            })?;
+        let any = self.any.iter().flat_map(|setting| &setting.value);
+        for one in self.pairs().iter().chain(any) {
+            config.add(one)?;
         }
-        let any = self.any.iter().flat_map(|s| &s.value);
-        any.into_iter().try_for_each(|one| config.add(one))?;
         Ok(config)
     }
 
-    /// Each address with each context; nothing where no key is said, and
-    /// `None` for the one that is not.
-    fn pairs(&self) -> Vec<(Option<RangeInclusive<u64>>, Option<RangeInclusive<u64>>)> {
+    /// Each address with each context, in the modes; nothing where none of
+    /// them is said.
+    fn pairs(&self) -> Vec<Match> {
         if self.address.is_none() && self.modes.is_none() && self.context.is_none() {
             return Vec::new();
         }
@@ -121,13 +115,18 @@ impl Filter {
             None => vec![None],
             Some(setting) => setting.value.iter().map(|s| Some(s.0.clone())).collect(),
         };
+        let modes = self.modes.as_ref().map(|s| mode_bits(&s.value));
         let contexts = values(&self.context);
-        let addresses = values(&self.address);
-        let pairs = addresses.iter().flat_map(|address| {
-            let with = |context: &Option<_>| (address.clone(), context.clone());
-            contexts.iter().map(with)
-        });
-        pairs.collect()
+        let mut pairs = Vec::new();
+        for address in values(&self.address) {
+            pairs.extend(contexts.iter().map(|context| Match {
+                modes,
+                address: address.clone(),
+                context: context.clone(),
+                ..Match::default()
+            }));
+        }
+        pairs
     }
 }
 

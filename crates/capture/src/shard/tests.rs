@@ -1,1 +1,237 @@
+//! The same events at any number of threads and any length of pieces.
 
+use super::*;
+use hartrace_flow::{Image, SpaceId};
+use hartrace_isa::{Isa, Xlen};
+use hartrace_ntrace::{
+    Body, Btype, Config, Decoder, ImplicitReturn, Message, Owner, Process, Sync, Timestamps,
+    Version,
+};
+use std::sync::Mutex;
+
+/// Keeps everything; full after so many events.
+struct Keep {
+    events: Vec<(HartId, Event)>,
+    room: usize,
+}
+
+impl Consumer for Keep {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.events.push((hart, *event));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Part for Keep {
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.room
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// loop: c.nop; c.bnez a0, loop; c.jr a1
+const CODE: [u8; 6] = [0x01, 0x00, 0x7d, 0xfd, 0x82, 0x85];
+
+fn image() -> Image {
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &CODE, Isa::RV64GC);
+    image
+}
+
+/// Two harts that go round that loop.
+fn stream(config: &Config, seed: u64, messages: u64) -> Vec<u8> {
+    let mut random = Random(seed | 1);
+    let mut bytes = Vec::new();
+    let mut time = [0u64; 2];
+    for n in 0..messages {
+        let src = if n < 6 { n & 1 } else { random.below(2) } as u16;
+        let now = &mut time[usize::from(src)];
+        let step = random.below(40);
+        *now += step;
+        let sync = n < 6 || random.below(20) == 0;
+        let (count, faddr) = (random.below(12), 0x1000 >> 1);
+        let hist = (1 << count | ((1 << count) - 1)) << 1;
+        let icnt = (count + 1) * 2 + 1;
+        let body = if sync && n < 6 {
+            let sync = Sync::DEBUG_EXIT;
+            Body::ProgTraceSync {
+                sync,
+                icnt: 0,
+                faddr,
+            }
+        } else if sync {
+            let (sync, btype) = (Sync::PERIODIC, Btype::Indirect);
+            Body::IndirectBranchHistSync {
+                sync,
+                btype,
+                icnt,
+                faddr,
+                hist,
+            }
+        } else {
+            let btype = Btype::Indirect;
+            Body::IndirectBranchHist {
+                btype,
+                icnt,
+                uaddr: 0,
+                hist,
+            }
+        };
+        let stamp = if sync { *now & 0xffff } else { step };
+        let tstamp = config.timestamps.map(|_| stamp);
+        let message = Message { src, body, tstamp };
+        message.write(&config.layout(), &mut bytes);
+        if sync && config.context {
+            let owner = Owner::Scontext(random.below(3) as u32);
+            let mode = hartrace_flow::Mode::U;
+            let process = Process { mode, owner }.field();
+            let body = Body::Ownership { process };
+            let tstamp = config.timestamps.map(|_| 0);
+            Message { src, body, tstamp }.write(&config.layout(), &mut bytes);
+        }
+    }
+    bytes
+}
+
+fn decode_all(
+    bytes: &[u8],
+    config: &Config,
+    (threads, piece, room): (usize, usize, usize),
+) -> Vec<(HartId, Event)> {
+    let image = image();
+    let all = Mutex::new(Vec::new());
+    decode_pieces(
+        bytes,
+        threads,
+        piece,
+        || Decoder::new(config.clone(), &image).unwrap(),
+        || Keep {
+            events: Vec::new(),
+            room,
+        },
+        |part| {
+            all.lock().unwrap().append(&mut part.events);
+            Ok(())
+        },
+    )
+    .unwrap();
+    all.into_inner().unwrap()
+}
+
+fn configs() -> Vec<Config> {
+    let plain = Config {
+        src_bits: 1,
+        ..Config::new(Version::V1_0, Xlen::Rv64)
+    };
+    let narrow = Timestamps {
+        width: 16,
+        ..Timestamps::default()
+    };
+    vec![
+        plain.clone(),
+        Config {
+            timestamps: Some(narrow),
+            context: true,
+            ..plain.clone()
+        },
+        Config {
+            implicit_return: ImplicitReturn::Full,
+            version: Version::Rc7,
+            ..plain
+        },
+    ]
+}
+
+#[test]
+fn threads_change_nothing() {
+    for (i, config) in configs().iter().enumerate() {
+        let bytes = stream(config, 77 + i as u64, 4000);
+        let truth = decode_all(&bytes, config, (1, 1, usize::MAX));
+        assert!(truth.len() > 4000);
+        let gap = truth.iter().find(|(_, e)| matches!(e, Event::Gap(_)));
+        assert_eq!(gap, None);
+        for setting in [
+            (2, 100, 10),
+            (3, 1000, 1),
+            (8, 333, 500),
+            (2, 5000, usize::MAX),
+        ] {
+            let events = decode_all(&bytes, config, setting);
+            assert!(events == truth, "{setting:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_change_nothing_where_bytes_are_wrong() {
+    let mut random = Random(99);
+    for config in configs() {
+        for trial in 0..20 {
+            let mut bytes = stream(&config, trial, 800);
+            for _ in 0..=random.below(6) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(3) {
+                    0 => bytes[at] ^= 1 << random.below(8),
+                    1 => drop(bytes.drain(at..bytes.len().min(at + 40))),
+                    _ => bytes.iter_mut().skip(at).take(60).for_each(|b| *b = 0),
+                }
+            }
+            let truth = decode_all(&bytes, &config, (1, 1, usize::MAX));
+            for setting in [(2, 100, 10), (4, 64, 1), (3, 500, usize::MAX)] {
+                let events = decode_all(&bytes, &config, setting);
+                assert!(events == truth, "trial {trial} {setting:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_seams_is_one_piece() {
+    let config = configs().swap_remove(0);
+    let all = stream(&config, 5, 2000);
+    // Only the first messages have full addresses.
+    let layout = config.layout();
+    let mut bytes = Vec::new();
+    let mut framer = hartrace_ntrace::Framer::new();
+    let mut rest = &all[..];
+    while let Some((at, piece)) = framer.next_piece(&mut rest) {
+        if let hartrace_ntrace::Piece::Message(m) = piece {
+            let sync = Message::read(m, &layout).unwrap().body.sync().is_some();
+            if !sync || at < 40 {
+                bytes.extend_from_slice(m);
+            }
+        }
+    }
+    let truth = decode_all(&bytes, &config, (1, 1, usize::MAX));
+    assert!(truth.len() > 1000);
+    assert!(decode_all(&bytes, &config, (3, 200, 7)) == truth);
+}
+
+#[test]
+fn a_failure_to_write_is_told_once() {
+    let config = configs().swap_remove(0);
+    let bytes = stream(&config, 5, 2000);
+    let image = image();
+    let result = decode_pieces(
+        &bytes,
+        3,
+        300,
+        || Decoder::new(config.clone(), &image).unwrap(),
+        || Keep {
+            events: Vec::new(),
+            room: 3,
+        },
+        |_| Err(io::Error::other("full")),
+    );
+    assert_eq!(result.unwrap_err().to_string(), "full");
+}

@@ -342,7 +342,7 @@ impl Source {
         let to = faddr << 1;
         if self.phase == Phase::Running {
             let end = end_at_sync(sync, cause, taken, to);
-            let before = self.before_sync(settings, blocks, end, to, (icnt, hist), out);
+            let before = self.before_sync(settings, blocks, (sync, end, to), (icnt, hist), out);
             if let Err((fault, value)) = before {
                 self.lose(fault, value, at, 0);
             } else if sync == Sync::OVERRUN {
@@ -362,12 +362,13 @@ impl Source {
         &mut self,
         settings: &Settings,
         blocks: &mut Blocks<'_>,
-        end: End,
-        to: u64,
+        (sync, end, to): (Sync, End, u64),
         (icnt, hist): (u64, Option<u64>),
         out: &mut C,
     ) -> Result<(), Trouble> {
-        if end == End::Open && icnt == 0 && self.owed == 0 {
+        // ResourceFull may have told the count before.
+        let told = icnt > 0 || (self.owed > 0 && sync != Sync::OVERRUN);
+        if end == End::Open && !told {
             return Ok(());
         }
         self.count(settings, blocks, Last { icnt, hist, end }, out)?;
@@ -489,8 +490,9 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         bounded(icnt, 1, settings.config.max_expansion)?;
-        let btm = settings.config.mode == TraceMode::Btm || end == End::Branch;
-        if hist.is_none() && btm {
+        if end == End::Branch {
+            self.direct_stretch(settings, blocks, icnt, out)?;
+        } else if hist.is_none() && settings.config.mode == TraceMode::Btm {
             self.stretch(settings, blocks, icnt, &mut NotTaken, end, out)?;
         } else {
             let (bits, count) = outcomes(hist.unwrap_or(1));

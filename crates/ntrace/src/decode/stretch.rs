@@ -40,26 +40,46 @@ impl Source {
         end: End,
         out: &mut C,
     ) -> Result<(), Trouble> {
-        let counted = icnt + core::mem::take(&mut self.owed);
-        let ahead = core::mem::take(&mut self.ahead);
-        let Some(mut left) = counted.checked_sub(ahead) else {
-            return Err((Fault::CountTooSmall, icnt));
-        };
+        let mut left = self.settle(icnt)?;
         let stop = self.walk.advance(blocks, evidence, &mut left, out);
         match (stop, end) {
-            // The two most frequent ways to end come first.
+            // The most frequent way to end comes first.
             (Stop::Target(_), End::Jump(to))
                 if left == u64::from(self.walk.to_decision(blocks)) && evidence.left() == 0 =>
             {
                 self.walk.target(blocks, to, out);
                 Ok(())
             }
-            (Stop::Branch, End::Branch) if left == u64::from(self.walk.to_decision(blocks)) => {
-                self.walk.branch(blocks, true, out);
-                Ok(())
-            }
             _ => self.end_otherwise(settings, blocks, (stop, left, evidence.left()), end, out),
         }
+    }
+
+    /// Walks a stretch that ends with a taken branch, all others not taken.
+    #[inline]
+    pub(super) fn direct_stretch<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        icnt: u64,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let mut left = self.settle(icnt)?;
+        let mut last = LastTaken { met: false };
+        let stop = self.walk.advance(blocks, &mut last, &mut left, out);
+        if stop == Stop::Arrived && last.met {
+            return Ok(());
+        }
+        self.end_otherwise(settings, blocks, (stop, left, 0), End::Branch, out)
+    }
+
+    /// Halfwords to walk: what was counted, less what was walked before.
+    #[inline]
+    fn settle(&mut self, icnt: u64) -> Result<u64, Trouble> {
+        let counted = icnt + core::mem::take(&mut self.owed);
+        let ahead = core::mem::take(&mut self.ahead);
+        counted
+            .checked_sub(ahead)
+            .ok_or((Fault::CountTooSmall, icnt))
     }
 
     /// All the other ways to end.
@@ -117,7 +137,6 @@ impl Source {
         let pc = self.walk.pc(blocks);
         let jumped = matches!(stop, Stop::Target(_));
         match end {
-            End::Branch if stop == Stop::Branch => Ok(()),
             End::Branch => Err((Fault::NotABranch, pc)),
             End::Jump(_) if jumped => Ok(()),
             // Whether a jump to a constant is told is up to the encoder.
@@ -183,13 +202,17 @@ fn last_branch<C: Consumer>(
         return Err((Fault::MissingHistory, at));
     }
     let taken = match end {
-        End::Branch => true,
+        // Has an answer to every branch.
+        End::Branch => return Err((Fault::NotABranch, at)),
         End::Here(to) => behind(blocks.image(), walk.space(), at) != Some(to),
         // Had it been taken, a message would have said so.
         End::Trap(..) | End::Open => false,
         End::Jump(_) => return Err((Fault::NotAJump, at)),
     };
-    if walk.branch(blocks, taken, out) {
+    // A direct jump that counts as a branch has one way to go, which may lead
+    // to the address behind it.
+    let jumps = matches!(end, End::Here(_));
+    if walk.branch(blocks, taken, out) || jumps && walk.branch(blocks, true, out) {
         Ok(())
     } else {
         Err((Fault::JumpNotTaken, at))
@@ -233,6 +256,23 @@ fn last_jump<C: Consumer>(
             walk.retire(blocks, out);
             Ok(())
         }
+    }
+}
+
+/// No branch on the way was taken, the one that ends the count was.
+struct LastTaken {
+    met: bool,
+}
+
+impl Evidence for LastTaken {
+    #[inline]
+    fn branch(&mut self, _at: u64, last: bool) -> Option<bool> {
+        self.met = last;
+        Some(last)
+    }
+
+    fn left(&self) -> u64 {
+        0
     }
 }
 

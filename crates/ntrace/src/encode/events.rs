@@ -41,6 +41,7 @@ impl Pulses {
 
 impl Hart {
     /// Any block at all.
+    #[inline(never)]
     pub(super) fn any_block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         if b.lost {
             self.lost(config, b.time);

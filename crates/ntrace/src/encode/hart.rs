@@ -2,6 +2,7 @@
 
 use hartrace_flow::filter::Filter;
 use hartrace_flow::{Context, Ingress, Mode};
+use hartrace_isa::Itype;
 
 use super::Sink;
 use super::action::{Action, Actions};
@@ -93,6 +94,17 @@ pub(super) struct Hart {
     pub(super) branch_icnt: Option<u64>,
 }
 
+/// About how many bytes each message has for `SRC` and `TSTAMP`.
+fn bytes_beside(config: &Config) -> u32 {
+    let src = u32::from(config.src_bits).div_ceil(6);
+    // The time since the last message, some hundreds of ticks.
+    let stamp = match config.timestamps {
+        Some(stamps) if !stamps.sync_only => 2,
+        _ => 0,
+    };
+    src + stamp
+}
+
 impl Hart {
     pub(super) fn new(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
@@ -107,7 +119,8 @@ impl Hart {
                 config.hist_bits,
                 config.repeated_history,
                 config.hrepeat_bits,
-            ),
+            )
+            .with_bytes_beside(bytes_beside(config)),
             actions: Actions::new(config),
             pending: Pending::Nothing,
             pending_time: 0,
@@ -136,16 +149,33 @@ impl Hart {
     pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         let levels = b.halted | b.power_down | b.reset | b.lost;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify | (b.external != 0);
-        let same = b.mode == self.mode && b.context == self.context;
-        let plain = !(levels | pulses) && same && b.iretire > 0;
-        if plain && self.mood == Mood::Calm {
-            self.count(config, b, sink);
-        } else if plain && self.mood == Mood::Waiting {
-            self.resolve(config, b.iaddr, None, sink);
-            self.count(config, b, sink);
-            self.settle(config);
-        } else {
+        let same = (b.mode == self.mode) & (b.context == self.context);
+        if levels | pulses | !same | (b.iretire == 0) {
             self.any_block(config, b, sink);
+            return;
+        }
+        let icnt = self.icnt + u64::from(b.iretire);
+        let early = (icnt < self.limit) & (b.time < self.sync_at);
+        if (self.mood == Mood::Calm) & (b.itype == Itype::None) & early {
+            // Most blocks of ports that show single instructions.
+            self.icnt = icnt;
+            self.time = b.time;
+        } else {
+            self.plain(config, b, sink);
+        }
+    }
+
+    /// A block of instructions only.
+    #[inline(never)]
+    fn plain(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+        match self.mood {
+            Mood::Calm => self.count(config, b, sink),
+            Mood::Waiting => {
+                self.resolve(config, b.iaddr, None, sink);
+                self.count(config, b, sink);
+                self.settle(config);
+            }
+            Mood::Busy => self.any_block(config, b, sink),
         }
     }
 
@@ -183,6 +213,7 @@ impl Hart {
     }
 
     /// The end of a block that is no branch of the history.
+    #[inline(never)]
     fn transfer(
         &mut self,
         config: &Config,

@@ -71,6 +71,7 @@ impl Out {
     }
 
     /// Sends a message about something that happened at this time.
+    #[inline(never)]
     pub(super) fn send(&mut self, body: Body<'_>, time: u64, sink: &mut impl Sink) {
         self.flush(sink);
         self.before = None;

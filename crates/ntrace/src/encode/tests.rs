@@ -15,6 +15,7 @@ use crate::{
 
 mod events;
 mod options;
+mod round;
 
 /// Messages one by one.
 #[derive(Debug, Default)]

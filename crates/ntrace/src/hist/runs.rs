@@ -41,36 +41,38 @@ pub(super) enum Tail {
 pub(super) struct Cost {
     pub(super) room: u32,
     pub(super) max: u64,
+    /// Bytes that each message has besides.
+    pub(super) beside: u32,
     pub(super) tail: Tail,
 }
 
 /// MDO bits of `TCODE` and `RCODE`.
 const HEAD: u32 = 10;
 
-/// Bytes of a ResourceFull message with this many branches.
-const fn full_bytes(branches: u32) -> u32 {
-    (HEAD + branches + 1).div_ceil(6)
-}
-
 impl Cost {
+    /// Bytes of a ResourceFull message with this many branches.
+    const fn full_bytes(self, branches: u32) -> u32 {
+        (HEAD + branches + 1).div_ceil(6) + self.beside
+    }
+
     /// Branches sent as they are, in messages of their own.
     fn plain(self, branches: u32) -> u64 {
-        let whole = branches / self.room * full_bytes(self.room);
+        let whole = branches / self.room * self.full_bytes(self.room);
         let part = match branches % self.room {
             0 => 0,
-            n => full_bytes(n),
+            n => self.full_bytes(n),
         };
         u64::from((whole + part) * self.room)
     }
 
     fn repeated(self, period: u32, count: u64) -> u64 {
         let count_bytes = (64 - count.leading_zeros()).div_ceil(6);
-        u64::from((full_bytes(period) + count_bytes) * self.room)
+        u64::from((self.full_bytes(period) + count_bytes) * self.room)
     }
 
     fn tail(self, branches: u32) -> u64 {
         match self.tail {
-            Tail::More => u64::from(branches * full_bytes(self.room)),
+            Tail::More => u64::from(branches * self.full_bytes(self.room)),
             // Without branches the message is a shorter one.
             Tail::Field if branches == 0 => 0,
             Tail::Field => {
@@ -83,8 +85,14 @@ impl Cost {
 
     /// Fewest branches that must be left out for a run to pay.
     const fn least(self) -> u32 {
-        let least = 4 * self.room / full_bytes(self.room);
+        let alone = self.full_bytes(self.room) - self.beside;
+        let least = 4 * self.room / alone;
         if least == 0 { 1 } else { least }
+    }
+
+    /// No way to send the run costs less.
+    fn at_least(self, run: Run, after: u32) -> u64 {
+        self.plain(run.start) + self.repeated(run.period, 2) + self.tail(after)
     }
 
     /// The cheapest way to send a run of `length` branches, `after` of them
@@ -135,6 +143,10 @@ pub(super) fn best(bits: u64, len: u32, cost: Cost) -> Option<(Run, Split)> {
         };
         // Bit i: branch i is the same as the one a period before.
         let same = low(!(bits ^ bits >> period), pairs);
+        // Most windows end here: 15 ones and more fill a whole byte.
+        if least >= 15 && !has_full_byte(same) {
+            continue;
+        }
         let mut starts = long_ones(same, least);
         while starts != 0 {
             let after = starts.trailing_zeros();
@@ -145,6 +157,10 @@ pub(super) fn best(bits: u64, len: u32, cost: Cost) -> Option<(Run, Split)> {
                 len: ones + period,
                 period,
             };
+            // Multiples of a period that is known come to nothing.
+            if cost.at_least(run, after) >= lowest {
+                continue;
+            }
             if let Some(split) = cost.split(run, u64::from(run.len), after)
                 && split.cost < lowest
             {
@@ -165,4 +181,11 @@ fn long_ones(mut bits: u64, least: u32) -> u64 {
         have += step;
     }
     bits
+}
+
+/// Whether one of the eight bytes is all ones.
+const fn has_full_byte(bits: u64) -> bool {
+    const LOWEST: u64 = u64::MAX / 0xff;
+    // As one looks for a byte of zeros, in the complement.
+    (!bits).wrapping_sub(LOWEST) & bits & LOWEST << 7 != 0
 }

@@ -99,7 +99,7 @@ impl RamSink {
         if word < 4 || !word.is_power_of_two() {
             return Err(RamError::Word);
         }
-        if (self.start | self.limit | self.write_pointer) % word != 0 {
+        if !(self.start | self.limit | self.write_pointer).is_multiple_of(word) {
             return Err(RamError::Unaligned);
         }
         let last = self.limit.checked_sub(self.start).ok_or(RamError::Limit)?;
