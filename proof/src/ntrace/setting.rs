@@ -241,6 +241,13 @@ fn port_of(config: &mut Config, isa: Isa, r: &mut Random) -> PortConfig {
     };
     let three = r.chance(200);
     let table_jumps = config.version == Version::Rc7 && isa.to_string().contains("zcmt");
+    // Three bits do not tell direct jumps from nothing at all, and those of
+    // rc7 not cm.jt.
+    let all_jumps = config.all_jumps && (three || table_jumps || r.chance(300));
+    if all_jumps && !three {
+        // Some calls are seen and some are not.
+        config.implicit_return = ImplicitReturn::Off;
+    }
     PortConfig {
         table,
         itype_width: if three {
@@ -254,9 +261,7 @@ fn port_of(config: &mut Config, isa: Isa, r: &mut Random) -> PortConfig {
             _ => Retirement::Single,
         },
         sijump: config.sequential_jump || r.chance(300),
-        // Three bits do not tell direct jumps from nothing at all, and those of
-        // rc7 not cm.jt.
-        all_jumps: config.all_jumps && (three || table_jumps || r.chance(300)),
+        all_jumps,
         retires: config.retires,
         ..PortConfig::new(isa)
     }

@@ -257,6 +257,12 @@ impl Hart {
             && let Some(item) = self.items.back_mut()
         {
             item.flags |= LAST;
+            // A trap that is not told leaves the return before it at the end.
+            let trap = matches!(item.what, What::Trap(_));
+            let before = self.items.len().wrapping_sub(2);
+            if trap && let Some(item) = self.items.get_mut(before) {
+                item.flags |= OPEN;
+            }
         }
         self.traced = false;
     }
@@ -360,7 +366,7 @@ impl Hart {
                 break;
             }
             // Its block was seen all the same: it may have begun a stretch.
-            let flags = item.flags & (START | RESET);
+            let flags = item.flags & !(LAST | OPEN);
             self.items.pop_front();
             if let Some(next) = self.items.front_mut() {
                 next.flags |= flags;
