@@ -11,6 +11,7 @@ pub mod generate;
 pub mod hostile;
 pub mod identity;
 pub mod lockstep;
+pub mod ntrace;
 pub mod objdump;
 pub mod speed;
 pub mod torture;

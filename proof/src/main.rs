@@ -82,6 +82,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::lockstep::command,
     ),
     (
+        "ntrace-identity",
+        "[INSNS] [SEED]: N-Trace encoded and decoded is what was done, every setting",
+        hartrace_proof::ntrace::identity::command,
+    ),
+    (
         "speed",
         "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",
         hartrace_proof::speed::command,

@@ -115,11 +115,51 @@ const PIECE: usize = 1 << 16;
 /// Bytes decoded between two looks at whether a part is full.
 const STEP: usize = 1 << 12;
 
-/// Decodes a whole stream on `threads` threads. `decoder` makes a decoder,
-/// `part` what takes the events of a piece; `give` gets the parts, filled, in
-/// the order of the stream, always from one thread at a time, and how many bytes
-/// of the stream are done. A part that is full may be given several times;
-/// `give` empties it.
+/// How a stream is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharding {
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Bytes of the shortest piece. Only speed depends on it.
+    pub piece: usize,
+}
+
+impl Sharding {
+    /// On so many threads, in pieces that are worth the trouble.
+    #[must_use]
+    pub const fn new(threads: usize) -> Sharding {
+        Sharding {
+            threads,
+            piece: PIECE,
+        }
+    }
+
+    /// Decodes a whole stream. `decoder` makes a decoder, `part` what takes the
+    /// events of a piece; `give` gets the parts, filled, in the order of the
+    /// stream, always from one thread at a time, and how many bytes of the stream
+    /// are done. A part that is full may be given several times; `give` empties
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `give`.
+    pub fn decode<D, P>(
+        self,
+        bytes: &[u8],
+        decoder: impl Fn() -> D + Sync,
+        part: impl Fn() -> P + Sync,
+        give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
+    ) -> io::Result<()>
+    where
+        D: Resume,
+        P: Part,
+    {
+        decode_pieces(bytes, self.threads, self.piece, decoder, part, give)
+    }
+}
+
+/// Decodes a whole stream on `threads` threads: [`Sharding::decode`] in pieces
+/// of the usual length.
 ///
 /// # Errors
 ///
@@ -135,10 +175,9 @@ where
     D: Resume,
     P: Part,
 {
-    decode_pieces(bytes, threads, PIECE, decoder, part, give)
+    Sharding::new(threads).decode(bytes, decoder, part, give)
 }
 
-/// As [`decode`], with pieces of another length.
 fn decode_pieces<D, P>(
     bytes: &[u8],
     threads: usize,

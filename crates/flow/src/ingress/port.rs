@@ -323,6 +323,7 @@ impl Hart {
             !marked
                 && open.end() == alone.iaddr
                 && open.mode == alone.mode
+                && open.context == alone.context
                 && open.iretire + alone.iretire <= room
         });
         if joined.is_none()

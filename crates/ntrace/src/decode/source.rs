@@ -296,9 +296,13 @@ impl Source {
         at: u64,
         out: &mut C,
     ) -> Result<(), Trouble> {
+        let mut taken = false;
         let (sync, faddr, cause, icnt, hist) = match message.body {
-            Body::ProgTraceSync { sync, icnt, faddr }
-            | Body::DirectBranchSync { sync, icnt, faddr } => (sync, faddr, None, icnt, None),
+            Body::ProgTraceSync { sync, icnt, faddr } => (sync, faddr, None, icnt, None),
+            Body::DirectBranchSync { sync, icnt, faddr } => {
+                taken = true;
+                (sync, faddr, None, icnt, None)
+            }
             Body::IndirectBranchSync {
                 sync,
                 btype,
@@ -337,7 +341,8 @@ impl Source {
         };
         let to = faddr << 1;
         if self.phase == Phase::Running {
-            let before = self.before_sync(settings, blocks, (sync, cause, to), (icnt, hist), out);
+            let end = end_at_sync(sync, cause, taken, to);
+            let before = self.before_sync(settings, blocks, (sync, end), (icnt, hist), out);
             if let Err((fault, value)) = before {
                 self.lose(fault, value, at, 0);
             } else if sync == Sync::OVERRUN {
@@ -357,7 +362,7 @@ impl Source {
         &mut self,
         settings: &Settings,
         blocks: &mut Blocks<'_>,
-        (sync, cause, to): (Sync, Option<Cause>, u64),
+        (sync, end): (Sync, End),
         (icnt, hist): (u64, Option<u64>),
         out: &mut C,
     ) -> Result<(), Trouble> {
@@ -365,18 +370,11 @@ impl Source {
             // What it counts began with a message that is lost.
             return Ok(());
         }
-        let elsewhere = matches!(
-            sync,
-            Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::POWER_UP
-        );
         // ResourceFull may have told the count before.
         let told = icnt > 0 || self.owed > 0;
-        let end = match cause {
-            Some(cause) => End::Trap(cause, to),
-            None if elsewhere && !told => return Ok(()),
-            None if elsewhere => End::Open,
-            None => End::Here(to),
-        };
+        if end == End::Open && !told {
+            return Ok(());
+        }
         self.count(settings, blocks, Last { icnt, hist, end }, out)
     }
 
@@ -596,6 +594,19 @@ fn bounded(count: u64, each: u64, limit: u64) -> Result<u64, Trouble> {
     match count.checked_mul(each.max(1)) {
         Some(all) if all <= limit => Ok(count),
         _ => Err((Fault::TooLarge, count)),
+    }
+}
+
+/// How the stretch before a sync message ended.
+const fn end_at_sync(sync: Sync, cause: Option<Cause>, taken: bool, to: u64) -> End {
+    let elsewhere = matches!(
+        sync,
+        Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::POWER_UP
+    );
+    match cause {
+        Some(cause) => End::Trap(cause, to),
+        None if elsewhere => End::Open,
+        None => End::Here { to, taken },
     }
 }
 

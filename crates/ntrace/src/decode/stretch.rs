@@ -18,8 +18,10 @@ pub(super) enum End {
     Jump(u64),
     /// With a trap to this address, after the last instruction.
     Trap(Cause, u64),
-    /// Anyhow, at this address: a sync message may come anywhere.
-    Here(u64),
+    /// Anyhow, at this address: a sync message may come anywhere. A branch at
+    /// the very end was taken if the message is one of taken branches; else the
+    /// address tells.
+    Here { to: u64, taken: bool },
     /// Anyhow, and nobody says where the hart went.
     Open,
 }
@@ -108,8 +110,9 @@ impl Source {
                 let image = blocks.image();
                 let fits = image.fetch(walk.space(), pc);
                 let fits = fits.is_some_and(|f| u64::from(f.len) == left * 2);
-                // An ecall that the encoder counts as retired ends a stretch.
-                if !fits || !is_trap(settings, end) {
+                // An ecall that the encoder counts as retired ends a stretch;
+                // where the trace stops, its trap is not told.
+                if !fits || !(is_trap(settings, end) || end == End::Open) {
                     return Err((Fault::UnreportedTrap, pc));
                 }
             }
@@ -153,14 +156,14 @@ impl Source {
                 self.trap(blocks, pc, to, cause, out);
                 Ok(())
             }
-            End::Here(to) if pc == to => Ok(()),
-            End::Here(to) if is_trap(settings, end) => {
+            End::Here { to, .. } if pc == to => Ok(()),
+            End::Here { to, .. } if is_trap(settings, end) => {
                 self.trap(blocks, pc, to, Cause::Unknown, out);
                 Ok(())
             }
             // The full address follows anyhow.
-            End::Here(_) if ends_in_custom(blocks.image(), self.walk.space(), pc) => Ok(()),
-            End::Here(_) => Err((Fault::WrongAddress, pc)),
+            End::Here { .. } if ends_in_custom(blocks.image(), self.walk.space(), pc) => Ok(()),
+            End::Here { .. } => Err((Fault::WrongAddress, pc)),
             End::Open => Ok(()),
         }
     }
@@ -188,7 +191,7 @@ impl Source {
 fn is_trap(settings: &Settings, end: End) -> bool {
     match end {
         End::Trap(..) => true,
-        End::Jump(_) | End::Here(_) => settings.config.trap_types == TrapTypes::None,
+        End::Jump(_) | End::Here { .. } => settings.config.trap_types == TrapTypes::None,
         _ => false,
     }
 }
@@ -209,14 +212,14 @@ fn last_branch<C: Consumer>(
     let taken = match end {
         // Has an answer to every branch.
         End::Branch => return Err((Fault::NotABranch, at)),
-        End::Here(to) => behind(blocks.image(), walk.space(), at) != Some(to),
+        End::Here { to, taken } => taken || behind(blocks.image(), walk.space(), at) != Some(to),
         // Had it been taken, a message would have said so.
         End::Trap(..) | End::Open => false,
         End::Jump(_) => return Err((Fault::NotAJump, at)),
     };
     // A direct jump that counts as a branch has one way to go, which may lead
     // to the address behind it.
-    let jumps = matches!(end, End::Here(_));
+    let jumps = matches!(end, End::Here { .. });
     if walk.branch(blocks, taken, out) || jumps && walk.branch(blocks, true, out) {
         Ok(())
     } else {
@@ -236,7 +239,7 @@ fn last_jump<C: Consumer>(
 ) -> Result<(), Trouble> {
     let at = walk.decision(blocks);
     match end {
-        End::Jump(to) | End::Here(to) => {
+        End::Jump(to) | End::Here { to, .. } => {
             walk.target(blocks, to, out);
             Ok(())
         }

@@ -1,0 +1,249 @@
+//! Steps through port, encoder and decoder and back to the truth, with nothing
+//! kept but what is on its way.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use hartrace_flow::{
+    Consumer, Effects, HartId, Image, Ingress, IngressSink, Observer, Port, Signal, Step, Wants,
+};
+use hartrace_ntrace::{Counters, Decoder, Encoder, Framer, Layout, Message, Piece, Sink, Sync};
+
+use super::{Setting, Told, Truth};
+use crate::generate::Random;
+
+/// Bytes that may be on their way before the decoder gets them.
+const CHUNK: usize = 1 << 12;
+
+/// Bytes between encoder and decoder.
+#[derive(Clone, Debug, Default)]
+struct Wire(Rc<RefCell<Vec<u8>>>);
+
+impl Sink for Wire {
+    #[inline]
+    fn message(&mut self, bytes: &[u8]) {
+        self.0.borrow_mut().extend_from_slice(bytes);
+    }
+}
+
+/// The encoder, and where in the steps it starts again after a loss.
+#[derive(Debug)]
+struct Tap {
+    encoder: Encoder<Wire>,
+    wire: Wire,
+    layout: Layout,
+    loses: bool,
+    /// Halfwords and traps of each hart so far.
+    positions: Vec<u64>,
+    restarts: Rc<RefCell<Vec<(HartId, u64)>>>,
+}
+
+impl Tap {
+    /// Whether a start after a loss is among the bytes from here on.
+    fn has_restart(&self, from: usize) -> bool {
+        let bytes = self.wire.0.borrow();
+        let mut rest = bytes.get(from..).unwrap_or_default();
+        let mut framer = Framer::new();
+        while let Some((_, piece)) = framer.next_piece(&mut rest) {
+            if let Piece::Message(bytes) = piece
+                && let Ok(message) = Message::read(bytes, &self.layout)
+                && message.body.sync() == Some(Sync::OVERRUN)
+            {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl IngressSink for Tap {
+    fn ingress(&mut self, hart: HartId, block: &Ingress) {
+        if !self.loses {
+            return self.encoder.ingress(hart, block);
+        }
+        let index = hart.0 as usize;
+        if self.positions.len() <= index {
+            self.positions.resize(index + 1, 0);
+        }
+        let before = self.wire.0.borrow().len();
+        self.encoder.ingress(hart, block);
+        let position = self.positions.get(index).copied().unwrap_or_default();
+        if self.wire.0.borrow().len() > before && self.has_restart(before) {
+            self.restarts.borrow_mut().push((hart, position));
+        }
+        if let Some(position) = self.positions.get_mut(index) {
+            *position += u64::from(block.iretire) + u64::from(block.itype.is_trap());
+        }
+    }
+
+    fn finish(&mut self) {
+        self.encoder.finish();
+    }
+}
+
+/// The whole way.
+#[derive(Debug)]
+pub struct Pipe<'i> {
+    port: Port<Tap>,
+    wire: Wire,
+    restarts: Rc<RefCell<Vec<(HartId, u64)>>>,
+    decoder: Decoder<'i>,
+    truth: Truth,
+    /// Bytes of chunks, to be drawn.
+    chunks: Random,
+    chunk: usize,
+    /// Kept instead of decoded.
+    keeps: bool,
+}
+
+impl<'i> Pipe<'i> {
+    /// A way for steps of code in this image.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense.
+    pub fn new(setting: &Setting, image: &'i Image) -> Result<Pipe<'i>, String> {
+        let wire = Wire::default();
+        let restarts = Rc::default();
+        let encoder = Encoder::new(setting.config.clone(), wire.clone());
+        let encoder = encoder.map_err(|e| e.to_string())?;
+        let decoder = Decoder::new(setting.config.clone(), image).map_err(|e| e.to_string())?;
+        let tap = Tap {
+            encoder,
+            wire: wire.clone(),
+            layout: setting.config.layout(),
+            loses: setting.has_loss(),
+            positions: Vec::new(),
+            restarts: Rc::clone(&restarts),
+        };
+        Ok(Pipe {
+            port: Port::new(setting.port, tap),
+            wire,
+            restarts,
+            decoder,
+            truth: Truth::new(setting),
+            chunks: Random::new(7),
+            chunk: CHUNK,
+            keeps: false,
+        })
+    }
+
+    /// Only encodes: for [`Pipe::into_bytes`].
+    #[must_use]
+    pub fn keeping(mut self) -> Pipe<'i> {
+        self.keeps = true;
+        self
+    }
+
+    /// Whether a difference has been found: the rest is of no use.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.truth.difference().is_some()
+    }
+
+    /// Gives the decoder what is there.
+    fn pump(&mut self) {
+        for (hart, position) in self.restarts.borrow_mut().drain(..) {
+            self.truth.restarts(hart, position);
+        }
+        let mut bytes = self.wire.0.borrow_mut();
+        feed(&mut self.decoder, &bytes, &mut self.truth);
+        bytes.clear();
+        self.chunk = 1 + self.chunks.below(2 * CHUNK as u64) as usize;
+    }
+
+    /// Nothing follows: the outcome, and what the encoder did.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn finish(mut self) -> Result<(Told, Counters), String> {
+        self.truth.end_of_steps();
+        self.port.finish();
+        self.pump();
+        self.decoder.finish(&mut self.truth);
+        let counters = self.port.into_sink().encoder.total();
+        Ok((self.truth.result()?, counters))
+    }
+
+    /// Nothing follows: the trace.
+    #[must_use]
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.port.finish();
+        self.wire.0.take()
+    }
+}
+
+/// Feeds all of it, whatever the consumer wishes.
+pub(super) fn feed(decoder: &mut Decoder<'_>, mut bytes: &[u8], out: &mut impl Consumer) {
+    while !bytes.is_empty() {
+        let used = decoder.feed(bytes, out);
+        bytes = bytes.get(used..).unwrap_or_default();
+    }
+}
+
+impl Observer for Pipe<'_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if !self.keeps {
+            self.truth.step(hart, step, effects);
+        }
+        self.port.step(hart, step, effects);
+        if !self.keeps && self.wire.0.borrow().len() >= self.chunk {
+            self.pump();
+        }
+    }
+}
+
+/// Breaks into the steps of a source with what it does not do by itself:
+/// halts, resets, power, loss.
+#[derive(Debug)]
+pub(super) struct Break<'o, O> {
+    out: &'o mut O,
+    random: Random,
+    /// One step in so many; 0 for none.
+    every: u64,
+    loses: bool,
+}
+
+impl<'o, O: Observer> Break<'o, O> {
+    /// As the setting says, in front of an observer.
+    pub(super) fn new(setting: &Setting, seed: u64, out: &'o mut O) -> Break<'o, O> {
+        let breaks = setting.signals || setting.loses;
+        Break {
+            out,
+            random: Random::new(seed ^ 0xb3ea),
+            every: u64::from(breaks) * 500,
+            loses: setting.loses,
+        }
+    }
+
+    /// The observer behind it.
+    pub(super) const fn inner(&self) -> &O {
+        self.out
+    }
+}
+
+impl<O: Observer> Observer for Break<'_, O> {
+    const WANTS: Wants = O::WANTS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if self.every > 0 && self.random.below(self.every) == 0 {
+            let signals: &[Signal] = match self.random.below(6) {
+                0 => &[Signal::Halted, Signal::Resumed],
+                1 => &[Signal::PowerDown, Signal::PowerUp],
+                2 => &[Signal::Reset],
+                3 => &[Signal::Notify],
+                4 => &[Signal::External(3)],
+                _ if self.loses => &[Signal::Lost],
+                _ => &[],
+            };
+            for signal in signals {
+                let step = Step::Signal(*signal);
+                self.out.step(hart, &step, &Effects::default());
+            }
+        }
+        self.out.step(hart, step, effects);
+    }
+}
