@@ -436,6 +436,7 @@ fn likely(code: &str) -> Option<&'static str> {
         "NT0205" | "NT0206" | "NT0207" | "NT0208" => {
             "damaged bytes, another src_bits, or a later version of the specification"
         }
+        "NT0211" => "erased memory: part of the buffer was never written",
         "NT0209" | "NT0210" => "damaged bytes, or lost messages; see max_expansion in [ntrace]",
         "NT0302" => "another program or load base, or code that was loaded later",
         "NT0301" | "NT0303" | "NT0304" | "NT0308" | "NT0312" => {

@@ -313,7 +313,7 @@ impl Config {
             last_event: Evcode::DISABLED,
             ending: Ending::Correlation,
             queue: None,
-            max_expansion: 1 << 28,
+            max_expansion: 1 << 32,
         }
     }
 

@@ -194,7 +194,7 @@ impl<S: Sink> Encoder<S> {
 }
 
 impl<S: Sink> IngressSink for Encoder<S> {
-    #[inline]
+    #[inline(always)]
     fn ingress(&mut self, id: HartId, block: &Ingress) {
         match self.harts.get_mut(self.recent) {
             Some((recent, hart)) if *recent == id => {

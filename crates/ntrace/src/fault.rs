@@ -63,6 +63,9 @@ faults! {
     NothingToRepeat = "NT0209", "RepeatBranch without a branch message before it";
     /// Counter times repetitions above what the configuration allows.
     TooLarge = "NT0210", "the message stands for more than the configured limit";
+    /// TCODE 0 is reserved; what looks like it is erased memory, and the zeros
+    /// may have run into a message behind them.
+    Zeros = "NT0211", "a message of zeros";
 
     /// I-CNT ends inside an instruction (8.4.1).
     HalfInstruction = "NT0301", "I-CNT ends inside an instruction";

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use crate::Fault;
 
 /// Longest message that is looked at. Standard ones have at most 38 bytes; a
-/// vendor's may have more.
-pub const MAX_MESSAGE: usize = 256;
+/// vendor's may have any number.
+pub const MAX_MESSAGE: usize = 4096;
 
 /// The idle byte.
 pub const IDLE: u8 = 0xff;

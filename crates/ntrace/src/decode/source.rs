@@ -11,7 +11,7 @@ use super::stretch::{End, Trouble, outcomes};
 use super::time::Clock;
 use super::{Settings, space};
 use crate::{
-    Body, Btype, Evcode, Fault, ImplicitReturn, Message, Owner, Process, Sync, Timestamps,
+    Body, Btype, Evcode, Fault, ImplicitReturn, Message, Owner, Process, Sync, Tcode, Timestamps,
     TraceMode, Version,
 };
 
@@ -332,6 +332,9 @@ impl Source {
                 let value = u64::from(etype) << 32 | ecode & 0xffff_ffff;
                 return Err((Fault::Overrun, value));
             }
+            Body::Other {
+                tcode: Tcode(0), ..
+            } => return Err((Fault::Zeros, 0)),
             Body::Other { tcode, .. } => {
                 self.event(&Event::Mark(Mark::Vendor(u16::from(tcode.0))), out);
                 return Ok(());

@@ -144,8 +144,9 @@ impl Hart {
         hart
     }
 
-    /// One block.
-    #[inline]
+    /// One block. Always part of the caller: where that has just made the
+    /// block, its fields need not go through memory.
+    #[inline(always)]
     pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         let levels = b.halted | b.power_down | b.reset | b.lost;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify | (b.external != 0);

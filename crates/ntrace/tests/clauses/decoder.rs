@@ -668,7 +668,8 @@ fn every_fault() {
     raw(&b, &[0x0e, 0x0f], Fault::ReservedMseo);
     raw(&b, &[0x0f], Fault::StrayEnd);
     raw(&b, &[0x0d, 0x0f], Fault::StrayField);
-    raw(&b, &[0; 1000], Fault::Oversize);
+    raw(&b, &[0; 5000], Fault::Oversize);
+    raw(&b, &[0, 0, 0x24, 0x0f], Fault::Zeros);
     raw(&b, &[0x0c], Fault::Truncated);
     raw(&b, &[0x0c, 0x0f], Fault::NotSynchronised);
     raw(&b, &[0x24, 0x0f], Fault::MissingField);
