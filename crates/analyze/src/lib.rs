@@ -16,6 +16,8 @@
 //!   but for instructions that are not decoded (vector, vendor and others) and
 //!   encodings that are reserved: they are `.4byte` where objdump has names;
 //!   [`raw_listing`]: code without a file format.
+//! * [`PcList`], [`TraceListing`]: what a trace says was executed, as a list of
+//!   pcs or as text.
 //!
 //! This crate sees ELF files and the events of `hartrace-flow`; it never sees
 //! trace bytes.
@@ -25,9 +27,13 @@
 mod cause;
 mod elf;
 mod listing;
+mod names;
 mod symbols;
+mod trace;
 
 pub use cause::exception_name;
 pub use elf::{ElfError, isa_of};
 pub use listing::{Listing, ListingError, listing, raw_listing};
+pub use names::Names;
 pub use symbols::Symbols;
+pub use trace::{PcList, TraceListing};

@@ -40,11 +40,16 @@
 //!
 //! [hart.cost]                  # cycles per class of instruction
 //! load = 2
+//!
+//! [ntrace]                     # the N-Trace encoder
+//! version = "1.0"              # 1.0 or rc7
+//! mode = "htm"                 # htm or btm
 //! ```
 
 mod filter;
 mod hart;
 mod ingress;
+mod ntrace;
 mod read;
 mod read_filter;
 mod read_hart;
@@ -53,6 +58,7 @@ mod write;
 pub use filter::{Filter, Span};
 pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
+pub use ntrace::{Ntrace, Registers};
 pub use read::{ConfigError, LoadError, Problem};
 
 use crate::program::{ElfFile, RawFile};
@@ -122,6 +128,8 @@ pub struct Config {
     pub ingress: Ingress,
     /// `[hart]`.
     pub hart: Hart,
+    /// `[ntrace]`.
+    pub ntrace: Ntrace,
     /// `[filter]`.
     pub filter: Filter,
     /// `[trace]`: only sidecars have it.
@@ -171,6 +179,7 @@ impl Config {
             },
             ingress: self.ingress.over(below.ingress),
             hart: self.hart.over(below.hart),
+            ntrace: self.ntrace.over(below.ntrace),
             filter: self.filter.over(below.filter),
             trace: self.trace.or(below.trace),
         }

@@ -1,5 +1,6 @@
 //! What kind of file this is, from its first bytes.
 
+use hartrace_ntrace::guess;
 use std::fmt;
 
 /// How many bytes of a file [`detect`] wants to see.
@@ -24,6 +25,8 @@ pub enum Kind {
     /// Instructions of Spike as the E-Trace reference flow lists them
     /// (`spike_pc_trace`), with a heading.
     SpikeCsv,
+    /// A stream of N-Trace messages.
+    Ntrace,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -43,6 +46,7 @@ impl Kind {
             Kind::PcList => "pc",
             Kind::IngressCsv => "ingress",
             Kind::SpikeCsv => "spike-csv",
+            Kind::Ntrace => "ntrace",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -60,6 +64,7 @@ impl fmt::Display for Kind {
             Kind::PcList => "pc list",
             Kind::IngressCsv => "ingress CSV",
             Kind::SpikeCsv => "Spike CSV",
+            Kind::Ntrace => "N-Trace",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -78,7 +83,8 @@ pub fn detect(head: &[u8]) -> Kind {
         return Kind::Elf;
     }
     let Some(text) = text(head) else {
-        return Kind::Unknown;
+        let trace = unpacker(head).is_none() && guess(head).is_some();
+        return if trace { Kind::Ntrace } else { Kind::Unknown };
     };
     let lines = || {
         let lines = text.lines().map(str::trim);

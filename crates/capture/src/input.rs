@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 /// How much is read at a time.
@@ -15,6 +16,27 @@ pub struct Input {
     /// Read ahead by [`Input::peek`], not yet given out.
     head: Vec<u8>,
     reader: Box<dyn Read + Send>,
+    /// The same file again, where it is a regular one.
+    file: Option<File>,
+}
+
+/// Everything an input has, see [`Input::contents`].
+pub enum Contents {
+    /// The file in memory, as the system pages it in.
+    Mapped(memmap2::Mmap),
+    /// What was read.
+    Read(Vec<u8>),
+}
+
+impl Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Contents::Mapped(map) => map,
+            Contents::Read(bytes) => bytes,
+        }
+    }
 }
 
 /// Why something could not be read.
@@ -81,6 +103,18 @@ pub fn is_stdin(path: &Path) -> bool {
 }
 
 impl Input {
+    /// Bytes that are already there, made of what `path` holds.
+    #[must_use]
+    pub fn of(path: &Path, bytes: Vec<u8>) -> Input {
+        Input {
+            path: path.to_path_buf(),
+            size: Some(bytes.len() as u64),
+            head: Vec::new(),
+            reader: Box::new(io::Cursor::new(bytes)),
+            file: None,
+        }
+    }
+
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
@@ -96,6 +130,7 @@ impl Input {
             size: None,
             head: Vec::new(),
             reader: Box::new(io::stdin()),
+            file: None,
         };
         if is_stdin(path) {
             return Ok(input);
@@ -106,6 +141,7 @@ impl Input {
             return Err(fail(InputProblem::Directory));
         }
         input.size = metadata.is_file().then_some(metadata.len());
+        input.file = file.try_clone().ok().filter(|_| metadata.is_file());
         input.reader = Box::new(file);
         Ok(input)
     }
@@ -114,6 +150,12 @@ impl Input {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Bytes in all; known for regular files only.
@@ -191,6 +233,29 @@ impl Input {
             });
         }
         Ok(bytes)
+    }
+
+    /// Everything at once, for several threads to read. A regular file is
+    /// mapped, so that it takes no memory of its own however large it is;
+    /// anything else is read.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and more than `limit` bytes that have to be read.
+    pub fn contents(self, limit: u64) -> Result<Contents, InputError> {
+        if let Some(file) = &self.file {
+            // SAFETY: the map is only read. Whoever changes the file under us
+            // changes what we read, and a file that is cut short ends the
+            // process with a signal; neither is worse than for any tool that
+            // maps its input, and nothing else depends on the bytes staying
+            // the same.
+            #[allow(unsafe_code)]
+            let map = unsafe { memmap2::Mmap::map(file) };
+            if let Ok(map) = map {
+                return Ok(Contents::Mapped(map));
+            }
+        }
+        self.read_all(limit).map(Contents::Read)
     }
 
     fn failed(&self, offset: u64, error: io::Error) -> InputError {

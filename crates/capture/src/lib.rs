@@ -25,6 +25,7 @@
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
 //! * [`detect`]: what kind of file this is; [`elf_info`]: what an ELF file says;
 //!   [`log`]: logs of every kind as steps, and what is in them.
+//! * [`trace`]: traces made from steps and turned into events.
 //! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
 //!   spell a program; [`digest`]: its SHA-256;
 //!   [`memory`]: `BASE:SIZE`; [`quantity`]: numbers with units;
@@ -45,3 +46,4 @@ pub mod program;
 pub mod quantity;
 pub mod shard;
 pub mod sidecar;
+pub mod trace;

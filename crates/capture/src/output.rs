@@ -114,6 +114,12 @@ impl Output {
         }
     }
 
+    /// Whether it becomes a file with a name, not a stream or a device.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        matches!(self.sink, Sink::Atomic(_))
+    }
+
     /// Runs `write` and finishes; the usual way to use an output.
     ///
     /// # Errors

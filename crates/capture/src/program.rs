@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// An ELF file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,29 @@ pub fn beside(origin: &Path, file: &Path) -> PathBuf {
     }
 }
 
+/// The path of `file` as a configuration in `folder` names it: relative where
+/// both are there and have something in common.
+#[must_use]
+pub fn seen_from(folder: &Path, file: &Path) -> PathBuf {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let (Ok(folder), Ok(file)) = (folder.canonicalize(), file.canonicalize()) else {
+        return file.to_path_buf();
+    };
+    let both = folder.components().zip(file.components());
+    let common = both.take_while(|(a, b)| a == b).count();
+    if common <= 1 {
+        return file;
+    }
+    let up = folder
+        .components()
+        .skip(common)
+        .map(|_| Component::ParentDir);
+    up.chain(file.components().skip(common)).collect()
+}
+
 /// A name may hold `@`, in a folder or before the suffix; what follows the
 /// last one is a base otherwise.
 fn split(text: &str) -> Result<(PathBuf, Option<u64>), SpecError> {
@@ -190,6 +213,20 @@ mod tests {
         assert_eq!(parse_address("0x+1"), None);
         assert_eq!(parse_address("-1"), None);
         assert_eq!(parse_address("0x"), None);
+    }
+
+    #[test]
+    fn a_file_seen_from_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        std::fs::create_dir(at("c")).unwrap();
+        std::fs::write(at("c/x.elf"), "").unwrap();
+        let seen = seen_from(&at("a/b"), &at("c/x.elf"));
+        assert_eq!(seen, Path::new("../../c/x.elf"));
+        assert_eq!(seen_from(&at("c"), &at("c/x.elf")), Path::new("x.elf"));
+        assert_eq!(beside(&at("a/b/run.toml"), &seen), at("a/b/../../c/x.elf"));
+        assert_eq!(seen_from(&at("c"), Path::new("none")), Path::new("none"));
     }
 
     #[test]

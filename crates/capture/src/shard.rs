@@ -136,8 +136,9 @@ impl Sharding {
 
     /// Decodes a whole stream. `decoder` makes a decoder, `part` what takes the
     /// events of a piece; `give` gets the parts, filled, in the order of the
-    /// stream, always from one thread at a time. A part that is full may be
-    /// given several times; `give` empties it.
+    /// stream, always from one thread at a time, and how many bytes of the stream
+    /// are done. A part that is full may be given several times; `give` empties
+    /// it.
     ///
     /// # Errors
     ///
@@ -147,7 +148,7 @@ impl Sharding {
         bytes: &[u8],
         decoder: impl Fn() -> D + Sync,
         part: impl Fn() -> P + Sync,
-        give: impl FnMut(&mut P) -> io::Result<()> + Send,
+        give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
     ) -> io::Result<()>
     where
         D: Resume,
@@ -168,7 +169,7 @@ pub fn decode<D, P>(
     threads: usize,
     decoder: impl Fn() -> D + Sync,
     part: impl Fn() -> P + Sync,
-    give: impl FnMut(&mut P) -> io::Result<()> + Send,
+    give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
 ) -> io::Result<()>
 where
     D: Resume,
@@ -183,7 +184,7 @@ fn decode_pieces<D, P>(
     piece: usize,
     decoder: impl Fn() -> D + Sync,
     part: impl Fn() -> P + Sync,
-    give: impl FnMut(&mut P) -> io::Result<()> + Send,
+    give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
 ) -> io::Result<()>
 where
     D: Resume,
@@ -256,7 +257,7 @@ where
     D: Resume,
     P: Part,
     F: Fn() -> P + Sync,
-    G: FnMut(&mut P) -> io::Result<()> + Send,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     /// Does pieces until there are none left.
     fn run(&self, mut decoder: D) {
@@ -351,8 +352,10 @@ where
                 } else {
                     Stand::Waiting
                 },
+                done: decoder.position() as usize,
             };
             self.walk(decoder, end, &mut ordered);
+            ordered.done = end;
             ordered.give();
             if ordered.state != Stand::Wrong {
                 break;
@@ -422,6 +425,8 @@ struct Ordered<'o, 'w, D: Resume, P, F, G> {
     start: &'o Start<D::Seam>,
     part: P,
     state: Stand,
+    /// Bytes of the stream that are done with what is given next.
+    done: usize,
 }
 
 impl<D, P, F, G> Ordered<'_, '_, D, P, F, G>
@@ -429,7 +434,7 @@ where
     D: Resume,
     P: Part,
     F: Fn() -> P + Sync,
-    G: FnMut(&mut P) -> io::Result<()> + Send,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     /// Gives out what there is, when its turn has come.
     fn give(&mut self) {
@@ -445,7 +450,7 @@ where
             self.state = Stand::First;
         }
         if turn.failed.is_none()
-            && let Err(error) = (turn.give)(&mut self.part)
+            && let Err(error) = (turn.give)(&mut self.part, self.done)
         {
             turn.failed = Some(error);
         }
@@ -466,7 +471,7 @@ where
     D: Resume,
     P: Part,
     F: Fn() -> P + Sync,
-    G: FnMut(&mut P) -> io::Result<()> + Send,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     #[inline]
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {

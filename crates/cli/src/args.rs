@@ -1,8 +1,12 @@
 //! What was typed.
 
 mod run;
+mod trace;
 
-pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, YesNo};
+pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
+pub(crate) use trace::{
+    Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, TraceKind, Transport,
+};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -17,17 +21,22 @@ Examples:
   hartrace info prog.elf run.log         what these files are
   hartrace info run.pc -e prog.elf       what a run did
   hartrace log spike.log --to pc         a log as another kind of log
+  hartrace run prog.elf --trace ntrace=t a program, traced
+  hartrace decode t -e prog.elf          what a trace says was executed
+  hartrace dump t                        the messages of a trace
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
   0  clean, also when the reader of stdout went away
   1  tool or I/O failure
   2  wrong usage
-  3  errors in the input, with --strict
-  5  the format is unknown
+  3  errors or gaps in the input, with --strict
+  4  a difference was found, with --check
+  5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001; docs/diagnostics.md says more about each.";
+Errors have codes such as HT0001 or NT0101; docs/diagnostics.md says more about
+each.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
@@ -68,8 +77,8 @@ Examples:
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nreads:   ELF (RV32, RV64), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), Spike logs and CSV, pc lists, ingress CSV",
+    "\nwrites:  N-Trace (1.0, 1.0.0-rc7), disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
@@ -127,6 +136,18 @@ pub(crate) enum Command {
     /// Write a log as another kind of log
     #[command(after_help = LOG_EXAMPLES)]
     Log(Log),
+    /// Encode a log as a trace
+    #[command(after_help = trace::ENCODE_EXAMPLES)]
+    Encode(Encode),
+    /// Show the messages of a trace
+    #[command(after_help = trace::DUMP_EXAMPLES)]
+    Dump(Dump),
+    /// Reconstruct what was executed from a trace
+    #[command(after_help = trace::DECODE_EXAMPLES)]
+    Decode(Decode),
+    /// Count what a trace is made of
+    #[command(after_help = trace::STATS_EXAMPLES)]
+    Stats(Stats),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),

@@ -1,5 +1,10 @@
 //! Doing it.
 
+mod decode;
+mod decode_json;
+mod dump;
+mod dump_json;
+mod encode;
 mod info;
 mod info_json;
 mod info_text;
@@ -7,6 +12,9 @@ mod log;
 mod log_json;
 mod log_write;
 mod run;
+mod stats;
+mod stats_json;
+mod trace_write;
 
 use crate::args::{self, Args, Command};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -27,6 +35,10 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Disasm(args) => disasm(args, talk),
         Command::Info(args) => info::run(args, talk),
         Command::Log(args) => log::run(args, talk),
+        Command::Encode(args) => encode::run(args, talk),
+        Command::Dump(args) => dump::run(args, talk),
+        Command::Decode(args) => decode::run(args, talk),
+        Command::Stats(args) => stats::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),
@@ -103,6 +115,8 @@ fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
     let xlen = program.isa.map_or(Xlen::Rv64, |isa| isa.xlen());
     let mut config = program.config;
     run::complete(&mut config.hart, xlen);
+    let ntrace = config.ntrace.settings(xlen)?;
+    config.ntrace = config.ntrace.completed(&ntrace);
     let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
     Ok(())

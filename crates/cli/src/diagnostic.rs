@@ -26,6 +26,8 @@ pub(crate) enum Failure {
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
     pub(crate) code: Code,
+    /// The code of the protocol, in place of ours.
+    named: Option<&'static str>,
     /// What happened, and to what.
     message: String,
     /// The place in a text, if there is one.
@@ -103,6 +105,12 @@ codes! {
     NothingRead "HT0109" exit 5,
     /// A log that does not go where its program leads; an error with --strict.
     DoubtfulProgram "HT0110" exit 3,
+    /// A trace with gaps; an error with --strict.
+    Gaps "HT0111" exit 3,
+    /// A trace of which nothing could be decoded.
+    NotSynchronised "HT0112" exit 5,
+    /// Some other kind of file where a trace is wanted.
+    NotATrace "HT0113" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
@@ -113,6 +121,8 @@ codes! {
     ConfigValue "HT0204" exit 1,
     /// An ELF file differs from what a configuration or sidecar says.
     WrongProgram "HT0205" exit 1,
+    /// Settings that contradict each other.
+    Contradiction "HT0206" exit 1,
     /// An ISA string that cannot be read.
     BadIsa "HT0301" exit 2,
     /// A FILE@BASE that cannot be read.
@@ -157,12 +167,15 @@ codes! {
     NotBareMetal "HT0506" exit 1,
     /// More memory than the host has.
     HostMemory "HT0507" exit 1,
+    /// What was decoded is not what was done.
+    Difference "HT0601" exit 4,
 }
 
 impl Diagnostic {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
+            named: None,
             message: message.into(),
             place: None,
             notes: Vec::new(),
@@ -186,10 +199,18 @@ impl Diagnostic {
         self
     }
 
+    /// The same with a protocol's own code in front, such as `NT0301`.
+    pub(crate) fn named(mut self, code: &'static str) -> Diagnostic {
+        self.named = Some(code);
+        self
+    }
+
     /// The text for a terminal, with escape sequences for colour.
     pub(crate) fn render(&self, level: Level<'_>) -> String {
         let title = level.primary_title(self.message.as_str());
-        let mut group = title.id(self.code.text()).elements(self.snippet());
+        let mut group = title
+            .id(self.named.unwrap_or(self.code.text()))
+            .elements(self.snippet());
         let clean = |text: &str| normalize_untrusted_str(text);
         for note in &self.notes {
             group = group.element(Level::NOTE.message(clean(note)));
@@ -229,6 +250,25 @@ impl From<OutputError> for Failure {
         }
         Diagnostic::from(error).into()
     }
+}
+
+impl From<hartrace_ntrace::ConfigError> for Failure {
+    fn from(error: hartrace_ntrace::ConfigError) -> Failure {
+        hartrace_ntrace::RegisterError::Config(error).into()
+    }
+}
+
+impl From<hartrace_ntrace::RegisterError> for Failure {
+    fn from(error: hartrace_ntrace::RegisterError) -> Failure {
+        bad_ntrace(error).into()
+    }
+}
+
+/// Settings of `[ntrace]` that cannot be.
+pub(crate) fn bad_ntrace(error: hartrace_ntrace::RegisterError) -> Diagnostic {
+    let message = format!("the settings in [ntrace] cannot be: {error}");
+    Diagnostic::new(Code::Contradiction, message)
+        .help("change one of the settings that the message is about")
 }
 
 impl From<LoadError> for Failure {
@@ -382,7 +422,8 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
             .help("log the run as pc, spike, spike-traps or ingress");
     }
     Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
-        "known are ELF files, Spike logs and CSV, pc lists, ingress CSV and configuration files",
+        "known are ELF files, N-Trace with its sidecar, Spike logs and CSV, pc lists, ingress CSV and \
+         configuration files",
     )
 }
 
@@ -432,6 +473,25 @@ mod tests {
         assert_eq!(used, documented);
         let unique: BTreeSet<&str> = used.iter().copied().collect();
         assert_eq!(unique.len(), used.len());
+    }
+
+    #[test]
+    fn every_fault_of_a_protocol_has_its_section() {
+        let text = documentation();
+        let documented: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("## NT"))
+            .filter_map(|rest| rest.get(..4))
+            .collect();
+        let used = hartrace_ntrace::Fault::ALL.iter();
+        let used: Vec<&str> = used.filter_map(|f| f.code().strip_prefix("NT")).collect();
+        assert_eq!(used, documented);
+        for fault in hartrace_ntrace::Fault::ALL {
+            let section = text.split("\n## ").find(|s| s.starts_with(fault.code()));
+            for part in ["**Cause.**", "**Remedy.**"] {
+                assert!(section.unwrap().contains(part), "{}: {part}", fault.code());
+            }
+        }
     }
 
     #[test]

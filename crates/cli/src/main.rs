@@ -13,6 +13,7 @@ mod logs;
 mod progress;
 mod settings;
 mod talk;
+mod traces;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};

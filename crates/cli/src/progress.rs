@@ -42,7 +42,12 @@ impl Progress {
 
     /// So many more bytes have been read.
     pub(crate) fn advance(&mut self, bytes: usize) {
-        self.seen += bytes as u64;
+        self.reach(self.seen + bytes as u64);
+    }
+
+    /// So many bytes have been read in all.
+    pub(crate) fn reach(&mut self, seen: u64) {
+        self.seen = seen;
         let (seen, total) = (self.seen, self.total);
         match &mut self.shown {
             Shown::Nothing => {}

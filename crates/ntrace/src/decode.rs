@@ -97,12 +97,23 @@ impl<'a> Decoder<'a> {
     /// Settings that do not make sense together.
     pub fn new(config: Config, image: &'a Image) -> Result<Decoder<'a>, ConfigError> {
         config.validate()?;
+        Ok(Decoder::with_valid(config, image))
+    }
+
+    /// Another decoder with the same settings and code, at the start of a
+    /// stream.
+    #[must_use]
+    pub fn another(&self) -> Decoder<'a> {
+        Decoder::with_valid(self.settings.config.clone(), self.blocks.image())
+    }
+
+    fn with_valid(config: Config, image: &'a Image) -> Decoder<'a> {
         let rules = Rules {
             sequential_jumps: config.sequential_jump,
             absolute_jumps: false,
             all_jumps: config.all_jumps,
         };
-        Ok(Decoder {
+        Decoder {
             blocks: Blocks::new(image, rules),
             framer: Framer::new(),
             sources: Vec::new(),
@@ -111,7 +122,7 @@ impl<'a> Decoder<'a> {
                 layout: config.layout(),
                 config,
             },
-        })
+        }
     }
 
     /// The settings.
@@ -170,22 +181,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Bytes that are no message: nobody knows whose it would have been.
-    #[cold]
     fn bad(&mut self, fault: Fault, at: u64, bytes: u64) {
-        let mut any = false;
-        for source in self.sources.iter_mut().flatten() {
-            source.lose(fault, 0, at, bytes);
-            any = true;
-        }
-        if !any {
-            let stray = self.stray.get_or_insert(Stray {
-                at,
-                fault,
-                bytes: 0,
-            });
-            stray.bytes += bytes;
-        }
+        nobodys(&mut self.sources, &mut self.stray, fault, (at, bytes));
     }
 
     /// What the rest of the decoding depends on, to be compared between
@@ -308,14 +305,30 @@ fn one<C: Consumer>(
             let head = Message::head(bytes, &settings.layout);
             match head.and_then(|(_, src)| entry(sources, settings, src)) {
                 Some(source) => source.lose(fault, 0, at, len),
-                None => {
-                    for source in sources.iter_mut().flatten() {
-                        source.lose(fault, 0, at, len);
-                    }
-                }
+                None => nobodys(sources, stray, fault, (at, len)),
             }
             ControlFlow::Continue(())
         }
+    }
+}
+
+/// Bytes that are no message: nobody knows whose it would have been.
+#[cold]
+fn nobodys(
+    sources: &mut [Option<Box<Source>>],
+    stray: &mut Option<Stray>,
+    fault: Fault,
+    (at, len): (u64, u64),
+) {
+    let mut any = false;
+    for source in sources.iter_mut().flatten() {
+        source.lose(fault, 0, at, len);
+        any = true;
+    }
+    if !any {
+        let bytes = 0;
+        let stray = stray.get_or_insert(Stray { at, fault, bytes });
+        stray.bytes += len;
     }
 }
 

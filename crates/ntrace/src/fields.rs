@@ -131,6 +131,11 @@ impl<'a> Fields<'a> {
         Ok(Var { value, bits, over })
     }
 
+    /// MDO bits of a message of so many bytes that fields have taken.
+    pub(crate) fn taken(&self, len: usize) -> u32 {
+        (len - self.rest.len()) as u32 * 6 - self.have
+    }
+
     /// Whether the message ends here.
     #[inline]
     pub(crate) const fn is_end(&self) -> bool {

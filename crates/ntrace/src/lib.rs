@@ -16,12 +16,14 @@ mod control;
 mod decode;
 mod detect;
 mod encode;
+mod explain;
 mod fault;
 mod fields;
 mod frame;
 mod hist;
 mod message;
 mod process;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod transport;
@@ -39,10 +41,12 @@ pub use control::{
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use detect::{Guess, guess};
 pub use encode::{Counters, Encoder, Sink};
+pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
+pub use tally::{Count, Source, Tally};
 pub use transport::{
     Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
 };

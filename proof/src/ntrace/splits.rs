@@ -149,7 +149,7 @@ impl<'a> Trace<'a> {
                     #[allow(clippy::unwrap_used)] // it was made a moment ago
                     || self.decoder().unwrap(),
                     Events::default,
-                    |part: &mut Events| {
+                    |part: &mut Events, _| {
                         out.0.append(&mut part.0);
                         Ok(())
                     },

@@ -72,7 +72,7 @@ impl Reader {
     }
 
     /// A number, or a string with a unit.
-    fn count(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
+    pub(super) fn count(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
         let count = match value.get_ref() {
             DeValue::String(text) => parse_count(text),
             _ => integer(value),

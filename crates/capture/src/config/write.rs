@@ -28,7 +28,7 @@ impl Config {
     }
 }
 
-struct Writer {
+pub(super) struct Writer {
     text: String,
     origins: bool,
 }
@@ -49,7 +49,8 @@ impl Writer {
         }
         self.ingress(&config.ingress)?;
         self.filter(&config.filter)?;
-        self.hart(&config.hart)
+        self.hart(&config.hart)?;
+        config.ntrace.write(self)
     }
 
     fn ingress(&mut self, i: &Ingress) -> fmt::Result {
@@ -122,12 +123,12 @@ impl Writer {
         self.key("any", filter.any.as_ref(), |v| list(v, one_filter))
     }
 
-    fn section(&mut self, name: &str) -> fmt::Result {
+    pub(super) fn section(&mut self, name: &str) -> fmt::Result {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         writeln!(self.text, "{gap}[{name}]")
     }
 
-    fn key<T>(
+    pub(super) fn key<T>(
         &mut self,
         name: &str,
         setting: Option<&Setting<T>>,
@@ -223,7 +224,7 @@ fn raw(raw: &RawFile) -> String {
 }
 
 /// As [`address`], decimal.
-fn count(value: u64) -> String {
+pub(super) fn count(value: u64) -> String {
     if i64::try_from(value).is_ok() {
         value.to_string()
     } else {
@@ -244,7 +245,7 @@ fn path(path: &Path) -> String {
     quote(path.display())
 }
 
-fn quote(text: impl Display) -> String {
+pub(super) fn quote(text: impl Display) -> String {
     let mut quoted = String::from("\"");
     for c in text.to_string().chars() {
         match c {

@@ -30,6 +30,11 @@ impl<O> Assume<O> {
         &self.inner
     }
 
+    /// What took the steps.
+    pub fn into_inner(self) -> O {
+        self.inner
+    }
+
     /// Traps whose cause is still not known.
     #[must_use]
     pub fn unknown_causes(&self) -> u64 {

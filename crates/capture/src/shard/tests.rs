@@ -119,7 +119,7 @@ fn decode_all(
             events: Vec::new(),
             room,
         },
-        |part| {
+        |part, _| {
             all.lock().unwrap().append(&mut part.events);
             Ok(())
         },
@@ -231,7 +231,7 @@ fn a_failure_to_write_is_told_once() {
             events: Vec::new(),
             room: 3,
         },
-        |_| Err(io::Error::other("full")),
+        |_, _| Err(io::Error::other("full")),
     );
     assert_eq!(result.unwrap_err().to_string(), "full");
 }

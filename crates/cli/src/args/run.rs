@@ -19,10 +19,14 @@ Logs:
   ingress=FILE      rows of the trace ingress port as CSV, by [ingress]
   json=FILE         JSON lines: a header, then one object per step
 
+Traces:
+  ntrace=FILE       N-Trace, by [ntrace], with a sidecar FILE.toml
+
 Examples:
   hartrace run prog.elf
   hartrace run prog.elf --max-insns 10M --log pc=run.pc --log spike=run.log
   hartrace run prog.elf --log json=- | jq .pc
+  hartrace run prog.elf --trace ntrace=run.ntrace --check
   hartrace run prog.elf --files ro:data -- --fast input.txt
   hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M";
 
@@ -38,6 +42,12 @@ pub(crate) struct Run {
     /// Also write a log; repeatable, `-` is stdout
     #[arg(long, value_name = "KIND=FILE", value_parser = LogSpec::parse)]
     pub(crate) log: Vec<LogSpec>,
+    /// Also write a trace; repeatable, `-` is stdout
+    #[arg(long, value_name = "KIND=FILE", value_parser = TraceSpec::parse)]
+    pub(crate) trace: Vec<TraceSpec>,
+    /// Decode the traces at once, and compare
+    #[arg(long)]
+    pub(crate) check: bool,
     /// With --log pc: also list ecall and ebreak, which do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
@@ -133,12 +143,42 @@ impl LogSpec {
             file: PathBuf::from(file),
         })
     }
+}
 
-    /// Whether it goes where the program's output would go.
-    pub(crate) fn is_stdout(&self) -> bool {
-        let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
-        names.iter().any(|name| self.file == Path::new(name))
+/// `KIND=FILE` of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TraceSpec {
+    pub(crate) file: PathBuf,
+}
+
+impl TraceSpec {
+    fn parse(text: &str) -> Result<TraceSpec, String> {
+        let (name, file) = text.split_once('=').unwrap_or((text, ""));
+        if name != "ntrace" {
+            return Err(format!(
+                "no kind of trace is called `{name}`; there is ntrace"
+            ));
+        }
+        if file.is_empty() {
+            return Err(format!("the file is missing: write --trace {name}=FILE"));
+        }
+        let file = PathBuf::from(file);
+        Ok(TraceSpec { file })
     }
+}
+
+impl Run {
+    /// The files that are written, logs first.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
+        let logs = self.log.iter().map(|log| log.file.as_path());
+        logs.chain(self.trace.iter().map(|trace| trace.file.as_path()))
+    }
+}
+
+/// Whether a file goes where the program's output would go.
+pub(crate) fn is_stdout(file: &Path) -> bool {
+    let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    names.iter().any(|name| file == Path::new(name))
 }
 
 /// Which files of the host a program may use.

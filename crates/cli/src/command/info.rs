@@ -2,7 +2,7 @@
 
 use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
-use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
+use crate::diagnostic::{Diagnostic, Failure, bad_elf, bad_ntrace, count, unknown_format};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
@@ -15,7 +15,10 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
 use hartrace_capture::program::ElfFile;
 use hartrace_capture::sidecar;
+use hartrace_capture::trace::{NTRACE, Pieces};
 use hartrace_flow::Image;
+use hartrace_isa::{Isa, Xlen};
+use hartrace_ntrace::{self as ntrace, Tally};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -36,6 +39,13 @@ pub(super) enum Content {
     Elf(Box<ElfInfo>),
     Log(Box<LogFacts>),
     Config(Box<Config>),
+    Trace(Box<TraceFacts>),
+}
+
+/// What is in a trace.
+pub(super) struct TraceFacts {
+    pub(super) tally: Tally,
+    pub(super) settings: ntrace::Config,
 }
 
 /// What is in a log.
@@ -190,7 +200,15 @@ fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
 fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     let mut input = Input::open(path)?;
     let head = input.peek(HEAD)?;
-    let kind = detect(head);
+    let beside = find_sidecar(path)?;
+    let is_trace = |beside: &Sidecar| {
+        let trace = beside.config.trace.as_ref();
+        trace.is_some_and(|trace| trace.format.value == NTRACE)
+    };
+    let kind = match detect(head) {
+        Kind::Unknown if beside.as_ref().is_some_and(is_trace) => Kind::Ntrace,
+        kind => kind,
+    };
     let (content, bytes, sha256) = match kind {
         Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind, head, "info").into()),
         Kind::Elf => {
@@ -208,9 +226,13 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
             scan(input, kind, context)?
         }
+        Kind::Ntrace => {
+            let said = beside.as_ref().map(|beside| beside.config.clone());
+            scan_trace(input, said.unwrap_or_default(), context)?
+        }
     };
     let sidecar = match content {
-        Content::Log(_) => find_sidecar(path)?,
+        Content::Log(_) | Content::Trace(_) => beside,
         _ => None,
     };
     Ok(Facts {
@@ -298,6 +320,37 @@ fn scan(
         count(log.lines, "line")
     ));
     Ok((Content::Log(Box::new(log)), bytes, hasher.finish()))
+}
+
+fn scan_trace(
+    input: Input,
+    beside: Config,
+    context: &Context<'_>,
+) -> Result<(Content, u64, Digest), Stop> {
+    let config = context.program.config.clone().over(beside);
+    let isa = config.program.isa.as_ref();
+    let isa = isa.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
+    let xlen = isa.map_or(Xlen::Rv64, |isa| isa.xlen());
+    let settings = config.ntrace.settings(xlen).map_err(bad_ntrace)?;
+    let layout = settings.layout();
+    let mut progress = Progress::new(context.talk, input.size());
+    let mut hasher = Hasher::new();
+    let mut tally = Tally::default();
+    let mut pieces = Pieces::default();
+    let mut bytes = 0;
+    let mut count = |at, _: &[u8], piece: &ntrace::Piece<'_>| {
+        tally.piece(at, piece, &layout);
+        Ok::<(), InputError>(())
+    };
+    input.chunks(|chunk| {
+        hasher.update(chunk);
+        progress.advance(chunk.len());
+        bytes += chunk.len() as u64;
+        pieces.feed(chunk, &mut count)
+    })?;
+    pieces.finish(count)?;
+    let facts = TraceFacts { tally, settings };
+    Ok((Content::Trace(Box::new(facts)), bytes, hasher.finish()))
 }
 
 fn find_sidecar(path: &Path) -> Result<Option<Sidecar>, Stop> {

@@ -1,7 +1,7 @@
 //! Facts for other programs: JSON lines, a header first. Addresses are
 //! hexadecimal strings, since JSON numbers are exact up to 2^53 only.
 
-use super::info::{Content, Facts, LogFacts, Sidecar};
+use super::info::{Content, Facts, LogFacts, Sidecar, TraceFacts};
 use super::info_text::{access, hex};
 use super::log_json::{cause, signal_word};
 use hartrace_capture::config::Config;
@@ -28,6 +28,8 @@ struct File<'a> {
     elf: Option<Elf<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<Log>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<Trace>,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Settings>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +86,16 @@ struct Log {
     last_pc: Option<String>,
     damaged: u64,
     first_damaged: Vec<Damaged>,
+}
+
+#[derive(Serialize)]
+struct Trace {
+    messages: u64,
+    sources: Vec<u16>,
+    full_addresses: u64,
+    timestamps: u64,
+    idle: u64,
+    bad: u64,
 }
 
 #[derive(Serialize)]
@@ -148,6 +160,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         sha256: facts.sha256.to_string(),
         elf: None,
         log: None,
+        trace: None,
         config: None,
         sidecar: facts.sidecar.as_ref().map(beside),
     };
@@ -155,6 +168,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         Content::Elf(info) => file.elf = Some(elf(info)),
         Content::Log(info) => file.log = Some(log(info)),
         Content::Config(config) => file.config = Some(settings(config)),
+        Content::Trace(facts) => file.trace = Some(trace(facts)),
     }
     line(&file, out)
 }
@@ -233,6 +247,18 @@ fn log(facts: &LogFacts) -> Log {
         last_pc: summary.last_pc.map(address),
         damaged: facts.damage.lines,
         first_damaged: damaged.collect(),
+    }
+}
+
+fn trace(facts: &TraceFacts) -> Trace {
+    let tally = &facts.tally;
+    Trace {
+        messages: tally.all().messages,
+        sources: tally.sources().map(|s| s.0).collect(),
+        full_addresses: tally.sources().map(|s| s.1.syncs).sum(),
+        timestamps: tally.stamped,
+        idle: tally.idle,
+        bad: tally.faults().map(|f| f.1.bytes).sum(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Facts for people.
 
-use super::info::{Content, Facts, LogFacts, Sidecar};
+use super::info::{Content, Facts, LogFacts, Sidecar, TraceFacts};
 use super::log_json::{cause, signal_word};
 use crate::diagnostic::count;
 use crate::logs::line_note;
@@ -10,6 +10,7 @@ use hartrace_capture::elf_info::{ElfInfo, Segment};
 use hartrace_capture::input::is_stdin;
 use hartrace_flow::Cause;
 use hartrace_isa::Isa;
+use hartrace_ntrace::TraceMode;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,6 +28,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         Content::Elf(elf) => write_elf(elf, out)?,
         Content::Log(log) => write_log(facts.kind, log, out)?,
         Content::Config(config) => write_config(config, out)?,
+        Content::Trace(trace) => write_trace(trace, out)?,
     }
     if let Some(sidecar) = &facts.sidecar {
         write_sidecar(sidecar, out)?;
@@ -183,6 +185,34 @@ fn trap_text(why: Cause) -> String {
         ("unknown", _) => "of unknown cause:".to_owned(),
         (word, None) => format!("{word}:"),
     }
+}
+
+fn write_trace(trace: &TraceFacts, out: &mut impl Write) -> io::Result<()> {
+    let (tally, settings) = (&trace.tally, &trace.settings);
+    let mode = match settings.mode {
+        TraceMode::Htm => "branch history",
+        TraceMode::Btm => "branch trace",
+    };
+    row(out, "mode", mode)?;
+    row(out, "messages", tally.all().messages)?;
+    let sources: Vec<String> = tally.sources().map(|s| s.0.to_string()).collect();
+    row(out, "sources", sources.join(" "))?;
+    let syncs: u64 = tally.sources().map(|s| s.1.syncs).sum();
+    row(out, "addresses", format_args!("{syncs} full ones"))?;
+    if tally.stamped > 0 {
+        row(out, "timestamps", tally.stamped)?;
+    }
+    if tally.idle > 0 {
+        row(out, "idle", count(tally.idle, "byte"))?;
+    }
+    let mut title = "damaged";
+    for (fault, bad) in tally.faults() {
+        let (code, text) = (fault.code(), fault.text());
+        let size = count(bad.bytes, "byte");
+        row(out, title, format_args!("{size}: {code}: {text}"))?;
+        title = "";
+    }
+    Ok(())
 }
 
 fn write_config(config: &Config, out: &mut impl Write) -> io::Result<()> {

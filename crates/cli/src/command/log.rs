@@ -58,7 +58,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
 }
 
 /// Whether modes and effects are in the log, by its first lines.
-fn tells_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
+pub(super) fn tells_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
     LogReader::new(kind, options).is_ok_and(|mut probe| {
         probe.feed(head, &mut LogSummary::default(), &mut |_| {});
         probe.tells_modes()
@@ -195,7 +195,7 @@ impl Job<'_> {
     }
 }
 
-const fn mode_of(name: ModeName) -> Mode {
+pub(super) const fn mode_of(name: ModeName) -> Mode {
     match name {
         ModeName::U => Mode::U,
         ModeName::S => Mode::S,
@@ -221,7 +221,7 @@ fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
     diagnostic
 }
 
-fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {
+pub(super) fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {
     if !wrong {
         return Ok(());
     }

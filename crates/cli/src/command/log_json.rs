@@ -16,7 +16,7 @@ pub(super) struct JsonWriter<'s> {
     told: bool,
 }
 
-struct Hex(u64);
+pub(super) struct Hex(pub(super) u64);
 
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -105,7 +105,7 @@ impl Serialize for Name {
 }
 
 #[derive(Serialize)]
-struct Accessed {
+pub(super) struct Accessed {
     kind: &'static str,
     address: Hex,
     bytes: u32,
@@ -239,7 +239,7 @@ fn accesses<S: Serializer>(all: &[Access], out: S) -> Result<S::Ok, S::Error> {
     out.collect_seq(all.iter().map(access))
 }
 
-fn access(access: &Access) -> Accessed {
+pub(super) fn access(access: &Access) -> Accessed {
     Accessed {
         kind: match access.kind {
             AccessKind::Load => "load",

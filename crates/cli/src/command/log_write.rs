@@ -8,21 +8,21 @@ use hartrace_flow::log::{IngressColumns, IngressWriter, Iretire, RowError};
 use hartrace_flow::{
     Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Signal, Step, Wants,
 };
-use std::cell::RefCell;
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The output. Observers cannot fail, so what fails is kept until somebody
 /// asks; nothing is written after it.
-pub(super) struct Sink(RefCell<(Output, Option<Failure>)>);
+pub(super) struct Sink(Mutex<(Output, Option<Failure>)>);
 
 impl Sink {
     pub(super) fn new(output: Output) -> Sink {
-        Sink(RefCell::new((output, None)))
+        Sink(Mutex::new((output, None)))
     }
 
     pub(super) fn put(&self, bytes: &[u8]) {
-        let (output, failure) = &mut *self.0.borrow_mut();
+        let (output, failure) = &mut *self.lock();
         if failure.is_none()
             && let Err(error) = output.write_all(bytes)
         {
@@ -34,23 +34,37 @@ impl Sink {
         let message = format!("the log does not fit ingress rows: {error}");
         let help = "use retirement = \"block\" in section [ingress] of a configuration";
         let failure = Diagnostic::new(Code::CannotWrite, message).help(help);
-        self.0.borrow_mut().1.get_or_insert(failure.into());
+        self.lock().1.get_or_insert(failure.into());
     }
 
     /// Nobody reads it any more.
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.0.borrow().1, Some(Failure::ClosedPipe))
+        matches!(self.lock().1, Some(Failure::ClosedPipe))
+    }
+
+    /// Something went wrong.
+    pub(super) fn has_failed(&self) -> bool {
+        self.lock().1.is_some()
+    }
+
+    /// A failed write, with the name of the output.
+    pub(super) fn failed(&self, error: io::Error) -> Failure {
+        self.lock().0.failed(error).into()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Output, Option<Failure>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What failed so far.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        self.0.borrow_mut().1.take().map_or(Ok(()), Err)
+        self.lock().1.take().map_or(Ok(()), Err)
     }
 
     /// Gives the file its name.
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.check()?;
-        let (output, _) = self.0.into_inner();
+        let (output, _) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(output.finish()?)
     }
 }

@@ -3,21 +3,23 @@
 mod drive;
 mod machine;
 mod streams;
+mod traced;
 mod verdict;
 
 pub(super) use machine::complete;
 
 use super::log_json::JsonWriter;
 use super::log_write::{RowWriter, Sink, Text};
+use super::trace_write::Writer;
 use super::{create, inputs, one_stdin};
-use crate::args::{FilesSpec, LogSpec, Run, RunLog};
+use crate::args::{FilesSpec, LogSpec, Run, RunLog, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::progress::RunProgress;
 use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Ingress};
+use hartrace_capture::config::{Config, Ingress, Ntrace};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
@@ -29,6 +31,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use streams::{Fate, ProgramInput, ProgramOutput};
+use traced::Traced;
 use verdict::{Facts, speed};
 
 /// The settings of a run, and where they come from.
@@ -38,7 +41,12 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
     one_stdin(files(args, &config))?;
     let output = create(Path::new("-"), [])?;
     let elf = machine::read(&config)?;
-    machine::configure(&mut config, &elf)?;
+    let (_, isa) = machine::configure(&mut config, &elf)?;
+    if !args.trace.is_empty() {
+        let ntrace = config.ntrace.settings(isa.xlen())?;
+        config.ntrace = config.ntrace.completed(&ntrace);
+        config.ingress = Ntrace::port(&ntrace, config.ingress);
+    }
     let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
     Ok(())
@@ -62,7 +70,10 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let mut machine =
         Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&hart, &e))?;
     load(&mut machine, &elf, program.clone(), entry)?;
-    let sinks = sinks(args, &config)?;
+    let traced = Traced::new(args, &config, &elf, isa)?;
+    let logs = sinks(args, &config)?;
+    let mut writers = traced.writers(&config, isa)?;
+    let sinks: Vec<&Sink> = logs.iter().chain(traced.sinks()).collect();
     end_on_signal();
     let mut drive = Drive {
         machine: &mut machine,
@@ -73,10 +84,12 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         watch: Watch::default(),
     };
     let begin = Instant::now();
-    let end = observe(&mut drive, args, isa, &config.ingress)?;
+    let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
-    finish(sinks)?;
+    let written = writers.into_iter().map(Writer::written).collect();
+    finish(logs)?;
+    let traced = traced.finish(&config, &elf, written)?;
     let facts = Facts {
         config: &hart,
         program: &program,
@@ -86,6 +99,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         sp: machine.x(2),
     };
     report(&mut machine, &facts, end, time, talk);
+    traced.report(talk)?;
     facts.verdict(end)
 }
 
@@ -95,24 +109,26 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
         return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));
     }
-    let mut names: Vec<PathBuf> = args.log.iter().map(target).collect();
+    if args.check && args.trace.is_empty() {
+        return Err(Failure::Usage("--check goes with --trace KIND=FILE"));
+    }
+    let mut names: Vec<PathBuf> = args.written().map(target).collect();
     names.retain(|name| name.as_os_str() != "/dev/null");
     names.sort();
     if names
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a == b))
     {
-        return Err(Failure::Usage("two logs go to the same file"));
+        return Err(Failure::Usage("two logs or traces go to the same file"));
     }
     Ok(())
 }
 
 /// The file that a log goes to, however its name is written.
-fn target(log: &LogSpec) -> PathBuf {
-    if log.is_stdout() {
+fn target(file: &Path) -> PathBuf {
+    if is_stdout(file) {
         return PathBuf::from("-");
     }
-    let file = log.file.as_path();
     let new = || {
         let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
         let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
@@ -131,7 +147,7 @@ fn files<'a>(args: &'a Run, config: &'a Config) -> impl Iterator<Item = &'a Path
 
 /// The world as the program sees it.
 fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<Host, Failure> {
-    let stdout = match args.log.iter().any(LogSpec::is_stdout) {
+    let stdout = match args.written().any(is_stdout) {
         true => ProgramOutput::stderr(fate, progress),
         false => ProgramOutput::stdout(fate, progress),
     };
@@ -142,7 +158,7 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
         .iter()
         .map(|word| word.as_encoded_bytes().to_vec());
     // What is written down does not depend on who watches.
-    let terminal = args.log.is_empty() && std::io::stdout().is_terminal();
+    let terminal = args.written().next().is_none() && std::io::stdout().is_terminal();
     let (files, folder) = match &args.files {
         FilesSpec::None => (Files::None, Path::new("")),
         FilesSpec::ReadOnly(folder) => (Files::ReadOnly(folder.clone()), folder.as_path()),
@@ -201,17 +217,24 @@ impl Observer for Nobody {
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
 }
 
-/// Runs the machine with the logs that are asked for. One of pcs or rows does
-/// not pay for the effects that the others tell.
-fn observe(drive: &mut Drive<'_>, args: &Run, isa: Isa, ingress: &Ingress) -> Result<End, Failure> {
+/// Runs the machine with the logs and traces that are asked for. One of pcs,
+/// rows or messages does not pay for the effects that the others tell.
+fn observe(
+    drive: &mut Drive<'_>,
+    args: &Run,
+    isa: Isa,
+    ingress: &Ingress,
+    writers: &mut [Writer<'_>],
+) -> Result<End, Failure> {
     let sinks = drive.sinks;
-    match (args.log.as_slice(), sinks) {
-        ([], _) => drive.run(Nobody),
-        ([one], [sink]) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
-        ([one], [sink]) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
-        (logs, sinks) => {
+    match (args.log.as_slice(), sinks, writers) {
+        ([], _, []) => drive.run(Nobody),
+        ([], _, [writer]) => drive.run(writer),
+        ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
+        ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
+        (logs, sinks, writers) => {
             let mut many = Many::new();
-            for (log, sink) in logs.iter().zip(sinks) {
+            for (log, &sink) in logs.iter().zip(sinks) {
                 let put = |bytes: &[u8]| sink.put(bytes);
                 match log.kind {
                     RunLog::Pc => many.push(pcs(args, isa, sink)),
@@ -220,6 +243,9 @@ fn observe(drive: &mut Drive<'_>, args: &Run, isa: Isa, ingress: &Ingress) -> Re
                     RunLog::Ingress => many.push(rows(ingress, isa, sink)),
                     RunLog::Json => many.push(JsonWriter::new(isa, true, Text::new(sink))),
                 }
+            }
+            for writer in writers {
+                many.push(writer);
             }
             drive.run(many)
         }

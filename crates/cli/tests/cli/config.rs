@@ -75,7 +75,13 @@ fn mistakes_are_shown_with_their_place() {
             "did you mean `ingress`?",
         ),
         ("isa = \"rv64gc\"\n", "HT0202", "1:1", "outside any section"),
-        ("\n[ntrace]\nx = 1\n", "HT0203", "2:2", "N-Trace"),
+        ("\n[etrace]\nx = 1\n", "HT0203", "2:2", "E-Trace"),
+        (
+            "[ntrace]\nhits_bits = 3\n",
+            "HT0202",
+            "2:1",
+            "did you mean `hist_bits`?",
+        ),
         (
             "[ingress]\n  ctype = 4\n",
             "HT0204",

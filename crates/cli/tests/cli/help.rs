@@ -22,6 +22,10 @@ fn help_is_wrapped_cleanly() {
         &["disasm"],
         &["info"],
         &["log"],
+        &["encode"],
+        &["dump"],
+        &["decode"],
+        &["stats"],
         &["config"],
     ] {
         for flag in ["-h", "--help"] {
@@ -52,6 +56,10 @@ fn help_texts() {
     help(&["disasm", "--help"]).stdout_eq(file!["snapshots/disasm.txt"]);
     help(&["info", "--help"]).stdout_eq(file!["snapshots/info.txt"]);
     help(&["log", "--help"]).stdout_eq(file!["snapshots/log.txt"]);
+    help(&["encode", "--help"]).stdout_eq(file!["snapshots/encode.txt"]);
+    help(&["dump", "--help"]).stdout_eq(file!["snapshots/dump.txt"]);
+    help(&["decode", "--help"]).stdout_eq(file!["snapshots/decode.txt"]);
+    help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -91,11 +99,15 @@ fn one_manual_page_per_command() {
     ];
     assert_eq!(pages[..4], expected);
     let expected = [
+        "hartrace-decode.1",
         "hartrace-disasm.1",
+        "hartrace-dump.1",
+        "hartrace-encode.1",
         "hartrace-info.1",
         "hartrace-log.1",
         "hartrace-man.1",
         "hartrace-run.1",
+        "hartrace-stats.1",
         "hartrace.1",
     ];
     assert_eq!(pages[4..], expected);

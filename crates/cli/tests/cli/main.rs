@@ -15,6 +15,7 @@ mod readme;
 mod run;
 mod signals;
 mod tiny;
+mod trace;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
+use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
 use super::{Ctype, DataIngress, Ingress, IngressSink, Trigger};
 use crate::per_hart::PerHart;
@@ -93,6 +93,13 @@ impl PortConfig {
             retires: Retires::Neither,
             ctype: Ctype::Precise,
         }
+    }
+
+    /// Whether an instruction that went elsewhere is a custom one. N-Trace has
+    /// those shown as indirect jumps (10.1).
+    fn is_custom_jump(&self, flow: Flow, bits: u32) -> bool {
+        let table = matches!(self.table, ItypeTable::NTraceRc7 | ItypeTable::NTrace10);
+        table && flow.is_sequential() && decode(bits, self.isa).op == Op::Unknown
     }
 
     /// The type of a retired instruction.
@@ -250,6 +257,12 @@ impl Hart {
         let mut itype = config.itype(flow, insn.bits, taken);
         if config.all_jumps && matches!(flow, Flow::Jump { .. } | Flow::Table { .. }) {
             itype = Itype::Taken;
+        }
+        if taken && config.is_custom_jump(flow, insn.bits) {
+            itype = match config.itype_width {
+                ItypeWidth::Three => Itype::Uninferable,
+                ItypeWidth::Four => Itype::OtherIndirect,
+            };
         }
         let changed = self.context.is_some_and(|c| c != insn.context);
         self.context = Some(insn.context);

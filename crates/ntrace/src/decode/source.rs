@@ -342,7 +342,7 @@ impl Source {
         let to = faddr << 1;
         if self.phase == Phase::Running {
             let end = end_at_sync(sync, cause, taken, to);
-            let before = self.before_sync(settings, blocks, (sync, end, to), (icnt, hist), out);
+            let before = self.before_sync(settings, blocks, (sync, end), (icnt, hist), out);
             if let Err((fault, value)) = before {
                 self.lose(fault, value, at, 0);
             } else if sync == Sync::OVERRUN {
@@ -362,22 +362,20 @@ impl Source {
         &mut self,
         settings: &Settings,
         blocks: &mut Blocks<'_>,
-        (sync, end, to): (Sync, End, u64),
+        (sync, end): (Sync, End),
         (icnt, hist): (u64, Option<u64>),
         out: &mut C,
     ) -> Result<(), Trouble> {
+        if sync == Sync::OVERRUN {
+            // What it counts began with a message that is lost.
+            return Ok(());
+        }
         // ResourceFull may have told the count before.
-        let told = icnt > 0 || (self.owed > 0 && sync != Sync::OVERRUN);
+        let told = icnt > 0 || self.owed > 0;
         if end == End::Open && !told {
             return Ok(());
         }
-        self.count(settings, blocks, Last { icnt, hist, end }, out)?;
-        // A taken branch leads where the code says.
-        let pc = self.walk.pc(blocks);
-        if end == End::Branch && pc != to {
-            return Err((Fault::WrongAddress, pc));
-        }
-        Ok(())
+        self.count(settings, blocks, Last { icnt, hist, end }, out)
     }
 
     /// A full address: whatever was before, the hart is here now.
@@ -389,12 +387,14 @@ impl Source {
         to: u64,
         out: &mut C,
     ) {
+        let mut keeps = settings.config.version == Version::Rc7 && sync.is_marker();
         if let Phase::Lost(gap) = self.phase {
             self.event(&Event::Gap(gap), out);
+            // Calls and returns are missing.
+            keeps = false;
         }
         // rc7 lets encoders keep their stack at markers; more calls than the
         // encoder has never hurt.
-        let keeps = settings.config.version == Version::Rc7 && sync.is_marker();
         let mut settled = true;
         match self.walk.stack() {
             Some(stack) if !keeps => stack.clear(),
@@ -601,13 +601,12 @@ fn bounded(count: u64, each: u64, limit: u64) -> Result<u64, Trouble> {
 const fn end_at_sync(sync: Sync, cause: Option<Cause>, taken: bool, to: u64) -> End {
     let elsewhere = matches!(
         sync,
-        Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::OVERRUN | Sync::POWER_UP
+        Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::POWER_UP
     );
     match cause {
         Some(cause) => End::Trap(cause, to),
         None if elsewhere => End::Open,
-        None if taken => End::Branch,
-        None => End::Here(to),
+        None => End::Here { to, taken },
     }
 }
 

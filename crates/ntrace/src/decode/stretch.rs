@@ -18,8 +18,10 @@ pub(super) enum End {
     Jump(u64),
     /// With a trap to this address, after the last instruction.
     Trap(Cause, u64),
-    /// Anyhow, at this address: a sync message may come anywhere.
-    Here(u64),
+    /// Anyhow, at this address: a sync message may come anywhere. A branch at
+    /// the very end was taken if the message is one of taken branches; else the
+    /// address tells.
+    Here { to: u64, taken: bool },
     /// Anyhow, and nobody says where the hart went.
     Open,
 }
@@ -154,8 +156,14 @@ impl Source {
                 self.trap(blocks, pc, to, cause, out);
                 Ok(())
             }
-            End::Here(to) if pc == to => Ok(()),
-            End::Here(_) => Err((Fault::WrongAddress, pc)),
+            End::Here { to, .. } if pc == to => Ok(()),
+            End::Here { to, .. } if is_trap(settings, end) => {
+                self.trap(blocks, pc, to, Cause::Unknown, out);
+                Ok(())
+            }
+            // The full address follows anyhow.
+            End::Here { .. } if ends_in_custom(blocks.image(), self.walk.space(), pc) => Ok(()),
+            End::Here { .. } => Err((Fault::WrongAddress, pc)),
             End::Open => Ok(()),
         }
     }
@@ -183,7 +191,7 @@ impl Source {
 fn is_trap(settings: &Settings, end: End) -> bool {
     match end {
         End::Trap(..) => true,
-        End::Jump(_) => settings.config.trap_types == TrapTypes::None,
+        End::Jump(_) | End::Here { .. } => settings.config.trap_types == TrapTypes::None,
         _ => false,
     }
 }
@@ -204,14 +212,14 @@ fn last_branch<C: Consumer>(
     let taken = match end {
         // Has an answer to every branch.
         End::Branch => return Err((Fault::NotABranch, at)),
-        End::Here(to) => behind(blocks.image(), walk.space(), at) != Some(to),
+        End::Here { to, taken } => taken || behind(blocks.image(), walk.space(), at) != Some(to),
         // Had it been taken, a message would have said so.
         End::Trap(..) | End::Open => false,
         End::Jump(_) => return Err((Fault::NotAJump, at)),
     };
     // A direct jump that counts as a branch has one way to go, which may lead
     // to the address behind it.
-    let jumps = matches!(end, End::Here(_));
+    let jumps = matches!(end, End::Here { .. });
     if walk.branch(blocks, taken, out) || jumps && walk.branch(blocks, true, out) {
         Ok(())
     } else {
@@ -231,7 +239,7 @@ fn last_jump<C: Consumer>(
 ) -> Result<(), Trouble> {
     let at = walk.decision(blocks);
     match end {
-        End::Jump(to) | End::Here(to) => {
+        End::Jump(to) | End::Here { to, .. } => {
             walk.target(blocks, to, out);
             Ok(())
         }
@@ -292,7 +300,7 @@ impl Evidence for NoBranches {
 /// Whether the instruction before this address may be a custom one, which
 /// encoders tell as an indirect jump when it changes the flow (10.1).
 fn ends_in_custom(image: &Image, space: SpaceId, pc: u64) -> bool {
-    [2u8, 4].iter().any(|&len| {
+    (2u8..=22).step_by(2).any(|len| {
         let before = image.fetch(space, pc.wrapping_sub(u64::from(len)));
         before.is_some_and(|f| f.len == len && decode(f.bits, f.isa).op == Op::Unknown)
     })

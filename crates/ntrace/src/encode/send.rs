@@ -146,7 +146,9 @@ impl Hart {
             return;
         }
         let hypervisor = config.hcontext && (sync || was.hcontext() != b.context.hcontext());
-        let supervisor = sync || was.scontext() != b.context.scontext();
+        // 1.0: scontext follows hcontext whenever that is told.
+        let follows = hypervisor && config.version == Version::V1_0;
+        let supervisor = sync || follows || was.scontext() != b.context.scontext();
         if hypervisor {
             self.send_owner(config, b, Owner::Hcontext(b.context.hcontext()), sink);
         }

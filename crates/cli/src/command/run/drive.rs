@@ -76,7 +76,7 @@ const SLICES: (u64, u64) = (10_000, 50_000_000);
 pub(super) struct Drive<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) limit: Option<u64>,
-    pub(super) sinks: &'a [Sink],
+    pub(super) sinks: &'a [&'a Sink],
     pub(super) output: &'a Fate,
     pub(super) progress: &'a RunProgress,
     pub(super) watch: Watch,
@@ -142,7 +142,7 @@ impl Drive<'_> {
     fn is_unread(&self) -> bool {
         match self.sinks {
             [] => self.output.is_closed(),
-            sinks => sinks.iter().all(Sink::is_closed),
+            sinks => sinks.iter().all(|sink| sink.is_closed()),
         }
     }
 }

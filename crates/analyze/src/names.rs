@@ -1,0 +1,62 @@
+//! Names for the addresses of several programs.
+
+use crate::elf::ElfError;
+use crate::symbols::Symbols;
+use hartrace_flow::elf_bias;
+use std::fmt;
+
+/// The symbols of any number of ELF files, each where it is loaded.
+#[derive(Default)]
+pub struct Names {
+    /// Symbols, and what is added to their addresses.
+    files: Vec<(Symbols, u64)>,
+}
+
+impl Names {
+    /// No names.
+    #[must_use]
+    pub fn new() -> Names {
+        Names::default()
+    }
+
+    /// Adds those of an ELF file; its lowest loaded address goes to `base`, or
+    /// stays where the file says.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_elf(&mut self, file: &[u8], base: Option<u64>) -> Result<(), ElfError> {
+        let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        self.files.push((Symbols::from_elf(file)?, bias));
+        Ok(())
+    }
+
+    /// The nearest symbol at or before an address, and the distance from it.
+    #[must_use]
+    pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
+        let found = self.files.iter().filter_map(|(symbols, bias)| {
+            let at = address.checked_sub(*bias)?;
+            symbols.lookup(at)
+        });
+        found.min_by_key(|&(_, offset)| offset)
+    }
+
+    /// `main+0x10`, or nothing.
+    #[must_use]
+    pub fn label(&self, address: u64) -> Label<'_> {
+        Label(self.lookup(address))
+    }
+}
+
+/// A name and the distance from it, ready to be written.
+pub struct Label<'a>(Option<(&'a str, u64)>);
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some((name, 0)) => f.write_str(name),
+            Some((name, offset)) => write!(f, "{name}+{offset:#x}"),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One instruction per line, with its text and its name.
+
+use super::{Render, RunText, Spaces};
+use crate::cause::exception_name;
+use crate::names::Names;
+use hartrace_flow::{
+    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
+    Trap,
+};
+use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
+use std::fmt;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+
+/// Bytes gathered before they are flushed.
+const BUFFER: usize = 1 << 17;
+
+/// Lists what was executed, as text: one instruction per line, and lines that
+/// begin with `--` for everything else; with several harts, each begins with
+/// the number of its hart. `flush` gets the text when there is much of it, and
+/// may empty it; call [`TraceListing::finish`] at the end.
+pub struct TraceListing<'a, F> {
+    image: &'a Image,
+    lines: RunText<'a, Lines<'a>>,
+    spaces: Spaces,
+    /// There may be several harts.
+    harts: bool,
+    text: Vec<u8>,
+    flush: F,
+}
+
+impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
+    /// A listing of all harts, as they come; `harts` says that there may be
+    /// several.
+    pub fn new(
+        image: &'a Image,
+        isa: Isa,
+        names: &'a Names,
+        harts: bool,
+        flush: F,
+    ) -> TraceListing<'a, F> {
+        let style = Style::new(isa);
+        TraceListing {
+            image,
+            lines: RunText::new(image, Lines { style, names }),
+            spaces: Spaces::default(),
+            harts,
+            text: Vec::new(),
+            flush,
+        }
+    }
+
+    /// What has not been flushed.
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Bytes that have not been flushed.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Flushes what is left.
+    pub fn finish(&mut self) {
+        (self.flush)(&mut self.text);
+    }
+
+    fn run(&mut self, hart: HartId, run: &Run) {
+        let space = self.spaces.of(hart);
+        if self.harts {
+            self.run_of_hart(hart, space, run);
+        } else {
+            self.lines.append(space, run, &mut self.text);
+        }
+        if self.text.len() >= BUFFER {
+            self.finish();
+        }
+    }
+
+    /// The same text with a number in front of each line.
+    fn run_of_hart(&mut self, hart: HartId, space: SpaceId, run: &Run) {
+        let mut lines = Vec::new();
+        self.lines.append(space, run, &mut lines);
+        for line in lines.split_inclusive(|&b| b == b'\n') {
+            let _ = write!(self.text, "{:<3} ", hart.0);
+            self.text.extend_from_slice(line);
+        }
+    }
+
+    fn say(&mut self, hart: HartId, what: impl fmt::Display) {
+        // Writing to memory does not fail.
+        let _ = match self.harts {
+            true => writeln!(self.text, "{:<3} -- {what}", hart.0),
+            false => writeln!(self.text, "-- {what}"),
+        };
+    }
+
+    fn place(&self, address: u64) -> String {
+        let label = self.lines.render.names.label(address).to_string();
+        match label.as_str() {
+            "" => format!("{address:#x}"),
+            name => format!("{address:#x} <{name}>"),
+        }
+    }
+
+    fn trap(&mut self, hart: HartId, trap: &Trap) {
+        let mut text = cause(trap.cause);
+        text += &format!(" at {}", self.place(trap.epc));
+        if let Some(tval) = trap.tval {
+            text += &format!(", value {tval:#x}");
+        }
+        if let Some(handler) = trap.handler {
+            text += &format!(", handler {}", self.place(handler));
+        }
+        self.say(hart, text);
+    }
+}
+
+fn cause(cause: Cause) -> String {
+    match cause {
+        Cause::Exception(Some(code)) => match exception_name(code) {
+            Some(name) => format!("exception {code}, {name},"),
+            None => format!("exception {code}"),
+        },
+        Cause::Exception(None) => "exception".to_owned(),
+        Cause::Interrupt(Some(code)) => format!("interrupt {code}"),
+        Cause::Interrupt(None) => "interrupt".to_owned(),
+        Cause::Unknown => "trap".to_owned(),
+    }
+}
+
+fn mark(mark: Mark) -> String {
+    match mark {
+        Mark::On => "tracing starts".to_owned(),
+        Mark::Off => "tracing ends".to_owned(),
+        Mark::Notify => "trigger".to_owned(),
+        Mark::External(input) => format!("external trigger {input}"),
+        Mark::Halted => "halted".to_owned(),
+        Mark::Resumed => "resumed".to_owned(),
+        Mark::Reset => "reset".to_owned(),
+        Mark::PowerDown => "power down".to_owned(),
+        Mark::PowerUp => "power up".to_owned(),
+        Mark::Sync(code) => format!("synchronised, reason {code}"),
+        Mark::Vendor(code) => format!("vendor message {code}"),
+    }
+}
+
+fn owner(owner: &Ownership) -> String {
+    let mut text = "now".to_owned();
+    if let Some(mode) = owner.mode {
+        text += &format!(" mode {}", mode.name());
+    }
+    if let Some(context) = owner.context {
+        text += &format!(" context {:#x}", context.0);
+    }
+    text
+}
+
+fn gap(gap: &Gap) -> String {
+    let mut text = format!("gap at byte {:#x}: {}", gap.at, gap.reason);
+    if gap.unconfirmed > 0 {
+        text += &format!(
+            "; the last {} instructions are unconfirmed",
+            gap.unconfirmed
+        );
+    }
+    text
+}
+
+fn access(data: &DataAccess) -> String {
+    format!("{:?} of {:#x}", data.access.kind, data.access.addr)
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if let Event::Run(run) = event {
+            self.run(hart, run);
+            return ControlFlow::Continue(());
+        }
+        match event {
+            Event::Run(_) => {}
+            Event::Trap(event) => self.trap(hart, event),
+            Event::Context(event) => {
+                self.spaces.enter(hart, event, self.image);
+                self.say(hart, owner(event));
+            }
+            Event::Time(time) => self.say(hart, format_args!("time {time}")),
+            Event::Access(event) => self.say(hart, access(event)),
+            Event::Mark(event) => self.say(hart, mark(*event)),
+            Event::Gap(event) => self.say(hart, gap(event)),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Lines<'a> {
+    style: Style,
+    names: &'a Names,
+}
+
+impl Resolve for Names {
+    fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {
+        write!(f, "{address:x}")?;
+        match self.lookup(address) {
+            None => Ok(()),
+            Some(_) => write!(f, " <{}>", self.label(address)),
+        }
+    }
+}
+
+impl Render for Lines<'_> {
+    fn line(&mut self, pc: u64, insn: &Fetched, out: &mut Vec<u8>) {
+        let digits = match insn.isa.xlen() {
+            Xlen::Rv32 => 8,
+            Xlen::Rv64 => 16,
+        };
+        let style = Style {
+            isa: insn.isa,
+            ..self.style
+        };
+        let inst = decode(insn.bits, insn.isa);
+        let text = inst.text(pc, &style).resolve(self.names).to_string();
+        let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
+        let text = match operands {
+            "" => mnemonic.to_owned(),
+            operands => format!("{mnemonic:<8}{operands}"),
+        };
+        let bits = match insn.len {
+            2 => format!("{:04x}", insn.bits),
+            _ => format!("{:08x}", insn.bits),
+        };
+        // Writing to memory does not fail.
+        let _ = match self.names.lookup(pc) {
+            None => writeln!(out, "{pc:0digits$x}  {bits:<8}  {text}"),
+            Some(_) => {
+                let label = self.names.label(pc);
+                writeln!(out, "{pc:0digits$x}  {bits:<8}  {text:<32}  {label}")
+            }
+        };
+    }
+}

@@ -1,0 +1,122 @@
+//! One pc per line.
+
+use super::{Render, RunText, Spaces};
+use hartrace_flow::{Cause, Consumer, Event, Fetched, HartId, Image, Run};
+use hartrace_isa::{Flow, Xlen};
+use std::ops::ControlFlow;
+
+/// Bytes gathered before they are flushed.
+const BUFFER: usize = 1 << 17;
+
+/// Lists retired instructions, one pc per line: sixteen digits, or eight on
+/// RV32, as [`PcWriter`](hartrace_flow::log::PcWriter) does with steps. `flush`
+/// gets the text when there is much of it, and may empty it; call
+/// [`PcList::finish`] at the end.
+///
+/// ```
+/// use hartrace_analyze::PcList;
+/// use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+/// use hartrace_isa::Isa;
+///
+/// let mut image = Image::new();
+/// image.add_raw(SpaceId::FIRST, 0x1000, &[0x13, 0, 0, 0, 0x01, 0], Isa::RV32GC);
+/// let mut list = PcList::new(&image, Isa::RV32GC.xlen(), |_: &mut Vec<u8>| ());
+/// let run = Run { start: 0x1000, end: 0x1006, next: 0x1006, insns: 2, exit: Exit::Stop, last: 2 };
+/// let _ = list.event(HartId(0), &Event::Run(run));
+/// assert_eq!(list.text(), b"00001000\n00001004\n");
+/// ```
+pub struct PcList<'a, F> {
+    image: &'a Image,
+    lines: RunText<'a, Lines>,
+    spaces: Spaces,
+    text: Vec<u8>,
+    flush: F,
+    traps: bool,
+}
+
+impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
+    /// A list of the pcs of all harts, as they come.
+    pub fn new(image: &'a Image, xlen: Xlen, flush: F) -> PcList<'a, F> {
+        PcList {
+            image,
+            lines: RunText::new(image, Lines(xlen)),
+            spaces: Spaces::default(),
+            text: Vec::new(),
+            flush,
+            traps: false,
+        }
+    }
+
+    /// Lists ecall and ebreak too, which do not retire.
+    #[must_use]
+    pub fn listing_traps(mut self) -> PcList<'a, F> {
+        self.traps = true;
+        self
+    }
+
+    /// What has not been flushed.
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Bytes that have not been flushed.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Flushes what is left.
+    pub fn finish(&mut self) {
+        (self.flush)(&mut self.text);
+    }
+
+    #[inline]
+    fn run(&mut self, hart: HartId, run: &Run) {
+        self.lines.append(self.spaces.of(hart), run, &mut self.text);
+        if self.text.len() >= BUFFER {
+            self.finish();
+        }
+    }
+
+    /// An interrupt in front of an ecall is no ecall.
+    fn trap(&mut self, hart: HartId, epc: u64, cause: Cause) {
+        let insn = self.image.fetch(self.spaces.of(hart), epc);
+        let made_to = insn.filter(|i| Flow::of(i.bits, i.isa) == Flow::Trap);
+        if let Some(insn) = made_to.filter(|_| !matches!(cause, Cause::Interrupt(_))) {
+            self.lines.render.line(epc, &insn, &mut self.text);
+        }
+    }
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Consumer for PcList<'_, F> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Run(run) => self.run(hart, run),
+            Event::Trap(trap) if self.traps => self.trap(hart, trap.epc, trap.cause),
+            Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        for run in runs {
+            self.run(hart, run);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Lines(Xlen);
+
+impl Render for Lines {
+    fn line(&mut self, pc: u64, _: &Fetched, out: &mut Vec<u8>) {
+        let digits = self.0.bits() / 4;
+        for i in (0..digits).rev() {
+            let digit = (pc >> (4 * i)) as u8 & 15;
+            out.push(if digit < 10 { b'0' } else { b'a' - 10 } + digit);
+        }
+        out.push(b'\n');
+    }
+}

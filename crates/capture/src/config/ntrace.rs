@@ -1,0 +1,540 @@
+//! `[ntrace]`: the N-Trace encoder, and what a decoder must know of it.
+
+use super::ingress::{Named, RETIRES, name_of};
+use super::read::{Reader, Value, integer};
+use super::write::{Writer, count, quote};
+use super::{Ingress, Setting};
+use hartrace_flow::{ItypeWidth, Retires};
+use hartrace_isa::{ItypeTable, Xlen};
+use hartrace_ntrace::{
+    Config, Ending, Evcode, IcntFull, ImplicitReturn, Queue, RegisterError, RepeatedHistory,
+    StackKind, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+};
+use std::fmt;
+use toml::de::{DeTable, DeValue};
+
+const VERSIONS: Named<Version> = &[("1.0", Version::V1_0), ("rc7", Version::Rc7)];
+const MODES: Named<TraceMode> = &[("htm", TraceMode::Htm), ("btm", TraceMode::Btm)];
+const ICNT_FULL: Named<IcntFull> = &[
+    ("resource-full", IcntFull::ResourceFull),
+    ("sync", IcntFull::Sync),
+];
+const SYNC_UNITS: Named<SyncUnit> = &[
+    ("off", SyncUnit::Off),
+    ("messages", SyncUnit::Messages),
+    ("cycles", SyncUnit::Cycles),
+    ("halfwords", SyncUnit::Halfwords),
+];
+const TRAP_TYPES: Named<TrapTypes> = &[
+    ("one", TrapTypes::One),
+    ("two", TrapTypes::Two),
+    ("none", TrapTypes::None),
+];
+/// `partial` has its bits in a key of its own.
+const RETURNS: Named<ImplicitReturn> = &[
+    ("off", ImplicitReturn::Off),
+    ("count", ImplicitReturn::Count),
+    ("partial", PARTIAL),
+    ("full", ImplicitReturn::Full),
+];
+const PARTIAL: ImplicitReturn = ImplicitReturn::Partial(0);
+/// What `partial` compares where nobody says it.
+const PARTIAL_BITS: u8 = 8;
+const STACKS: Named<StackKind> = &[
+    ("plain", StackKind::Plain),
+    ("reference-ring", StackKind::ReferenceRing),
+];
+const HISTORIES: Named<RepeatedHistory> = &[
+    ("off", RepeatedHistory::Off),
+    ("on", RepeatedHistory::On),
+    ("reference", RepeatedHistory::Reference),
+];
+const ENDINGS: Named<Ending> = &[
+    ("correlation", Ending::Correlation),
+    ("reference", Ending::Reference),
+];
+const ACTIONS: Named<TriggerAction> = &[
+    ("none", TriggerAction::None),
+    ("on", TriggerAction::On),
+    ("off", TriggerAction::Off),
+    ("notify", TriggerAction::Notify),
+];
+
+/// How a key is read.
+macro_rules! read {
+    (named $names:ident, $r:ident, $n:ident, $v:ident) => {
+        $r.one_of($n, $v, $names)
+    };
+    (number $from:literal $to:literal, $r:ident, $n:ident, $v:ident) => {
+        $r.number($n, $v, $from..=$to)
+    };
+    (width $to:literal, $r:ident, $n:ident, $v:ident) => {
+        $r.width($n, $v, $to)
+    };
+    ($reader:ident, $r:ident, $n:ident, $v:ident) => {
+        $r.$reader($n, $v)
+    };
+}
+
+/// How a value is written.
+macro_rules! show {
+    (named $names:ident, $v:ident) => {
+        quote(name_of($names, $v))
+    };
+    (actions, $v:ident) => {
+        format!("[{}]", $v.map(|a| quote(name_of(ACTIONS, &a))).join(", "))
+    };
+    (count, $v:ident) => {
+        count(*$v)
+    };
+    (width $to:literal, $v:ident) => {
+        match $v {
+            0 => quote("unlimited"),
+            bits => bits.to_string(),
+        }
+    };
+    ($kind:ident $($range:literal)*, $v:ident) => {
+        $v.to_string()
+    };
+}
+
+macro_rules! section {
+    ($($(#[$doc:meta])* $key:ident: $type:ty = ($($kind:tt)+);)+) => {
+        /// `[ntrace]`. What is `None` is not said.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Ntrace {
+            $($(#[$doc])* pub $key: Option<Setting<$type>>,)+
+            /// `[ntrace.registers]`: what the registers of the trace control
+            /// interface hold. The other keys win.
+            pub registers: Registers,
+        }
+
+        /// The keys of the section; subsections stand last.
+        const KEYS: &[&str] = &[$(stringify!($key),)+ "registers"];
+
+        impl Ntrace {
+            /// This layer on top of another.
+            pub(super) fn over(self, below: Ntrace) -> Ntrace {
+                Ntrace {
+                    $($key: self.$key.or(below.$key),)+
+                    registers: self.registers.over(below.registers),
+                }
+            }
+
+            fn read(reader: &mut Reader, table: &DeTable<'_>) -> Ntrace {
+                Ntrace {
+                    $($key: reader.get(table, stringify!($key), |r, n, v| {
+                        read!($($kind)+, r, n, v)
+                    }),)+
+                    registers: reader.registers(table),
+                }
+            }
+
+            fn write_keys(&self, out: &mut Writer) -> fmt::Result {
+                $(out.key(stringify!($key), self.$key.as_ref(), |v| {
+                    show!($($kind)+, v)
+                })?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+section! {
+    /// Which text.
+    version: Version = (named VERSIONS);
+    /// Branch history or branch trace messaging.
+    mode: TraceMode = (named MODES);
+    /// Width of `SRC`.
+    src_bits: u8 = (number 0 12);
+    /// `SRC` of hart 0.
+    src_id: u16 = (number 0 4095);
+    /// Width of the instruction counter.
+    icnt_bits: u8 = (width 22);
+    /// What is sent when it is full.
+    icnt_full: IcntFull = (named ICNT_FULL);
+    /// Width of the history, with its stop bit.
+    hist_bits: u8 = (number 2 32);
+    /// IndirectBranch instead of IndirectBranchHist where there is no history.
+    short_indirect: bool = (boolean);
+    /// What the periodic sync counts.
+    sync: SyncUnit = (named SYNC_UNITS);
+    /// trTeInstSyncMax: a sync every 2^(n+4).
+    sync_max: u8 = (number 0 15);
+    /// The periodic sync takes the place of the next branch message.
+    sync_delayed: bool = (boolean);
+    /// `B-TYPE` of traps.
+    trap_types: TrapTypes = (named TRAP_TYPES);
+    /// Ownership messages.
+    context: bool = (boolean);
+    /// The hart has hcontext.
+    hcontext: bool = (boolean);
+    /// Messages have timestamps.
+    timestamps: bool = (boolean);
+    /// Width of the timestamp counter.
+    timestamp_width: u8 = (number 1 64);
+    /// trTsPrescale: one tick every 4^n units.
+    timestamp_prescale: u8 = (number 0 3);
+    /// Only sync messages have timestamps.
+    timestamp_sync_only: bool = (boolean);
+    /// trTeInstExtendAddrMSB.
+    extend_addr_msb: bool = (boolean);
+    /// trTeInstEnSequentialJump.
+    sequential_jump: bool = (boolean);
+    /// trTeInstImplicitReturnMode.
+    implicit_return: ImplicitReturn = (named RETURNS);
+    /// Bits that `partial` compares.
+    implicit_return_bits: u8 = (number 1 63);
+    /// Depth of the return stack.
+    stack_depth: u8 = (number 1 32);
+    /// Kind of the return stack.
+    stack_kind: StackKind = (named STACKS);
+    /// rc7: `SYNC` 0, 4 and 6 do not clear the return stack.
+    markers_keep_stack: bool = (boolean);
+    /// trTeInstEnRepeatedHistory, and how repetitions are found.
+    repeated_history: RepeatedHistory = (named HISTORIES);
+    /// Width of `HREPEAT`.
+    hrepeat_bits: u8 = (width 63);
+    /// RepeatBranch messages.
+    repeat_branch: bool = (boolean);
+    /// Width of `B-CNT`.
+    bcnt_bits: u8 = (width 63);
+    /// trTeInstEnAllJumps.
+    all_jumps: bool = (boolean);
+    /// Which instructions that trap count as retired.
+    retires: Retires = (named RETIRES);
+    /// Debug triggers control tracing.
+    triggers: bool = (boolean);
+    /// What the eight external triggers do.
+    external: [TriggerAction; 8] = (actions);
+    /// Tracing waits for a trigger.
+    starts_disabled: bool = (boolean);
+    /// `SYNC` of the first message.
+    first_sync: u8 = (number 0 15);
+    /// `EVCODE` of the last message.
+    last_event: u8 = (number 0 15);
+    /// What the trace ends with.
+    ending: Ending = (named ENDINGS);
+    /// Bytes the output queue holds; without it the queue is never full.
+    queue_bytes: u32 = (number 76 0xffff_ffff);
+    /// Bytes that leave the queue in 1024 cycles.
+    queue_drain: u32 = (number 1 0xffff_ffff);
+    /// The hart waits when the queue is full.
+    queue_stall: bool = (boolean);
+    /// The most halfwords or branches of one message that a decoder believes.
+    max_expansion: u64 = (count);
+}
+
+/// `[ntrace.registers]`. What is `None` is not said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(non_snake_case)] // the names are the specification's
+#[allow(missing_docs)]
+pub struct Registers {
+    pub trTeControl: Option<Setting<u32>>,
+    pub trTeImpl: Option<Setting<u32>>,
+    pub trTeInstFeatures: Option<Setting<u32>>,
+    pub trTsControl: Option<Setting<u32>>,
+    pub trTeTrigExtInControl: Option<Setting<u32>>,
+}
+
+const REGISTERS: &[&str] = &[
+    "trTeControl",
+    "trTeImpl",
+    "trTeInstFeatures",
+    "trTsControl",
+    "trTeTrigExtInControl",
+];
+
+impl Registers {
+    fn over(self, below: Registers) -> Registers {
+        Registers {
+            trTeControl: self.trTeControl.or(below.trTeControl),
+            trTeImpl: self.trTeImpl.or(below.trTeImpl),
+            trTeInstFeatures: self.trTeInstFeatures.or(below.trTeInstFeatures),
+            trTsControl: self.trTsControl.or(below.trTsControl),
+            trTeTrigExtInControl: self.trTeTrigExtInControl.or(below.trTeTrigExtInControl),
+        }
+    }
+
+    /// Puts what the registers say into `config`; those that are not given
+    /// are as `config` has them.
+    fn apply(&self, config: &mut Config) -> Result<(), RegisterError> {
+        if *self == Registers::default() {
+            return Ok(());
+        }
+        let mut all = hartrace_ntrace::Registers::of(config);
+        set(&mut all.control.0, &self.trTeControl);
+        set(&mut all.impl_.0, &self.trTeImpl);
+        set(&mut all.inst_features.0, &self.trTeInstFeatures);
+        set(&mut all.ts_control.0, &self.trTsControl);
+        set(&mut all.trig_ext_in, &self.trTeTrigExtInControl);
+        all.apply(config)
+    }
+
+    fn all(&self) -> [(&'static str, Option<&Setting<u32>>); 5] {
+        [
+            ("trTeControl", self.trTeControl.as_ref()),
+            ("trTeImpl", self.trTeImpl.as_ref()),
+            ("trTeInstFeatures", self.trTeInstFeatures.as_ref()),
+            ("trTsControl", self.trTsControl.as_ref()),
+            ("trTeTrigExtInControl", self.trTeTrigExtInControl.as_ref()),
+        ]
+    }
+}
+
+impl Reader {
+    pub(super) fn ntrace(&mut self, table: &DeTable<'_>) -> Ntrace {
+        self.known(table, KEYS, "[ntrace]");
+        Ntrace::read(self, table)
+    }
+
+    fn registers(&mut self, ntrace: &DeTable<'_>) -> Registers {
+        let table = match ntrace
+            .get("registers")
+            .map(|value| (value, value.get_ref()))
+        {
+            None => return Registers::default(),
+            Some((_, DeValue::Table(table))) => table,
+            Some((value, _)) => {
+                self.refuse::<()>("registers", value, "a section: write [ntrace.registers]");
+                return Registers::default();
+            }
+        };
+        self.known(table, REGISTERS, "[ntrace.registers]");
+        let mut get = |name| self.get(table, name, |r, n, v| r.number(n, v, 0..=0xffff_ffff));
+        Registers {
+            trTeControl: get("trTeControl"),
+            trTeImpl: get("trTeImpl"),
+            trTeInstFeatures: get("trTeInstFeatures"),
+            trTsControl: get("trTsControl"),
+            trTeTrigExtInControl: get("trTeTrigExtInControl"),
+        }
+    }
+
+    /// Bits of a counter; 0 or "unlimited" for one that is never full.
+    fn width(&mut self, name: &'static str, value: &Value<'_>, most: u64) -> Option<u8> {
+        if value.get_ref().as_str() == Some("unlimited") {
+            return Some(0);
+        }
+        let width = integer(value).filter(|&n| n <= most && (n != 1 || most > 22));
+        match width.and_then(|n| u8::try_from(n).ok()) {
+            Some(width) => Some(width),
+            None => {
+                let least = if most > 22 { 1 } else { 2 };
+                let expected = format!("a number from {least} to {most}, or \"unlimited\"");
+                self.refuse(name, value, &expected)
+            }
+        }
+    }
+
+    fn actions(&mut self, name: &'static str, value: &Value<'_>) -> Option<[TriggerAction; 8]> {
+        let given = self.list(name, value, "actions", |r, n, v| r.one_of(n, v, ACTIONS))?;
+        if given.len() > 8 {
+            return self.refuse(name, value, "at most eight actions, one for each input");
+        }
+        let mut actions = [TriggerAction::None; 8];
+        for (action, given) in actions.iter_mut().zip(given) {
+            *action = given;
+        }
+        Some(actions)
+    }
+}
+
+impl Ntrace {
+    pub(super) fn write(&self, out: &mut Writer) -> fmt::Result {
+        let others = Ntrace {
+            registers: Registers::default(),
+            ..self.clone()
+        };
+        if others != Ntrace::default() {
+            out.section("ntrace")?;
+            self.write_keys(out)?;
+        }
+        if self.registers != Registers::default() {
+            out.section("ntrace.registers")?;
+        }
+        for (name, value) in self.registers.all() {
+            out.key(name, value, |v| format!("{v:#x}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether anybody said anything.
+    #[must_use]
+    pub fn is_said(&self) -> bool {
+        *self != Ntrace::default()
+    }
+
+    /// The settings for a hart of this width, defaults included.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense together, and registers that are not
+    /// those of an N-Trace encoder.
+    pub fn settings(&self, xlen: Xlen) -> Result<Config, RegisterError> {
+        let mut config = Config::new(value(&self.version, Version::default()), xlen);
+        self.registers.apply(&mut config)?;
+        self.apply_flow(&mut config);
+        self.apply_encoder(&mut config);
+        config.validate().map_err(RegisterError::Config)?;
+        Ok(config)
+    }
+
+    /// What decoders need too.
+    fn apply_flow(&self, config: &mut Config) {
+        set(&mut config.mode, &self.mode);
+        set(&mut config.src_bits, &self.src_bits);
+        set(&mut config.src_id, &self.src_id);
+        set(&mut config.context, &self.context);
+        set(&mut config.hcontext, &self.hcontext);
+        set(&mut config.extend_addr_msb, &self.extend_addr_msb);
+        set(&mut config.sequential_jump, &self.sequential_jump);
+        set(&mut config.implicit_return, &self.implicit_return);
+        if let ImplicitReturn::Partial(bits) = &mut config.implicit_return {
+            *bits = value(&self.implicit_return_bits, PARTIAL_BITS);
+        }
+        set(&mut config.markers_keep_stack, &self.markers_keep_stack);
+        set(&mut config.all_jumps, &self.all_jumps);
+        set(&mut config.retires, &self.retires);
+        set(&mut config.max_expansion, &self.max_expansion);
+        let stamps = config.timestamps.unwrap_or_default();
+        config.timestamps =
+            value(&self.timestamps, config.timestamps.is_some()).then(|| Timestamps {
+                width: value(&self.timestamp_width, stamps.width),
+                prescale: value(&self.timestamp_prescale, stamps.prescale),
+                sync_only: value(&self.timestamp_sync_only, stamps.sync_only),
+            });
+    }
+
+    /// What only encoders need.
+    fn apply_encoder(&self, config: &mut Config) {
+        set(&mut config.icnt_bits, &self.icnt_bits);
+        set(&mut config.icnt_full, &self.icnt_full);
+        set(&mut config.hist_bits, &self.hist_bits);
+        set(&mut config.short_indirect, &self.short_indirect);
+        set(&mut config.periodic.unit, &self.sync);
+        set(&mut config.periodic.max, &self.sync_max);
+        set(&mut config.periodic.delayed, &self.sync_delayed);
+        set(&mut config.trap_types, &self.trap_types);
+        set(&mut config.stack_depth, &self.stack_depth);
+        set(&mut config.stack_kind, &self.stack_kind);
+        set(&mut config.repeated_history, &self.repeated_history);
+        set(&mut config.hrepeat_bits, &self.hrepeat_bits);
+        set(&mut config.repeat_branch, &self.repeat_branch);
+        set(&mut config.bcnt_bits, &self.bcnt_bits);
+        set(&mut config.triggers, &self.triggers);
+        set(&mut config.external, &self.external);
+        set(&mut config.starts_disabled, &self.starts_disabled);
+        config.first_sync = Sync(value(&self.first_sync, config.first_sync.0));
+        config.last_event = Evcode(value(&self.last_event, config.last_event.0));
+        set(&mut config.ending, &self.ending);
+        config.queue = self.queue_bytes.as_ref().map(|bytes| Queue {
+            bytes: bytes.value,
+            drain: value(&self.queue_drain, QUEUE_DRAIN),
+            stall: value(&self.queue_stall, false),
+        });
+    }
+
+    /// The same with every setting said, as in `config`, which was made of it.
+    #[must_use]
+    pub fn completed(self, config: &Config) -> Ntrace {
+        self.over(Ntrace::of(config))
+    }
+
+    /// Every setting of a configuration, said by nobody.
+    #[must_use]
+    pub fn of(config: &Config) -> Ntrace {
+        fn some<T>(value: T) -> Option<Setting<T>> {
+            Some(Setting::default(value))
+        }
+        let stamps = config.timestamps;
+        let queue = config.queue;
+        let (implicit_return, bits) = match config.implicit_return {
+            ImplicitReturn::Partial(bits) => (PARTIAL, some(bits)),
+            other => (other, None),
+        };
+        Ntrace {
+            version: some(config.version),
+            mode: some(config.mode),
+            src_bits: some(config.src_bits),
+            src_id: some(config.src_id),
+            icnt_bits: some(config.icnt_bits),
+            icnt_full: some(config.icnt_full),
+            hist_bits: some(config.hist_bits),
+            short_indirect: some(config.short_indirect),
+            sync: some(config.periodic.unit),
+            sync_max: some(config.periodic.max),
+            sync_delayed: some(config.periodic.delayed),
+            trap_types: some(config.trap_types),
+            context: some(config.context),
+            hcontext: some(config.hcontext),
+            timestamps: some(stamps.is_some()),
+            timestamp_width: stamps.and_then(|t| some(t.width)),
+            timestamp_prescale: stamps.and_then(|t| some(t.prescale)),
+            timestamp_sync_only: stamps.and_then(|t| some(t.sync_only)),
+            extend_addr_msb: some(config.extend_addr_msb),
+            sequential_jump: some(config.sequential_jump),
+            implicit_return: some(implicit_return),
+            implicit_return_bits: bits,
+            stack_depth: some(config.stack_depth),
+            stack_kind: some(config.stack_kind),
+            markers_keep_stack: some(config.markers_keep_stack),
+            repeated_history: some(config.repeated_history),
+            hrepeat_bits: some(config.hrepeat_bits),
+            repeat_branch: some(config.repeat_branch),
+            bcnt_bits: some(config.bcnt_bits),
+            all_jumps: some(config.all_jumps),
+            retires: some(config.retires),
+            triggers: some(config.triggers),
+            external: some(config.external),
+            starts_disabled: some(config.starts_disabled),
+            first_sync: some(config.first_sync.0),
+            last_event: some(config.last_event.0),
+            ending: some(config.ending),
+            queue_bytes: queue.and_then(|q| some(q.bytes)),
+            queue_drain: queue.and_then(|q| some(q.drain)),
+            queue_stall: queue.and_then(|q| some(q.stall)),
+            max_expansion: some(config.max_expansion),
+            registers: Registers::default(),
+        }
+    }
+
+    /// The port in front of an N-Trace encoder with these settings: what
+    /// nobody said in `[ingress]` is as the encoder wants it.
+    #[must_use]
+    pub fn port(config: &Config, ingress: Ingress) -> Ingress {
+        let table = match config.version {
+            Version::Rc7 => ItypeTable::NTraceRc7,
+            Version::V1_0 => ItypeTable::NTrace10,
+        };
+        Ingress {
+            itype_width: said(ingress.itype_width, ItypeWidth::Four),
+            table: said(ingress.table, table),
+            sijump: said(ingress.sijump, true),
+            all_jumps: said(ingress.all_jumps, config.all_jumps),
+            retires: said(ingress.retires, config.retires),
+            ..ingress
+        }
+    }
+}
+
+/// Bytes in 1024 cycles where nobody says it: one a cycle.
+const QUEUE_DRAIN: u32 = 1024;
+
+fn said<T>(setting: Option<Setting<T>>, default: T) -> Option<Setting<T>> {
+    let given = setting.filter(|s| s.origin != super::Origin::Default);
+    Some(given.unwrap_or(Setting::default(default)))
+}
+
+fn set<T: Copy>(to: &mut T, setting: &Option<Setting<T>>) {
+    if let Some(setting) = setting {
+        *to = setting.value;
+    }
+}
+
+fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
+    setting.as_ref().map_or(default, |s| s.value)
+}
+
+#[cfg(test)]
+mod tests;

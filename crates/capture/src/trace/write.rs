@@ -1,0 +1,158 @@
+//! Steps to N-Trace, and back again if that is to be checked.
+
+use hartrace_flow::filter::FilterConfig;
+use hartrace_flow::{
+    Check, Checked, Difference, Effects, HartId, Image, Observer, Port, PortConfig, Step, Wants,
+};
+use hartrace_ntrace::{Config, ConfigError, Decoder, Encoder, Sink};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Steps between two looks at what the encoder has sent.
+const LOOK: u32 = 1024;
+
+/// Bytes gathered before they are handed on.
+const BUFFER: usize = 1 << 16;
+
+/// Encodes steps as N-Trace; `sink` takes the bytes. With
+/// [`NtraceWriter::checking`] they are decoded again at once, and must come to
+/// the same steps.
+pub struct NtraceWriter<'a, F> {
+    port: Port<Encoder<Shared>>,
+    sent: Rc<RefCell<Sent>>,
+    check: Option<(Decoder<'a>, Check)>,
+    steps: u32,
+    instructions: u64,
+    sink: F,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Instructions that retired.
+    pub instructions: u64,
+    /// Messages of all kinds.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What was compared, or where it differs; `None` without a check.
+    pub check: Option<Result<Checked, Box<Difference>>>,
+}
+
+#[derive(Default)]
+struct Sent {
+    bytes: Vec<u8>,
+    messages: u64,
+    total: u64,
+}
+
+/// The encoder owns its sink, so what it sends is shared.
+struct Shared(Rc<RefCell<Sent>>);
+
+impl Sink for Shared {
+    fn message(&mut self, bytes: &[u8]) {
+        let mut sent = self.0.borrow_mut();
+        sent.bytes.extend_from_slice(bytes);
+        sent.messages += 1;
+        sent.total += bytes.len() as u64;
+    }
+}
+
+impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
+    /// An encoder behind the port of a hart; it traces what the filters let
+    /// through.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn new(
+        config: Config,
+        port: PortConfig,
+        filter: &FilterConfig,
+        sink: F,
+    ) -> Result<NtraceWriter<'a, F>, ConfigError> {
+        let sent = Rc::new(RefCell::new(Sent::default()));
+        let encoder = Encoder::new(config, Shared(Rc::clone(&sent)))?.with_filter(filter);
+        Ok(NtraceWriter {
+            port: Port::new(port, encoder),
+            sent,
+            check: None,
+            steps: 0,
+            instructions: 0,
+            sink,
+        })
+    }
+
+    /// Also decodes what is sent, with the program's code.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn checking(
+        mut self,
+        config: Config,
+        image: &'a Image,
+    ) -> Result<NtraceWriter<'a, F>, ConfigError> {
+        self.check = Some((Decoder::new(config, image)?, Check::new()));
+        Ok(self)
+    }
+
+    /// What was written; after [`Observer::finish`].
+    #[must_use]
+    pub fn written(self) -> Written {
+        let sent = self.sent.borrow();
+        Written {
+            instructions: self.instructions,
+            messages: sent.messages,
+            bytes: sent.total,
+            check: self.check.map(|(_, check)| check.result()),
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, least: usize) {
+        self.steps = 0;
+        let mut sent = self.sent.borrow_mut();
+        if sent.bytes.len() < least {
+            return;
+        }
+        if let Some((decoder, check)) = &mut self.check {
+            let mut rest = sent.bytes.as_slice();
+            while !rest.is_empty() {
+                // A check asks for a pause when there is nothing left to find
+                // out.
+                let used = decoder.feed(rest, check).max(1);
+                rest = rest.get(used..).unwrap_or_default();
+            }
+        }
+        (self.sink)(&sent.bytes);
+        sent.bytes.clear();
+    }
+}
+
+impl<F: FnMut(&[u8])> Observer for NtraceWriter<'_, F> {
+    // The port also shows data accesses, which N-Trace does not tell.
+    const WANTS: Wants = Wants::STEPS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if let Some((_, check)) = &mut self.check {
+            check.step(hart, step, effects);
+        }
+        self.instructions += u64::from(matches!(step, Step::Insn(_)));
+        self.port.step(hart, step, effects);
+        self.steps += 1;
+        if self.steps == LOOK {
+            let least = if self.check.is_some() { 1 } else { BUFFER };
+            self.look(least);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.port.finish();
+        self.look(1);
+        if let Some((decoder, check)) = &mut self.check {
+            decoder.finish(check);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `hartrace decode`: what a trace says was executed.
+
+use super::decode_json::{self, JsonEvents};
+use super::log_write::Sink;
+use super::{configs, create, inputs, one_stdin};
+use crate::args::{Decode, DecodeFormat};
+use crate::diagnostic::Failure;
+use crate::progress::Progress;
+use crate::talk::Talk;
+use crate::traces::{self, Named, Report, Settings, Text, Watch};
+use hartrace_analyze::{Names, PcList, TraceListing};
+use hartrace_capture::input::Input;
+use hartrace_capture::{shard, trace};
+use hartrace_flow::Image;
+use hartrace_isa::Isa;
+use hartrace_ntrace as ntrace;
+use std::io;
+
+pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
+    if args.with_trapped && args.format != DecodeFormat::Pc {
+        return Err(Failure::Usage("--with-trapped goes with -f pc"));
+    }
+    let settings = Settings::resolve(&args.trace, &args.program, talk)?;
+    let output = {
+        let files = inputs(&settings.config).chain([args.trace.as_path()]);
+        one_stdin(files.clone().chain(configs(&args.program)))?;
+        create(&args.output.output, files)?
+    };
+    if settings.program() == Named::Nowhere {
+        return Err(traces::no_program());
+    }
+    let mut input = traces::open(&args.trace, &args.transport, "decode")?;
+    let program = settings.load(talk)?;
+    let isa = program.isa.unwrap_or(Isa::RV64GC);
+    let config = settings.ntrace(&mut input, Some(isa.xlen()), talk)?;
+    let Some(image) = program.image()? else {
+        return Err(traces::no_program());
+    };
+    let mut names = Names::new();
+    for elf in &program.elf {
+        // What has no symbols has no names.
+        let _ = names.add_elf(&elf.bytes, elf.file.base);
+    }
+    let job = Job {
+        args,
+        talk,
+        config,
+        image: &image,
+    };
+    let harts = job.config.src_bits > 0;
+    let sink = Sink::new(output);
+    let report = match args.format {
+        DecodeFormat::Text => job.run(input, &sink, |to| {
+            TraceListing::new(&image, isa, &names, harts, flush(to))
+        }),
+        DecodeFormat::Pc if args.with_trapped => job.run(input, &sink, |to| {
+            PcList::new(&image, isa.xlen(), flush(to)).listing_traps()
+        }),
+        DecodeFormat::Pc => job.run(input, &sink, |to| {
+            PcList::new(&image, isa.xlen(), flush(to))
+        }),
+        DecodeFormat::Json => {
+            sink.put(&decode_json::header(isa));
+            job.run(input, &sink, |to| JsonEvents::new(flush(to)))
+        }
+    }?;
+    sink.finish()?;
+    report.judge(&args.trace, args.strict, talk)
+}
+
+/// Text goes to the sink, or stays where it is.
+fn flush(to: Option<&Sink>) -> impl FnMut(&mut Vec<u8>) + Send {
+    move |text| {
+        if let Some(sink) = to {
+            sink.put(text);
+            text.clear();
+        }
+    }
+}
+
+struct Job<'a> {
+    args: &'a Decode,
+    talk: &'a Talk,
+    config: ntrace::Config,
+    image: &'a Image,
+}
+
+impl Job<'_> {
+    fn run<'s, T: Text + Send>(
+        &self,
+        input: Input,
+        output: &'s Sink,
+        make: impl Fn(Option<&'s Sink>) -> T + Sync,
+    ) -> Result<Report, Failure> {
+        let threads = self.args.threads.unwrap_or_else(traces::cores);
+        if traces::is_for_threads(&input, threads) {
+            return self.threaded(input, output, threads, make);
+        }
+        let mut all = Watch::new(make(Some(output)), self.args.hart);
+        let mut progress = Progress::new(self.talk, input.size());
+        trace::decode(input, &self.config, self.image, &mut all, |all, used| {
+            progress.advance(used);
+            if used == 0 {
+                all.inner.flush();
+            }
+            output.check()
+        })?;
+        Ok(all.report)
+    }
+
+    fn threaded<'s, T: Text + Send>(
+        &self,
+        input: Input,
+        output: &'s Sink,
+        threads: usize,
+        make: impl Fn(Option<&'s Sink>) -> T + Sync,
+    ) -> Result<Report, Failure> {
+        let mut progress = Progress::new(self.talk, input.size());
+        let bytes = input.contents(traces::MAX_WHOLE)?;
+        let first = ntrace::Decoder::new(self.config.clone(), self.image)?;
+        let part = || Watch::new(make(None), self.args.hart);
+        let mut all = part();
+        let give = |part: &mut Watch<T>, done: usize| -> io::Result<()> {
+            progress.reach(done as u64);
+            all.take(part);
+            let text = part.inner.text();
+            output.put(text);
+            text.clear();
+            match output.has_failed() {
+                true => Err(io::Error::other("told by the sink")),
+                false => Ok(()),
+            }
+        };
+        let decoded = shard::decode(&bytes, threads, || first.another(), part, give);
+        output.check()?;
+        match decoded {
+            Ok(()) => Ok(all.report),
+            Err(error) => Err(output.failed(error)),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Statistics for other programs.
+
+use super::stats::Counted;
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct All<'a> {
+    schema: &'static str,
+    version: u32,
+    file: &'a str,
+    bytes: u64,
+    messages: u64,
+    idle: u64,
+    timestamps: u64,
+    kinds: Vec<Kind>,
+    bad: Vec<Bad>,
+    sources: Vec<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decoded: Option<Decoded>,
+}
+
+#[derive(Serialize)]
+struct Kind {
+    tcode: u8,
+    name: String,
+    messages: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Bad {
+    code: &'static str,
+    text: &'static str,
+    pieces: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Source {
+    src: u16,
+    messages: u64,
+    bytes: u64,
+    syncs: u64,
+    sync_interval: Option<u64>,
+    longest_sync_interval: u64,
+}
+
+#[derive(Serialize)]
+struct Decoded {
+    instructions: u64,
+    bits_per_instruction: f64,
+    traps: u64,
+    gaps: u64,
+}
+
+/// Writes one object.
+pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
+    let tally = &counted.tally;
+    let kinds = tally.kinds().map(|(tcode, kind)| Kind {
+        tcode: tcode.0,
+        name: tcode.to_string(),
+        messages: kind.messages,
+        bytes: kind.bytes,
+    });
+    let bad = tally.faults().map(|(fault, bad)| Bad {
+        code: fault.code(),
+        text: fault.text(),
+        pieces: bad.messages,
+        bytes: bad.bytes,
+    });
+    let sources = tally.sources().map(|(src, source)| Source {
+        src,
+        messages: source.all.messages,
+        bytes: source.all.bytes,
+        syncs: source.syncs,
+        sync_interval: source.interval(),
+        longest_sync_interval: source.longest,
+    });
+    let decoded = counted.decoded.as_ref().map(|report| Decoded {
+        instructions: report.instructions,
+        bits_per_instruction: counted.bytes as f64 * 8.0 / report.instructions.max(1) as f64,
+        traps: report.traps,
+        gaps: report.gaps,
+    });
+    let all = All {
+        schema: "hartrace-stats",
+        version: 1,
+        file: &counted.file,
+        bytes: counted.bytes,
+        messages: tally.all().messages,
+        idle: tally.idle,
+        timestamps: tally.stamped,
+        kinds: kinds.collect(),
+        bad: bad.collect(),
+        sources: sources.collect(),
+        decoded,
+    };
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}

@@ -1,0 +1,155 @@
+//! A trace on its way into a file, and its sidecar.
+
+use super::create;
+use super::log_write::Sink;
+use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::settings::Elf;
+use crate::talk::Talk;
+use hartrace_capture::config::{Config, Filter, Ntrace};
+use hartrace_capture::output::Output;
+use hartrace_capture::sidecar::path_for;
+use hartrace_capture::trace::{self, NtraceWriter, Written};
+use hartrace_flow::Image;
+use hartrace_isa::Isa;
+use hartrace_ntrace as ntrace;
+use std::path::{Path, PathBuf};
+
+/// A trace that is to be written.
+pub(super) struct TraceFile {
+    path: PathBuf,
+    pub(super) sink: Sink,
+    sidecar: Option<Output>,
+}
+
+impl TraceFile {
+    /// Opens the trace and its sidecar; a stream or a device has none.
+    pub(super) fn create<'a>(
+        path: &Path,
+        inputs: impl IntoIterator<Item = &'a Path> + Clone,
+    ) -> Result<TraceFile, Failure> {
+        let output = create(path, inputs.clone())?;
+        let sidecar = match output.is_file() {
+            true => Some(create(&path_for(path), inputs)?),
+            false => None,
+        };
+        Ok(TraceFile {
+            path: path.to_path_buf(),
+            sink: Sink::new(output),
+            sidecar,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives trace and sidecar their names.
+    pub(super) fn finish(
+        self,
+        config: &Config,
+        ntrace: &ntrace::Config,
+        elf: &[Elf],
+    ) -> Result<(), Failure> {
+        let TraceFile {
+            path,
+            sink,
+            sidecar,
+        } = self;
+        sink.check()?;
+        if let Some(output) = sidecar {
+            let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
+            let text = trace::sidecar(&path, ntrace, &config.program, elf).to_toml(false);
+            output.write_with(|out| out.write_all(text.as_bytes()))?;
+        }
+        sink.finish()
+    }
+}
+
+type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+
+/// What encodes steps into a sink.
+pub(super) type Writer<'a> = NtraceWriter<'a, Put<'a>>;
+
+/// An encoder in front of a sink.
+pub(super) fn writer<'a>(
+    config: &Config,
+    ntrace: &ntrace::Config,
+    isa: Isa,
+    check: Option<&'a Image>,
+    sink: &'a Sink,
+) -> Result<Writer<'a>, Failure> {
+    let port = Ntrace::port(ntrace, config.ingress.clone()).port(isa);
+    let filter = config.filter.config(isa.xlen()).map_err(|error| {
+        Diagnostic::new(
+            Code::Contradiction,
+            format!("the settings in [filter] cannot be: {error}"),
+        )
+        .help("choose fewer or larger ranges")
+    })?;
+    let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
+    let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put)?;
+    Ok(match check {
+        Some(image) => writer.checking(ntrace.clone(), image)?,
+        None => writer,
+    })
+}
+
+/// How large the trace became, and whether it says what was done.
+pub(super) fn report(
+    path: &Path,
+    written: &Written,
+    leaves_out: Option<&'static str>,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let bits = written.bytes as f64 * 8.0 / written.instructions.max(1) as f64;
+    let mut text = format!(
+        "{}: {}, {}, {}, {bits:.3} bits/instruction",
+        path.display(),
+        count(written.instructions, "instruction"),
+        count(written.messages, "message"),
+        count(written.bytes, "byte"),
+    );
+    let Some(check) = &written.check else {
+        talk.summary(&text);
+        return Ok(());
+    };
+    match check {
+        Ok(checked) => {
+            text += &format!(
+                "; decoded and equal: {}, {}",
+                count(checked.insns, "instruction"),
+                count(checked.traps, "trap")
+            );
+            talk.summary(&text);
+            Ok(())
+        }
+        Err(difference) => {
+            talk.summary(&text);
+            let message = format!("what was decoded is not what was done: {difference}");
+            let diagnostic = Diagnostic::new(Code::Difference, message);
+            Err(match leaves_out {
+                Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
+                None => diagnostic
+                    .note("code that changes while it runs is not in the program, and differs"),
+            }
+            .into())
+        }
+    }
+}
+
+/// Settings by which not everything is traced.
+pub(super) fn leaves_out(settings: &Config, config: &ntrace::Config) -> Option<&'static str> {
+    use ntrace::TriggerAction::{Off, On};
+    let switches = |action| matches!(action, On | Off);
+    if config.queue.is_some_and(|queue| !queue.stall) {
+        Some("queue_bytes without queue_stall")
+    } else if config.starts_disabled {
+        Some("starts_disabled")
+    } else if config.triggers || config.external.into_iter().any(switches) {
+        Some("triggers")
+    } else if settings.filter != Filter::default() {
+        Some("[filter]")
+    } else {
+        None
+    }
+}
