@@ -186,7 +186,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
             #[allow(clippy::unwrap_used)] // encoded with it
             || Decoder::new(config.clone(), &program.image).unwrap(),
             Count::default,
-            |part: &mut Count| {
+            |part: &mut Count, _| {
                 count += std::mem::take(&mut part.0);
                 Ok(())
             },
