@@ -6,6 +6,7 @@ use hartrace_isa::Itype;
 
 use crate::{Context, HartId, Mode};
 
+mod kinds;
 mod port;
 
 pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};

@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
+use super::kinds::{Kind, Kinds};
 use super::{Ctype, DataIngress, Ingress, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
-    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Observer, Signal, Step, TrapStep,
-    Wants,
+    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step,
+    TrapStep, Wants,
 };
 
 /// Width of `itype`: three bits do not tell jumps apart.
@@ -95,15 +96,15 @@ impl PortConfig {
         }
     }
 
-    /// Whether an instruction that went elsewhere is a custom one. N-Trace has
-    /// those shown as indirect jumps (10.1).
-    fn is_custom_jump(&self, flow: Flow, bits: u32) -> bool {
+    /// Whether an instruction is a custom one, which N-Trace has shown as an
+    /// indirect jump when it goes elsewhere (10.1).
+    pub(super) fn is_custom(&self, flow: Flow, bits: u32) -> bool {
         let table = matches!(self.table, ItypeTable::NTraceRc7 | ItypeTable::NTrace10);
         table && flow.is_sequential() && decode(bits, self.isa).op == Op::Unknown
     }
 
     /// The type of a retired instruction.
-    fn itype(&self, flow: Flow, bits: u32, taken: bool) -> Itype {
+    pub(super) fn itype(&self, flow: Flow, bits: u32, taken: bool) -> Itype {
         match self.itype_width {
             ItypeWidth::Three => flow.itype3(bits, taken, self.table),
             ItypeWidth::Four => flow.itype4(bits, taken, self.table),
@@ -130,6 +131,7 @@ impl PortConfig {
 #[derive(Debug)]
 pub struct Port<S> {
     config: PortConfig,
+    kinds: Kinds,
     harts: PerHart<Hart>,
     sink: S,
 }
@@ -139,6 +141,7 @@ impl<S: IngressSink> Port<S> {
     pub fn new(config: PortConfig, sink: S) -> Self {
         Port {
             config,
+            kinds: Kinds::new(),
             harts: PerHart::default(),
             sink,
         }
@@ -164,7 +167,8 @@ impl<S: IngressSink> Observer for Port<S> {
         let hart = self.harts.of(id);
         match step {
             Step::Insn(insn) => {
-                hart.insn(&self.config, id, insn, &mut self.sink);
+                let kind = self.kinds.of(insn.bits, &self.config);
+                hart.insn(&self.config, kind, id, insn, &mut self.sink);
                 if !effects.accesses.is_empty() {
                     hart.accesses(id, insn, &effects.accesses, &mut self.sink);
                 }
@@ -187,33 +191,59 @@ struct Hart {
     open: Option<Ingress>,
     /// Data accesses of the open block, shown after it.
     accesses: Vec<DataIngress>,
-    /// The instruction before, for sequentially inferable jumps.
-    before: Option<(Flow, u64)>,
+    /// The instruction before, bits and pc, if it loads a constant that a
+    /// sequentially inferable jump may use.
+    constant: Option<(u32, u64)>,
     context: Option<Context>,
     trigger: Trigger,
     external: u8,
-    /// The levels of the block before: mode, context, time, halted, power
-    /// down.
-    level: Ingress,
+    level: Level,
+}
+
+/// The levels of the block before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    mode: Mode,
+    context: Context,
+    time: u64,
+    halted: bool,
+    power_down: bool,
 }
 
 impl Hart {
-    fn insn(&mut self, config: &PortConfig, id: HartId, insn: &Insn, sink: &mut impl IngressSink) {
-        let flow = Flow::of_retired(insn.bits, config.isa);
-        let block = self.single(config, insn, flow);
-        // 48 bits cannot be told from 64 inside a block.
-        let odd = block.last_size() != u64::from(insn.len());
-        let next = config.isa.xlen().wrap(insn.end());
-        let ends = !flow.is_sequential() || insn.next != next || odd;
-        self.before = Some((flow, insn.pc));
-        self.keep_level(&block);
-        let room = match config.retirement {
-            Retirement::Single => {
-                sink.ingress(id, &block);
-                return;
+    #[inline]
+    fn insn(
+        &mut self,
+        config: &PortConfig,
+        kind: Kind,
+        id: HartId,
+        insn: &Insn,
+        sink: &mut impl IngressSink,
+    ) {
+        let elsewhere = insn.next != config.isa.xlen().wrap(insn.end());
+        let block = self.single(config, kind, insn, elsewhere);
+        self.constant = kind.constant.then_some((insn.bits, insn.pc));
+        self.keep_level(insn.mode, insn.context, insn.time);
+        match config.retirement {
+            Retirement::Single => sink.ingress(id, &block),
+            Retirement::Block(room) => {
+                // 48 bits cannot be told from 64 inside a block.
+                let odd = block.last_size() != u64::from(insn.len());
+                let ends = !kind.sequential || elsewhere || odd;
+                self.join(id, block, (ends, odd), room, sink);
             }
-            Retirement::Block(room) => room,
-        };
+        }
+    }
+
+    /// Adds the block of one instruction to the open one, or begins another.
+    fn join(
+        &mut self,
+        id: HartId,
+        block: Ingress,
+        (ends, odd): (bool, bool),
+        room: u32,
+        sink: &mut impl IngressSink,
+    ) {
         let marked = block.trigger != Trigger::default() || block.external != 0;
         let joined = self.open.filter(|open| {
             !(marked || odd)
@@ -247,27 +277,13 @@ impl Hart {
     }
 
     /// The block of one instruction.
-    fn single(&mut self, config: &PortConfig, insn: &Insn, flow: Flow) -> Ingress {
-        let taken = insn.next != config.isa.xlen().wrap(insn.end());
-        let sijump = config.sijump
-            && self.before.is_some_and(|(before, pc)| {
-                let target = flow.sequential_target(before, pc, config.isa.xlen());
-                target == Some(insn.next)
-            });
-        let mut itype = config.itype(flow, insn.bits, taken);
-        if config.all_jumps && matches!(flow, Flow::Jump { .. } | Flow::Table { .. }) {
-            itype = Itype::Taken;
-        }
-        if taken && config.is_custom_jump(flow, insn.bits) {
-            itype = match config.itype_width {
-                ItypeWidth::Three => Itype::Uninferable,
-                ItypeWidth::Four => Itype::OtherIndirect,
-            };
-        }
+    #[inline]
+    fn single(&mut self, config: &PortConfig, kind: Kind, insn: &Insn, elsewhere: bool) -> Ingress {
+        let sijump = kind.indirect && config.sijump && self.is_sequential_jump(config, insn);
         let changed = self.context.is_some_and(|c| c != insn.context);
         self.context = Some(insn.context);
         Ingress {
-            itype,
+            itype: kind.itype(elsewhere),
             iretire: u32::from(insn.len()) / 2,
             ilastsize: last_size(insn.len()),
             iaddr: insn.pc,
@@ -282,8 +298,19 @@ impl Hart {
             time: insn.time,
             trigger: core::mem::take(&mut self.trigger),
             external: core::mem::take(&mut self.external),
-            ..self.level()
+            halted: self.level.halted,
+            power_down: self.level.power_down,
+            ..Ingress::default()
         }
+    }
+
+    /// Whether this jump goes to the constant that was loaded right before.
+    fn is_sequential_jump(&self, config: &PortConfig, insn: &Insn) -> bool {
+        self.constant.is_some_and(|(before, pc)| {
+            let before = Flow::of_retired(before, config.isa);
+            let flow = Flow::of_retired(insn.bits, config.isa);
+            flow.sequential_target(before, pc, config.isa.xlen()) == Some(insn.next)
+        })
     }
 
     fn trap(&mut self, config: &PortConfig, id: HartId, t: &TrapStep, sink: &mut impl IngressSink) {
@@ -346,8 +373,8 @@ impl Hart {
             tval: t.trap.tval.unwrap_or(0),
             ..block
         };
-        self.before = None;
-        self.keep_level(&alone);
+        self.constant = None;
+        self.keep_level(alone.mode, alone.context, alone.time);
         self.show(id, &block, sink);
     }
 
@@ -364,7 +391,7 @@ impl Hart {
             | Signal::PowerUp
             | Signal::Lost => {
                 self.close(id, sink);
-                self.before = None;
+                self.constant = None;
                 match signal {
                     Signal::Halted => self.level.halted = true,
                     Signal::Resumed => self.level.halted = false,
@@ -434,15 +461,10 @@ impl Hart {
         }
     }
 
-    fn keep_level(&mut self, block: &Ingress) {
-        let Ingress {
-            halted, power_down, ..
-        } = self.level;
-        self.level = Ingress {
-            halted,
-            power_down,
-            ..*block
-        };
+    #[inline]
+    fn keep_level(&mut self, mode: Mode, context: Context, time: u64) {
+        let level = &mut self.level;
+        (level.mode, level.context, level.time) = (mode, context, time);
     }
 
     /// A block with the levels of the one before.

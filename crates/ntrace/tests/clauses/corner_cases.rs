@@ -1,7 +1,7 @@
 //! Corner cases that break decoders, one test each. The first ten are about
 //! bytes, then the flow, then addresses, time and sources.
 
-use hartrace_flow::{Context, Event, Image, Mark, Mode, Signal, SpaceId};
+use hartrace_flow::{Context, Event, Image, Mark, Mode, PortConfig, Retirement, Signal, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace::{
     Body, Btype, Config, Evcode, Fault, ImplicitReturn, Message, Owner, Periodic, Pib, PibReader,
@@ -14,7 +14,7 @@ use crate::common::*;
 
 /// A loop with a branch, a call, a return and jumps, and a way through it that
 /// makes many messages of all kinds.
-fn busy() -> (Image, Vec<Do>) {
+pub(crate) fn busy() -> (Image, Vec<Do>) {
     let image = image(
         Isa::RV64GC,
         &[
@@ -49,7 +49,7 @@ fn busy() -> (Image, Vec<Do>) {
 }
 
 /// Settings with a sync every sixteen messages.
-fn often(kind: Config) -> Config {
+pub(crate) fn often(kind: Config) -> Config {
     Config {
         periodic: Periodic {
             unit: SyncUnit::Messages,
@@ -77,6 +77,56 @@ fn case_00_busy_way() {
                 ..often(kind.clone())
             };
             round_trip(&config, &image, &way);
+            // Several instructions in a block make the same trace, but for
+            // where syncs come.
+            let steps = steps(&image, &way);
+            for room in [2, 7, 64] {
+                let port = PortConfig {
+                    retirement: Retirement::Block(room),
+                    ..port(&config, Isa::RV64GC)
+                };
+                let bytes = encode_at(port, &config, &steps);
+                check(&config, &image, &steps, &bytes);
+            }
+        }
+    }
+}
+
+/// Every setting at once, decoded from every byte on: what comes out is the end
+/// of what is right, whatever was missed.
+#[test]
+fn case_08_every_start_with_every_option() {
+    let (image, mut way) = busy();
+    way.insert(0, Do::Mode(Mode::U));
+    for n in (40..way.len()).step_by(90) {
+        way.insert(n, Do::Signal(Signal::Notify));
+    }
+    for kind in all_kinds() {
+        let htm = kind.mode == TraceMode::Htm;
+        let config = Config {
+            implicit_return: ImplicitReturn::Full,
+            repeated_history: if htm {
+                RepeatedHistory::On
+            } else {
+                RepeatedHistory::Off
+            },
+            repeat_branch: !htm,
+            context: true,
+            hcontext: true,
+            triggers: true,
+            timestamps: Some(Timestamps::default()),
+            icnt_bits: 7,
+            hist_bits: 9,
+            ..often(kind)
+        };
+        let bytes = round_trip(&config, &image, &way);
+        let whole = decode(&config, &image, &bytes);
+        let (pcs, times) = (whole.pcs(&image), whole.times());
+        for at in 0..bytes.len() {
+            let events = decode(&config, &image, &bytes[at..]);
+            assert!(events.gaps().len() <= 1, "from {at}: {:?}", events.gaps());
+            assert!(pcs.ends_with(&events.pcs(&image)), "from {at}");
+            assert!(times.ends_with(&events.times()), "from {at}");
         }
     }
 }

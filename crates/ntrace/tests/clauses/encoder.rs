@@ -4,12 +4,13 @@
 
 use crate::common::asm::*;
 use crate::common::*;
+use crate::corner_cases::{busy, often};
 use hartrace_flow::{Context, HartId, Image, Ingress, IngressSink, Mode, Retires, Signal, SpaceId};
 use hartrace_isa::{Isa, Itype};
 use hartrace_ntrace::{
-    Body, Btype, Config, Encoder, Evcode, IcntFull, ImplicitReturn, Owner, Periodic, Process,
-    Queue, RepeatedHistory, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction,
-    Version,
+    Body, Btype, Config, Encoder, Evcode, IcntFull, ImplicitReturn, Message, Owner, Periodic,
+    Process, Queue, RepeatedHistory, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes,
+    TriggerAction, Version,
 };
 
 /// What comes out for this way, which must decode to the same.
@@ -1684,5 +1685,144 @@ fn trap_behind_a_taken_branch() {
             end(&config, 1, 1),
         ];
         sends(&config, &image, &way, &expected);
+    }
+}
+
+/// Everything that can happen to a hart, one thing every few instructions.
+fn eventful() -> (Image, Vec<Do>) {
+    let (image, plain) = busy();
+    let events = [
+        &[Signal::Notify][..],
+        &[Signal::External(0)],
+        &[Signal::Halted, Signal::Resumed],
+        &[Signal::TraceOff],
+        &[Signal::TraceOn],
+        &[Signal::PowerDown, Signal::PowerUp],
+        &[Signal::Lost],
+        &[Signal::Reset],
+        &[Signal::TraceOff],
+        &[Signal::Halted, Signal::Resumed],
+        &[Signal::TraceOn],
+    ];
+    let mut way = Vec::new();
+    let mut events = events.iter().cycle();
+    for (n, thing) in plain.into_iter().enumerate() {
+        way.push(thing);
+        if n % 11 == 10 {
+            way.extend(events.next().unwrap().iter().map(|s| Do::Signal(*s)));
+        }
+        if n % 29 == 28 {
+            way.push(Do::Mode(if n % 2 == 0 { Mode::S } else { Mode::U }));
+            way.push(Do::Context(Context::new(n as u32, 0), SpaceId::FIRST));
+        }
+    }
+    (image, way)
+}
+
+/// Whatever happens, the order of messages and the limits of their fields are
+/// kept: Ownership behind each sync, Error in front of SYNC = 7, I-CNT = 0 at a
+/// start, TSTAMP in each sync, CDF by mode, nothing of the other mode.
+#[test]
+fn rules_hold_whatever_happens() {
+    let (image, way) = eventful();
+    let queue = Queue {
+        bytes: 80,
+        drain: 1500,
+        stall: false,
+    };
+    for kind in all_kinds() {
+        for queue in [None, Some(queue)] {
+            let is_htm = kind.mode == TraceMode::Htm;
+            let config = Config {
+                context: true,
+                hcontext: true,
+                timestamps: Some(Timestamps::default()),
+                external: [TriggerAction::Notify; 8],
+                implicit_return: ImplicitReturn::Full,
+                repeat_branch: !is_htm,
+                icnt_bits: 6,
+                hist_bits: 5,
+                bcnt_bits: 2,
+                queue,
+                ..triggered(&often(kind.clone()))
+            };
+            let bytes = encode(&config, &image, &way);
+            let all = messages(&config, &bytes);
+            assert!(all.len() > 40, "{}", all.len());
+            rules(&config, &all);
+            let events = decode(&config, &image, &bytes);
+            assert!(events.codes().iter().all(|c| *c == "NT0401"));
+        }
+    }
+}
+
+#[track_caller]
+fn rules(config: &Config, all: &[Message<'_>]) {
+    let is_htm = config.mode == TraceMode::Htm;
+    let owner = |m: Option<&Message<'_>>, format| match m.map(|m| m.body) {
+        Some(Body::Ownership { process }) => process & 3 == format,
+        _ => false,
+    };
+    let mut before = None;
+    for (n, message) in all.iter().enumerate() {
+        let next = all.get(n + 1);
+        let counted = match message.body {
+            Body::DirectBranch { icnt } | Body::IcntFull { icnt } => icnt,
+            Body::IndirectBranch { icnt, .. } | Body::IndirectBranchHist { icnt, .. } => icnt,
+            Body::ProgTraceSync { sync, icnt, .. } => {
+                let starts = [
+                    Sync::DEBUG_EXIT,
+                    Sync::ENABLE,
+                    Sync::OVERRUN,
+                    Sync::POWER_UP,
+                ];
+                assert!(icnt == 0 || !starts.contains(&sync));
+                icnt
+            }
+            Body::Error { .. } => {
+                let sync = next.and_then(|m| m.body.sync());
+                assert!(next.is_none() || sync == Some(Sync::OVERRUN));
+                0
+            }
+            Body::RepeatBranch { count } => {
+                assert!(!is_htm && count <= 3);
+                0
+            }
+            Body::HistFull { hist } => {
+                assert!(is_htm && hist < 32);
+                0
+            }
+            Body::ProgTraceCorrelation { icnt, hist, .. } => {
+                assert_eq!(hist.is_some(), is_htm);
+                let follows = next.map(|m| (m.body.sync().is_some(), m.body));
+                assert!(matches!(
+                    follows,
+                    None | Some((true, _))
+                        | Some((_, Body::ProgTraceCorrelation { .. } | Body::Error { .. }))
+                ));
+                icnt
+            }
+            _ => 0,
+        };
+        assert!(counted < 64, "full at 32, and one instruction");
+        let is_direct = matches!(
+            message.body,
+            Body::DirectBranch { .. } | Body::DirectBranchSync { .. }
+        );
+        assert!(!(is_htm && is_direct));
+        if message.body.sync().is_some() {
+            assert!(message.tstamp.is_some());
+            // The queue may have no room for them; Error says so.
+            let lost = |m: Option<&Message<'_>>| {
+                matches!(m.map(|m| m.body), Some(Body::Error { .. }) | None)
+            };
+            let second = all.get(n + 2);
+            let both = owner(next, 3) && (lost(second) || owner(second, 2));
+            assert!(lost(next) || both, "{:?}", &all[n..n + 3]);
+        }
+        if message.body.sync() == Some(Sync::OVERRUN) {
+            assert!(matches!(before, Some(Body::Error { .. })));
+        }
+        before = Some(message.body);
     }
 }

@@ -223,6 +223,27 @@ fn itype_width_and_all_jumps() {
     assert_eq!(codes(config), [5, 6]);
 }
 
+/// N-Trace 10.1: a custom instruction is a jump where it goes elsewhere.
+#[test]
+fn custom_instructions_that_jump() {
+    const CUSTOM: u32 = 0x0b;
+    let steps = [insn(0, CUSTOM, 4), insn(4, CUSTOM, 0x40)].map(Step::Insn);
+    let codes = |table, itype_width| -> Vec<u8> {
+        let config = PortConfig {
+            table,
+            itype_width,
+            ..PortConfig::new(Isa::RV64GC)
+        };
+        let shown = show(config, &steps);
+        shown.iter().map(|b| b.itype.code()).collect()
+    };
+    for table in [ItypeTable::NTraceRc7, ItypeTable::NTrace10] {
+        assert_eq!(codes(table, ItypeWidth::Three), [0, 6]);
+        assert_eq!(codes(table, ItypeWidth::Four), [0, 14]);
+    }
+    assert_eq!(codes(ItypeTable::ETrace20, ItypeWidth::Four), [0, 0]);
+}
+
 #[test]
 fn a_direct_jump_ends_its_block_even_without_a_code() {
     let mut config = blocks();
