@@ -21,6 +21,7 @@ mod large;
 mod logs;
 mod mutate;
 mod ntrace;
+mod ntrace_flow;
 mod port;
 mod text;
 mod walk;
@@ -114,6 +115,16 @@ pub const PROPERTIES: &[Property] = &[
         name: "config_toml",
         holds: text::config,
         seeds: text::config_seeds,
+    },
+    Property {
+        name: "ntrace_flow",
+        holds: ntrace_flow::flow,
+        seeds: ntrace_flow::flow_seeds,
+    },
+    Property {
+        name: "ntrace_roundtrip",
+        holds: ntrace_flow::round_trip,
+        seeds: ntrace_flow::round_trip_seeds,
     },
     Property {
         name: "hart_run",

@@ -87,6 +87,16 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::ntrace::identity::command,
     ),
     (
+        "ntrace-corruption",
+        "[TRIALS]: what damage to a trace costs, in instructions",
+        hartrace_proof::ntrace::corruption::command,
+    ),
+    (
+        "ntrace-speed",
+        "[PROGRAM]: N-Trace, how small and how fast",
+        hartrace_proof::ntrace::speed::command,
+    ),
+    (
         "speed",
         "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",
         hartrace_proof::speed::command,

@@ -142,6 +142,7 @@ impl Truth {
         }
     }
 
+    #[allow(clippy::indexing_slicing)] // made long enough just before
     fn hart(&mut self, id: HartId) -> &mut Hart {
         let index = id.0 as usize;
         if self.harts.len() <= index {

@@ -1,0 +1,156 @@
+//! Any bytes as N-Trace, and any trace there and back.
+
+use std::ops::ControlFlow;
+
+use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
+use hartrace_isa::Isa;
+use hartrace_ntrace::Decoder;
+
+use super::elf::inside;
+use super::{Input, ensure};
+use crate::ntrace::Setting;
+use crate::ntrace::identity::Case;
+
+/// Where the small program stands.
+const BASE: u64 = 0x8000_0000;
+
+/// Follows events: finitely many, and all inside the code.
+struct Follow<'a> {
+    image: &'a Image,
+    hash: u64,
+    insns: u64,
+    events: u64,
+    fault: Option<String>,
+}
+
+impl Follow<'_> {
+    const fn new(image: &Image) -> Follow<'_> {
+        Follow {
+            image,
+            hash: 0,
+            insns: 0,
+            events: 0,
+            fault: None,
+        }
+    }
+}
+
+impl Consumer for Follow<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.events += 1;
+        let fields = match event {
+            Event::Run(run) => {
+                self.insns += u64::from(run.insns);
+                // Walking in circles is walked once.
+                if self.fault.is_none() && self.events < 5000 {
+                    self.fault = inside(self.image, SpaceId::FIRST, run).err();
+                }
+                [
+                    run.start,
+                    run.end ^ run.next,
+                    u64::from(run.insns),
+                    run.exit as u64,
+                ]
+            }
+            Event::Trap(trap) => [1, trap.epc, trap.handler.unwrap_or(0), 0],
+            Event::Context(owner) => [2, owner.context.map_or(0, |c| c.0), 0, 0],
+            Event::Time(time) => [3, *time, 0, 0],
+            Event::Gap(gap) => [4, gap.at, gap.bytes, gap.unconfirmed],
+            Event::Mark(_) => [5, 0, 0, 0],
+            Event::Access(_) => [6, 0, 0, 0],
+        };
+        for field in fields.into_iter().chain([u64::from(hart.0)]) {
+            self.hash = (self.hash.rotate_left(5) ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Any bytes, any setting, any program: decoding ends, gives the same events in
+/// any chunks, and all its runs lie in the code.
+pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let isa = if input.flag() {
+        Isa::RV64GC
+    } else {
+        Isa::RV32GC
+    };
+    let mut config = Setting::numbered(input.number(2), isa).config;
+    // A bound on the work that a few bytes can ask for.
+    config.max_expansion = 1 << 12;
+    let chunk = 1 + usize::from(input.byte());
+    let len = usize::from(input.byte());
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, BASE, input.slice(len), isa);
+    let trace = input.rest();
+    let mut results = Vec::new();
+    for chunk in [trace.len().max(1), chunk] {
+        let mut decoder = Decoder::new(config.clone(), &image).map_err(|e| e.to_string())?;
+        let mut out = Follow::new(&image);
+        for mut rest in trace.chunks(chunk) {
+            while !rest.is_empty() {
+                let used = decoder.feed(rest, &mut out);
+                ensure(used > 0, || "no progress".into())?;
+                rest = rest.get(used..).unwrap_or_default();
+            }
+        }
+        ensure(decoder.position() == trace.len() as u64, || {
+            format!("at {} of {}", decoder.position(), trace.len())
+        })?;
+        decoder.finish(&mut out);
+        if let Some(fault) = out.fault {
+            return Err(fault);
+        }
+        results.push((out.hash, out.insns, out.events));
+    }
+    ensure(results.first() == results.last(), || {
+        format!("in chunks of {chunk}: {results:?}")
+    })
+}
+
+/// Any program, any setting, any walk: what is decoded is what was done.
+pub(super) fn round_trip(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let seed = input.number(8);
+    let steps = 1 + input.number(2) % 2000;
+    let mut case = Case::new(seed);
+    // Another setting for the same program, of the kinds that ask nothing of
+    // it that it was not made for.
+    let other = Setting::numbered(input.number(4), case.program.isa());
+    if other.config.implicit_return == case.setting.config.implicit_return
+        && other.signals == case.setting.signals
+        && other.config.queue.is_some() == case.setting.config.queue.is_some()
+    {
+        case.setting = other;
+    }
+    case.identity(steps).map(drop)
+}
+
+pub(super) fn flow_seeds() -> Vec<Vec<u8>> {
+    // loop: c.nop; c.bnez a0, loop; c.jal or c.addiw; c.jr ra; ecall
+    let code = [
+        0x01, 0x00, 0x7d, 0xfd, 0x01, 0x20, 0x82, 0x80, 0x73, 0x00, 0x00, 0x00, 0x01, 0x00,
+    ];
+    let seed = |setting: u8| {
+        let mut seed = vec![setting & 1, setting, 0, 3, code.len() as u8];
+        seed.extend_from_slice(&code);
+        // A sync, history, jumps, the end.
+        seed.extend_from_slice(&[0x24, 0x0d, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07]);
+        seed.extend_from_slice(&[0x70, 0x1c, 0x01, 0x01, 0x3b, 0x6c, 0x14, 0x3b]);
+        seed.extend_from_slice(&[0x10, 0x10, 0x05, 0x03, 0x0c, 0x0b, 0x78, 0x0b, 0xff]);
+        seed.extend_from_slice(&[0x84, 0x50, 0x21, 0x07]);
+        seed
+    };
+    (0..64).map(seed).collect()
+}
+
+pub(super) fn round_trip_seeds() -> Vec<Vec<u8>> {
+    (0..40u64)
+        .map(|seed| {
+            let mut bytes = seed.to_le_bytes().to_vec();
+            bytes.extend_from_slice(&[0xff, (seed & 3) as u8]);
+            bytes.extend_from_slice(&(seed as u32 * 7).to_le_bytes());
+            bytes
+        })
+        .collect()
+}

@@ -1,0 +1,465 @@
+//! What damage to a trace costs: bits flipped, ranges zeroed, dropped, doubled.
+//!
+//! Only the neighbourhood of the damage is decoded again, from the sync message
+//! before it to some behind it; the rest is what it was.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use hartrace_flow::{
+    Consumer, Effects, Event, HartId, Image, Observer, Port, PortConfig, Step, Wants,
+};
+use hartrace_isa::ItypeTable;
+use hartrace_ntrace::{
+    Config, Decoder, Encoder, ImplicitReturn, Periodic, RepeatedHistory, SyncUnit, TraceMode,
+    Version, sync_points,
+};
+
+use super::identity::Recorded;
+use super::pipe::feed;
+use crate::generate::Random;
+
+/// Instructions traced.
+const INSNS: u64 = 3_000_000;
+/// trTeInstSyncMax: a sync every 2^13 halfwords.
+const SYNC_MAX: u8 = 9;
+
+/// The instructions of a trace between two of its bytes.
+#[derive(Debug, Default)]
+struct Pcs {
+    pcs: Vec<u64>,
+    /// Gaps: how many instructions were given before, and how many of those
+    /// nothing confirmed; and why.
+    gaps: Vec<(usize, u64, &'static str)>,
+}
+
+struct Expand<'a> {
+    image: &'a Image,
+    out: Pcs,
+    /// More than this is a runaway.
+    most: usize,
+}
+
+impl Consumer for Expand<'_> {
+    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Run(run) if self.out.pcs.len() < self.most => {
+                let mut pc = run.start;
+                for _ in 0..run.insns {
+                    self.out.pcs.push(pc);
+                    let code = self.image.fetch(hartrace_flow::SpaceId::FIRST, pc);
+                    pc = pc.wrapping_add(code.map_or(2, |f| u64::from(f.len)));
+                }
+            }
+            Event::Gap(gap) => {
+                let at = self.out.pcs.len();
+                self.out.gaps.push((at, gap.unconfirmed, gap.reason.code));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A trace and all that is known of it.
+struct Trace {
+    name: &'static str,
+    config: Config,
+    bytes: Vec<u8>,
+    /// Offsets of sync messages.
+    syncs: Vec<usize>,
+    /// Instructions before each of them.
+    before: Vec<usize>,
+    /// Instructions that the bytes before each of them tell.
+    told: Vec<usize>,
+    pcs: Vec<u64>,
+}
+
+/// Takes the steps of hart 0.
+struct Feed<P>(P);
+
+impl<P: Observer> Observer for Feed<P> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+    }
+}
+
+impl Trace {
+    fn new(name: &'static str, config: Config, program: &Recorded) -> Result<Trace, String> {
+        let isa = program.image.isa().ok_or("no code")?;
+        let port = PortConfig {
+            table: ItypeTable::NTrace10,
+            ..PortConfig::new(isa)
+        };
+        let encoder = Encoder::new(config.clone(), Vec::new()).map_err(|e| e.to_string())?;
+        let mut feed_port = Feed(Port::new(port, encoder));
+        program.run(INSNS, &mut feed_port, |_| false)?;
+        feed_port.0.finish();
+        let bytes = feed_port.0.into_sink().into_sink();
+        let points = sync_points(&bytes, &config.layout());
+        let syncs: Vec<usize> = points.map(|p| p.at as usize).collect();
+        let mut decoder =
+            Decoder::new(config.clone(), &program.image).map_err(|e| e.to_string())?;
+        let mut out = Expand {
+            image: &program.image,
+            out: Pcs::default(),
+            most: usize::MAX,
+        };
+        let (mut before, mut told) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for (i, &sync) in syncs.iter().enumerate() {
+            feed(
+                &mut decoder,
+                bytes.get(at..sync).unwrap_or_default(),
+                &mut out,
+            );
+            told.push(out.out.pcs.len());
+            at = sync;
+            // The message itself tells the rest of the way to it.
+            let end = syncs.get(i + 1).copied().unwrap_or(bytes.len());
+            let mut rest = bytes.get(at..end).unwrap_or_default();
+            let first = hartrace_ntrace::Framer::new()
+                .next_piece(&mut rest)
+                .map_or(0, |_| end - at - rest.len());
+            feed(
+                &mut decoder,
+                bytes.get(at..at + first).unwrap_or_default(),
+                &mut out,
+            );
+            at += first;
+            before.push(out.out.pcs.len());
+        }
+        feed(&mut decoder, bytes.get(at..).unwrap_or_default(), &mut out);
+        Ok(Trace {
+            name,
+            config,
+            bytes,
+            syncs,
+            before,
+            told,
+            pcs: out.out.pcs,
+        })
+    }
+
+    /// Mean number of instructions between two syncs.
+    fn interval(&self) -> f64 {
+        self.pcs.len() as f64 / self.syncs.len().max(1) as f64
+    }
+}
+
+/// What one fault cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    recovered: bool,
+    lost: u64,
+    /// Wrong and not counted as unconfirmed.
+    wrong: u64,
+    /// Something is wrong or missing, and no gap at all.
+    silent: bool,
+    /// Something is wrong, and no gap at all.
+    invented: bool,
+}
+
+/// A kind of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Damage {
+    Flip,
+    Zero(usize),
+    Drop(usize),
+    Double(usize),
+}
+
+impl Damage {
+    fn name(self) -> String {
+        match self {
+            Damage::Flip => "one bit flipped".into(),
+            Damage::Zero(n) => format!("{n} bytes zeroed"),
+            Damage::Drop(n) => format!("{n} bytes dropped"),
+            Damage::Double(n) => format!("{n} bytes doubled"),
+        }
+    }
+
+    const fn len(self) -> usize {
+        match self {
+            Damage::Flip => 1,
+            Damage::Zero(n) | Damage::Drop(n) | Damage::Double(n) => n,
+        }
+    }
+}
+
+/// Sync messages behind the damage that are decoded.
+const BEHIND: usize = 4;
+
+/// One fault at this byte. Gives what it cost and, for the table of causes, the
+/// field that was hit.
+fn fault(trace: &Trace, image: &Image, damage: Damage, at: usize, bit: u32) -> Option<Cost> {
+    // One more, should the sync message itself be hit.
+    let start = trace.syncs.partition_point(|&s| s <= at).checked_sub(2)?;
+    let behind = trace.syncs.partition_point(|&s| s < at + damage.len());
+    let end = *trace.syncs.get(behind + BEHIND)?;
+    let from = *trace.syncs.get(start)?;
+    let mut bytes = trace.bytes.get(from..end)?.to_vec();
+    let at = at - from;
+    let range = at..at + damage.len();
+    match damage {
+        Damage::Flip => *bytes.get_mut(at)? ^= 1 << bit,
+        Damage::Zero(_) => bytes.get_mut(range)?.fill(0),
+        Damage::Drop(_) => drop(bytes.drain(range)),
+        Damage::Double(_) => {
+            let twice = bytes.get(range.clone())?.to_vec();
+            bytes.splice(range.end..range.end, twice);
+        }
+    }
+    let truth = trace
+        .pcs
+        .get(*trace.before.get(start)?..*trace.told.get(behind + BEHIND)?)?;
+    let mut out = Expand {
+        image,
+        out: Pcs::default(),
+        most: truth.len() * 4 + 100_000,
+    };
+    let mut decoder = Decoder::new(trace.config.clone(), image).ok()?;
+    feed(&mut decoder, &bytes, &mut out);
+    decoder.finish(&mut out);
+    // Behind the second sync everything must be as it was.
+    let anchor = |n: usize| Some(*trace.before.get(n)? - *trace.before.get(start)?);
+    let second = anchor(behind + 1)?;
+    Some(cost(truth, &out.out, second))
+}
+
+/// Compares what was given with what was done: equal in front, then anything,
+/// then equal to the end. `second` is where the second sync behind the damage
+/// stands.
+fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
+    let equal = |(a, b): &(&u64, &u64)| a == b;
+    // The end first: in a loop both ways of counting fit, and the damage is
+    // where it was noticed at the latest.
+    let last = given.gaps.last().map_or(0, |g| g.0);
+    let ends = truth.iter().rev().zip(given.pcs.iter().rev());
+    let ends = ends.take(given.pcs.len() - last);
+    let back = ends.take_while(equal).count();
+    let starts = truth.iter().zip(&given.pcs);
+    let most = truth.len().min(given.pcs.len()) - back;
+    let front = starts.take(most).take_while(equal).count();
+    let unconfirmed: u64 = given.gaps.iter().map(|g| g.1).sum();
+    let wrong = (given.pcs.len() - front - back) as u64;
+    let lost = (truth.len() - front - back) as u64;
+    Cost {
+        recovered: truth.len() - back <= second,
+        lost,
+        wrong: wrong.saturating_sub(unconfirmed),
+        silent: given.gaps.is_empty() && wrong + lost > 0,
+        invented: given.gaps.is_empty() && wrong > 0,
+    }
+}
+
+fn show(trace: &Trace, damage: Damage, costs: &mut [Cost], panics: u64, seconds: f64) {
+    let r = trace.interval();
+    let trials = costs.len().max(1) as f64;
+    let of = |costs: &[Cost], part: f64| -> Cost {
+        let at = ((costs.len() as f64 * part) as usize).min(costs.len().saturating_sub(1));
+        costs.get(at).copied().unwrap_or_default()
+    };
+    costs.sort_by_key(|c| c.lost);
+    let lost = [0.5, 0.99, 1.0].map(|p| of(costs, p).lost as f64 / r);
+    costs.sort_by_key(|c| c.wrong);
+    let wrong = [0.5, 0.9, 1.0].map(|p| of(costs, p).wrong);
+    let recovered = costs.iter().filter(|c| c.recovered).count();
+    let silent = costs.iter().filter(|c| c.silent).count() as f64 * 100.0 / trials;
+    let invented = costs.iter().filter(|c| c.invented).count() as f64 * 100.0 / trials;
+    println!(
+        "{:<9} {:<20} {:>7} {panics:>6} {recovered:>9} {:>6.2} {:>6.2} {:>6.2} {:>6} {:>6} {:>7} {invented:>6.2} % {silent:>6.2} % {seconds:>6.1}",
+        trace.name,
+        damage.name(),
+        costs.len(),
+        lost[0],
+        lost[1],
+        lost[2],
+        wrong[0],
+        wrong[1],
+        wrong[2]
+    );
+}
+
+fn traces(program: &Recorded) -> Result<Vec<Trace>, String> {
+    let xlen = program.image.isa().ok_or("no code")?.xlen();
+    let mut htm = Config::new(Version::V1_0, xlen);
+    htm.periodic = Periodic {
+        unit: SyncUnit::Halfwords,
+        max: SYNC_MAX,
+        delayed: false,
+    };
+    let mut btm = htm.clone();
+    btm.mode = TraceMode::Btm;
+    let mut full = htm.clone();
+    full.implicit_return = ImplicitReturn::Full;
+    full.repeated_history = RepeatedHistory::On;
+    [("HTM", htm), ("BTM", btm), ("HTM full", full)]
+        .into_iter()
+        .map(|(name, config)| Trace::new(name, config, program))
+        .collect()
+}
+
+/// `ntrace-corruption [TRIALS]`: what faults cost.
+///
+/// # Errors
+///
+/// A panic, or a fault that was not recovered from.
+pub fn command(args: &[String]) -> Result<(), String> {
+    let trials: u64 = args.first().map_or(Ok(100_000), |a| {
+        a.parse().map_err(|_| format!("not a number: {a}"))
+    })?;
+    let name = "interpreter-rv64gc";
+    let all = super::identity::programs()?;
+    let path = all
+        .iter()
+        .find(|p| p.file_stem().is_some_and(|s| s == name));
+    let program = Recorded::read(path.ok_or("no such program")?)?;
+    let traces = traces(&program)?;
+    for trace in &traces {
+        println!(
+            "{}: {} instructions of {name}, {} bytes, {} syncs: R = {:.0} instructions",
+            trace.name,
+            trace.pcs.len(),
+            trace.bytes.len(),
+            trace.syncs.len(),
+            trace.interval()
+        );
+    }
+    println!(
+        "trace     damage                trials panics recovered lost/R: p50 p99 max  wrong: p50 p90 max  wrong, no gap; or missing  seconds"
+    );
+    let mut bad = 0;
+    for damage in [
+        Damage::Flip,
+        Damage::Zero(64),
+        Damage::Zero(4096),
+        Damage::Drop(64),
+        Damage::Drop(4096),
+        Damage::Double(64),
+        Damage::Double(4096),
+    ] {
+        for trace in &traces {
+            let trials = match damage {
+                Damage::Flip => trials / 3,
+                _ => trials / 50,
+            };
+            bad += bench(trace, &program.image, damage, trials);
+        }
+    }
+    match bad {
+        0 => Ok(()),
+        _ => Err(format!("{bad} faults were not recovered from")),
+    }
+}
+
+/// Gives the number of faults that went wrong.
+fn bench(trace: &Trace, image: &Image, damage: Damage, trials: u64) -> u64 {
+    let start = Instant::now();
+    let mut r = Random::new(trials ^ damage.len() as u64);
+    let mut costs = Vec::new();
+    let mut panics = 0;
+    let mut fields: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+    for _ in 0..trials {
+        let at = r.below(trace.bytes.len() as u64) as usize;
+        let bit = r.below32(8);
+        let run = || fault(trace, image, damage, at, bit);
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Some(cost)) => {
+                if damage == Damage::Flip {
+                    let name = field(trace, at, bit);
+                    let entry = fields.entry(name).or_default();
+                    entry.0 += 1;
+                    entry.1 += u64::from(cost.wrong > 32);
+                    entry.2 += u64::from(cost.silent);
+                }
+                costs.push(cost);
+            }
+            Ok(None) => {} // too close to the end
+            Err(_) => panics += 1,
+        }
+    }
+    let lost = costs.iter().filter(|c| !c.recovered).count() as u64;
+    show(
+        trace,
+        damage,
+        &mut costs,
+        panics,
+        start.elapsed().as_secs_f64(),
+    );
+    let mut fields: Vec<_> = fields.into_iter().filter(|f| f.1.1 + f.1.2 > 0).collect();
+    fields.sort_by_key(|f| std::cmp::Reverse(f.1.1 + f.1.2));
+    for (field, (hits, wrong, silent)) in fields.iter().take(12) {
+        println!(
+            "    {field:<44} {hits:>6} hits {wrong:>5} with more than 32 wrong {silent:>5} without a gap"
+        );
+    }
+    lost + panics
+}
+
+/// Which field of which message a bit belongs to.
+fn field(trace: &Trace, at: usize, bit: u32) -> String {
+    let start = trace.syncs.partition_point(|&s| s <= at).saturating_sub(1);
+    let from = trace.syncs.get(start).copied().unwrap_or(0);
+    let mut rest = trace.bytes.get(from..).unwrap_or_default();
+    let mut framer = hartrace_ntrace::Framer::new();
+    while let Some((offset, piece)) = framer.next_piece(&mut rest) {
+        let hartrace_ntrace::Piece::Message(bytes) = piece else {
+            continue;
+        };
+        let first = from + offset as usize;
+        if at >= first + bytes.len() {
+            continue;
+        }
+        let message = hartrace_ntrace::Message::read(bytes, &trace.config.layout());
+        let name = message.map_or_else(
+            |_| "?".to_owned(),
+            |m| {
+                format!("{:?}", m.body)
+                    .split(' ')
+                    .next()
+                    .unwrap_or("")
+                    .to_owned()
+            },
+        );
+        if bit < 2 {
+            return format!("{name} MSEO");
+        }
+        let inside = at - first;
+        let fields = bytes.iter().take(inside).filter(|b| *b & 3 != 0).count();
+        let what = if inside == 0 {
+            let tcode = (bytes.first().copied().unwrap_or(0) >> 2) ^ (1 << (bit - 2));
+            format!("TCODE, now {tcode}")
+        } else {
+            format!("variable field {fields}")
+        };
+        return format!("{name} {what}");
+    }
+    "?".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_recovered_from() {
+        let all = super::super::identity::programs().unwrap();
+        let is_it = |p: &&std::path::PathBuf| p.ends_with("recursion/recursion-rv64gc.elf");
+        let program = Recorded::read(all.iter().find(is_it).unwrap()).unwrap();
+        for trace in traces(&program).unwrap() {
+            for damage in [
+                Damage::Flip,
+                Damage::Drop(64),
+                Damage::Double(64),
+                Damage::Zero(64),
+            ] {
+                assert_eq!(bench(&trace, &program.image, damage, 100), 0);
+            }
+        }
+    }
+}
