@@ -83,6 +83,8 @@ pub struct Walk {
     stack: Option<ReturnStack>,
     /// Instructions given out since the walk was made.
     insns: u64,
+    /// The last instruction given out, if it was no branch.
+    last: u64,
     /// The consumer asked for a pause.
     pause: bool,
 }
@@ -103,6 +105,7 @@ impl Walk {
             pc: 0,
             stack: None,
             insns: 0,
+            last: 0,
             pause: false,
         }
     }
@@ -128,6 +131,13 @@ impl Walk {
     #[inline]
     pub const fn instructions(&self) -> u64 {
         self.insns
+    }
+
+    /// The last instruction given out, where that is no branch; otherwise some
+    /// instruction before it.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.last
     }
 
     /// Whether the consumer has asked for a pause since this was last called.
@@ -543,6 +553,7 @@ impl Walk {
                 stack.follow(runs, blocks.xlen());
             }
             self.insns += u64::from(block.insns);
+            self.last = runs.last().map_or(self.last, Run::source);
             self.give(runs, out);
         } else {
             self.give_part(blocks, runs, block.halfwords, out);
@@ -620,6 +631,7 @@ impl Walk {
                 stack.follow(&[part], blocks.xlen());
             }
             self.insns += u64::from(part.insns);
+            self.last = part.source();
             self.give(&[part], out);
             done = start + (part.end.wrapping_sub(run.start) / 2) as u32;
             pc = part.next;

@@ -147,7 +147,7 @@ impl Source {
                 self.trap(blocks, pc, to, Cause::Unknown, out);
                 Ok(())
             }
-            End::Jump(to) if ends_in_custom(blocks.image(), self.walk.space(), pc) => {
+            End::Jump(to) if ends_in_custom(&self.walk, blocks.image(), pc) => {
                 self.walk.restart(blocks, to);
                 Ok(())
             }
@@ -162,7 +162,7 @@ impl Source {
                 Ok(())
             }
             // The full address follows anyhow.
-            End::Here { .. } if ends_in_custom(blocks.image(), self.walk.space(), pc) => Ok(()),
+            End::Here { .. } if ends_in_custom(&self.walk, blocks.image(), pc) => Ok(()),
             End::Here { .. } => Err((Fault::WrongAddress, pc)),
             End::Open => Ok(()),
         }
@@ -297,12 +297,13 @@ impl Evidence for NoBranches {
     }
 }
 
-/// Whether the instruction before this address may be a custom one, which
-/// encoders tell as an indirect jump when it changes the flow (10.1).
-fn ends_in_custom(image: &Image, space: SpaceId, pc: u64) -> bool {
-    [2u8, 4, 6, 8].iter().any(|&len| {
-        let before = image.fetch(space, pc.wrapping_sub(u64::from(len)));
-        before.is_some_and(|f| f.len == len && decode(f.bits, f.isa).op == Op::Unknown)
+/// Whether the last instruction is a custom one, which encoders tell as an
+/// indirect jump when it changes the flow (10.1).
+fn ends_in_custom(walk: &Walk, image: &Image, pc: u64) -> bool {
+    let last = image.fetch(walk.space(), walk.last());
+    last.is_some_and(|f| {
+        let behind = walk.last().wrapping_add(u64::from(f.len));
+        f.isa.xlen().wrap(behind) == pc && decode(f.bits, f.isa).op == Op::Unknown
     })
 }
 
