@@ -8,6 +8,7 @@
 //! final state is compared with the one the next piece began with, and that one
 //! is done again if they differ.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -204,10 +205,13 @@ where
         turn: Mutex::new(Turn {
             piece: 0,
             seam: None,
+            early: BTreeMap::new(),
+            spare: Vec::new(),
             give,
             failed: None,
         }),
         turned: Condvar::new(),
+        early: threads * EARLY,
         part: &part,
     };
     if pieces == 1 {
@@ -230,7 +234,7 @@ where
 /// The state at the start of a piece, found from the stream alone.
 type Start<S> = Option<S>;
 
-struct Work<'w, D: Resume, F, G> {
+struct Work<'w, D: Resume, P, F, G> {
     bytes: &'w [u8],
     /// Where to begin looking for the seam of each piece.
     cuts: Vec<usize>,
@@ -238,21 +242,55 @@ struct Work<'w, D: Resume, F, G> {
     starts: Vec<OnceLock<Start<D::Seam>>>,
     /// The next piece nobody has taken.
     next: AtomicUsize,
-    turn: Mutex<Turn<D::Seam, G>>,
+    turn: Mutex<Turn<D::Seam, P, G>>,
     turned: Condvar,
+    /// Pieces that may wait for their turn.
+    early: usize,
     part: &'w F,
 }
 
 /// Whose turn it is to give something out.
-struct Turn<S, G> {
+struct Turn<S, P, G> {
     piece: usize,
     /// The state at the end of what was given out; `None` at the start.
     seam: Option<S>,
+    /// Pieces that are done before their turn; `None` for one that belongs to
+    /// the piece before.
+    early: BTreeMap<usize, Option<Done<S, P>>>,
+    /// Parts that were given out, to be used again.
+    spare: Vec<P>,
     give: G,
     failed: Option<io::Error>,
 }
 
-impl<D, P, F, G> Work<'_, D, F, G>
+/// A piece that has been decoded.
+struct Done<S, P> {
+    part: P,
+    /// The state it began with, and whether that is known to be right.
+    start: Start<S>,
+    right: bool,
+    /// Where it ended, and the state there.
+    end: usize,
+    seam: S,
+}
+
+impl<S, P, G> Turn<S, P, G>
+where
+    G: FnMut(&mut P, usize) -> io::Result<()>,
+{
+    fn give(&mut self, part: &mut P, done: usize) {
+        if self.failed.is_none()
+            && let Err(error) = (self.give)(part, done)
+        {
+            self.failed = Some(error);
+        }
+    }
+}
+
+/// Pieces that may be done before their turn, for each thread.
+const EARLY: usize = 2;
+
+impl<D, P, F, G> Work<'_, D, P, F, G>
 where
     D: Resume,
     P: Part,
@@ -266,22 +304,25 @@ where
             if piece >= self.cuts.len() {
                 return;
             }
-            if piece > 0 && self.start(piece, &mut decoder).is_none() {
-                // The piece before goes through this one.
-                drop(self.wait(piece));
-                self.pass(piece);
-                continue;
-            }
-            self.piece(piece, &mut decoder);
+            // Finding where pieces start takes a decoder, so that comes first.
+            let start = match piece {
+                0 => None,
+                _ => self.start(piece, &mut decoder).clone(),
+            };
+            let done = (piece == 0 || start.is_some()).then(|| {
+                let end = self.end(piece, &mut decoder);
+                self.piece(piece, start, end, &mut decoder)
+            });
+            self.finish(piece, done, &mut decoder);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Turn<D::Seam, G>> {
+    fn lock(&self) -> MutexGuard<'_, Turn<D::Seam, P, G>> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all pieces before this one were given out.
-    fn wait(&self, piece: usize) -> MutexGuard<'_, Turn<D::Seam, G>> {
+    fn wait(&self, piece: usize) -> MutexGuard<'_, Turn<D::Seam, P, G>> {
         let mut turn = self.lock();
         while turn.piece != piece {
             turn = self
@@ -290,12 +331,6 @@ where
                 .unwrap_or_else(PoisonError::into_inner);
         }
         turn
-    }
-
-    /// The next piece's turn.
-    fn pass(&self, piece: usize) {
-        self.lock().piece = piece + 1;
-        self.turned.notify_all();
     }
 
     /// The state at the start of a piece, found by whoever asks first.
@@ -327,45 +362,103 @@ where
         None
     }
 
-    /// Decodes a piece and gives it out.
-    fn piece(&self, piece: usize, decoder: &mut D) {
-        // Where the next piece starts must be known before this decoder's
-        // state is of use: finding it takes a decoder.
-        let end = self.end(piece, decoder);
-        let mut start = self
-            .starts
-            .get(piece)
-            .and_then(|s| s.get().cloned().flatten());
-        let mut checked = false;
-        loop {
-            match &start {
-                Some(seam) => decoder.resume(seam),
-                None => decoder.restart(0),
-            }
-            let mut ordered = Ordered {
-                work: self,
-                piece,
-                start: &start,
-                part: (self.part)(),
-                state: if checked {
-                    Stand::First
-                } else {
-                    Stand::Waiting
-                },
-                done: decoder.position() as usize,
-            };
-            self.walk(decoder, end, &mut ordered);
-            ordered.done = end;
-            ordered.give();
-            if ordered.state != Stand::Wrong {
-                break;
-            }
-            // What it began with was not what the piece before ended with.
-            start = self.lock().seam.clone();
-            checked = true;
+    /// Decodes a piece; again from the right state if it turns out that this
+    /// was not it.
+    fn piece(
+        &self,
+        piece: usize,
+        start: Start<D::Seam>,
+        end: usize,
+        decoder: &mut D,
+    ) -> Done<D::Seam, P> {
+        match self.attempt(piece, start, end, false, decoder) {
+            Some(done) => done,
+            None => self.again(piece, end, decoder),
         }
-        self.lock().seam = Some(decoder.seam());
-        self.pass(piece);
+    }
+
+    /// Decodes a piece whose turn it is from the state the piece before ended
+    /// with.
+    fn again(&self, piece: usize, end: usize, decoder: &mut D) -> Done<D::Seam, P> {
+        loop {
+            let start = self.lock().seam.clone();
+            if let Some(done) = self.attempt(piece, start, end, true, decoder) {
+                return done;
+            }
+        }
+    }
+
+    /// `None` if the piece began with a wrong state.
+    fn attempt(
+        &self,
+        piece: usize,
+        start: Start<D::Seam>,
+        end: usize,
+        right: bool,
+        decoder: &mut D,
+    ) -> Option<Done<D::Seam, P>> {
+        match &start {
+            Some(seam) => decoder.resume(seam),
+            None => decoder.restart(0),
+        }
+        let spare = self.lock().spare.pop();
+        let mut ordered = Ordered {
+            work: self,
+            piece,
+            start: &start,
+            part: spare.unwrap_or_else(self.part),
+            state: if right { Stand::First } else { Stand::Waiting },
+            done: decoder.position() as usize,
+        };
+        self.walk(decoder, end, &mut ordered);
+        let Ordered { part, state, .. } = ordered;
+        (state != Stand::Wrong).then(|| Done {
+            part,
+            start,
+            right: state == Stand::First,
+            end,
+            seam: decoder.seam(),
+        })
+    }
+
+    /// Gives a piece out, or leaves it to whoever does the pieces before it.
+    fn finish(&self, piece: usize, done: Option<Done<D::Seam, P>>, decoder: &mut D) {
+        let (mut piece, mut done) = (piece, done);
+        let mut turn = self.lock();
+        if turn.piece != piece {
+            if turn.early.len() < self.early {
+                turn.early.insert(piece, done);
+                return;
+            }
+            drop(turn);
+            turn = self.wait(piece);
+        }
+        loop {
+            if let Some(Done {
+                start, right, end, ..
+            }) = &done
+                && !right
+                && piece > 0
+                && turn.seam != *start
+            {
+                let end = *end;
+                drop(turn);
+                done = Some(self.again(piece, end, decoder));
+                turn = self.lock();
+            }
+            if let Some(mut done) = done {
+                turn.give(&mut done.part, done.end);
+                turn.seam = Some(done.seam);
+                turn.spare.push(done.part);
+            }
+            piece += 1;
+            turn.piece = piece;
+            self.turned.notify_all();
+            match turn.early.remove(&piece) {
+                Some(next) => done = next,
+                None => return,
+            }
+        }
     }
 
     /// Where a piece ends: at the next seam, or with the stream.
@@ -420,7 +513,7 @@ enum Stand {
 
 /// A part that is given out in order.
 struct Ordered<'o, 'w, D: Resume, P, F, G> {
-    work: &'o Work<'w, D, F, G>,
+    work: &'o Work<'w, D, P, F, G>,
     piece: usize,
     start: &'o Start<D::Seam>,
     part: P,
@@ -438,9 +531,6 @@ where
 {
     /// Gives out what there is, when its turn has come.
     fn give(&mut self) {
-        if self.state == Stand::Wrong {
-            return;
-        }
         let mut turn = self.work.wait(self.piece);
         if self.state == Stand::Waiting {
             if self.piece > 0 && turn.seam != *self.start {
@@ -449,11 +539,7 @@ where
             }
             self.state = Stand::First;
         }
-        if turn.failed.is_none()
-            && let Err(error) = (turn.give)(&mut self.part, self.done)
-        {
-            turn.failed = Some(error);
-        }
+        turn.give(&mut self.part, self.done);
     }
 
     #[cold]
@@ -475,6 +561,9 @@ where
 {
     #[inline]
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if self.state == Stand::Wrong {
+            return ControlFlow::Break(());
+        }
         let flow = self.part.event(hart, event);
         if self.part.is_full() {
             return self.overflow();
@@ -484,6 +573,9 @@ where
 
     #[inline]
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        if self.state == Stand::Wrong {
+            return ControlFlow::Break(());
+        }
         let flow = self.part.runs(hart, runs);
         if self.part.is_full() {
             return self.overflow();
