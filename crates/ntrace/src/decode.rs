@@ -17,6 +17,7 @@ use core::ops::ControlFlow;
 use hartrace_flow::{Blocks, Consumer, HartId, Image, Rules, SpaceId};
 
 use self::source::{Source, State};
+use crate::message::quick::{self, WORD};
 use crate::{Config, ConfigError, Fault, Framer, Layout, Message, Piece, Sync};
 
 /// Reconstructs what harts did from their messages and the program's code.
@@ -57,9 +58,15 @@ use crate::{Config, ConfigError, Fault, Framer, Layout, Message, Piece, Sync};
 /// ```
 #[derive(Debug)]
 pub struct Decoder<'a> {
+    framer: Framer,
+    harts: Harts<'a>,
+}
+
+/// Everything behind the framing.
+#[derive(Debug)]
+struct Harts<'a> {
     settings: Settings,
     blocks: Blocks<'a>,
-    framer: Framer,
     /// By `SRC`, grown as they appear.
     sources: Vec<Option<Box<Source>>>,
     /// Bytes outside any message before the first source appeared.
@@ -104,7 +111,10 @@ impl<'a> Decoder<'a> {
     /// stream.
     #[must_use]
     pub fn another(&self) -> Decoder<'a> {
-        Decoder::with_valid(self.settings.config.clone(), self.blocks.image())
+        Decoder::with_valid(
+            self.harts.settings.config.clone(),
+            self.harts.blocks.image(),
+        )
     }
 
     fn with_valid(config: Config, image: &'a Image) -> Decoder<'a> {
@@ -113,14 +123,14 @@ impl<'a> Decoder<'a> {
             absolute_jumps: false,
             all_jumps: config.all_jumps,
         };
+        let layout = config.layout();
         Decoder {
-            blocks: Blocks::new(image, rules),
             framer: Framer::new(),
-            sources: Vec::new(),
-            stray: None,
-            settings: Settings {
-                layout: config.layout(),
-                config,
+            harts: Harts {
+                settings: Settings { config, layout },
+                blocks: Blocks::new(image, rules),
+                sources: Vec::new(),
+                stray: None,
             },
         }
     }
@@ -128,7 +138,7 @@ impl<'a> Decoder<'a> {
     /// The settings.
     #[must_use]
     pub fn config(&self) -> &Config {
-        &self.settings.config
+        &self.harts.settings.config
     }
 
     /// Offset in the stream of the next byte.
@@ -142,21 +152,13 @@ impl<'a> Decoder<'a> {
     /// with the rest.
     pub fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
         let mut rest = bytes;
-        while let Some((at, piece)) = self.framer.next_piece(&mut rest) {
-            let flow = match piece {
-                Piece::Message(message) => one(
-                    &self.settings,
-                    &mut self.blocks,
-                    &mut self.sources,
-                    &mut self.stray,
-                    (at, message),
-                    out,
-                ),
-                Piece::Idle(_) => ControlFlow::Continue(()),
-                Piece::Bad(fault, len) => {
-                    self.bad(fault, at, len);
-                    ControlFlow::Continue(())
-                }
+        loop {
+            let flow = match self.short(&mut rest, out) {
+                Some(flow) => flow,
+                None => match self.framer.next_piece(&mut rest) {
+                    Some((at, piece)) => self.harts.piece(at, piece, out),
+                    None => break,
+                },
             };
             if flow.is_break() {
                 break;
@@ -168,34 +170,45 @@ impl<'a> Decoder<'a> {
     /// The stream ends here.
     pub fn finish<C: Consumer>(&mut self, out: &mut C) {
         if let Some((at, Piece::Bad(fault, len))) = self.framer.finish() {
-            self.bad(fault, at, len);
+            self.harts.nobodys(fault, (at, len));
         }
-        for source in self.sources.iter_mut().flatten() {
+        for source in self.harts.sources.iter_mut().flatten() {
             source.finish(out);
         }
-        if let Some(stray) = self.stray.take() {
+        if let Some(stray) = self.harts.stray.take() {
             // Nothing was ever synchronised.
-            let mut source = Source::new(&self.settings, self.settings.hart(0));
+            let mut source = Source::new(&self.harts.settings, self.harts.settings.hart(0));
             source.lose(stray.fault, 0, stray.at, stray.bytes);
             source.finish(out);
         }
     }
 
-    fn bad(&mut self, fault: Fault, at: u64, bytes: u64) {
-        nobodys(&mut self.sources, &mut self.stray, fault, (at, bytes));
+    /// A short message at the front of the bytes, if there is one.
+    #[inline(always)]
+    fn short<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
+        let (word, _) = bytes.split_first_chunk::<WORD>()?;
+        if self.framer.is_inside() {
+            return None;
+        }
+        let word = u64::from_le_bytes(*word);
+        let (message, len) = quick::read(word, &self.harts.settings.layout)?;
+        let at = self.framer.position();
+        self.framer.pass(len);
+        *bytes = bytes.get(len..).unwrap_or_default();
+        Some(self.harts.message(&message, (at, len as u64), out))
     }
 
     /// What the rest of the decoding depends on, to be compared between
     /// decoders and to go on from.
     #[must_use]
     pub fn seam(&self) -> Seam {
-        let sources = self.sources.iter();
+        let sources = self.harts.sources.iter();
         Seam {
             at: self.framer.position(),
             inside: self.framer.is_inside(),
-            stray: self.stray,
+            stray: self.harts.stray,
             sources: sources
-                .map(|s| s.as_ref().map(|s| s.state(&self.blocks)))
+                .map(|s| s.as_ref().map(|s| s.state(&self.harts.blocks)))
                 .collect(),
         }
     }
@@ -204,16 +217,16 @@ impl<'a> Decoder<'a> {
     /// must have been between two messages.
     pub fn resume(&mut self, seam: &Seam) {
         self.framer = Framer::new().at(seam.at);
-        self.stray = seam.stray;
-        self.sources.clear();
+        self.harts.stray = seam.stray;
+        self.harts.sources.clear();
         for (src, state) in seam.sources.iter().enumerate() {
             let source = state.as_ref().map(|state| {
-                let hart = self.settings.hart(src as u16);
-                let mut source = Source::new(&self.settings, hart);
-                source.set_state(state, &mut self.blocks);
+                let hart = self.harts.settings.hart(src as u16);
+                let mut source = Source::new(&self.harts.settings, hart);
+                source.set_state(state, &mut self.harts.blocks);
                 Box::new(source)
             });
-            self.sources.push(source);
+            self.harts.sources.push(source);
         }
     }
 
@@ -221,15 +234,15 @@ impl<'a> Decoder<'a> {
     /// stream: its start, or right behind a byte with MSEO = 11.
     pub fn restart(&mut self, offset: u64) {
         self.framer = Framer::new().at(offset);
-        self.stray = None;
-        self.sources.clear();
+        self.harts.stray = None;
+        self.harts.sources.clear();
     }
 
     /// Whether every source that has sent anything has given a full address
     /// from which all the rest follows.
     #[must_use]
     pub fn is_synchronised(&self) -> bool {
-        let mut known = self.sources.iter().flatten().peekable();
+        let mut known = self.harts.sources.iter().flatten().peekable();
         known.peek().is_some() && known.all(|s| s.is_anchored())
     }
 
@@ -238,8 +251,8 @@ impl<'a> Decoder<'a> {
     pub fn set_time_hint(&mut self, seam: &Seam) {
         for (src, state) in seam.sources.iter().enumerate() {
             if let Some(state) = state {
-                let settings = &self.settings;
-                let source = entry(&mut self.sources, settings, src as u16);
+                let settings = &self.harts.settings;
+                let source = entry(&mut self.harts.sources, settings, src as u16);
                 if let Some(source) = source {
                     source.set_time_hint(state);
                 }
@@ -280,55 +293,66 @@ fn entry<'s>(
     Some(source.get_or_insert_with(|| Box::new(Source::new(settings, settings.hart(src)))))
 }
 
-/// Decodes one message.
-#[inline]
-fn one<C: Consumer>(
-    settings: &Settings,
-    blocks: &mut Blocks<'_>,
-    sources: &mut Vec<Option<Box<Source>>>,
-    stray: &mut Option<Stray>,
-    (at, bytes): (u64, &[u8]),
-    out: &mut C,
-) -> ControlFlow<()> {
-    let len = bytes.len() as u64;
-    match Message::read(bytes, &settings.layout) {
-        Ok(message) => {
-            let Some(source) = entry(sources, settings, message.src) else {
-                return ControlFlow::Continue(());
-            };
-            if let Some(stray) = stray.take() {
-                source.lose(stray.fault, 0, stray.at, stray.bytes);
+impl Harts<'_> {
+    /// One piece of the stream.
+    #[inline]
+    fn piece<C: Consumer>(&mut self, at: u64, piece: Piece<'_>, out: &mut C) -> ControlFlow<()> {
+        match piece {
+            Piece::Message(bytes) => {
+                let len = bytes.len() as u64;
+                match Message::read(bytes, &self.settings.layout) {
+                    Ok(message) => return self.message(&message, (at, len), out),
+                    Err(fault) => self.misread(bytes, fault, at),
+                }
             }
-            source.message(settings, blocks, &message, (at, len), out)
+            Piece::Idle(_) => {}
+            Piece::Bad(fault, len) => self.nobodys(fault, (at, len)),
         }
-        Err(fault) => {
-            let head = Message::head(bytes, &settings.layout);
-            match head.and_then(|(_, src)| entry(sources, settings, src)) {
-                Some(source) => source.lose(fault, 0, at, len),
-                None => nobodys(sources, stray, fault, (at, len)),
-            }
-            ControlFlow::Continue(())
-        }
+        ControlFlow::Continue(())
     }
-}
 
-/// Bytes that are no message: nobody knows whose it would have been.
-#[cold]
-fn nobodys(
-    sources: &mut [Option<Box<Source>>],
-    stray: &mut Option<Stray>,
-    fault: Fault,
-    (at, len): (u64, u64),
-) {
-    let mut any = false;
-    for source in sources.iter_mut().flatten() {
-        source.lose(fault, 0, at, len);
-        any = true;
+    /// One message, at this offset and of this length.
+    #[inline]
+    fn message<C: Consumer>(
+        &mut self,
+        message: &Message<'_>,
+        (at, len): (u64, u64),
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let Some(source) = entry(&mut self.sources, &self.settings, message.src) else {
+            return ControlFlow::Continue(());
+        };
+        if let Some(stray) = self.stray.take() {
+            source.lose(stray.fault, 0, stray.at, stray.bytes);
+        }
+        source.message(&self.settings, &mut self.blocks, message, (at, len), out)
     }
-    if !any {
-        let bytes = 0;
-        let stray = stray.get_or_insert(Stray { at, fault, bytes });
-        stray.bytes += len;
+
+    /// A message whose fields are wrong.
+    #[cold]
+    fn misread(&mut self, bytes: &[u8], fault: Fault, at: u64) {
+        let len = bytes.len() as u64;
+        let head = Message::head(bytes, &self.settings.layout);
+        let source = head.and_then(|(_, src)| entry(&mut self.sources, &self.settings, src));
+        match source {
+            Some(source) => source.lose(fault, 0, at, len),
+            None => self.nobodys(fault, (at, len)),
+        }
+    }
+
+    /// Bytes that are no message: nobody knows whose it would have been.
+    #[cold]
+    fn nobodys(&mut self, fault: Fault, (at, len): (u64, u64)) {
+        let mut any = false;
+        for source in self.sources.iter_mut().flatten() {
+            source.lose(fault, 0, at, len);
+            any = true;
+        }
+        if !any {
+            let bytes = 0;
+            let stray = self.stray.get_or_insert(Stray { at, fault, bytes });
+            stray.bytes += len;
+        }
     }
 }
 

@@ -75,6 +75,12 @@ impl Framer {
         self.len > 0
     }
 
+    /// Passes a message that somebody else has read; not inside one.
+    #[inline]
+    pub(crate) fn pass(&mut self, len: usize) {
+        self.at += len as u64;
+    }
+
     /// Takes the next piece off the front of `bytes`, with its offset; `None`
     /// when more bytes are wanted.
     #[inline]

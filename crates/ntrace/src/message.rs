@@ -1,5 +1,7 @@
 //! Messages as plain values, from bytes and to bytes (chapters 6 and 7).
 
+pub(crate) mod quick;
+
 use hartrace_isa::Xlen;
 
 use crate::fields::{Fields, Packer, Var};

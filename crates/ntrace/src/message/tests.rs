@@ -542,3 +542,49 @@ fn what_random_bytes_say_comes_back() {
     }
     assert!(good > 1000, "{good}");
 }
+
+/// The short way says the same as the long one, or nothing.
+#[test]
+fn the_short_way_agrees() {
+    let mut random = Random(41);
+    let mut taken = 0;
+    let mut check = |bytes: &[u8], layout: &Layout, random: &mut Random| {
+        // Whatever follows in the stream.
+        let mut word = random.bytes(8);
+        for (to, from) in word.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        let word = u64::from_le_bytes(word.try_into().unwrap());
+        if let Some((message, len)) = quick::read(word, layout) {
+            let bytes = &word.to_le_bytes()[..len];
+            assert_eq!(read(bytes, layout), Ok(message), "{bytes:x?}");
+            let ends = bytes.iter().filter(|&b| b & 3 == 3).count();
+            assert_eq!((ends, bytes[len - 1] & 3), (1, 3));
+            taken += 1;
+        }
+    };
+    for layout in layouts() {
+        for _ in 0..3000 {
+            let mut bytes = written(&random.message(&layout), &layout);
+            if random.below(3) == 0 {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << random.below(8);
+            }
+            check(&bytes, &layout, &mut random);
+            // Any bytes of the types it knows.
+            let tcode = [3, 4, 27, 28][random.below(4) as usize] << 2;
+            check(&[tcode], &layout, &mut random);
+        }
+    }
+    assert!(taken > 10_000, "{taken}");
+}
+
+#[test]
+fn table_6_goes_the_short_way() {
+    let word = u64::from_le_bytes([0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff, 0xff, 0x0c]);
+    let (message, len) = quick::read(word, &RV64).unwrap();
+    assert_eq!(
+        (message.body.tcode(), len),
+        (Tcode::INDIRECT_BRANCH_HIST, 6)
+    );
+}

@@ -1,0 +1,128 @@
+//! The short way for short messages: all their bits in one register.
+//!
+//! Nearly all messages of a trace are of four types and have at most eight
+//! bytes. One word of the stream then holds the whole message, and a few
+//! operations give its data bits and the ends of its fields. Whatever is not
+//! plain is left to the long way.
+
+use super::{Body, Layout, Message, addr_bits};
+use crate::{Btype, Tcode};
+
+/// Bytes in a word.
+pub(crate) const WORD: usize = 8;
+
+/// The lowest bit of each byte.
+const LOW: u64 = 0x0101_0101_0101_0101;
+
+/// The data bits of a message, and where its fields end.
+#[derive(Clone, Copy)]
+struct Bits {
+    /// Six for each byte; those behind the message are somebody else's.
+    data: u64,
+    /// The lowest bit of each byte that ends a field.
+    ends: u64,
+    /// Bytes.
+    len: u32,
+}
+
+impl Bits {
+    /// The message at the front of a word, if it ends there.
+    #[inline]
+    const fn new(word: u64) -> Option<Bits> {
+        let (one, two) = (word & LOW, word >> 1 & LOW);
+        let last = one & two;
+        if last == 0 {
+            return None;
+        }
+        let len = last.trailing_zeros() / 8 + 1;
+        let mask = u64::MAX >> (64 - len * 8);
+        // MSEO = 10, and a message that starts with anything but 00.
+        if two & !one & mask != 0 || (one | two) & 1 != 0 {
+            return None;
+        }
+        let data = word >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
+        // Closes the gaps between neighbours: of 6, of 12, of 24 bits.
+        let data = data & 0x003f_003f_003f_003f | data >> 2 & 0x0fc0_0fc0_0fc0_0fc0;
+        let data = data & 0x0000_0fff_0000_0fff | data >> 4 & 0x00ff_f000_00ff_f000;
+        let data = data & 0x0000_0000_00ff_ffff | data >> 8 & 0x0000_ffff_ff00_0000;
+        Some(Bits {
+            data,
+            ends: (one | two) & mask,
+            len,
+        })
+    }
+
+    /// The variable-length field from this bit of this byte on, and the byte
+    /// behind it; `None` behind the end.
+    #[inline]
+    const fn field(self, byte: u32, from: u32) -> Option<(u64, u32)> {
+        if byte >= self.len {
+            return None;
+        }
+        let next = byte + (self.ends >> (byte * 8)).trailing_zeros() / 8 + 1;
+        let value = self.data >> from & (u64::MAX >> (64 - (next * 6 - from)));
+        Some((value, next))
+    }
+}
+
+/// The message at the front of a word of the stream, and its length: one
+/// without a timestamp whose fields are all as they should be. `None` for any
+/// other.
+#[inline]
+pub(crate) fn read(word: u64, layout: &Layout) -> Option<(Message<'static>, usize)> {
+    let bits = Bits::new(word)?;
+    let tcode = Tcode(bits.data as u8 & 0x3f);
+    let fixed = match tcode {
+        Tcode::DIRECT_BRANCH => 0,
+        Tcode::INDIRECT_BRANCH | Tcode::INDIRECT_BRANCH_HIST => 2,
+        Tcode::RESOURCE_FULL => 4,
+        _ => return None,
+    };
+    let code = 6 + layout.src_width();
+    let src = bits.data >> 6 & ((1 << (code - 6)) - 1);
+    let from = code + fixed;
+    let byte = from / 6;
+    // A field of fixed length that is cut, or ends with its byte.
+    if bits.ends & ((1 << (byte * 8)) - 1) != 0 {
+        return None;
+    }
+    let (first, next) = bits.field(byte, from)?;
+    let (body, end) = match tcode {
+        Tcode::DIRECT_BRANCH => (Body::DirectBranch { icnt: first }, next),
+        Tcode::RESOURCE_FULL => {
+            if bits.data >> code & 0xf != 1 || first == 0 {
+                return None;
+            }
+            (Body::HistFull { hist: first }, next)
+        }
+        _ => indirect(bits, (tcode, code), (first, next), layout)?,
+    };
+    let message = Message::new(src as u16, body);
+    (end == bits.len).then_some((message, bits.len as usize))
+}
+
+/// IndirectBranch and IndirectBranchHist, from `U-ADDR` on.
+#[inline]
+fn indirect(
+    bits: Bits,
+    (tcode, code): (Tcode, u32),
+    (icnt, next): (u64, u32),
+    layout: &Layout,
+) -> Option<(Body<'static>, u32)> {
+    let btype = Btype::from_bits((bits.data >> code) as u8);
+    let (uaddr, next) = bits.field(next, next * 6)?;
+    if layout.extend_addr_msb || uaddr >> addr_bits(layout.xlen) != 0 {
+        return None;
+    }
+    if tcode == Tcode::INDIRECT_BRANCH {
+        return Some((Body::IndirectBranch { btype, icnt, uaddr }, next));
+    }
+    let (hist, next) = bits.field(next, next * 6)?;
+    let body = Body::IndirectBranchHist {
+        btype,
+        icnt,
+        uaddr,
+        hist,
+    };
+    (hist != 0).then_some((body, next))
+}
