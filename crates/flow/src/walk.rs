@@ -83,8 +83,9 @@ pub struct Walk {
     stack: Option<ReturnStack>,
     /// Instructions given out since the walk was made.
     insns: u64,
-    /// The last instruction given out, if it was no branch.
-    last: u64,
+    /// An instruction given out, and how many there were with it: the last one
+    /// while that is still `insns`.
+    last: (u64, u64),
     /// The consumer asked for a pause.
     pause: bool,
 }
@@ -105,7 +106,7 @@ impl Walk {
             pc: 0,
             stack: None,
             insns: 0,
-            last: 0,
+            last: (0, 0),
             pause: false,
         }
     }
@@ -133,11 +134,11 @@ impl Walk {
         self.insns
     }
 
-    /// The last instruction given out, where that is no branch; otherwise some
-    /// instruction before it.
+    /// The last instruction given out; where that is a branch, perhaps `None`.
     #[must_use]
-    pub const fn last(&self) -> u64 {
-        self.last
+    pub fn last(&self) -> Option<u64> {
+        let (at, insns) = self.last;
+        (insns == self.insns && insns > 0).then_some(at)
     }
 
     /// Whether the consumer has asked for a pause since this was last called.
@@ -423,6 +424,7 @@ impl Walk {
             last: f.len,
         };
         self.insns += 1;
+        self.last = (pc, self.insns);
         self.give(&[run], out);
         self.restart(blocks, next);
         true
@@ -553,7 +555,9 @@ impl Walk {
                 stack.follow(runs, blocks.xlen());
             }
             self.insns += u64::from(block.insns);
-            self.last = runs.last().map_or(self.last, Run::source);
+            if let Some(run) = runs.last() {
+                self.last = (run.source(), self.insns);
+            }
             self.give(runs, out);
         } else {
             self.give_part(blocks, runs, block.halfwords, out);
@@ -631,7 +635,7 @@ impl Walk {
                 stack.follow(&[part], blocks.xlen());
             }
             self.insns += u64::from(part.insns);
-            self.last = part.source();
+            self.last = (part.source(), self.insns);
             self.give(&[part], out);
             done = start + (part.end.wrapping_sub(run.start) / 2) as u32;
             pc = part.next;

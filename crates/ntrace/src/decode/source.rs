@@ -36,7 +36,7 @@ pub(super) struct Source {
     clock: Clock,
     context: Option<Context>,
     /// Instructions given when the trace last agreed with the code.
-    confirmed: u64,
+    pub(super) confirmed: u64,
     /// A full address, and where there are Ownership messages the one behind
     /// it, has been seen: nothing depends on what came before.
     anchored: Anchor,
@@ -249,7 +249,7 @@ impl Source {
             }
             Body::IcntFull { icnt } => {
                 // Not walked yet: the outcomes of its branches may follow.
-                self.owed += bounded(icnt, 1, limit)?;
+                self.owed = self.owed.saturating_add(bounded(icnt, 1, limit)?);
                 if let Some(stamp) = message.tstamp {
                     self.clock.relative(stamp);
                 }

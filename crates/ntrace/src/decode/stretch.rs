@@ -77,7 +77,7 @@ impl Source {
     /// Halfwords to walk: what was counted, less what was walked before.
     #[inline]
     fn settle(&mut self, icnt: u64) -> Result<u64, Trouble> {
-        let counted = icnt + core::mem::take(&mut self.owed);
+        let counted = core::mem::take(&mut self.owed).saturating_add(icnt);
         let ahead = core::mem::take(&mut self.ahead);
         counted
             .checked_sub(ahead)
@@ -109,7 +109,7 @@ impl Source {
                 let pc = walk.pc(blocks);
                 let image = blocks.image();
                 let fits = image.fetch(walk.space(), pc);
-                let fits = fits.is_some_and(|f| u64::from(f.len) == left * 2);
+                let fits = fits.is_some_and(|f| u64::from(f.len / 2) == left);
                 // An ecall that the encoder counts as retired ends a stretch;
                 // where the trace stops, its trap is not told.
                 if !fits || !(is_trap(settings, end) || end == End::Open) {
@@ -147,7 +147,7 @@ impl Source {
                 self.trap(blocks, pc, to, Cause::Unknown, out);
                 Ok(())
             }
-            End::Jump(to) if ends_in_custom(&self.walk, blocks.image(), pc) => {
+            End::Jump(to) if self.ends_in_custom(blocks.image(), pc) => {
                 self.walk.restart(blocks, to);
                 Ok(())
             }
@@ -162,10 +162,24 @@ impl Source {
                 Ok(())
             }
             // The full address follows anyhow.
-            End::Here { .. } if ends_in_custom(&self.walk, blocks.image(), pc) => Ok(()),
+            End::Here { .. } if self.ends_in_custom(blocks.image(), pc) => Ok(()),
             End::Here { .. } => Err((Fault::WrongAddress, pc)),
             End::Open => Ok(()),
         }
+    }
+
+    /// Whether the last instruction of the stretch is a custom one, which
+    /// encoders tell as an indirect jump when it changes the flow (10.1). One
+    /// from before the stretch was told already.
+    fn ends_in_custom(&self, image: &Image, pc: u64) -> bool {
+        let walked = self.walk.instructions() != self.confirmed;
+        let Some(last) = self.walk.last().filter(|_| walked) else {
+            return false;
+        };
+        image.fetch(self.walk.space(), last).is_some_and(|f| {
+            let behind = last.wrapping_add(u64::from(f.len));
+            f.isa.xlen().wrap(behind) == pc && decode(f.bits, f.isa).op == Op::Unknown
+        })
     }
 
     fn trap<C: Consumer>(
@@ -295,16 +309,6 @@ impl Evidence for NoBranches {
     fn left(&self) -> u64 {
         0
     }
-}
-
-/// Whether the last instruction is a custom one, which encoders tell as an
-/// indirect jump when it changes the flow (10.1).
-fn ends_in_custom(walk: &Walk, image: &Image, pc: u64) -> bool {
-    let last = image.fetch(walk.space(), walk.last());
-    last.is_some_and(|f| {
-        let behind = walk.last().wrapping_add(u64::from(f.len));
-        f.isa.xlen().wrap(behind) == pc && decode(f.bits, f.isa).op == Op::Unknown
-    })
 }
 
 /// The address behind the instruction at an address.

@@ -339,6 +339,41 @@ fn custom_instruction_round_trip() {
     }
 }
 
+/// What a sync message stands behind is told: a jump without a count does not
+/// mean it, whether decoding began there or before.
+#[test]
+fn custom_instruction_before_sync() {
+    let image = image(
+        Isa::RV64GC,
+        &[(0x100, &[ADD, CUSTOM, C_ADD]), (0x200, &[C_ADD, C_EBREAK])],
+    );
+    for config in all_kinds() {
+        let behind = sync(Sync::PERIODIC, 4, 0x108);
+        let all = [start(0x100), behind, jump(0, 0x108, 0x200)];
+        for messages in [&all[..], &all[1..]] {
+            let events = decode(&config, &image, &stream(&config, messages));
+            assert_eq!(events.codes(), [Fault::NotAJump.code()]);
+        }
+    }
+}
+
+/// Counts that nobody would believe do not overflow, whatever the limit.
+#[test]
+fn counts_without_limit() {
+    let image = image(Isa::RV64GC, &[(0x100, &[C_ADD, ECALL])]);
+    let icnt = (1 << 56) - 1;
+    for mut config in all_kinds() {
+        config.max_expansion = u64::MAX;
+        for ending in [jump(icnt, 0x100, 0x200), halt(&config, icnt, 1)] {
+            let mut messages = vec![start(0x100)];
+            messages.extend([full(icnt); 300]);
+            messages.push(ending);
+            let events = decode(&config, &image, &stream(&config, &messages));
+            assert_eq!(events.codes(), [Fault::UnreportedTrap.code()]);
+        }
+    }
+}
+
 /// 8.5: any sync message may come on linear code; B-TYPE = 0 is no jump then.
 #[test]
 fn sync_on_linear_code() {
