@@ -57,14 +57,17 @@ where
     after(out, 0)
 }
 
+/// Bytes of an unfinished piece that are kept, far more than a message has.
+const KEPT: usize = 1 << 16;
+
 /// Divides an N-Trace stream into its pieces; each comes with its offset and
-/// its bytes.
+/// its bytes. Of one that is no message and longer than 64 KiB they may be the
+/// first ones only: memory does not grow with the stream.
 #[derive(Default)]
 pub struct Pieces {
     framer: Framer,
-    /// The bytes from `base` on that no piece has had yet.
-    window: Vec<u8>,
-    base: u64,
+    /// The first bytes of the piece whose end has not come.
+    kept: Vec<u8>,
 }
 
 impl Pieces {
@@ -78,18 +81,23 @@ impl Pieces {
         chunk: &[u8],
         mut take: impl FnMut(u64, &[u8], &Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.window.extend_from_slice(chunk);
+        let start = self.framer.position();
         let mut rest = chunk;
-        let mut end = self.base;
+        // How much of the chunk belongs to pieces that are given out.
+        let mut given = 0;
         while let Some((at, piece)) = self.framer.next_piece(&mut rest) {
-            let len = length(&piece);
-            let from = (at - self.base) as usize;
-            let bytes = self.window.get(from..from + len);
-            take(at, bytes.unwrap_or_default(), &piece)?;
-            end = at + len as u64;
+            let end = (at + length(&piece) as u64 - start) as usize;
+            let bytes = chunk.get(given..end).unwrap_or_default();
+            given = end;
+            if at >= start {
+                take(at, bytes, &piece)?;
+            } else {
+                keep(&mut self.kept, bytes);
+                take(at, &self.kept, &piece)?;
+            }
+            self.kept.clear();
         }
-        self.window.drain(..(end - self.base) as usize);
-        self.base = end;
+        keep(&mut self.kept, chunk.get(given..).unwrap_or_default());
         Ok(())
     }
 
@@ -103,10 +111,16 @@ impl Pieces {
         mut take: impl FnMut(u64, &[u8], &Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self.framer.finish() {
-            Some((at, piece)) => take(at, &self.window, &piece),
+            Some((at, piece)) => take(at, &self.kept, &piece),
             None => Ok(()),
         }
     }
+}
+
+/// Keeps more bytes of a piece, if there is room.
+fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
+    let room = KEPT.saturating_sub(kept.len()).min(bytes.len());
+    kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
 }
 
 /// The pieces of a whole input.

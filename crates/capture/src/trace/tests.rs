@@ -31,3 +31,31 @@ fn the_pieces_are_the_file() {
     assert!(seen == bytes);
     assert_eq!(last, Some(Fault::Truncated));
 }
+
+/// Memory that was never written: no message ends there.
+#[test]
+fn a_piece_without_end_is_not_kept() {
+    let mut pieces = Pieces::default();
+    let zeros = vec![0; 1 << 16];
+    let nothing = |_, _: &[u8], _: &Piece<'_>| Err("a piece");
+    for _ in 0..100 {
+        assert_eq!(pieces.feed(&zeros, nothing), Ok(()));
+        assert!(pieces.kept.capacity() <= 2 * KEPT);
+    }
+    let mut seen = Vec::new();
+    let mut take = |at, bytes: &[u8], piece: &Piece<'_>| {
+        seen.push((at, bytes.len(), length(piece)));
+        Ok::<(), ()>(())
+    };
+    pieces.feed(&[0x03, 0x0c, 0x0f, 0x0c], &mut take).unwrap();
+    pieces.finish(take).unwrap();
+    let all = 100 << 16;
+    assert_eq!(
+        seen,
+        [
+            (0, KEPT, all + 1),
+            (all as u64 + 1, 2, 2),
+            (all as u64 + 3, 1, 1)
+        ]
+    );
+}
