@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hartrace_flow::{Consumer, Event, HartId, Run};
@@ -211,6 +211,7 @@ where
             failed: None,
         }),
         turned: Condvar::new(),
+        over: AtomicBool::new(false),
         early: threads * EARLY,
         part: &part,
     };
@@ -244,6 +245,9 @@ struct Work<'w, D: Resume, P, F, G> {
     next: AtomicUsize,
     turn: Mutex<Turn<D::Seam, P, G>>,
     turned: Condvar,
+    /// Something failed, or a thread panicked: nothing is given out any more,
+    /// and nobody waits for a turn that may not come.
+    over: AtomicBool,
     /// Pieces that may wait for their turn.
     early: usize,
     part: &'w F,
@@ -274,19 +278,6 @@ struct Done<S, P> {
     seam: S,
 }
 
-impl<S, P, G> Turn<S, P, G>
-where
-    G: FnMut(&mut P, usize) -> io::Result<()>,
-{
-    fn give(&mut self, part: &mut P, done: usize) {
-        if self.failed.is_none()
-            && let Err(error) = (self.give)(part, done)
-        {
-            self.failed = Some(error);
-        }
-    }
-}
-
 /// Pieces that may be done before their turn, for each thread.
 const EARLY: usize = 2;
 
@@ -299,7 +290,8 @@ where
 {
     /// Does pieces until there are none left.
     fn run(&self, mut decoder: D) {
-        loop {
+        let _end = EndOnPanic(self);
+        while !self.is_over() {
             let piece = self.next.fetch_add(1, Ordering::Relaxed);
             if piece >= self.cuts.len() {
                 return;
@@ -324,13 +316,33 @@ where
     /// Waits until all pieces before this one were given out.
     fn wait(&self, piece: usize) -> MutexGuard<'_, Turn<D::Seam, P, G>> {
         let mut turn = self.lock();
-        while turn.piece != piece {
+        while turn.piece != piece && !self.is_over() {
             turn = self
                 .turned
                 .wait(turn)
                 .unwrap_or_else(PoisonError::into_inner);
         }
         turn
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Ends it all; with the lock held, so that nobody goes to sleep meanwhile.
+    fn end_all(&self, _turn: &mut Turn<D::Seam, P, G>) {
+        self.over.store(true, Ordering::Relaxed);
+        self.turned.notify_all();
+    }
+
+    /// Gives a part out, the stream being done so far.
+    fn give(&self, turn: &mut Turn<D::Seam, P, G>, part: &mut P, done: usize) {
+        if !self.is_over()
+            && let Err(error) = (turn.give)(part, done)
+        {
+            turn.failed = Some(error);
+            self.end_all(turn);
+        }
     }
 
     /// The state at the start of a piece, found by whoever asks first.
@@ -353,7 +365,7 @@ where
             decoder.hint(seam);
         }
         // A message at a time: each asks for a pause.
-        while at < end {
+        while at < end && !self.is_over() {
             at += decoder.feed(self.bytes.get(at..end)?, &mut Pause);
             if decoder.is_synchronised() {
                 return Some(decoder.seam());
@@ -447,7 +459,7 @@ where
                 turn = self.lock();
             }
             if let Some(mut done) = done {
-                turn.give(&mut done.part, done.end);
+                self.give(&mut turn, &mut done.part, done.end);
                 turn.seam = Some(done.seam);
                 turn.spare.push(done.part);
             }
@@ -477,12 +489,36 @@ where
     /// Feeds everything from where the decoder is to `end`.
     fn walk(&self, decoder: &mut D, end: usize, out: &mut Ordered<'_, '_, D, P, F, G>) {
         let mut at = decoder.position() as usize;
-        while at < end && out.state != Stand::Wrong {
+        while at < end && out.state != Stand::Wrong && !self.is_over() {
+            out.done = at;
             let step = self.bytes.get(at..end.min(at + STEP)).unwrap_or_default();
             at += decoder.feed(step, out);
         }
         if end == self.bytes.len() && out.state != Stand::Wrong {
             decoder.finish(out);
+        }
+    }
+}
+
+/// Ends it all when its thread panics: the others would wait for ever.
+struct EndOnPanic<'o, 'w, D, P, F, G>(&'o Work<'w, D, P, F, G>)
+where
+    D: Resume,
+    P: Part,
+    F: Fn() -> P + Sync,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send;
+
+impl<D, P, F, G> Drop for EndOnPanic<'_, '_, D, P, F, G>
+where
+    D: Resume,
+    P: Part,
+    F: Fn() -> P + Sync,
+    G: FnMut(&mut P, usize) -> io::Result<()> + Send,
+{
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let EndOnPanic(work) = self;
+            work.end_all(&mut work.lock());
         }
     }
 }
@@ -518,7 +554,7 @@ struct Ordered<'o, 'w, D: Resume, P, F, G> {
     start: &'o Start<D::Seam>,
     part: P,
     state: Stand,
-    /// Bytes of the stream that are done with what is given next.
+    /// Bytes of the stream that are done, at least.
     done: usize,
 }
 
@@ -539,7 +575,7 @@ where
             }
             self.state = Stand::First;
         }
-        turn.give(&mut self.part, self.done);
+        self.work.give(&mut turn, &mut self.part, self.done);
     }
 
     #[cold]

@@ -235,3 +235,65 @@ fn a_failure_to_write_is_told_once() {
     );
     assert_eq!(result.unwrap_err().to_string(), "full");
 }
+
+/// After a failure nothing more is decoded, in one piece or several.
+#[test]
+fn a_failure_ends_the_work() {
+    let config = configs().swap_remove(0);
+    let bytes = stream(&config, 5, 40_000);
+    let image = image();
+    for (threads, piece) in [(1, 1), (3, 3000)] {
+        let mut seen = Vec::new();
+        let result = decode_pieces(
+            &bytes,
+            threads,
+            piece,
+            || Decoder::new(config.clone(), &image).unwrap(),
+            || Keep {
+                events: Vec::new(),
+                room: 3,
+            },
+            |part, done| {
+                part.events.clear();
+                seen.push(done);
+                match done > 20_000 {
+                    true => Err(io::Error::other("full")),
+                    false => Ok(()),
+                }
+            },
+        );
+        assert_eq!(result.unwrap_err().to_string(), "full");
+        assert!(seen.is_sorted());
+        let last = seen.last().unwrap();
+        assert!((20_000..30_000).contains(last), "{last} {threads}");
+    }
+}
+
+/// A panic is handed on; nobody waits for the turn of what is gone.
+#[test]
+fn a_panic_ends_the_work() {
+    let config = configs().swap_remove(0);
+    let bytes = stream(&config, 5, 8000);
+    let image = image();
+    for room in [1, 100, usize::MAX] {
+        let run = || {
+            decode_pieces(
+                &bytes,
+                4,
+                500,
+                || Decoder::new(config.clone(), &image).unwrap(),
+                || Keep {
+                    events: Vec::new(),
+                    room,
+                },
+                |part, done| {
+                    part.events.clear();
+                    assert!(done < 9000, "as asked for");
+                    Ok(())
+                },
+            )
+        };
+        let run = std::panic::AssertUnwindSafe(run);
+        assert!(std::panic::catch_unwind(run).is_err());
+    }
+}
