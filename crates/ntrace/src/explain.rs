@@ -97,8 +97,9 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn all(&mut self, layout: &Layout) -> Result<(), Fault> {
         let tcode = Tcode(self.one(Fixed("TCODE", 6))? as u8);
-        if layout.src_bits > 0 {
-            self.one(Fixed("SRC", layout.src_bits))?;
+        match layout.src_width() {
+            0 => {}
+            width => drop(self.one(Fixed("SRC", width as u8))?),
         }
         let Some(kinds) = fields_of(tcode) else {
             while !self.fields.is_end() {
@@ -337,5 +338,20 @@ mod tests {
         follower.lost();
         let message = Message::new(1, jump(1));
         assert_eq!(follower.message(&message), (None, None));
+    }
+
+    #[test]
+    fn src_has_twelve_bits_at_most() {
+        let bytes = [0x0c, 0x04, 0x08, 0x17];
+        let twelve = Layout {
+            src_bits: 12,
+            ..Layout::default()
+        };
+        let more = Layout {
+            src_bits: u8::MAX,
+            ..twelve
+        };
+        assert_eq!(explain(&bytes, &more), explain(&bytes, &twelve));
+        assert_eq!(explain(&bytes, &more).1, None);
     }
 }

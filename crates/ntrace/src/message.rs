@@ -31,7 +31,7 @@ impl Default for Layout {
 
 impl Layout {
     /// Width of `SRC`; the register field has no room for more.
-    const fn src_width(&self) -> u32 {
+    pub(crate) const fn src_width(&self) -> u32 {
         if self.src_bits > MAX_SRC_BITS {
             MAX_SRC_BITS as u32
         } else {

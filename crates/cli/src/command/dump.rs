@@ -104,9 +104,9 @@ impl Shown {
     ) -> io::Result<()> {
         match piece {
             Piece::Idle(count) => writeln!(out, "{at:08x}  (idle) {count}"),
-            Piece::Bad(fault, _) => {
+            Piece::Bad(fault, count) => {
                 self.follower.lost();
-                writeln!(out, "{at:08x}  {}", bad(*fault, bytes))
+                writeln!(out, "{at:08x}  {}", bad(*fault, bytes, *count))
             }
             Piece::Message(_) => {
                 let (fields, fault) = explain(bytes, &self.layout);
@@ -131,7 +131,7 @@ impl Shown {
                     let _ = write!(line, " at {time}");
                 }
                 if let Some(fault) = fault {
-                    let _ = write!(line, "  {}", bad(fault, bytes));
+                    let _ = write!(line, "  {}", bad(fault, bytes, bytes.len() as u64));
                 }
                 writeln!(out, "{line}")
             }
@@ -171,7 +171,12 @@ impl Shown {
             );
             writeln!(out, "{}", line.trim_end())?;
         }
-        Ok(())
+        match piece {
+            Piece::Bad(_, count) if *count > bytes.len() as u64 => {
+                writeln!(out, "... {count} bytes")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -190,14 +195,14 @@ fn field_text(field: &Field) -> String {
     }
 }
 
-/// Bytes that are no message; the first of them.
-fn bad(fault: Fault, bytes: &[u8]) -> String {
+/// Bytes that are no message: the first of them, and how many there are.
+fn bad(fault: Fault, bytes: &[u8], count: u64) -> String {
     let mut text = format!("(bad) {}: {}:", fault.code(), fault.text());
     for byte in bytes.iter().take(16) {
         let _ = write!(text, " {byte:02x}");
     }
-    if bytes.len() > 16 {
-        let _ = write!(text, " ... {} bytes", bytes.len());
+    if count > 16 {
+        let _ = write!(text, " ... {count} bytes");
     }
     text
 }

@@ -14,6 +14,7 @@ use crate::{
 };
 
 mod events;
+mod hostile;
 mod options;
 mod round;
 
