@@ -8,6 +8,7 @@
 
 mod source;
 mod stretch;
+mod sync;
 mod time;
 
 use alloc::boxed::Box;

@@ -3,15 +3,16 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{
-    Blocks, Cause, Consumer, Context, Event, Gap, HartId, History, Mark, Mode, NotTaken, Ownership,
+    Blocks, Consumer, Context, Event, Gap, HartId, History, Mark, Mode, NotTaken, Ownership,
     Remember, ReturnStack, SpaceId, Stop, Swaps, Walk,
 };
 
 use super::stretch::{End, Trouble, outcomes};
+use super::sync::{FullAddress, start_mark, stop_mark, trap};
 use super::time::Clock;
 use super::{Settings, space};
 use crate::{
-    Body, Btype, Evcode, Fault, ImplicitReturn, Message, Owner, Process, Sync, Tcode, Timestamps,
+    Body, Btype, Fault, ImplicitReturn, Message, Owner, Process, Sync, Tcode, Timestamps,
     TraceMode, Version,
 };
 
@@ -296,37 +297,16 @@ impl Source {
         at: u64,
         out: &mut C,
     ) -> Result<(), Trouble> {
-        let mut taken = false;
-        let (sync, faddr, cause, icnt, hist) = match message.body {
-            Body::ProgTraceSync { sync, icnt, faddr } => (sync, faddr, None, icnt, None),
-            Body::DirectBranchSync { sync, icnt, faddr } => {
-                taken = true;
-                (sync, faddr, None, icnt, None)
-            }
-            Body::IndirectBranchSync {
-                sync,
-                btype,
-                icnt,
-                faddr,
-            } => (sync, faddr, trap(btype), icnt, None),
-            Body::IndirectBranchHistSync {
-                sync,
-                btype,
-                icnt,
-                faddr,
-                hist,
-            } => (sync, faddr, trap(btype), icnt, Some(hist)),
+        match message.body {
             Body::ProgTraceCorrelation { evcode, icnt, hist } => {
                 self.correlation(settings, blocks, (icnt, hist), out)?;
                 self.event(&Event::Mark(stop_mark(evcode)), out);
                 self.tell_time(message.tstamp, out);
-                return Ok(());
             }
             Body::Ownership { process } => {
                 let process = Process::from_field(process).map_err(|fault| (fault, process))?;
                 self.ownership(blocks, process, out);
                 self.tell_time(message.tstamp, out);
-                return Ok(());
             }
             Body::Error { etype, ecode } => {
                 let value = u64::from(etype) << 32 | ecode & 0xffff_ffff;
@@ -337,15 +317,29 @@ impl Source {
             } => return Err((Fault::Zeros, 0)),
             Body::Other { tcode, .. } => {
                 self.event(&Event::Mark(Mark::Vendor(u16::from(tcode.0))), out);
-                return Ok(());
             }
             // All the others were dealt with before.
-            _ => return Ok(()),
-        };
-        let to = faddr << 1;
+            body => {
+                if let Some(full) = FullAddress::of(&body) {
+                    self.full_address(settings, blocks, (full, at), message.tstamp, out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A sync message at this offset.
+    fn full_address<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        (full, at): (FullAddress, u64),
+        stamp: Option<u64>,
+        out: &mut C,
+    ) {
+        let FullAddress { sync, to, .. } = full;
         if self.phase == Phase::Running {
-            let end = end_at_sync(sync, cause, taken, to);
-            let before = self.before_sync(settings, blocks, (sync, end), (icnt, hist), out);
+            let before = self.before_sync(settings, blocks, full, out);
             if let Err((fault, value)) = before {
                 self.lose(fault, value, at, 0);
             } else if sync == Sync::OVERRUN {
@@ -353,11 +347,9 @@ impl Source {
             }
         }
         self.restart(settings, blocks, sync, to, out);
-        let time = message.tstamp.zip(settings.config.timestamps);
-        if let Some((stamp, config)) = time {
+        if let Some((stamp, config)) = stamp.zip(settings.config.timestamps) {
             self.tell_full_time(stamp, config, out);
         }
-        Ok(())
     }
 
     /// What a sync message says about the way to it.
@@ -365,14 +357,15 @@ impl Source {
         &mut self,
         settings: &Settings,
         blocks: &mut Blocks<'_>,
-        (sync, end): (Sync, End),
-        (icnt, hist): (u64, Option<u64>),
+        full: FullAddress,
         out: &mut C,
     ) -> Result<(), Trouble> {
-        if sync == Sync::OVERRUN {
+        let FullAddress { icnt, hist, .. } = full;
+        if full.sync == Sync::OVERRUN {
             // What it counts began with a message that is lost.
             return Ok(());
         }
+        let end = full.end();
         // ResourceFull may have told the count before.
         let told = icnt > 0 || self.owed > 0;
         if end == End::Open && !told {
@@ -597,50 +590,5 @@ fn bounded(count: u64, each: u64, limit: u64) -> Result<u64, Trouble> {
     match count.checked_mul(each.max(1)) {
         Some(all) if all <= limit => Ok(count),
         _ => Err((Fault::TooLarge, count)),
-    }
-}
-
-/// How the stretch before a sync message ended.
-const fn end_at_sync(sync: Sync, cause: Option<Cause>, taken: bool, to: u64) -> End {
-    let elsewhere = matches!(
-        sync,
-        Sync::RESET | Sync::DEBUG_EXIT | Sync::ENABLE | Sync::POWER_UP
-    );
-    match cause {
-        Some(cause) => End::Trap(cause, to),
-        None if elsewhere => End::Open,
-        None => End::Here { to, taken },
-    }
-}
-
-const fn trap(btype: Btype) -> Option<Cause> {
-    match btype {
-        Btype::Indirect => None,
-        Btype::Trap => Some(Cause::Unknown),
-        Btype::Exception => Some(Cause::Exception(None)),
-        Btype::Interrupt => Some(Cause::Interrupt(None)),
-    }
-}
-
-/// What a sync message tells beside the address.
-const fn start_mark(sync: Sync) -> Option<Mark> {
-    match sync {
-        // Which input it was is not told.
-        Sync::EXTERNAL_TRIGGER => Some(Mark::External(0)),
-        Sync::RESET => Some(Mark::Reset),
-        Sync::DEBUG_EXIT => Some(Mark::Resumed),
-        Sync::ENABLE => Some(Mark::On),
-        Sync::EVENT => Some(Mark::Notify),
-        Sync::POWER_UP => Some(Mark::PowerUp),
-        Sync::PERIODIC | Sync::SEQUENTIAL | Sync::OVERRUN => None,
-        Sync(code) => Some(Mark::Sync(code)),
-    }
-}
-
-const fn stop_mark(evcode: Evcode) -> Mark {
-    match evcode {
-        Evcode::DEBUG => Mark::Halted,
-        Evcode::LOW_POWER => Mark::PowerDown,
-        _ => Mark::Off,
     }
 }
