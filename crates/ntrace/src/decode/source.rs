@@ -185,7 +185,7 @@ impl Source {
     }
 
     /// One message of this source, at this offset and of this length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn message<C: Consumer>(
         &mut self,
         settings: &Settings,
@@ -211,7 +211,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn running<C: Consumer>(
         &mut self,
         settings: &Settings,
@@ -460,7 +460,7 @@ impl Source {
     }
 
     /// A branch message without a full address.
-    #[inline]
+    #[inline(always)]
     fn branch<C: Consumer>(
         &mut self,
         settings: &Settings,
