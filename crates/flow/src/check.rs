@@ -428,10 +428,14 @@ mod tests {
         let steps = [insn(0, 0x13, 4), insn(4, 0x8782, 0x20)];
         let all = run(0, 6, 2, 2);
         assert_eq!(after(&steps, &[all]).map(|c| c.insns), Ok(2));
-        let Event::Run(mut wrong) = all else {
-            unreachable!()
+        let wrong = Run {
+            start: 0,
+            end: 6,
+            next: 0x30,
+            insns: 2,
+            exit: Exit::IndirectJump,
+            last: 2,
         };
-        (wrong.next, wrong.exit) = (0x30, Exit::IndirectJump);
         assert!(after(&steps, &[Event::Run(wrong)]).is_err());
         let more = [steps[0], steps[1], insn(0x20, 1, 0x22)];
         assert!(after(&more, &[all]).is_err());

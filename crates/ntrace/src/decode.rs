@@ -312,7 +312,7 @@ impl Harts<'_> {
     }
 
     /// One message, at this offset and of this length.
-    #[inline]
+    #[inline(always)]
     fn message<C: Consumer>(
         &mut self,
         message: &Message<'_>,

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod bandwidth;
 mod code;
 mod config;
 mod control;
@@ -28,6 +29,7 @@ mod tally;
 mod testing;
 mod transport;
 
+pub use bandwidth::Bandwidth;
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
     Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::{Fault, Layout, Message, Piece, Tcode};
+use crate::{Bandwidth, Fault, Follower, Layout, Message, Piece, Tcode};
 
 /// Messages and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,12 @@ pub struct Tally {
     pub idle: u64,
     /// Messages with a timestamp.
     pub stamped: u64,
+    /// Bytes by time, where there are timestamps.
+    pub bandwidth: Bandwidth,
+    follower: Follower,
+    /// The last time, and bytes since then.
+    now: Option<u64>,
+    untimed: u64,
 }
 
 impl Tally {
@@ -74,6 +80,7 @@ impl Tally {
         let tcode = message.body.tcode();
         self.kinds.entry(tcode).or_default().add(len);
         self.stamped += u64::from(message.tstamp.is_some());
+        self.time(&message, len);
         let source = self.sources.entry(message.src).or_default();
         source.all.add(len);
         if tcode.is_sync() {
@@ -84,7 +91,22 @@ impl Tally {
         }
     }
 
+    /// Bytes without a time of their own count with the next that has one.
+    fn time(&mut self, message: &Message<'_>, len: u64) {
+        self.untimed += len;
+        if message.tstamp.is_none() {
+            return;
+        }
+        if let (_, Some(time)) = self.follower.message(message) {
+            // Harts may be a little apart.
+            let now = self.now.map_or(time, |now| now.max(time));
+            self.now = Some(now);
+            self.bandwidth.add(now, core::mem::take(&mut self.untimed));
+        }
+    }
+
     fn fault(&mut self, fault: Fault, bytes: u64) {
+        self.follower.lost();
         let (kind, count) = self.faults.entry(fault.code()).or_default();
         *kind = Some(fault);
         count.add(bytes);

@@ -252,8 +252,9 @@ fn encoding(program: &Recorded) -> Result<(), String> {
         let (steps, single) = (&steps.0, port(program, Retirement::Single)?);
         bench.measure(&format!("{name}, steps"), insns, move || {
             let mut port = Port::new(single, encoder(config, Bytes::default()).ok()?);
+            let nothing = Effects::default();
             for step in steps {
-                port.step(HART, step, &Effects::default());
+                port.step(HART, step, &nothing);
             }
             port.finish();
             Some(port.into_sink().into_sink().0)

@@ -56,7 +56,7 @@ pub(crate) struct Encode {
     /// Mode of a log that does not tell it, such as a pc list [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
-    /// Only this hart; several need room for SRC, src_bits in [ntrace]
+    /// Only this hart; several need room for SRC, src_bits in section ntrace
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the log has lines that cannot be read, or does not follow the program
@@ -143,7 +143,7 @@ pub(crate) struct Stats {
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceKind {
-    /// N-Trace, by section [ntrace] of the settings
+    /// N-Trace, by section ntrace of the settings
     Ntrace,
 }
 

@@ -175,6 +175,7 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
             None => writeln!(out)?,
         }
     }
+    write_bandwidth(&counted.tally.bandwidth, out)?;
     let Some(report) = &counted.decoded else {
         return Ok(());
     };
@@ -187,4 +188,29 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "           {bits:.4} bits/instruction")?;
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)
+}
+
+/// Bytes by time: in numbers, and as a line of bars.
+fn write_bandwidth(bandwidth: &ntrace::Bandwidth, out: &mut impl Write) -> io::Result<()> {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let (Some(first), slices) = (bandwidth.first(), bandwidth.bytes()) else {
+        return Ok(());
+    };
+    let slice = bandwidth.slice();
+    let most = slices.iter().copied().max().unwrap_or(0).max(1);
+    let mean = slices.iter().sum::<u64>() / (slices.len() as u64).max(1);
+    let thousand = |bytes: u64| bytes as f64 * 1000.0 / slice as f64;
+    writeln!(
+        out,
+        "time       from {first}, {} slices of {slice}: {:.1} bytes in 1000, at most {:.1}",
+        slices.len(),
+        thousand(mean),
+        thousand(most)
+    )?;
+    let bar = |&bytes: &u64| {
+        let height = (bytes.saturating_mul(8)).div_ceil(most).min(8);
+        BARS.get(height as usize).copied().unwrap_or('█')
+    };
+    let line: String = slices.iter().map(bar).collect();
+    writeln!(out, "           |{line}|")
 }

@@ -17,7 +17,17 @@ struct All<'a> {
     bad: Vec<Bad>,
     sources: Vec<Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    bandwidth: Option<Bandwidth<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     decoded: Option<Decoded>,
+}
+
+/// Times can pass 2^53.
+#[derive(Serialize)]
+struct Bandwidth<'a> {
+    from: String,
+    slice: String,
+    bytes: &'a [u64],
 }
 
 #[derive(Serialize)]
@@ -94,6 +104,11 @@ pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         kinds: kinds.collect(),
         bad: bad.collect(),
         sources: sources.collect(),
+        bandwidth: tally.bandwidth.first().map(|first| Bandwidth {
+            from: format!("{first:#x}"),
+            slice: format!("{:#x}", tally.bandwidth.slice()),
+            bytes: tally.bandwidth.bytes(),
+        }),
         decoded,
     };
     serde_json::to_writer(&mut *out, &all)?;

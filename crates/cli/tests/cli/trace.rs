@@ -378,6 +378,25 @@ fn what_a_trace_is_made_of() {
     assert!(!text(&output.stdout).contains("decoded"));
 }
 
+/// With timestamps, how many bytes there are from time to time.
+#[test]
+fn bandwidth_over_time() {
+    let folder = Folder::new();
+    let (trace, _) = traced(&folder, &["-c", &config("linux.toml")]);
+    let stats = succeeds(&["stats", &trace]);
+    let lines: Vec<&str> = stats.lines().collect();
+    let at = lines.iter().position(|l| l.starts_with("time       from "));
+    let bars = lines[at.unwrap() + 1];
+    assert!(bars.contains('█') && bars.ends_with('|'), "{stats}");
+    let json = succeeds(&["stats", &trace, "-f", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let slices = json["bandwidth"]["bytes"].as_array().unwrap();
+    let sum: u64 = slices.iter().map(|b| b.as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), json["bytes"].as_u64());
+    let (plain, _) = traced(&folder, &[]);
+    assert!(!succeeds(&["stats", &plain]).contains("time       from "));
+}
+
 #[test]
 fn events_as_json() {
     let folder = Folder::new();

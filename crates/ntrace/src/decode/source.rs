@@ -184,7 +184,7 @@ impl Source {
     }
 
     /// One message of this source, at this offset and of this length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn message<C: Consumer>(
         &mut self,
         settings: &Settings,
@@ -210,7 +210,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn running<C: Consumer>(
         &mut self,
         settings: &Settings,
@@ -467,7 +467,7 @@ impl Source {
     }
 
     /// A branch message without a full address.
-    #[inline]
+    #[inline(always)]
     fn branch<C: Consumer>(
         &mut self,
         settings: &Settings,

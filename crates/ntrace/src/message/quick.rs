@@ -67,8 +67,9 @@ impl Bits {
 
 /// The message at the front of a word of the stream, and its length: one
 /// without a timestamp whose fields are all as they should be. `None` for any
-/// other.
-#[inline]
+/// other. Always part of the caller, so that the message need not be put
+/// together only to be taken apart.
+#[inline(always)]
 pub(crate) fn read(word: u64, layout: &Layout) -> Option<(Message<'static>, usize)> {
     let bits = Bits::new(word)?;
     let tcode = Tcode(bits.data as u8 & 0x3f);
@@ -102,7 +103,7 @@ pub(crate) fn read(word: u64, layout: &Layout) -> Option<(Message<'static>, usiz
 }
 
 /// IndirectBranch and IndirectBranchHist, from `U-ADDR` on.
-#[inline]
+#[inline(always)]
 fn indirect(
     bits: Bits,
     (tcode, code): (Tcode, u32),
