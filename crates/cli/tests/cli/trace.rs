@@ -654,7 +654,7 @@ fn a_run_on_spikes_machine_is_read() {
 /// A run may end behind an indirect jump; no message tells where that went.
 #[test]
 fn a_run_that_ends_with_a_jump_is_equal() {
-    for n in 20..60 {
+    for n in [3205, 3601, 3604, 12801, 12805, 13606] {
         let n = n.to_string();
         let args = [
             "run",
