@@ -4,7 +4,7 @@
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
+use hartrace_capture::config::{Config, Machine, Origin, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::Digest;
 use hartrace_capture::elf_info::{ElfError, ElfInfo, ElfKind};
@@ -12,6 +12,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::program::{ElfFile, RawFile, SpecError, looks_hexadecimal};
 use hartrace_capture::sidecar;
 use hartrace_flow::{Image, SpaceId};
+use hartrace_hart::fdt;
 use hartrace_isa::{Isa, Xlen};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,7 @@ impl Program {
             let isa = self.isa.unwrap_or(Isa::RV64GC);
             image.add_raw(SpaceId::FIRST, file.base, bytes, isa);
         }
+        add_boot_code(&mut image, &self.config, self.isa.unwrap_or(Isa::RV64GC));
         Ok(Some(image))
     }
 
@@ -63,6 +65,17 @@ impl Program {
             checked.map_err(|m| wrong_program(&m.given, m.found, m.expected))?;
         }
         Ok(())
+    }
+}
+
+/// A run on Spike's machine starts in its boot code, which is in no program.
+pub(crate) fn add_boot_code(image: &mut Image, config: &Config, isa: Isa) {
+    let machine = config.hart.machine.as_ref();
+    let spike = machine.is_some_and(|machine| machine.value == Machine::Spike);
+    if spike && image.fetch(SpaceId::FIRST, fdt::BOOT_ROM).is_none() {
+        let rom = fdt::boot_rom(isa.xlen(), 0, &[]);
+        let code = rom.get(..fdt::BOOT_CODE).unwrap_or_default();
+        image.add_raw(SpaceId::FIRST, fdt::BOOT_ROM, code, isa);
     }
 }
 

@@ -11,6 +11,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
 use hartrace_capture::trace::{NTRACE, Transport, TransportError};
 use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
+use hartrace_hart::fdt;
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use std::ops::ControlFlow;
@@ -90,6 +91,7 @@ impl Settings {
             let message = format!("{name} does not look like N-Trace");
             return Err(Diagnostic::new(Code::UnknownFormat, message)
                 .note("it has no sidecar, and no configuration says what it is")
+                .note("what a memory or a probe holds is put in order by --ram, --pib or --order")
                 .help("if it is N-Trace, give its settings in section [ntrace]: -c FILE")
                 .into());
         };
@@ -328,6 +330,7 @@ impl Report {
             let message = format!("nothing of {name} could be decoded");
             return Err(Diagnostic::new(Code::NotSynchronised, message)
                 .note("no full address was found, or none that is in the program")
+                .note("a short piece may have none; a lower sync_max of the encoder sends more")
                 .help("is it the right program, and are these the settings of the encoder?")
                 .into());
         }
@@ -416,6 +419,11 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
     if gap.unconfirmed > 0 {
         let insns = count(gap.unconfirmed, "instruction");
         diagnostic = diagnostic.note(format!("nothing confirms the last {insns} before it"));
+    }
+    let boot = fdt::BOOT_ROM..fdt::BOOT_ROM + fdt::BOOT_CODE as u64;
+    if reason.code == "NT0302" && boot.contains(&reason.value) {
+        let text = "Spike's boot code: machine = \"spike\" in [hart] of a configuration tells it";
+        return diagnostic.note(text);
     }
     match likely(reason.code) {
         Some(text) => diagnostic.note(text),

@@ -21,6 +21,9 @@ use hartrace_isa::Xlen;
 /// Where the boot ROM lies, and where harts start.
 pub const BOOT_ROM: u64 = 0x1000;
 
+/// Bytes of code at its start.
+pub const BOOT_CODE: usize = 20;
+
 /// Memory of Spike unless it is told otherwise: base and size in bytes.
 pub const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
 

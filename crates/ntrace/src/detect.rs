@@ -15,6 +15,10 @@ const LOOK: usize = 1 << 20;
 /// Messages that are looked at, each with every width of `SRC`.
 const MESSAGES: u64 = 40_000;
 
+/// Messages that may come before the first full address where a trace starts:
+/// who runs, what was lost.
+const START: u64 = 4;
+
 /// The least score of a trace.
 const ENOUGH: u8 = 90;
 
@@ -102,8 +106,8 @@ pub fn guess(bytes: &[u8]) -> Option<Guess> {
         }
     }
     let guesses = tallies.iter().filter_map(|t| t.guess(broken));
-    // Of equals the one with the fewest bits.
-    guesses.rev().max_by_key(|g| g.score)
+    // Of equals the one that has the most messages, and then the fewest bits.
+    guesses.rev().max_by_key(|g| (g.score, g.messages))
 }
 
 /// What the messages say, read with one width of `SRC`.
@@ -195,7 +199,9 @@ impl Tally {
     }
 
     fn sync(&mut self, sync: Sync, icnt: u64, faddr: u64, stamped: bool) {
-        if self.syncs == 0 {
+        // Behind other messages it is that of a trace cut off in front, such as
+        // a buffer that wrapped, and comes for any reason.
+        if self.syncs == 0 && self.good + self.odd <= START {
             // A trace starts with nothing done, and for a reason.
             let starts = matches!(sync.0, 1 | 3 | 5 | 7 | 9);
             self.first = 3 * u64::from(icnt != 0) + 2 * u64::from(!starts);

@@ -26,10 +26,11 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
+    // What is no trace is told first.
+    let mut input = traces::open(&args.trace, &args.transport, "decode")?;
     if settings.program() == Named::Nowhere {
         return Err(traces::no_program());
     }
-    let mut input = traces::open(&args.trace, &args.transport, "decode")?;
     let program = settings.load(talk)?;
     let isa = program.isa.unwrap_or(Isa::RV64GC);
     let config = settings.ntrace(&mut input, Some(isa.xlen()), talk)?;

@@ -10,6 +10,7 @@ use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
+use hartrace_capture::config::{Machine, Setting};
 use hartrace_capture::detect::{HEAD, detect};
 use hartrace_capture::input::Input;
 use hartrace_capture::log::{Assume, Damage, LineCount, LogOptions, LogReader};
@@ -24,14 +25,18 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         TraceFile::create(&args.output.output, files)?
     };
-    let program = settings::load(config, talk)?;
+    let mut program = settings::load(config, talk)?;
     if let Some(sidecar) = &sidecar {
         program.check_against(sidecar)?;
     }
-    let image = program.image()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
+    if boots_as_spike(head) {
+        let machine = &mut program.config.hart.machine;
+        *machine = Some(Setting::default(Machine::Spike));
+    }
+    let image = program.image()?;
     let not_readable = |error| logs::not_readable(&args.input, head, error);
     let options = LogOptions {
         image: image.as_ref(),
@@ -62,6 +67,14 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     file.finish(&program.config, &ntrace, &program.elf)?;
     let left = trace_write::leaves_out(&program.config, &ntrace);
     trace_write::report(&args.output.output, &written, left, talk)
+}
+
+/// Whether a log of Spike starts in the boot code, with its first instruction.
+fn boots_as_spike(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head.lines();
+    let first = lines.find(|line| line.contains("(0x"));
+    first.is_some_and(|line| line.contains("00001000 (0x00000297)"))
 }
 
 /// Reads all of the input. Gives the writer back.

@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Failure, count};
 use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Nothing, Report, Settings, Watch};
-use hartrace_capture::input::{self, Input};
+use hartrace_capture::input::Input;
 use hartrace_capture::shard;
 use hartrace_capture::trace::Pieces;
 use hartrace_flow::Image;
@@ -118,7 +118,7 @@ fn look(
     }
     pieces.finish(count)?;
     Ok(Counted {
-        file: input::name(&args.trace),
+        file: args.trace.display().to_string(),
         bytes,
         tally,
         decoded: decoder.map(|_| watch.report),

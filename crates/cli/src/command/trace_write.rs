@@ -5,7 +5,7 @@ use super::log_write::Sink;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Elf;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Filter, Ntrace};
+use hartrace_capture::config::{Config, Filter, Machine, Ntrace};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{self, NtraceWriter, Written};
@@ -58,7 +58,11 @@ impl TraceFile {
         sink.check()?;
         if let Some(output) = sidecar {
             let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
-            let text = trace::sidecar(&path, ntrace, &config.program, elf).to_toml(false);
+            let mut sidecar = trace::sidecar(&path, ntrace, &config.program, elf);
+            // Its boot code is needed to read the trace.
+            let machine = config.hart.machine.clone();
+            sidecar.hart.machine = machine.filter(|m| m.value == Machine::Spike);
+            let text = sidecar.to_toml(false);
             output.write_with(|out| out.write_all(text.as_bytes()))?;
         }
         sink.finish()

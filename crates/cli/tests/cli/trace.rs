@@ -521,3 +521,156 @@ fn a_difference_is_told() {
     assert!(message.contains("error[HT0601]: "), "{message}");
     assert!(message.contains("0x80000010"), "{message}");
 }
+
+/// Bytes as samples of so many pins, behind one idle byte and one idle sample,
+/// so that no byte lies where it was.
+fn samples(bytes: &[u8], pins: u32, high_first: bool) -> Vec<u8> {
+    let idle = [1, 1, 1, 1, 1, 1, 1, 1];
+    let bits = bytes
+        .iter()
+        .flat_map(|byte| (0..8).map(move |n| byte >> n & 1));
+    let more = idle.into_iter().take(pins as usize);
+    let mut bits: Vec<u8> = idle.into_iter().chain(more).chain(bits).collect();
+    bits.resize(bits.len().next_multiple_of(8), 1);
+    bits.chunks_exact(8)
+        .map(|byte| {
+            let mut out = 0;
+            for (n, sample) in byte.chunks_exact(pins as usize).enumerate() {
+                let n = n as u32 * pins;
+                let at = if high_first { 8 - pins - n } else { n };
+                for (bit, value) in sample.iter().enumerate() {
+                    out |= value << (at + bit as u32);
+                }
+            }
+            out
+        })
+        .collect()
+}
+
+#[test]
+fn samples_of_pins_are_put_in_order() {
+    let folder = Folder::new();
+    let (trace, pcs) = traced(&folder, &[]);
+    let list = fs::read_to_string(pcs).unwrap();
+    let bytes = fs::read(&trace).unwrap();
+    for pins in [1, 2, 4] {
+        for high_first in [false, true] {
+            fs::write(&trace, samples(&bytes, pins, high_first)).unwrap();
+            let pins = pins.to_string();
+            let mut args = vec!["decode", &trace, "-f", "pc", "--strict", "--pib", &pins];
+            if high_first {
+                args.push("--high-first");
+            }
+            assert!(succeeds(&args) == list, "{pins} {high_first}");
+        }
+    }
+    for args in [["--pib", "3"], ["--order", "swap64"]] {
+        let output = run(&["dump", &trace, args[0], args[1]]);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+    let mut halves = bytes.clone();
+    halves.resize(bytes.len().next_multiple_of(2), 0xff);
+    halves.chunks_exact_mut(2).for_each(<[u8]>::reverse);
+    fs::write(&trace, halves).unwrap();
+    assert!(succeeds(&["decode", &trace, "-f", "pc", "--order", "swap16"]) == list);
+}
+
+#[test]
+fn a_filter_leaves_out_the_rest() {
+    let folder = Folder::new();
+    let filter = "[filter]\naddress = [\"0x80000000..0x80000020\", \"0x80000040..=0x8000004f\"]\n";
+    let filter = folder.file("f.toml", filter);
+    let (trace, pcs) = traced(&folder, &["-c", &filter]);
+    let inside = |pc: &&str| {
+        let pc = u64::from_str_radix(pc, 16).unwrap();
+        (0x8000_0000..0x8000_0020).contains(&pc) || (0x8000_0040..0x8000_0050).contains(&pc)
+    };
+    let list = fs::read_to_string(pcs).unwrap();
+    let list: Vec<&str> = list.lines().filter(inside).collect();
+    let decoded = succeeds(&["decode", &trace, "-f", "pc", "--strict"]);
+    assert!(decoded.lines().eq(list.iter().copied()));
+    assert!(list.len() > 8 && list.len() < 10_000, "{}", list.len());
+    let to = format!("ntrace={trace}");
+    let args = ["run", "-q", RV64, "-c", &filter, "--trace", &to, "--check"];
+    let message = fails(&args, 4, "HT0601");
+    assert!(message.contains("leave parts out: [filter]"), "{message}");
+    let many: Vec<String> = (0..9).map(|n| format!("\"{n}\"")).collect();
+    let many = format!("[filter]\naddress = [{}]\n", many.join(", "));
+    let many = folder.file("m.toml", many);
+    let args = ["run", "-q", RV64, "-c", &many, "--trace", &to];
+    let message = fails(&args, 1, "HT0206");
+    assert!(message.contains("[filter]"), "{message}");
+}
+
+/// Spike's boot code is in no program, and known.
+#[test]
+fn a_run_on_spikes_machine_is_read() {
+    let folder = Folder::new();
+    for program in [RV32, RV64] {
+        let (trace, pcs) = (folder.name("s"), folder.name("p"));
+        let (to_trace, to_pcs) = (format!("ntrace={trace}"), format!("pc={pcs}"));
+        succeeds(&[
+            "run",
+            "-q",
+            program,
+            "--machine",
+            "spike",
+            "--trace",
+            &to_trace,
+            "--log",
+            &to_pcs,
+            "--check",
+        ]);
+        let list = fs::read_to_string(&pcs).unwrap();
+        assert!(list.starts_with(if program == RV64 {
+            "0000000000001000"
+        } else {
+            "00001000"
+        }));
+        assert!(succeeds(&["decode", &trace, "-f", "pc", "--strict"]) == list);
+        // Without a sidecar it must be said.
+        let bare = folder.file("bare", fs::read(&trace).unwrap());
+        let output = run(&["decode", &bare, "-e", program]);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{message}");
+        assert!(
+            message.contains("machine = \"spike\" in [hart]"),
+            "{message}"
+        );
+        let spike = folder.file("c.toml", "[hart]\nmachine = \"spike\"\n");
+        let args = [
+            "decode", &bare, "-q", "-e", program, "-c", &spike, "-f", "pc",
+        ];
+        assert!(succeeds(&args) == list);
+    }
+    let log = repository().join("programs/sieve/sieve-rv64gc.log");
+    let (log, trace) = (log.to_str().unwrap(), folder.name("l"));
+    succeeds(&[
+        "encode", "-q", log, "-e", RV64, "--to", "ntrace", "-o", &trace, "--check",
+    ]);
+    assert!(succeeds(&["decode", &trace, "-f", "pc"]).starts_with("0000000000001000\n"));
+}
+
+/// A run may end behind an indirect jump; no message tells where that went.
+#[test]
+fn a_run_that_ends_with_a_jump_is_equal() {
+    for n in [3205, 3601, 3604, 12801, 12805, 13606] {
+        let n = n.to_string();
+        let args = [
+            "run",
+            RV32,
+            "--max-insns",
+            &n,
+            "--trace",
+            "ntrace=/dev/null",
+            "--check",
+        ];
+        let output = run(&args);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{n}: {}",
+            text(&output.stderr)
+        );
+    }
+}

@@ -157,6 +157,44 @@ fn high_addresses_are_wide() {
     assert_eq!(guess(&bytes).unwrap().xlen, Some(Xlen::Rv64));
 }
 
+/// A buffer that wrapped: the first full address comes late, and where the
+/// hart is on its way. With a bit of `SRC` few of these messages look odd.
+#[test]
+fn cut_off_in_front() {
+    let mut bytes = Vec::new();
+    let mut send = |body| {
+        let message = Message {
+            src: 0,
+            body,
+            tstamp: None,
+        };
+        message.write(&Layout::default(), &mut bytes);
+    };
+    let btype = Btype::Indirect;
+    for i in 0..1000u64 {
+        send(Body::IndirectBranchHist {
+            btype,
+            icnt: 8,
+            uaddr: i,
+            hist: 6,
+        });
+        if i % 80 == 0 {
+            send(Body::HistFull { hist: 0xd555_5555 });
+        }
+        if i % 200 == 100 {
+            send(Body::IndirectBranchHistSync {
+                sync: Sync(2),
+                btype,
+                icnt: 1,
+                faddr: 0x4000_0000 + i,
+                hist: 5,
+            });
+        }
+    }
+    let found = guess(&bytes[3..]).unwrap();
+    assert_eq!((found.src_bits, found.syncs, found.sources), (0, 5, 1));
+}
+
 #[test]
 fn short_and_cut_and_hurt_traces() {
     let mut random = Random(6);

@@ -6,7 +6,7 @@ use super::super::trace_write::{self, TraceFile, Writer};
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, bad_image};
-use crate::settings::Elf;
+use crate::settings::{Elf, add_boot_code};
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
 use hartrace_capture::trace::Written;
@@ -41,6 +41,7 @@ impl Traced {
                 image
                     .add_elf(SpaceId::FIRST, &elf.bytes, elf.file.base, Some(isa))
                     .map_err(|error| bad_image(&elf.file.file, &error))?;
+                add_boot_code(&mut image, config, isa);
                 Some(image)
             }
         };
