@@ -12,7 +12,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use hartrace_isa::{Flow, Link, Xlen};
+use hartrace_isa::{Flow, Itype, ItypeTable, Link, Xlen};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -33,6 +33,9 @@ pub struct Rules {
     /// Direct jumps and calls use up evidence, as taken branches do (N-Trace
     /// EnAllJumps).
     pub all_jumps: bool,
+    /// Calls and returns are what the N-Trace reference encoder takes for them
+    /// ([`ItypeTable::NexRv`]), for traces it made with implicit return.
+    pub nexrv_links: bool,
 }
 
 /// Index of a block; [`NOWHERE`] is the block of addresses without code.
@@ -450,7 +453,11 @@ impl Way<'_> {
             }
             self.take(f);
             let end = xlen.wrap(self.pc);
-            match self.destination(flow, at, f) {
+            let mut destination = self.destination(flow, at, f);
+            if self.rules.nexrv_links {
+                destination.relink(flow.itype4(f.bits, true, ItypeTable::NexRv));
+            }
+            match destination {
                 Destination::Next => {
                     self.before = Some((flow, at));
                     // RV32 code goes on at address 0 behind its last address.
@@ -550,6 +557,23 @@ enum Destination {
     Branch,
     Jump(u64, Exit),
     Unknown(Exit),
+}
+
+impl Destination {
+    /// Another class of the same jump.
+    fn relink(&mut self, itype: Itype) {
+        let (Destination::Jump(_, exit) | Destination::Unknown(exit)) = self else {
+            return;
+        };
+        *exit = match itype {
+            Itype::DirectCall => Exit::DirectCall,
+            Itype::DirectJump => Exit::DirectJump,
+            Itype::IndirectCall => Exit::IndirectCall,
+            Itype::IndirectJump => Exit::IndirectJump,
+            Itype::Return => Exit::Return,
+            _ => *exit,
+        };
+    }
 }
 
 const fn direct(link: Link) -> Exit {

@@ -132,7 +132,8 @@ pub enum StackKind {
     #[default]
     Plain,
     /// The ring of the reference encoder, which after an overflow gives some
-    /// wrong addresses.
+    /// wrong addresses. A decoder then goes by the reference's calls and
+    /// returns: `ecall` is a call and `mret` a return, `jr t0` is neither.
     ReferenceRing,
 }
 
@@ -217,7 +218,7 @@ pub struct Config {
     pub implicit_return: ImplicitReturn,
     /// Encoder: depth of its return stack, 1 to 32.
     pub stack_depth: u8,
-    /// Encoder: kind of its return stack.
+    /// Kind of the encoder's return stack.
     pub stack_kind: StackKind,
     /// Encoder, rc7: `SYNC` 0, 4 and 6 do not clear the return stack (table
     /// 25). A decoder that starts there misses the returns to earlier calls.

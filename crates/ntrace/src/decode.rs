@@ -19,7 +19,7 @@ use hartrace_flow::{Blocks, Consumer, HartId, Image, Rules, SpaceId};
 
 use self::source::{Source, State};
 use crate::message::quick::{self, WORD};
-use crate::{Config, ConfigError, Fault, Framer, Layout, Message, Piece, Sync};
+use crate::{Config, ConfigError, Fault, Framer, Layout, Message, Piece, StackKind, Sync};
 
 /// Reconstructs what harts did from their messages and the program's code.
 ///
@@ -123,6 +123,7 @@ impl<'a> Decoder<'a> {
             sequential_jumps: config.sequential_jump,
             absolute_jumps: false,
             all_jumps: config.all_jumps,
+            nexrv_links: config.stack_kind == StackKind::ReferenceRing,
         };
         let layout = config.layout();
         Decoder {

@@ -378,6 +378,24 @@ fn what_a_trace_is_made_of() {
     assert!(!text(&output.stdout).contains("decoded"));
 }
 
+/// The reference encoder's ways are decoded by the reference's rules: its calls
+/// and returns are not everybody's (`jr t0` in `sieve`).
+#[test]
+fn as_the_reference_encodes() {
+    let folder = Folder::new();
+    for n in 0..5 {
+        let config = config(&format!("nexrv-all{n}.toml"));
+        for program in ["sieve/sieve-rv64gc.elf", "recursion/recursion-rv32gc.elf"] {
+            let program = repository().join("programs").join(program);
+            let trace = format!("ntrace={}", folder.name("t"));
+            let program = program.to_str().unwrap();
+            let output = run(&["run", program, "-c", &config, "--trace", &trace, "--check"]);
+            let talk = text(&output.stderr);
+            assert!(talk.contains("decoded and equal"), "{program} {n}: {talk}");
+        }
+    }
+}
+
 /// With timestamps, how many bytes there are from time to time.
 #[test]
 fn bandwidth_over_time() {

@@ -7,7 +7,7 @@ use hartrace_isa::{Op, decode};
 
 use super::Settings;
 use super::source::Source;
-use crate::{Fault, TrapTypes};
+use crate::{Fault, StackKind, TrapTypes};
 
 /// How a stretch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,11 @@ impl Source {
                 // where the trace stops, its trap is not told.
                 if !fits || !(is_trap(settings, end) || end == End::Open) {
                     return Err((Fault::UnreportedTrap, pc));
+                }
+                // The reference takes it for a call.
+                let ring = settings.config.stack_kind == StackKind::ReferenceRing;
+                if let Some(stack) = walk.stack().filter(|_| ring) {
+                    stack.push(pc.wrapping_add(left * 2));
                 }
             }
             Stop::Missing => return Err((Fault::NoCode, walk.pc(blocks))),
