@@ -69,6 +69,7 @@ impl Setting {
             sequential_jumps: self.sequential_jumps,
             absolute_jumps: self.table == ItypeTable::ETrace20,
             all_jumps: self.all_jumps,
+            nexrv_links: false,
         }
     }
 }

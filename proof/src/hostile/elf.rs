@@ -97,6 +97,7 @@ pub(super) fn image(bytes: &[u8]) -> Result<(), String> {
         sequential_jumps: bits & 1 != 0,
         absolute_jumps: bits & 2 != 0,
         all_jumps: bits & 4 != 0,
+        nexrv_links: false,
     };
     let starts: Vec<(u64, u64)> = image
         .segments(SpaceId::FIRST)

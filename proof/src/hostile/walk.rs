@@ -226,6 +226,7 @@ pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
         sequential_jumps: choices & 1 != 0,
         absolute_jumps: choices & 2 != 0,
         all_jumps: choices & 4 != 0,
+        nexrv_links: false,
     };
     let depth = usize::from(choices >> 5);
     let stack = match choices >> 3 & 3 {
