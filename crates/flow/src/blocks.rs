@@ -18,6 +18,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::chain::{Chain, Chains, Gathered};
 use crate::image::Space;
+use crate::stretch::{self, Found, Name, Stretch, Stretches};
 use crate::{Exit, Fetched, Image, Outcomes, Run, SpaceId};
 
 /// Which jumps the walk may follow by itself.
@@ -127,6 +128,7 @@ pub struct Blocks<'a> {
     /// From space and address to block.
     known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
+    stretches: Stretches,
 }
 
 impl<'a> Blocks<'a> {
@@ -141,6 +143,7 @@ impl<'a> Blocks<'a> {
             runs: Vec::new(),
             known: HashMap::default(),
             chains: Chains::new(),
+            stretches: Stretches::new(),
         }
     }
 
@@ -334,6 +337,63 @@ impl<'a> Blocks<'a> {
         // have to stop right behind it.
         self.chains.truncate(behind);
         chain
+    }
+
+    /// The stretch of this name, if it has been built; if it was only asked for
+    /// it is built for the next time.
+    #[inline]
+    pub(crate) fn stretch(&mut self, space: SpaceId, name: Name) -> Option<Stretch> {
+        match self.stretches.find(name) {
+            Found::Known(stretch) => Some(stretch),
+            Found::Wanted => {
+                self.build_stretch(space, name);
+                None
+            }
+            Found::New => None,
+        }
+    }
+
+    /// The runs of a stretch that goes to this address.
+    #[inline]
+    pub(crate) fn stretch_runs(&mut self, stretch: &Stretch, to: u64) -> &[Run] {
+        self.stretches.runs(stretch, to)
+    }
+
+    /// Follows the outcomes of a stretch to the jump that ends it. Nothing is
+    /// built where the way is another one: a jump in between, outcomes left over
+    /// or missing, another length.
+    #[cold]
+    fn build_stretch(&mut self, space: SpaceId, name: Name) {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut id = name.start;
+        // Outcomes left, the oldest below the stop bit; none taken without one.
+        let mut left = match name.outcomes {
+            0 => None,
+            field => Some(63 - field.leading_zeros()),
+        };
+        let mut halfwords = 0u32;
+        while runs.len() <= stretch::MAX_RUNS && halfwords < name.halfwords {
+            let block = self.block(id);
+            halfwords = halfwords.saturating_add(block.halfwords);
+            let taken = match (block.kind, &mut left) {
+                (Kind::Branch, Some(0)) => return,
+                (Kind::Branch, Some(left)) => {
+                    *left -= 1;
+                    name.outcomes >> *left & 1 != 0
+                }
+                (Kind::Branch, None) | (Kind::Continue, _) => false,
+                (Kind::Target, _) => {
+                    if halfwords == name.halfwords && left.is_none_or(|left| left == 0) {
+                        runs.extend_from_slice(self.runs(&block, false));
+                        self.stretches.enter(name, id, &runs);
+                    }
+                    return;
+                }
+                _ => return,
+            };
+            runs.extend_from_slice(self.runs(&block, taken));
+            id = self.follow(space, id, taken);
+        }
     }
 
     /// Where a jump through a register goes this time. The block remembers it:

@@ -77,6 +77,7 @@ mod model;
 mod per_hart;
 mod stack;
 mod step;
+mod stretch;
 mod transfer;
 mod walk;
 

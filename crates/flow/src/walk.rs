@@ -15,6 +15,7 @@ mod watch;
 use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
+use crate::stretch::Name;
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
 
 /// Why a walk stopped, always in front of an instruction it has not given out.
@@ -210,6 +211,50 @@ impl Walk {
         out: &mut C,
     ) -> Stop {
         self.walk::<false, E, C>(blocks, evidence, left, out)
+    }
+
+    /// Walks a stretch that has been walked before: so many halfwords with these
+    /// outcomes (`HIST` of N-Trace, a stop bit above the oldest; 0 for branches
+    /// none of which was taken), and a jump to `to` at its very end. `false`, and
+    /// nothing happens, where it is not known; the usual way tells then.
+    #[inline]
+    pub fn repeat<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        outcomes: u64,
+        halfwords: u64,
+        to: u64,
+        out: &mut C,
+    ) -> bool {
+        let Ok(halfwords) = u32::try_from(halfwords) else {
+            return false;
+        };
+        if self.done != 0 || self.block == NOWHERE || halfwords == 0 {
+            return false;
+        }
+        let name = Name {
+            start: self.block,
+            halfwords,
+            outcomes,
+        };
+        let Some(stretch) = blocks.stretch(self.space, name) else {
+            return false;
+        };
+        let xlen = blocks.xlen();
+        self.block = blocks.aim(self.space, stretch.jump, to);
+        if self.block == NOWHERE {
+            self.pc = to;
+        }
+        let runs = blocks.stretch_runs(&stretch, to);
+        if let Some(stack) = self.stack.as_mut().filter(|_| stretch.stacks) {
+            stack.follow(runs, xlen);
+        }
+        self.insns += u64::from(stretch.insns);
+        if let Some(run) = runs.last() {
+            self.last = (run.source(), self.insns);
+        }
+        self.give(runs, out);
+        true
     }
 
     /// Walks until the last outcome is used and stands right behind that

@@ -788,3 +788,43 @@ fn an_address_without_code_can_be_arrived_at() {
     assert_eq!(s.to(&mut History::default(), 0x9000, false), Stop::Arrived);
     assert_eq!(s.to(&mut History::default(), 0x9000, true), Stop::Missing);
 }
+
+/// A stretch that is asked for again and again gives what walking gives, and
+/// goes wherever it is sent; another count or other outcomes are not it.
+#[test]
+fn a_stretch_is_repeated() {
+    // loop: c.nop; c.bnez a0, loop; c.ret
+    let image = image(&[C_NOP, 0xfd7d, C_RET, C_NOP]);
+    let mut s = Stand::new(&image);
+    let mut known = Vec::new();
+    for round in 0..5 {
+        s.walk.restart(&mut s.blocks, BASE);
+        s.out = Gather::default();
+        // Three times round: taken, taken, not taken, and the jump.
+        let to = BASE + 2 * (round & 1);
+        let repeated = s.walk.repeat(&mut s.blocks, 0b1110, 7, to, &mut s.out);
+        if !repeated {
+            assert_eq!(s.count(&mut History::new(0b011, 3), 7).1, 1);
+            s.target(to);
+        }
+        assert_eq!(s.walk.pc(&s.blocks), to);
+        assert_eq!(s.walk.instructions(), 7 * (round + 1));
+        let last = s.out.runs.last().copied().unwrap();
+        assert_eq!((last.next, last.exit), (to, Exit::Return));
+        known.push((repeated, s.out.runs.len()));
+    }
+    assert_eq!(known[0].1, known[4].1);
+    assert_eq!(
+        known.iter().map(|k| k.0).collect::<Vec<_>>(),
+        [false, false, true, true, true]
+    );
+    for (outcomes, halfwords) in [(0b1110, 6), (0b1100, 7), (0b110, 7), (0, 7), (0b1110, 9)] {
+        for _ in 0..3 {
+            s.walk.restart(&mut s.blocks, BASE);
+            let repeated = s
+                .walk
+                .repeat(&mut s.blocks, outcomes, halfwords, BASE, &mut s.out);
+            assert!(!repeated, "{outcomes:#b} {halfwords}");
+        }
+    }
+}

@@ -486,6 +486,18 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         bounded(icnt, 1, settings.config.max_expansion)?;
+        if let End::Jump(to) = end
+            && self.owed == 0
+            && let Some(left) = icnt.checked_sub(self.ahead)
+        {
+            let btm = settings.config.mode == TraceMode::Btm;
+            let outcomes = hist.unwrap_or(if btm { 0 } else { 1 });
+            if self.walk.repeat(blocks, outcomes, left, to, out) {
+                self.ahead = 0;
+                self.confirmed = self.walk.instructions();
+                return Ok(());
+            }
+        }
         if end == End::Branch {
             self.direct_stretch(settings, blocks, icnt, out)?;
         } else if hist.is_none() && settings.config.mode == TraceMode::Btm {

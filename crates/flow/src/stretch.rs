@@ -1,0 +1,141 @@
+//! Stretches: whole ways from one place to a jump, remembered.
+//!
+//! A trace of calls tells the same short ways over and over: so many halfwords,
+//! these outcomes, and then a jump whose target it names. A stretch remembers
+//! the runs of such a way, so that the walk does it with one look-up.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::Run;
+use crate::blocks::{BlockId, NOWHERE};
+
+/// What names a stretch: where it starts, its outcomes with a stop bit above
+/// them (0 for none taken, however many), its halfwords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) start: BlockId,
+    pub(crate) halfwords: u32,
+    pub(crate) outcomes: u64,
+}
+
+/// A stretch that was met before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    name: Name,
+    /// The block of the jump; [`NOWHERE`] while it has only been asked for.
+    pub(crate) jump: BlockId,
+    pub(crate) insns: u32,
+    from: u32,
+    len: u16,
+    /// There are calls or returns among its runs.
+    pub(crate) stacks: bool,
+}
+
+impl Stretch {
+    const VACANT: Stretch = Stretch {
+        name: Name {
+            start: NOWHERE,
+            halfwords: 0,
+            outcomes: 0,
+        },
+        jump: NOWHERE,
+        insns: 0,
+        from: 0,
+        len: 0,
+        stacks: false,
+    };
+}
+
+/// Slots, a power of two.
+const SLOTS: usize = 1 << 12;
+
+/// Runs kept at most (4 MiB); then the table starts afresh.
+const STORE: usize = 1 << 17;
+
+/// Runs in one stretch at most.
+pub(crate) const MAX_RUNS: usize = 64;
+
+/// What a look-up found.
+pub(crate) enum Found {
+    /// The stretch.
+    Known(Stretch),
+    /// It was asked for before and is worth building.
+    Wanted,
+    /// Nothing.
+    New,
+}
+
+/// The stretches of a [`Blocks`](crate::Blocks) table: a cache of fixed size.
+#[derive(Debug)]
+pub(crate) struct Stretches {
+    slots: Box<[Stretch]>,
+    store: Vec<Run>,
+}
+
+impl Stretches {
+    pub(crate) fn new() -> Stretches {
+        Stretches {
+            slots: vec![Stretch::VACANT; SLOTS].into_boxed_slice(),
+            store: Vec::new(),
+        }
+    }
+
+    #[inline]
+    const fn slot(name: Name) -> usize {
+        let key = name.outcomes ^ (name.start as u64) << 40 ^ (name.halfwords as u64) << 20;
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize & (SLOTS - 1)
+    }
+
+    /// Looks a stretch up; one that is new announces itself.
+    #[inline]
+    pub(crate) fn find(&mut self, name: Name) -> Found {
+        let Some(slot) = self.slots.get_mut(Stretches::slot(name)) else {
+            return Found::New;
+        };
+        if slot.name != name {
+            *slot = Stretch {
+                name,
+                ..Stretch::VACANT
+            };
+            return Found::New;
+        }
+        if slot.jump == NOWHERE {
+            return Found::Wanted;
+        }
+        Found::Known(*slot)
+    }
+
+    /// The runs of a stretch, the last of them going to this address.
+    #[inline]
+    pub(crate) fn runs(&mut self, stretch: &Stretch, to: u64) -> &[Run] {
+        let from = stretch.from as usize;
+        let runs = self.store.get_mut(from..from + usize::from(stretch.len));
+        let runs = runs.unwrap_or_default();
+        if let Some(last) = runs.last_mut() {
+            last.next = to;
+        }
+        runs
+    }
+
+    /// Enters a stretch.
+    pub(crate) fn enter(&mut self, name: Name, jump: BlockId, runs: &[Run]) {
+        if self.store.len() + runs.len() > STORE {
+            self.store.clear();
+            self.slots.fill(Stretch::VACANT);
+        }
+        let from = self.store.len() as u32;
+        self.store.extend_from_slice(runs);
+        if let Some(slot) = self.slots.get_mut(Stretches::slot(name)) {
+            *slot = Stretch {
+                name,
+                jump,
+                insns: runs.iter().map(|r| r.insns).sum(),
+                from,
+                len: runs.len() as u16,
+                stacks: runs.iter().any(|r| r.exit.stacks()),
+            };
+        }
+    }
+}
