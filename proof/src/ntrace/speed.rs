@@ -161,7 +161,7 @@ fn named(name: &str) -> Result<Recorded, String> {
 ///
 /// Programs that cannot be run.
 pub fn command(args: &[String]) -> Result<(), String> {
-    let name = args.first().map_or("bench-sort-rv64gc", String::as_str);
+    let name = args.first().map_or("long-rv64gc", String::as_str);
     if args.is_empty() {
         sizes()?;
     }
