@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use hartrace_isa::{Isa, length};
+use hartrace_isa::{Isa, Op, decode, length};
 
 use crate::Context;
 
@@ -145,6 +145,14 @@ pub struct Fetched {
     pub len: u8,
     /// The instruction set it belongs to.
     pub isa: Isa,
+}
+
+impl Fetched {
+    /// Whether it is an instruction that nobody here knows: a custom one, say.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        decode(self.bits, self.isa).op == Op::Unknown
+    }
 }
 
 impl Default for Image {

@@ -3,7 +3,6 @@
 
 use hartrace_flow::{Blocks, Cause, Consumer, Event, Evidence, Exit, Image, SpaceId, Stop};
 use hartrace_flow::{Trap, Walk};
-use hartrace_isa::{Op, decode};
 
 use super::Settings;
 use super::source::Source;
@@ -183,7 +182,7 @@ impl Source {
         };
         image.fetch(self.walk.space(), last).is_some_and(|f| {
             let behind = last.wrapping_add(u64::from(f.len));
-            f.isa.xlen().wrap(behind) == pc && decode(f.bits, f.isa).op == Op::Unknown
+            f.isa.xlen().wrap(behind) == pc && f.is_unknown()
         })
     }
 
