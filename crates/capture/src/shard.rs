@@ -75,81 +75,47 @@ impl Sharding {
         D: Resume,
         P: Part,
     {
-        decode_pieces(bytes, self.threads, self.piece, decoder, part, give)
-    }
-}
-
-/// Decodes a whole stream on `threads` threads: [`Sharding::decode`] in pieces
-/// of the usual length.
-///
-/// # Errors
-///
-/// The first error of `give`.
-pub fn decode<D, P>(
-    bytes: &[u8],
-    threads: usize,
-    decoder: impl Fn() -> D + Sync,
-    part: impl Fn() -> P + Sync,
-    give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
-) -> io::Result<()>
-where
-    D: Resume,
-    P: Part,
-{
-    Sharding::new(threads).decode(bytes, decoder, part, give)
-}
-
-fn decode_pieces<D, P>(
-    bytes: &[u8],
-    threads: usize,
-    piece: usize,
-    decoder: impl Fn() -> D + Sync,
-    part: impl Fn() -> P + Sync,
-    give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
-) -> io::Result<()>
-where
-    D: Resume,
-    P: Part,
-{
-    let pieces = if threads > 1 {
-        bytes.len() / piece.max(1)
-    } else {
-        0
-    }
-    .max(1);
-    let work = Work {
-        bytes,
-        cuts: (0..pieces).map(|i| bytes.len() / pieces * i).collect(),
-        starts: (0..pieces).map(|_| OnceLock::new()).collect(),
-        next: AtomicUsize::new(0),
-        turn: Mutex::new(Turn {
-            piece: 0,
-            seam: None,
-            early: BTreeMap::new(),
-            spare: Vec::new(),
-            give,
-            failed: None,
-        }),
-        turned: Condvar::new(),
-        over: AtomicBool::new(false),
-        early: threads * EARLY,
-        part: &part,
-    };
-    if pieces == 1 {
-        work.run(decoder());
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(pieces) {
-                scope.spawn(|| work.run(decoder()));
-            }
+        let Sharding { threads, piece } = self;
+        let pieces = if threads > 1 {
+            bytes.len() / piece.max(1)
+        } else {
+            0
+        }
+        .max(1);
+        let work = Work {
+            bytes,
+            cuts: (0..pieces).map(|i| bytes.len() / pieces * i).collect(),
+            starts: (0..pieces).map(|_| OnceLock::new()).collect(),
+            next: AtomicUsize::new(0),
+            turn: Mutex::new(Turn {
+                piece: 0,
+                seam: None,
+                early: BTreeMap::new(),
+                spare: Vec::new(),
+                give,
+                failed: None,
+            }),
+            turned: Condvar::new(),
+            over: AtomicBool::new(false),
+            early: threads * EARLY,
+            part: &part,
+        };
+        if pieces == 1 {
             work.run(decoder());
-        });
+        } else {
+            std::thread::scope(|scope| {
+                for _ in 1..threads.min(pieces) {
+                    scope.spawn(|| work.run(decoder()));
+                }
+                work.run(decoder());
+            });
+        }
+        let turn = work
+            .turn
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        turn.failed.map_or(Ok(()), Err)
     }
-    let turn = work
-        .turn
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    turn.failed.map_or(Ok(()), Err)
 }
 
 /// The state at the start of a piece, found from the stream alone.

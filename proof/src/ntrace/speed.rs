@@ -180,9 +180,8 @@ pub fn command(args: &[String]) -> Result<(), String> {
     }
     let decode = |config: &Config, bytes: &[u8], threads: usize| -> u64 {
         let mut count = 0;
-        let _ = shard::decode(
+        let _ = shard::Sharding::new(threads).decode(
             bytes,
-            threads,
             #[allow(clippy::unwrap_used)] // encoded with it
             || Decoder::new(config.clone(), &program.image).unwrap(),
             Count::default,

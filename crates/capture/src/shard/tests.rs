@@ -110,21 +110,20 @@ fn decode_all(
 ) -> Vec<(HartId, Event)> {
     let image = image();
     let all = Mutex::new(Vec::new());
-    decode_pieces(
-        bytes,
-        threads,
-        piece,
-        || Decoder::new(config.clone(), &image).unwrap(),
-        || Keep {
-            events: Vec::new(),
-            room,
-        },
-        |part, _| {
-            all.lock().unwrap().append(&mut part.events);
-            Ok(())
-        },
-    )
-    .unwrap();
+    Sharding { threads, piece }
+        .decode(
+            bytes,
+            || Decoder::new(config.clone(), &image).unwrap(),
+            || Keep {
+                events: Vec::new(),
+                room,
+            },
+            |part, _| {
+                all.lock().unwrap().append(&mut part.events);
+                Ok(())
+            },
+        )
+        .unwrap();
     all.into_inner().unwrap()
 }
 
@@ -222,10 +221,12 @@ fn a_failure_to_write_is_told_once() {
     let config = configs().swap_remove(0);
     let bytes = stream(&config, 5, 2000);
     let image = image();
-    let result = decode_pieces(
+    let result = Sharding {
+        threads: 3,
+        piece: 300,
+    }
+    .decode(
         &bytes,
-        3,
-        300,
         || Decoder::new(config.clone(), &image).unwrap(),
         || Keep {
             events: Vec::new(),
@@ -244,10 +245,8 @@ fn a_failure_ends_the_work() {
     let image = image();
     for (threads, piece) in [(1, 1), (3, 3000)] {
         let mut seen = Vec::new();
-        let result = decode_pieces(
+        let result = Sharding { threads, piece }.decode(
             &bytes,
-            threads,
-            piece,
             || Decoder::new(config.clone(), &image).unwrap(),
             || Keep {
                 events: Vec::new(),
@@ -277,10 +276,12 @@ fn a_panic_ends_the_work() {
     let image = image();
     for room in [1, 100, usize::MAX] {
         let run = || {
-            decode_pieces(
+            Sharding {
+                threads: 4,
+                piece: 500,
+            }
+            .decode(
                 &bytes,
-                4,
-                500,
                 || Decoder::new(config.clone(), &image).unwrap(),
                 || Keep {
                     events: Vec::new(),

@@ -10,7 +10,8 @@ use crate::talk::Talk;
 use crate::traces::{self, Named, Report, Settings, Text, Watch};
 use hartrace_analyze::{Names, PcList, TraceListing};
 use hartrace_capture::input::Input;
-use hartrace_capture::{shard, trace};
+use hartrace_capture::shard::Sharding;
+use hartrace_capture::trace;
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
@@ -132,7 +133,7 @@ impl Job<'_> {
                 false => Ok(()),
             }
         };
-        let decoded = shard::decode(&bytes, threads, || first.another(), part, give);
+        let decoded = Sharding::new(threads).decode(&bytes, || first.another(), part, give);
         output.check()?;
         match decoded {
             Ok(()) => Ok(all.report),

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Nothing, Report, Settings, Watch};
 use hartrace_capture::input::Input;
-use hartrace_capture::shard;
+use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::Pieces;
 use hartrace_flow::Image;
 use hartrace_ntrace as ntrace;
@@ -101,7 +101,7 @@ fn look(
             Ok(())
         };
         // Counting does not fail.
-        let _ = shard::decode(&whole, threads, || decoder.another(), part, give);
+        let _ = Sharding::new(threads).decode(&whole, || decoder.another(), part, give);
     } else {
         input.chunks(|chunk| {
             pieces.feed(chunk, &mut count)?;
