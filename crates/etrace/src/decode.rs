@@ -1,0 +1,1 @@
+//! The decoder: packets in, events out.

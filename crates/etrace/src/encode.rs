@@ -1,0 +1,1 @@
+//! The encoder model: ingress blocks in, packets out.

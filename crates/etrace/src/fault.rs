@@ -1,0 +1,86 @@
+//! What can be wrong with a trace: one flat list, each with a stable code.
+
+use hartrace_flow::Reason;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// What is wrong with a trace. Numbers 01xx concern the bytes, 02xx
+        /// single packets, 03xx what they say about the program, 04xx what is
+        /// known to be lost.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Fault { $($(#[$doc])* $name,)* }
+
+        impl Fault {
+            /// Every fault there is.
+            pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
+
+            /// The stable code, such as `ET0101`.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Fault::$name => $code,)* }
+            }
+
+            /// What it means, in a few words.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Fault::$name => $text,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// A byte that cannot be the header of a packet.
+    BadHeader = "ET0101", "byte that is no packet header";
+    /// The bytes end inside a packet.
+    Truncated = "ET0102", "the trace ends inside a packet";
+    /// Packets before the first one that could be used.
+    NotSynchronised = "ET0103", "no full address yet: the trace starts in the middle";
+
+    /// A payload without a byte.
+    EmptyPacket = "ET0201", "packet without a payload";
+    /// Bits behind the last field that do not repeat its last bit.
+    ExtraBits = "ET0202", "packet has bits behind its last field";
+    /// `branch_fmt` = 01.
+    UnknownBranchFmt = "ET0203", "branch count with the reserved branch_fmt=01";
+    /// A subformat of format 0 that the parameters do not provide for.
+    UnknownSubformat = "ET0204", "format 0 without a predictor or jump target cache to match";
+    /// `encoder_mode` is not 0.
+    UnknownMode = "ET0205", "support packet with an unknown encoder_mode";
+    /// The support packet has modes that are on and not supported.
+    UnknownOption = "ET0206", "support packet with an option that cannot be decoded";
+    /// A privilege code that stands for no mode.
+    UnknownPrivilege = "ET0207", "privilege code that stands for no mode";
+
+    /// No code at the address.
+    NoCode = "ET0301", "no code at this address";
+    /// A branch and no outcome for it.
+    MissingOutcome = "ET0302", "a branch on the way has no outcome";
+    /// Outcomes of branches that are not on the way.
+    LeftoverOutcomes = "ET0303", "more outcomes than branches on the way";
+    /// An indirect jump whose target no packet told.
+    UnreportedJump = "ET0304", "the way goes past an indirect jump";
+    /// ecall or ebreak on the way.
+    UnreportedTrap = "ET0305", "the way goes past ecall or ebreak";
+    /// The address is not on the way, which leads round for ever.
+    EndlessLoop = "ET0306", "the way goes round without reaching the address";
+    /// The privilege changed without a return from a trap.
+    WrongPrivilege = "ET0307", "the privilege changed without a return from a trap";
+    /// `updiscon` without an indirect jump.
+    NotAJump = "ET0308", "the packet tells a jump and the way has none";
+
+    /// The encoder says that it lost packets.
+    TraceLost = "ET0401", "the encoder lost packets";
+}
+
+impl Fault {
+    /// As the reason of a gap, with the value that goes with it.
+    #[must_use]
+    pub const fn reason(self, value: u64) -> Reason {
+        Reason {
+            code: self.code(),
+            text: self.text(),
+            value,
+        }
+    }
+}

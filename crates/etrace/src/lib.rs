@@ -1,0 +1,29 @@
+//! E-Trace, the RISC-V trace format of efficient branch trace packets: packets,
+//! an encoder model and a decoder of the instruction trace.
+//!
+//! Implements the 1.1.1-draft (2020) and 2.0 (ratified 2022) of the
+//! specification, by name: [`Version`]. The crate is `no_std` with `alloc`; it
+//! opens no files and prints nothing.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod config;
+mod decode;
+mod encode;
+mod fault;
+mod frame;
+mod packet;
+
+pub use config::{
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
+    ResyncUnit, Version,
+};
+pub use fault::Fault;
+pub use frame::{Framer, Kind, Piece};
+pub use packet::{
+    BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
+    Trap,
+};

@@ -1,0 +1,286 @@
+//! Packets: the payloads of chapter 6 as values.
+//!
+//! A packet is a row of fields, the first in the lowest bits. Encoders leave
+//! out upper bits that all equal the last one they send (*sign-based
+//! compression*), so a payload of any length stands for a whole packet.
+
+use crate::{Fault, MAX_PAYLOAD, Version};
+
+/// What the bytes of packets depend on: the widths of all their fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Which text.
+    pub version: Version,
+    /// `iaddress_width_p`.
+    pub iaddress_width: u8,
+    /// `iaddress_lsb_p`.
+    pub iaddress_lsb: u8,
+    /// `privilege_width_p`.
+    pub privilege_width: u8,
+    /// `context_width_p`, 0 if `nocontext_p`.
+    pub context_width: u8,
+    /// `time_width_p`, 0 if `notime_p`.
+    pub time_width: u8,
+    /// `ecause_width_p`.
+    pub ecause_width: u8,
+    /// `f0s_width_p`.
+    pub f0s_width: u8,
+    /// `bpred_size_p`. Without a subformat field, format 0 is a branch count
+    /// where this is not 0, and a jump target index otherwise.
+    pub bpred_size: u8,
+    /// `cache_size_p`, the width of `index`.
+    pub cache_size: u8,
+    /// Width of `irdepth`.
+    pub irdepth_width: u8,
+    /// Width of `encoder_mode`.
+    pub encoder_mode_width: u8,
+    /// Width of `ioptions` (draft: `options`).
+    pub ioptions_width: u8,
+    /// Width of `doptions`; `None` where support packets end with `ioptions`.
+    pub doptions_width: Option<u8>,
+    /// Trap packets leave the handler's address out.
+    pub implicit_exception: bool,
+}
+
+impl Layout {
+    /// Width of an `address` field.
+    #[must_use]
+    #[inline]
+    pub const fn address_width(&self) -> u8 {
+        self.iaddress_width - self.iaddress_lsb
+    }
+
+    /// Bits of the longest packet.
+    #[must_use]
+    pub const fn longest(&self) -> usize {
+        let head = 2 + 2 + 1 + self.privilege_width as usize;
+        let owner = self.context_width as usize + self.time_width as usize;
+        let cause = self.ecause_width as usize + 2;
+        let trap = head + owner + cause + 2 * self.iaddress_width as usize;
+        let tail = self.iaddress_width as usize + 3 + self.irdepth_width as usize;
+        let branches = 2 + 5 + 31 + tail;
+        let count = 2 + self.f0s_width as usize + 32 + 2 + tail;
+        let index = 2 + 2 + self.cache_size as usize + 36 + 1 + self.irdepth_width as usize;
+        let doptions = match self.doptions_width {
+            Some(width) => 2 + width as usize,
+            None => 0,
+        };
+        let support =
+            7 + self.encoder_mode_width as usize + self.ioptions_width as usize + doptions;
+        let all = [trap, branches, count, index, support];
+        let mut longest = 0;
+        let mut i = 0;
+        while i < all.len() {
+            #[allow(clippy::indexing_slicing, reason = "i is below the length")]
+            if all[i] > longest {
+                longest = all[i];
+            }
+            i += 1;
+        }
+        longest
+    }
+}
+
+/// Outcomes of branches, the oldest in bit 0: 0 for taken, 1 for not taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BranchMap {
+    /// The outcomes; bits above `count` are 0.
+    pub bits: u32,
+    /// How many, at most 31.
+    pub count: u8,
+}
+
+/// The address at the end of formats 0, 1 and 2, and what comes with it.
+///
+/// `notify`, `updiscon` and `irreport` are sent as differences to the bit
+/// before them; here `true` means that they differ, which is when they say
+/// something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Report {
+    /// The field: an address or a difference of addresses, without its
+    /// `iaddress_lsb` lowest bits, in as many bits as the field has.
+    pub address: u64,
+    /// Sent because of a notification.
+    pub notify: bool,
+    /// The target of an uninferable jump, and a format 3 follows.
+    pub updiscon: bool,
+    /// `irdepth` is told.
+    pub irreport: bool,
+    /// The field, whatever `irreport` says.
+    pub irdepth: u16,
+}
+
+/// Format 3 subformat 0: where the hart is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Start {
+    /// `false` if the instruction is a branch that was taken.
+    pub branch: bool,
+    /// Code of the privilege mode.
+    pub privilege: u8,
+    /// The time; 0 without the field.
+    pub time: u64,
+    /// The context; 0 without the field.
+    pub context: u64,
+    /// The field: the address without its `iaddress_lsb` lowest bits.
+    pub address: u64,
+}
+
+/// Format 3 subformat 1: a trap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Trap {
+    /// `false` if the instruction is a branch that was taken.
+    pub branch: bool,
+    /// Code of the privilege mode.
+    pub privilege: u8,
+    /// The time; 0 without the field.
+    pub time: u64,
+    /// The context; 0 without the field.
+    pub context: u64,
+    /// The cause.
+    pub ecause: u32,
+    /// It was an interrupt.
+    pub interrupt: bool,
+    /// `address` is the handler's first instruction, which retired. Always
+    /// `true` in the draft, which has no such field.
+    pub thaddr: bool,
+    /// The field: an address without its `iaddress_lsb` lowest bits; `None` in
+    /// implicit exception mode with `thaddr`.
+    pub address: Option<u64>,
+    /// `tval`; 2.0: `None` for interrupts. Draft: `tvalepc`, the address of an
+    /// illegal instruction or else the trap value.
+    pub tval: Option<u64>,
+}
+
+/// Format 3 subformat 2: a new context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Context {
+    /// Code of the privilege mode.
+    pub privilege: u8,
+    /// The time; 0 without the field.
+    pub time: u64,
+    /// The context; 0 without the field.
+    pub context: u64,
+}
+
+/// Format 3 subformat 3: the encoder about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Support {
+    /// The encoder is enabled.
+    pub ienable: bool,
+    /// The algorithm; 0 is branch trace.
+    pub encoder_mode: u8,
+    /// What has become of the trace.
+    pub qual_status: QualStatus,
+    /// The modes that are on.
+    pub ioptions: u32,
+    /// About data trace, where the packet has room for it.
+    pub data: Option<DataSupport>,
+}
+
+/// The part of a support packet about data trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DataSupport {
+    /// Data trace is enabled.
+    pub denable: bool,
+    /// Data trace packets were lost.
+    pub dloss: bool,
+    /// The modes that are on.
+    pub doptions: u16,
+}
+
+/// `qual_status`: what has become of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum QualStatus {
+    /// Nothing.
+    #[default]
+    NoChange = 0,
+    /// It ended; the packet before this one was sent to tell where.
+    EndedRep = 1,
+    /// Packets were lost.
+    TraceLost = 2,
+    /// It ended; the packet before this one would have been sent anyway
+    /// (`ended_ntr`, in the draft `ended_upd`).
+    EndedNtr = 3,
+}
+
+/// One packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Format 0 subformat 0: branches that were predicted.
+    BranchCount {
+        /// The field: how many, minus 31.
+        branch_count: u32,
+        /// `None` if the branch behind them was predicted wrongly
+        /// (`branch_fmt` 00); else an address, and whether that is a branch
+        /// that was predicted wrongly (11) or not (10).
+        address: Option<(bool, Report)>,
+    },
+    /// Format 0 subformat 1: an entry of the jump target cache.
+    JumpTarget {
+        /// Which entry.
+        index: u16,
+        /// The branches before it, if any.
+        map: BranchMap,
+        /// `irdepth` is told.
+        irreport: bool,
+        /// The field, whatever `irreport` says.
+        irdepth: u16,
+    },
+    /// Format 1: branches; without an address there are 31 of them.
+    Branches {
+        /// Their outcomes, at least one.
+        map: BranchMap,
+        /// The address.
+        address: Option<Report>,
+    },
+    /// Format 2: an address.
+    Address(Report),
+    /// Format 3 subformat 0.
+    Start(Start),
+    /// Format 3 subformat 1.
+    Trap(Trap),
+    /// Format 3 subformat 2.
+    Context(Context),
+    /// Format 3 subformat 3.
+    Support(Support),
+}
+
+/// The bytes of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    bytes: [u8; MAX_PAYLOAD + 1],
+    len: u8,
+}
+
+impl Payload {
+    /// The bytes, at least one.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+impl Packet {
+    /// Reads a packet from its payload, whole or compressed as far as it may
+    /// be.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that cannot be such a packet.
+    pub fn read(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
+        let _ = (payload, layout);
+        Err(Fault::EmptyPacket)
+    }
+
+    /// The payload of the packet, as short as it can be.
+    #[must_use]
+    pub fn write(&self, layout: &Layout) -> Payload {
+        let _ = (self, layout);
+        Payload {
+            bytes: [0; MAX_PAYLOAD + 1],
+            len: 0,
+        }
+    }
+}
