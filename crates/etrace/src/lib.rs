@@ -18,7 +18,7 @@ mod frame;
 mod packet;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue, Resync, ResyncRule,
     ResyncUnit, Version,
 };
 pub use fault::Fault;
