@@ -21,6 +21,7 @@ pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
     ResyncUnit, Version,
 };
+pub use decode::{Decoder, Seam};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
