@@ -16,11 +16,13 @@ mod encode;
 mod fault;
 mod frame;
 mod packet;
+mod sync;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue, Resync, ResyncRule,
-    ResyncUnit, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
+    Resync, ResyncRule, ResyncUnit, Version,
 };
+pub use decode::{Decoder, Seam};
 pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
@@ -28,3 +30,4 @@ pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,
 };
+pub use sync::{Sync, SyncPoint, sync_points};

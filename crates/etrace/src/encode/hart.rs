@@ -129,8 +129,7 @@ impl Hart {
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify;
         let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(b.iretire);
-        let early =
-            (b.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
+        let early = (b.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
         let plain = !(levels | pulses) & same & early & (b.iretire > 0) & !b.itype.is_trap();
         if !plain | (self.mood != Mood::Calm) {
             self.any_block(config, b, sink);

@@ -21,7 +21,9 @@ pub(super) struct Out {
 /// loss.
 fn reserve(layout: &Layout) -> u32 {
     let bytes = |bits: u32| 1 + bits.div_ceil(8);
-    let doptions = layout.doptions_width.map_or(0, |width| 2 + u32::from(width));
+    let doptions = layout
+        .doptions_width
+        .map_or(0, |width| 2 + u32::from(width));
     let modes = u32::from(layout.encoder_mode_width) + u32::from(layout.ioptions_width);
     let owner = [
         layout.privilege_width,
