@@ -14,10 +14,12 @@ mod config;
 pub mod csv;
 mod decode;
 mod encode;
+mod explain;
 mod fault;
 mod frame;
 mod packet;
 mod sync;
+mod tally;
 #[cfg(test)]
 mod testing;
 
@@ -25,6 +27,7 @@ pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
     ResyncUnit, Version,
 };
+pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
@@ -32,3 +35,4 @@ pub use packet::{
     Trap,
 };
 pub use sync::{Sync, SyncPoint, sync_points};
+pub use tally::{Branches, Count, Reasons, Source, Tally};
