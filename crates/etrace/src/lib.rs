@@ -19,10 +19,11 @@ mod packet;
 mod sync;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
-    ResyncUnit, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
+    Resync, ResyncRule, ResyncUnit, Version,
 };
 pub use decode::{Decoder, Seam};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
