@@ -11,12 +11,15 @@
 extern crate alloc;
 
 mod config;
+pub mod csv;
 mod decode;
 mod encode;
 mod fault;
 mod frame;
 mod packet;
 mod sync;
+#[cfg(test)]
+mod testing;
 
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
