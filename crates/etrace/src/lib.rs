@@ -24,9 +24,11 @@ mod tally;
 mod testing;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
-    ResyncUnit, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
+    Resync, ResyncRule, ResyncUnit, Version,
 };
+pub use decode::{Decoder, Seam};
+pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
