@@ -173,13 +173,12 @@ impl Source {
         });
     }
 
-    /// The stream ends.
-    pub(super) fn finish<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) {
-        if self.phase == Phase::Running {
-            let at = self.pending.map_or(0, |p| p.at);
-            if let Err((fault, value)) = self.end(blocks, Next::Unknown, out) {
-                self.lose(fault, value, at, 0);
-            }
+    /// The stream ends at this offset.
+    pub(super) fn finish<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, at: u64, out: &mut C) {
+        if self.phase == Phase::Running
+            && let Err((fault, value)) = self.end(blocks, Next::Unknown, out)
+        {
+            self.lose(fault, value, at, 0);
         }
         match self.phase {
             Phase::Trapped(trap) => self.event(&Event::Trap(trap), out),
@@ -203,13 +202,13 @@ impl Source {
             Packet::Branches { map, address } if self.phase == Phase::Running => {
                 let map = Outcomes::of(*map);
                 match address {
-                    Some(report) => self.report(settings, blocks, (map, report), (at, len), out),
+                    Some(report) => self.report(settings, blocks, (map, report), out),
                     None => self.branches(blocks, map, out),
                 }
             }
             Packet::Address(report) if self.phase == Phase::Running => {
                 let none = Outcomes::default();
-                self.report(settings, blocks, (none, report), (at, len), out)
+                self.report(settings, blocks, (none, report), out)
             }
             _ => self.seldom(settings, blocks, packet, (at, len), out),
         };
@@ -230,7 +229,6 @@ impl Source {
         settings: &Settings,
         blocks: &mut Blocks<'_>,
         (map, report): (Outcomes, &Report),
-        (at, len): (u64, u64),
         out: &mut C,
     ) -> Result<(), Trouble> {
         self.resolve(blocks, Next::Flow, out)?;
@@ -238,8 +236,6 @@ impl Source {
         self.pending = Some(Pending {
             address,
             outcomes: self.carry.and(map),
-            at,
-            len,
             arrived: false,
         });
         if report.notify {
