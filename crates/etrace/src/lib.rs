@@ -11,19 +11,26 @@
 extern crate alloc;
 
 mod config;
+pub mod csv;
 mod decode;
 mod encode;
 mod fault;
 mod frame;
 mod packet;
+mod sync;
+#[cfg(test)]
+mod testing;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
-    ResyncUnit, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
+    Resync, ResyncRule, ResyncUnit, Version,
 };
+pub use decode::{Decoder, Seam};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,
 };
+pub use sync::{Sync, SyncPoint, sync_points};
