@@ -128,7 +128,7 @@ fn trap(ecause: u32, thaddr: bool, address: u64) -> Packet {
 
 fn interrupt(ecause: u32, thaddr: bool, address: u64) -> Packet {
     let Packet::Trap(trap) = trap(ecause, thaddr, address) else {
-        unreachable!()
+        panic!("not a trap")
     };
     Packet::Trap(Trap {
         interrupt: true,
@@ -193,14 +193,7 @@ fn looplabel_4_a_notification_in_the_first_round() {
         ended(QualStatus::EndedNtr),
     ];
     let lines = decode(&LOOP, &packets);
-    let expected = [
-        "1000+1>1004",
-        "1004+1>1008",
-        "Notify",
-        "1008+2>1004",
-        "1004+1>1008",
-        "Off",
-    ];
+    let expected = ["1000+1>1004", "Notify", "1004+3>1004", "1004+1>1008", "Off"];
     assert_eq!(lines, expected);
 }
 
@@ -213,6 +206,17 @@ fn tracing_ends_in_the_first_or_the_second_round() {
         decode(&LOOP, &second),
         ["1000+4>1004", "1004+1>1008", "Off"]
     );
+}
+
+#[test]
+fn a_synchronisation_further_on_does_not_make_it_the_first_round() {
+    // The jump back was told; two instructions later the encoder synchronises,
+    // with no branches to tell before that.
+    let lines = decode(&LOOP, &[start(0x1000), address(4), start(0x100c)]);
+    assert_eq!(lines, ["1000+4>1004", "1004+2>100c", "100c+1>1010"]);
+    // At the very next instruction it would have said `updiscon`.
+    let lines = decode(&LOOP, &[start(0x1000), address(4), start(0x1008)]);
+    assert_eq!(lines, ["1000+1>1004", "1004+1>1008", "1008+1>100c"]);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Ways through the code: what packets say, walked.
 
+use core::ops::ControlFlow;
+
 use hartrace_flow::{
-    Blocks, Consumer, Event, Evidence, Exit, Goal, History, Mark, Stop, UNCOUNTED,
+    Blocks, Consumer, Event, Evidence, Exit, Goal, HartId, History, Stop, UNCOUNTED,
 };
 
 use super::source::Source;
@@ -67,13 +69,10 @@ impl Outcomes {
         }
     }
 
-    /// As a word with a stop bit above the oldest.
+    /// As a word with a stop bit above the newest.
     #[inline]
     const fn word(self) -> u64 {
-        match self.len {
-            0 => 1,
-            len => self.bits.reverse_bits() >> (64 - len as u32) | 1 << len,
-        }
+        self.bits | 1 << self.len
     }
 }
 
@@ -83,12 +82,18 @@ pub(super) struct Pending {
     pub(super) address: u64,
     /// All outcomes up to there, with the one of the address if it is a branch.
     pub(super) outcomes: Outcomes,
-    /// Where the packet was.
-    pub(super) at: u64,
-    pub(super) len: u64,
     /// The walk is at the address for the first time; nobody knows yet whether
     /// that is the time the packet meant.
     pub(super) arrived: bool,
+}
+
+/// Takes what is walked on trial.
+struct Nobody;
+
+impl Consumer for Nobody {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// What comes behind a packet that waits.
@@ -116,7 +121,7 @@ impl Source {
         let Some(pending) = self.pending else {
             return Ok(());
         };
-        if next == Next::Flow && !self.notified && !pending.arrived {
+        if next == Next::Flow && !pending.arrived {
             let word = pending.outcomes.word();
             let to = pending.address;
             if let Some(own) = self.walk.repeat_to_jump(blocks, word, to, out) {
@@ -144,7 +149,6 @@ impl Source {
     ) -> Result<(), Trouble> {
         self.pending = None;
         self.carry = pending.outcomes;
-        self.pass_notified(blocks, out)?;
         let to = pending.address;
         match next {
             Next::Flow => {
@@ -170,6 +174,37 @@ impl Source {
             self.confirm();
         }
         Ok(())
+    }
+
+    /// What a synchronisation at this address says about the packet that waits.
+    /// If that was sent because of the synchronisation, its instruction comes
+    /// right before. Else it was sent for a jump, and the synchronisation came
+    /// later without further ado.
+    pub(super) fn before(&self, blocks: &mut Blocks<'_>, address: u64) -> Next {
+        let Some(pending) = self.pending else {
+            return Next::Unknown;
+        };
+        let named = blocks.image().fetch(self.walk.space(), pending.address);
+        let behind = named.map(|f| pending.address.wrapping_add(f.len.into()));
+        if behind == Some(address) {
+            return Next::Sync;
+        }
+        let mut probe = self.walk.clone();
+        probe.restart(blocks, pending.address);
+        let mut own = pending.outcomes.last().evidence();
+        let stop = probe.step(blocks, &mut own, &mut Nobody);
+        if stop != Stop::Arrived || probe.pc(blocks) == address {
+            return Next::Sync;
+        }
+        // Whoever does not keep to that is given the benefit of the doubt.
+        let mut probe = self.walk.clone();
+        let mut evidence = pending.outcomes.evidence();
+        let stop = probe.advance(blocks, &mut evidence, &mut { UNCOUNTED }, &mut Nobody);
+        let own = probe.is_branch(blocks, pending.address);
+        match stop {
+            Stop::Target(_) if evidence.left() == u64::from(own) => Next::Flow,
+            _ => Next::Sync,
+        }
     }
 
     /// Walks to the next indirect jump, which went to this address.
@@ -211,7 +246,6 @@ impl Source {
             true => self.carry.last(),
             false => Outcomes::default(),
         };
-        self.tell_notified(out);
         Ok(())
     }
 
@@ -257,7 +291,6 @@ impl Source {
     ) -> Result<(), Trouble> {
         let own = Outcomes::own(self.walk.is_branch(blocks, to), taken);
         self.carry = self.carry.and(own);
-        self.pass_notified(blocks, out)?;
         if !changed {
             return self.approach_any(blocks, to, out).map(|_| ());
         }
@@ -281,7 +314,6 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         self.carry = self.carry.and(map);
-        self.pass_notified(blocks, out)?;
         let mut evidence = self.carry.evidence();
         let (stop, _) = self.walk.use_up(blocks, &mut evidence, out);
         if stop != Stop::Arrived {
@@ -291,25 +323,6 @@ impl Source {
         self.named = false;
         self.confirm();
         Ok(())
-    }
-
-    /// Gives out the instruction a notification named, and says so. A jump
-    /// waits until it is known where it went.
-    fn pass_notified<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        out: &mut C,
-    ) -> Result<(), Trouble> {
-        if self.notified {
-            self.leave(blocks, out)?;
-        }
-        Ok(())
-    }
-
-    fn tell_notified<C: Consumer>(&mut self, out: &mut C) {
-        if core::mem::take(&mut self.notified) {
-            self.event(&Event::Mark(Mark::Notify), out);
-        }
     }
 
     /// Gives out the instruction that was named last; where the hart went from
@@ -327,7 +340,6 @@ impl Source {
             Stop::Arrived => {
                 self.named = false;
                 self.carry = self.carry.without(self.carry.len - evidence.left() as u8);
-                self.tell_notified(out);
                 Ok(Some(self.walk.pc(blocks)))
             }
             Stop::Target(_) | Stop::Trap => Ok(None),
@@ -354,12 +366,10 @@ impl Source {
             (Stop::Trap, _) => Ok(Some(self.walk.pc(blocks))),
             (_, Some(epc)) => {
                 self.walk.target(blocks, epc, out);
-                self.tell_notified(out);
                 Ok(told)
             }
             (_, None) => {
                 self.walk.retire(blocks, out);
-                self.tell_notified(out);
                 Ok(None)
             }
         }
