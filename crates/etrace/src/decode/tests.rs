@@ -128,7 +128,7 @@ fn trap(ecause: u32, thaddr: bool, address: u64) -> Packet {
 
 fn interrupt(ecause: u32, thaddr: bool, address: u64) -> Packet {
     let Packet::Trap(trap) = trap(ecause, thaddr, address) else {
-        unreachable!()
+        panic!("not a trap")
     };
     Packet::Trap(Trap {
         interrupt: true,

@@ -69,13 +69,10 @@ impl Outcomes {
         }
     }
 
-    /// As a word with a stop bit above the oldest.
+    /// As a word with a stop bit above the newest.
     #[inline]
     const fn word(self) -> u64 {
-        match self.len {
-            0 => 1,
-            len => self.bits.reverse_bits() >> (64 - len as u32) | 1 << len,
-        }
+        self.bits | 1 << self.len
     }
 }
 
@@ -85,9 +82,6 @@ pub(super) struct Pending {
     pub(super) address: u64,
     /// All outcomes up to there, with the one of the address if it is a branch.
     pub(super) outcomes: Outcomes,
-    /// Where the packet was.
-    pub(super) at: u64,
-    pub(super) len: u64,
     /// The walk is at the address for the first time; nobody knows yet whether
     /// that is the time the packet meant.
     pub(super) arrived: bool,
@@ -190,6 +184,11 @@ impl Source {
         let Some(pending) = self.pending else {
             return Next::Unknown;
         };
+        let named = blocks.image().fetch(self.walk.space(), pending.address);
+        let behind = named.map(|f| pending.address.wrapping_add(f.len.into()));
+        if behind == Some(address) {
+            return Next::Sync;
+        }
         let mut probe = self.walk.clone();
         probe.restart(blocks, pending.address);
         let mut own = pending.outcomes.last().evidence();
