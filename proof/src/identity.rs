@@ -133,7 +133,7 @@ impl Teller {
         }
         if row.itype.is_trap() {
             self.message(Then::Trap(Trap {
-                epc: row.end(),
+                epc: Some(row.end()),
                 handler: Some(next),
                 cause: Cause::Unknown,
                 tval: None,
@@ -215,7 +215,7 @@ impl Listener<'_, '_> {
                 }
             }
             Then::Trap(trap) => {
-                self.expect_at(trap.epc)?;
+                self.expect_at(trap.epc.ok_or("a trap without an epc")?)?;
                 let _ = self.out.event(HART, &Event::Trap(trap));
                 let handler = trap.handler.ok_or("a trap without a handler")?;
                 self.walk.restart(&mut self.blocks, handler);
@@ -270,7 +270,7 @@ impl Listener<'_, '_> {
         let mut outcomes = Outcomes(&message.outcomes);
         let (address, target) = match message.then {
             Then::Target(_) => (None, true),
-            Then::Trap(trap) => (Some(trap.epc), false),
+            Then::Trap(trap) => (trap.epc, false),
             Then::Cut(at) => (Some(at), false),
         };
         let Some(address) = address else {

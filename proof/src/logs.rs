@@ -298,7 +298,7 @@ impl<W: Write> Observer for Print<W> {
                 out,
                 "{} trap {:x} {:x} {:?} {:x?} {:x?} {}",
                 hart.0,
-                t.trap.epc,
+                t.trap.epc.unwrap_or(0),
                 t.trap.handler.unwrap_or(0),
                 t.trap.cause,
                 t.trap.tval,

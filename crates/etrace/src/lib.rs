@@ -22,7 +22,7 @@ pub use config::{
     ResyncUnit, Version,
 };
 pub use fault::Fault;
-pub use frame::{Framer, Kind, Piece};
+pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,

@@ -4,7 +4,15 @@
 //! out upper bits that all equal the last one they send (*sign-based
 //! compression*), so a payload of any length stands for a whole packet.
 
-use crate::{Fault, MAX_PAYLOAD, Version};
+pub(crate) mod bits;
+pub(crate) mod quick;
+pub(crate) mod read;
+mod write;
+
+use alloc::vec::Vec;
+
+use crate::{Fault, Kind, MAX_PAYLOAD, Version};
+use bits::{Reader, bit};
 
 /// What the bytes of packets depend on: the widths of all their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +55,15 @@ impl Layout {
     #[must_use]
     #[inline]
     pub const fn address_width(&self) -> u8 {
-        self.iaddress_width - self.iaddress_lsb
+        self.iaddress_width.saturating_sub(self.iaddress_lsb)
+    }
+
+    /// Width of a `time` field, which the draft does not have.
+    pub(crate) const fn time_width(&self) -> u8 {
+        match self.version {
+            Version::V1_1_1 => 0,
+            Version::V2_0 => self.time_width,
+        }
     }
 
     /// Bits of the longest packet.
@@ -108,6 +124,17 @@ pub struct Report {
     pub irreport: bool,
     /// The field, whatever `irreport` says.
     pub irdepth: u16,
+}
+
+impl Report {
+    /// `updiscon` as it is sent. While `irreport` says nothing it is every bit
+    /// of `irdepth`, too, if that is to be compressed away (6.6.3).
+    #[must_use]
+    #[inline]
+    pub const fn updiscon_bit(&self, layout: &Layout) -> bool {
+        let last = (layout.address_width() as u32).wrapping_sub(1);
+        bit(self.address, last) ^ self.notify ^ self.updiscon
+    }
 }
 
 /// Format 3 subformat 0: where the hart is.
@@ -260,27 +287,63 @@ impl Payload {
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
+
+    /// Puts it behind other packets of a stream, with its header.
+    #[inline]
+    pub fn write_framed(&self, kind: Kind, out: &mut Vec<u8>) {
+        out.push(kind.header(self.len));
+        out.extend_from_slice(self.bytes());
+    }
 }
 
 impl Packet {
     /// Reads a packet from its payload, whole or compressed as far as it may
     /// be.
     ///
+    /// ```
+    /// use hartrace_etrace::{Config, Packet, Report, Version};
+    /// use hartrace_isa::Xlen;
+    ///
+    /// let layout = Config::new(Version::V2_0, Xlen::Rv64).layout();
+    /// let packet = Packet::read(&[0xf2], &layout).unwrap();
+    /// let minus_eight = u64::MAX >> 1 & !3;
+    /// assert_eq!(packet, Packet::Address(Report { address: minus_eight, ..Report::default() }));
+    /// assert_eq!(packet.write(&layout).bytes(), [0xf2]);
+    /// ```
+    ///
     /// # Errors
     ///
     /// Bytes that cannot be such a packet.
     pub fn read(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
-        let _ = (payload, layout);
-        Err(Fault::EmptyPacket)
+        if payload.len() <= quick::WORD {
+            let bytes = payload.iter().rev();
+            let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
+            if let Some(packet) = quick::read(word, payload.len(), layout) {
+                return Ok(packet);
+            }
+        }
+        Packet::read_long(payload, layout)
     }
 
-    /// The payload of the packet, as short as it can be.
-    #[must_use]
-    pub fn write(&self, layout: &Layout) -> Payload {
-        let _ = (self, layout);
-        Payload {
-            bytes: [0; MAX_PAYLOAD + 1],
-            len: 0,
+    /// As [`Packet::read`], for packets of any length.
+    fn read_long(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
+        let mut fields = Reader::new(payload).ok_or(Fault::EmptyPacket)?;
+        let packet = read::read(&mut fields, layout)?;
+        match fields.is_end() {
+            true => Ok(packet),
+            false => Err(Fault::ExtraBits),
         }
     }
+
+    /// The payload of the packet, as short as it can be. Fields have as many
+    /// bits as the layout says, whatever the values have; fields that the
+    /// layout has and the packet does not are 0.
+    #[must_use]
+    #[inline]
+    pub fn write(&self, layout: &Layout) -> Payload {
+        write::write(self, layout).compressed()
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,6 +189,13 @@ impl<'a> Blocks<'a> {
         self.runs.get(from..from + count).unwrap_or_default()
     }
 
+    /// Whether a block begins with a branch, at this address.
+    #[inline]
+    pub(crate) fn is_branch(&self, id: BlockId, address: u64) -> bool {
+        let block = self.blocks.get(id as usize);
+        block.is_some_and(|b| b.kind == Kind::Branch && b.at == address)
+    }
+
     /// Where a block goes for one outcome.
     pub(crate) fn goes_to(&self, block: &Block, taken: bool) -> u64 {
         let last = self.runs(block, taken).last();
@@ -372,7 +379,8 @@ impl<'a> Blocks<'a> {
             field => Some(63 - field.leading_zeros()),
         };
         let mut halfwords = 0u32;
-        while runs.len() <= stretch::MAX_RUNS && halfwords < name.halfwords {
+        let any = name.halfwords == stretch::ANY;
+        while runs.len() <= stretch::MAX_RUNS && (any || halfwords < name.halfwords) {
             let block = self.block(id);
             halfwords = halfwords.saturating_add(block.halfwords);
             let taken = match (block.kind, &mut left) {
@@ -383,9 +391,10 @@ impl<'a> Blocks<'a> {
                 }
                 (Kind::Branch, None) | (Kind::Continue, _) => false,
                 (Kind::Target, _) => {
-                    if halfwords == name.halfwords && left.is_none_or(|left| left == 0) {
+                    let over = left.unwrap_or(0);
+                    if halfwords == name.halfwords && over == 0 || any && over <= 1 {
                         runs.extend_from_slice(self.runs(&block, false));
-                        self.stretches.enter(name, id, &runs);
+                        self.stretches.enter(name, id, &runs, over == 1);
                     }
                     return;
                 }

@@ -81,8 +81,9 @@ pub struct TrapStep {
 /// A trap, as steps and events both tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// The instruction that trapped, or before which an interrupt was taken.
-    pub epc: u64,
+    /// The instruction that trapped, or before which an interrupt was taken;
+    /// `None` where the trace does not tell. Steps of a hart or a log have it.
+    pub epc: Option<u64>,
     /// First address of the handler; `None` where the source or the trace ends
     /// before it.
     pub handler: Option<u64>,

@@ -11,8 +11,11 @@ use alloc::vec::Vec;
 use crate::Run;
 use crate::blocks::{BlockId, NOWHERE};
 
+/// The halfwords of a stretch that goes to the next jump, however far it is.
+pub(crate) const ANY: u32 = 0;
+
 /// What names a stretch: where it starts, its outcomes with a stop bit above
-/// them (0 for none taken, however many), its halfwords.
+/// them (0 for none taken, however many), its halfwords or [`ANY`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) start: BlockId,
@@ -31,6 +34,8 @@ pub(crate) struct Stretch {
     len: u16,
     /// There are calls or returns among its runs.
     pub(crate) stacks: bool,
+    /// One outcome is left over, which must be that of the jump's target.
+    pub(crate) own: bool,
 }
 
 impl Stretch {
@@ -45,6 +50,7 @@ impl Stretch {
         from: 0,
         len: 0,
         stacks: false,
+        own: false,
     };
 }
 
@@ -119,8 +125,8 @@ impl Stretches {
         runs
     }
 
-    /// Enters a stretch.
-    pub(crate) fn enter(&mut self, name: Name, jump: BlockId, runs: &[Run]) {
+    /// Enters a stretch; `own` if it leaves one outcome over.
+    pub(crate) fn enter(&mut self, name: Name, jump: BlockId, runs: &[Run], own: bool) {
         if self.store.len() + runs.len() > STORE {
             self.store.clear();
             self.slots.fill(Stretch::VACANT);
@@ -135,6 +141,7 @@ impl Stretches {
                 from,
                 len: runs.len() as u16,
                 stacks: runs.iter().any(|r| r.exit.stacks()),
+                own,
             };
         }
     }

@@ -12,7 +12,8 @@ use crate::{
 /// One control transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The instruction that jumped, or the trap's `epc`.
+    /// The instruction that jumped, or the trap's `epc`; 0 for a trap whose
+    /// `epc` is not known.
     pub source: u64,
     /// Where it went; for a branch that was not taken the instruction behind,
     /// and 0 for a trap whose handler is not known.
@@ -108,7 +109,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
             Step::Trap(t) => {
                 self.flush(hart, Some(t.mode));
                 let transfer = Transfer {
-                    source: t.trap.epc,
+                    source: t.trap.epc.unwrap_or(0),
                     target: t.trap.handler.unwrap_or(0),
                     kind: trap_kind(t.trap.cause),
                     from: Some(t.mode),
@@ -208,7 +209,7 @@ impl<S: TransferSink> Consumer for EventTransfers<S> {
             Event::Trap(trap) => {
                 let known = self.harts.of(hart);
                 let transfer = Transfer {
-                    source: trap.epc,
+                    source: trap.epc.unwrap_or(0),
                     target: trap.handler.unwrap_or(0),
                     kind: trap_kind(trap.cause),
                     from: known.mode.take(),
@@ -270,7 +271,7 @@ mod tests {
 
     fn trap(epc: u64, handler: u64, cause: Cause) -> Trap {
         Trap {
-            epc,
+            epc: Some(epc),
             handler: Some(handler),
             cause,
             tval: None,

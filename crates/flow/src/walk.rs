@@ -15,7 +15,7 @@ mod watch;
 use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
-use crate::stretch::Name;
+use crate::stretch::{ANY, Name};
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
 
 /// Why a walk stopped, always in front of an instruction it has not given out.
@@ -198,6 +198,13 @@ impl Walk {
         block.kind == Kind::Branch && block.at == self.pc(blocks)
     }
 
+    /// Whether there is a conditional branch at an address.
+    #[must_use]
+    pub fn is_branch(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
+        let id = blocks.find(self.space, address);
+        blocks.is_branch(id, address)
+    }
+
     /// Walks `left` halfwords, or as far as the evidence goes; what was walked
     /// is taken off `left`. Starting from [`UNCOUNTED`] there is no count: then
     /// the walk goes on until it needs an answer, and one that goes round
@@ -226,23 +233,52 @@ impl Walk {
         to: u64,
         out: &mut C,
     ) -> bool {
-        let Ok(halfwords) = u32::try_from(halfwords) else {
-            return false;
-        };
-        if self.done != 0 || self.block == NOWHERE || halfwords == 0 {
-            return false;
+        match u32::try_from(halfwords) {
+            Ok(0) | Err(_) => false,
+            Ok(halfwords) => self
+                .retrace(blocks, (halfwords, outcomes), to, out)
+                .is_some(),
+        }
+    }
+
+    /// As [`Walk::repeat`], but to the next jump, however far it is. Where `to`
+    /// is a branch its own outcome is the last one; it is left over, which is
+    /// what the answer tells.
+    #[inline]
+    pub fn repeat_to_jump<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        outcomes: u64,
+        to: u64,
+        out: &mut C,
+    ) -> Option<bool> {
+        self.retrace(blocks, (ANY, outcomes), to, out)
+    }
+
+    #[inline(always)]
+    fn retrace<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        (halfwords, outcomes): (u32, u64),
+        to: u64,
+        out: &mut C,
+    ) -> Option<bool> {
+        if self.done != 0 || self.block == NOWHERE {
+            return None;
         }
         let name = Name {
             start: self.block,
             halfwords,
             outcomes,
         };
-        let Some(stretch) = blocks.stretch(self.space, name) else {
-            return false;
-        };
+        let stretch = blocks.stretch(self.space, name)?;
         let xlen = blocks.xlen();
-        self.block = blocks.aim(self.space, stretch.jump, to);
-        if self.block == NOWHERE {
+        let next = blocks.aim(self.space, stretch.jump, to);
+        if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
+            return None;
+        }
+        self.block = next;
+        if next == NOWHERE {
             self.pc = to;
         }
         let runs = blocks.stretch_runs(&stretch, to);
@@ -254,7 +290,7 @@ impl Walk {
             self.last = (run.source(), self.insns);
         }
         self.give(runs, out);
-        true
+        Some(stretch.own)
     }
 
     /// Walks until the last outcome is used and stands right behind that

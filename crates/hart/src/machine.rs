@@ -377,7 +377,7 @@ impl Machine {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));
             let trap = Trap {
-                epc,
+                epc: Some(epc),
                 handler: Some(hart.cpu.pc),
                 cause,
                 tval: Some(hart.cpu.xlen().wrap(tval)),

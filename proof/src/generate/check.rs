@@ -187,13 +187,16 @@ impl<'a> Replay<'a> {
 
     fn trap(&mut self, step: &TrapStep) -> Result<(), &'static str> {
         let trap = step.trap;
-        if self.expected.is_some_and(|pc| pc != trap.epc) {
+        let Some(epc) = trap.epc else {
+            return Err("a trap without an epc");
+        };
+        if self.expected.is_some_and(|pc| pc != epc) {
             return Err("epc is not where the step before went");
         }
         if self.halted {
             return Err("trapped while halted");
         }
-        let fetched = self.image.fetch(SpaceId::FIRST, trap.epc);
+        let fetched = self.image.fetch(SpaceId::FIRST, epc);
         if step.bits.is_some() && step.bits != fetched.map(|f| f.bits) {
             return Err("trapped on other bits than the image");
         }
@@ -229,7 +232,7 @@ impl Observer for Replay<'_> {
         }
         let (pc, result) = match step {
             Step::Insn(insn) => (insn.pc, self.insn(insn)),
-            Step::Trap(trap) => (trap.trap.epc, self.trap(trap)),
+            Step::Trap(trap) => (trap.trap.epc.unwrap_or(0), self.trap(trap)),
             Step::Signal(signal) => (0, self.signal(*signal)),
         };
         if let Err(rule) = result {

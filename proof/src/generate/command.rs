@@ -237,7 +237,7 @@ impl Observer for Print {
                 t.time,
                 t.mode.name(),
                 t.context.0,
-                t.trap.epc,
+                t.trap.epc.unwrap_or(0),
                 t.trap.cause,
                 t.trap.handler
             ),

@@ -357,7 +357,7 @@ impl Stats {
     fn trap(&mut self, step: &TrapStep) {
         self.mode_after_return(step.mode);
         let fetch = |pc| self.image.fetch(SpaceId::FIRST, pc).map(|f| f.bits);
-        let at_epc = fetch(step.trap.epc);
+        let at_epc = step.trap.epc.and_then(fetch);
         let handler = step.trap.handler.and_then(fetch);
         let handler = handler.map(|b| Flow::of(b, self.isa));
         self.hit_if(
@@ -368,7 +368,7 @@ impl Stats {
         self.surroundings(step, at_epc);
         let inside = self.open.iter().any(|l| matches!(l, Left::Trap { .. }));
         self.hit_if(Feature::NestedTrap, inside);
-        let epc = step.trap.epc;
+        let epc = step.trap.epc.unwrap_or(0);
         let len = at_epc.map_or(0, |b| hartrace_isa::length(b as u16));
         let behind = epc.wrapping_add(u64::from(len));
         self.leave(Left::Trap { epc, behind });

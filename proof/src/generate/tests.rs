@@ -85,7 +85,7 @@ impl Observer for Digest {
                 let bits = u64::from(t.bits.unwrap_or(0));
                 let Trap { epc, handler, .. } = t.trap;
                 [
-                    epc,
+                    epc.unwrap_or(0),
                     handler.unwrap_or(0),
                     t.time,
                     t.context.0,

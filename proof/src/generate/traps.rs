@@ -176,7 +176,7 @@ impl Driver<'_> {
         self.pass_time();
         let step = TrapStep {
             trap: Trap {
-                epc: self.program.pc_of(self.at),
+                epc: Some(self.program.pc_of(self.at)),
                 handler: Some(self.program.pc_of(handler)),
                 cause,
                 tval,

@@ -52,7 +52,7 @@ impl Consumer for Follow<'_> {
                     run.exit as u64,
                 ]
             }
-            Event::Trap(trap) => [1, trap.epc, trap.handler.unwrap_or(0), 0],
+            Event::Trap(trap) => [1, trap.epc.unwrap_or(1), trap.handler.unwrap_or(0), 0],
             Event::Context(owner) => [2, owner.context.map_or(0, |c| c.0), 0, 0],
             Event::Time(time) => [3, *time, 0, 0],
             Event::Gap(gap) => [4, gap.at, gap.bytes, gap.unconfirmed],

@@ -120,7 +120,11 @@ fn step(input: &mut Input<'_>, pc: &mut u64, isa: hartrace_isa::Isa) -> Step {
             let code = Some(u32::from(input.byte()));
             let handler = input.number(8);
             let trap = Trap {
-                epc: if what & 32 != 0 { input.number(8) } else { *pc },
+                epc: match what & 32 != 0 {
+                    true if code == Some(0) => None,
+                    true => Some(input.number(8)),
+                    false => Some(*pc),
+                },
                 handler: Some(handler),
                 cause: match code {
                     Some(0..64) => Cause::Unknown,

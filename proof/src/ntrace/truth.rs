@@ -345,7 +345,7 @@ impl Hart {
 
     fn trap(&mut self, t: &TrapStep, retired: u64, implied: bool) {
         let item = Item {
-            pc: t.trap.epc,
+            pc: t.trap.epc.unwrap_or(0),
             next: t.trap.handler.unwrap_or(0),
             time: t.time,
             position: 0,
@@ -488,7 +488,7 @@ impl Hart {
                 (TrapTypes::Two, _) => Cause::Exception(None),
                 _ => Cause::Unknown,
             };
-            item.pc == trap.epc && Some(item.next) == trap.handler && kind == trap.cause
+            Some(item.pc) == trap.epc && Some(item.next) == trap.handler && kind == trap.cause
         });
         match item {
             Some(item) if same => {

@@ -106,7 +106,10 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
 
     fn trap(&mut self, hart: HartId, trap: &Trap) {
         let mut text = cause(trap.cause);
-        text += &format!(" at {}", self.place(trap.epc));
+        text += &match trap.epc {
+            Some(epc) => format!(" at {}", self.place(epc)),
+            None => " at an unknown address".to_owned(),
+        };
         if let Some(tval) = trap.tval {
             text += &format!(", value {tval:#x}");
         }

@@ -92,7 +92,11 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for PcList<'_, F> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Run(run) => self.run(hart, run),
-            Event::Trap(trap) if self.traps => self.trap(hart, trap.epc, trap.cause),
+            Event::Trap(trap) if self.traps => {
+                if let Some(epc) = trap.epc {
+                    self.trap(hart, epc, trap.cause);
+                }
+            }
             Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
             _ => {}
         }

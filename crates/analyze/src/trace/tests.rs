@@ -92,7 +92,7 @@ fn ecalls_are_listed_on_request() {
     );
     let trap = |epc, cause| {
         Event::Trap(Trap {
-            epc,
+            epc: Some(epc),
             handler: Some(4),
             cause,
             tval: None,
@@ -138,7 +138,7 @@ fn a_listing_of_everything() {
         unconfirmed: 2,
     };
     let trap = Trap {
-        epc: 0x1004,
+        epc: Some(0x1004),
         handler: Some(0x1000),
         cause: Cause::Exception(Some(11)),
         tval: None,

@@ -38,7 +38,8 @@ enum Line {
         cause: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<u32>,
-        epc: Hex,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        epc: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
         handler: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +144,7 @@ fn line(hart: u32, event: &Event) -> Line {
                 hart,
                 cause,
                 code,
-                epc: Hex(trap.epc),
+                epc: trap.epc.map(Hex),
                 handler: trap.handler.map(Hex),
                 tval: trap.tval.map(Hex),
             }

@@ -45,7 +45,8 @@ enum Line<'a> {
         cause: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<u32>,
-        epc: Hex,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        epc: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
         handler: Option<Hex>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,7 +172,7 @@ impl Observer for JsonWriter<'_> {
                     hart,
                     cause,
                     code,
-                    epc: Hex(t.trap.epc),
+                    epc: t.trap.epc.map(Hex),
                     handler: t.trap.handler.map(Hex),
                     tval: t.trap.tval.map(Hex),
                     bits: t.bits.map(|b| Hex(b.into())),

@@ -332,7 +332,7 @@ impl Hart {
         let alone = Ingress {
             iretire: u32::from(len) / 2,
             ilastsize: last_size(len),
-            iaddr: t.trap.epc,
+            iaddr: t.trap.epc.unwrap_or(0),
             mode: t.mode,
             context: t.context,
             time: t.time,

@@ -303,7 +303,7 @@ impl<'a> BlockSteps<'a> {
         let bits = bits.or_else(fetch);
         self.trap = Some(TrapStep {
             trap: Trap {
-                epc,
+                epc: Some(epc),
                 handler: None,
                 cause,
                 tval: Some(block.tval),

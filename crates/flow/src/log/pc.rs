@@ -298,7 +298,7 @@ impl Path<'_> {
     ) {
         let step = Step::Trap(TrapStep {
             trap: Trap {
-                epc,
+                epc: Some(epc),
                 handler,
                 cause,
                 tval: None,
@@ -425,8 +425,10 @@ impl<F: FnMut(&[u8])> Observer for PcWriter<F> {
             Step::Insn(insn) => self.put(insn.pc),
             Step::Trap(trap) if self.traps => {
                 let made_to_trap = |&bits: &u32| Flow::of(bits, Isa::RV64GC) == Flow::Trap;
-                if trap.bits.filter(made_to_trap).is_some() {
-                    self.put(trap.trap.epc);
+                if trap.bits.filter(made_to_trap).is_some()
+                    && let Some(epc) = trap.trap.epc
+                {
+                    self.put(epc);
                 }
             }
             Step::Trap(_) | Step::Signal(_) => {}

@@ -172,7 +172,7 @@ fn pcs(text: &str) -> Told {
 
 fn unknown(epc: u64, handler: u64) -> Trap {
     Trap {
-        epc,
+        epc: Some(epc),
         handler: Some(handler),
         cause: Cause::Unknown,
         tval: None,
@@ -189,7 +189,10 @@ fn a_list_that_ends_in_an_ecall_ends_in_a_trap() {
     reader.finish(&mut keep, &mut |e| panic!("{e}"));
     let traps = keep.traps();
     assert_eq!((keep.insns().len(), traps.len()), (1, 1));
-    assert_eq!((traps[0].trap.epc, traps[0].trap.handler), (0x1002, None));
+    assert_eq!(
+        (traps[0].trap.epc.unwrap(), traps[0].trap.handler),
+        (0x1002, None)
+    );
     assert_eq!(traps[0].bits, Some(0x73));
 }
 
@@ -244,10 +247,13 @@ fn listed_ecall_and_ebreak_are_traps_or_not() {
     assert_eq!(bad, vec![]);
     let traps: Vec<_> = keep.traps();
     assert_eq!(traps[0].trap.cause, Cause::Exception(None));
-    assert_eq!((traps[0].trap.epc, traps[0].bits), (0x1018, Some(0x73)));
+    assert_eq!(
+        (traps[0].trap.epc.unwrap(), traps[0].bits),
+        (0x1018, Some(0x73))
+    );
     assert_eq!(traps[2].trap.cause, Cause::Exception(Some(3)));
     assert_eq!(
-        (traps[2].trap.epc, traps[2].trap.handler),
+        (traps[2].trap.epc.unwrap(), traps[2].trap.handler),
         (0x101e, Some(0x1000))
     );
     assert_eq!(keep.insns().len(), 2);

@@ -282,7 +282,7 @@ impl Bench {
         let Cause::Exception(Some(cause)) = step.trap.cause else {
             panic!("{step:?}");
         };
-        (cause, step.trap.epc, step.trap.tval.unwrap())
+        (cause, step.trap.epc.unwrap(), step.trap.tval.unwrap())
     }
 
     /// Executes code until it traps; the hart is then one `nop` into the

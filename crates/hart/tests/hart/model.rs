@@ -180,7 +180,7 @@ fn interrupts_come_when_they_are_told_to() {
     };
     assert_eq!(
         (trap.trap.epc, trap.trap.handler),
-        (BASE + 4, Some(HANDLER))
+        (Some(BASE + 4), Some(HANDLER))
     );
     assert_eq!(trap.bits, None);
     assert_eq!(b.csr(csr::MCAUSE), 1 << 63 | 7);
@@ -223,7 +223,7 @@ fn a_fault_is_a_step() {
         panic!("no trap");
     };
     assert_eq!(trap.trap.cause, Cause::Exception(Some(1)));
-    assert_eq!((trap.trap.epc, trap.bits), (0, None));
+    assert_eq!((trap.trap.epc, trap.bits), (Some(0), None));
     assert_eq!(b.m.pc(), HANDLER);
 }
 

@@ -128,7 +128,7 @@ fn steps_have_no_gaps() {
                 expected = insn.next;
             }
             Step::Trap(trap) => {
-                assert_eq!(trap.trap.epc, expected);
+                assert_eq!(trap.trap.epc, Some(expected));
                 expected = trap.trap.handler.unwrap();
             }
             Step::Signal(_) => {}

@@ -140,7 +140,7 @@ impl Paged {
         self.b.set_mode(mode);
         match steps[1].0 {
             hartrace_flow::Step::Trap(step) => {
-                assert_eq!(step.trap.epc, va);
+                assert_eq!(step.trap.epc, Some(va));
                 let hartrace_flow::Cause::Exception(Some(code)) = step.trap.cause else {
                     panic!("{step:?}");
                 };

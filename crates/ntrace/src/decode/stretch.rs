@@ -195,7 +195,7 @@ impl Source {
         out: &mut C,
     ) {
         let trap = Trap {
-            epc,
+            epc: Some(epc),
             handler: Some(to),
             cause,
             tval: None,

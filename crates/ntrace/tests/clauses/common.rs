@@ -195,7 +195,7 @@ pub(crate) fn steps(image: &Image, way: &[Do]) -> Vec<(HartId, Step)> {
             }
             Do::Trap(epc, handler, cause) => Step::Trap(TrapStep {
                 trap: Trap {
-                    epc,
+                    epc: Some(epc),
                     handler: Some(handler),
                     cause,
                     tval: None,
@@ -208,7 +208,7 @@ pub(crate) fn steps(image: &Image, way: &[Do]) -> Vec<(HartId, Step)> {
         };
         let here = match step {
             Step::Insn(insn) => Some(insn.pc),
-            Step::Trap(t) => Some(t.trap.epc),
+            Step::Trap(t) => t.trap.epc,
             Step::Signal(_) => None,
         };
         if let (Some(here), Some(&before)) = (here, last.get(&hart))

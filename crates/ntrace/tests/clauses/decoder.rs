@@ -84,7 +84,7 @@ fn icnt_of_traps() {
                 let events = decode(&config, &image, &bytes).whole();
                 assert_eq!(events.pcs(&image), [pcs, &[0x800]].concat());
                 let trap = events.traps()[0];
-                assert_eq!(trap.epc, 0x100 + 2 * icnt);
+                assert_eq!(trap.epc, Some(0x100 + 2 * icnt));
                 assert_eq!((trap.handler, trap.cause), (Some(0x800), Cause::Unknown));
             }
         }
@@ -1376,7 +1376,7 @@ fn ecall_counted_or_not() {
                 end(&config, 1, 1),
             ];
             let events = decode(&config, &image, &stream(&config, &messages)).whole();
-            assert_eq!(events.traps()[0].epc, 0x102);
+            assert_eq!(events.traps()[0].epc, Some(0x102));
             assert_eq!(events.pcs(&image).last(), Some(&0x800));
         }
     }

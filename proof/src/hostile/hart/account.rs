@@ -76,7 +76,7 @@ impl<'a> Account<'a> {
             Step::Trap(TrapStep {
                 trap, mode, time, ..
             }) => {
-                self.is_here(trap.epc, *mode, *time)?;
+                self.is_here(trap.epc.ok_or("no epc")?, *mode, *time)?;
                 self.pc = trap.handler.ok_or("no handler")?;
                 ensure(
                     effects.regs.is_empty() && effects.accesses.is_empty(),

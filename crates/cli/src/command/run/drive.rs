@@ -39,7 +39,7 @@ impl Watch {
         };
         let time = step.time.wrapping_sub(last.time);
         let (trap, last_trap) = (step.trap, last.trap);
-        if last_trap.handler == Some(trap.epc) {
+        if last_trap.handler == trap.epc {
             // The first instruction of the handler traps in turn.
         } else if (last_trap.epc, last_trap.cause) == (trap.epc, trap.cause) {
             // Again, and as long after the last time as it took to get here from

@@ -113,15 +113,15 @@ impl Facts<'_> {
         let here = format!("{} at {}", exception(code), self.place(epc));
         let first = self.first_trap.map(|step| step.trap);
         // The trap that is not taken any more is the last one of the row.
-        let first =
-            first.filter(|trap| trap.epc != epc || trap.cause != Cause::Exception(Some(code)));
+        let first = first
+            .filter(|trap| trap.epc != Some(epc) || trap.cause != Cause::Exception(Some(code)));
         let (epc, code, tval) = match first {
             Some(trap) => {
                 let code = match trap.cause {
                     Cause::Exception(code) => code,
                     _ => None,
                 };
-                (trap.epc, code, trap.tval.unwrap_or(0))
+                (trap.epc.unwrap_or(epc), code, trap.tval.unwrap_or(0))
             }
             None => (epc, Some(code), tval),
         };

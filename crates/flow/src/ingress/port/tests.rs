@@ -34,7 +34,7 @@ fn insn(pc: u64, bits: u32, next: u64) -> Insn {
 fn trap(epc: u64, cause: Cause, bits: Option<u32>) -> Step {
     Step::Trap(TrapStep {
         trap: Trap {
-            epc,
+            epc: Some(epc),
             handler: Some(0x8000),
             cause,
             tval: Some(0x55),

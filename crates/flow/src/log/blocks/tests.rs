@@ -70,7 +70,11 @@ fn read(blocks: &[Ingress]) -> (Keep, Vec<(u64, LineErrorKind)>) {
 fn told(keep: &Keep) -> Vec<String> {
     let tell = |s: &(HartId, Step, Effects)| match s.1 {
         Step::Insn(i) => format!("{:x}>{:x}", i.pc, i.next),
-        Step::Trap(t) => format!("trap {:x}>{:x}", t.trap.epc, t.trap.handler.unwrap_or(0)),
+        Step::Trap(t) => format!(
+            "trap {:x}>{:x}",
+            t.trap.epc.unwrap(),
+            t.trap.handler.unwrap_or(0)
+        ),
         Step::Signal(s) => format!("{s:?}"),
     };
     keep.steps.iter().map(tell).collect()
@@ -305,7 +309,7 @@ fn iaddr_of_a_trap_tells_what_nothing_else_does() {
         let (keep, bad) = read(&[ret, fault, nop]);
         assert_eq!(bad, vec![]);
         let trap = keep.traps()[0];
-        assert_eq!((trap.trap.epc, trap.bits), (iaddr, None));
+        assert_eq!((trap.trap.epc.unwrap(), trap.bits), (iaddr, None));
         assert_eq!(keep.insns()[0].next, iaddr);
     }
 }
@@ -388,7 +392,7 @@ fn the_instruction_that_trapped_is_looked_up() {
         let (keep, bad) = read(&[row, nop]);
         assert_eq!(bad, vec![]);
         let trap = keep.traps()[0];
-        assert_eq!((trap.trap.epc, trap.bits), (epc, bits), "{row:?}");
+        assert_eq!((trap.trap.epc.unwrap(), trap.bits), (epc, bits), "{row:?}");
     }
 }
 
@@ -408,7 +412,7 @@ fn steps() -> Vec<Step> {
     let trap = |epc, handler, cause, bits| {
         Step::Trap(TrapStep {
             trap: Trap {
-                epc,
+                epc: Some(epc),
                 handler: Some(handler),
                 cause,
                 tval: Some(0x77),

@@ -225,7 +225,7 @@ impl Table {
         let told = cause != Cause::Unknown;
         let step = Step::Trap(TrapStep {
             trap: Trap {
-                epc,
+                epc: Some(epc),
                 handler,
                 cause,
                 tval: told.then_some(row.tval),

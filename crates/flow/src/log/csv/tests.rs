@@ -241,7 +241,7 @@ fn single_rows_become_steps() {
         .iter()
         .map(|t| {
             (
-                t.trap.epc,
+                t.trap.epc.unwrap(),
                 t.trap.handler.unwrap_or(0),
                 t.trap.cause,
                 t.bits,
@@ -283,7 +283,11 @@ fn blocks_become_steps_and_signals() {
         .iter()
         .map(|s| match s.1 {
             Step::Insn(i) => format!("{:x}>{:x}@{}", i.pc, i.next, i.time),
-            Step::Trap(t) => format!("trap {:x}>{:x}", t.trap.epc, t.trap.handler.unwrap_or(0)),
+            Step::Trap(t) => format!(
+                "trap {:x}>{:x}",
+                t.trap.epc.unwrap(),
+                t.trap.handler.unwrap_or(0)
+            ),
             Step::Signal(s) => format!("{s:?}"),
         })
         .collect();
@@ -432,7 +436,7 @@ fn the_pc_trace_of_the_reference_flow() {
         .iter()
         .map(|t| {
             (
-                t.trap.epc,
+                t.trap.epc.unwrap(),
                 t.trap.handler.unwrap_or(0),
                 t.trap.cause,
                 t.trap.tval,

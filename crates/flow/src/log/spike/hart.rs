@@ -169,7 +169,7 @@ impl Hart {
         }
         let step = Step::Trap(TrapStep {
             trap: Trap {
-                epc: held.epc,
+                epc: Some(held.epc),
                 handler,
                 cause: held.cause,
                 tval: held.tval,

@@ -211,7 +211,7 @@ fn traps_have_cause_value_instruction_and_handler() {
         .iter()
         .map(|t| {
             (
-                t.trap.epc,
+                t.trap.epc.unwrap(),
                 t.trap.handler.unwrap_or(0),
                 t.trap.cause,
                 t.trap.tval,
@@ -307,7 +307,7 @@ fn commits_alone_show_traps_as_jumps_that_cannot_be() {
     let text = commit(0, 0x1000, 0x13) + &commit(0, 0x8000, 0x13);
     let traps = good(&text).traps();
     let trap = Trap {
-        epc: 0x1004,
+        epc: Some(0x1004),
         handler: Some(0x8000),
         cause: Cause::Unknown,
         tval: None,
@@ -331,7 +331,7 @@ fn a_rise_in_privilege_is_a_trap() {
                 core   0: 3 0x0000000000001004 (0x00000013)\n";
     let traps = good(text).traps();
     assert_eq!(
-        (traps[0].trap.epc, traps[0].trap.handler),
+        (traps[0].trap.epc.unwrap(), traps[0].trap.handler),
         (0x1004, Some(0x1004))
     );
     assert_eq!(traps[0].mode, Mode::U);
@@ -374,7 +374,7 @@ fn the_listing_alone() {
     let traps: Vec<_> = keep
         .traps()
         .iter()
-        .map(|t| (t.trap.epc, t.trap.handler.unwrap_or(0)))
+        .map(|t| (t.trap.epc.unwrap(), t.trap.handler.unwrap_or(0)))
         .collect();
     assert_eq!(traps, [(0x1004, 0x2000), (0x2000, 0x2000)]);
     assert!(keep.steps.iter().all(|s| s.2.incomplete));

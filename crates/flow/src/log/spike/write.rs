@@ -284,7 +284,8 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
             }
         }
         self.text(b", epc ");
-        self.word(step.trap.epc);
+        // The format has no word for "unknown".
+        self.word(step.trap.epc.unwrap_or(0));
         self.text(b"\n");
         // Calls and interrupts have none.
         if let Some(tval) = step.trap.tval

@@ -83,7 +83,7 @@ fn walk(r: &mut Random, code: &[u32], noise: bool) -> Vec<Step> {
             };
             steps.push(Step::Trap(TrapStep {
                 trap: Trap {
-                    epc: pc,
+                    epc: Some(pc),
                     handler: Some(handler),
                     cause,
                     tval: None,

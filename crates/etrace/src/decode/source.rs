@@ -1,0 +1,619 @@
+//! One source of packets: the state of its decoding.
+
+use core::ops::ControlFlow;
+
+use hartrace_flow::{
+    Blocks, Cause, Consumer, Context, Event, Gap, HartId, Mark, Mode, Ownership, SpaceId, Trap,
+    Walk,
+};
+
+use super::Settings;
+use super::time::Clock;
+use super::way::{Next, Outcomes, Pending, Trouble};
+use crate::{Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version};
+
+/// One source.
+#[derive(Debug)]
+pub(super) struct Source {
+    hart: HartId,
+    pub(super) walk: Walk,
+    phase: Phase,
+    /// The address sent last, which differences are relative to.
+    base: u64,
+    /// The instruction the walk stands before has retired: a packet named it.
+    pub(super) named: bool,
+    /// Outcomes told for branches not passed yet: at most that of the
+    /// instruction the walk stands before.
+    pub(super) carry: Outcomes,
+    /// The packet that waits for the one behind it.
+    pub(super) pending: Option<Pending>,
+    /// The instruction the walk stands before was named by a notification.
+    pub(super) notified: bool,
+    /// What was told last.
+    owner: Ownership,
+    clock: Clock,
+    /// Instructions given when the trace last agreed with the code.
+    confirmed: u64,
+    /// A full address has been seen: nothing depends on what came before.
+    anchored: bool,
+    /// The encoder is in a mode that is not understood: nothing is decoded.
+    refused: bool,
+    pub(super) pause: bool,
+}
+
+/// What is known about where the hart is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing yet, and nothing missing.
+    Start,
+    /// Where the walk stands.
+    Running,
+    /// A trap was taken and its handler is not told yet.
+    Trapped(Trap),
+    /// Tracing ended.
+    Stopped,
+    /// Something is missing; the gap grows until the next full address.
+    Lost(Gap),
+}
+
+/// The state of a source in plain values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct State {
+    phase: Phase,
+    pc: u64,
+    space: SpaceId,
+    base: u64,
+    named: bool,
+    carry: Outcomes,
+    pending: Option<Pending>,
+    notified: bool,
+    owner: Ownership,
+    clock: Clock,
+    refused: bool,
+    unconfirmed: u64,
+}
+
+/// What a synchronisation packet says of the hart.
+#[derive(Clone, Copy)]
+struct Sync {
+    address: u64,
+    /// Outcome of the instruction, should it be a branch.
+    taken: bool,
+    owner: Ownership,
+    time: Option<u64>,
+}
+
+impl Source {
+    pub(super) fn new(hart: HartId, _settings: &Settings) -> Source {
+        Source {
+            hart,
+            walk: Walk::new(hart),
+            phase: Phase::Start,
+            base: 0,
+            named: false,
+            carry: Outcomes::default(),
+            pending: None,
+            notified: false,
+            owner: Ownership::default(),
+            clock: Clock::default(),
+            confirmed: 0,
+            anchored: false,
+            refused: false,
+            pause: false,
+        }
+    }
+
+    pub(super) fn state(&self, blocks: &Blocks<'_>) -> State {
+        State {
+            phase: self.phase,
+            pc: self.walk.pc(blocks),
+            space: self.walk.space(),
+            base: self.base,
+            named: self.named,
+            carry: self.carry,
+            pending: self.pending,
+            notified: self.notified,
+            owner: self.owner,
+            clock: self.clock,
+            refused: self.refused,
+            unconfirmed: self.walk.instructions().wrapping_sub(self.confirmed),
+        }
+    }
+
+    pub(super) fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
+        self.walk = Walk::new(self.hart);
+        self.walk.enter(blocks, state.space);
+        self.walk.restart(blocks, state.pc);
+        self.phase = state.phase;
+        self.base = state.base;
+        self.named = state.named;
+        self.carry = state.carry;
+        self.pending = state.pending;
+        self.notified = state.notified;
+        self.owner = state.owner;
+        self.clock = state.clock;
+        self.refused = state.refused;
+        self.confirmed = 0u64.wrapping_sub(state.unconfirmed);
+    }
+
+    pub(super) fn set_time_hint(&mut self, state: &State) {
+        self.clock.hint(state.clock);
+    }
+
+    pub(super) fn is_anchored(&self) -> bool {
+        self.anchored
+    }
+
+    pub(super) fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
+        self.pause |= out.event(self.hart, event).is_break();
+    }
+
+    /// The trace agrees with the code so far.
+    #[inline]
+    pub(super) fn confirm(&mut self) {
+        self.confirmed = self.walk.instructions();
+    }
+
+    /// Something is wrong at this offset; these bytes say nothing usable.
+    #[cold]
+    pub(super) fn lose(&mut self, fault: Fault, value: u64, at: u64, bytes: u64) {
+        (self.named, self.notified) = (false, false);
+        self.carry = Outcomes::default();
+        self.pending = None;
+        if let Phase::Lost(gap) = &mut self.phase {
+            gap.bytes += bytes;
+            return;
+        }
+        let unconfirmed = self.walk.instructions().wrapping_sub(self.confirmed);
+        self.phase = Phase::Lost(Gap {
+            at,
+            reason: fault.reason(value),
+            bytes,
+            unconfirmed,
+        });
+    }
+
+    /// The stream ends.
+    pub(super) fn finish<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) {
+        if self.phase == Phase::Running {
+            let at = self.pending.map_or(0, |p| p.at);
+            if let Err((fault, value)) = self.end(blocks, Next::Unknown, out) {
+                self.lose(fault, value, at, 0);
+            }
+        }
+        match self.phase {
+            Phase::Trapped(trap) => self.event(&Event::Trap(trap), out),
+            Phase::Lost(gap) => self.event(&Event::Gap(gap), out),
+            _ => {}
+        }
+        self.phase = Phase::Start;
+    }
+
+    /// One packet of this source, at this offset and of this length.
+    #[inline(always)]
+    pub(super) fn packet<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        packet: &Packet,
+        (at, len): (u64, u64),
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let done = match packet {
+            Packet::Branches { map, address } if self.phase == Phase::Running => {
+                let map = Outcomes::of(*map);
+                match address {
+                    Some(report) => self.report(settings, blocks, (map, report), (at, len), out),
+                    None => self.branches(blocks, map, out),
+                }
+            }
+            Packet::Address(report) if self.phase == Phase::Running => {
+                let none = Outcomes::default();
+                self.report(settings, blocks, (none, report), (at, len), out)
+            }
+            _ => self.seldom(settings, blocks, packet, (at, len), out),
+        };
+        if let Err((fault, value)) = done {
+            self.lose(fault, value, at, len);
+        }
+        if self.walk.take_pause() | core::mem::take(&mut self.pause) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// A packet with an address that is not a synchronisation.
+    #[inline(always)]
+    fn report<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        (map, report): (Outcomes, &Report),
+        (at, len): (u64, u64),
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.resolve(blocks, Next::Flow, out)?;
+        let address = self.address(settings, report.address);
+        self.pending = Some(Pending {
+            address,
+            outcomes: self.carry.and(map),
+            at,
+            len,
+            arrived: false,
+        });
+        if report.notify {
+            self.resolve(blocks, Next::Sync, out)?;
+            self.notified = true;
+        } else if report.updiscon {
+            self.resolve(blocks, Next::Flow, out)?;
+        }
+        Ok(())
+    }
+
+    /// A full map of branches and no address.
+    #[inline]
+    fn branches<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        map: Outcomes,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.resolve(blocks, Next::Flow, out)?;
+        self.use_up(blocks, map, out)
+    }
+
+    /// The address a field tells.
+    #[inline]
+    fn address(&mut self, settings: &Settings, field: u64) -> u64 {
+        let lsb = settings.layout.iaddress_lsb;
+        let from = if settings.modes.full_address {
+            0
+        } else {
+            self.base
+        };
+        self.base = canonical(settings, from.wrapping_add(field << lsb));
+        self.base
+    }
+
+    /// Packets that do not come all the time, and all packets while nobody
+    /// knows where the hart is.
+    #[cold]
+    fn seldom<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        packet: &Packet,
+        (at, len): (u64, u64),
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        match packet {
+            Packet::Support(support) => self.support(settings, blocks, support, at, out),
+            _ if self.refused => {
+                self.lose(Fault::UnknownOption, 0, at, len);
+                Ok(())
+            }
+            Packet::Start(start) => self.start(settings, blocks, start, at, out),
+            Packet::Trap(trap) => self.trap(settings, blocks, trap, at, out),
+            Packet::Context(context) => {
+                let owner = ownership(settings, context.privilege, context.context)?;
+                if matches!(self.phase, Phase::Running) {
+                    self.resolve(blocks, Next::Unknown, out)?;
+                }
+                self.tell_owner(blocks, owner, out);
+                self.tell_time(settings, context.time, out);
+                Ok(())
+            }
+            Packet::BranchCount { .. } | Packet::JumpTarget { .. } => {
+                Err((Fault::UnknownSubformat, 0))
+            }
+            Packet::Branches { .. } | Packet::Address(_) => match &mut self.phase {
+                Phase::Lost(gap) => {
+                    gap.bytes += len;
+                    Ok(())
+                }
+                _ => Err((Fault::NotSynchronised, 0)),
+            },
+        }
+    }
+
+    /// Format 3 subformat 0.
+    fn start<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        start: &Start,
+        at: u64,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let sync = Sync {
+            address: full(settings, start.address),
+            taken: !start.branch,
+            owner: ownership(settings, start.privilege, start.context)?,
+            time: settings.time(start.time),
+        };
+        match self.phase {
+            Phase::Running => {
+                if let Err((fault, value)) = self.walk_to(blocks, sync, out) {
+                    self.lose(fault, value, at, 0);
+                }
+            }
+            Phase::Trapped(trap) => {
+                let handler = Some(sync.address);
+                self.event(&Event::Trap(Trap { handler, ..trap }), out);
+            }
+            _ => {}
+        }
+        self.synchronise(settings, blocks, sync, out);
+        Ok(())
+    }
+
+    /// The way to a synchronisation packet from where the walk stands.
+    fn walk_to<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        sync: Sync,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let exact = self.pending.is_some();
+        self.resolve(blocks, Next::Sync, out)?;
+        let moved = sync.owner.context != self.owner.context;
+        if exact && moved {
+            let next = self.leave(blocks, out)?;
+            if next.is_some_and(|next| next != sync.address) {
+                // Another context, and another place: an asynchronous change.
+                return Ok(());
+            }
+        }
+        let changed = sync.owner.mode != self.owner.mode;
+        self.approach(blocks, (sync.address, sync.taken), changed, out)
+    }
+
+    /// Whatever was before, something is known again.
+    fn begin<C: Consumer>(&mut self, out: &mut C) {
+        match self.phase {
+            Phase::Lost(gap) => self.event(&Event::Gap(gap), out),
+            Phase::Start | Phase::Stopped => self.event(&Event::Mark(Mark::On), out),
+            Phase::Running | Phase::Trapped(_) => {}
+        }
+        self.phase = Phase::Running;
+    }
+
+    /// A full address: the hart is here now.
+    fn synchronise<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        sync: Sync,
+        out: &mut C,
+    ) {
+        self.begin(out);
+        self.anchored = true;
+        self.pending = None;
+        self.notified = false;
+        self.base = sync.address;
+        self.tell_owner(blocks, sync.owner, out);
+        self.walk.restart(blocks, sync.address);
+        self.named = true;
+        self.carry = Outcomes::own(self.walk.at_branch(blocks), sync.taken);
+        self.confirm();
+        if let Some(time) = sync.time {
+            self.tell_time(settings, time, out);
+        }
+    }
+
+    /// Format 3 subformat 1.
+    fn trap<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        packet: &crate::Trap,
+        at: u64,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let owner = ownership(settings, packet.privilege, packet.context)?;
+        let address = packet.address.map(|field| full(settings, field));
+        let epc = self.epc(settings, blocks, packet, address, out);
+        let epc = epc.unwrap_or_else(|(fault, value)| {
+            self.lose(fault, value, at, 0);
+            None
+        });
+        let code = Some(packet.ecause);
+        let trap = Trap {
+            epc,
+            handler: address.filter(|_| packet.thaddr),
+            cause: match packet.interrupt {
+                false => Cause::Exception(code),
+                true => Cause::Interrupt(code),
+            },
+            tval: packet.tval.filter(|_| !tells_epc(settings, packet)),
+        };
+        let Some(handler) = trap.handler else {
+            return self.trap_only(settings, blocks, (packet, owner, trap), out);
+        };
+        self.begin(out);
+        self.event(&Event::Trap(trap), out);
+        let sync = Sync {
+            address: handler,
+            taken: !packet.branch,
+            owner,
+            time: settings.time(packet.time),
+        };
+        self.synchronise(settings, blocks, sync, out);
+        Ok(())
+    }
+
+    /// A trap whose handler is not told yet.
+    fn trap_only<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        (packet, owner, trap): (&crate::Trap, Ownership, Trap),
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.begin(out);
+        if let Some(field) = packet.address {
+            self.base = full(settings, field);
+        }
+        self.phase = Phase::Trapped(trap);
+        // The mode before the trap, which is known unless tracing began here.
+        self.tell_owner(blocks, owner, out);
+        if let Some(time) = settings.time(packet.time) {
+            self.tell_time(settings, time, out);
+        }
+        Ok(())
+    }
+
+    /// Gives out what there is before a trap; where the hart was then.
+    fn epc<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        packet: &crate::Trap,
+        address: Option<u64>,
+        out: &mut C,
+    ) -> Result<Option<u64>, Trouble> {
+        let told = match settings.config.version {
+            Version::V1_1_1 if tells_epc(settings, packet) => packet.tval,
+            Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
+            _ => None,
+        };
+        match self.phase {
+            Phase::Running => {
+                self.resolve(blocks, Next::Sync, out)?;
+                let epc = self.trap_from(blocks, told, out)?;
+                self.confirm();
+                Ok(epc)
+            }
+            Phase::Trapped(before) => {
+                self.event(&Event::Trap(before), out);
+                Ok(None)
+            }
+            // On the first instruction the address is where it trapped.
+            Phase::Start | Phase::Stopped => Ok(told),
+            Phase::Lost(_) => Ok(None),
+        }
+    }
+
+    /// Format 3 subformat 3.
+    fn support<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        support: &Support,
+        at: u64,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        if support.encoder_mode != 0 {
+            return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
+        }
+        let next = match support.qual_status {
+            QualStatus::NoChange | QualStatus::TraceLost => Next::Unknown,
+            QualStatus::EndedRep => Next::Sync,
+            QualStatus::EndedNtr => Next::Flow,
+        };
+        match (support.qual_status, self.phase) {
+            (QualStatus::NoChange, Phase::Running) => self.resolve(blocks, next, out)?,
+            (QualStatus::NoChange, _) | (_, Phase::Start | Phase::Stopped) => {}
+            (QualStatus::TraceLost, phase) => {
+                match phase {
+                    Phase::Running => self.end(blocks, next, out)?,
+                    Phase::Trapped(trap) => self.event(&Event::Trap(trap), out),
+                    _ => {}
+                }
+                self.lose(Fault::TraceLost, 0, at, 0);
+            }
+            (_, Phase::Lost(gap)) => {
+                self.event(&Event::Gap(gap), out);
+                self.stop(out);
+            }
+            (_, Phase::Trapped(trap)) => {
+                self.event(&Event::Trap(trap), out);
+                self.stop(out);
+            }
+            (_, Phase::Running) => {
+                self.end(blocks, next, out)?;
+                self.stop(out);
+            }
+        }
+        let known = &settings.config.ioptions;
+        let on = |option| known.get(support.ioptions, option) == Some(true);
+        self.refused = UNKNOWN.into_iter().any(on);
+        if self.refused && support.ienable {
+            return Err((Fault::UnknownOption, u64::from(support.ioptions)));
+        }
+        Ok(())
+    }
+
+    /// Tracing ends.
+    fn stop<C: Consumer>(&mut self, out: &mut C) {
+        self.confirm();
+        self.event(&Event::Mark(Mark::Off), out);
+        self.phase = Phase::Stopped;
+    }
+
+    fn tell_owner<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, owner: Ownership, out: &mut C) {
+        let space = match owner.context {
+            Some(context) => blocks.image().space_of(context),
+            None => SpaceId::FIRST,
+        };
+        if space != self.walk.space() {
+            self.walk.enter(blocks, space);
+        }
+        if owner != self.owner {
+            self.owner = owner;
+            self.event(&Event::Context(owner), out);
+        }
+    }
+
+    fn tell_time<C: Consumer>(&mut self, settings: &Settings, field: u64, out: &mut C) {
+        let width = settings.layout.time_width;
+        if width > 0 {
+            let time = self.clock.read(field, width);
+            self.event(&Event::Time(time), out);
+        }
+    }
+}
+
+/// Modes that change what packets mean and are not understood.
+const UNKNOWN: [Ioption; 4] = [
+    Ioption::ImplicitReturn,
+    Ioption::ImplicitException,
+    Ioption::BranchPrediction,
+    Ioption::JumpTargetCache,
+];
+
+impl Settings {
+    fn time(&self, field: u64) -> Option<u64> {
+        (self.layout.time_width > 0).then_some(field)
+    }
+}
+
+/// Whether `tvalepc` is the address of an illegal instruction (draft 6.3.1).
+fn tells_epc(settings: &Settings, packet: &crate::Trap) -> bool {
+    settings.config.version == Version::V1_1_1 && packet.ecause == 2 && !packet.interrupt
+}
+
+/// The address in a field that holds a full one.
+fn full(settings: &Settings, field: u64) -> u64 {
+    canonical(settings, field << settings.layout.iaddress_lsb)
+}
+
+/// An address of which only `iaddress_width` bits are told: the highest of them
+/// goes on to the top.
+#[inline]
+fn canonical(settings: &Settings, address: u64) -> u64 {
+    let unused = 64 - u32::from(settings.layout.iaddress_width);
+    let extended = ((address << unused) as i64 >> unused) as u64;
+    settings.config.xlen.wrap(extended)
+}
+
+/// Who runs, by the fields of a packet.
+fn ownership(settings: &Settings, privilege: u8, context: u64) -> Result<Ownership, Trouble> {
+    let mode = Mode::from_code(privilege);
+    if mode.is_none() {
+        return Err((Fault::UnknownPrivilege, u64::from(privilege)));
+    }
+    let context = (settings.layout.context_width > 0).then_some(Context(context));
+    Ok(Ownership { mode, context })
+}

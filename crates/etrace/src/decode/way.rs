@@ -1,0 +1,396 @@
+//! Ways through the code: what packets say, walked.
+
+use hartrace_flow::{Blocks, Consumer, Event, Evidence, Exit, Goal, History, Mark, Stop, UNCOUNTED};
+
+use super::source::Source;
+use crate::{BranchMap, Fault};
+
+/// What does not fit, and the value that goes with it.
+pub(super) type Trouble = (Fault, u64);
+
+/// Outcomes of branches, the oldest in bit 0, 1 for taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcomes {
+    bits: u64,
+    len: u8,
+}
+
+impl Outcomes {
+    /// Those of a packet, where 0 is for taken.
+    #[inline]
+    pub(super) const fn of(map: BranchMap) -> Outcomes {
+        let len = if map.count > 31 { 31 } else { map.count };
+        Outcomes {
+            bits: !map.bits as u64 & ((1 << len) - 1),
+            len,
+        }
+    }
+
+    /// That of an instruction, should it be a branch.
+    pub(super) const fn own(branch: bool, taken: bool) -> Outcomes {
+        Outcomes {
+            bits: (branch && taken) as u64,
+            len: branch as u8,
+        }
+    }
+
+    /// These and then others. There is one at most before a packet's own.
+    #[inline]
+    pub(super) const fn and(self, later: Outcomes) -> Outcomes {
+        Outcomes {
+            bits: self.bits | later.bits << self.len,
+            len: self.len + later.len,
+        }
+    }
+
+    #[inline]
+    const fn evidence(self) -> History {
+        History::new(self.bits, self.len)
+    }
+
+    /// The last of them, which is left over.
+    #[inline]
+    const fn last(self) -> Outcomes {
+        Outcomes {
+            bits: self.bits >> (self.len.saturating_sub(1)) & 1,
+            len: 1,
+        }
+    }
+
+    /// All but the oldest ones.
+    const fn without(self, oldest: u8) -> Outcomes {
+        Outcomes {
+            bits: self.bits >> oldest,
+            len: self.len.saturating_sub(oldest),
+        }
+    }
+
+    /// As a word with a stop bit above the oldest.
+    #[inline]
+    const fn word(self) -> u64 {
+        match self.len {
+            0 => 1,
+            len => self.bits.reverse_bits() >> (64 - len as u32) | 1 << len,
+        }
+    }
+}
+
+/// A packet with an address that waits for the one behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) address: u64,
+    /// All outcomes up to there, with the one of the address if it is a branch.
+    pub(super) outcomes: Outcomes,
+    /// Where the packet was.
+    pub(super) at: u64,
+    pub(super) len: u64,
+    /// The walk is at the address for the first time; nobody knows yet whether
+    /// that is the time the packet meant.
+    pub(super) arrived: bool,
+}
+
+/// What comes behind a packet that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A format 0, 1 or 2, or `ended_ntr`: the address is where an indirect
+    /// jump went.
+    Flow,
+    /// A synchronisation or trap, or `ended_rep`: the next time the hart comes
+    /// by the address.
+    Sync,
+    /// Nothing that tells: as far as both agree.
+    Unknown,
+}
+
+impl Source {
+    /// Walks to where the waiting packet says, if there is one.
+    #[inline(always)]
+    pub(super) fn resolve<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        next: Next,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let Some(pending) = self.pending else {
+            return Ok(());
+        };
+        if next == Next::Flow && !self.notified && !pending.arrived {
+            let word = pending.outcomes.word();
+            let to = pending.address;
+            if let Some(own) = self.walk.repeat_to_jump(blocks, word, to, out) {
+                self.pending = None;
+                self.carry = match own {
+                    true => pending.outcomes.last(),
+                    false => Outcomes::default(),
+                };
+                self.named = true;
+                self.confirm();
+                return Ok(());
+            }
+        }
+        self.resolve_anew(blocks, pending, next, out)
+    }
+
+    /// The same for a way that is not remembered.
+    #[inline(never)]
+    fn resolve_anew<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        mut pending: Pending,
+        next: Next,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.pending = None;
+        self.carry = pending.outcomes;
+        self.pass_notified(blocks, out)?;
+        let to = pending.address;
+        match next {
+            Next::Flow => {
+                // A branch has been told its outcome where the walk arrived:
+                // there is none left for another time.
+                if !(pending.arrived && self.walk.at_branch(blocks)) {
+                    self.jump(blocks, to, out)?;
+                }
+            }
+            Next::Sync if pending.arrived => {}
+            Next::Unknown if pending.arrived => self.pending = Some(pending),
+            Next::Sync | Next::Unknown => {
+                let jumped = self.approach_any(blocks, to, out)?;
+                if next == Next::Unknown && !jumped {
+                    pending.arrived = true;
+                    pending.outcomes = self.carry;
+                    self.pending = Some(pending);
+                }
+            }
+        }
+        self.named = true;
+        if self.pending.is_none() {
+            self.confirm();
+        }
+        Ok(())
+    }
+
+    /// Walks to the next indirect jump, which went to this address.
+    fn jump<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        to: u64,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let mut evidence = self.carry.evidence();
+        let stop = self
+            .walk
+            .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
+        match stop {
+            Stop::Target(_) => self.land(blocks, to, evidence.left(), out),
+            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NotAJump)),
+        }
+    }
+
+    /// The indirect jump the walk is at went to this address; so many outcomes
+    /// are left.
+    fn land<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        to: u64,
+        left: u64,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let own = self.walk.is_branch(blocks, to);
+        if left != u64::from(own) {
+            let missing = left == 0;
+            return Err(match missing {
+                true => (Fault::MissingOutcome, to),
+                false => (Fault::LeftoverOutcomes, left),
+            });
+        }
+        self.walk.target(blocks, to, out);
+        self.carry = match own {
+            true => self.carry.last(),
+            false => Outcomes::default(),
+        };
+        self.tell_notified(out);
+        Ok(())
+    }
+
+    /// Walks to an address that is on the way, or the target of the next
+    /// indirect jump; tells whether it was the latter.
+    fn approach_any<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        to: u64,
+        out: &mut C,
+    ) -> Result<bool, Trouble> {
+        let mut evidence = self.carry.evidence();
+        let goal = Goal {
+            leave_first: self.named,
+            own_outcome: true,
+            ..Goal::new(to)
+        };
+        let stop = self.walk.advance_to(blocks, &mut evidence, goal, out);
+        match stop {
+            Stop::Arrived => {
+                self.carry = match evidence.left() {
+                    0 => Outcomes::default(),
+                    _ => self.carry.last(),
+                };
+                Ok(false)
+            }
+            Stop::Target(_) => {
+                self.land(blocks, to, evidence.left(), out)?;
+                Ok(true)
+            }
+            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NoCode)),
+        }
+    }
+
+    /// Walks to the address of a synchronisation and that far only; `changed`
+    /// if the mode is another one, which takes a return from a trap.
+    pub(super) fn approach<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        (to, taken): (u64, bool),
+        changed: bool,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        let own = Outcomes::own(self.walk.is_branch(blocks, to), taken);
+        self.carry = self.carry.and(own);
+        self.pass_notified(blocks, out)?;
+        if !changed {
+            return self.approach_any(blocks, to, out).map(|_| ());
+        }
+        let mut evidence = self.carry.evidence();
+        let stop = self
+            .walk
+            .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
+        match stop {
+            Stop::Target(Exit::TrapReturn) => self.land(blocks, to, evidence.left(), out),
+            Stop::Target(_) => Err((Fault::WrongPrivilege, self.walk.decision(blocks))),
+            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::WrongPrivilege)),
+        }
+    }
+
+    /// Walks through a full map and stands right behind its last branch.
+    #[inline]
+    pub(super) fn use_up<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        map: Outcomes,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.carry = self.carry.and(map);
+        self.pass_notified(blocks, out)?;
+        let mut evidence = self.carry.evidence();
+        let (stop, _) = self.walk.use_up(blocks, &mut evidence, out);
+        if stop != Stop::Arrived {
+            return Err(self.trouble(blocks, stop, evidence.left(), Fault::UnreportedJump));
+        }
+        self.carry = Outcomes::default();
+        self.named = false;
+        self.confirm();
+        Ok(())
+    }
+
+    /// Gives out the instruction a notification named, and says so. A jump
+    /// waits until it is known where it went.
+    fn pass_notified<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        if self.notified {
+            self.leave(blocks, out)?;
+        }
+        Ok(())
+    }
+
+    fn tell_notified<C: Consumer>(&mut self, out: &mut C) {
+        if core::mem::take(&mut self.notified) {
+            self.event(&Event::Mark(Mark::Notify), out);
+        }
+    }
+
+    /// Gives out the instruction that was named last; where the hart went from
+    /// there, if the code tells. An indirect jump stays, and so does an ecall.
+    pub(super) fn leave<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> Result<Option<u64>, Trouble> {
+        if !self.named {
+            return Ok(Some(self.walk.pc(blocks)));
+        }
+        let mut evidence = self.carry.evidence();
+        match self.walk.step(blocks, &mut evidence, out) {
+            Stop::Arrived => {
+                self.named = false;
+                self.carry = self.carry.without(self.carry.len - evidence.left() as u8);
+                self.tell_notified(out);
+                Ok(Some(self.walk.pc(blocks)))
+            }
+            Stop::Target(_) | Stop::Trap => Ok(None),
+            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NoCode)),
+        }
+    }
+
+    /// Gives out the instruction that was named last, a trap follows; where the
+    /// trap was taken, if anything tells. `told` is what the packet says.
+    pub(super) fn trap_from<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        told: Option<u64>,
+        out: &mut C,
+    ) -> Result<Option<u64>, Trouble> {
+        if let Some(epc) = self.leave(blocks, out)? {
+            return Ok(Some(epc));
+        }
+        let mut none = History::default();
+        let stop = self.walk.step(blocks, &mut none, out);
+        self.named = false;
+        match (stop, told) {
+            // An ecall counts as retired here, and is where the trap was taken.
+            (Stop::Trap, _) => Ok(Some(self.walk.pc(blocks))),
+            (_, Some(epc)) => {
+                self.walk.target(blocks, epc, out);
+                self.tell_notified(out);
+                Ok(told)
+            }
+            (_, None) => {
+                self.walk.retire(blocks, out);
+                self.tell_notified(out);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tracing ends with the packet that waits, or with the instruction named
+    /// last.
+    pub(super) fn end<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        next: Next,
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.resolve(blocks, next, out)?;
+        self.pending = None;
+        self.trap_from(blocks, None, out)?;
+        self.carry = Outcomes::default();
+        Ok(())
+    }
+
+    /// Why a walk ended where it should not have. `other` where it arrived at
+    /// something the packet does not speak of.
+    #[cold]
+    fn trouble(&self, blocks: &Blocks<'_>, stop: Stop, left: u64, other: Fault) -> Trouble {
+        let pc = self.walk.pc(blocks);
+        match stop {
+            Stop::Branch => (Fault::MissingOutcome, self.walk.decision(blocks)),
+            Stop::Target(_) => (Fault::UnreportedJump, self.walk.decision(blocks)),
+            Stop::Trap => (Fault::UnreportedTrap, pc),
+            Stop::Missing => (Fault::NoCode, pc),
+            Stop::Endless if left > 0 => (Fault::LeftoverOutcomes, left),
+            Stop::Endless => (Fault::EndlessLoop, pc),
+            Stop::Arrived | Stop::HalfInstruction | Stop::Contradiction => (other, pc),
+        }
+    }
+}

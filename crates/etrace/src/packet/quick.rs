@@ -1,0 +1,78 @@
+//! The short way for short packets: all their bits in one register.
+//!
+//! Nearly all packets of a trace are of formats 1 and 2 and have at most eight
+//! bytes. Their fields are then a few shifts away, and those that were
+//! compressed away come with the sign of the shift. Whatever is not plain is
+//! left to the long way.
+
+use super::bits::mask;
+use super::read::map_width;
+use super::{BranchMap, Layout, Packet, Report};
+
+/// Bytes in a word.
+pub(crate) const WORD: usize = 8;
+
+/// A packet of format 1 or 2 whose payload is the first `len` bytes of a word
+/// of the stream, the first byte lowest; what is behind them does not matter.
+/// `None` for any other, and for one that has something wrong.
+#[inline(always)]
+pub(crate) fn read(word: u64, len: usize, layout: &Layout) -> Option<Packet> {
+    if len == 0 || len > WORD {
+        return None;
+    }
+    let unused = 64 - 8 * len as u32;
+    let bits = (word << unused) as i64 >> unused;
+    match bits & 3 {
+        1 => {
+            let count = (bits >> 2 & 31) as u32;
+            if count == 0 {
+                return full_map(bits);
+            }
+            let map = BranchMap {
+                bits: ((bits >> 7) as u64 & mask(count)) as u32,
+                count: count as u8,
+            };
+            let address = Some(report(bits >> (7 + map_width(count)), layout)?);
+            Some(Packet::Branches { map, address })
+        }
+        2 => Some(Packet::Address(report(bits >> 2, layout)?)),
+        _ => None,
+    }
+}
+
+/// 31 branches and no address.
+#[inline(always)]
+fn full_map(bits: i64) -> Option<Packet> {
+    let map = BranchMap {
+        bits: (bits >> 7) as u32 & 0x7fff_ffff,
+        count: 31,
+    };
+    let plain = is_sign(bits >> 37);
+    plain.then_some(Packet::Branches { map, address: None })
+}
+
+/// The address and what follows it.
+#[inline(always)]
+fn report(bits: i64, layout: &Layout) -> Option<Report> {
+    let width = u32::from(layout.address_width());
+    let irdepth_width = u32::from(layout.irdepth_width).min(59);
+    // From the last bit of the address on; a shift by 63 leaves the sign.
+    let tail = bits >> width.checked_sub(1)?.min(63);
+    if !is_sign(tail >> (3 + irdepth_width)) {
+        return None;
+    }
+    let differ = tail ^ tail >> 1;
+    Some(Report {
+        address: bits as u64 & mask(width),
+        notify: differ & 1 != 0,
+        updiscon: differ & 2 != 0,
+        irreport: differ & 4 != 0,
+        irdepth: ((tail >> 4) as u64 & mask(irdepth_width)) as u16,
+    })
+}
+
+/// Whether all bits are the same.
+#[inline(always)]
+const fn is_sign(bits: i64) -> bool {
+    bits == 0 || bits == -1
+}

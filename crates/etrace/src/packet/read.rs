@@ -1,0 +1,200 @@
+//! Packets from their fields.
+
+use super::bits::{Source, bit, mask};
+use super::{
+    BranchMap, Context, DataSupport, Layout, Packet, QualStatus, Report, Start, Support, Trap,
+};
+use crate::{Fault, Version};
+
+/// The packet that these fields make.
+#[inline]
+pub(crate) fn read(from: &mut impl Source, layout: &Layout) -> Result<Packet, Fault> {
+    match from.field("format", 2) {
+        0 => format0(from, layout),
+        1 => Ok(format1(from, layout)),
+        2 => Ok(Packet::Address(report(from, layout))),
+        _ => Ok(format3(from, layout)),
+    }
+}
+
+/// How wide the map of so many branches is (tables 6.6 and 6.10).
+#[inline]
+pub(crate) const fn map_width(branches: u32) -> u32 {
+    // 1, 3, 7, 15 or 31: as many ones as the number has bits.
+    (1 << (32 - branches.leading_zeros())) - 1
+}
+
+fn format0(from: &mut impl Source, layout: &Layout) -> Result<Packet, Fault> {
+    let subformat = match layout.f0s_width {
+        0 => u64::from(layout.bpred_size == 0),
+        width => from.field("subformat", width.into()),
+    };
+    match subformat {
+        0 if layout.bpred_size > 0 => branch_count(from, layout),
+        1 if layout.cache_size > 0 => Ok(jump_target(from, layout)),
+        _ => Err(Fault::UnknownSubformat),
+    }
+}
+
+fn branch_count(from: &mut impl Source, layout: &Layout) -> Result<Packet, Fault> {
+    let branch_count = from.field("branch_count", 32) as u32;
+    let address = match from.field("branch_fmt", 2) {
+        0 => None,
+        1 => return Err(Fault::UnknownBranchFmt),
+        fmt => Some((fmt == 3, report(from, layout))),
+    };
+    Ok(Packet::BranchCount {
+        branch_count,
+        address,
+    })
+}
+
+fn jump_target(from: &mut impl Source, layout: &Layout) -> Packet {
+    let index = from.field("index", layout.cache_size.into()) as u16;
+    let count = from.field("branches", 5) as u32;
+    let mut last = bit(count.into(), 4);
+    let mut map = BranchMap::default();
+    if count > 0 {
+        let width = map_width(count);
+        let bits = from.field("branch_map", width);
+        last = bit(bits, width - 1);
+        map = branch_map(bits, count);
+    }
+    let irreport = from.field("irreport", 1) != 0;
+    Packet::JumpTarget {
+        index,
+        map,
+        irreport: irreport != last,
+        irdepth: from.field("irdepth", layout.irdepth_width.into()) as u16,
+    }
+}
+
+fn format1(from: &mut impl Source, layout: &Layout) -> Packet {
+    match from.field("branches", 5) as u32 {
+        0 => Packet::Branches {
+            map: branch_map(from.field("branch_map", 31), 31),
+            address: None,
+        },
+        count => Packet::Branches {
+            map: branch_map(from.field("branch_map", map_width(count)), count),
+            address: Some(report(from, layout)),
+        },
+    }
+}
+
+/// Bits above the number of branches mean nothing.
+fn branch_map(bits: u64, count: u32) -> BranchMap {
+    BranchMap {
+        bits: (bits & mask(count)) as u32,
+        count: count as u8,
+    }
+}
+
+fn report(from: &mut impl Source, layout: &Layout) -> Report {
+    let width = u32::from(layout.address_width());
+    let address = from.field("address", width);
+    let notify = from.field("notify", 1) != 0;
+    let updiscon = from.field("updiscon", 1) != 0;
+    let irreport = from.field("irreport", 1) != 0;
+    Report {
+        address,
+        notify: notify != bit(address, width.wrapping_sub(1)),
+        updiscon: updiscon != notify,
+        irreport: irreport != updiscon,
+        irdepth: from.field("irdepth", layout.irdepth_width.into()) as u16,
+    }
+}
+
+fn format3(from: &mut impl Source, layout: &Layout) -> Packet {
+    match from.field("subformat", 2) {
+        0 => {
+            let branch = from.field("branch", 1) != 0;
+            let Context {
+                privilege,
+                time,
+                context,
+            } = owner(from, layout);
+            Packet::Start(Start {
+                branch,
+                privilege,
+                time,
+                context,
+                address: from.field("address", layout.address_width().into()),
+            })
+        }
+        1 => Packet::Trap(trap(from, layout)),
+        2 => Packet::Context(owner(from, layout)),
+        _ => Packet::Support(support(from, layout)),
+    }
+}
+
+/// `privilege`, `time` and `context`, which always stand together.
+fn owner(from: &mut impl Source, layout: &Layout) -> Context {
+    Context {
+        privilege: from.field("privilege", layout.privilege_width.into()) as u8,
+        time: match layout.time_width() {
+            0 => 0,
+            width => from.field("time", width.into()),
+        },
+        context: match layout.context_width {
+            0 => 0,
+            width => from.field("context", width.into()),
+        },
+    }
+}
+
+fn trap(from: &mut impl Source, layout: &Layout) -> Trap {
+    let draft = layout.version == Version::V1_1_1;
+    let branch = from.field("branch", 1) != 0;
+    let Context {
+        privilege,
+        time,
+        context,
+    } = owner(from, layout);
+    let ecause = from.field("ecause", layout.ecause_width.into()) as u32;
+    let interrupt = from.field("interrupt", 1) != 0;
+    let thaddr = draft || from.field("thaddr", 1) != 0;
+    let address = match layout.implicit_exception && thaddr {
+        true => None,
+        false => Some(from.field("address", layout.address_width().into())),
+    };
+    let tval = match (draft, interrupt) {
+        (true, _) => Some(from.field("tvalepc", layout.iaddress_width.into())),
+        (false, false) => Some(from.field("tval", layout.iaddress_width.into())),
+        (false, true) => None,
+    };
+    Trap {
+        branch,
+        privilege,
+        time,
+        context,
+        ecause,
+        interrupt,
+        thaddr,
+        address,
+        tval,
+    }
+}
+
+fn support(from: &mut impl Source, layout: &Layout) -> Support {
+    let (enable, options) = match layout.version {
+        Version::V1_1_1 => ("enable", "options"),
+        Version::V2_0 => ("ienable", "ioptions"),
+    };
+    Support {
+        ienable: from.field(enable, 1) != 0,
+        encoder_mode: from.field("encoder_mode", layout.encoder_mode_width.into()) as u8,
+        qual_status: match from.field("qual_status", 2) {
+            0 => QualStatus::NoChange,
+            1 => QualStatus::EndedRep,
+            2 => QualStatus::TraceLost,
+            _ => QualStatus::EndedNtr,
+        },
+        ioptions: from.field(options, layout.ioptions_width.into()) as u32,
+        data: layout.doptions_width.map(|width| DataSupport {
+            denable: from.field("denable", 1) != 0,
+            dloss: from.field("dloss", 1) != 0,
+            doptions: from.field("doptions", width.into()) as u16,
+        }),
+    }
+}

@@ -1,0 +1,159 @@
+//! Packets to their fields.
+
+use super::bits::{Writer, bit, mask};
+use super::read::map_width;
+use super::{BranchMap, Context, Layout, Packet, Report, Support, Trap};
+use crate::Version;
+
+/// All fields of the packet.
+#[inline]
+pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
+    let mut to = Writer::default();
+    match *packet {
+        Packet::Branches { map, address } => {
+            // The number of branches is 0 where no address follows.
+            let count = match address {
+                Some(_) => u64::from(map.count & 31),
+                None => 0,
+            };
+            let width = match address {
+                Some(_) => map_width(count as u32),
+                None => 31,
+            };
+            let map = u64::from(map.bits) & mask(width);
+            to.put(1 | count << 2 | map << 7, 7 + width);
+            if let Some(address) = address {
+                report(&mut to, &address, layout);
+            }
+        }
+        Packet::Address(address) => {
+            to.put(2, 2);
+            report(&mut to, &address, layout);
+        }
+        _ => rare(&mut to, packet, layout),
+    }
+    to
+}
+
+/// The formats that are not most of a trace.
+fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
+    match *packet {
+        Packet::Branches { .. } | Packet::Address(_) => {}
+        Packet::BranchCount {
+            branch_count,
+            address,
+        } => {
+            to.put(0, 2 + u32::from(layout.f0s_width));
+            to.put(branch_count.into(), 32);
+            match address {
+                None => to.put(0, 2),
+                Some((failed, address)) => {
+                    to.put(2 | u64::from(failed), 2);
+                    report(to, &address, layout);
+                }
+            }
+        }
+        Packet::JumpTarget {
+            index,
+            map,
+            irreport,
+            irdepth,
+        } => {
+            to.put(0, 2);
+            to.put(1, layout.f0s_width.into());
+            to.put(index.into(), layout.cache_size.into());
+            let last = jump_map(to, map);
+            to.put(u64::from(last != irreport), 1);
+            to.put(irdepth.into(), layout.irdepth_width.into());
+        }
+        Packet::Start(start) => {
+            to.put(3 | u64::from(start.branch) << 4, 5);
+            owner(to, start.privilege, start.time, start.context, layout);
+            to.put(start.address, layout.address_width().into());
+        }
+        Packet::Trap(trap) => write_trap(to, &trap, layout),
+        Packet::Context(Context {
+            privilege,
+            time,
+            context,
+        }) => {
+            to.put(3 | 2 << 2, 4);
+            owner(to, privilege, time, context, layout);
+        }
+        Packet::Support(support) => write_support(to, &support, layout),
+    }
+}
+
+/// `branches` and, if there are any, `branch_map`; gives the last bit of both.
+fn jump_map(to: &mut Writer, map: BranchMap) -> bool {
+    let count = u32::from(map.count & 31);
+    to.put(count.into(), 5);
+    if count == 0 {
+        return false;
+    }
+    let width = map_width(count);
+    // Nothing but irdepth follows, so the bits that mean nothing repeat the
+    // outcome before them: they are compressed away with it.
+    let last = bit(map.bits.into(), count - 1);
+    let above = match last {
+        true => !mask(count),
+        false => 0,
+    };
+    to.put(u64::from(map.bits) & mask(count) | above, width);
+    last
+}
+
+#[inline]
+fn report(to: &mut Writer, report: &Report, layout: &Layout) {
+    let width = u32::from(layout.address_width());
+    let address = report.address & mask(width);
+    let notify = bit(address, width.wrapping_sub(1)) != report.notify;
+    let updiscon = notify != report.updiscon;
+    let irreport = updiscon != report.irreport;
+    let irdepth_width = u32::from(layout.irdepth_width);
+    let irdepth = u64::from(report.irdepth) & mask(irdepth_width);
+    let bits =
+        u64::from(notify) | u64::from(updiscon) << 1 | u64::from(irreport) << 2 | irdepth << 3;
+    let all = u128::from(address) | u128::from(bits) << width.min(64);
+    to.wide(all, width + 3 + irdepth_width);
+}
+
+fn owner(to: &mut Writer, privilege: u8, time: u64, context: u64, layout: &Layout) {
+    to.put(privilege.into(), layout.privilege_width.into());
+    to.put(time, layout.time_width().into());
+    to.put(context, layout.context_width.into());
+}
+
+fn write_trap(to: &mut Writer, trap: &Trap, layout: &Layout) {
+    let draft = layout.version == Version::V1_1_1;
+    to.put(3 | 1 << 2 | u64::from(trap.branch) << 4, 5);
+    owner(to, trap.privilege, trap.time, trap.context, layout);
+    to.put(trap.ecause.into(), layout.ecause_width.into());
+    to.put(trap.interrupt.into(), 1);
+    if !draft {
+        to.put(trap.thaddr.into(), 1);
+    }
+    if !(layout.implicit_exception && (draft || trap.thaddr)) {
+        let address = trap.address.unwrap_or_default();
+        to.put(address, layout.address_width().into());
+    }
+    if draft || !trap.interrupt {
+        to.put(trap.tval.unwrap_or_default(), layout.iaddress_width.into());
+    }
+}
+
+fn write_support(to: &mut Writer, support: &Support, layout: &Layout) {
+    to.put(15 | u64::from(support.ienable) << 4, 5);
+    to.put(
+        support.encoder_mode.into(),
+        layout.encoder_mode_width.into(),
+    );
+    to.put(support.qual_status as u64, 2);
+    to.put(support.ioptions.into(), layout.ioptions_width.into());
+    if let Some(width) = layout.doptions_width {
+        let data = support.data.unwrap_or_default();
+        to.put(data.denable.into(), 1);
+        to.put(data.dloss.into(), 1);
+        to.put(data.doptions.into(), width.into());
+    }
+}
