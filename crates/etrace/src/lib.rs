@@ -16,6 +16,7 @@ mod encode;
 mod fault;
 mod frame;
 mod packet;
+mod sync;
 
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
@@ -27,3 +28,4 @@ pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,
 };
+pub use sync::{Sync, SyncPoint, sync_points};
