@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod config;
 mod decode;
+mod detect;
 mod encode;
 mod fault;
 mod frame;
@@ -22,6 +23,7 @@ pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
     ResyncUnit, Version,
 };
+pub use detect::{Guess, guess, is_framed};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{

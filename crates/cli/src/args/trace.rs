@@ -3,6 +3,7 @@
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
+use hartrace_capture::trace::Format;
 use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
 use std::path::PathBuf;
 
@@ -145,6 +146,17 @@ pub(crate) struct Stats {
 pub(crate) enum TraceKind {
     /// N-Trace, by section ntrace of the settings
     Ntrace,
+    /// E-Trace, by section etrace of the settings
+    Etrace,
+}
+
+impl TraceKind {
+    pub(crate) const fn format(self) -> Format {
+        match self {
+            TraceKind::Ntrace => Format::Ntrace,
+            TraceKind::Etrace => Format::Etrace,
+        }
+    }
 }
 
 /// How `dump` writes.
