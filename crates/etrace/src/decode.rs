@@ -223,7 +223,7 @@ impl<'a> Decoder<'a> {
     #[inline(always)]
     fn short<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
-        let len = frame::short(header)?;
+        let len = frame::instruction(header)?;
         if self.framer.is_inside() {
             return None;
         }

@@ -42,6 +42,18 @@ const fn header(byte: u8) -> Option<(Kind, usize)> {
     }
 }
 
+/// The length of the payload if the byte is the header of a packet of
+/// instruction trace.
+#[inline(always)]
+pub(crate) const fn instruction(byte: u8) -> Option<usize> {
+    let len = byte.wrapping_sub(2 << 5);
+    if len > 0 && len <= MAX_PAYLOAD as u8 {
+        Some(len as usize)
+    } else {
+        None
+    }
+}
+
 /// A piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -124,7 +136,6 @@ impl Framer {
 
     /// Passes a packet that somebody else has read; not inside one.
     #[inline]
-    #[allow(dead_code, reason = "the decoder's short way")]
     pub(crate) fn pass(&mut self, len: usize) {
         self.at += len as u64;
     }

@@ -23,6 +23,7 @@ pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
     ResyncUnit, Version,
 };
+pub use decode::{Decoder, Seam};
 pub use detect::{Guess, guess, is_framed};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};

@@ -91,13 +91,18 @@ impl Space {
     }
 
     pub(crate) fn fetch(&self, pc: u64) -> Option<Fetched> {
-        let segment = self.segments.find(pc)?;
-        let at = (pc - segment.base) as usize;
+        self.fetch_from(self.segments.find(pc)?, pc)
+    }
+
+    /// As [`Space::fetch`], from the segment that holds the address.
+    #[inline]
+    fn fetch_from(&self, segment: &Segment, pc: u64) -> Option<Fetched> {
+        let at = pc.wrapping_sub(segment.base) as usize;
         let bytes = segment.bytes();
         // The usual case: four bytes in one segment.
-        let word = match bytes.get(at..at + 4) {
-            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
-            _ => {
+        let word = match bytes.get(at..).and_then(|b| b.first_chunk::<4>()) {
+            Some(&word) => u32::from_le_bytes(word),
+            None => {
                 let mut word = [0; 4];
                 let n = self.read(pc, &mut word);
                 if n < 2 || (n < 4 && word.first().is_some_and(|b| b & 3 == 3)) {
@@ -256,8 +261,10 @@ impl Image {
 
     /// The next `count` instructions from `pc` on; fewer where the code ends.
     pub fn insns(&self, space: SpaceId, pc: u64, count: u64) -> Insns<'_> {
+        let space = self.space(space);
         Insns {
-            space: self.space(space),
+            space,
+            segment: space.and_then(|s| s.segments.find(pc)),
             pc,
             left: count,
         }
@@ -272,6 +279,8 @@ impl Image {
 #[derive(Clone, Debug)]
 pub struct Insns<'a> {
     space: Option<&'a Space>,
+    /// The one the last instruction was in.
+    segment: Option<&'a Segment>,
     pc: u64,
     left: u64,
 }
@@ -282,7 +291,11 @@ impl Iterator for Insns<'_> {
     fn next(&mut self) -> Option<(u64, Fetched)> {
         self.left = self.left.checked_sub(1)?;
         let pc = self.pc;
-        let fetched = self.space?.fetch(pc)?;
+        let space = self.space?;
+        if !self.segment.is_some_and(|s| s.holds(pc)) {
+            self.segment = space.segments.find(pc);
+        }
+        let fetched = space.fetch_from(self.segment?, pc)?;
         let end = pc.wrapping_add(u64::from(fetched.len));
         self.pc = fetched.isa.xlen().wrap(end);
         Some((pc, fetched))

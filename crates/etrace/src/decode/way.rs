@@ -1,6 +1,8 @@
 //! Ways through the code: what packets say, walked.
 
-use hartrace_flow::{Blocks, Consumer, Event, Evidence, Exit, Goal, History, Mark, Stop, UNCOUNTED};
+use hartrace_flow::{
+    Blocks, Consumer, Event, Evidence, Exit, Goal, History, Mark, Stop, UNCOUNTED,
+};
 
 use super::source::Source;
 use crate::{BranchMap, Fault};

@@ -46,6 +46,12 @@ impl Segment {
         (self.to - self.from) as u64
     }
 
+    /// Whether the address is in it.
+    #[inline]
+    pub(super) fn holds(&self, addr: u64) -> bool {
+        addr.wrapping_sub(self.base) < self.len()
+    }
+
     /// The last address; segments are never empty.
     fn last(&self) -> u64 {
         self.base + (self.len() - 1)
@@ -81,7 +87,7 @@ impl Segments {
     pub(super) fn find(&self, addr: u64) -> Option<&Segment> {
         let chunk = self.chunks.get(self.chunk_of(addr)?)?;
         let at = chunk.partition_point(|s| s.base <= addr).checked_sub(1)?;
-        chunk.get(at).filter(|s| addr - s.base < s.len())
+        chunk.get(at).filter(|s| s.holds(addr))
     }
 
     /// The last chunk that starts at or below the address.
