@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+pub use hartrace_flow::queue::Queue;
 use hartrace_isa::Xlen;
 
 use crate::Layout;
@@ -209,10 +210,16 @@ pub struct Config {
     pub ending: Ending,
     /// Encoder: what `irdepth` holds while it says nothing.
     pub idle_irdepth: IdleIrdepth,
+    /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
+    /// one that is never full.
+    pub queue: Option<Queue>,
 }
 
 /// The longest payload, in bytes: what five bits of length can say.
 pub const MAX_PAYLOAD: usize = 31;
+
+/// Smallest queue: two of the longest packets, with their headers.
+pub const MIN_QUEUE: u32 = 64;
 
 impl Config {
     /// An encoder of this version with every option off, widths for all of
@@ -248,6 +255,7 @@ impl Config {
             starts_disabled: false,
             ending: Ending::Told,
             idle_irdepth: IdleIrdepth::Repeated,
+            queue: None,
         }
     }
 
@@ -335,6 +343,11 @@ impl Config {
             ),
             (self.resync.max <= 15, ConfigError::ResyncMax),
             (
+                self.queue
+                    .is_none_or(|q| q.bytes >= MIN_QUEUE && q.drain > 0),
+                ConfigError::Queue,
+            ),
+            (
                 self.layout().longest() <= MAX_PAYLOAD * 8,
                 ConfigError::PacketTooLong,
             ),
@@ -377,6 +390,8 @@ pub enum ConfigError {
     DoptionsWidth,
     /// `resync.max`.
     ResyncMax,
+    /// `queue`.
+    Queue,
     /// All the widths together.
     PacketTooLong,
 }
@@ -400,6 +415,7 @@ impl fmt::Display for ConfigError {
             ConfigError::EncoderModeWidth => "encoder_mode_width is at most 8",
             ConfigError::DoptionsWidth => "doptions_width is at most 16",
             ConfigError::ResyncMax => "resync.max is 0 to 15",
+            ConfigError::Queue => "the queue holds at least 64 bytes and drains",
             ConfigError::PacketTooLong => "with these widths a packet can pass 31 bytes",
         })
     }

@@ -20,7 +20,7 @@ mod packet;
 mod sync;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, Resync, ResyncRule,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue, Resync, ResyncRule,
     ResyncUnit, Version,
 };
 pub use decode::{Decoder, Seam};

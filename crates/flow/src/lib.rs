@@ -12,7 +12,7 @@
 //!   who watches. Steps come from a simulator or from a [`log`].
 //! * [`Ingress`], [`Port`]: the trace ingress port of a hart and the adapter
 //!   that makes its signals from steps. Encoders eat nothing else.
-//! * [`filter`]: which blocks an encoder traces.
+//! * [`filter`]: which blocks an encoder traces; [`queue`]: what it writes to.
 //! * [`Image`], [`Blocks`], [`Walk`]: the program's code, the ways from decision
 //!   to decision through it, and the walk along them on what a trace tells.
 //!   [`ReturnStack`] answers for the returns a trace leaves out.
@@ -75,6 +75,7 @@ pub mod log;
 mod mode;
 mod model;
 mod per_hart;
+pub mod queue;
 mod stack;
 mod step;
 mod stretch;

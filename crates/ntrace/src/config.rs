@@ -3,6 +3,7 @@
 use core::fmt;
 
 use hartrace_flow::Retires;
+pub use hartrace_flow::queue::Queue;
 use hartrace_isa::Xlen;
 
 use crate::{Evcode, Layout, Sync};
@@ -163,18 +164,6 @@ pub enum TriggerAction {
     Notify,
 }
 
-/// The encoder's output queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Queue {
-    /// Bytes it holds, at least [`MIN_QUEUE`].
-    pub bytes: u32,
-    /// Bytes that leave it in 1024 cycles.
-    pub drain: u32,
-    /// The hart waits when it is full (trTeInstStallEna); otherwise messages
-    /// are lost.
-    pub stall: bool,
-}
-
 /// All settings of an encoder. A decoder needs the same, but for those marked
 /// "encoder".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,7 +237,8 @@ pub struct Config {
     pub last_event: Evcode,
     /// Encoder: what the trace ends with.
     pub ending: Ending,
-    /// Encoder: the output queue; `None` for one that is never full.
+    /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
+    /// one that is never full.
     pub queue: Option<Queue>,
     /// Decoder: the most halfwords or branches that one message is believed to
     /// stand for, counters and repetitions multiplied.

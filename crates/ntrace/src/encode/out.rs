@@ -1,6 +1,8 @@
 //! The way out of one hart's encoder: RepeatBranch, timestamps, the queue.
 
-use super::queue::{Admit, Level};
+use hartrace_flow::queue::{Admit, Level};
+
+use super::queue::level;
 use super::{Counters, Sink};
 use crate::{Body, Btype, Config, Layout, Message, Timestamps};
 
@@ -59,7 +61,7 @@ impl Out {
             },
             last_stamp: 0,
             stalled: 0,
-            queue: config.queue.map(|queue| Level::new(queue, config)),
+            queue: level(config),
             dropping: false,
             lost: None,
             before: None,
