@@ -2,7 +2,7 @@
 
 use super::ingress::{Named, name_of};
 use super::read::{Reader, Value, integer};
-use super::section::{said, set, value};
+use super::section::{queue, said, set, value};
 use super::write::{Writer, quote};
 use super::{Ingress, Setting};
 use hartrace_etrace::{
@@ -90,6 +90,12 @@ section! {
         ending: Ending = (named ENDINGS);
         /// What `irdepth` holds while it says nothing.
         idle_irdepth: IdleIrdepth = (named IDLE);
+        /// Bytes the output queue holds; without it the queue is never full.
+        queue_bytes: u32 = (number 64 0xffff_ffff);
+        /// Bytes that leave the queue in 1024 cycles.
+        queue_drain: u32 = (number 1 0xffff_ffff);
+        /// The hart waits when the queue is full.
+        queue_stall: bool = (boolean);
     }
 }
 
@@ -181,6 +187,7 @@ impl Etrace {
         set(&mut config.starts_disabled, &self.starts_disabled);
         set(&mut config.ending, &self.ending);
         set(&mut config.idle_irdepth, &self.idle_irdepth);
+        config.queue = queue(&self.queue_bytes, &self.queue_drain, &self.queue_stall);
     }
 
     /// The same with every setting said, as in `config`, which was made of it.
@@ -220,6 +227,9 @@ impl Etrace {
             starts_disabled: some(config.starts_disabled),
             ending: some(config.ending),
             idle_irdepth: some(config.idle_irdepth),
+            queue_bytes: config.queue.and_then(|q| some(q.bytes)),
+            queue_drain: config.queue.and_then(|q| some(q.drain)),
+            queue_stall: config.queue.and_then(|q| some(q.stall)),
         }
     }
 

@@ -2,13 +2,13 @@
 
 use super::ingress::{Named, RETIRES, name_of};
 use super::read::{Reader, Value, integer};
-use super::section::{said, set, value};
+use super::section::{queue, said, set, value};
 use super::write::{Writer, quote};
 use super::{Ingress, Setting};
 use hartrace_flow::{ItypeWidth, Retires};
 use hartrace_isa::{ItypeTable, Xlen};
 use hartrace_ntrace::{
-    Config, Ending, Evcode, IcntFull, ImplicitReturn, Queue, RegisterError, RepeatedHistory,
+    Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory,
     StackKind, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 use std::fmt;
@@ -351,11 +351,7 @@ impl Ntrace {
         config.first_sync = Sync(value(&self.first_sync, config.first_sync.0));
         config.last_event = Evcode(value(&self.last_event, config.last_event.0));
         set(&mut config.ending, &self.ending);
-        config.queue = self.queue_bytes.as_ref().map(|bytes| Queue {
-            bytes: bytes.value,
-            drain: value(&self.queue_drain, QUEUE_DRAIN),
-            stall: value(&self.queue_stall, false),
-        });
+        config.queue = queue(&self.queue_bytes, &self.queue_drain, &self.queue_stall);
     }
 
     /// The same with every setting said, as in `config`, which was made of it.
@@ -371,7 +367,6 @@ impl Ntrace {
             Some(Setting::default(value))
         }
         let stamps = config.timestamps;
-        let queue = config.queue;
         let (implicit_return, bits) = match config.implicit_return {
             ImplicitReturn::Partial(bits) => (PARTIAL, some(bits)),
             other => (other, None),
@@ -414,9 +409,9 @@ impl Ntrace {
             first_sync: some(config.first_sync.0),
             last_event: some(config.last_event.0),
             ending: some(config.ending),
-            queue_bytes: queue.and_then(|q| some(q.bytes)),
-            queue_drain: queue.and_then(|q| some(q.drain)),
-            queue_stall: queue.and_then(|q| some(q.stall)),
+            queue_bytes: config.queue.and_then(|q| some(q.bytes)),
+            queue_drain: config.queue.and_then(|q| some(q.drain)),
+            queue_stall: config.queue.and_then(|q| some(q.stall)),
             max_expansion: some(config.max_expansion),
             registers: Registers::default(),
         }
@@ -440,9 +435,6 @@ impl Ntrace {
         }
     }
 }
-
-/// Bytes in 1024 cycles where nobody says it: one a cycle.
-const QUEUE_DRAIN: u32 = 1024;
 
 fn actions(actions: &[TriggerAction; 8]) -> String {
     format!(

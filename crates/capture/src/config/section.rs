@@ -2,6 +2,7 @@
 //! read, and how it is written.
 
 use super::{Origin, Setting};
+use hartrace_flow::queue::Queue;
 
 /// How a key is read.
 macro_rules! read {
@@ -115,4 +116,20 @@ pub(super) fn set<T: Copy>(to: &mut T, setting: &Option<Setting<T>>) {
 
 pub(super) fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
     setting.as_ref().map_or(default, |s| s.value)
+}
+
+/// Bytes in 1024 cycles where nobody says it: one a cycle.
+const QUEUE_DRAIN: u32 = 1024;
+
+/// The output queue of an encoder, if there is a limit to it.
+pub(super) fn queue(
+    bytes: &Option<Setting<u32>>,
+    drain: &Option<Setting<u32>>,
+    stall: &Option<Setting<bool>>,
+) -> Option<Queue> {
+    bytes.as_ref().map(|bytes| Queue {
+        bytes: bytes.value,
+        drain: value(drain, QUEUE_DRAIN),
+        stall: value(stall, false),
+    })
 }

@@ -211,7 +211,11 @@ pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'stati
             ntrace.starts_disabled,
             ntrace.triggers || ntrace.external.into_iter().any(switches),
         ),
-        Settings::Etrace(etrace) => (false, etrace.starts_disabled, etrace.triggers),
+        Settings::Etrace(etrace) => (
+            etrace.queue.is_some_and(|queue| !queue.stall),
+            etrace.starts_disabled,
+            etrace.triggers,
+        ),
     };
     if queue {
         Some("queue_bytes without queue_stall")

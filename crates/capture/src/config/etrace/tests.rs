@@ -29,6 +29,9 @@ triggers = true
 starts_disabled = true
 ending = \"reference\"
 idle_irdepth = \"ones\"
+queue_bytes = 512
+queue_drain = 100
+queue_stall = true
 ";
 
 fn parse(text: &str) -> Settings {
