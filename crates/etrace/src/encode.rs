@@ -1,1 +1,236 @@
-//! The encoder model: ingress blocks in, packets out.
+//! The encoder model: ingress blocks in, packets out (chapter 8).
+//!
+//! One encoder per hart, each a state machine that takes blocks and needs to
+//! know no code. It looks at *units*: the first and the last instruction of a
+//! block, which may be one, and the trap it ended with; what lies between tells
+//! nothing (8.3). What a packet says depends on the unit before and the unit
+//! behind, so each unit is looked at when it comes ([`begin`](step)) and again
+//! when the next one has come ([`conclude`](step)).
+//!
+//! An indirect jump's target gets an address packet, and so does the last
+//! instruction before a trap, before a new mode if branches are to be told, and
+//! before the trace stops. Whatever a decoder could not follow otherwise gets a
+//! synchronisation packet.
+//!
+//! Choices the texts leave open:
+//!
+//! * Trace-on takes effect at the block it comes with, trace-off behind it:
+//!   both blocks are traced (2.0, table 4.7). Notify names the last instruction
+//!   of its block; where none retired it says nothing.
+//! * A jump whose target gets a synchronisation packet is told by its address
+//!   first, if the mode stays the same: the target may lie on the way to the
+//!   jump, and a decoder would not know that it went round once more. So is the
+//!   instruction before a synchronisation if the last packet told the target
+//!   of a jump. (A change of mode needs none of this: it takes a return from a
+//!   trap.)
+//! * A context that changes with `ctype` = 3 is told as a change with
+//!   `ctype` = 2 is, but for the address of the last instruction before it,
+//!   which is always told. The draft's figure 8.1 has an exception packet
+//!   behind it, of an exception that never was. `ctype` says nothing while the
+//!   context stays the same. A change to be reported imprecisely waits until a
+//!   packet has room for it.
+//! * A trap whose handler is not traced is told by a packet with `thaddr` = 0
+//!   before the trace stops. In the draft, which has no such packets, it is
+//!   lost. So is one that nothing retired before: the first of two traps in a
+//!   row, and one on the first instruction that is traced is told without its
+//!   address. The instructions are all there.
+//! * `privilege`, `context` and `time` of a packet with `thaddr` = 0 are those
+//!   of the trap it tells.
+//! * `tvalepc` (draft) is the address of an illegal instruction as far as the
+//!   port knows it: behind the block, or `iaddr` where nothing retired.
+//! * While a hart is halted its blocks are the debugger's and are not traced.
+//!   A low-power state changes nothing.
+//! * When tracing stops at a jump's target, `updiscon` is left as it is and
+//!   `qual_status` tells (6.5.1).
+
+use alloc::vec::Vec;
+
+use hartrace_flow::filter::{Filter, FilterConfig};
+use hartrace_flow::{HartId, Ingress, IngressSink};
+
+use crate::{Config, ConfigError};
+
+mod events;
+mod hart;
+mod out;
+mod resync;
+mod send;
+mod step;
+mod unit;
+
+use hart::Hart;
+
+/// Takes the packets of an encoder, whole ones, in order.
+pub trait Sink {
+    /// The bytes of one packet: a header as [`Framer`](crate::Framer) reads it,
+    /// and the payload.
+    fn packet(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    #[inline]
+    fn packet(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    #[inline]
+    fn packet(&mut self, bytes: &[u8]) {
+        (**self).packet(bytes);
+    }
+}
+
+/// What an encoder has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets sent.
+    pub packets: u64,
+    /// Their bytes, with one header byte each.
+    pub bytes: u64,
+    /// The bytes of their payloads.
+    pub payload_bytes: u64,
+    /// Packets lost to a full queue.
+    pub lost: u64,
+    /// How often the queue overflowed.
+    pub overflows: u64,
+    /// Cycles the hart waited for the queue.
+    pub stalled: u64,
+}
+
+impl Counters {
+    const fn plus(self, other: Counters) -> Counters {
+        Counters {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            payload_bytes: self.payload_bytes + other.payload_bytes,
+            lost: self.lost + other.lost,
+            overflows: self.overflows + other.overflows,
+            stalled: self.stalled + other.stalled,
+        }
+    }
+}
+
+/// The encoders of any number of harts, each with its own queue, their packets
+/// in one stream. Packets do not say whose they are.
+///
+/// ```
+/// use hartrace_flow::{HartId, Ingress, IngressSink};
+/// use hartrace_isa::Xlen;
+/// use hartrace_etrace::{Config, Encoder, Version};
+///
+/// let config = Config::new(Version::V2_0, Xlen::Rv64);
+/// let mut encoder = Encoder::new(config, Vec::new()).unwrap();
+/// let block = Ingress { iaddr: 0x100, iretire: 8, ilastsize: 1, ..Ingress::default() };
+/// encoder.ingress(HartId(0), &block);
+/// encoder.finish();
+/// assert_eq!(encoder.total().packets, 4);
+/// // Enabled; at 0x100 in machine mode; 12 bytes on; ended_rep.
+/// let bytes = [0x41, 0x1f, 0x43, 0x73, 0x40, 0x00, 0x41, 0x1a, 0x41, 0x4f];
+/// assert_eq!(encoder.into_sink(), bytes);
+/// ```
+#[derive(Debug)]
+pub struct Encoder<S> {
+    config: Config,
+    /// The filters every hart starts with.
+    filter: Filter,
+    harts: Vec<(HartId, Hart)>,
+    /// Index of the hart that came last.
+    recent: usize,
+    sink: S,
+}
+
+impl<S: Sink> Encoder<S> {
+    /// Encoders with these settings in front of the sink.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense together.
+    pub fn new(config: Config, sink: S) -> Result<Encoder<S>, ConfigError> {
+        config.validate()?;
+        Ok(Encoder {
+            config,
+            filter: Filter::new(&FilterConfig::default()),
+            harts: Vec::new(),
+            recent: 0,
+            sink,
+        })
+    }
+
+    /// Only what these filters let through is traced (trTeInstFilters). To be
+    /// called before the first block.
+    #[must_use]
+    pub fn with_filter(mut self, filter: &FilterConfig) -> Encoder<S> {
+        self.filter = Filter::new(filter);
+        self
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What the encoder of this hart has done; `None` if there was no such
+    /// hart.
+    #[must_use]
+    pub fn counters(&self, hart: HartId) -> Option<Counters> {
+        let (_, hart) = self.harts.iter().find(|(id, _)| *id == hart)?;
+        Some(hart.out.counters)
+    }
+
+    /// What all encoders have done together.
+    #[must_use]
+    pub fn total(&self) -> Counters {
+        let all = self.harts.iter();
+        all.fold(Counters::default(), |sum, (_, hart)| {
+            sum.plus(hart.out.counters)
+        })
+    }
+
+    /// The sink, to read what is in it.
+    #[must_use]
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// The sink.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// A block of another hart than last time, perhaps a new one.
+    #[inline(never)]
+    fn other_hart(&mut self, id: HartId, block: &Ingress) {
+        let known = self.harts.iter().position(|(known, _)| *known == id);
+        self.recent = known.unwrap_or_else(|| {
+            let hart = Hart::new(&self.config, self.filter.clone());
+            self.harts.push((id, hart));
+            self.harts.len() - 1
+        });
+        if let Some((_, hart)) = self.harts.get_mut(self.recent) {
+            hart.block(&self.config, block, &mut self.sink);
+        }
+    }
+}
+
+impl<S: Sink> IngressSink for Encoder<S> {
+    #[inline(always)]
+    fn ingress(&mut self, id: HartId, block: &Ingress) {
+        match self.harts.get_mut(self.recent) {
+            Some((recent, hart)) if *recent == id => {
+                hart.block(&self.config, block, &mut self.sink);
+            }
+            _ => self.other_hart(id, block),
+        }
+    }
+
+    fn finish(&mut self) {
+        for (_, hart) in &mut self.harts {
+            hart.finish(&self.config, &mut self.sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

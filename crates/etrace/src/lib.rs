@@ -20,11 +20,12 @@ mod packet;
 mod sync;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue, Resync, ResyncRule,
-    ResyncUnit, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
+    Resync, ResyncRule, ResyncUnit, Version,
 };
 pub use decode::{Decoder, Seam};
 pub use detect::{Guess, guess, is_framed};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{

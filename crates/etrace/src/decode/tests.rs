@@ -1,1 +1,523 @@
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
+use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
+use hartrace_isa::{Isa, Xlen};
+
+use super::Decoder;
+use crate::{
+    BranchMap, Config, Context, Kind, Packet, QualStatus, Report, Start, Support, Trap, Version,
+};
+
+/// Code of 32-bit instructions from 0x1000 on.
+fn image(code: &[u32]) -> Image {
+    let bytes: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &bytes, Isa::RV64GC);
+    image
+}
+
+const NOP: u32 = 0x13;
+const ECALL: u32 = 0x73;
+const MRET: u32 = 0x3020_0073;
+/// jalr x0, 0(a0)
+const JR: u32 = 0x0005_0067;
+
+/// beq x0, x0, by so many bytes
+const fn branch(by: i32) -> u32 {
+    let b = by as u32;
+    0x63 | (b >> 11 & 1) << 7 | (b >> 1 & 15) << 8 | (b >> 5 & 63) << 25 | (b >> 12 & 1) << 31
+}
+
+/// jal x0, by so many bytes
+const fn jump(by: i32) -> u32 {
+    let b = by as u32;
+    0x6f | (b & 0xff000) | (b >> 11 & 1) << 20 | (b >> 1 & 0x3ff) << 21 | (b >> 20 & 1) << 31
+}
+
+fn config(version: Version) -> Config {
+    Config::new(version, Xlen::Rv64)
+}
+
+/// Events as short lines.
+#[derive(Default)]
+struct Lines(Vec<String>);
+
+impl Consumer for Lines {
+    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+        self.0.push(match event {
+            Event::Run(r) => format!("{:x}+{}>{:x}", r.start, r.insns, r.next),
+            Event::Trap(t) => format!("trap {:x?} to {:x?}, {:?}", t.epc, t.handler, t.cause),
+            Event::Context(o) => format!("{:?}", o.mode),
+            Event::Gap(g) => format!("gap {} at {} of {}", g.reason.code, g.at, g.bytes),
+            Event::Mark(m) => format!("{m:?}"),
+            other => format!("{other:x?}"),
+        });
+        ControlFlow::Continue(())
+    }
+}
+
+/// What packets say of the code, without the start that they all have.
+fn decode_as(config: Config, code: &[u32], packets: &[Packet]) -> Vec<String> {
+    let image = image(code);
+    let mut bytes = Vec::new();
+    for packet in packets {
+        let payload = packet.write(&config.layout());
+        payload.write_framed(Kind::Instruction, &mut bytes);
+    }
+    let mut lines = Lines::default();
+    let mut decoder = Decoder::new(config, &image).unwrap();
+    decoder.feed(&bytes, &mut lines);
+    decoder.finish(&mut lines);
+    if lines.0.starts_with(&["On".into(), "Some(M)".into()]) {
+        lines.0.drain(..2);
+    }
+    lines.0
+}
+
+fn decode(code: &[u32], packets: &[Packet]) -> Vec<String> {
+    decode_as(config(Version::V2_0), code, packets)
+}
+
+fn start(address: u64) -> Packet {
+    Packet::Start(Start {
+        branch: true,
+        privilege: 3,
+        address: address >> 1,
+        ..Start::default()
+    })
+}
+
+fn report(by: i64) -> Report {
+    Report {
+        address: (by >> 1) as u64 & (u64::MAX >> 1),
+        ..Report::default()
+    }
+}
+
+fn address(by: i64) -> Packet {
+    Packet::Address(report(by))
+}
+
+fn branches(bits: u32, count: u8, address: Option<Report>) -> Packet {
+    let map = BranchMap { bits, count };
+    Packet::Branches { map, address }
+}
+
+fn ended(qual_status: QualStatus) -> Packet {
+    Packet::Support(Support {
+        qual_status,
+        ..Support::default()
+    })
+}
+
+fn trap(ecause: u32, thaddr: bool, address: u64) -> Packet {
+    Packet::Trap(Trap {
+        branch: true,
+        privilege: 3,
+        ecause,
+        thaddr,
+        address: Some(address >> 1),
+        tval: Some(0),
+        ..Trap::default()
+    })
+}
+
+fn interrupt(ecause: u32, thaddr: bool, address: u64) -> Packet {
+    let Packet::Trap(trap) = trap(ecause, thaddr, address) else {
+        unreachable!()
+    };
+    Packet::Trap(Trap {
+        interrupt: true,
+        tval: None,
+        ..trap
+    })
+}
+
+/// 6.6.2: looplabel is 0x1004; an indirect jump at 0x100c closes the loop.
+const LOOP: [u32; 8] = [NOP, NOP, NOP, JR, NOP, NOP, NOP, NOP];
+
+#[test]
+fn looplabel_1_a_jump_and_the_loop_goes_on() {
+    let packets = [
+        start(0x1000),
+        address(4),
+        address(0),
+        ended(QualStatus::EndedNtr),
+    ];
+    let lines = decode(&LOOP, &packets);
+    assert_eq!(lines, ["1000+4>1004", "1004+3>1004", "1004+1>1008", "Off"]);
+}
+
+#[test]
+fn looplabel_2_an_exception_in_the_second_round() {
+    let jumped = Packet::Address(Report {
+        updiscon: true,
+        ..report(4)
+    });
+    let lines = decode(&LOOP, &[start(0x1000), jumped, trap(5, true, 0x1018)]);
+    let expected = [
+        "1000+4>1004",
+        "1004+1>1008",
+        "trap Some(1008) to Some(1018), Exception(Some(5))",
+        "1018+1>101c",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn looplabel_3_an_exception_in_the_first_round() {
+    let lines = decode(&LOOP, &[start(0x1000), address(4), trap(5, true, 0x1018)]);
+    let expected = [
+        "1000+1>1004",
+        "1004+1>1008",
+        "trap Some(1008) to Some(1018), Exception(Some(5))",
+        "1018+1>101c",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn looplabel_4_a_notification_in_the_first_round() {
+    let notified = Packet::Address(Report {
+        notify: true,
+        ..report(4)
+    });
+    let packets = [
+        start(0x1000),
+        notified,
+        address(0),
+        ended(QualStatus::EndedNtr),
+    ];
+    let lines = decode(&LOOP, &packets);
+    let expected = [
+        "1000+1>1004",
+        "1004+1>1008",
+        "Notify",
+        "1008+2>1004",
+        "1004+1>1008",
+        "Off",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn tracing_ends_in_the_first_or_the_second_round() {
+    let first = [start(0x1000), address(4), ended(QualStatus::EndedRep)];
+    assert_eq!(decode(&LOOP, &first), ["1000+1>1004", "1004+1>1008", "Off"]);
+    let second = [start(0x1000), address(4), ended(QualStatus::EndedNtr)];
+    assert_eq!(
+        decode(&LOOP, &second),
+        ["1000+4>1004", "1004+1>1008", "Off"]
+    );
+}
+
+#[test]
+fn what_is_between_two_packets_does_not_decide() {
+    // A context packet says nothing about which round it was.
+    let context = Packet::Context(Context {
+        privilege: 3,
+        ..Context::default()
+    });
+    let packets = [start(0x1000), address(4), context, address(0)];
+    let lines = decode(&LOOP, &packets);
+    let rounds = ["1000+1>1004", "1004+3>1004", "1004+3>1004", "1004+1>1008"];
+    assert_eq!(lines, rounds);
+    let packets = [start(0x1000), address(4), context, trap(5, true, 0x1018)];
+    let lines = decode(&LOOP, &packets);
+    assert_eq!(lines[..2], ["1000+1>1004", "1004+1>1008"]);
+    assert!(lines[2].starts_with("trap Some(1008)"), "{lines:?}");
+}
+
+#[test]
+fn a_way_met_often_is_the_same_way() {
+    // The remembered way and the one walked anew tell the same.
+    let mut packets = vec![start(0x1000), address(4)];
+    packets.extend([address(0); 5]);
+    packets.push(ended(QualStatus::EndedNtr));
+    let lines = decode(&LOOP, &packets);
+    assert_eq!(lines.len(), 8);
+    assert!(lines[1..6].iter().all(|l| l == "1004+3>1004"), "{lines:?}");
+}
+
+#[test]
+fn a_target_that_is_a_branch_keeps_its_outcome() {
+    // jr to a branch, taken to the jr again.
+    let code = [NOP, JR, branch(-4), NOP];
+    let map = |bits, by| branches(bits, 1, Some(report(by)));
+    let mut packets = vec![start(0x1000), map(0, 8)];
+    packets.extend([map(0, 0); 4]);
+    packets.push(map(1, 0));
+    packets.push(ended(QualStatus::EndedNtr));
+    let lines = decode(&code, &packets);
+    assert_eq!(lines[..2], ["1000+2>1008", "1008+1>1004"]);
+    assert_eq!(lines[lines.len() - 2..], ["1008+1>100c", "Off"]);
+}
+
+#[test]
+fn thirty_one_branches_and_one_more() {
+    // A start on a branch gives one outcome, the full map 31 more.
+    let code = [branch(0), NOP, NOP];
+    let first = Packet::Start(Start {
+        branch: false,
+        privilege: 3,
+        address: 0x1000 >> 1,
+        ..Start::default()
+    });
+    let packets = [
+        first,
+        branches(0, 31, None),
+        branches(1, 1, Some(report(4))),
+        ended(QualStatus::EndedRep),
+    ];
+    let lines = decode(&code, &packets);
+    let (last, rounds) = lines.split_last().unwrap();
+    assert_eq!((last.as_str(), rounds.len()), ("Off", 34));
+    assert!(rounds[..32].iter().all(|l| l == "1000+1>1000"), "{lines:?}");
+    assert_eq!(rounds[32..], ["1000+1>1004", "1004+1>1008"]);
+}
+
+#[test]
+fn an_ecall_that_retired_is_where_its_trap_was_taken() {
+    let code = [NOP, ECALL, NOP, NOP];
+    let lines = decode(&code, &[start(0x1000), address(4), trap(11, true, 0x100c)]);
+    let taken = "trap Some(1004) to Some(100c), Exception(Some(11))";
+    assert_eq!(lines, ["1000+1>1004", taken, "100c+1>1010"]);
+    // And one that did not: the instruction before it was the last.
+    let lines = decode(&code, &[start(0x1000), trap(11, true, 0x100c)]);
+    assert_eq!(lines, ["1000+1>1004", taken, "100c+1>1010"]);
+}
+
+#[test]
+fn a_trap_behind_a_branch_uses_its_outcome() {
+    let code = [branch(8), NOP, NOP, NOP];
+    let packets = [
+        Packet::Start(Start {
+            branch: false,
+            privilege: 3,
+            address: 0x1000 >> 1,
+            ..Start::default()
+        }),
+        trap(2, true, 0x1004),
+    ];
+    let lines = decode(&code, &packets);
+    let taken = "trap Some(1008) to Some(1004), Exception(Some(2))";
+    assert_eq!(lines, ["1000+1>1008", taken, "1004+1>1008"]);
+}
+
+#[test]
+fn an_exception_at_the_target_of_a_jump() {
+    let code = [JR, NOP, NOP];
+    let packets = [start(0x1000), trap(12, false, 0x9000), start(0x1008)];
+    let lines = decode(&code, &packets);
+    let taken = "trap Some(9000) to Some(1008), Exception(Some(12))";
+    assert_eq!(lines, ["1000+1>9000", taken, "1008+1>100c"]);
+    // Where an interrupt was taken nothing tells.
+    let packets = [start(0x1000), interrupt(7, false, 0x9000), start(0x1008)];
+    let lines = decode(&code, &packets);
+    let taken = "trap None to Some(1008), Interrupt(Some(7))";
+    assert_eq!(lines, ["1000+1>1004", taken, "1008+1>100c"]);
+}
+
+#[test]
+fn two_traps_in_a_row() {
+    let code = [NOP, NOP, NOP, NOP];
+    let packets = [start(0x1000), trap(2, false, 0), trap(5, true, 0x100c)];
+    let lines = decode(&code, &packets);
+    let expected = [
+        "1000+1>1004",
+        "trap Some(1004) to None, Exception(Some(2))",
+        "trap None to Some(100c), Exception(Some(5))",
+        "100c+1>1010",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_trap_on_the_first_instruction() {
+    let packets = [trap(2, false, 0x1004), start(0x1008)];
+    let lines = decode(&[NOP, NOP, NOP], &packets);
+    let taken = "trap Some(1004) to Some(1008), Exception(Some(2))";
+    assert_eq!(lines, [taken, "1008+1>100c"]);
+}
+
+#[test]
+fn the_draft_tells_where_an_illegal_instruction_was() {
+    let code = [JR, NOP, NOP];
+    let illegal = Packet::Trap(Trap {
+        branch: true,
+        privilege: 3,
+        ecause: 2,
+        thaddr: true,
+        address: Some(0x1008 >> 1),
+        tval: Some(0x9000),
+        ..Trap::default()
+    });
+    let lines = decode_as(config(Version::V1_1_1), &code, &[start(0x1000), illegal]);
+    let taken = "trap Some(9000) to Some(1008), Exception(Some(2))";
+    assert_eq!(lines, ["1000+1>9000", taken, "1008+1>100c"]);
+}
+
+#[test]
+fn another_privilege_takes_a_return_from_a_trap() {
+    // 0x1004 comes by on the way to the mret, but in M-mode.
+    let code = [NOP, NOP, MRET, NOP];
+    let user = Packet::Start(Start {
+        branch: true,
+        privilege: 0,
+        address: 0x1004 >> 1,
+        ..Start::default()
+    });
+    let lines = decode(&code, &[start(0x1000), user]);
+    assert_eq!(lines, ["1000+3>1004", "Some(U)", "1004+1>1008"]);
+    // Without a return there is none.
+    let lines = decode(&[NOP, NOP, JR, NOP], &[start(0x1000), user]);
+    assert_eq!(lines[0], "gap ET0307 at 4 of 0");
+}
+
+#[test]
+fn a_jump_through_x0_is_absolute() {
+    // jalr x0, 0x200(x0) goes to 0x200 wherever it stands.
+    let mut image = image(&[0x2000_0067]);
+    image.add_raw(SpaceId::FIRST, 0x200, &NOP.to_le_bytes(), Isa::RV64GC);
+    let config = config(Version::V2_0);
+    let mut bytes = Vec::new();
+    for packet in [start(0x1000), address(0x200 - 0x1000)] {
+        let payload = packet.write(&config.layout());
+        payload.write_framed(Kind::Instruction, &mut bytes);
+    }
+    let mut lines = Lines::default();
+    let mut decoder = Decoder::new(config, &image).unwrap();
+    decoder.feed(&bytes, &mut lines);
+    decoder.finish(&mut lines);
+    assert_eq!(lines.0[2..], ["1000+1>200", "200+1>204"]);
+}
+
+#[test]
+fn loops_without_the_address_end() {
+    for code in [[jump(0), NOP], [NOP, jump(-4)]] {
+        let lines = decode(&code, &[start(0x1000), address(0x100), start(0x1000)]);
+        assert!(
+            lines.iter().any(|l| l.starts_with("gap ET0306")),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn whatever_does_not_fit_is_a_gap_up_to_the_next_full_address() {
+    // A branch and no outcome; more outcomes than branches; no code.
+    for (code, packet, fault) in [
+        ([branch(8), NOP, NOP, JR], address(12), "ET0302"),
+        (
+            [NOP, NOP, NOP, JR],
+            branches(0, 2, Some(report(4))),
+            "ET0303",
+        ),
+        ([NOP, NOP, NOP, NOP], address(0x100), "ET0301"),
+        ([NOP, ECALL, NOP, NOP], address(12), "ET0305"),
+    ] {
+        let not_taken = Packet::Start(Start {
+            branch: true,
+            privilege: 3,
+            address: 0x1000 >> 1,
+            ..Start::default()
+        });
+        let after = [address(4), start(0x1008), ended(QualStatus::EndedNtr)];
+        let mut packets = vec![not_taken, packet];
+        packets.extend(after);
+        let code = match fault {
+            // The start told the outcome of the first branch.
+            "ET0302" => [branch(8), branch(8), NOP, JR],
+            _ => code,
+        };
+        let lines = decode(&code, &packets);
+        let gap = lines.iter().position(|l| l.starts_with("gap")).unwrap();
+        assert!(lines[gap].contains(fault), "{fault}: {lines:?}");
+        assert_eq!(lines[lines.len() - 2..], ["1008+1>100c", "Off"], "{fault}");
+    }
+}
+
+#[test]
+fn lost_packets_are_a_gap() {
+    let packets = [
+        start(0x1000),
+        address(4),
+        ended(QualStatus::TraceLost),
+        start(0x1008),
+    ];
+    let lines = decode(&[NOP, NOP, NOP, JR], &packets);
+    let (first, rest) = lines.split_at(2);
+    assert_eq!(first, ["1000+1>1004", "1004+1>1008"]);
+    assert!(rest[0].starts_with("gap ET0401"), "{rest:?}");
+    assert_eq!(rest[1], "1008+1>100c");
+}
+
+#[test]
+fn a_mode_nobody_understands_is_a_gap() {
+    let odd = Packet::Support(Support {
+        ienable: true,
+        ioptions: 1,
+        ..Support::default()
+    });
+    let plain = Packet::Support(Support {
+        ienable: true,
+        ..Support::default()
+    });
+    let packets = [odd, start(0x1000), address(4), plain, start(0x1008)];
+    let lines = decode(&[NOP, NOP, NOP, NOP], &packets);
+    assert!(lines[0].starts_with("gap ET0206"), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "1008+1>100c");
+}
+
+#[test]
+fn a_support_packet_changes_the_mode() {
+    let full = Packet::Support(Support {
+        ienable: true,
+        ioptions: 1 << 2,
+        ..Support::default()
+    });
+    let packets = [
+        full,
+        start(0x1000),
+        address(0x1008),
+        ended(QualStatus::EndedNtr),
+    ];
+    let lines = decode(&[NOP, JR, NOP], &packets);
+    assert_eq!(lines, ["1000+2>1008", "1008+1>100c", "Off"]);
+}
+
+#[test]
+fn narrow_addresses_are_extended_at_the_top() {
+    let mut config = config(Version::V2_0);
+    config.iaddress_width = 40;
+    let mut image = Image::new();
+    let code: Vec<u8> = [JR, NOP].iter().flat_map(|w| w.to_le_bytes()).collect();
+    image.add_raw(SpaceId::FIRST, 0xffff_ffff_8000_0000, &code, Isa::RV64GC);
+    let mut bytes = Vec::new();
+    let packets = [
+        Packet::Start(Start {
+            branch: true,
+            privilege: 1,
+            address: 0xff_8000_0000 >> 1,
+            ..Start::default()
+        }),
+        address(4),
+        ended(QualStatus::EndedNtr),
+    ];
+    for packet in packets {
+        let payload = packet.write(&config.layout());
+        payload.write_framed(Kind::Instruction, &mut bytes);
+    }
+    let mut lines = Lines::default();
+    let mut decoder = Decoder::new(config, &image).unwrap();
+    decoder.feed(&bytes, &mut lines);
+    let expected = [
+        "ffffffff80000000+1>ffffffff80000004",
+        "ffffffff80000004+1>ffffffff80000008",
+    ];
+    assert_eq!(lines.0[2..4], expected);
+}

@@ -1,0 +1,180 @@
+//! From unit to unit: figure 8.1.
+
+use hartrace_flow::Ctype;
+
+use super::Sink;
+use super::hart::{Before, Due, FULL, Hart};
+use super::unit::{Kind, Unit};
+use crate::{Config, ResyncRule, Version};
+
+/// What the unit behind the current one asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follows {
+    /// Nothing.
+    Nothing,
+    /// It is a trap.
+    Trap,
+    /// Another mode: only a return from a trap leads there.
+    Mode,
+    /// Another context, to be reported precisely.
+    Context,
+    /// Another context, and who knows what between.
+    Discontinuity,
+    /// It is time for a synchronisation.
+    Resync,
+}
+
+impl Hart {
+    /// The next unit.
+    pub(super) fn step(&mut self, config: &Config, next: &Unit, sink: &mut impl Sink) {
+        if self.running {
+            self.conclude(config, next, sink);
+        } else {
+            self.running = true;
+            self.forget();
+            self.before = Before::Nothing;
+        }
+        self.cur = *next;
+        self.begin(config, sink);
+    }
+
+    /// Forgets what has not been told.
+    fn forget(&mut self) {
+        self.map = Default::default();
+        self.due = None;
+        self.open = false;
+        self.sync_next = false;
+        self.owes_context = false;
+    }
+
+    /// Looks at the current unit with what was before it.
+    fn begin(&mut self, config: &Config, sink: &mut impl Sink) {
+        self.told = false;
+        self.due = None;
+        self.jumps = false;
+        self.owes_context |= self.cur.change == Ctype::Imprecise;
+        if self.cur.kind.is_trap() {
+            return self.begin_trap(config, sink);
+        }
+        self.push(self.cur.kind);
+        if self.before == Before::Trap && !self.trap_told {
+            self.handler(config, sink);
+        } else if self.sync_next || matches!(self.before, Before::Nothing | Before::Trap) {
+            self.start(config, sink);
+        } else if self.before == Before::Jump {
+            self.due = Some(Due::Target);
+        } else if self.cur.notify {
+            self.due = Some(Due::Notify);
+        } else if self.resync.rule == ResyncRule::Exceeded
+            && self.map.count > 0
+            && self.resync.is_full(&self.cur)
+        {
+            self.due = Some(Due::Flush);
+        }
+        // A decoder may start at a synchronisation: it cannot infer from what
+        // came before.
+        let inferred = self.cur.sijump && self.before == Before::Plain && !self.told;
+        self.jumps = self.cur.kind == Kind::Jump && !inferred;
+    }
+
+    /// The same for a trap. It is told with its handler's first instruction,
+    /// unless its EPC could not be told then, or another trap comes before.
+    fn begin_trap(&mut self, config: &Config, sink: &mut impl Sink) {
+        let before = self.trap;
+        let before_told = core::mem::replace(&mut self.trap_told, false);
+        self.trap = self.cur;
+        if config.version == Version::V1_1_1 {
+            return;
+        }
+        match self.before {
+            Before::Plain => {}
+            Before::Trap if !before_told => self.trap_only(config, &before, sink),
+            Before::Trap | Before::Nothing | Before::Jump => {
+                self.trap_only(config, &self.cur.clone(), sink);
+                self.trap_told = true;
+            }
+        }
+    }
+
+    /// Looks at the current unit again, now that the next one is known.
+    fn conclude(&mut self, config: &Config, next: &Unit, sink: &mut impl Sink) {
+        if self.cur.kind.is_trap() {
+            self.before = Before::Trap;
+            return;
+        }
+        let follows = self.follows(next);
+        self.sync_next = !matches!(follows, Follows::Nothing | Follows::Trap);
+        if let Some(due) = self.due {
+            let closed = follows != Follows::Nothing;
+            let updiscon = due == Due::Target && closed;
+            self.report(config, due == Due::Notify, updiscon, sink);
+            self.open = due == Due::Target && !closed;
+        } else if !self.told && self.must_tell(follows) {
+            self.report(config, false, false, sink);
+            self.open = false;
+        } else if self.map.count >= FULL {
+            self.branches(sink);
+            self.open = false;
+        }
+        if self.owes_context {
+            self.context(sink);
+        }
+        self.before = match self.jumps {
+            true => Before::Jump,
+            false => Before::Plain,
+        };
+    }
+
+    fn follows(&self, next: &Unit) -> Follows {
+        if next.kind.is_trap() {
+            Follows::Trap
+        } else if next.change == Ctype::Discontinuity {
+            Follows::Discontinuity
+        } else if next.mode != self.cur.mode {
+            Follows::Mode
+        } else if next.change == Ctype::Precise {
+            Follows::Context
+        } else if self.resync_follows(next) {
+            Follows::Resync
+        } else {
+            Follows::Nothing
+        }
+    }
+
+    /// Whether the next instruction gets a synchronisation packet because it
+    /// is time for one.
+    fn resync_follows(&self, next: &Unit) -> bool {
+        match self.resync.rule {
+            ResyncRule::Settled => {
+                // Halfwords count with those of the current instruction.
+                let full = self.resync.is_full(&Unit {
+                    time: self.cur.time,
+                    ..*next
+                });
+                full && (self.cur.kind.is_branch() || self.jumps || next.addr != self.cur.end)
+            }
+            ResyncRule::Exceeded => match self.due {
+                Some(Due::Flush) => true,
+                Some(_) => self.resync.is_over_behind(next),
+                None => self.resync.is_over(next) && !self.is_unsettled(),
+            },
+        }
+    }
+
+    /// Whether a decoder would lose its way at a synchronisation packet behind
+    /// the current instruction: outcomes are missing, or it would take an
+    /// address for one on the way.
+    fn is_unsettled(&self) -> bool {
+        self.map.count > 0 || self.jumps || self.open
+    }
+
+    /// Whether the current instruction must be told because of the next unit.
+    fn must_tell(&self, follows: Follows) -> bool {
+        match follows {
+            Follows::Nothing => false,
+            Follows::Trap | Follows::Discontinuity => true,
+            Follows::Mode => self.map.count > 0,
+            Follows::Context | Follows::Resync => self.is_unsettled(),
+        }
+    }
+}
