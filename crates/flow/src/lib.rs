@@ -84,7 +84,7 @@ mod walk;
 
 pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
-pub use check::{Check, Checked, Difference, What};
+pub use check::{Check, Checked, Difference, Inference, Untold, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;

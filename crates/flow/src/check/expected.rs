@@ -1,0 +1,372 @@
+//! What the steps of one hart say the events must be.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use hartrace_isa::{Flow, Link};
+
+use super::{Checked, Inference, Untold, What};
+use crate::{Cause, Exit, Insn, Run, Trap};
+
+/// Expected and actual, when they differ.
+pub(super) type Mismatch = Box<(Option<What>, What)>;
+
+/// Steps of one hart that no event has covered yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expected {
+    items: VecDeque<Item>,
+    /// Lengths of the instructions in all the items; of a span that repeats,
+    /// once.
+    lengths: VecDeque<u8>,
+    /// Instructions found equal.
+    pub(super) equal: u64,
+    /// Where the last instruction went, expected and actual, if the trace did
+    /// not tell: right at its end, or before a trap whose `epc` it does not
+    /// tell.
+    pub(super) open: Option<Mismatch>,
+    /// The last instruction, where a jump may depend on it.
+    before: Option<Insn>,
+}
+
+/// Instructions behind each other in memory, or a trap.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Span(Span),
+    Trap(Trap),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: u64,
+    end: u64,
+    /// Where the last of them went.
+    next: u64,
+    /// The last one that a trace has to tell about, where rounds are untold.
+    told: Option<u64>,
+    /// So often in a row, where rounds are untold: an endless loop must not
+    /// fill the memory.
+    times: u64,
+}
+
+impl Span {
+    const fn len(&self) -> u64 {
+        self.end.wrapping_sub(self.start)
+    }
+
+    const fn contains(&self, pc: u64) -> bool {
+        pc.wrapping_sub(self.start) < self.len()
+    }
+
+    /// Whether a decoder finds its way through without being told anything.
+    /// What was in front of a start that has moved does not count.
+    fn is_silent(&self) -> bool {
+        !self.told.is_some_and(|told| self.contains(told))
+    }
+}
+
+impl Item {
+    const fn what(&self) -> What {
+        match self {
+            Item::Span(span) => What::Insn(span.start),
+            Item::Trap(trap) => What::Trap(*trap),
+        }
+    }
+}
+
+impl Expected {
+    #[inline]
+    pub(super) fn push_insn(&mut self, insn: &Insn, rounds: Option<&Inference>) {
+        self.lengths.push_back(insn.len());
+        let told = match rounds {
+            Some(inference) => self.is_told(insn, inference).then_some(insn.pc),
+            None => None,
+        };
+        match self.items.back_mut() {
+            Some(Item::Span(span)) if span.end == insn.pc && span.next == insn.pc => {
+                span.end = insn.end();
+                span.next = insn.next;
+                span.told = told.or(span.told);
+            }
+            _ => {
+                if rounds.is_some() {
+                    self.fold(insn.len());
+                }
+                self.items.push_back(Item::Span(Span {
+                    start: insn.pc,
+                    end: insn.end(),
+                    next: insn.next,
+                    told,
+                    times: 1,
+                }));
+            }
+        }
+    }
+
+    pub(super) fn push_trap(&mut self, trap: Trap) {
+        self.items.push_back(Item::Trap(trap));
+    }
+
+    /// What comes next.
+    pub(super) fn front(&self) -> Option<What> {
+        self.items.front().map(Item::what)
+    }
+
+    /// Things kept.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.items.len() + self.lengths.len()
+    }
+
+    /// What is left that a decoder had to give.
+    pub(super) fn rest(&self, untold: &Untold) -> Option<What> {
+        let first = self.front()?;
+        if untold.rounds.is_none() {
+            return Some(first);
+        }
+        let mut left = self.clone();
+        while left.skip_round(untold) {}
+        left.front()
+    }
+
+    /// Whether a trace tells where this instruction goes.
+    fn is_told(&mut self, insn: &Insn, inference: &Inference) -> bool {
+        let rules = &inference.rules;
+        let before = self.before.replace(*insn);
+        let flow = Flow::of_retired(insn.bits, inference.isa);
+        match flow {
+            Flow::Seq | Flow::Const { .. } => false,
+            Flow::Jump { .. } | Flow::Table { .. } => rules.all_jumps,
+            Flow::Indirect { rs1, .. } if rs1.number() == 0 => !rules.absolute_jumps,
+            Flow::Indirect { .. } | Flow::PopReturn => {
+                let implied = inference.returns && flow.link() == Some(Link::Return);
+                let target = before.filter(|b| rules.sequential_jumps && b.next == insn.pc);
+                let target = target.and_then(|b| {
+                    let before = Flow::of_retired(b.bits, inference.isa);
+                    flow.sequential_target(before, b.pc, inference.isa.xlen())
+                });
+                !implied && target != Some(insn.next)
+            }
+            Flow::Branch { .. } | Flow::TrapReturn | Flow::Trap => true,
+        }
+    }
+
+    /// Another time round the same small loop takes no more room. The length
+    /// of the instruction that comes next is on the list already.
+    fn fold(&mut self, coming: u8) {
+        let last = self.items.len().wrapping_sub(1);
+        let before = last.wrapping_sub(1);
+        let (Some(Item::Span(again)), Some(Item::Span(span))) =
+            (self.items.get(last), self.items.get(before))
+        else {
+            return;
+        };
+        let once = Span { times: 1, ..*span };
+        if again.next != again.start || *again != once || !again.is_silent() {
+            return;
+        }
+        let mut bytes = again.len();
+        self.items.pop_back();
+        if let Some(Item::Span(span)) = self.items.back_mut() {
+            span.times += 1;
+        }
+        self.lengths.pop_back();
+        while bytes > 0
+            && let Some(len) = self.lengths.pop_back()
+        {
+            bytes = bytes.saturating_sub(len.into());
+        }
+        self.lengths.push_back(coming);
+    }
+
+    /// The first time round of the span in front becomes a span of its own.
+    fn unfold(&mut self) {
+        let Some(Item::Span(span)) = self.items.front_mut() else {
+            return;
+        };
+        span.times -= 1;
+        let once = Span { times: 1, ..*span };
+        let mut bytes = once.len();
+        self.items.push_front(Item::Span(once));
+        let mut insns = 0;
+        for &len in &self.lengths {
+            if bytes == 0 {
+                break;
+            }
+            bytes = bytes.saturating_sub(len.into());
+            insns += 1;
+        }
+        // From the last to the first: each stands where the one behind it
+        // stood.
+        for _ in 0..insns {
+            if let Some(&len) = self.lengths.get(insns - 1) {
+                self.lengths.push_front(len);
+            }
+        }
+    }
+
+    /// Leaves out whole rounds of a loop that nothing is told about, from where
+    /// the decoder is back to the same place. It must be called only when what
+    /// is expected is not what was decoded.
+    fn skip_round(&mut self, untold: &Untold) -> bool {
+        if untold.rounds.is_none() {
+            return false;
+        }
+        let Some((home, whole, cut)) = self.round() else {
+            return false;
+        };
+        for _ in 0..whole {
+            if let Some(Item::Span(span)) = self.items.pop_front() {
+                self.drop_lengths(span.len());
+            }
+        }
+        if cut {
+            if matches!(self.items.front(), Some(Item::Span(span)) if span.times > 1) {
+                self.unfold();
+            }
+            if let Some(Item::Span(span)) = self.items.front_mut() {
+                let bytes = home.wrapping_sub(span.start);
+                span.start = home;
+                self.drop_lengths(bytes);
+            }
+        }
+        true
+    }
+
+    /// The first address, the spans that are gone through whole until it is
+    /// reached again, and whether it lies inside the one behind them.
+    fn round(&self) -> Option<(u64, usize, bool)> {
+        let Some(Item::Span(Span { start: home, .. })) = self.items.front() else {
+            return None;
+        };
+        let (home, mut at) = (*home, *home);
+        for (whole, item) in self.items.iter().enumerate() {
+            let Item::Span(span) = item else {
+                return None;
+            };
+            if span.start != at || !span.is_silent() {
+                return None;
+            }
+            if whole > 0 && span.contains(home) {
+                return Some((home, whole, true));
+            }
+            if span.next == home {
+                return Some((home, whole + 1, false));
+            }
+            at = span.next;
+        }
+        None
+    }
+
+    fn drop_lengths(&mut self, mut bytes: u64) {
+        while bytes > 0
+            && let Some(len) = self.lengths.pop_front()
+        {
+            bytes = bytes.saturating_sub(len.into());
+        }
+    }
+
+    /// Takes a run off the front: its addresses first, then the lengths of its
+    /// instructions.
+    pub(super) fn run(&mut self, run: &Run, untold: &Untold) -> Result<Checked, Mismatch> {
+        let mut at = run.start;
+        let mut went = run.start;
+        while at != run.end {
+            match self.items.front_mut() {
+                Some(Item::Span(span)) if span.start == at => {
+                    if span.times > 1 {
+                        self.unfold();
+                    } else if span.len() > run.end.wrapping_sub(at) {
+                        span.start = run.end;
+                        (at, went) = (run.end, run.end);
+                    } else {
+                        (at, went) = (span.end, span.next);
+                        self.items.pop_front();
+                    }
+                }
+                _ => {
+                    if at != run.start || !self.skip_round(untold) {
+                        return Err(Box::new((self.front(), What::Insn(at))));
+                    }
+                }
+            }
+        }
+        if went != run.next {
+            let from = run.source();
+            let of = |to| What::Jump { from, to };
+            let mismatch = Box::new((Some(of(went)), of(run.next)));
+            // A trace that ends behind an indirect jump cannot tell where it
+            // went, nor one with a trap there.
+            let told = matches!(self.items.front(), Some(Item::Span(_)));
+            if run.exit != Exit::Stop || told {
+                return Err(mismatch);
+            }
+            self.open = Some(mismatch);
+        }
+        self.take_lengths(run)
+    }
+
+    fn take_lengths(&mut self, run: &Run) -> Result<Checked, Mismatch> {
+        let insns = u64::from(run.insns);
+        let bytes = run.end.wrapping_sub(run.start);
+        let (mut found, mut last) = (0, 0);
+        let there = (run.insns as usize).min(self.lengths.len());
+        for len in self.lengths.drain(..there) {
+            found += u64::from(len);
+            last = len;
+        }
+        let of = |insns, bytes| What::Run {
+            start: run.start,
+            insns,
+            bytes,
+        };
+        if found != bytes || last != run.last || there as u64 != insns {
+            return Err(Box::new((Some(of(there as u64, found)), of(insns, bytes))));
+        }
+        Ok(Checked { insns, traps: 0 })
+    }
+
+    pub(super) fn trap(&mut self, actual: &Trap, untold: &Untold) -> Result<Checked, Mismatch> {
+        // Where the first of the traps was taken that are left out; to a
+        // decoder the one it is told of was taken there.
+        let mut first = None;
+        loop {
+            match self.items.front() {
+                Some(Item::Trap(expected)) => {
+                    let chained = Trap {
+                        epc: first.filter(|_| first == actual.epc).or(expected.epc),
+                        ..*expected
+                    };
+                    let epc = expected.epc;
+                    if agrees(&chained, actual) {
+                        self.items.pop_front();
+                        return Ok(Checked { insns: 0, traps: 1 });
+                    }
+                    if !untold.traps || !matches!(self.items.get(1), Some(Item::Trap(_))) {
+                        break;
+                    }
+                    self.items.pop_front();
+                    first = first.or(epc);
+                }
+                _ => {
+                    if !self.skip_round(untold) {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(Box::new((self.front(), What::Trap(*actual))))
+    }
+}
+
+/// Equal as far as both sides know.
+fn agrees(a: &Trap, b: &Trap) -> bool {
+    let code = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
+    let cause = match (a.cause, b.cause) {
+        (Cause::Unknown, _) | (_, Cause::Unknown) => true,
+        (Cause::Exception(a), Cause::Exception(b)) => code(a, b),
+        (Cause::Interrupt(a), Cause::Interrupt(b)) => code(a, b),
+        _ => false,
+    };
+    let same = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
+    same(a.epc, b.epc) && same(a.handler, b.handler) && cause && same(a.tval, b.tval)
+}
