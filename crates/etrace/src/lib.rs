@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod config;
+pub mod csv;
 mod decode;
 mod detect;
 mod encode;
@@ -18,6 +19,8 @@ mod fault;
 mod frame;
 mod packet;
 mod sync;
+#[cfg(test)]
+mod testing;
 
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,

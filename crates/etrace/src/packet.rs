@@ -106,6 +106,14 @@ pub struct BranchMap {
     pub count: u8,
 }
 
+impl BranchMap {
+    /// The bit before `irreport` in a jump target packet: the outcome of the
+    /// last branch, which bits without a meaning repeat, or `branches` = 0.
+    pub(crate) const fn last(self) -> bool {
+        self.count > 0 && self.bits >> ((self.count - 1) & 31) & 1 != 0
+    }
+}
+
 /// The address at the end of formats 0, 1 and 2, and what comes with it.
 ///
 /// `notify`, `updiscon` and `irreport` are sent as differences to the bit
@@ -127,14 +135,49 @@ pub struct Report {
 }
 
 impl Report {
-    /// `updiscon` as it is sent. While `irreport` says nothing it is every bit
-    /// of `irdepth`, too, if that is to be compressed away (6.6.3).
+    /// `notify`, `updiscon` and `irreport` as they are sent: different from the
+    /// bit before them, or not.
     #[must_use]
     #[inline]
-    pub const fn updiscon_bit(&self, layout: &Layout) -> bool {
-        let last = (layout.address_width() as u32).wrapping_sub(1);
-        bit(self.address, last) ^ self.notify ^ self.updiscon
+    pub const fn sent(&self, layout: &Layout) -> [bool; 3] {
+        let notify = self.notify ^ last_bit(self.address, layout);
+        let updiscon = self.updiscon ^ notify;
+        [notify, updiscon, self.irreport ^ updiscon]
     }
+
+    /// From the fields as they were sent.
+    pub(crate) const fn from_sent(
+        address: u64,
+        [notify, updiscon, irreport]: [bool; 3],
+        irdepth: u16,
+        layout: &Layout,
+    ) -> Report {
+        Report {
+            address,
+            notify: notify ^ last_bit(address, layout),
+            updiscon: updiscon ^ notify,
+            irreport: irreport ^ updiscon,
+            irdepth,
+        }
+    }
+
+    /// What `irdepth` is to hold while `irreport` says nothing: `updiscon` in
+    /// every bit, so that it is compressed away (6.6.3).
+    #[must_use]
+    #[inline]
+    pub const fn idle_irdepth(&self, layout: &Layout) -> u16 {
+        let [_, updiscon, _] = self.sent(layout);
+        match updiscon {
+            true => bits::mask(layout.irdepth_width as u32) as u16,
+            false => 0,
+        }
+    }
+}
+
+/// The last bit of an address field.
+#[inline]
+const fn last_bit(address: u64, layout: &Layout) -> bool {
+    bit(address, (layout.address_width() as u32).wrapping_sub(1))
 }
 
 /// Format 3 subformat 0: where the hart is.
@@ -231,6 +274,18 @@ pub enum QualStatus {
     EndedNtr = 3,
 }
 
+impl QualStatus {
+    /// From the lowest two bits.
+    pub(crate) const fn from_bits(bits: u8) -> QualStatus {
+        match bits & 3 {
+            0 => QualStatus::NoChange,
+            1 => QualStatus::EndedRep,
+            2 => QualStatus::TraceLost,
+            _ => QualStatus::EndedNtr,
+        }
+    }
+}
+
 /// One packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
@@ -297,6 +352,29 @@ impl Payload {
 }
 
 impl Packet {
+    /// `format`.
+    #[must_use]
+    pub const fn format(&self) -> u8 {
+        match self {
+            Packet::BranchCount { .. } | Packet::JumpTarget { .. } => 0,
+            Packet::Branches { .. } => 1,
+            Packet::Address(_) => 2,
+            _ => 3,
+        }
+    }
+
+    /// `subformat`, whether it is sent or not; `None` in formats 1 and 2.
+    #[must_use]
+    pub const fn subformat(&self) -> Option<u8> {
+        match self {
+            Packet::Branches { .. } | Packet::Address(_) => None,
+            Packet::BranchCount { .. } | Packet::Start(_) => Some(0),
+            Packet::JumpTarget { .. } | Packet::Trap(_) => Some(1),
+            Packet::Context(_) => Some(2),
+            Packet::Support(_) => Some(3),
+        }
+    }
+
     /// Reads a packet from its payload, whole or compressed as far as it may
     /// be.
     ///

@@ -91,18 +91,10 @@ fn branch_map(bits: u64, count: u32) -> BranchMap {
 }
 
 fn report(from: &mut impl Source, layout: &Layout) -> Report {
-    let width = u32::from(layout.address_width());
-    let address = from.field("address", width);
-    let notify = from.field("notify", 1) != 0;
-    let updiscon = from.field("updiscon", 1) != 0;
-    let irreport = from.field("irreport", 1) != 0;
-    Report {
-        address,
-        notify: notify != bit(address, width.wrapping_sub(1)),
-        updiscon: updiscon != notify,
-        irreport: irreport != updiscon,
-        irdepth: from.field("irdepth", layout.irdepth_width.into()) as u16,
-    }
+    let address = from.field("address", layout.address_width().into());
+    let sent = ["notify", "updiscon", "irreport"].map(|name| from.field(name, 1) != 0);
+    let irdepth = from.field("irdepth", layout.irdepth_width.into()) as u16;
+    Report::from_sent(address, sent, irdepth, layout)
 }
 
 fn format3(from: &mut impl Source, layout: &Layout) -> Packet {
@@ -132,14 +124,8 @@ fn format3(from: &mut impl Source, layout: &Layout) -> Packet {
 fn owner(from: &mut impl Source, layout: &Layout) -> Context {
     Context {
         privilege: from.field("privilege", layout.privilege_width.into()) as u8,
-        time: match layout.time_width() {
-            0 => 0,
-            width => from.field("time", width.into()),
-        },
-        context: match layout.context_width {
-            0 => 0,
-            width => from.field("context", width.into()),
-        },
+        time: from.field("time", layout.time_width().into()),
+        context: from.field("context", layout.context_width.into()),
     }
 }
 
@@ -184,12 +170,7 @@ fn support(from: &mut impl Source, layout: &Layout) -> Support {
     Support {
         ienable: from.field(enable, 1) != 0,
         encoder_mode: from.field("encoder_mode", layout.encoder_mode_width.into()) as u8,
-        qual_status: match from.field("qual_status", 2) {
-            0 => QualStatus::NoChange,
-            1 => QualStatus::EndedRep,
-            2 => QualStatus::TraceLost,
-            _ => QualStatus::EndedNtr,
-        },
+        qual_status: QualStatus::from_bits(from.field("qual_status", 2) as u8),
         ioptions: from.field(options, layout.ioptions_width.into()) as u32,
         data: layout.doptions_width.map(|width| DataSupport {
             denable: from.field("denable", 1) != 0,

@@ -1,6 +1,6 @@
 //! Packets to their fields.
 
-use super::bits::{Writer, bit, mask};
+use super::bits::{Writer, mask};
 use super::read::map_width;
 use super::{BranchMap, Context, Layout, Packet, Report, Support, Trap};
 use crate::Version;
@@ -94,7 +94,7 @@ fn jump_map(to: &mut Writer, map: BranchMap) -> bool {
     let width = map_width(count);
     // Nothing but irdepth follows, so the bits that mean nothing repeat the
     // outcome before them: they are compressed away with it.
-    let last = bit(map.bits.into(), count - 1);
+    let last = map.last();
     let above = match last {
         true => !mask(count),
         false => 0,
@@ -107,9 +107,7 @@ fn jump_map(to: &mut Writer, map: BranchMap) -> bool {
 fn report(to: &mut Writer, report: &Report, layout: &Layout) {
     let width = u32::from(layout.address_width());
     let address = report.address & mask(width);
-    let notify = bit(address, width.wrapping_sub(1)) != report.notify;
-    let updiscon = notify != report.updiscon;
-    let irreport = updiscon != report.irreport;
+    let [notify, updiscon, irreport] = report.sent(layout);
     let irdepth_width = u32::from(layout.irdepth_width);
     let irdepth = u64::from(report.irdepth) & mask(irdepth_width);
     let bits =

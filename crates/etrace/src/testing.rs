@@ -1,0 +1,190 @@
+//! Random layouts and packets for the tests.
+
+use alloc::vec::Vec;
+
+use crate::packet::bits::mask;
+use crate::{
+    BranchMap, Context, DataSupport, Layout, MAX_PAYLOAD, Packet, QualStatus, Report, Start,
+    Support, Trap, Version,
+};
+
+/// A small generator of numbers (xorshift).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 11) % bound
+    }
+
+    pub(crate) fn flag(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+
+    /// A value of a field of so many bits: often small, as often negative.
+    pub(crate) fn value(&mut self, width: u8) -> u64 {
+        let random = self.next() >> self.below(64);
+        let sign = if self.flag() { u64::MAX } else { 0 };
+        (random ^ sign) & mask(width.into())
+    }
+
+    /// A layout that packets of 31 bytes have room for.
+    pub(crate) fn layout(&mut self) -> Layout {
+        loop {
+            let version = match self.flag() {
+                true => Version::V1_1_1,
+                false => Version::V2_0,
+            };
+            let draft = version == Version::V1_1_1;
+            let mut width = |least: u64, most: u64| (least + self.below(most - least + 1)) as u8;
+            let (bpred_size, cache_size) = (width(0, 15), width(0, 15));
+            let both = bpred_size > 0 && cache_size > 0;
+            let layout = Layout {
+                version,
+                iaddress_width: width(8, 64),
+                iaddress_lsb: width(0, 2),
+                privilege_width: width(1, 4),
+                context_width: width(0, 64),
+                time_width: if draft { 0 } else { width(0, 64) },
+                ecause_width: width(1, 16),
+                f0s_width: width(both.into(), 2),
+                bpred_size,
+                cache_size,
+                irdepth_width: width(0, 16),
+                encoder_mode_width: width(0, 8),
+                ioptions_width: width(0, 16),
+                doptions_width: match width(0, 1) {
+                    0 => None,
+                    _ => Some(width(0, 16)),
+                },
+                implicit_exception: width(0, 1) == 0,
+            };
+            if layout.longest() <= MAX_PAYLOAD * 8 {
+                return layout;
+            }
+        }
+    }
+
+    fn map(&mut self, least: u64) -> BranchMap {
+        let count = (least + self.below(32 - least)) as u8;
+        let bits = self.value(count) as u32;
+        BranchMap { bits, count }
+    }
+
+    pub(crate) fn report(&mut self, layout: &Layout) -> Report {
+        Report {
+            address: self.value(layout.address_width()),
+            notify: self.below(4) == 0,
+            updiscon: self.below(4) == 0,
+            irreport: self.below(4) == 0,
+            irdepth: self.value(layout.irdepth_width) as u16,
+        }
+    }
+
+    fn context(&mut self, layout: &Layout) -> Context {
+        Context {
+            privilege: self.value(layout.privilege_width) as u8,
+            time: self.value(layout.time_width()),
+            context: self.value(layout.context_width),
+        }
+    }
+
+    /// A packet such as the layout allows.
+    pub(crate) fn packet(&mut self, layout: &Layout) -> Packet {
+        let Context {
+            privilege,
+            time,
+            context,
+        } = self.context(layout);
+        match self.below(9) {
+            0 if layout.bpred_size > 0 => Packet::BranchCount {
+                branch_count: self.value(32) as u32,
+                address: match self.flag() {
+                    true => Some((self.flag(), self.report(layout))),
+                    false => None,
+                },
+            },
+            1 if layout.cache_size > 0 => Packet::JumpTarget {
+                index: self.value(layout.cache_size) as u16,
+                map: self.map(0),
+                irreport: self.flag(),
+                irdepth: self.value(layout.irdepth_width) as u16,
+            },
+            2 => Packet::Branches {
+                map: BranchMap {
+                    bits: self.value(31) as u32,
+                    count: 31,
+                },
+                address: None,
+            },
+            3 | 4 => Packet::Branches {
+                map: self.map(1),
+                address: Some(self.report(layout)),
+            },
+            5 => Packet::Start(Start {
+                branch: self.flag(),
+                privilege,
+                time,
+                context,
+                address: self.value(layout.address_width()),
+            }),
+            6 => Packet::Trap(self.trap(layout)),
+            7 => Packet::Context(self.context(layout)),
+            8 => Packet::Support(self.support(layout)),
+            _ => Packet::Address(self.report(layout)),
+        }
+    }
+
+    fn trap(&mut self, layout: &Layout) -> Trap {
+        let draft = layout.version == Version::V1_1_1;
+        let Context {
+            privilege,
+            time,
+            context,
+        } = self.context(layout);
+        let interrupt = self.flag();
+        let thaddr = draft || self.flag();
+        let address = self.value(layout.address_width());
+        let tval = self.value(layout.iaddress_width);
+        Trap {
+            branch: self.flag(),
+            privilege,
+            time,
+            context,
+            ecause: self.value(layout.ecause_width) as u32,
+            interrupt,
+            thaddr,
+            address: (!layout.implicit_exception || !thaddr).then_some(address),
+            tval: (draft || !interrupt).then_some(tval),
+        }
+    }
+
+    fn support(&mut self, layout: &Layout) -> Support {
+        Support {
+            ienable: self.flag(),
+            encoder_mode: self.value(layout.encoder_mode_width) as u8,
+            qual_status: [
+                QualStatus::NoChange,
+                QualStatus::EndedRep,
+                QualStatus::TraceLost,
+                QualStatus::EndedNtr,
+            ][self.below(4) as usize],
+            ioptions: self.value(layout.ioptions_width) as u32,
+            data: layout.doptions_width.map(|width| DataSupport {
+                denable: self.flag(),
+                dloss: self.flag(),
+                doptions: self.value(width) as u16,
+            }),
+        }
+    }
+}
