@@ -2,7 +2,8 @@
 
 use crate::config::{Config, Etrace, Ingress, Ntrace};
 use hartrace_etrace as etrace;
-use hartrace_isa::Xlen;
+use hartrace_flow::{Inference, Rules, Untold};
+use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use std::fmt;
 use std::path::Path;
@@ -129,6 +130,27 @@ impl Settings {
         match self {
             Settings::Ntrace(config) => Ntrace::port(config, ingress),
             Settings::Etrace(config) => Etrace::port(config, ingress),
+        }
+    }
+
+    /// What such a trace does not tell of the steps of a hart.
+    #[must_use]
+    pub fn untold(&self, isa: Isa) -> Untold {
+        match self {
+            Settings::Ntrace(_) => Untold::default(),
+            Settings::Etrace(config) => Untold {
+                traps: config.version == etrace::Version::V1_1_1,
+                rounds: Some(Inference {
+                    isa,
+                    rules: Rules {
+                        sequential_jumps: config.sijump,
+                        absolute_jumps: true,
+                        all_jumps: false,
+                        nexrv_links: false,
+                    },
+                    returns: false,
+                }),
+            },
         }
     }
 

@@ -6,7 +6,7 @@ use hartrace_etrace as etrace;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Difference, Effects, HartId, IngressSink, Observer, Port, PortConfig, Step,
-    Wants,
+    Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
 use std::cell::RefCell;
@@ -136,10 +136,10 @@ impl<'a, E: IngressSink, F: FnMut(&[u8])> TraceWriter<'a, E, F> {
         })
     }
 
-    /// Also decodes what is sent, with the program's code.
+    /// Also decodes what is sent, but for what the format leaves untold.
     #[must_use]
-    pub fn checking(mut self, decoder: Decoder<'a>) -> TraceWriter<'a, E, F> {
-        self.check = Some((decoder, Check::new()));
+    pub fn checking(mut self, decoder: Decoder<'a>, untold: Untold) -> TraceWriter<'a, E, F> {
+        self.check = Some((decoder, Check::new().without(untold)));
         self
     }
 

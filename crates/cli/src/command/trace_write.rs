@@ -126,7 +126,7 @@ pub(super) fn writer<'a>(
     })?;
     let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
     let decoder = match check {
-        Some(image) => Some(Decoder::new(settings, image)?),
+        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(isa))),
         None => None,
     };
     Ok(match settings {
@@ -134,7 +134,7 @@ pub(super) fn writer<'a>(
             let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put);
             let writer = writer.map_err(SettingsError::from)?;
             Writer::Ntrace(match decoder {
-                Some(decoder) => writer.checking(decoder),
+                Some((decoder, untold)) => writer.checking(decoder, untold),
                 None => writer,
             })
         }
@@ -142,7 +142,7 @@ pub(super) fn writer<'a>(
             let writer = EtraceWriter::new(etrace.clone(), port, &filter, put);
             let writer = writer.map_err(SettingsError::from)?;
             Writer::Etrace(match decoder {
-                Some(decoder) => writer.checking(decoder),
+                Some((decoder, untold)) => writer.checking(decoder, untold),
                 None => writer,
             })
         }
