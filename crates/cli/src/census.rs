@@ -1,6 +1,7 @@
 //! What a trace is made of, whatever its format.
 
 use hartrace_capture::trace::{Pieces, Settings};
+use hartrace_etrace as etrace;
 use hartrace_ntrace as ntrace;
 
 /// Messages or packets, and their bytes.
@@ -26,6 +27,20 @@ pub(crate) struct Census {
     pub(crate) sources: Vec<Source>,
     /// Bytes by time.
     pub(crate) bandwidth: Option<Bandwidth>,
+    /// What packets of E-Trace tell besides.
+    pub(crate) packets: Option<Packets>,
+}
+
+/// What packets of E-Trace tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packets {
+    pub(crate) branches: etrace::Branches,
+    pub(crate) reasons: etrace::Reasons,
+    /// Packets of data trace.
+    pub(crate) data: Count,
+    /// Bits of the payloads, and without compression.
+    pub(crate) payload_bits: u64,
+    pub(crate) whole_bits: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +73,7 @@ pub(crate) struct Bandwidth {
 /// Counts the pieces of a stream.
 pub(crate) enum Counting {
     Ntrace(ntrace::Layout, Pieces<ntrace::Framer>, Box<ntrace::Tally>),
+    Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
 }
 
 impl Counting {
@@ -66,7 +82,9 @@ impl Counting {
             Settings::Ntrace(config) => {
                 Counting::Ntrace(config.layout(), Pieces::default(), Box::default())
             }
-            Settings::Etrace(_) => todo!(),
+            Settings::Etrace(config) => {
+                Counting::Etrace(config.layout(), Pieces::default(), Box::default())
+            }
         }
     }
 
@@ -74,6 +92,12 @@ impl Counting {
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
         match self {
             Counting::Ntrace(layout, pieces, tally) => {
+                let _ = pieces.feed(chunk, |at, _, piece| {
+                    tally.piece(at, piece, layout);
+                    Ok::<(), Never>(())
+                });
+            }
+            Counting::Etrace(layout, pieces, tally) => {
                 let _ = pieces.feed(chunk, |at, _, piece| {
                     tally.piece(at, piece, layout);
                     Ok::<(), Never>(())
@@ -91,6 +115,13 @@ impl Counting {
                     Ok::<(), Never>(())
                 });
                 of_ntrace(&tally)
+            }
+            Counting::Etrace(layout, mut pieces, mut tally) => {
+                let _ = pieces.finish(|at, _, piece| {
+                    tally.piece(at, piece, &layout);
+                    Ok::<(), Never>(())
+                });
+                of_etrace(&tally)
             }
         }
     }
@@ -129,6 +160,44 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
             first,
             slice: tally.bandwidth.slice(),
             bytes: tally.bandwidth.bytes().to_vec(),
+        }),
+        packets: None,
+    }
+}
+
+fn of_etrace(tally: &etrace::Tally) -> Census {
+    let count = |count: etrace::Count| Count {
+        messages: count.packets,
+        bytes: count.bytes,
+    };
+    let kinds = tally.kinds().map(|(name, kind)| Kind {
+        tcode: None,
+        name: name.to_owned(),
+        count: count(kind),
+    });
+    let faults = tally.faults();
+    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let sources = tally.sources().map(|(number, source)| Source {
+        number,
+        all: count(source.all),
+        syncs: source.syncs,
+        interval: source.interval(),
+        longest: source.longest,
+    });
+    Census {
+        kinds: kinds.collect(),
+        all: count(tally.all()),
+        idle: tally.idle,
+        stamped: 0,
+        faults: faults.collect(),
+        sources: sources.collect(),
+        bandwidth: None,
+        packets: Some(Packets {
+            branches: tally.branches,
+            reasons: tally.reasons,
+            data: count(tally.data),
+            payload_bits: tally.payload_bits,
+            whole_bits: tally.whole_bits,
         }),
     }
 }

@@ -15,10 +15,12 @@ pub mod csv;
 mod decode;
 mod detect;
 mod encode;
+mod explain;
 mod fault;
 mod frame;
 mod packet;
 mod sync;
+mod tally;
 #[cfg(test)]
 mod testing;
 
@@ -29,6 +31,7 @@ pub use config::{
 pub use decode::{Decoder, Seam};
 pub use detect::{Guess, guess, is_framed};
 pub use encode::{Counters, Encoder, Sink};
+pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
@@ -36,3 +39,4 @@ pub use packet::{
     Trap,
 };
 pub use sync::{Sync, SyncPoint, sync_points};
+pub use tally::{Branches, Count, Reasons, Source, Tally};

@@ -4,7 +4,7 @@ use super::stats_json;
 use super::trace_write::unit;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Stats, StatsFormat};
-use crate::census::{Bandwidth, Census, Counting};
+use crate::census::{Bandwidth, Census, Counting, Packets};
 use crate::diagnostic::{Code, Failure, count};
 use crate::progress::Progress;
 use crate::talk::Talk;
@@ -172,6 +172,9 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
             None => writeln!(out)?,
         }
     }
+    if let Some(packets) = &census.packets {
+        write_packets(packets, out)?;
+    }
     if let Some(bandwidth) = &census.bandwidth {
         write_bandwidth(bandwidth, out)?;
     }
@@ -187,6 +190,46 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "           {bits:.4} bits/instruction")?;
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)
+}
+
+/// What packets of E-Trace tell, and how much compression saves.
+fn write_packets(packets: &Packets, out: &mut impl Write) -> io::Result<()> {
+    let Packets {
+        branches, reasons, ..
+    } = packets;
+    let all = branches.all();
+    write!(out, "branches   {all}")?;
+    match branches.mapped {
+        0 => {}
+        mapped => write!(out, ", {:.2} % taken", percent(branches.taken, mapped))?,
+    }
+    writeln!(out)?;
+    let told = [
+        ("exceptions", reasons.exceptions),
+        ("interrupts", reasons.interrupts),
+        ("traps without a handler", reasons.no_handler),
+        ("updiscon", reasons.updiscon),
+        ("notify", reasons.notify),
+        ("irreport", reasons.irreport),
+        ("ends", reasons.ended),
+        ("losses", reasons.lost),
+    ];
+    let told = told.into_iter().filter(|(_, count)| *count > 0);
+    let told: Vec<String> = told.map(|(name, count)| format!("{name} {count}")).collect();
+    if !told.is_empty() {
+        writeln!(out, "told       {}", told.join(", "))?;
+    }
+    if packets.data.messages > 0 {
+        let size = count(packets.data.bytes, "byte");
+        writeln!(out, "data       {}, {size}", count(packets.data.messages, "packet"))?;
+    }
+    let (sent, whole) = (packets.payload_bits / 8, packets.whole_bits / 8);
+    writeln!(
+        out,
+        "payload    {}, {:.2} % of {whole} without compression",
+        count(sent, "byte"),
+        percent(sent, whole)
+    )
 }
 
 /// Bytes by time: in numbers, and as a line of bars.

@@ -1,6 +1,7 @@
 //! Statistics for other programs.
 
 use super::stats::Counted;
+use crate::census;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -20,7 +21,27 @@ struct All<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     bandwidth: Option<Bandwidth<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<Packets>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     decoded: Option<Decoded>,
+}
+
+/// What only packets of E-Trace tell.
+#[derive(Serialize)]
+struct Packets {
+    branches: u64,
+    taken: u64,
+    exceptions: u64,
+    interrupts: u64,
+    no_handler: u64,
+    updiscon: u64,
+    notify: u64,
+    irreport: u64,
+    ended: u64,
+    lost: u64,
+    data: u64,
+    payload_bits: u64,
+    whole_bits: u64,
 }
 
 /// Times can pass 2^53.
@@ -112,8 +133,30 @@ pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
             slice: format!("{:#x}", bandwidth.slice),
             bytes: &bandwidth.bytes,
         }),
+        packets: census.packets.as_ref().map(packets),
         decoded,
     };
     serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)
+}
+
+fn packets(packets: &census::Packets) -> Packets {
+    let census::Packets {
+        branches, reasons, ..
+    } = packets;
+    Packets {
+        branches: branches.all(),
+        taken: branches.taken,
+        exceptions: reasons.exceptions,
+        interrupts: reasons.interrupts,
+        no_handler: reasons.no_handler,
+        updiscon: reasons.updiscon,
+        notify: reasons.notify,
+        irreport: reasons.irreport,
+        ended: reasons.ended,
+        lost: reasons.lost,
+        data: packets.data.messages,
+        payload_bits: packets.payload_bits,
+        whole_bits: packets.whole_bits,
+    }
 }

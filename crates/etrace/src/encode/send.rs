@@ -44,7 +44,7 @@ impl Hart {
             irdepth: 0,
         };
         let ones = match config.idle_irdepth {
-            IdleIrdepth::Repeated => report.updiscon_bit(&self.out.layout),
+            IdleIrdepth::Repeated => report.sent(&self.out.layout)[1],
             IdleIrdepth::Ones => true,
         };
         if ones {
