@@ -355,8 +355,9 @@ impl Source {
         sync: Sync,
         out: &mut C,
     ) -> Result<(), Trouble> {
-        let exact = self.pending.is_some();
-        self.resolve(blocks, Next::Sync, out)?;
+        let next = self.before(blocks, sync.address);
+        self.resolve(blocks, next, out)?;
+        let exact = next == Next::Sync;
         let moved = sync.owner.context != self.owner.context;
         if exact && moved {
             let next = self.leave(blocks, out)?;

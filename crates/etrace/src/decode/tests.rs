@@ -216,6 +216,17 @@ fn tracing_ends_in_the_first_or_the_second_round() {
 }
 
 #[test]
+fn a_synchronisation_further_on_does_not_make_it_the_first_round() {
+    // The jump back was told; two instructions later the encoder synchronises,
+    // with no branches to tell before that.
+    let lines = decode(&LOOP, &[start(0x1000), address(4), start(0x100c)]);
+    assert_eq!(lines, ["1000+4>1004", "1004+2>100c", "100c+1>1010"]);
+    // At the very next instruction it would have said `updiscon`.
+    let lines = decode(&LOOP, &[start(0x1000), address(4), start(0x1008)]);
+    assert_eq!(lines, ["1000+1>1004", "1004+1>1008", "1008+1>100c"]);
+}
+
+#[test]
 fn what_is_between_two_packets_does_not_decide() {
     // A context packet says nothing about which round it was.
     let context = Packet::Context(Context {

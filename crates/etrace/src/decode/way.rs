@@ -1,7 +1,9 @@
 //! Ways through the code: what packets say, walked.
 
+use core::ops::ControlFlow;
+
 use hartrace_flow::{
-    Blocks, Consumer, Event, Evidence, Exit, Goal, History, Mark, Stop, UNCOUNTED,
+    Blocks, Consumer, Event, Evidence, Exit, Goal, HartId, History, Mark, Stop, UNCOUNTED,
 };
 
 use super::source::Source;
@@ -91,6 +93,15 @@ pub(super) struct Pending {
     pub(super) arrived: bool,
 }
 
+/// Takes what is walked on trial.
+struct Nobody;
+
+impl Consumer for Nobody {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
 /// What comes behind a packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -170,6 +181,32 @@ impl Source {
             self.confirm();
         }
         Ok(())
+    }
+
+    /// What a synchronisation at this address says about the packet that waits.
+    /// If that was sent because of the synchronisation, its instruction comes
+    /// right before. Else it was sent for a jump, and the synchronisation came
+    /// later without further ado.
+    pub(super) fn before(&self, blocks: &mut Blocks<'_>, address: u64) -> Next {
+        let Some(pending) = self.pending else {
+            return Next::Unknown;
+        };
+        let mut probe = self.walk.clone();
+        probe.restart(blocks, pending.address);
+        let mut own = pending.outcomes.last().evidence();
+        let stop = probe.step(blocks, &mut own, &mut Nobody);
+        if stop != Stop::Arrived || probe.pc(blocks) == address {
+            return Next::Sync;
+        }
+        // Whoever does not keep to that is given the benefit of the doubt.
+        let mut probe = self.walk.clone();
+        let mut evidence = pending.outcomes.evidence();
+        let stop = probe.advance(blocks, &mut evidence, &mut { UNCOUNTED }, &mut Nobody);
+        let own = probe.is_branch(blocks, pending.address);
+        match stop {
+            Stop::Target(_) if evidence.left() == u64::from(own) => Next::Flow,
+            _ => Next::Sync,
+        }
     }
 
     /// Walks to the next indirect jump, which went to this address.
