@@ -3,6 +3,7 @@
 mod decode;
 mod decode_json;
 mod dump;
+mod dump_etrace;
 mod dump_json;
 mod encode;
 mod info;

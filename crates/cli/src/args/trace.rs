@@ -164,8 +164,10 @@ impl TraceKind {
 pub(crate) enum DumpFormat {
     /// For people
     Text,
-    /// JSON lines: a header, then one object per message
+    /// JSON lines: a header, then one object per message or packet
     Json,
+    /// Of E-Trace: the table that the reference models call te_inst
+    Csv,
 }
 
 /// How `decode` writes.
