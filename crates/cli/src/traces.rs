@@ -9,7 +9,9 @@ use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{self, Format, Transport, TransportError};
+use hartrace_capture::trace::{
+    self, Format, TableError, Transport, TransportError, from_table,
+};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, Event, Gap, HartId, Image, Run, SpaceId};
 use hartrace_hart::fdt;
@@ -119,31 +121,52 @@ impl Settings {
         })
     }
 
-    /// The settings of the decoder. What nobody said is guessed from the
-    /// trace, and told.
+    /// The settings of the decoder, and the stream it reads. What nobody said
+    /// is guessed from the trace, and told.
     pub(crate) fn of_trace(
         &self,
-        input: &mut Input,
+        mut input: Input,
         xlen: Option<Xlen>,
         image: Option<&Image>,
         talk: &Talk,
-    ) -> Result<trace::Settings, Failure> {
+    ) -> Result<(trace::Settings, Input), Failure> {
         let known = xlen.or_else(|| self.xlen()).unwrap_or(Xlen::Rv64);
         let format = match self.said_format() {
             Some(format) => format,
-            None => format_of(input)?,
+            None => format_of(&mut input)?,
         };
-        let settings = format.settings(&self.config, known)?;
-        match settings {
+        let settings = match format.settings(&self.config, known)? {
             trace::Settings::Ntrace(config) if !self.config.ntrace.is_said() => {
-                guess_ntrace(config, input, talk).map(trace::Settings::Ntrace)
+                trace::Settings::Ntrace(guess_ntrace(config, &mut input, talk)?)
             }
             trace::Settings::Etrace(config) if !self.config.etrace.is_said() => {
-                guess_etrace(&config, input, image, talk).map(trace::Settings::Etrace)
+                trace::Settings::Etrace(guess_etrace(config, &mut input, image, talk)?)
             }
-            settings => Ok(settings),
-        }
+            settings => settings,
+        };
+        let input = stream(&settings, input)?;
+        Ok((settings, input))
     }
+}
+
+/// The stream of a trace that may be a table.
+pub(crate) fn stream(settings: &trace::Settings, mut input: Input) -> Result<Input, Diagnostic> {
+    let trace::Settings::Etrace(config) = settings else {
+        return Ok(input);
+    };
+    if detect(input.peek(HEAD)?) != Kind::EtraceCsv {
+        return Ok(input);
+    }
+    let name = input::name(input.path());
+    from_table(input, &config.layout()).map_err(|error| match error {
+        TableError::Input(error) => error.into(),
+        TableError::Row { .. } => {
+            let message = format!("{name}: {error}");
+            Diagnostic::new(Code::DamagedLines, message)
+                .note("a table of packets is read as a whole or not at all")
+                .help("are these the widths of the encoder, in section [etrace]?")
+        }
+    })
 }
 
 /// What the bytes look like, or else what the name says.
@@ -186,13 +209,17 @@ fn guess_ntrace(
 }
 
 fn guess_etrace(
-    config: &etrace::Config,
+    config: etrace::Config,
     input: &mut Input,
     image: Option<&Image>,
     talk: &Talk,
 ) -> Result<etrace::Config, Failure> {
     let path = input.path().to_path_buf();
     let head = input.peek(GUESS)?;
+    if detect(head) == Kind::EtraceCsv {
+        talk.warning(&guessed(&path, "the reference models", "etrace"));
+        return Ok(reference_widths(config));
+    }
     let is_code = image.map(|image| |pc| image.fetch(SpaceId::FIRST, pc).is_some());
     let is_code = is_code.as_ref().map(|f| f as &dyn Fn(u64) -> bool);
     let Some(guess) = etrace::guess(head, config.xlen, is_code) else {
@@ -200,6 +227,15 @@ fn guess_etrace(
     };
     talk.warning(&guessed(&path, "E-Trace", "etrace").note(guess.to_string()));
     Ok(guess.config)
+}
+
+/// The widths of the reference models, who write tables of packets.
+pub(crate) fn reference_widths(config: etrace::Config) -> etrace::Config {
+    etrace::Config {
+        context_width: 32,
+        ecause_width: 5,
+        ..config
+    }
 }
 
 fn guessed(path: &Path, what: &str, section: &str) -> Diagnostic {

@@ -27,13 +27,14 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let mut input = settings.open(&args.trace, &args.transport, "dump")?;
+    let input = settings.open(&args.trace, &args.transport, "dump")?;
     // The program that a sidecar names is not needed.
     let xlen = match settings.program() {
         Named::ByFlag => settings.load(talk)?.isa.map(|isa| isa.xlen()),
         _ => None,
     };
-    match settings.of_trace(&mut input, xlen, None, talk)? {
+    let (settings, input) = settings.of_trace(input, xlen, None, talk)?;
+    match settings {
         trace::Settings::Ntrace(_) if args.format == DumpFormat::Csv => {
             return Err(Failure::Usage("-f csv goes with E-Trace"));
         }
