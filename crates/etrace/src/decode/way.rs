@@ -69,13 +69,10 @@ impl Outcomes {
         }
     }
 
-    /// As a word with a stop bit above the oldest.
+    /// As a word with a stop bit above the newest.
     #[inline]
     const fn word(self) -> u64 {
-        match self.len {
-            0 => 1,
-            len => self.bits.reverse_bits() >> (64 - len as u32) | 1 << len,
-        }
+        self.bits | 1 << self.len
     }
 }
 
