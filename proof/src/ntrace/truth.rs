@@ -282,7 +282,11 @@ impl Hart {
             Signal::Update => {}
             Signal::Resumed => self.halted = false,
             Signal::PowerUp => self.power_down = false,
-            Signal::Halted | Signal::PowerDown | Signal::Reset | Signal::Lost => {
+            Signal::Halted
+            | Signal::PowerDown
+            | Signal::Reset
+            | Signal::Lost
+            | Signal::Untraced => {
                 self.stop();
                 match signal {
                     Signal::Halted => self.halted = true,

@@ -16,7 +16,7 @@ impl Hart {
             self.lost = true;
             self.running = false;
         }
-        if b.reset {
+        if b.reset || b.untraced {
             self.stop(config, sink);
         }
         self.enabled |= config.triggers && b.trigger.on;

@@ -389,7 +389,8 @@ impl Hart {
             | Signal::Reset
             | Signal::PowerDown
             | Signal::PowerUp
-            | Signal::Lost => {
+            | Signal::Lost
+            | Signal::Untraced => {
                 self.close(id, sink);
                 self.constant = None;
                 match signal {
@@ -403,6 +404,7 @@ impl Hart {
                 let idle = Ingress {
                     reset: signal == Signal::Reset,
                     lost: signal == Signal::Lost,
+                    untraced: signal == Signal::Untraced,
                     ..self.level()
                 };
                 sink.ingress(id, &idle);

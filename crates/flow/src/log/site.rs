@@ -158,7 +158,7 @@ impl Site {
 
 /// The cause that an instruction made to trap gives. ecall's depends on the
 /// mode it ran in.
-pub(super) fn trap_cause(bits: u32, mode: Option<Mode>) -> Cause {
+pub(crate) fn trap_cause(bits: u32, mode: Option<Mode>) -> Cause {
     Cause::Exception(match (bits, mode) {
         (0x73, Some(Mode::U | Mode::VU)) => Some(8),
         (0x73, Some(Mode::S)) => Some(9),

@@ -401,6 +401,25 @@ fn a_pulse_before_a_trap_is_not_lost_in_the_block_before_it() {
 }
 
 #[test]
+fn what_is_missing_or_left_out_ends_a_block() {
+    for signal in [Signal::Lost, Signal::Untraced] {
+        let nop = |pc| Step::Insn(insn(pc, NOP, pc + 4));
+        let steps = [nop(0), Step::Signal(signal), nop(4)];
+        let rows: Vec<_> = show(blocks(), &steps)
+            .iter()
+            .map(|b| (b.iaddr, b.iretire, b.lost, b.untraced))
+            .collect();
+        let lost = signal == Signal::Lost;
+        let expected = [
+            (0, 2, false, false),
+            (0, 0, lost, !lost),
+            (4, 2, false, false),
+        ];
+        assert_eq!(rows, expected);
+    }
+}
+
+#[test]
 fn a_trap_joins_only_where_there_is_room() {
     let mut config = blocks();
     config.retirement = Retirement::Block(4);
