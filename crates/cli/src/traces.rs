@@ -9,9 +9,7 @@ use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{
-    self, Format, TableError, Transport, TransportError, from_table,
-};
+use hartrace_capture::trace::{self, Format, TableError, Transport, TransportError, from_table};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, Event, Gap, HartId, Image, Run, SpaceId};
 use hartrace_hart::fdt;
@@ -44,6 +42,21 @@ impl Settings {
                 .into());
         }
         Ok(Settings { config, sidecar })
+    }
+
+    /// The same with what the sidecar says of the format, whatever was typed.
+    pub(crate) fn as_recorded(&self) -> Settings {
+        let mut config = self.config.clone();
+        if let Some(sidecar) = &self.sidecar
+            && Format::from_sections(sidecar).is_some()
+        {
+            config.ntrace = sidecar.ntrace.clone();
+            config.etrace = sidecar.etrace.clone();
+        }
+        Settings {
+            config,
+            sidecar: self.sidecar.clone(),
+        }
     }
 
     /// Reads the program, which must be the one that was traced.

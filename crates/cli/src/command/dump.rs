@@ -11,8 +11,8 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::output::{Output, OutputError};
 use hartrace_capture::trace::{self, pieces};
 use hartrace_ntrace::{
-    self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process, Sync, Tcode,
-    explain,
+    self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process,
+    Sync, Tcode, explain,
 };
 use std::fmt::Write as _;
 use std::io::{self, Write};

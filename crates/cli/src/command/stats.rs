@@ -215,13 +215,19 @@ fn write_packets(packets: &Packets, out: &mut impl Write) -> io::Result<()> {
         ("losses", reasons.lost),
     ];
     let told = told.into_iter().filter(|(_, count)| *count > 0);
-    let told: Vec<String> = told.map(|(name, count)| format!("{name} {count}")).collect();
+    let told: Vec<String> = told
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
     if !told.is_empty() {
         writeln!(out, "told       {}", told.join(", "))?;
     }
     if packets.data.messages > 0 {
         let size = count(packets.data.bytes, "byte");
-        writeln!(out, "data       {}, {size}", count(packets.data.messages, "packet"))?;
+        writeln!(
+            out,
+            "data       {}, {size}",
+            count(packets.data.messages, "packet")
+        )?;
     }
     let (sent, whole) = (packets.payload_bits / 8, packets.whole_bits / 8);
     writeln!(
