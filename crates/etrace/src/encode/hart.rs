@@ -30,8 +30,19 @@ pub(super) enum Before {
     Plain,
     /// An uninferable discontinuity.
     Jump,
+    /// One that may change the mode.
+    TrapReturn,
     /// A trap.
     Trap,
+}
+
+/// The packet before told the target of a jump, and a decoder may yet take the
+/// address for one on the way: only what follows will say (6.6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Open {
+    No,
+    Jump,
+    TrapReturn,
 }
 
 /// Why an address packet for the current instruction waits for the next unit.
@@ -70,9 +81,7 @@ pub(super) struct Hart {
     pub(super) trap_told: bool,
     /// The next instruction gets a synchronisation packet.
     pub(super) sync_next: bool,
-    /// The packet before told the target of a jump, and a decoder may yet take
-    /// the address for one on the way: only what follows will say (6.6.2).
-    pub(super) open: bool,
+    pub(super) open: Open,
     /// A change of context waits for a packet that tells it.
     pub(super) owes_context: bool,
     /// The address sent last.
@@ -108,7 +117,7 @@ impl Hart {
             trap: Unit::nothing(),
             trap_told: false,
             sync_next: false,
-            open: false,
+            open: Open::No,
             owes_context: false,
             base: 0,
             resync: Resync::new(config),

@@ -3,7 +3,7 @@
 use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Due, FULL, Hart};
+use super::hart::{Due, FULL, Hart, Open};
 use super::unit::Unit;
 use crate::packet::bits::mask;
 use crate::{
@@ -120,7 +120,7 @@ impl Hart {
         self.map = Default::default();
         self.base = self.cur.addr;
         self.told = true;
-        self.open = false;
+        self.open = Open::No;
         self.sync_next = false;
         self.owes_context = false;
         self.resync.restart(&self.cur);

@@ -1,9 +1,10 @@
 //! From unit to unit: figure 8.1.
 
 use hartrace_flow::Ctype;
+use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Before, Due, FULL, Hart};
+use super::hart::{Before, Due, FULL, Hart, Open};
 use super::unit::Unit;
 use crate::{Config, ResyncRule, Version};
 
@@ -42,7 +43,7 @@ impl Hart {
     fn forget(&mut self) {
         self.map = Default::default();
         self.due = None;
-        self.open = false;
+        self.open = Open::No;
         self.sync_next = false;
         self.owes_context = false;
     }
@@ -61,7 +62,7 @@ impl Hart {
             self.handler(config, sink);
         } else if self.sync_next || matches!(self.before, Before::Nothing | Before::Trap) {
             self.start(config, sink);
-        } else if self.before == Before::Jump {
+        } else if matches!(self.before, Before::Jump | Before::TrapReturn) {
             self.due = Some(Due::Target);
         } else if self.cur.notify {
             self.due = Some(Due::Notify);
@@ -91,7 +92,7 @@ impl Hart {
         match self.before {
             Before::Plain => {}
             Before::Trap if !before_told => self.trap_only(config, &before, sink),
-            Before::Trap | Before::Nothing | Before::Jump => {
+            Before::Trap | Before::Nothing | Before::Jump | Before::TrapReturn => {
                 self.trap_only(config, &self.cur.clone(), sink);
                 self.trap_told = true;
             }
@@ -110,20 +111,25 @@ impl Hart {
             let closed = follows != Follows::Nothing;
             let updiscon = due == Due::Target && closed;
             self.report(config, due == Due::Notify, updiscon, sink);
-            self.open = due == Due::Target && !closed;
+            self.open = match self.before {
+                _ if due != Due::Target || closed => Open::No,
+                Before::TrapReturn => Open::TrapReturn,
+                _ => Open::Jump,
+            };
         } else if !self.told && self.must_tell(follows) {
             self.report(config, false, false, sink);
-            self.open = false;
+            self.open = Open::No;
         } else if self.map.count >= FULL {
             self.branches(sink);
-            self.open = false;
+            self.open = Open::No;
         }
         if self.owes_context {
             self.context(sink);
         }
-        self.before = match self.jumps {
-            true => Before::Jump,
-            false => Before::Plain,
+        self.before = match self.cur.itype {
+            _ if !self.jumps => Before::Plain,
+            Itype::TrapReturn => Before::TrapReturn,
+            _ => Before::Jump,
         };
     }
 
@@ -165,7 +171,7 @@ impl Hart {
     /// the current instruction: outcomes are missing, or it would take an
     /// address for one on the way.
     fn is_unsettled(&self) -> bool {
-        self.map.count > 0 || self.jumps || self.open
+        self.map.count > 0 || self.jumps || self.open != Open::No
     }
 
     /// Whether the current instruction must be told because of the next unit.
@@ -173,7 +179,9 @@ impl Hart {
         match follows {
             Follows::Nothing => false,
             Follows::Trap | Follows::Discontinuity => true,
-            Follows::Mode => self.map.count > 0,
+            // The way there ends with a return from a trap. If one led to the
+            // target that was told last, it may be the same one again.
+            Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,
             Follows::Context | Follows::Resync => self.is_unsettled(),
         }
     }

@@ -151,7 +151,7 @@ fn branches_calls_and_returns() {
     assert_eq!(report.address << 1, -0x10c_i64 as u64);
     // "updiscon=1" in the text: the bit as it is sent, after a negative
     // difference.
-    assert!(report.updiscon_bit(&layout) && !report.updiscon);
+    assert_eq!((report.sent(&layout)[1], report.updiscon), (true, false));
 }
 
 const LOOP: u64 = 0x1004;

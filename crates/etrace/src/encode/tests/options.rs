@@ -69,7 +69,12 @@ fn a_discontinuity_tells_the_last_instruction() {
             ctx(1, 0, i(A + 4)),
             ctx(2, ctype, i(0x9000)),
         ];
-        check(&with_context(Version::V2_0), &blocks, inner, QualStatus::EndedNtr);
+        check(
+            &with_context(Version::V2_0),
+            &blocks,
+            inner,
+            QualStatus::EndedNtr,
+        );
     };
     let (first, last) = (start_ctx(1, A), start_ctx(2, 0x9000));
     run(2, &[first, last]);
@@ -79,13 +84,14 @@ fn a_discontinuity_tells_the_last_instruction() {
 /// The target of the jump may be on the way to it.
 #[test]
 fn a_jump_before_a_new_context_is_told() {
-    let blocks = [
-        ctx(1, 0, i(A)),
-        ctx(1, 0, jalr(A + 4)),
-        ctx(2, 2, i(A)),
-    ];
+    let blocks = [ctx(1, 0, i(A)), ctx(1, 0, jalr(A + 4)), ctx(2, 2, i(A))];
     let inner = [start_ctx(1, A), address(A, A + 4), start_ctx(2, A)];
-    check(&with_context(Version::V2_0), &blocks, &inner, QualStatus::EndedNtr);
+    check(
+        &with_context(Version::V2_0),
+        &blocks,
+        &inner,
+        QualStatus::EndedNtr,
+    );
     // Nor does the context tell how often the hart came by.
     let blocks = [
         ctx(1, 0, i(A)),
@@ -101,7 +107,12 @@ fn a_jump_before_a_new_context_is_told() {
         address(A, A + 4),
         start_ctx(2, A + 8),
     ];
-    check(&with_context(Version::V2_0), &blocks, &inner, QualStatus::EndedNtr);
+    check(
+        &with_context(Version::V2_0),
+        &blocks,
+        &inner,
+        QualStatus::EndedNtr,
+    );
 }
 
 #[test]
@@ -142,7 +153,12 @@ fn ctype_without_a_change_says_nothing() {
     for ctype in 0..4 {
         let blocks = [ctx(1, 0, i(A)), ctx(1, ctype, i(A + 4))];
         let inner = [start_ctx(1, A), address(A, A + 4)];
-        check(&with_context(Version::V2_0), &blocks, &inner, QualStatus::EndedRep);
+        check(
+            &with_context(Version::V2_0),
+            &blocks,
+            &inner,
+            QualStatus::EndedRep,
+        );
     }
 }
 
@@ -154,7 +170,12 @@ fn without_the_field_only_discontinuities_count() {
         check(&v2(), &blocks, &inner, QualStatus::EndedRep);
     }
     let blocks = [ctx(1, 0, i(A)), ctx(2, 3, i(0x9000))];
-    check(&v2(), &blocks, &[start(A), start(0x9000)], QualStatus::EndedNtr);
+    check(
+        &v2(),
+        &blocks,
+        &[start(A), start(0x9000)],
+        QualStatus::EndedNtr,
+    );
 }
 
 /// Low bits only, in both fields.
@@ -357,7 +378,12 @@ fn sequentially_inferable_jumps() {
     let blocks = |itype| [i(A), i(A + 4), sijump(itype, A + 8), i(0x2000), i(0x2004)];
     let told = [start(A), address(A, 0x2000), address(0x2000, 0x2004)];
     let inferred = [start(A), address(A, 0x2004)];
-    check(&v2(), &blocks(Itype::IndirectJump), &told, QualStatus::EndedRep);
+    check(
+        &v2(),
+        &blocks(Itype::IndirectJump),
+        &told,
+        QualStatus::EndedRep,
+    );
     for itype in [Itype::IndirectJump, Itype::IndirectCall, Itype::Uninferable] {
         check(&on, &blocks(itype), &inferred, QualStatus::EndedRep);
     }
@@ -371,7 +397,12 @@ fn sequentially_inferable_jumps() {
         ..sijump(Itype::IndirectJump, A)
     };
     let inner = [start(A), address(A, 0x2004)];
-    check(&on, &[pair, i(0x2000), i(0x2004)], &inner, QualStatus::EndedRep);
+    check(
+        &on,
+        &[pair, i(0x2000), i(0x2004)],
+        &inner,
+        QualStatus::EndedRep,
+    );
 }
 
 /// Both the constant's load and the jump must be traced (3.2.4).
@@ -390,18 +421,18 @@ fn inferable_jumps_behind_a_synchronisation() {
     ];
     check(&on, &blocks, &inner, QualStatus::EndedRep);
     let blocks = [i(A), in_mode(Mode::S, jump), in_mode(Mode::S, i(0x2000))];
-    let inner = [
-        start(A),
-        start_in(Mode::S, A + 8),
-        address(A + 8, 0x2000),
-    ];
+    let inner = [start(A), start_in(Mode::S, A + 8), address(A + 8, 0x2000)];
     check(&on, &blocks, &inner, QualStatus::EndedNtr);
 }
 
 /// The bit of `ioptions` for it, where there is one.
 #[test]
 fn options_are_announced() {
-    let order = [Some(Ioption::FullAddress), None, Some(Ioption::SequentialJump)];
+    let order = [
+        Some(Ioption::FullAddress),
+        None,
+        Some(Ioption::SequentialJump),
+    ];
     let config = Config {
         sijump: true,
         ioptions: Ioptions::new(&order).unwrap(),

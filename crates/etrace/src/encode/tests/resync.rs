@@ -36,15 +36,16 @@ fn nothing_without_a_unit() {
     }
 }
 
-/// A jump back and forth: one packet each.
+/// Where the last of these goes.
+fn ping(count: u64) -> u64 {
+    A + 0x100 * (count % 2)
+}
+
+/// Jumps back and forth, each the target of the one before: a packet each, but
+/// for the first, which nothing jumped to.
 fn pings(count: u64) -> Vec<Ingress> {
-    let pair = |n| [jalr(A + 0x100 * (n % 2)), i(A + 0x100 * ((n + 1) % 2))];
-    let mut blocks = vec![i(A - 4)];
-    for n in 0..count {
-        let [jump, _] = pair(n);
-        blocks.push(jump);
-    }
-    blocks
+    let jumps = (0..count).map(|n| jalr(ping(n)));
+    [i(A - 4)].into_iter().chain(jumps).collect()
 }
 
 /// Draft 8.2: a packet when the limit is reached, the synchronisation at the
@@ -75,7 +76,7 @@ fn branches_are_told_before_it() {
     let config = resync(ResyncUnit::Packets, ResyncRule::Exceeded);
     let mut blocks = pings(16);
     // 15 packets so far; the target of the last jump is the sixteenth.
-    let last = A + 0x100 * 16 % 0x200;
+    let last = ping(16);
     blocks.extend([i(last), i(last + 4), taken(last + 8), i(0x3000), i(0x3004)]);
     let told = syncs(&config, &blocks);
     let packet = branches(map(1, 0), delta(last, last + 8));
@@ -87,7 +88,7 @@ fn branches_are_told_before_it() {
 fn packets_settled() {
     let config = resync(ResyncUnit::Packets, ResyncRule::Settled);
     let mut blocks = pings(16);
-    let last = A + 0x100 * 16 % 0x200;
+    let last = ping(16);
     // Sixteen packets. Straight code waits, a branch does not.
     blocks.extend([i(last), i(last + 4), i(last + 8), taken(last + 12)]);
     blocks.extend([i(0x3000), i(0x3004)]);
@@ -111,13 +112,13 @@ fn packets_settled() {
 fn a_direct_jump_is_settled() {
     let config = resync(ResyncUnit::Packets, ResyncRule::Settled);
     let mut blocks = pings(16);
-    let last = A + 0x100 * 16 % 0x200;
+    let last = ping(16);
     blocks.extend([i(last), i(last + 4), i(0x3000), i(0x3004)]);
     let told = address(last, last + 4);
     assert_eq!(syncs(&config, &blocks), [(0x3000, told)]);
     // Behind a full map nothing is open.
     let mut blocks = pings(15);
-    let last = A + 0x100 * 15 % 0x200;
+    let last = ping(15);
     blocks.push(i(last));
     blocks.extend((1..=31).map(|n| not_taken(last + 4 * n)));
     blocks.extend([i(last + 128), i(0x3000)]);
@@ -197,9 +198,11 @@ fn traps_start_the_counter_again() {
     for rule in [ResyncRule::Settled, ResyncRule::Exceeded] {
         let config = resync(ResyncUnit::Packets, rule);
         let mut blocks = pings(14);
-        blocks.extend([exception(A + 4, 5, 0), i(0x8000)]);
+        blocks.extend([i(ping(14)), exception(A + 4, 5, 0), i(0x8000)]);
         blocks.extend(pings(13));
         assert_eq!(syncs(&config, &blocks), []);
+        blocks.extend(pings(13));
+        assert_eq!(syncs(&config, &blocks).len(), 1);
     }
 }
 

@@ -242,11 +242,7 @@ fn mret(iaddr: u64) -> Ingress {
 #[test]
 fn a_return_from_a_trap_changes_the_mode() {
     let plain = [i(A), mret(A + 4), u(i(0x400)), u(i(0x404))];
-    let inner = [
-        start(A),
-        start_in(Mode::U, 0x400),
-        address(0x400, 0x404),
-    ];
+    let inner = [start(A), start_in(Mode::U, 0x400), address(0x400, 0x404)];
     both(&plain, &inner, QualStatus::EndedRep);
     // Branches are told before.
     let after = [taken(A), not_taken(A + 8), mret(A + 12), u(taken(0x400))];
