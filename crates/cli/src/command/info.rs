@@ -367,7 +367,7 @@ fn scan_trace(
         Ok::<(), InputError>(())
     })?;
     if table {
-        let stream = stream(&settings, Input::of(&path, rows))?;
+        let stream = stream(&settings, Input::of(&path, rows)).map_err(Stop::Diagnostic)?;
         counting.feed(&stream.read_all(u64::MAX)?);
     }
     let census = counting.finish();

@@ -50,7 +50,9 @@ fn small_trace(folder: &Folder, config: &str) -> String {
     let program = small(folder);
     let trace = folder.name("small.etrace");
     let to = format!("etrace={trace}");
-    succeeds(&["run", "-q", &program, "-c", config, "--trace", &to, "--check"]);
+    succeeds(&[
+        "run", "-q", &program, "-c", config, "--trace", &to, "--check",
+    ]);
     trace
 }
 
@@ -101,7 +103,10 @@ fn every_program_comes_back() {
             let output = run(&[&["run", program, "-c", config], &limit[..]].concat());
             let message = text(&output.stderr);
             let code = output.status.code();
-            assert!(matches!(code, Some(0 | 10)), "{program} {config}: {message}");
+            assert!(
+                matches!(code, Some(0 | 10)),
+                "{program} {config}: {message}"
+            );
             assert!(message.contains("decoded and equal: "), "{message}");
             let decoded = run(&["decode", &trace, "-f", "pc", "--strict"]);
             assert_eq!(decoded.status.code(), Some(0), "{}", text(&decoded.stderr));
@@ -184,7 +189,10 @@ fn widths_follow_the_program() {
         let sidecar = fs::read_to_string(folder.path("t.toml")).unwrap();
         assert!(sidecar.contains(&format!("\niaddress_width = {width}\n")));
         let dump = succeeds(&["dump", &trace]);
-        assert!(dump.lines().nth(1).unwrap().ends_with(address.trim()), "{dump}");
+        assert!(
+            dump.lines().nth(1).unwrap().ends_with(address.trim()),
+            "{dump}"
+        );
     }
 }
 
@@ -402,7 +410,11 @@ fn mistakes() {
     let both = folder.file("w.toml", both);
     let args = ["run", "-q", RV32, "-c", &both, "--trace", &to];
     fails(&args, 1, "HT0206");
-    assert_eq!(folder.entries(), ["c.toml", "w.toml"], "nothing is left behind");
+    assert_eq!(
+        folder.entries(),
+        ["c.toml", "w.toml"],
+        "nothing is left behind"
+    );
     let (trace, _) = traced(&folder, &[]);
     let ntrace = folder.name("n");
     succeeds(&["convert", "-q", &trace, "--to", "ntrace", "-o", &ntrace]);
@@ -416,7 +428,11 @@ fn mistakes() {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }
-    fails(&["convert", RV64, "--to", "etrace", "-e", RV64], 1, "HT0113");
+    fails(
+        &["convert", RV64, "--to", "etrace", "-e", RV64],
+        1,
+        "HT0113",
+    );
 }
 
 /// A log of two harts has no room in a stream without sources.
