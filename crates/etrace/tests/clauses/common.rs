@@ -330,11 +330,7 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         Packet::Trap(t) => {
             let address = t.address.map(|a| full(config, a));
             *base = address.unwrap_or(*base);
-            let kind = if t.interrupt {
-                "interrupt"
-            } else {
-                "exception"
-            };
+            let kind = if t.interrupt { "interrupt" } else { "exception" };
             let place = if t.thaddr { "to" } else { "at" };
             let taken = if t.branch { "" } else { " taken" };
             let owner = owner(config, t.privilege, t.time, t.context);
@@ -495,7 +491,11 @@ impl Events {
 pub(crate) fn events(config: &Config, image: &Image, packets: &[Packet]) -> Vec<String> {
     let bytes = stream(config, packets);
     let events = decode(config, image, &bytes);
-    assert_eq!(decode_in_pieces(config, image, &bytes), events, "in pieces");
+    assert_eq!(
+        decode_in_pieces(config, image, &bytes),
+        events,
+        "in pieces"
+    );
     events.text()
 }
 
