@@ -374,18 +374,14 @@ impl Source {
         sync: Sync,
         out: &mut C,
     ) -> Result<(), Trouble> {
+        let changed = sync.owner.mode != self.owner.mode;
+        let moved = sync.owner.context != self.owner.context;
+        if moved && !self.leads_to(blocks, sync.address, changed) {
+            // Another context, and another place: an asynchronous change.
+            return self.end(blocks, Next::Sync, out);
+        }
         let next = self.before(blocks, sync.address);
         self.resolve(blocks, next, out)?;
-        let exact = next == Next::Sync;
-        let moved = sync.owner.context != self.owner.context;
-        if exact && moved {
-            let next = self.leave(blocks, out)?;
-            if next.is_some_and(|next| next != sync.address) {
-                // Another context, and another place: an asynchronous change.
-                return Ok(());
-            }
-        }
-        let changed = sync.owner.mode != self.owner.mode;
         self.approach(blocks, (sync.address, sync.taken), changed, out)
     }
 

@@ -207,6 +207,33 @@ impl Source {
         }
     }
 
+    /// Whether the code leads from the instruction named last to an address
+    /// without a further decision: straight on, or by a jump that this
+    /// instruction is; `changed` into another mode, by the next return from a
+    /// trap.
+    pub(super) fn leads_to(&self, blocks: &mut Blocks<'_>, address: u64, changed: bool) -> bool {
+        let mut probe = self.walk.clone();
+        let mut own = self.carry.evidence();
+        if let Some(pending) = self.pending {
+            probe.restart(blocks, pending.address);
+            own = Outcomes::default().evidence();
+            if probe.at_branch(blocks) {
+                own = pending.outcomes.last().evidence();
+            }
+        }
+        let from = probe.pc(blocks);
+        let goal = Goal {
+            leave_first: self.named || self.pending.is_some(),
+            ..Goal::new(address)
+        };
+        match probe.advance_to(blocks, &mut own, goal, &mut Nobody) {
+            Stop::Arrived => !changed,
+            Stop::Target(exit) if changed => exit == Exit::TrapReturn,
+            Stop::Target(_) => probe.decision(blocks) == from,
+            _ => false,
+        }
+    }
+
     /// Walks to the next indirect jump, which went to this address.
     fn jump<C: Consumer>(
         &mut self,

@@ -136,7 +136,7 @@ impl Hart {
     /// block, its fields need not go through memory.
     #[inline(always)]
     pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        let levels = b.halted | b.reset | b.lost;
+        let levels = b.halted | b.reset | b.lost | b.untraced;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify;
         if levels | pulses | (b.iretire == 0) {
             self.any_block(config, b, sink);

@@ -269,7 +269,7 @@ impl<'a> BlockSteps<'a> {
             if left == 0 {
                 return if block.last_size() != site.rounded() {
                     Err(Kind::BlockBounds(block.iaddr))
-                } else if !site.may_be(block.itype) {
+                } else if !site.may_be(block.itype, block.sijump) {
                     Err(Kind::Itype(pc))
                 } else if block.itype.is_trap() && !site.tells_epc() {
                     Err(Kind::Epc)

@@ -374,6 +374,28 @@ fn blocks_are_missing() {
     }
 }
 
+/// What was not traced the first time is not lost.
+#[test]
+fn blocks_are_left_out() {
+    let config = v2();
+    let untraced = |block| Ingress {
+        untraced: true,
+        ..block
+    };
+    let expected = [
+        support(&config, true, QualStatus::NoChange),
+        start(A),
+        branches(map(1, 0), delta(A, A + 4)),
+        support(&config, true, QualStatus::EndedRep),
+        start(0x3000),
+        support(&config, false, QualStatus::EndedNtr),
+    ];
+    let blocks = [i(A), taken(A + 4), untraced(i(0x3000))];
+    assert_eq!(packets(&config, &blocks), expected);
+    let blocks = [i(A), taken(A + 4), untraced(idle()), i(0x3000)];
+    assert_eq!(packets(&config, &blocks), expected);
+}
+
 #[test]
 fn blocks_are_missing_at_the_end() {
     let config = v2();

@@ -267,6 +267,31 @@ fn a_return_from_a_trap_to_the_same_mode() {
     both(&blocks, &inner, QualStatus::EndedRep);
 }
 
+/// The same return twice, to its own mode and then to another: without the
+/// address before the second, a decoder would take the first for it.
+#[test]
+fn a_return_from_a_trap_that_comes_by_again() {
+    let blocks = [
+        i(A),
+        i(A + 4),
+        mret(A + 8),
+        i(A + 4),
+        mret(A + 8),
+        u(i(0x400)),
+    ];
+    let inner = [
+        start(A),
+        address(A, A + 4),
+        address(A + 4, A + 8),
+        start_in(Mode::U, 0x400),
+    ];
+    both(&blocks, &inner, QualStatus::EndedNtr);
+    // Another jump would be passed, and told, on the way to the return.
+    let blocks = [i(A), jalr(A + 4), i(0x2000), mret(0x2004), u(i(0x400))];
+    let inner = [start(A), address(A, 0x2000), start_in(Mode::U, 0x400)];
+    both(&blocks, &inner, QualStatus::EndedNtr);
+}
+
 /// The mode before the trap is that of the target, where nothing retired.
 #[test]
 fn a_return_from_a_trap_to_what_faults() {

@@ -522,6 +522,52 @@ fn power_down_is_a_level_that_reset_ends() {
     );
 }
 
+/// What its `post-iss` writes for such instructions.
+#[test]
+fn the_etrace_reference_has_its_own_ways() {
+    let reference = |itype_width| PortConfig {
+        table: ItypeTable::ETraceReference,
+        itype_width,
+        retires: Retires::EcallAndEbreak,
+        ..PortConfig::new(Isa::RV64GC)
+    };
+    let lui = Step::Insn(insn(0, 0x0000_1537, 4));
+    // jalr x0, 0(a0), and linking x1 or x8.
+    for (jump, four) in [
+        (0x0005_0067, Itype::DirectJump),
+        (0x0005_00e7, Itype::DirectCall),
+        (0x0005_0467, Itype::OtherDirect),
+    ] {
+        let steps = [lui, Step::Insn(insn(4, jump, 0x1000))];
+        let row = |width| show(reference(width), &steps)[1];
+        let (wide, narrow) = (row(ItypeWidth::Four), row(ItypeWidth::Three));
+        assert_eq!((wide.itype, wide.sijump), (four, true));
+        assert_eq!((narrow.itype, narrow.sijump), (Itype::None, true));
+        // With nothing right before it.
+        assert!(
+            show(reference(ItypeWidth::Four), &steps[1..])[0]
+                .itype
+                .is_uninferable()
+        );
+    }
+    let traps = [
+        (Cause::Exception(Some(13)), Some(0x0005_2503), 0, 1),
+        (Cause::Exception(Some(2)), Some(0), 0, 0),
+        (Cause::Interrupt(Some(7)), None, 0, 0),
+        (Cause::Exception(Some(11)), Some(0x73), 2, 1),
+        (Cause::Exception(Some(3)), Some(0x9002), 1, 0),
+    ];
+    for (cause, bits, iretire, ilastsize) in traps {
+        let Step::Trap(mut step) = trap(0x40, cause, bits) else {
+            panic!();
+        };
+        step.trap.tval = Some(0x1234);
+        let row = show(reference(ItypeWidth::Four), &[Step::Trap(step)])[0];
+        assert_eq!((row.iretire, row.ilastsize), (iretire, ilastsize));
+        assert_eq!(row.tval, 0x34);
+    }
+}
+
 #[test]
 fn nexrv_takes_an_ecall_for_a_call_and_an_ebreak_for_nothing() {
     let trap = |epc, bits| trap(epc, Cause::Exception(Some(11)), Some(bits));
