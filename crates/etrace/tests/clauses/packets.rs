@@ -52,7 +52,11 @@ impl Bits {
 fn has_fields(layout: &Layout, packet: Packet, fields: &[(u64, u8)]) {
     let bits = Bits::of(fields);
     assert_eq!(packet.bits(layout), bits.0.len() as u32, "{packet:?}");
-    assert_eq!(packet.write(layout).bytes(), bits.compressed(), "{packet:?}");
+    assert_eq!(
+        packet.write(layout).bytes(),
+        bits.compressed(),
+        "{packet:?}"
+    );
     let (whole, compressed) = (bits.whole(), bits.compressed());
     // Any length between the two is the same packet.
     for len in compressed.len()..=whole.len() {
@@ -252,7 +256,13 @@ fn table_6_3_context() {
             time,
             context: 0x7ff,
         });
-        let fields = [(3, 2), (2, 2), (6, 3), (time, layout.time_width), (0x7ff, 11)];
+        let fields = [
+            (3, 2),
+            (2, 2),
+            (6, 3),
+            (time, layout.time_width),
+            (0x7ff, 11),
+        ];
         has_fields(&layout, packet, &fields);
     }
 }
@@ -437,7 +447,14 @@ fn tables_6_10_and_6_11_jump_target() {
                 irdepth: 9,
             };
             // branches[MSB] is 0.
-            let fields = [(0, 2), (1, 1), (0x55, 7), (0, 5), (irreport.into(), 1), (9, 4)];
+            let fields = [
+                (0, 2),
+                (1, 1),
+                (0x55, 7),
+                (0, 5),
+                (irreport.into(), 1),
+                (9, 4),
+            ];
             has_fields(&layout, packet, &fields);
             for (count, bits, width) in [(3, 0b101, 3), (7, 0x2a, 7), (31, 0x4000_0001, 31)] {
                 let map = BranchMap { bits, count };
