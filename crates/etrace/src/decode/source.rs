@@ -439,6 +439,7 @@ impl Source {
             None
         });
         let code = Some(packet.ecause);
+        let tval = packet.tval.map(|field| canonical(settings, field));
         let trap = Trap {
             epc,
             handler: address.filter(|_| packet.thaddr),
@@ -446,7 +447,7 @@ impl Source {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
             },
-            tval: packet.tval.filter(|_| !tells_epc(settings, packet)),
+            tval: tval.filter(|_| !tells_epc(settings, packet)),
         };
         let Some(handler) = trap.handler else {
             return self.trap_only(settings, blocks, (packet, owner, trap), out);
@@ -493,8 +494,9 @@ impl Source {
         address: Option<u64>,
         out: &mut C,
     ) -> Result<Option<u64>, Trouble> {
+        let tval = packet.tval.map(|field| canonical(settings, field));
         let told = match settings.config.version {
-            Version::V1_1_1 if tells_epc(settings, packet) => packet.tval,
+            Version::V1_1_1 if tells_epc(settings, packet) => tval,
             Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
