@@ -8,28 +8,12 @@ use hartrace_ntrace::{
     Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 
+use super::Setting;
 use crate::generate::{Random, Spec};
 
-/// How harts are traced.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The port of every hart.
-    pub port: PortConfig,
-    /// The encoder's settings, and the decoder's.
-    pub config: Config,
-    /// Number of harts.
-    pub harts: u32,
-    /// Halts, resets, triggers and the like happen.
-    pub signals: bool,
-    /// The source of the steps loses some.
-    pub loses: bool,
-}
-
-impl Setting {
-    /// The setting with this number, for code of this instruction set. One in
-    /// four is plain but for a few options, so that each is also seen alone.
-    #[must_use]
-    pub fn numbered(number: u64, isa: Isa) -> Setting {
+/// The setting with this number, for code of this instruction set. One in
+/// four is plain but for a few options, so that each is also seen alone.
+pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
         let mut r = Random::new(number ^ 0x0017_ace5);
         let version = if r.chance(500) {
             Version::Rc7
@@ -96,7 +80,7 @@ impl Setting {
         });
         if r.chance(200) {
             config.retires =
-                r.pick_of(&[Retires::Neither, Retires::Ecall, Retires::EcallAndEbreak]);
+                r.one_of([Retires::Neither, Retires::Ecall, Retires::EcallAndEbreak]);
         }
         let port = port_of(&mut config, isa, &mut r);
         Setting {
@@ -108,20 +92,9 @@ impl Setting {
         }
     }
 
-    /// Trace may be missing.
-    #[must_use]
-    pub fn has_loss(&self) -> bool {
-        self.loses || self.config.queue.is_some_and(|q| !q.stall)
-    }
-
-    /// Makes a program fit for what the setting trusts it with.
-    pub fn tame(&self, spec: &mut Spec) {
-        if !self.signals {
-            spec.surprises.signal = 0;
-        } else if spec.surprises.every > 0 {
-            spec.surprises.signal = spec.surprises.signal.max(10);
-        }
-        match self.config.implicit_return {
+/// Makes a program fit for what the setting trusts it with.
+pub(super) fn tame(setting: &Setting, spec: &mut Spec) {
+        match setting.config.implicit_return {
             // Every return must go back to its call; what is left is found by
             // looking.
             ImplicitReturn::Count => {
@@ -136,22 +109,9 @@ impl Setting {
             ImplicitReturn::Partial(_) => spec.handlers = None,
             ImplicitReturn::Off | ImplicitReturn::Full => {}
         }
-        if self.config.queue.is_some() {
+        if setting.config.queue.is_some() {
             spec.timed = true;
         }
-    }
-}
-
-impl Random {
-    /// One of the items; there is at least one.
-    fn pick_of<T: Copy>(&mut self, items: &[T; 3]) -> T {
-        let [a, b, c] = *items;
-        match self.below(3) {
-            0 => a,
-            1 => b,
-            _ => c,
-        }
-    }
 }
 
 fn counters_of(config: &mut Config, r: &mut Random) {
@@ -183,8 +143,8 @@ fn identity_of(config: &mut Config, r: &mut Random) -> u32 {
             sync_only: r.chance(300),
         });
     }
-    config.first_sync = r.pick_of(&[Sync::DEBUG_EXIT, Sync::ENABLE, Sync::RESET]);
-    config.last_event = r.pick_of(&[Evcode::DEBUG, Evcode::DISABLED, Evcode::LOW_POWER]);
+    config.first_sync = r.one_of([Sync::DEBUG_EXIT, Sync::ENABLE, Sync::RESET]);
+    config.last_event = r.one_of([Evcode::DEBUG, Evcode::DISABLED, Evcode::LOW_POWER]);
     config.src_bits = r.pick(&[0, 3, 12]);
     if config.src_bits == 0 {
         return 1;

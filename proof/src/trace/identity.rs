@@ -1,16 +1,12 @@
 //! Identity: what is decoded from what was encoded is what was done.
 
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hartrace_flow::{Effects, HartId, Image, Insn, Observer, SpaceId, Step, Wants};
-use hartrace_hart::host::Host;
-use hartrace_hart::{Config as Board, Machine, Platform, Program as Loaded, Stop};
-use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Xlen};
-use hartrace_ntrace::{Counters, ImplicitReturn};
+use hartrace_flow::{Effects, HartId, Observer, Retirement, Step, Wants};
+use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
 use super::pipe::Break;
-use super::{Pipe, Setting, Told, splits};
+use super::{Counters, Format, Pipe, Recorded, Setting, Told, programs, splits};
 use crate::generate::{Driver, Program, Random, Spec};
 
 /// What a number of cases came to.
@@ -38,22 +34,27 @@ impl Sum {
 
 /// A case out of a number: the shape of a program, a setting, a walk.
 #[derive(Debug)]
-pub struct Case {
+pub struct Case<F: Format> {
     /// The number.
     pub seed: u64,
     /// The program.
     pub program: Program,
     /// How it is traced.
-    pub setting: Setting,
+    pub setting: Setting<F>,
 }
 
-impl Case {
+impl<F: Format> Case<F> {
     /// The case with this number.
     #[must_use]
-    pub fn new(seed: u64) -> Case {
+    pub fn new(seed: u64) -> Case<F> {
         let mut spec = Spec::arbitrary(seed);
-        let setting = Setting::numbered(seed, spec.isa());
-        setting.tame(&mut spec);
+        let mut setting = F::setting(seed, spec.isa());
+        if !setting.signals {
+            spec.surprises.signal = 0;
+        } else if spec.surprises.every > 0 {
+            spec.surprises.signal = spec.surprises.signal.max(10);
+        }
+        F::tame(&mut setting, &mut spec);
         Case {
             seed,
             program: Program::new(&spec, seed),
@@ -92,16 +93,27 @@ impl Case {
 
     /// Whether encoders that only count calls can be used: every return goes
     /// back to its call. Where they cannot, they are made to compare.
-    fn trust(&self, steps: u64) -> Setting {
+    fn trust(&self, steps: u64) -> Setting<F> {
         let mut setting = self.setting.clone();
-        if setting.config.implicit_return == ImplicitReturn::Count {
+        if F::trusts(&setting.config) {
             let mut calls = Calls::new(self.program.isa());
             self.drive(steps, &mut calls, |c| c.stray);
             if calls.stray {
-                setting.config.implicit_return = ImplicitReturn::Full;
+                F::distrust(&mut setting.config);
             }
         }
         setting
+    }
+
+    /// What is wrong with the case, and how to see it again.
+    pub(super) fn blame(&self, what: &str, steps: u64) -> String {
+        format!(
+            "{what}\n  case {}: {:?}\n  again: hartrace-proof {}-identity --case {} {steps}",
+            self.seed,
+            self.setting,
+            F::NAME,
+            self.seed
+        )
     }
 
     /// So many steps there and back again.
@@ -110,16 +122,53 @@ impl Case {
     ///
     /// The first difference, and the setting.
     pub fn identity(&self, steps: u64) -> Result<(Told, Counters), String> {
-        let blame = |what: String| {
-            format!(
-                "{what}\n  case {}: {:?}\n  again: hartrace-proof ntrace-identity --case {} {steps}",
-                self.seed, self.setting, self.seed
-            )
-        };
+        let blame = |what: String| self.blame(&what, steps);
         let setting = self.trust(steps);
         let mut pipe = Pipe::new(&setting, self.program.image()).map_err(blame)?;
         self.drive(steps, &mut pipe, Pipe::has_failed);
         pipe.finish().map_err(blame)
+    }
+
+    /// The trace of so many steps.
+    pub(super) fn trace(&self, steps: u64) -> Result<Vec<u8>, String> {
+        let mut pipe = Pipe::new(&self.setting, self.program.image())?.keeping();
+        self.drive(steps, &mut pipe, |_| false);
+        Ok(pipe.into_bytes())
+    }
+
+    /// The same trace however many instructions a block has, where the format
+    /// promises that. Gives the number of bytes compared.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn blocks(&self, steps: u64) -> Result<u64, String> {
+        if !F::is_block_blind(&self.setting) {
+            return Ok(0);
+        }
+        let mut traces = Vec::new();
+        let blocks = [2, 3, 5, 9, 64, 1000].map(Retirement::Block);
+        for retirement in [Retirement::Single].into_iter().chain(blocks) {
+            let mut setting = self.setting.clone();
+            setting.port.retirement = retirement;
+            let case = Case {
+                seed: self.seed,
+                program: self.program.clone(),
+                setting,
+            };
+            traces.push((retirement, case.trace(steps)?));
+        }
+        let mut bytes = 0;
+        for (retirement, trace) in &traces {
+            let first = traces.first().map_or(&[][..], |t| &t.1);
+            if trace != first {
+                let at = trace.iter().zip(first).take_while(|(a, b)| a == b).count();
+                let what = format!("{retirement:?} differs from byte {at:#x} on");
+                return Err(self.blame(&what, steps));
+            }
+            bytes += trace.len() as u64;
+        }
+        Ok(bytes)
     }
 }
 
@@ -168,163 +217,53 @@ impl Observer for Calls {
     }
 }
 
-/// A program of `programs/` and its code.
-#[derive(Debug)]
-pub struct Recorded {
-    /// Its file's name.
-    pub name: String,
-    elf: Vec<u8>,
-    xlen: Xlen,
-    /// Its code, all that was ever executed included.
-    pub image: Image,
-}
-
-/// Instructions that no image has.
-struct Unknown<'a> {
-    image: &'a Image,
-    found: Vec<(u64, u32)>,
-}
-
-impl Observer for Unknown<'_> {
-    const WANTS: Wants = Wants::STEPS;
-
-    fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
-        let Step::Insn(Insn { pc, bits, .. }) = *step else {
-            return;
-        };
-        if self.image.fetch(SpaceId::FIRST, pc).is_none() && !self.found.contains(&(pc, bits)) {
-            self.found.push((pc, bits));
-        }
-    }
-}
-
 impl Recorded {
-    /// Reads a program. What it runs at addresses that are in no file (pages
-    /// that it maps elsewhere) is found by running it.
+    /// There and back again with the setting of this number.
     ///
     /// # Errors
     ///
-    /// A file that is no program, or one that does not end well.
-    pub fn read(path: &Path) -> Result<Recorded, String> {
-        let blame = |what: String| format!("{}: {what}", path.display());
-        let elf = std::fs::read(path).map_err(|e| blame(e.to_string()))?;
-        let image = Image::from_elf(&elf).map_err(|e| blame(e.to_string()))?;
-        let isa = image.isa().ok_or_else(|| blame("no code".into()))?;
-        let name = path.file_stem().map(|s| s.to_string_lossy().into_owned());
-        let mut program = Recorded {
-            name: name.unwrap_or_default(),
-            elf,
-            xlen: isa.xlen(),
-            image,
-        };
-        if program.name.starts_with("modes") {
-            let mut unknown = Unknown {
-                image: &program.image,
-                found: Vec::new(),
-            };
-            program
-                .run(u64::MAX, &mut unknown, |_| false)
-                .map_err(blame)?;
-            for (pc, bits) in unknown.found {
-                let bytes = bits.to_le_bytes();
-                let len = usize::from(hartrace_isa::length(bits as u16).min(4));
-                let bytes = bytes.get(..len).unwrap_or(&bytes);
-                program.image.add_raw(SpaceId::FIRST, pc, bytes, isa);
-            }
-        }
-        Ok(program)
-    }
-
-    /// Runs up to so many instructions. Gives the number run.
-    ///
-    /// # Errors
-    ///
-    /// A program that does not end well.
-    pub fn run<O: Observer>(
+    /// The first difference, and the setting.
+    pub fn identity<F: Format>(
         &self,
+        number: u64,
         limit: u64,
-        out: &mut O,
-        failed: impl Fn(&O) -> bool,
-    ) -> Result<u64, String> {
-        let program = Loaded::from_elf(&self.elf).map_err(|e| e.to_string())?;
-        let board = Board::new(Platform::Virt, program.xlen);
-        let mut machine = Machine::new(board, Host::silent()).map_err(|e| e.to_string())?;
-        machine.load(program, None).map_err(|e| e.to_string())?;
-        while machine.instructions() < limit && !failed(out) {
-            let slice = (limit - machine.instructions()).min(100_000);
-            match machine.run(slice, out) {
-                Stop::Exit(_) => break,
-                Stop::Limit => {}
-                other => return Err(format!("{}: {other:?}", self.name)),
-            }
-        }
-        Ok(machine.instructions())
-    }
-
-    /// There and back again with a setting.
-    fn identity(&self, number: u64, limit: u64) -> Result<(Told, Counters), String> {
-        let isa = self.image.isa().ok_or("no code")?;
-        let mut setting = Setting::numbered(number, isa);
-        if setting.config.implicit_return == ImplicitReturn::Count {
-            let mut calls = Calls::new(isa);
+    ) -> Result<(Told, Counters), String> {
+        let mut setting = F::setting(number, self.isa);
+        if F::trusts(&setting.config) {
+            let mut calls = Calls::new(self.isa);
             self.run(limit, &mut calls, |c| c.stray)?;
             if calls.stray {
-                setting.config.implicit_return = ImplicitReturn::Full;
+                F::distrust(&mut setting.config);
             }
         }
-        debug_assert_eq!(setting.config.xlen, self.xlen);
         let blame = |what: String| {
             format!(
-                "{what}\n  {} with {setting:?}\n  again: hartrace-proof ntrace-identity --program {} {number} {limit}",
-                self.name, self.name
+                "{what}\n  {} with {setting:?}\n  again: hartrace-proof {}-identity --program {} {number} {limit}",
+                self.name,
+                F::NAME,
+                self.name
             )
         };
         let mut pipe = Pipe::new(&setting, &self.image).map_err(blame)?;
         let mut out = Break::new(&setting, number, &mut pipe);
-        self.run(limit, &mut out, |o| o.has_failed())
+        self.run(limit, &mut out, |o| o.inner().has_failed())
             .map_err(blame)?;
         pipe.finish().map_err(blame)
     }
 }
 
-impl Break<'_, Pipe<'_>> {
-    fn has_failed(&self) -> bool {
-        self.inner().has_failed()
-    }
-}
-
-/// The programs of the repository.
-///
-/// # Errors
-///
-/// A folder that cannot be read.
-pub fn programs() -> Result<Vec<PathBuf>, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
-    let list = |path: &Path| -> Result<Vec<PathBuf>, String> {
-        let entries = std::fs::read_dir(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(entries.flatten().map(|e| e.path()).collect())
-    };
-    let mut files = Vec::new();
-    for folder in list(&root)?.iter().filter(|p| p.is_dir()) {
-        let elf = |p: &PathBuf| p.extension().is_some_and(|e| e == "elf");
-        files.extend(list(folder)?.into_iter().filter(elf));
-    }
-    files.sort();
-    Ok(files)
-}
-
 /// Steps of a random program in one case.
 const STEPS: u64 = 40_000;
 
-/// `ntrace-identity [INSNS] [SEED]`: random programs and those of the
-/// repository, over the option matrix; half of the instructions each.
-/// `ntrace-identity --case SEED [STEPS]` and `--program NAME NUMBER [INSNS]` do
-/// one thing again.
+/// `…-identity [INSNS] [SEED]`: random programs and those of the repository,
+/// over the option matrix; half of the instructions each.
+/// `…-identity --case SEED [STEPS]` and `--program NAME NUMBER [INSNS]` do one
+/// thing again.
 ///
 /// # Errors
 ///
 /// The first difference.
-pub fn command(args: &[String]) -> Result<(), String> {
+pub fn command<F: Format>(args: &[String]) -> Result<(), String> {
     let number = |i: usize, default: u64| -> Result<u64, String> {
         args.get(i).map_or(Ok(default), |a| {
             a.parse().map_err(|_| format!("not a number: {a}"))
@@ -332,18 +271,17 @@ pub fn command(args: &[String]) -> Result<(), String> {
     };
     match args.first().map(String::as_str) {
         Some("--case") => {
-            let case = Case::new(number(1, 0)?);
-            let outcome = case.identity(number(2, STEPS)?)?;
-            splits::all(&case, number(2, STEPS)?.min(20_000))?;
+            let case = Case::<F>::new(number(1, 0)?);
+            let steps = number(2, STEPS)?;
+            let outcome = case.identity(steps)?;
+            splits::all(&case, steps.min(20_000))?;
+            case.blocks(steps)?;
             println!("{:?}\n{outcome:?}", case.setting);
             return Ok(());
         }
         Some("--program") => {
-            let name = args.get(1).ok_or("--program NAME NUMBER")?;
-            let fits = |p: &&PathBuf| p.file_stem().is_some_and(|s| s == name.as_str());
-            let all = programs()?;
-            let path = all.iter().find(fits).ok_or("no such program")?;
-            let outcome = Recorded::read(path)?.identity(number(2, 0)?, number(3, u64::MAX)?)?;
+            let program = Recorded::named(args.get(1).ok_or("--program NAME NUMBER")?)?;
+            let outcome = program.identity::<F>(number(2, 0)?, number(3, u64::MAX)?)?;
             println!("{outcome:?}");
             return Ok(());
         }
@@ -351,32 +289,52 @@ pub fn command(args: &[String]) -> Result<(), String> {
     }
     let (insns, seed) = (number(0, 100_000_000)?, number(1, 1)?);
     let start = Instant::now();
+    let settings = seed.wrapping_mul(1_000_000);
+    let settings = random::<F>(insns / 2, settings, start)?;
+    recorded::<F>(insns / 2, settings, start)
+}
+
+/// Random programs, a setting each. Gives the next setting.
+fn random<F: Format>(insns: u64, settings: u64, start: Instant) -> Result<u64, String> {
     let mut sum = Sum::default();
-    let mut settings = seed.wrapping_mul(1_000_000);
+    let mut settings = settings;
     let (mut split, mut compared) = (0u64, 0u64);
-    while sum.told.insns < insns / 2 {
-        let case = Case::new(settings);
+    let (mut blind, mut equal) = (0u64, 0u64);
+    while sum.told.insns < insns {
+        let case = Case::<F>::new(settings);
         sum.add(case.identity(STEPS)?);
         if settings % 8 == 0 {
             compared += splits::all(&case, 5_000)?;
             split += 1;
         }
+        let bytes = case.blocks(5_000)?;
+        blind += u64::from(bytes > 0);
+        equal += bytes;
         settings += 1;
     }
     show("random programs", &sum, start);
     println!(
         "{split} of them cut into chunks, begun at every sync point, and decoded on 2, 3 and 8 threads, whole and damaged: {compared} events"
     );
+    if blind > 0 {
+        println!("{blind} of them the same with blocks of 7 sizes: {equal} bytes");
+    }
+    Ok(settings)
+}
+
+/// The programs of the repository, each with a new setting every time.
+fn recorded<F: Format>(insns: u64, settings: u64, start: Instant) -> Result<(), String> {
+    let mut settings = settings;
     let mut all = Sum::default();
     let files = programs()?;
     let programs: Vec<Recorded> = files
         .iter()
         .map(|p| Recorded::read(p))
         .collect::<Result<_, _>>()?;
-    while all.told.insns < insns / 2 {
+    while all.told.insns < insns {
         for program in &programs {
             // The long ones would take it all.
-            all.add(program.identity(settings, 2_500_000)?);
+            all.add(program.identity::<F>(settings, 2_500_000)?);
             settings += 1;
         }
     }
@@ -393,9 +351,10 @@ fn show(what: &str, sum: &Sum, start: Instant) {
         marks,
         gaps,
         lost,
+        untold,
     } = sum.told;
     println!(
-        "{what}: {} settings, {insns} instructions and {traps} traps equal; {contexts} contexts, {times} times, {marks} marks; {gaps} gaps for {lost} lost steps",
+        "{what}: {} settings, {insns} instructions and {traps} traps equal; {contexts} contexts, {times} times, {marks} marks; {gaps} gaps for {lost} lost steps; {untold} untold",
         sum.cases
     );
     println!(
@@ -412,21 +371,43 @@ fn show(what: &str, sum: &Sum, start: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etrace::ETrace;
+    use crate::ntrace::NTrace;
 
-    #[test]
-    fn random_programs_come_back() {
+    fn random_programs<F: Format>() {
         for seed in 0..300 {
-            Case::new(seed).identity(1500).unwrap();
+            let case = Case::<F>::new(seed);
+            case.identity(1500).unwrap();
+            case.blocks(300).unwrap();
         }
     }
 
-    #[test]
-    fn programs_come_back() {
+    fn repository<F: Format>() {
         let files = programs().unwrap();
         assert!(files.len() > 20);
         for (number, path) in (0..).zip(&files) {
             let program = Recorded::read(path).unwrap();
-            program.identity(number, 10_000).unwrap();
+            program.identity::<F>(number, 10_000).unwrap();
         }
+    }
+
+    #[test]
+    fn random_programs_come_back_from_ntrace() {
+        random_programs::<NTrace>();
+    }
+
+    #[test]
+    fn random_programs_come_back_from_etrace() {
+        random_programs::<ETrace>();
+    }
+
+    #[test]
+    fn programs_come_back_from_ntrace() {
+        repository::<NTrace>();
+    }
+
+    #[test]
+    fn programs_come_back_from_etrace() {
+        repository::<ETrace>();
     }
 }
