@@ -202,6 +202,7 @@ impl<'a> Decoder<'a> {
         if let Some((at, Piece::Bad(fault, len))) = self.framer.finish() {
             self.harts.nobodys(fault, (at, len));
         }
+        let at = self.framer.position();
         let Harts {
             settings,
             blocks,
@@ -209,13 +210,13 @@ impl<'a> Decoder<'a> {
             stray,
         } = &mut self.harts;
         for source in sources.iter_mut().flatten() {
-            source.finish(blocks, out);
+            source.finish(blocks, at, out);
         }
         if let Some(stray) = stray.take() {
             // Nothing was ever synchronised.
             let mut source = Source::new(HartId(0), settings);
             source.lose(stray.fault, 0, stray.at, stray.bytes);
-            source.finish(blocks, out);
+            source.finish(blocks, at, out);
         }
     }
 

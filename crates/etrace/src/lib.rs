@@ -14,10 +14,12 @@ mod config;
 pub mod csv;
 mod decode;
 mod encode;
+mod explain;
 mod fault;
 mod frame;
 mod packet;
 mod sync;
+mod tally;
 #[cfg(test)]
 mod testing;
 
@@ -27,6 +29,7 @@ pub use config::{
 };
 pub use decode::{Decoder, Seam};
 pub use encode::{Counters, Encoder, Sink};
+pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
 pub use packet::{
@@ -34,3 +37,4 @@ pub use packet::{
     Trap,
 };
 pub use sync::{Sync, SyncPoint, sync_points};
+pub use tally::{Branches, Count, Reasons, Source, Tally};

@@ -347,7 +347,10 @@ impl Payload {
     #[inline]
     pub fn write_framed(&self, kind: Kind, out: &mut Vec<u8>) {
         out.push(kind.header(self.len));
-        out.extend_from_slice(self.bytes());
+        let end = out.len() + usize::from(self.len);
+        // To copy all is quicker than to copy some.
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
     }
 }
 
@@ -373,6 +376,30 @@ impl Packet {
             Packet::Context(_) => Some(2),
             Packet::Support(_) => Some(3),
         }
+    }
+
+    /// What it is, with its format and subformat: `0.0 branch count, address`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Packet::BranchCount { address: None, .. } => "0.0 branch count",
+            Packet::BranchCount { .. } => "0.0 branch count, address",
+            Packet::JumpTarget { map, .. } if map.count == 0 => "0.1 jump target",
+            Packet::JumpTarget { .. } => "0.1 jump target, branches",
+            Packet::Branches { address: None, .. } => "1 branches",
+            Packet::Branches { .. } => "1 branches, address",
+            Packet::Address(_) => "2 address",
+            Packet::Start(_) => "3.0 start",
+            Packet::Trap(_) => "3.1 trap",
+            Packet::Context(_) => "3.2 context",
+            Packet::Support(_) => "3.3 support",
+        }
+    }
+
+    /// Bits of all its fields, before anything is compressed away.
+    #[must_use]
+    pub fn bits(&self, layout: &Layout) -> u32 {
+        write::write(self, layout).len()
     }
 
     /// Reads a packet from its payload, whole or compressed as far as it may

@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::chain::{Chain, Chains, Gathered};
+use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
 use crate::stretch::{self, Found, Name, Stretch, Stretches};
 use crate::{Exit, Fetched, Image, Outcomes, Run, SpaceId};
@@ -129,6 +130,7 @@ pub struct Blocks<'a> {
     known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
     stretches: Stretches,
+    cuts: Cuts,
 }
 
 impl<'a> Blocks<'a> {
@@ -144,6 +146,7 @@ impl<'a> Blocks<'a> {
             known: HashMap::default(),
             chains: Chains::new(),
             stretches: Stretches::new(),
+            cuts: Cuts::new(),
         }
     }
 
@@ -187,6 +190,12 @@ impl<'a> Blocks<'a> {
         let count = usize::from(block.count);
         let from = block.runs as usize + if taken { count } else { 0 };
         self.runs.get(from..from + count).unwrap_or_default()
+    }
+
+    /// What lies in a run before an address behind its first; `None` if no
+    /// instruction starts there.
+    pub(crate) fn cut(&mut self, space: SpaceId, run: &Run, at: u64) -> Option<Cut> {
+        self.cuts.find(self.image, space, run, at)
     }
 
     /// Whether a block begins with a branch, at this address.

@@ -236,7 +236,10 @@ impl Observer for Check {
         }
         let expected = self.harts.of(hart);
         match step {
-            Step::Insn(insn) => expected.push_insn(insn, self.untold.rounds.as_ref()),
+            Step::Insn(insn) => match &self.untold.rounds {
+                Some(inference) => expected.push_inferred(insn, inference),
+                None => expected.push_insn(insn),
+            },
             Step::Trap(t) => expected.push_trap(t.trap),
             Step::Signal(_) => {}
         }

@@ -126,7 +126,7 @@ pub enum Mark {
     On,
     /// Tracing ends here; what follows is another stretch of execution.
     Off,
-    /// A trigger or watchpoint named the last instruction of the run before.
+    /// A trigger or watchpoint named the instruction that follows.
     Notify,
     /// An external trigger.
     External(u8),

@@ -65,6 +65,7 @@ mod bits;
 mod blocks;
 mod chain;
 mod check;
+mod cuts;
 mod event;
 mod evidence;
 mod few;

@@ -432,7 +432,7 @@ impl Walk {
     /// Where in the block the goal lies, if this is the time to arrive.
     fn sees<E: Evidence>(
         &self,
-        blocks: &Blocks<'_>,
+        blocks: &mut Blocks<'_>,
         block: &Block,
         evidence: &E,
         goal: Goal,
@@ -641,7 +641,7 @@ impl Walk {
             }
             self.give(runs, out);
         } else {
-            self.give_part(blocks, runs, block.halfwords, out);
+            self.give_part(blocks, (block, taken), block.halfwords, out);
         }
         match next {
             Some(next) => {
@@ -664,7 +664,7 @@ impl Walk {
     #[cold]
     fn cut<C: Consumer>(
         &mut self,
-        blocks: &Blocks<'_>,
+        blocks: &mut Blocks<'_>,
         block: &Block,
         left: &mut u64,
         out: &mut C,
@@ -672,9 +672,8 @@ impl Walk {
         if *left == 0 {
             return Stop::Arrived;
         }
-        let runs = blocks.runs(block, false);
         let to = self.done + *left as u32;
-        let (done, pc) = self.give_part(blocks, runs, to, out);
+        let (done, pc) = self.give_part(blocks, (block, false), to, out);
         *left -= u64::from(done - self.done);
         self.done = done;
         self.pc = pc;
@@ -690,24 +689,26 @@ impl Walk {
     /// is next.
     fn give_part<C: Consumer>(
         &mut self,
-        blocks: &Blocks<'_>,
-        runs: &[Run],
+        blocks: &mut Blocks<'_>,
+        (block, taken): (&Block, bool),
         to: u32,
         out: &mut C,
     ) -> (u32, u64) {
         let (mut done, mut pc) = (self.done, self.pc);
         let mut offset = 0;
-        for run in runs {
+        let mut i = 0;
+        while let Some(&run) = blocks.runs(block, taken).get(i) {
+            i += 1;
             let start = offset;
-            offset += halfwords(run);
+            offset += halfwords(&run);
             if offset <= self.done || start >= to {
                 continue;
             }
             let part = if start >= self.done && offset <= to {
-                Some(*run)
+                Some(run)
             } else {
                 let from = self.done.saturating_sub(start);
-                trim(blocks, self.space, run, from, to - start)
+                trim(blocks, self.space, &run, from, to - start)
             };
             let Some(part) = part else {
                 break;

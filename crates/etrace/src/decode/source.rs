@@ -27,8 +27,6 @@ pub(super) struct Source {
     pub(super) carry: Outcomes,
     /// The packet that waits for the one behind it.
     pub(super) pending: Option<Pending>,
-    /// The instruction the walk stands before was named by a notification.
-    pub(super) notified: bool,
     /// What was told last.
     owner: Ownership,
     clock: Clock,
@@ -66,7 +64,6 @@ pub(super) struct State {
     named: bool,
     carry: Outcomes,
     pending: Option<Pending>,
-    notified: bool,
     owner: Ownership,
     clock: Clock,
     refused: bool,
@@ -93,7 +90,6 @@ impl Source {
             named: false,
             carry: Outcomes::default(),
             pending: None,
-            notified: false,
             owner: Ownership::default(),
             clock: Clock::default(),
             confirmed: 0,
@@ -112,7 +108,6 @@ impl Source {
             named: self.named,
             carry: self.carry,
             pending: self.pending,
-            notified: self.notified,
             owner: self.owner,
             clock: self.clock,
             refused: self.refused,
@@ -129,7 +124,6 @@ impl Source {
         self.named = state.named;
         self.carry = state.carry;
         self.pending = state.pending;
-        self.notified = state.notified;
         self.owner = state.owner;
         self.clock = state.clock;
         self.refused = state.refused;
@@ -157,7 +151,7 @@ impl Source {
     /// Something is wrong at this offset; these bytes say nothing usable.
     #[cold]
     pub(super) fn lose(&mut self, fault: Fault, value: u64, at: u64, bytes: u64) {
-        (self.named, self.notified) = (false, false);
+        self.named = false;
         self.carry = Outcomes::default();
         self.pending = None;
         if let Phase::Lost(gap) = &mut self.phase {
@@ -173,13 +167,12 @@ impl Source {
         });
     }
 
-    /// The stream ends.
-    pub(super) fn finish<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) {
-        if self.phase == Phase::Running {
-            let at = self.pending.map_or(0, |p| p.at);
-            if let Err((fault, value)) = self.end(blocks, Next::Unknown, out) {
-                self.lose(fault, value, at, 0);
-            }
+    /// The stream ends at this offset.
+    pub(super) fn finish<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, at: u64, out: &mut C) {
+        if self.phase == Phase::Running
+            && let Err((fault, value)) = self.end(blocks, Next::Unknown, out)
+        {
+            self.lose(fault, value, at, 0);
         }
         match self.phase {
             Phase::Trapped(trap) => self.event(&Event::Trap(trap), out),
@@ -203,13 +196,13 @@ impl Source {
             Packet::Branches { map, address } if self.phase == Phase::Running => {
                 let map = Outcomes::of(*map);
                 match address {
-                    Some(report) => self.report(settings, blocks, (map, report), (at, len), out),
+                    Some(report) => self.report(settings, blocks, (map, report), out),
                     None => self.branches(blocks, map, out),
                 }
             }
             Packet::Address(report) if self.phase == Phase::Running => {
                 let none = Outcomes::default();
-                self.report(settings, blocks, (none, report), (at, len), out)
+                self.report(settings, blocks, (none, report), out)
             }
             _ => self.seldom(settings, blocks, packet, (at, len), out),
         };
@@ -230,7 +223,6 @@ impl Source {
         settings: &Settings,
         blocks: &mut Blocks<'_>,
         (map, report): (Outcomes, &Report),
-        (at, len): (u64, u64),
         out: &mut C,
     ) -> Result<(), Trouble> {
         self.resolve(blocks, Next::Flow, out)?;
@@ -238,13 +230,11 @@ impl Source {
         self.pending = Some(Pending {
             address,
             outcomes: self.carry.and(map),
-            at,
-            len,
             arrived: false,
         });
         if report.notify {
             self.resolve(blocks, Next::Sync, out)?;
-            self.notified = true;
+            self.event(&Event::Mark(Mark::Notify), out);
         } else if report.updiscon {
             self.resolve(blocks, Next::Flow, out)?;
         }
@@ -391,7 +381,6 @@ impl Source {
         self.begin(out);
         self.anchored = true;
         self.pending = None;
-        self.notified = false;
         self.base = sync.address;
         self.tell_owner(blocks, sync.owner, out);
         self.walk.restart(blocks, sync.address);

@@ -128,7 +128,7 @@ fn trap(ecause: u32, thaddr: bool, address: u64) -> Packet {
 
 fn interrupt(ecause: u32, thaddr: bool, address: u64) -> Packet {
     let Packet::Trap(trap) = trap(ecause, thaddr, address) else {
-        unreachable!()
+        panic!("not a trap")
     };
     Packet::Trap(Trap {
         interrupt: true,
@@ -193,14 +193,7 @@ fn looplabel_4_a_notification_in_the_first_round() {
         ended(QualStatus::EndedNtr),
     ];
     let lines = decode(&LOOP, &packets);
-    let expected = [
-        "1000+1>1004",
-        "1004+1>1008",
-        "Notify",
-        "1008+2>1004",
-        "1004+1>1008",
-        "Off",
-    ];
+    let expected = ["1000+1>1004", "Notify", "1004+3>1004", "1004+1>1008", "Off"];
     assert_eq!(lines, expected);
 }
 

@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{
-    Blocks, Consumer, Event, Evidence, Exit, Goal, HartId, History, Mark, Stop, UNCOUNTED,
+    Blocks, Consumer, Event, Evidence, Exit, Goal, HartId, History, Stop, UNCOUNTED,
 };
 
 use super::source::Source;
@@ -85,9 +85,6 @@ pub(super) struct Pending {
     pub(super) address: u64,
     /// All outcomes up to there, with the one of the address if it is a branch.
     pub(super) outcomes: Outcomes,
-    /// Where the packet was.
-    pub(super) at: u64,
-    pub(super) len: u64,
     /// The walk is at the address for the first time; nobody knows yet whether
     /// that is the time the packet meant.
     pub(super) arrived: bool,
@@ -127,7 +124,7 @@ impl Source {
         let Some(pending) = self.pending else {
             return Ok(());
         };
-        if next == Next::Flow && !self.notified && !pending.arrived {
+        if next == Next::Flow && !pending.arrived {
             let word = pending.outcomes.word();
             let to = pending.address;
             if let Some(own) = self.walk.repeat_to_jump(blocks, word, to, out) {
@@ -155,7 +152,6 @@ impl Source {
     ) -> Result<(), Trouble> {
         self.pending = None;
         self.carry = pending.outcomes;
-        self.pass_notified(blocks, out)?;
         let to = pending.address;
         match next {
             Next::Flow => {
@@ -191,6 +187,11 @@ impl Source {
         let Some(pending) = self.pending else {
             return Next::Unknown;
         };
+        let named = blocks.image().fetch(self.walk.space(), pending.address);
+        let behind = named.map(|f| pending.address.wrapping_add(f.len.into()));
+        if behind == Some(address) {
+            return Next::Sync;
+        }
         let mut probe = self.walk.clone();
         probe.restart(blocks, pending.address);
         let mut own = pending.outcomes.last().evidence();
@@ -248,7 +249,6 @@ impl Source {
             true => self.carry.last(),
             false => Outcomes::default(),
         };
-        self.tell_notified(out);
         Ok(())
     }
 
@@ -294,7 +294,6 @@ impl Source {
     ) -> Result<(), Trouble> {
         let own = Outcomes::own(self.walk.is_branch(blocks, to), taken);
         self.carry = self.carry.and(own);
-        self.pass_notified(blocks, out)?;
         if !changed {
             return self.approach_any(blocks, to, out).map(|_| ());
         }
@@ -318,7 +317,6 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         self.carry = self.carry.and(map);
-        self.pass_notified(blocks, out)?;
         let mut evidence = self.carry.evidence();
         let (stop, _) = self.walk.use_up(blocks, &mut evidence, out);
         if stop != Stop::Arrived {
@@ -328,25 +326,6 @@ impl Source {
         self.named = false;
         self.confirm();
         Ok(())
-    }
-
-    /// Gives out the instruction a notification named, and says so. A jump
-    /// waits until it is known where it went.
-    fn pass_notified<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        out: &mut C,
-    ) -> Result<(), Trouble> {
-        if self.notified {
-            self.leave(blocks, out)?;
-        }
-        Ok(())
-    }
-
-    fn tell_notified<C: Consumer>(&mut self, out: &mut C) {
-        if core::mem::take(&mut self.notified) {
-            self.event(&Event::Mark(Mark::Notify), out);
-        }
     }
 
     /// Gives out the instruction that was named last; where the hart went from
@@ -364,7 +343,6 @@ impl Source {
             Stop::Arrived => {
                 self.named = false;
                 self.carry = self.carry.without(self.carry.len - evidence.left() as u8);
-                self.tell_notified(out);
                 Ok(Some(self.walk.pc(blocks)))
             }
             Stop::Target(_) | Stop::Trap => Ok(None),
@@ -391,12 +369,10 @@ impl Source {
             (Stop::Trap, _) => Ok(Some(self.walk.pc(blocks))),
             (_, Some(epc)) => {
                 self.walk.target(blocks, epc, out);
-                self.tell_notified(out);
                 Ok(told)
             }
             (_, None) => {
                 self.walk.retire(blocks, out);
-                self.tell_notified(out);
                 Ok(None)
             }
         }

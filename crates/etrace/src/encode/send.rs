@@ -43,13 +43,10 @@ impl Hart {
             irreport: false,
             irdepth: 0,
         };
-        let ones = match config.idle_irdepth {
-            IdleIrdepth::Repeated => report.updiscon_bit(&self.out.layout),
-            IdleIrdepth::Ones => true,
+        report.irdepth = match config.idle_irdepth {
+            IdleIrdepth::Repeated => report.idle_irdepth(&self.out.layout),
+            IdleIrdepth::Ones => mask(self.out.layout.irdepth_width.into()) as u16,
         };
-        if ones {
-            report.irdepth = mask(self.out.layout.irdepth_width.into()) as u16;
-        }
         let map = core::mem::take(&mut self.map);
         let packet = match map.count {
             0 => Packet::Address(report),

@@ -120,6 +120,11 @@ impl Writer {
         self.len += width;
     }
 
+    /// How many bits there are.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
     /// The payload without the upper bits that its last one makes up for.
     #[inline]
     pub(crate) fn compressed(mut self) -> Payload {

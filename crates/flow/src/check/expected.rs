@@ -24,8 +24,9 @@ pub(super) struct Expected {
     /// not tell: right at its end, or before a trap whose `epc` it does not
     /// tell.
     pub(super) open: Option<Mismatch>,
-    /// The last instruction, where a jump may depend on it.
-    before: Option<Insn>,
+    /// The last instruction and its address, if it loaded a constant that a
+    /// jump may use.
+    constant: Option<(Flow, u64)>,
 }
 
 /// Instructions behind each other in memory, or a trap.
@@ -75,30 +76,32 @@ impl Item {
 
 impl Expected {
     #[inline]
-    pub(super) fn push_insn(&mut self, insn: &Insn, rounds: Option<&Inference>) {
+    pub(super) fn push_insn(&mut self, insn: &Insn) {
         self.lengths.push_back(insn.len());
-        let told = match rounds {
-            Some(inference) => self.is_told(insn, inference).then_some(insn.pc),
-            None => None,
-        };
         match self.items.back_mut() {
             Some(Item::Span(span)) if span.end == insn.pc && span.next == insn.pc => {
                 span.end = insn.end();
                 span.next = insn.next;
-                span.told = told.or(span.told);
             }
-            _ => {
-                if rounds.is_some() {
-                    self.fold(insn.len());
-                }
-                self.items.push_back(Item::Span(Span {
-                    start: insn.pc,
-                    end: insn.end(),
-                    next: insn.next,
-                    told,
-                    times: 1,
-                }));
-            }
+            _ => self.items.push_back(Item::Span(Span {
+                start: insn.pc,
+                end: insn.end(),
+                next: insn.next,
+                told: None,
+                times: 1,
+            })),
+        }
+    }
+
+    /// As [`Expected::push_insn`], where rounds are untold.
+    pub(super) fn push_inferred(&mut self, insn: &Insn, inference: &Inference) {
+        if !matches!(self.items.back(), Some(Item::Span(span)) if span.end == insn.pc) {
+            self.fold();
+        }
+        let told = self.is_told(insn, inference);
+        self.push_insn(insn);
+        if let (true, Some(Item::Span(span))) = (told, self.items.back_mut()) {
+            span.told = Some(insn.pc);
         }
     }
 
@@ -131,28 +134,31 @@ impl Expected {
     /// Whether a trace tells where this instruction goes.
     fn is_told(&mut self, insn: &Insn, inference: &Inference) -> bool {
         let rules = &inference.rules;
-        let before = self.before.replace(*insn);
+        let constant = self.constant.take();
         let flow = Flow::of_retired(insn.bits, inference.isa);
-        match flow {
-            Flow::Seq | Flow::Const { .. } => false,
-            Flow::Jump { .. } | Flow::Table { .. } => rules.all_jumps,
-            Flow::Indirect { rs1, .. } if rs1.number() == 0 => !rules.absolute_jumps,
-            Flow::Indirect { .. } | Flow::PopReturn => {
-                let implied = inference.returns && flow.link() == Some(Link::Return);
-                let target = before.filter(|b| rules.sequential_jumps && b.next == insn.pc);
-                let target = target.and_then(|b| {
-                    let before = Flow::of_retired(b.bits, inference.isa);
-                    flow.sequential_target(before, b.pc, inference.isa.xlen())
-                });
-                !implied && target != Some(insn.next)
+        let inferred = match flow {
+            Flow::Seq => true,
+            Flow::Const { .. } => {
+                self.constant = Some((flow, insn.pc));
+                true
             }
-            Flow::Branch { .. } | Flow::TrapReturn | Flow::Trap => true,
-        }
+            Flow::Jump { .. } | Flow::Table { .. } => !rules.all_jumps,
+            Flow::Indirect { rs1, .. } if rs1.number() == 0 => rules.absolute_jumps,
+            Flow::Indirect { .. } | Flow::PopReturn => {
+                let target = constant.filter(|_| rules.sequential_jumps);
+                let target = target.and_then(|(before, pc)| {
+                    flow.sequential_target(before, pc, inference.isa.xlen())
+                });
+                let implied = inference.returns && flow.link() == Some(Link::Return);
+                implied || target == Some(insn.next)
+            }
+            Flow::Branch { .. } | Flow::TrapReturn | Flow::Trap => false,
+        };
+        !inferred
     }
 
-    /// Another time round the same small loop takes no more room. The length
-    /// of the instruction that comes next is on the list already.
-    fn fold(&mut self, coming: u8) {
+    /// Another time round the same small loop takes no more room.
+    fn fold(&mut self) {
         let last = self.items.len().wrapping_sub(1);
         let before = last.wrapping_sub(1);
         let (Some(Item::Span(again)), Some(Item::Span(span))) =
@@ -169,13 +175,11 @@ impl Expected {
         if let Some(Item::Span(span)) = self.items.back_mut() {
             span.times += 1;
         }
-        self.lengths.pop_back();
         while bytes > 0
             && let Some(len) = self.lengths.pop_back()
         {
             bytes = bytes.saturating_sub(len.into());
         }
-        self.lengths.push_back(coming);
     }
 
     /// The first time round of the span in front becomes a span of its own.

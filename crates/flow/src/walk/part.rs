@@ -1,5 +1,5 @@
-//! Parts of blocks, instruction by instruction: where a walk's count ends
-//! inside a block, or an address lies in one.
+//! Parts of blocks: where a walk's count ends inside a block, or an address
+//! lies in one.
 
 use crate::blocks::{Block, Kind};
 use crate::{Blocks, Exit, Run, SpaceId};
@@ -7,63 +7,59 @@ use crate::{Blocks, Exit, Run, SpaceId};
 /// The instructions of a run that lie wholly between two offsets, in
 /// halfwords; `None` if there are none. `from` is where an instruction starts.
 pub(super) fn trim(
-    blocks: &Blocks<'_>,
+    blocks: &mut Blocks<'_>,
     space: SpaceId,
     run: &Run,
     from: u32,
     to: u32,
 ) -> Option<Run> {
-    let mut part: Option<Run> = None;
-    let mut offset = 0;
-    for (pc, f) in blocks.image().insns(space, run.start, u64::from(run.insns)) {
-        let start = offset;
-        offset += u32::from(f.len) / 2;
-        if offset > to {
-            break;
-        }
-        if start < from {
-            continue;
-        }
-        let part = part.get_or_insert(Run {
-            start: pc,
-            insns: 0,
-            ..*run
-        });
-        part.insns += 1;
-        part.last = f.len;
-        part.end = pc.wrapping_add(u64::from(f.len));
+    let at = |offset: u32| run.start.wrapping_add(u64::from(offset) * 2);
+    let before = match from {
+        0 => 0,
+        _ => blocks.cut(space, run, at(from))?.insns,
+    };
+    let part = Run {
+        start: at(from),
+        insns: run.insns - before,
+        ..*run
+    };
+    if to >= halfwords(run) {
+        return Some(part);
     }
-    part.map(|part| match part.end == run.end {
-        true => part,
-        false => Run {
-            exit: Exit::Stop,
-            next: part.end,
-            ..part
-        },
+    // The count may end inside an instruction: that one is not wholly there.
+    let mut ends = (from + 1..=to).rev();
+    let (end, cut) = ends.find_map(|to| Some((at(to), blocks.cut(space, run, at(to))?)))?;
+    Some(Run {
+        end,
+        next: end,
+        insns: cut.insns - before,
+        exit: Exit::Stop,
+        last: cut.last,
+        ..part
     })
 }
 
 /// Where in a block an instruction starts, in halfwords, not before `from`.
 pub(super) fn locate(
-    blocks: &Blocks<'_>,
+    blocks: &mut Blocks<'_>,
     block: &Block,
     space: SpaceId,
     address: u64,
     from: u32,
 ) -> Option<u32> {
     let mut offset = 0;
-    for run in blocks.runs(block, false) {
-        if address.wrapping_sub(run.start) < run.end.wrapping_sub(run.start) {
-            let mut at = offset;
-            let insns = blocks.image().insns(space, run.start, run.insns.into());
-            for (pc, f) in insns {
-                if pc == address && at >= from {
-                    return Some(at);
-                }
-                at += u32::from(f.len) / 2;
+    let mut i = 0;
+    while let Some(&run) = blocks.runs(block, false).get(i) {
+        let inside = address.wrapping_sub(run.start);
+        if inside < run.end.wrapping_sub(run.start) {
+            let at = offset + (inside / 2) as u32;
+            let starts = inside == 0 || blocks.cut(space, &run, address).is_some();
+            if starts && at >= from {
+                return Some(at);
             }
         }
-        offset += halfwords(run);
+        offset += halfwords(&run);
+        i += 1;
     }
     // The way ends in front of an ecall, or where there is no code: those are
     // addresses to arrive at too.
