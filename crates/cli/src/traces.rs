@@ -9,8 +9,9 @@ use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{NTRACE, Transport, TransportError};
-use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
+use hartrace_capture::trace::{self, Format, Transport, TransportError};
+use hartrace_etrace as etrace;
+use hartrace_flow::{Consumer, Event, Gap, HartId, Image, Run, SpaceId};
 use hartrace_hart::fdt;
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
@@ -32,7 +33,7 @@ impl Settings {
     ) -> Result<Settings, Failure> {
         let (config, sidecar) = settings::resolve_beside(trace, typed, talk)?;
         if let Some(format) = config.trace.as_ref().map(|t| &t.format)
-            && format.value != NTRACE
+            && Format::from_name(&format.value).is_none()
         {
             let name = input::name(trace);
             let message = format!("{name} is not a trace: its format is `{}`", format.value);
@@ -71,39 +72,141 @@ impl Settings {
         isa.map(|isa| isa.xlen())
     }
 
+    /// The format, where somebody says it.
+    fn said_format(&self) -> Option<Format> {
+        let trace = self.config.trace.as_ref();
+        let named = trace.and_then(|trace| Format::from_name(&trace.format.value));
+        named.or_else(|| Format::from_sections(&self.config))
+    }
+
+    /// Opens a trace. What is clearly something else is refused.
+    pub(crate) fn open(
+        &self,
+        path: &Path,
+        transport: &args::Transport,
+        command: &str,
+    ) -> Result<Input, Failure> {
+        let transport = transport.get();
+        let said = self.said_format();
+        if transport.pib.is_some() && said == Some(Format::Etrace) {
+            return Err(Failure::Usage("--pib goes with N-Trace"));
+        }
+        let mut input = Input::open(path)?;
+        let head = input.peek(HEAD)?;
+        let bare = transport == Transport::default();
+        match detect(head) {
+            Kind::Empty => return Err(unknown_format(path, Kind::Empty, head, command).into()),
+            kind @ Kind::Unknown if unpacker(head).is_some() => {
+                return Err(unknown_format(path, kind, head, command).into());
+            }
+            kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => {
+                return Err(not_a_trace(path, kind));
+            }
+            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Unknown => {}
+            // Samples of pins may look like anything.
+            kind if bare => return Err(not_a_trace(path, kind)),
+            _ => {}
+        }
+        transport.open(input, said).map_err(|error| match error {
+            TransportError::Input(error) => error.into(),
+            TransportError::Ram(error) => {
+                let name = input::name(path);
+                let message = format!("{name} is not the buffer of --ram: {error}");
+                Diagnostic::new(Code::NotATrace, message)
+                    .help("dump the buffer from START to LIMIT, both included")
+                    .into()
+            }
+        })
+    }
+
     /// The settings of the decoder. What nobody said is guessed from the
     /// trace, and told.
-    pub(crate) fn ntrace(
+    pub(crate) fn of_trace(
         &self,
         input: &mut Input,
         xlen: Option<Xlen>,
+        image: Option<&Image>,
         talk: &Talk,
-    ) -> Result<ntrace::Config, Failure> {
-        let known = xlen.or_else(|| self.xlen());
-        let mut config = self.config.ntrace.settings(known.unwrap_or(Xlen::Rv64))?;
-        if self.config.ntrace.is_said() {
-            return Ok(config);
-        }
-        let path = input.path().to_path_buf();
-        let name = input::name(&path);
-        let head = input.peek(GUESS)?;
-        let Some(guess) = ntrace::guess(head) else {
-            let message = format!("{name} does not look like N-Trace");
-            return Err(Diagnostic::new(Code::UnknownFormat, message)
-                .note("it has no sidecar, and no configuration says what it is")
-                .note("what a memory or a probe holds is put in order by --ram, --pib or --order")
-                .help("if it is N-Trace, give its settings in section [ntrace]: -c FILE")
-                .into());
+    ) -> Result<trace::Settings, Failure> {
+        let known = xlen.or_else(|| self.xlen()).unwrap_or(Xlen::Rv64);
+        let format = match self.said_format() {
+            Some(format) => format,
+            None => format_of(input)?,
         };
-        config.src_bits = guess.src_bits;
-        config.mode = guess.mode.unwrap_or(config.mode);
-        config.timestamps = guess.timestamps.then(ntrace::Timestamps::default);
-        let message = format!("{name} has no sidecar; guessing the settings of N-Trace 1.0");
-        let help = "give the settings in section [ntrace] of a configuration: -c FILE";
-        let warning = Diagnostic::new(Code::Guessed, message).note(guess.to_string());
-        talk.warning(&warning.help(help));
-        Ok(config)
+        let settings = format.settings(&self.config, known)?;
+        match settings {
+            trace::Settings::Ntrace(config) if !self.config.ntrace.is_said() => {
+                guess_ntrace(config, input, talk).map(trace::Settings::Ntrace)
+            }
+            trace::Settings::Etrace(config) if !self.config.etrace.is_said() => {
+                guess_etrace(&config, input, image, talk).map(trace::Settings::Etrace)
+            }
+            settings => Ok(settings),
+        }
     }
+}
+
+/// What the bytes look like, or else what the name says.
+fn format_of(input: &mut Input) -> Result<Format, Failure> {
+    let path = input.path().to_path_buf();
+    let found = match detect(input.peek(HEAD)?) {
+        Kind::Etrace | Kind::EtraceCsv => Some(Format::Etrace),
+        Kind::Ntrace => Some(Format::Ntrace),
+        _ => Format::from_extension(&path),
+    };
+    found.ok_or_else(|| not_recognised(&path, "a trace").into())
+}
+
+/// What nobody says anything about, and what it does not look like.
+fn not_recognised(path: &Path, what: &str) -> Diagnostic {
+    let name = input::name(path);
+    Diagnostic::new(
+        Code::UnknownFormat,
+        format!("{name} does not look like {what}"),
+    )
+    .note("it has no sidecar, and no configuration says what it is")
+    .note("what a memory or a probe holds is put in order by --ram, --pib or --order")
+    .help("give its settings in section [ntrace] or [etrace] of a configuration: -c FILE")
+}
+
+fn guess_ntrace(
+    mut config: ntrace::Config,
+    input: &mut Input,
+    talk: &Talk,
+) -> Result<ntrace::Config, Failure> {
+    let path = input.path().to_path_buf();
+    let Some(guess) = ntrace::guess(input.peek(GUESS)?) else {
+        return Err(not_recognised(&path, "N-Trace").into());
+    };
+    config.src_bits = guess.src_bits;
+    config.mode = guess.mode.unwrap_or(config.mode);
+    config.timestamps = guess.timestamps.then(ntrace::Timestamps::default);
+    talk.warning(&guessed(&path, "N-Trace 1.0", "ntrace").note(guess.to_string()));
+    Ok(config)
+}
+
+fn guess_etrace(
+    config: &etrace::Config,
+    input: &mut Input,
+    image: Option<&Image>,
+    talk: &Talk,
+) -> Result<etrace::Config, Failure> {
+    let path = input.path().to_path_buf();
+    let head = input.peek(GUESS)?;
+    let is_code = image.map(|image| |pc| image.fetch(SpaceId::FIRST, pc).is_some());
+    let is_code = is_code.as_ref().map(|f| f as &dyn Fn(u64) -> bool);
+    let Some(guess) = etrace::guess(head, config.xlen, is_code) else {
+        return Err(not_recognised(&path, "E-Trace").into());
+    };
+    talk.warning(&guessed(&path, "E-Trace", "etrace").note(guess.to_string()));
+    Ok(guess.config)
+}
+
+fn guessed(path: &Path, what: &str, section: &str) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!("{name} has no sidecar; guessing the settings of {what}");
+    let help = format!("give the settings in section [{section}] of a configuration: -c FILE");
+    Diagnostic::new(Code::Guessed, message).help(help)
 }
 
 /// Bytes that are looked at for a guess.
@@ -115,37 +218,6 @@ pub(crate) enum Named {
     Nowhere,
     ByFlag,
     InFile,
-}
-
-/// Opens a trace. What is clearly something else is refused.
-pub(crate) fn open(
-    path: &Path,
-    transport: &args::Transport,
-    command: &str,
-) -> Result<Input, Failure> {
-    let transport = transport.get();
-    let mut input = Input::open(path)?;
-    let head = input.peek(HEAD)?;
-    let bare = transport == Transport::default();
-    match detect(head) {
-        kind @ (Kind::Unknown | Kind::Empty) if kind == Kind::Empty || unpacker(head).is_some() => {
-            return Err(unknown_format(path, kind, head, command).into());
-        }
-        kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => return Err(not_a_trace(path, kind)),
-        Kind::Ntrace | Kind::Unknown => {}
-        // Samples of pins may look like anything.
-        kind if bare => return Err(not_a_trace(path, kind)),
-        _ => {}
-    }
-    transport.open(input).map_err(|error| match error {
-        TransportError::Input(error) => error.into(),
-        TransportError::Ram(error) => {
-            let message = format!("{} is not the buffer of --ram: {error}", input::name(path));
-            Diagnostic::new(Code::NotATrace, message)
-                .help("dump the buffer from START to LIMIT, both included")
-                .into()
-        }
-    })
 }
 
 fn not_a_trace(path: &Path, kind: Kind) -> Failure {
@@ -330,7 +402,7 @@ impl Report {
             let message = format!("nothing of {name} could be decoded");
             return Err(Diagnostic::new(Code::NotSynchronised, message)
                 .note("no full address was found, or none that is in the program")
-                .note("a short piece may have none; a lower sync_max of the encoder sends more")
+                .note("a short piece may have none; an encoder that synchronises more often sends more")
                 .help("is it the right program, and are these the settings of the encoder?")
                 .into());
         }
@@ -421,7 +493,7 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
         diagnostic = diagnostic.note(format!("nothing confirms the last {insns} before it"));
     }
     let boot = fdt::BOOT_ROM..fdt::BOOT_ROM + fdt::BOOT_CODE as u64;
-    if reason.code == "NT0302" && boot.contains(&reason.value) {
+    if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
         let text = "Spike's boot code: machine = \"spike\" in [hart] of a configuration tells it";
         return diagnostic.note(text);
     }
@@ -455,7 +527,22 @@ fn likely(code: &str) -> Option<&'static str> {
             "mode, all_jumps or implicit_return in [ntrace], or another program"
         }
         "NT0310" => "retires in [ntrace]: whether ecall and ebreak count",
-        "NT0401" => "the encoder's queue was full: slower code, or a faster port",
+        "NT0401" | "ET0401" => "the encoder's queue was full: slower code, or a faster port",
+        "ET0101" => "damaged bytes, or not E-Trace at all",
+        "ET0102" => "the trace was cut off while a packet was written",
+        "ET0103" => "the buffer wrapped, or the start is missing: quite usual",
+        "ET0201" | "ET0202" | "ET0203" | "ET0204" | "ET0205" | "ET0206" | "ET0207" => {
+            "damaged bytes, or other widths or another version in [etrace]"
+        }
+        "ET0301" => {
+            "another program or load base, code that was loaded later, or other widths in [etrace]"
+        }
+        "ET0302" | "ET0303" | "ET0306" | "ET0308" => {
+            "another program than the one that ran, code that changed, or lost packets"
+        }
+        "ET0304" => "sijump in [etrace], or another program",
+        "ET0305" => "another program than the one that ran, or lost packets",
+        "ET0307" => "lost packets, or code that changed",
         _ => return None,
     })
 }

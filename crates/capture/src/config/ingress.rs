@@ -2,6 +2,7 @@
 //! turned into.
 
 use super::Setting;
+use super::section::value;
 use hartrace_flow::log::Iretire;
 use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Isa, ItypeTable};
@@ -117,10 +118,6 @@ impl Ingress {
     pub fn iretire(&self) -> Iretire {
         value(&self.retirement, Iretire::default())
     }
-}
-
-fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
-    setting.as_ref().map_or(default, |s| s.value)
 }
 
 #[cfg(test)]

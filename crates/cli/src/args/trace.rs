@@ -3,6 +3,7 @@
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
+use hartrace_capture::trace::Format;
 use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
 use std::path::PathBuf;
 
@@ -145,6 +146,17 @@ pub(crate) struct Stats {
 pub(crate) enum TraceKind {
     /// N-Trace, by section ntrace of the settings
     Ntrace,
+    /// E-Trace, by section etrace of the settings
+    Etrace,
+}
+
+impl TraceKind {
+    pub(crate) const fn format(self) -> Format {
+        match self {
+            TraceKind::Ntrace => Format::Ntrace,
+            TraceKind::Etrace => Format::Etrace,
+        }
+    }
 }
 
 /// How `dump` writes.
@@ -152,8 +164,10 @@ pub(crate) enum TraceKind {
 pub(crate) enum DumpFormat {
     /// For people
     Text,
-    /// JSON lines: a header, then one object per message
+    /// JSON lines: a header, then one object per message or packet
     Json,
+    /// Of E-Trace: the table that the reference models call te_inst
+    Csv,
 }
 
 /// How `decode` writes.
