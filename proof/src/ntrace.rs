@@ -142,6 +142,10 @@ impl Format for NTrace {
         usize::from(first) * (bytes.len() - rest.len())
     }
 
+    fn describe(config: &Config, message: &[u8]) -> String {
+        format!("{:x?}", Message::read(message, &config.layout()))
+    }
+
     fn field(config: &Config, bytes: &[u8], at: usize, bit: u32) -> String {
         field(config, bytes, at, bit).unwrap_or_else(|| "?".into())
     }

@@ -5,7 +5,7 @@ use hartrace_ntrace::{RepeatedHistory, TrapTypes};
 
 use super::{NTrace, Setting};
 use crate::trace::flag::{EXTERNAL, LAST, NOTIFY, OPEN, RESET, START};
-use crate::trace::{Format, Hart, Heard, Item, Judge, Meeting, Rules, What, is_start, is_stop};
+use crate::trace::{Format, Hart, Heard, Item, Judge, Meeting, What, is_start, is_stop};
 
 /// What is compared and how.
 #[derive(Clone, Debug)]
@@ -55,10 +55,7 @@ impl Judge for NJudge {
                 item.has(RESET) && !(starts || heard.gap),
                 "a reset without its mark",
             ),
-            (
-                !item.has(START | RESET) && starts,
-                "a start that was none",
-            ),
+            (!item.has(START | RESET) && starts, "a start that was none"),
             (
                 item.has(NOTIFY) && !notify && !strong,
                 "a trigger without its mark",
@@ -82,8 +79,15 @@ impl Judge for NJudge {
         }
     }
 
-    fn mark(&self, _: &mut Hart, _: &Rules, _: Mark) -> Result<bool, String> {
-        Ok(true)
+    fn mark(&self, heard: &mut Heard, mark: Mark) -> Result<(), String> {
+        if is_start(mark) {
+            heard.told.clear();
+        }
+        Ok(())
+    }
+
+    fn gap(&self, heard: &mut Heard) {
+        heard.told.clear();
     }
 
     fn context(&self, hart: &Hart) -> Result<(), String> {
@@ -162,9 +166,5 @@ impl Judge for NJudge {
 
     fn may_be_inside(&self, flags: u8) -> bool {
         flags & !(LAST | OPEN) == 0
-    }
-
-    fn passed(&self, _: &Heard, _: &Item) -> Result<(), String> {
-        Ok(())
     }
 }

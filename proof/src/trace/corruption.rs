@@ -171,7 +171,13 @@ const BEHIND: usize = 4;
 
 /// One fault at this byte. Gives what it cost and, for the table of causes, the
 /// field that was hit.
-fn fault<F: Format>(trace: &Trace<F>, image: &Image, damage: Damage, at: usize, bit: u32) -> Option<Cost> {
+fn fault<F: Format>(
+    trace: &Trace<F>,
+    image: &Image,
+    damage: Damage,
+    at: usize,
+    bit: u32,
+) -> Option<Cost> {
     // One more, should the sync message itself be hit.
     let start = trace.syncs.partition_point(|&s| s <= at).checked_sub(2)?;
     let behind = trace.syncs.partition_point(|&s| s < at + damage.len());

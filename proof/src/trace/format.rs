@@ -131,10 +131,7 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     /// # Errors
     ///
     /// Settings that do not make sense.
-    fn decoder<'i>(
-        config: &Self::Config,
-        image: &'i Image,
-    ) -> Result<Self::Decoder<'i>, String>;
+    fn decoder<'i>(config: &Self::Config, image: &'i Image) -> Result<Self::Decoder<'i>, String>;
 
     /// Whether a start after a loss is among these messages. `lost` is kept
     /// from call to call: a loss was told and there was no start yet.
@@ -145,6 +142,9 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
 
     /// Length of the message at the front of the bytes.
     fn first_len(bytes: &[u8]) -> usize;
+
+    /// What a message says.
+    fn describe(config: &Self::Config, message: &[u8]) -> String;
 
     /// Which field of which message a bit belongs to: that of a byte in a
     /// stream that starts with a message.

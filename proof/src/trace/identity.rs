@@ -1,11 +1,13 @@
 //! Identity: what is decoded from what was encoded is what was done.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
-use hartrace_flow::{Effects, HartId, Observer, Retirement, Step, Wants};
+use hartrace_capture::shard::Resume;
+use hartrace_flow::{Consumer, Effects, Event, HartId, Observer, Retirement, Step, Wants};
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
-use super::pipe::Break;
+use super::pipe::{Break, feed};
 use super::{Counters, Format, Pipe, Recorded, Setting, Told, programs, splits};
 use crate::generate::{Driver, Program, Random, Spec};
 
@@ -136,6 +138,29 @@ impl<F: Format> Case<F> {
         Ok(pipe.into_bytes())
     }
 
+    /// Prints the steps, and the messages with the events they make.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense.
+    fn list(&self, steps: u64) -> Result<(), String> {
+        println!("{:?}", self.setting);
+        self.drive(steps, &mut Printed, |_| false);
+        let bytes = self.trace(steps)?;
+        let mut decoder = F::decoder(&self.setting.config, self.program.image())?;
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let len = F::first_len(rest).max(1);
+            let (message, behind) = rest.split_at(len.min(rest.len()));
+            let at = bytes.len() - rest.len();
+            println!("{at:#06x} {}", F::describe(&self.setting.config, message));
+            feed(&mut decoder, message, &mut Printed);
+            rest = behind;
+        }
+        decoder.finish(&mut Printed);
+        Ok(())
+    }
+
     /// The same trace however many instructions a block has, where the format
     /// promises that. Gives the number of bytes compared.
     ///
@@ -169,6 +194,24 @@ impl<F: Format> Case<F> {
             bytes += trace.len() as u64;
         }
         Ok(bytes)
+    }
+}
+
+/// Prints steps and events.
+struct Printed;
+
+impl Observer for Printed {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        println!("{} {step:x?}", hart.0);
+    }
+}
+
+impl Consumer for Printed {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        println!("       {} {event:x?}", hart.0);
+        ControlFlow::Continue(())
     }
 }
 
@@ -223,11 +266,7 @@ impl Recorded {
     /// # Errors
     ///
     /// The first difference, and the setting.
-    pub fn identity<F: Format>(
-        &self,
-        number: u64,
-        limit: u64,
-    ) -> Result<(Told, Counters), String> {
+    pub fn identity<F: Format>(&self, number: u64, limit: u64) -> Result<(Told, Counters), String> {
         let mut setting = F::setting(number, self.isa);
         if F::trusts(&setting.config) {
             let mut calls = Calls::new(self.isa);
@@ -258,7 +297,7 @@ const STEPS: u64 = 40_000;
 /// `…-identity [INSNS] [SEED]`: random programs and those of the repository,
 /// over the option matrix; half of the instructions each.
 /// `…-identity --case SEED [STEPS]` and `--program NAME NUMBER [INSNS]` do one
-/// thing again.
+/// thing again; `--list SEED [STEPS]` shows a case.
 ///
 /// # Errors
 ///
@@ -279,6 +318,7 @@ pub fn command<F: Format>(args: &[String]) -> Result<(), String> {
             println!("{:?}\n{outcome:?}", case.setting);
             return Ok(());
         }
+        Some("--list") => return Case::<F>::new(number(1, 0)?).list(number(2, STEPS)?),
         Some("--program") => {
             let program = Recorded::named(args.get(1).ok_or("--program NAME NUMBER")?)?;
             let outcome = program.identity::<F>(number(2, 0)?, number(3, u64::MAX)?)?;

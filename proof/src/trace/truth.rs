@@ -13,7 +13,7 @@ use hartrace_flow::{
     Cause, Consumer, Context, Effects, Event, HartId, Mark, Mode, Observer, Retires, Step, Trap,
     Wants,
 };
-use hartrace_isa::{Isa, Xlen};
+use hartrace_isa::{Flow, Isa, Xlen};
 
 use super::{Format, Setting};
 
@@ -107,6 +107,19 @@ impl Item {
         }
     }
 
+    /// Whether it is an instruction that may jump to where the code does not
+    /// tell.
+    #[must_use]
+    pub const fn is_jump(&self, isa: Isa) -> bool {
+        let What::Insn { bits, .. } = self.what else {
+            return false;
+        };
+        matches!(
+            Flow::of_retired(bits, isa),
+            Flow::Indirect { .. } | Flow::PopReturn | Flow::TrapReturn | Flow::Table { .. }
+        )
+    }
+
     /// Whether it is a trap.
     #[must_use]
     pub const fn is_trap(&self) -> bool {
@@ -190,12 +203,15 @@ pub trait Judge: std::fmt::Debug {
     /// What is wrong.
     fn begins(&self, heard: &Heard, item: &Item) -> Result<(), String>;
 
-    /// A mark was told. Gives whether it belongs to the next item.
+    /// A mark was told: whether there may be such a thing.
     ///
     /// # Errors
     ///
     /// What is wrong.
-    fn mark(&self, hart: &mut Hart, rules: &Rules, mark: Mark) -> Result<bool, String>;
+    fn mark(&self, heard: &mut Heard, mark: Mark) -> Result<(), String>;
+
+    /// Something was lost.
+    fn gap(&self, heard: &mut Heard);
 
     /// An ownership was told: whether there may be such a thing.
     ///
@@ -224,14 +240,6 @@ pub trait Judge: std::fmt::Debug {
     /// Whether an instruction in the middle of a run may have these flags: what
     /// is told there would have cut it.
     fn may_be_inside(&self, flags: u8) -> bool;
-
-    /// An instruction was given with all that belongs to it, and the next step
-    /// is at hand: whether something about it is missing.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong.
-    fn passed(&self, heard: &Heard, item: &Item) -> Result<(), String>;
 }
 
 /// An item that an event begins with.
@@ -396,7 +404,10 @@ impl<F: Format> Consumer for Truth<F> {
         match event {
             Event::Run(run) => self.compare(id, |h, rules, judge| h.run(run, rules, judge)),
             Event::Trap(trap) => self.compare(id, |h, rules, judge| h.trapped(trap, rules, judge)),
-            Event::Gap(gap) => self.compare(id, |h, rules, _| h.gap(gap, rules)),
+            Event::Gap(gap) => self.compare(id, |h, rules, judge| {
+                judge.gap(&mut h.heard);
+                h.gap(gap, rules)
+            }),
             Event::Time(time) => self.compare(id, |h, _, judge| {
                 told.times = 1;
                 h.heard.check_time(*time)?;
@@ -407,12 +418,10 @@ impl<F: Format> Consumer for Truth<F> {
                 h.heard.owner(*owner);
                 judge.context(h).map(|()| told)
             }),
-            Event::Mark(mark) => self.compare(id, |h, rules, judge| {
+            Event::Mark(mark) => self.compare(id, |h, _, judge| {
                 told.marks = 1;
-                if judge.mark(h, rules, *mark)? {
-                    h.heard.mark(*mark);
-                }
-                Ok(told)
+                h.heard.mark(*mark);
+                judge.mark(&mut h.heard, *mark).map(|()| told)
             }),
             Event::Access(access) => {
                 self.compare(id, |_, _, _| Err(format!("{access:x?} out of nowhere")))

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hartrace_flow::{
-    Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep,
-};
+use hartrace_flow::{Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep};
 use hartrace_isa::{Flow, Reg};
 
 use super::flag::{EXTERNAL, LAST, NOTIFY, OPEN, RESET, START};
@@ -25,12 +23,8 @@ pub struct Heard {
     pub before: u64,
     /// Ownership was told since the last item.
     pub after_context: bool,
-    /// The item given last, and the one before it.
+    /// The item given last.
     pub last: Option<Item>,
-    /// The one before that.
-    pub second: Option<Item>,
-    /// The last one's marker was told.
-    pub notified: bool,
 }
 
 impl Heard {
@@ -55,17 +49,13 @@ impl Heard {
     }
 
     pub(super) fn mark(&mut self, mark: Mark) {
-        if is_start(mark) {
-            self.told.clear();
-        }
         self.marks.push(mark);
         self.after_context = false;
     }
 
     fn pass(&mut self, item: Item) {
         self.before = item.time;
-        self.second = self.last.replace(item);
-        self.notified = false;
+        self.last = Some(item);
     }
 }
 
@@ -247,9 +237,6 @@ impl Hart {
         event: &dyn std::fmt::Debug,
         fits: impl Fn(&Meeting<'_>) -> bool,
     ) -> Result<Item, String> {
-        if let Some(last) = self.heard.last {
-            judge.passed(&self.heard, &last)?;
-        }
         loop {
             self.skip_lost_traps(rules);
             let Some(&item) = self.items.front() else {
@@ -312,7 +299,10 @@ impl Hart {
     fn skip_last_trap(&mut self, rules: &Rules) -> bool {
         let stopped = |m: Mark| is_stop(m) || m == Mark::Reset;
         let stops = self.heard.has(stopped) || self.heard.gap;
-        let untold = self.items.front().is_some_and(|i| i.is_trap() && i.has(LAST));
+        let untold = self
+            .items
+            .front()
+            .is_some_and(|i| i.is_trap() && i.has(LAST));
         let skips = rules.last_trap_untold && untold && stops;
         if skips {
             self.skip_trap();
@@ -358,28 +348,8 @@ impl Hart {
         if again.is_none_or(|(a, b)| a.pc != b.pc || a.what != b.what) {
             return false;
         }
-        self.take_round(round);
+        self.heard.last = self.items.drain(..round).last();
         true
-    }
-
-    /// Takes a round off the front; the last item given is now its last.
-    fn take_round(&mut self, round: usize) {
-        for item in self.items.drain(..round) {
-            self.heard.second = self.heard.last.replace(item);
-        }
-    }
-
-    /// Looks for the item given last in later rounds of its loop: one that is
-    /// like this.
-    pub fn seek_last(&mut self, rules: &Rules, like: impl Fn(&Item) -> bool) -> bool {
-        loop {
-            if self.heard.last.as_ref().is_some_and(&like) {
-                return true;
-            }
-            if !self.skip_round(rules) {
-                return false;
-            }
-        }
     }
 
     pub(super) fn run<J: Judge>(
@@ -396,7 +366,8 @@ impl Hart {
                 _ => {
                     let item = self.items.pop_front().filter(|item| fits(item, at));
                     let item = item.filter(|item| judge.may_be_inside(item.flags));
-                    let item = item.ok_or_else(|| format!("something else at {at:#x} of {run:x?}"))?;
+                    let item =
+                        item.ok_or_else(|| format!("something else at {at:#x} of {run:x?}"))?;
                     judge.owner(&mut self.heard, &item)?;
                     item
                 }
@@ -409,7 +380,6 @@ impl Hart {
                 if item.next != at {
                     return Err(format!("{item:x?} in the middle of {run:x?}"));
                 }
-                judge.passed(&self.heard, &item)?;
             } else if at != run.end || len != run.last || !self.goes(&item, run, rules) {
                 return Err(format!("expected {item:x?} as the end of {run:x?}"));
             }
@@ -422,10 +392,14 @@ impl Hart {
 
     /// Whether the last item of a run goes where the run says.
     fn goes(&mut self, item: &Item, run: &Run, rules: &Rules) -> bool {
+        let trap = self.items.front().is_some_and(Item::is_trap);
         if item.next == run.next {
+            // A jump to the next instruction, told or not.
+            if trap && rules.open_trap && run.exit == Exit::Stop && item.is_jump(rules.isa) {
+                self.behind = Some(Behind::Unknown);
+            }
             return true;
         }
-        let trap = self.items.front().is_some_and(Item::is_trap);
         // Where the trace stops nobody need know the target.
         let open = item.has(LAST | OPEN) || (trap && rules.open_trap);
         if open && run.exit == Exit::Stop && run.next == rules.xlen.wrap(run.end) {
@@ -434,7 +408,9 @@ impl Hart {
         }
         // Several traps are taken for one, at the address of the last.
         let traps = self.items.iter().take_while(|item| item.is_trap());
-        rules.one_trap && traps.clone().count() > 1 && traps.last().is_some_and(|t| t.pc == run.next)
+        rules.one_trap
+            && traps.clone().count() > 1
+            && traps.last().is_some_and(|t| t.pc == run.next)
     }
 
     pub(super) fn trapped<J: Judge>(
@@ -464,7 +440,6 @@ impl Hart {
             return Err(format!("expected {item:x?}, decoded a gap: {gap:x?}"));
         }
         self.heard.gap = true;
-        self.heard.told.clear();
         self.heard.marks.clear();
         self.heard.last = None;
         let mut told = Told {
@@ -495,7 +470,7 @@ impl Hart {
     /// Both sides are at their end: what is left must be untold.
     pub(super) fn end(&mut self, rules: &Rules) -> Result<Told, String> {
         let mut told = Told::default();
-        while let Some(item) = self.items.front() {
+        while let Some(&item) = self.items.front() {
             let untold = item.is_trap()
                 && item.has(LAST | OPEN)
                 && (rules.last_trap_untold || rules.one_trap);
