@@ -13,7 +13,8 @@
 //!
 //! [ingress]
 //! itype_width = 4              # 3 or 4
-//! table = "etrace-2.0"         # etrace-1.1.1, etrace-2.0, ntrace-rc7, ntrace-1.0, nexrv
+//! table = "etrace-2.0"         # etrace-1.1.1, etrace-2.0, etrace-reference,
+//!                              # ntrace-rc7, ntrace-1.0, nexrv
 //! retirement = "block"         # single or block
 //! max_halfwords = 32           # per block
 //! sijump = true

@@ -4,12 +4,14 @@
 mod decoder;
 mod format;
 mod pieces;
+mod table;
 mod transport;
 mod write;
 
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
 pub use pieces::{Framing, Pieces, pieces};
+pub use table::{TableError, from_table};
 pub use transport::{Transport, TransportError};
 pub use write::{EtraceWriter, NtraceWriter, Shared, TraceWriter, Written};
 

@@ -1,5 +1,6 @@
 //! Doing it.
 
+mod convert;
 mod decode;
 mod decode_json;
 mod dump;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Dump(args) => dump::run(args, talk),
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),
+        Command::Convert(args) => convert::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),

@@ -333,7 +333,9 @@ impl Config {
                 ConfigError::TableSize,
             ),
             (
-                self.call_counter_size <= 15 && self.return_stack_size <= 15,
+                self.call_counter_size <= 15
+                    && self.return_stack_size <= 15
+                    && self.layout().irdepth_width <= 16,
                 ConfigError::StackSize,
             ),
             (self.encoder_mode_width <= 8, ConfigError::EncoderModeWidth),
@@ -411,7 +413,9 @@ impl fmt::Display for ConfigError {
                 "f0s_width is at least 1 where there are a predictor and a jump target cache"
             }
             ConfigError::TableSize => "bpred_size and cache_size are at most 15",
-            ConfigError::StackSize => "call_counter_size and return_stack_size are at most 15",
+            ConfigError::StackSize => {
+                "call_counter_size and return_stack_size are at most 15, and irdepth at most 16 bits"
+            }
             ConfigError::EncoderModeWidth => "encoder_mode_width is at most 8",
             ConfigError::DoptionsWidth => "doptions_width is at most 16",
             ConfigError::ResyncMax => "resync.max is 0 to 15",

@@ -220,7 +220,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A short packet at the front of the bytes, if there is one.
+    /// A short and plain packet at the front of the bytes, if there is one and
+    /// all goes well.
     #[inline(always)]
     fn short<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
@@ -229,17 +230,16 @@ impl<'a> Decoder<'a> {
             return None;
         }
         let word = u64::from_le_bytes(word);
-        let packet = quick::read(word, len, &self.harts.settings.layout)?;
-        let at = self.framer.position();
+        let packet = quick::plain(word, len, &self.harts.settings.layout)?;
+        let source = self.harts.sources.first_mut()?.as_mut()?;
+        if !source.is_running() {
+            return None;
+        }
+        let place = (self.framer.position(), len as u64 + 1);
         self.framer.pass(len + 1);
         *bytes = bytes.get(len + 1..).unwrap_or_default();
-        let source = entry(&mut self.harts.sources, &self.harts.settings, 0)?;
-        if let Some(stray) = self.harts.stray.take() {
-            source.lose(stray.fault, 0, stray.at, stray.bytes);
-        }
-        let place = (at, len as u64 + 1);
         let (settings, blocks) = (&self.harts.settings, &mut self.harts.blocks);
-        Some(source.packet(settings, blocks, &packet, place, out))
+        Some(source.plain(settings, blocks, packet, place, out))
     }
 
     /// What the rest of the decoding depends on, to be compared between
@@ -248,8 +248,7 @@ impl<'a> Decoder<'a> {
     pub fn seam(&self) -> Seam {
         let sources = self.harts.sources.iter();
         Seam {
-            at: self.framer.position(),
-            inside: self.framer.is_inside(),
+            framer: self.framer.clone(),
             stray: self.harts.stray,
             modes: self.harts.settings.modes,
             sources: sources
@@ -258,10 +257,9 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Goes on from where another decoder of the same stream was; its framing
-    /// must have been between two packets.
+    /// Goes on from where another decoder of the same stream was.
     pub fn resume(&mut self, seam: &Seam) {
-        self.framer = Framer::new().at(seam.at);
+        self.framer = seam.framer.clone();
         self.harts.stray = seam.stray;
         self.harts.set_modes(seam.modes);
         self.harts.sources.clear();
@@ -309,11 +307,11 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The state of a [`Decoder`] between two packets.
+/// The state of a [`Decoder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seam {
-    at: u64,
-    inside: bool,
+    /// Whoever cuts a damaged stream may cut a packet.
+    framer: Framer,
     stray: Option<Stray>,
     modes: Modes,
     sources: Vec<Option<State>>,
@@ -323,7 +321,7 @@ impl Seam {
     /// Offset of the next byte.
     #[must_use]
     pub fn at(&self) -> u64 {
-        self.at
+        self.framer.position()
     }
 }
 

@@ -382,11 +382,13 @@ impl<'a> Blocks<'a> {
     fn build_stretch(&mut self, space: SpaceId, name: Name) {
         let mut runs: Vec<Run> = Vec::new();
         let mut id = name.start;
-        // Outcomes left, the oldest below the stop bit; none taken without one.
+        // Outcomes left, the oldest next to the stop bit, or lowest where the
+        // length is open; none taken without a stop bit.
         let mut left = match name.outcomes {
             0 => None,
             field => Some(63 - field.leading_zeros()),
         };
+        let count = left.unwrap_or(0);
         let mut halfwords = 0u32;
         let any = name.halfwords == stretch::ANY;
         while runs.len() <= stretch::MAX_RUNS && (any || halfwords < name.halfwords) {
@@ -396,7 +398,8 @@ impl<'a> Blocks<'a> {
                 (Kind::Branch, Some(0)) => return,
                 (Kind::Branch, Some(left)) => {
                     *left -= 1;
-                    name.outcomes >> *left & 1 != 0
+                    let bit = if any { count - 1 - *left } else { *left };
+                    name.outcomes >> bit & 1 != 0
                 }
                 (Kind::Branch, None) | (Kind::Continue, _) => false,
                 (Kind::Target, _) => {

@@ -40,6 +40,7 @@ pub(super) const TABLES: Named<ItypeTable> = &[
     ("ntrace-rc7", ItypeTable::NTraceRc7),
     ("ntrace-1.0", ItypeTable::NTrace10),
     ("nexrv", ItypeTable::NexRv),
+    ("etrace-reference", ItypeTable::ETraceReference),
 ];
 
 pub(super) const RETIREMENTS: Named<Iretire> = &[

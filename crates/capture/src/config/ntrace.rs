@@ -8,8 +8,8 @@ use super::{Ingress, Setting};
 use hartrace_flow::{ItypeWidth, Retires};
 use hartrace_isa::{ItypeTable, Xlen};
 use hartrace_ntrace::{
-    Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory,
-    StackKind, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+    Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory, StackKind,
+    Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 use std::fmt;
 use toml::de::{DeTable, DeValue};

@@ -13,10 +13,7 @@ pub trait Framing: Default {
     fn position(&self) -> u64;
 
     /// The next piece, with its offset; `None` when more bytes are needed.
-    fn next_piece<'s, 'b: 's>(
-        &'s mut self,
-        rest: &mut &'b [u8],
-    ) -> Option<(u64, Self::Piece<'s>)>;
+    fn next_piece<'s, 'b: 's>(&'s mut self, rest: &mut &'b [u8]) -> Option<(u64, Self::Piece<'s>)>;
 
     /// The stream ends: what is left of a message.
     fn finish(&mut self) -> Option<(u64, Self::Piece<'static>)>;

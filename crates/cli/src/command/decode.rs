@@ -27,7 +27,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         create(&args.output.output, files)?
     };
     // What is no trace is told first.
-    let mut input = settings.open(&args.trace, &args.transport, "decode")?;
+    let input = settings.open(&args.trace, &args.transport, "decode")?;
     if settings.program() == Named::Nowhere {
         return Err(traces::no_program());
     }
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     let Some(image) = program.image()? else {
         return Err(traces::no_program());
     };
-    let settings = settings.of_trace(&mut input, Some(isa.xlen()), Some(&image), talk)?;
+    let (settings, input) = settings.of_trace(input, Some(isa.xlen()), Some(&image), talk)?;
     let mut names = Names::new();
     for elf in &program.elf {
         // What has no symbols has no names.

@@ -11,8 +11,8 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::output::{Output, OutputError};
 use hartrace_capture::trace::{self, pieces};
 use hartrace_ntrace::{
-    self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process, Sync, Tcode,
-    explain,
+    self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process,
+    Sync, Tcode, explain,
 };
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -27,13 +27,14 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let mut input = settings.open(&args.trace, &args.transport, "dump")?;
+    let input = settings.open(&args.trace, &args.transport, "dump")?;
     // The program that a sidecar names is not needed.
     let xlen = match settings.program() {
         Named::ByFlag => settings.load(talk)?.isa.map(|isa| isa.xlen()),
         _ => None,
     };
-    match settings.of_trace(&mut input, xlen, None, talk)? {
+    let (settings, input) = settings.of_trace(input, xlen, None, talk)?;
+    match settings {
         trace::Settings::Ntrace(_) if args.format == DumpFormat::Csv => {
             return Err(Failure::Usage("-f csv goes with E-Trace"));
         }

@@ -309,9 +309,11 @@ fn is_named(field: &Field) -> bool {
 /// Numbers that count are decimal, the others hexadecimal.
 fn value(field: &Field) -> String {
     match field.name {
-        "branch" | "branches" | "branch_count" | "privilege" | "ecause" | "interrupt"
-        | "thaddr" | "notify" | "updiscon" | "irreport" | "ienable" | "enable"
-        | "encoder_mode" | "qual_status" | "denable" | "dloss" => field.value.to_string(),
+        "format" | "subformat" | "branch" | "branches" | "branch_count" | "privilege"
+        | "ecause" | "interrupt" | "thaddr" | "notify" | "updiscon" | "irreport" | "ienable"
+        | "enable" | "encoder_mode" | "qual_status" | "denable" | "dloss" => {
+            field.value.to_string()
+        }
         _ => format!("{:#x}", field.value),
     }
 }

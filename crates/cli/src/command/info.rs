@@ -8,6 +8,7 @@ use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
+use crate::traces::{reference_widths, stream};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -328,7 +329,7 @@ fn scan(
 }
 
 fn scan_trace(
-    input: Input,
+    mut input: Input,
     format: Format,
     beside: Config,
     context: &Context<'_>,
@@ -337,18 +338,38 @@ fn scan_trace(
     let isa = config.program.isa.as_ref();
     let isa = isa.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
     let xlen = isa.map_or(Xlen::Rv64, |isa| isa.xlen());
-    let settings = format.settings(&config, xlen)?;
+    let mut settings = format.settings(&config, xlen)?;
+    let head = input.peek(HEAD)?;
+    let table = detect(head) == Kind::EtraceCsv;
+    if let Settings::Etrace(etrace) = &mut settings
+        && !config.etrace.is_said()
+    {
+        *etrace = match hartrace_etrace::guess(head, xlen, None) {
+            Some(guess) => guess.config,
+            None if table => reference_widths(etrace.clone()),
+            None => etrace.clone(),
+        };
+    }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();
     let mut counting = Counting::new(&settings);
     let mut bytes = 0;
+    let path = input.path().to_path_buf();
+    let mut rows = Vec::new();
     input.chunks(|chunk| {
         hasher.update(chunk);
         progress.advance(chunk.len());
         bytes += chunk.len() as u64;
-        counting.feed(chunk);
+        match table {
+            true => rows.extend_from_slice(chunk),
+            false => counting.feed(chunk),
+        }
         Ok::<(), InputError>(())
     })?;
+    if table {
+        let stream = stream(&settings, Input::of(&path, rows)).map_err(Stop::Diagnostic)?;
+        counting.feed(&stream.read_all(u64::MAX)?);
+    }
     let census = counting.finish();
     let facts = TraceFacts { census, settings };
     Ok((Content::Trace(Box::new(facts)), bytes, hasher.finish()))

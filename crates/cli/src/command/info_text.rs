@@ -199,7 +199,11 @@ fn write_trace(trace: &TraceFacts, out: &mut impl Write) -> io::Result<()> {
             };
             row(out, "mode", mode)?;
             row(out, "messages", census.all.messages)?;
-            let sources: Vec<String> = census.sources.iter().map(|s| s.number.to_string()).collect();
+            let sources: Vec<String> = census
+                .sources
+                .iter()
+                .map(|s| s.number.to_string())
+                .collect();
             row(out, "sources", sources.join(" "))?;
         }
         Settings::Etrace(_) => row(out, "packets", census.all.messages)?,

@@ -266,7 +266,6 @@ fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> RowWriter<'s> {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
-        sijump: port.sijump,
         trigger: true,
         halted: true,
         reset: true,

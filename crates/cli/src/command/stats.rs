@@ -32,7 +32,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let mut input = settings.open(&args.trace, &args.transport, "stats")?;
+    let input = settings.open(&args.trace, &args.transport, "stats")?;
     let program = match settings.program() {
         Named::Nowhere => None,
         Named::ByFlag => Some(settings.load(talk)?),
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         None => None,
     };
     let xlen = isa.map(|isa| isa.xlen());
-    let settings = settings.of_trace(&mut input, xlen, image.as_ref(), talk)?;
+    let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), talk)?;
     let counted = look(args, input, &settings, image.as_ref(), talk)?;
     let written = match args.format {
         StatsFormat::Text => write(&counted, &mut output),
@@ -215,13 +215,19 @@ fn write_packets(packets: &Packets, out: &mut impl Write) -> io::Result<()> {
         ("losses", reasons.lost),
     ];
     let told = told.into_iter().filter(|(_, count)| *count > 0);
-    let told: Vec<String> = told.map(|(name, count)| format!("{name} {count}")).collect();
+    let told: Vec<String> = told
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
     if !told.is_empty() {
         writeln!(out, "told       {}", told.join(", "))?;
     }
     if packets.data.messages > 0 {
         let size = count(packets.data.bytes, "byte");
-        writeln!(out, "data       {}, {size}", count(packets.data.messages, "packet"))?;
+        writeln!(
+            out,
+            "data       {}, {size}",
+            count(packets.data.messages, "packet")
+        )?;
     }
     let (sent, whole) = (packets.payload_bits / 8, packets.whole_bits / 8);
     writeln!(

@@ -176,6 +176,12 @@ pub(super) fn report(
                 count(checked.insns, "instruction"),
                 count(checked.traps, "trap")
             );
+            // E-Trace does not count how often a hart goes round without a
+            // branch.
+            match written.instructions.saturating_sub(checked.insns) {
+                0 => {}
+                rounds => text += &format!(" (and {rounds} more in loops without a branch)"),
+            }
             talk.summary(&text);
             Ok(())
         }

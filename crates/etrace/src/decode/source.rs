@@ -10,7 +10,8 @@ use hartrace_flow::{
 use super::Settings;
 use super::time::Clock;
 use super::way::{Next, Outcomes, Pending, Trouble};
-use crate::{Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version};
+use crate::packet::quick::Plain;
+use crate::{BranchMap, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version};
 
 /// One source.
 #[derive(Debug)]
@@ -182,8 +183,13 @@ impl Source {
         self.phase = Phase::Start;
     }
 
+    /// Whether it is known where the hart is.
+    #[inline]
+    pub(super) fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
     /// One packet of this source, at this offset and of this length.
-    #[inline(always)]
     pub(super) fn packet<C: Consumer>(
         &mut self,
         settings: &Settings,
@@ -192,20 +198,39 @@ impl Source {
         (at, len): (u64, u64),
         out: &mut C,
     ) -> ControlFlow<()> {
-        let done = match packet {
-            Packet::Branches { map, address } if self.phase == Phase::Running => {
-                let map = Outcomes::of(*map);
-                match address {
-                    Some(report) => self.report(settings, blocks, (map, report), out),
-                    None => self.branches(blocks, map, out),
-                }
-            }
-            Packet::Address(report) if self.phase == Phase::Running => {
-                let none = Outcomes::default();
-                self.report(settings, blocks, (none, report), out)
+        let done = match *packet {
+            Packet::Branches { map, address } if self.is_running() => match address {
+                Some(report) => self.report(settings, blocks, (map, report), out),
+                None => self.branches(blocks, map, out),
+            },
+            Packet::Address(report) if self.is_running() => {
+                self.report(settings, blocks, (BranchMap::default(), report), out)
             }
             _ => self.seldom(settings, blocks, packet, (at, len), out),
         };
+        self.done(done, (at, len))
+    }
+
+    /// The same for a plain packet while it is known where the hart is.
+    #[inline(always)]
+    pub(super) fn plain<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        packet: Plain,
+        place: (u64, u64),
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let done = match packet.address {
+            Some(field) => self.address(settings, blocks, (packet.map, field), out),
+            None => self.branches(blocks, packet.map, out),
+        };
+        self.done(done, place)
+    }
+
+    /// A packet at this place was dealt with.
+    #[inline(always)]
+    fn done(&mut self, done: Result<(), Trouble>, (at, len): (u64, u64)) -> ControlFlow<()> {
         if let Err((fault, value)) = done {
             self.lose(fault, value, at, len);
         }
@@ -217,21 +242,14 @@ impl Source {
     }
 
     /// A packet with an address that is not a synchronisation.
-    #[inline(always)]
     fn report<C: Consumer>(
         &mut self,
         settings: &Settings,
         blocks: &mut Blocks<'_>,
-        (map, report): (Outcomes, &Report),
+        (map, report): (BranchMap, Report),
         out: &mut C,
     ) -> Result<(), Trouble> {
-        self.resolve(blocks, Next::Flow, out)?;
-        let address = self.address(settings, report.address);
-        self.pending = Some(Pending {
-            address,
-            outcomes: self.carry.and(map),
-            arrived: false,
-        });
+        self.address(settings, blocks, (map, report.address), out)?;
         if report.notify {
             self.resolve(blocks, Next::Sync, out)?;
             self.event(&Event::Mark(Mark::Notify), out);
@@ -241,29 +259,40 @@ impl Source {
         Ok(())
     }
 
+    /// The hart came by the address in this field, sooner or later.
+    #[inline(always)]
+    fn address<C: Consumer>(
+        &mut self,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        (map, field): (BranchMap, u64),
+        out: &mut C,
+    ) -> Result<(), Trouble> {
+        self.resolve(blocks, Next::Flow, out)?;
+        let from = match settings.modes.full_address {
+            true => 0,
+            false => self.base,
+        };
+        let moved = from.wrapping_add(field << settings.layout.iaddress_lsb);
+        self.base = canonical(settings, moved);
+        self.pending = Some(Pending {
+            address: self.base,
+            outcomes: self.carry.and(Outcomes::of(map)),
+            arrived: false,
+        });
+        Ok(())
+    }
+
     /// A full map of branches and no address.
     #[inline]
     fn branches<C: Consumer>(
         &mut self,
         blocks: &mut Blocks<'_>,
-        map: Outcomes,
+        map: BranchMap,
         out: &mut C,
     ) -> Result<(), Trouble> {
         self.resolve(blocks, Next::Flow, out)?;
-        self.use_up(blocks, map, out)
-    }
-
-    /// The address a field tells.
-    #[inline]
-    fn address(&mut self, settings: &Settings, field: u64) -> u64 {
-        let lsb = settings.layout.iaddress_lsb;
-        let from = if settings.modes.full_address {
-            0
-        } else {
-            self.base
-        };
-        self.base = canonical(settings, from.wrapping_add(field << lsb));
-        self.base
+        self.use_up(blocks, Outcomes::of(map), out)
     }
 
     /// Packets that do not come all the time, and all packets while nobody
@@ -345,18 +374,14 @@ impl Source {
         sync: Sync,
         out: &mut C,
     ) -> Result<(), Trouble> {
+        let changed = sync.owner.mode != self.owner.mode;
+        let moved = sync.owner.context != self.owner.context;
+        if moved && !self.leads_to(blocks, sync.address, changed) {
+            // Another context, and another place: an asynchronous change.
+            return self.end(blocks, Next::Sync, out);
+        }
         let next = self.before(blocks, sync.address);
         self.resolve(blocks, next, out)?;
-        let exact = next == Next::Sync;
-        let moved = sync.owner.context != self.owner.context;
-        if exact && moved {
-            let next = self.leave(blocks, out)?;
-            if next.is_some_and(|next| next != sync.address) {
-                // Another context, and another place: an asynchronous change.
-                return Ok(());
-            }
-        }
-        let changed = sync.owner.mode != self.owner.mode;
         self.approach(blocks, (sync.address, sync.taken), changed, out)
     }
 

@@ -69,13 +69,10 @@ impl Outcomes {
         }
     }
 
-    /// As a word with a stop bit above the oldest.
+    /// As a word with a stop bit above the newest.
     #[inline]
     const fn word(self) -> u64 {
-        match self.len {
-            0 => 1,
-            len => self.bits.reverse_bits() >> (64 - len as u32) | 1 << len,
-        }
+        self.bits | 1 << self.len
     }
 }
 
@@ -207,6 +204,33 @@ impl Source {
         match stop {
             Stop::Target(_) if evidence.left() == u64::from(own) => Next::Flow,
             _ => Next::Sync,
+        }
+    }
+
+    /// Whether the code leads from the instruction named last to an address
+    /// without a further decision: straight on, or by a jump that this
+    /// instruction is; `changed` into another mode, by the next return from a
+    /// trap.
+    pub(super) fn leads_to(&self, blocks: &mut Blocks<'_>, address: u64, changed: bool) -> bool {
+        let mut probe = self.walk.clone();
+        let mut own = self.carry.evidence();
+        if let Some(pending) = self.pending {
+            probe.restart(blocks, pending.address);
+            own = Outcomes::default().evidence();
+            if probe.at_branch(blocks) {
+                own = pending.outcomes.last().evidence();
+            }
+        }
+        let from = probe.pc(blocks);
+        let goal = Goal {
+            leave_first: self.named || self.pending.is_some(),
+            ..Goal::new(address)
+        };
+        match probe.advance_to(blocks, &mut own, goal, &mut Nobody) {
+            Stop::Arrived => !changed,
+            Stop::Target(exit) if changed => exit == Exit::TrapReturn,
+            Stop::Target(_) => probe.decision(blocks) == from,
+            _ => false,
         }
     }
 

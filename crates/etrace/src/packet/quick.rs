@@ -12,6 +12,52 @@ use super::{BranchMap, Layout, Packet, Report};
 /// Bytes in a word.
 pub(crate) const WORD: usize = 8;
 
+/// What most packets of format 1 and 2 come to: outcomes, an address, and none
+/// of the marks behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plain {
+    pub(crate) map: BranchMap,
+    /// The field, extended by its sign.
+    pub(crate) address: Option<u64>,
+}
+
+/// As [`read`], for plain packets only.
+#[inline(always)]
+pub(crate) fn plain(word: u64, len: usize, layout: &Layout) -> Option<Plain> {
+    if len == 0 || len > WORD {
+        return None;
+    }
+    let unused = 64 - 8 * len as u32;
+    let bits = (word << unused) as i64 >> unused;
+    let (map, field) = match bits & 3 {
+        1 => {
+            let count = (bits >> 2 & 31) as u32;
+            let valid = ((1u64 << count) - 1) as u32;
+            let map = BranchMap {
+                bits: (bits >> 7) as u32 & valid,
+                count: count as u8,
+            };
+            if count == 0 {
+                let map = BranchMap {
+                    bits: (bits >> 7) as u32 & 0x7fff_ffff,
+                    count: 31,
+                };
+                let plain = is_sign(bits >> 37);
+                return plain.then_some(Plain { map, address: None });
+            }
+            (map, bits >> (7 + map_width(count)))
+        }
+        2 => (BranchMap::default(), bits >> 2),
+        _ => return None,
+    };
+    let width = u32::from(layout.address_width());
+    let plain = is_sign(field >> (width.wrapping_sub(1) & 63));
+    plain.then_some(Plain {
+        map,
+        address: Some(field as u64),
+    })
+}
+
 /// A packet of format 1 or 2 whose payload is the first `len` bytes of a word
 /// of the stream, the first byte lowest; what is behind them does not matter.
 /// `None` for any other, and for one that has something wrong.

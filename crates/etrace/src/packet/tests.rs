@@ -237,6 +237,18 @@ fn the_short_way_is_the_long_way() {
             .rev()
             .fold(behind, |w, &b| w << 8 | u64::from(b));
         let long = Packet::read_long(bytes, layout);
+        if let Some(plain) = quick::plain(word, bytes.len(), layout) {
+            let (map, report) = match long {
+                Ok(Packet::Branches { map, address }) => (map, address),
+                Ok(Packet::Address(report)) => (BranchMap::default(), Some(report)),
+                other => panic!("{bytes:x?} {layout:?} {other:?}"),
+            };
+            let marks = |r: Report| r.notify | r.updiscon | r.irreport;
+            assert!(!report.is_some_and(marks), "{bytes:x?} {layout:?}");
+            let width = u32::from(layout.address_width());
+            let field = plain.address.map(|a| a & bits::mask(width));
+            assert_eq!((plain.map, field), (map, report.map(|r| r.address)));
+        }
         match quick::read(word, bytes.len(), layout) {
             Some(packet) => assert_eq!(Ok(packet), long, "{bytes:x?} {layout:?}"),
             None => assert!(

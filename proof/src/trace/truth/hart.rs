@@ -145,7 +145,11 @@ impl Hart {
             Signal::Resumed => self.halted = false,
             Signal::PowerUp => self.power_down = false,
             Signal::PowerDown if !rules.power => {}
-            Signal::Halted | Signal::PowerDown | Signal::Reset | Signal::Lost => {
+            Signal::Halted
+            | Signal::PowerDown
+            | Signal::Reset
+            | Signal::Lost
+            | Signal::Untraced => {
                 self.stop();
                 match signal {
                     Signal::Halted => self.halted = true,
