@@ -222,7 +222,6 @@ impl Source {
             }
         }
         if changed {
-            // The address may be on the way to the return, too.
             let stop = probe.advance(blocks, &mut own, &mut { UNCOUNTED }, &mut Nobody);
             return stop == Stop::Target(Exit::TrapReturn);
         }
