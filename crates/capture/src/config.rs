@@ -13,7 +13,8 @@
 //!
 //! [ingress]
 //! itype_width = 4              # 3 or 4
-//! table = "etrace-2.0"         # etrace-1.1.1, etrace-2.0, ntrace-rc7, ntrace-1.0, nexrv
+//! table = "etrace-2.0"         # etrace-1.1.1, etrace-2.0, etrace-reference,
+//!                              # ntrace-rc7, ntrace-1.0, nexrv
 //! retirement = "block"         # single or block
 //! max_halfwords = 32           # per block
 //! sijump = true
@@ -44,8 +45,16 @@
 //! [ntrace]                     # the N-Trace encoder
 //! version = "1.0"              # 1.0 or rc7
 //! mode = "htm"                 # htm or btm
+//!
+//! [etrace]                     # the E-Trace encoder
+//! version = "2.0"              # 2.0 or 1.1.1-draft
+//! full_address = false
 //! ```
 
+#[macro_use]
+mod section;
+
+mod etrace;
 mod filter;
 mod hart;
 mod ingress;
@@ -55,6 +64,7 @@ mod read_filter;
 mod read_hart;
 mod write;
 
+pub use etrace::Etrace;
 pub use filter::{Filter, Span};
 pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
@@ -130,6 +140,8 @@ pub struct Config {
     pub hart: Hart,
     /// `[ntrace]`.
     pub ntrace: Ntrace,
+    /// `[etrace]`.
+    pub etrace: Etrace,
     /// `[filter]`.
     pub filter: Filter,
     /// `[trace]`: only sidecars have it.
@@ -180,6 +192,7 @@ impl Config {
             ingress: self.ingress.over(below.ingress),
             hart: self.hart.over(below.hart),
             ntrace: self.ntrace.over(below.ntrace),
+            etrace: self.etrace.over(below.etrace),
             filter: self.filter.over(below.filter),
             trace: self.trace.or(below.trace),
         }

@@ -1,5 +1,6 @@
 //! What kind of file this is, from its first bytes.
 
+use hartrace_etrace::is_framed;
 use hartrace_ntrace::guess;
 use std::fmt;
 
@@ -27,6 +28,11 @@ pub enum Kind {
     SpikeCsv,
     /// A stream of N-Trace messages.
     Ntrace,
+    /// A stream of E-Trace packets.
+    Etrace,
+    /// Packets of E-Trace as the reference flow lists them (`te_inst`), with a
+    /// heading.
+    EtraceCsv,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -47,6 +53,8 @@ impl Kind {
             Kind::IngressCsv => "ingress",
             Kind::SpikeCsv => "spike-csv",
             Kind::Ntrace => "ntrace",
+            Kind::Etrace => "etrace",
+            Kind::EtraceCsv => "etrace-csv",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -65,6 +73,8 @@ impl fmt::Display for Kind {
             Kind::IngressCsv => "ingress CSV",
             Kind::SpikeCsv => "Spike CSV",
             Kind::Ntrace => "N-Trace",
+            Kind::Etrace => "E-Trace",
+            Kind::EtraceCsv => "E-Trace CSV",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -83,8 +93,12 @@ pub fn detect(head: &[u8]) -> Kind {
         return Kind::Elf;
     }
     let Some(text) = text(head) else {
-        let trace = unpacker(head).is_none() && guess(head).is_some();
-        return if trace { Kind::Ntrace } else { Kind::Unknown };
+        return match head {
+            _ if unpacker(head).is_some() => Kind::Unknown,
+            _ if is_framed(head) => Kind::Etrace,
+            _ if guess(head).is_some() => Kind::Ntrace,
+            _ => Kind::Unknown,
+        };
     };
     let lines = || {
         let lines = text.lines().map(str::trim);
@@ -99,6 +113,9 @@ pub fn detect(head: &[u8]) -> Kind {
     };
     if is_heading(first, &["itype", "iaddr", "iretire"]) {
         return Kind::IngressCsv;
+    }
+    if is_heading(first, &["format", "subformat", "branch_map"]) {
+        return Kind::EtraceCsv;
     }
     if is_heading(first, &["VALID", "ADDRESS", "INSN"]) {
         return Kind::SpikeCsv;
@@ -243,6 +260,11 @@ mod tests {
                 Kind::SpikeCsv,
             ),
             (b"iaddr,size\n", Kind::Unknown),
+            (b"\x41\x1f\x43\x73\0\x04\x41\xf2", Kind::Etrace),
+            (
+                b"format,subformat,address,branch,branches,branch_map\n",
+                Kind::EtraceCsv,
+            ),
             (b"# a config\n\n[ingress]\nctype = 1\n", Kind::Config),
             (b"isaa = 3\n", Kind::Config),
             (b"[trace] # of what\nformat = \"pc\"\n", Kind::Sidecar),

@@ -82,8 +82,10 @@ impl Sharding {
             0
         }
         .max(1);
+        let hint = (pieces > 1).then(|| first(&mut decoder(), bytes));
         let work = Work {
             bytes,
+            hint,
             cuts: (0..pieces).map(|i| bytes.len() / pieces * i).collect(),
             starts: (0..pieces).map(|_| OnceLock::new()).collect(),
             next: AtomicUsize::new(0),
@@ -123,6 +125,8 @@ type Start<S> = Option<S>;
 
 struct Work<'w, D: Resume, P, F, G> {
     bytes: &'w [u8],
+    /// What the front of the stream tells about all of it.
+    hint: Option<D::Seam>,
     /// Where to begin looking for the seam of each piece.
     cuts: Vec<usize>,
     /// What was found; `None` if nothing before the next cut.
@@ -243,11 +247,12 @@ where
     fn find(&self, piece: usize, decoder: &mut D) -> Start<D::Seam> {
         let cut = *self.cuts.get(piece)?;
         let next = self.cuts.get(piece + 1);
-        let end = next.and_then(|&next| D::boundary(self.bytes, next));
+        let end = next.and_then(|&next| decoder.boundary(self.bytes, next));
         let end = end.unwrap_or(self.bytes.len());
-        let mut at = D::boundary(self.bytes, cut)?;
+        let mut at = decoder.boundary(self.bytes, cut)?;
         decoder.restart(at as u64);
-        if let Some(seam) = &self.lock().seam {
+        let known = self.lock().seam.clone();
+        if let Some(seam) = known.as_ref().or(self.hint.as_ref()) {
             decoder.hint(seam);
         }
         // A message at a time: each asks for a pause.
@@ -384,6 +389,18 @@ where
             decoder.finish(out);
         }
     }
+}
+
+/// The state behind the front of a stream, where encoders tell their options.
+fn first<D: Resume>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
+    decoder.restart(0);
+    let mut rest = bytes.get(..STEP).unwrap_or(bytes);
+    while !rest.is_empty() {
+        // A pause comes behind a message, so there is one at least.
+        let used = decoder.feed(rest, &mut Pause).max(1);
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    decoder.seam()
 }
 
 /// Ends it all when its thread panics: the others would wait for ever.

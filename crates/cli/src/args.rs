@@ -5,7 +5,7 @@ mod trace;
 
 pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
 pub(crate) use trace::{
-    Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, TraceKind, Transport,
+    Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, Transport,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -24,6 +24,7 @@ Examples:
   hartrace run prog.elf --trace ntrace=t a program, traced
   hartrace decode t -e prog.elf          what a trace says was executed
   hartrace dump t                        the messages of a trace
+  hartrace convert t --to etrace -o u    the same trace in another format
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
@@ -35,8 +36,8 @@ Exit codes:
   5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001 or NT0101; docs/diagnostics.md says more about
-each.";
+Errors have codes such as HT0001, NT0101 or ET0101; docs/diagnostics.md says
+more about each.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
@@ -77,8 +78,8 @@ Examples:
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  N-Trace (1.0, 1.0.0-rc7), disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), Spike logs and CSV, pc lists, ingress CSV",
+    "\nwrites:  N-Trace and E-Trace of these versions, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
@@ -139,7 +140,7 @@ pub(crate) enum Command {
     /// Encode a log as a trace
     #[command(after_help = trace::ENCODE_EXAMPLES)]
     Encode(Encode),
-    /// Show the messages of a trace
+    /// Show the messages or packets of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),
     /// Reconstruct what was executed from a trace
@@ -148,6 +149,9 @@ pub(crate) enum Command {
     /// Count what a trace is made of
     #[command(after_help = trace::STATS_EXAMPLES)]
     Stats(Stats),
+    /// Write a trace as one of another format
+    #[command(after_help = trace::CONVERT_EXAMPLES)]
+    Convert(Convert),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),

@@ -1,8 +1,10 @@
 //! Doing it.
 
+mod convert;
 mod decode;
 mod decode_json;
 mod dump;
+mod dump_etrace;
 mod dump_json;
 mod encode;
 mod info;
@@ -24,6 +26,7 @@ use clap::CommandFactory as _;
 use hartrace_capture::config::Config;
 use hartrace_capture::input::is_stdin;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
+use hartrace_capture::trace::Format;
 use hartrace_isa::Xlen;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +42,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Dump(args) => dump::run(args, talk),
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),
+        Command::Convert(args) => convert::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),
@@ -115,8 +119,9 @@ fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
     let xlen = program.isa.map_or(Xlen::Rv64, |isa| isa.xlen());
     let mut config = program.config;
     run::complete(&mut config.hart, xlen);
-    let ntrace = config.ntrace.settings(xlen)?;
-    config.ntrace = config.ntrace.completed(&ntrace);
+    for format in Format::ALL {
+        format.settings(&config, xlen)?.complete(&mut config);
+    }
     let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
     Ok(())

@@ -6,6 +6,7 @@ use hartrace_capture::detect::{self, Kind};
 use hartrace_capture::elf_info::ElfError;
 use hartrace_capture::input::{self, InputError, InputProblem};
 use hartrace_capture::output::{OutputError, OutputProblem};
+use hartrace_capture::trace::SettingsError;
 use hartrace_flow::ImageError;
 use std::path::{Path, PathBuf};
 
@@ -252,23 +253,19 @@ impl From<OutputError> for Failure {
     }
 }
 
-impl From<hartrace_ntrace::ConfigError> for Failure {
-    fn from(error: hartrace_ntrace::ConfigError) -> Failure {
-        hartrace_ntrace::RegisterError::Config(error).into()
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Failure {
+        Diagnostic::from(error).into()
     }
 }
 
-impl From<hartrace_ntrace::RegisterError> for Failure {
-    fn from(error: hartrace_ntrace::RegisterError) -> Failure {
-        bad_ntrace(error).into()
+impl From<SettingsError> for Diagnostic {
+    fn from(error: SettingsError) -> Diagnostic {
+        let section = error.format().name();
+        let message = format!("the settings in [{section}] cannot be: {error}");
+        Diagnostic::new(Code::Contradiction, message)
+            .help("change one of the settings that the message is about")
     }
-}
-
-/// Settings of `[ntrace]` that cannot be.
-pub(crate) fn bad_ntrace(error: hartrace_ntrace::RegisterError) -> Diagnostic {
-    let message = format!("the settings in [ntrace] cannot be: {error}");
-    Diagnostic::new(Code::Contradiction, message)
-        .help("change one of the settings that the message is about")
 }
 
 impl From<LoadError> for Failure {
@@ -422,8 +419,8 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
             .help("log the run as pc, spike, spike-traps or ingress");
     }
     Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
-        "known are ELF files, N-Trace with its sidecar, Spike logs and CSV, pc lists, ingress CSV and \
-         configuration files",
+        "known are ELF files, N-Trace and E-Trace with their sidecars, Spike logs and CSV, pc lists, \
+         ingress CSV and configuration files",
     )
 }
 
@@ -478,18 +475,20 @@ mod tests {
     #[test]
     fn every_fault_of_a_protocol_has_its_section() {
         let text = documentation();
+        let ntrace = hartrace_ntrace::Fault::ALL.iter().map(|f| f.code());
+        let etrace = hartrace_etrace::Fault::ALL.iter().map(|f| f.code());
+        let used: Vec<&str> = ntrace.chain(etrace).collect();
         let documented: Vec<&str> = text
             .lines()
-            .filter_map(|line| line.strip_prefix("## NT"))
-            .filter_map(|rest| rest.get(..4))
+            .filter_map(|line| line.strip_prefix("## "))
+            .filter(|heading| !heading.starts_with("HT"))
+            .filter_map(|heading| heading.get(..6))
             .collect();
-        let used = hartrace_ntrace::Fault::ALL.iter();
-        let used: Vec<&str> = used.filter_map(|f| f.code().strip_prefix("NT")).collect();
         assert_eq!(used, documented);
-        for fault in hartrace_ntrace::Fault::ALL {
-            let section = text.split("\n## ").find(|s| s.starts_with(fault.code()));
+        for code in used {
+            let section = text.split("\n## ").find(|s| s.starts_with(code));
             for part in ["**Cause.**", "**Remedy.**"] {
-                assert!(section.unwrap().contains(part), "{}: {part}", fault.code());
+                assert!(section.unwrap().contains(part), "{code}: {part}");
             }
         }
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod census;
 mod command;
 mod diagnostic;
 mod listing;

@@ -248,8 +248,7 @@ impl<'a> Decoder<'a> {
     pub fn seam(&self) -> Seam {
         let sources = self.harts.sources.iter();
         Seam {
-            at: self.framer.position(),
-            inside: self.framer.is_inside(),
+            framer: self.framer.clone(),
             stray: self.harts.stray,
             modes: self.harts.settings.modes,
             sources: sources
@@ -258,10 +257,9 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Goes on from where another decoder of the same stream was; its framing
-    /// must have been between two packets.
+    /// Goes on from where another decoder of the same stream was.
     pub fn resume(&mut self, seam: &Seam) {
-        self.framer = Framer::new().at(seam.at);
+        self.framer = seam.framer.clone();
         self.harts.stray = seam.stray;
         self.harts.set_modes(seam.modes);
         self.harts.sources.clear();
@@ -309,11 +307,11 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The state of a [`Decoder`] between two packets.
+/// The state of a [`Decoder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seam {
-    at: u64,
-    inside: bool,
+    /// Whoever cuts a damaged stream may cut a packet.
+    framer: Framer,
     stray: Option<Stray>,
     modes: Modes,
     sources: Vec<Option<State>>,
@@ -323,7 +321,7 @@ impl Seam {
     /// Offset of the next byte.
     #[must_use]
     pub fn at(&self) -> u64 {
-        self.at
+        self.framer.position()
     }
 }
 

@@ -4,8 +4,8 @@
 //! know no code. It looks at *units*: the first and the last instruction of a
 //! block, which may be one, and the trap it ended with; what lies between tells
 //! nothing (8.3). What a packet says depends on the unit before and the unit
-//! behind, so each unit is looked at when it comes ([`begin`](step)) and again
-//! when the next one has come ([`conclude`](step)).
+//! behind, so each unit is looked at when it comes and again when the next one
+//! has come.
 //!
 //! An indirect jump's target gets an address packet, and so does the last
 //! instruction before a trap, before a new mode if branches are to be told, and
@@ -21,8 +21,8 @@
 //!   first, if the mode stays the same: the target may lie on the way to the
 //!   jump, and a decoder would not know that it went round once more. So is the
 //!   instruction before a synchronisation if the last packet told the target
-//!   of a jump. (A change of mode needs none of this: it takes a return from a
-//!   trap.)
+//!   of a jump. A change of mode takes a return from a trap, so there it is
+//!   only told where such a return led to the target.
 //! * A context that changes with `ctype` = 3 is told as a change with
 //!   `ctype` = 2 is, but for the address of the last instruction before it,
 //!   which is always told. The draft's figure 8.1 has an exception packet

@@ -13,6 +13,7 @@ extern crate alloc;
 mod config;
 pub mod csv;
 mod decode;
+mod detect;
 mod encode;
 mod explain;
 mod fault;
@@ -28,6 +29,7 @@ pub use config::{
     Resync, ResyncRule, ResyncUnit, Version,
 };
 pub use decode::{Decoder, Seam};
+pub use detect::{Guess, guess, is_framed};
 pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;

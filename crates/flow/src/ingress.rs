@@ -69,6 +69,10 @@ pub struct Ingress {
     /// Not a signal: blocks are missing before this one, because the source of
     /// the steps was damaged. Encoders treat it as trace they have lost.
     pub lost: bool,
+    /// Not a signal either: blocks are left out before this one, because the
+    /// trace that the steps come from was switched off. Encoders stop as they
+    /// do for a filter.
+    pub untraced: bool,
 }
 
 /// Takes what the port shows.
@@ -113,6 +117,7 @@ impl Default for Ingress {
             impdef: 0,
             external: 0,
             lost: false,
+            untraced: false,
         }
     }
 }

@@ -18,7 +18,8 @@
 //!   [`ReturnStack`] answers for the returns a trace leaves out.
 //! * [`Event`], [`Run`], [`Consumer`]: what every decoder gives and every view
 //!   takes. [`Transfer`] is the single jump, for control transfer records.
-//! * [`Check`]: events, expanded to instructions, equal the steps.
+//! * [`Check`]: events, expanded to instructions, equal the steps. [`Replay`]
+//!   makes steps of them again, for another encoder.
 //! * [`Model`]: a hart that can be asked and stepped, for tandem verification.
 //! * [`BitReader`], [`BitWriter`]: fields in byte streams.
 //!
@@ -77,6 +78,7 @@ mod mode;
 mod model;
 mod per_hart;
 pub mod queue;
+mod replay;
 mod stack;
 mod step;
 mod stretch;
@@ -96,6 +98,7 @@ pub use ingress::{
 };
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
+pub use replay::Replay;
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
     Access, AccessKind, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId, RegWrite, Signal,

@@ -60,6 +60,8 @@ pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
+pub(crate) use site::trap_cause;
+
 use crate::Effects;
 
 /// For steps of which the source tells no effects, or not all.

@@ -131,6 +131,8 @@ pub enum Signal {
     Update,
     /// Steps are missing here: the source was damaged or dropped something.
     Lost,
+    /// Steps are left out here: the trace they come from was switched off.
+    Untraced,
 }
 
 /// An integer or floating-point register.

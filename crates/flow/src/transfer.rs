@@ -127,7 +127,8 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                 | Signal::Reset
                 | Signal::PowerDown
                 | Signal::PowerUp
-                | Signal::Lost,
+                | Signal::Lost
+                | Signal::Untraced,
             ) => {
                 self.flush(hart, None);
             }

@@ -106,8 +106,8 @@ impl Itype {
 }
 
 /// Whose table assigns `itype`. The four texts differ in jumps without
-/// linkage, in `jalr` through x0 and in the table jumps of Zcmt; NexRv, a
-/// program, has rules of its own.
+/// linkage, in `jalr` through x0 and in the table jumps of Zcmt; the reference
+/// programs have rules of their own.
 ///
 /// | instruction | E-Trace 1.1.1 | E-Trace 2.0 | N-Trace rc7 | N-Trace 1.0 |
 /// |---|---|---|---|---|
@@ -150,11 +150,22 @@ pub enum ItypeTable {
     /// | `ecall`, which it takes for a retired call | 8 |
     /// | `ebreak`, `sret` and the like, jumps of Zcmp and Zcmt | 0 |
     NexRv,
+    /// The reference flow of E-Trace, as its `post-iss` makes the input of the
+    /// encoder. It differs from the text in these:
+    ///
+    /// | instruction | four bits | three bits |
+    /// |---|---|---|
+    /// | `mret`, `sret`, `uret`, `dret` | 14 | 6 |
+    /// | `mnret`, jumps of Zcmp and Zcmt, which it does not know | 0 | 0 |
+    ETraceReference,
 }
 
 impl ItypeTable {
     const fn is_etrace(self) -> bool {
-        matches!(self, ItypeTable::ETrace111 | ItypeTable::ETrace20)
+        matches!(
+            self,
+            ItypeTable::ETrace111 | ItypeTable::ETrace20 | ItypeTable::ETraceReference
+        )
     }
 }
 
@@ -164,7 +175,7 @@ impl Flow {
     ///
     /// ecall and ebreak give [`Itype::None`]: their code 1 belongs to the trap
     /// that follows, not to a retirement. `bits` is the instruction itself,
-    /// which [`ItypeTable::NexRv`] looks at.
+    /// which the tables of the reference programs look at.
     #[must_use]
     pub const fn itype4(self, bits: u32, taken: bool, table: ItypeTable) -> Itype {
         match self {
@@ -172,6 +183,15 @@ impl Flow {
             Flow::Seq | Flow::Const { .. } | Flow::Trap => Itype::None,
             Flow::Branch { .. } if taken => Itype::Taken,
             Flow::Branch { .. } => Itype::NotTaken,
+            Flow::PopReturn | Flow::Table { .. }
+                if matches!(table, ItypeTable::ETraceReference) =>
+            {
+                Itype::None
+            }
+            Flow::TrapReturn if matches!(table, ItypeTable::ETraceReference) => match bits {
+                MNRET => Itype::None,
+                _ => Itype::OtherIndirect,
+            },
             Flow::TrapReturn => Itype::TrapReturn,
             Flow::PopReturn => Itype::Return,
             Flow::Table {
@@ -231,6 +251,7 @@ impl Flow {
 
 const ECALL: u32 = 0x0000_0073;
 const MRET: u32 = 0x3020_0073;
+const MNRET: u32 = 0x7020_0073;
 
 const fn direct(link: Link, table: ItypeTable) -> Itype {
     match link {

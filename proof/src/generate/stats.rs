@@ -412,9 +412,12 @@ impl Stats {
 
     fn signal(&mut self, signal: Signal) {
         self.hit(match signal {
-            Signal::Halted | Signal::Reset | Signal::PowerDown | Signal::Update | Signal::Lost => {
-                Feature::Halted
-            }
+            Signal::Halted
+            | Signal::Reset
+            | Signal::PowerDown
+            | Signal::Update
+            | Signal::Lost
+            | Signal::Untraced => Feature::Halted,
             Signal::Resumed | Signal::PowerUp => Feature::Resumed,
             Signal::TraceOn => Feature::TraceOn,
             Signal::TraceOff => Feature::TraceOff,

@@ -14,7 +14,7 @@ use super::{Input, ensure};
 
 const HART: HartId = HartId(0);
 const MODES: [Mode; 3] = [Mode::M, Mode::S, Mode::U];
-const SIGNALS: [Signal; 10] = [
+const SIGNALS: [Signal; 11] = [
     Signal::Halted,
     Signal::Resumed,
     Signal::Reset,
@@ -25,6 +25,7 @@ const SIGNALS: [Signal; 10] = [
     Signal::Notify,
     Signal::External(9),
     Signal::Lost,
+    Signal::Untraced,
 ];
 
 /// Any steps, sensible or not: every halfword that retired is shown once, no

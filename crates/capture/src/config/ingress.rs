@@ -2,6 +2,7 @@
 //! turned into.
 
 use super::Setting;
+use super::section::value;
 use hartrace_flow::log::Iretire;
 use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Isa, ItypeTable};
@@ -39,6 +40,7 @@ pub(super) const TABLES: Named<ItypeTable> = &[
     ("ntrace-rc7", ItypeTable::NTraceRc7),
     ("ntrace-1.0", ItypeTable::NTrace10),
     ("nexrv", ItypeTable::NexRv),
+    ("etrace-reference", ItypeTable::ETraceReference),
 ];
 
 pub(super) const RETIREMENTS: Named<Iretire> = &[
@@ -117,10 +119,6 @@ impl Ingress {
     pub fn iretire(&self) -> Iretire {
         value(&self.retirement, Iretire::default())
     }
-}
-
-fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
-    setting.as_ref().map_or(default, |s| s.value)
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use super::ingress::{Named, RETIRES, name_of};
 use super::read::{Reader, Value, integer};
-use super::write::{Writer, count, quote};
+use super::section::{queue, said, set, value};
+use super::write::{Writer, quote};
 use super::{Ingress, Setting};
 use hartrace_flow::{ItypeWidth, Retires};
 use hartrace_isa::{ItypeTable, Xlen};
 use hartrace_ntrace::{
-    Config, Ending, Evcode, IcntFull, ImplicitReturn, Queue, RegisterError, RepeatedHistory,
-    StackKind, Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+    Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory, StackKind,
+    Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 use std::fmt;
 use toml::de::{DeTable, DeValue};
@@ -60,169 +61,97 @@ const ACTIONS: Named<TriggerAction> = &[
     ("notify", TriggerAction::Notify),
 ];
 
-/// How a key is read.
-macro_rules! read {
-    (named $names:ident, $r:ident, $n:ident, $v:ident) => {
-        $r.one_of($n, $v, $names)
-    };
-    (number $from:literal $to:literal, $r:ident, $n:ident, $v:ident) => {
-        $r.number($n, $v, $from..=$to)
-    };
-    (width $to:literal, $r:ident, $n:ident, $v:ident) => {
-        $r.width($n, $v, $to)
-    };
-    ($reader:ident, $r:ident, $n:ident, $v:ident) => {
-        $r.$reader($n, $v)
-    };
-}
-
-/// How a value is written.
-macro_rules! show {
-    (named $names:ident, $v:ident) => {
-        quote(name_of($names, $v))
-    };
-    (actions, $v:ident) => {
-        format!("[{}]", $v.map(|a| quote(name_of(ACTIONS, &a))).join(", "))
-    };
-    (count, $v:ident) => {
-        count(*$v)
-    };
-    (width $to:literal, $v:ident) => {
-        match $v {
-            0 => quote("unlimited"),
-            bits => bits.to_string(),
-        }
-    };
-    ($kind:ident $($range:literal)*, $v:ident) => {
-        $v.to_string()
-    };
-}
-
-macro_rules! section {
-    ($($(#[$doc:meta])* $key:ident: $type:ty = ($($kind:tt)+);)+) => {
-        /// `[ntrace]`. What is `None` is not said.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Ntrace {
-            $($(#[$doc])* pub $key: Option<Setting<$type>>,)+
-            /// `[ntrace.registers]`: what the registers of the trace control
-            /// interface hold. The other keys win.
-            pub registers: Registers,
-        }
-
-        /// The keys of the section; subsections stand last.
-        const KEYS: &[&str] = &[$(stringify!($key),)+ "registers"];
-
-        impl Ntrace {
-            /// This layer on top of another.
-            pub(super) fn over(self, below: Ntrace) -> Ntrace {
-                Ntrace {
-                    $($key: self.$key.or(below.$key),)+
-                    registers: self.registers.over(below.registers),
-                }
-            }
-
-            fn read(reader: &mut Reader, table: &DeTable<'_>) -> Ntrace {
-                Ntrace {
-                    $($key: reader.get(table, stringify!($key), |r, n, v| {
-                        read!($($kind)+, r, n, v)
-                    }),)+
-                    registers: reader.registers(table),
-                }
-            }
-
-            fn write_keys(&self, out: &mut Writer) -> fmt::Result {
-                $(out.key(stringify!($key), self.$key.as_ref(), |v| {
-                    show!($($kind)+, v)
-                })?;)+
-                Ok(())
-            }
-        }
-    };
-}
-
 section! {
-    /// Which text.
-    version: Version = (named VERSIONS);
-    /// Branch history or branch trace messaging.
-    mode: TraceMode = (named MODES);
-    /// Width of `SRC`.
-    src_bits: u8 = (number 0 12);
-    /// `SRC` of hart 0.
-    src_id: u16 = (number 0 4095);
-    /// Width of the instruction counter.
-    icnt_bits: u8 = (width 22);
-    /// What is sent when it is full.
-    icnt_full: IcntFull = (named ICNT_FULL);
-    /// Width of the history, with its stop bit.
-    hist_bits: u8 = (number 2 32);
-    /// IndirectBranch instead of IndirectBranchHist where there is no history.
-    short_indirect: bool = (boolean);
-    /// What the periodic sync counts.
-    sync: SyncUnit = (named SYNC_UNITS);
-    /// trTeInstSyncMax: a sync every 2^(n+4).
-    sync_max: u8 = (number 0 15);
-    /// The periodic sync takes the place of the next branch message.
-    sync_delayed: bool = (boolean);
-    /// `B-TYPE` of traps.
-    trap_types: TrapTypes = (named TRAP_TYPES);
-    /// Ownership messages.
-    context: bool = (boolean);
-    /// The hart has hcontext.
-    hcontext: bool = (boolean);
-    /// Messages have timestamps.
-    timestamps: bool = (boolean);
-    /// Width of the timestamp counter.
-    timestamp_width: u8 = (number 1 64);
-    /// trTsPrescale: one tick every 4^n units.
-    timestamp_prescale: u8 = (number 0 3);
-    /// Only sync messages have timestamps.
-    timestamp_sync_only: bool = (boolean);
-    /// trTeInstExtendAddrMSB.
-    extend_addr_msb: bool = (boolean);
-    /// trTeInstEnSequentialJump.
-    sequential_jump: bool = (boolean);
-    /// trTeInstImplicitReturnMode.
-    implicit_return: ImplicitReturn = (named RETURNS);
-    /// Bits that `partial` compares.
-    implicit_return_bits: u8 = (number 1 63);
-    /// Depth of the return stack.
-    stack_depth: u8 = (number 1 32);
-    /// Kind of the return stack.
-    stack_kind: StackKind = (named STACKS);
-    /// rc7: `SYNC` 0, 4 and 6 do not clear the return stack.
-    markers_keep_stack: bool = (boolean);
-    /// trTeInstEnRepeatedHistory, and how repetitions are found.
-    repeated_history: RepeatedHistory = (named HISTORIES);
-    /// Width of `HREPEAT`.
-    hrepeat_bits: u8 = (width 63);
-    /// RepeatBranch messages.
-    repeat_branch: bool = (boolean);
-    /// Width of `B-CNT`.
-    bcnt_bits: u8 = (width 63);
-    /// trTeInstEnAllJumps.
-    all_jumps: bool = (boolean);
-    /// Which instructions that trap count as retired.
-    retires: Retires = (named RETIRES);
-    /// Debug triggers control tracing.
-    triggers: bool = (boolean);
-    /// What the eight external triggers do.
-    external: [TriggerAction; 8] = (actions);
-    /// Tracing waits for a trigger.
-    starts_disabled: bool = (boolean);
-    /// `SYNC` of the first message.
-    first_sync: u8 = (number 0 15);
-    /// `EVCODE` of the last message.
-    last_event: u8 = (number 0 15);
-    /// What the trace ends with.
-    ending: Ending = (named ENDINGS);
-    /// Bytes the output queue holds; without it the queue is never full.
-    queue_bytes: u32 = (number 76 0xffff_ffff);
-    /// Bytes that leave the queue in 1024 cycles.
-    queue_drain: u32 = (number 1 0xffff_ffff);
-    /// The hart waits when the queue is full.
-    queue_stall: bool = (boolean);
-    /// The most halfwords or branches of one message that a decoder believes.
-    max_expansion: u64 = (count);
+    /// `[ntrace]`. What is `None` is not said.
+    Ntrace {
+        /// Which text.
+        version: Version = (named VERSIONS);
+        /// Branch history or branch trace messaging.
+        mode: TraceMode = (named MODES);
+        /// Width of `SRC`.
+        src_bits: u8 = (number 0 12);
+        /// `SRC` of hart 0.
+        src_id: u16 = (number 0 4095);
+        /// Width of the instruction counter.
+        icnt_bits: u8 = (width 22);
+        /// What is sent when it is full.
+        icnt_full: IcntFull = (named ICNT_FULL);
+        /// Width of the history, with its stop bit.
+        hist_bits: u8 = (number 2 32);
+        /// IndirectBranch instead of IndirectBranchHist where there is no history.
+        short_indirect: bool = (boolean);
+        /// What the periodic sync counts.
+        sync: SyncUnit = (named SYNC_UNITS);
+        /// trTeInstSyncMax: a sync every 2^(n+4).
+        sync_max: u8 = (number 0 15);
+        /// The periodic sync takes the place of the next branch message.
+        sync_delayed: bool = (boolean);
+        /// `B-TYPE` of traps.
+        trap_types: TrapTypes = (named TRAP_TYPES);
+        /// Ownership messages.
+        context: bool = (boolean);
+        /// The hart has hcontext.
+        hcontext: bool = (boolean);
+        /// Messages have timestamps.
+        timestamps: bool = (boolean);
+        /// Width of the timestamp counter.
+        timestamp_width: u8 = (number 1 64);
+        /// trTsPrescale: one tick every 4^n units.
+        timestamp_prescale: u8 = (number 0 3);
+        /// Only sync messages have timestamps.
+        timestamp_sync_only: bool = (boolean);
+        /// trTeInstExtendAddrMSB.
+        extend_addr_msb: bool = (boolean);
+        /// trTeInstEnSequentialJump.
+        sequential_jump: bool = (boolean);
+        /// trTeInstImplicitReturnMode.
+        implicit_return: ImplicitReturn = (named RETURNS);
+        /// Bits that `partial` compares.
+        implicit_return_bits: u8 = (number 1 63);
+        /// Depth of the return stack.
+        stack_depth: u8 = (number 1 32);
+        /// Kind of the return stack.
+        stack_kind: StackKind = (named STACKS);
+        /// rc7: `SYNC` 0, 4 and 6 do not clear the return stack.
+        markers_keep_stack: bool = (boolean);
+        /// trTeInstEnRepeatedHistory, and how repetitions are found.
+        repeated_history: RepeatedHistory = (named HISTORIES);
+        /// Width of `HREPEAT`.
+        hrepeat_bits: u8 = (width 63);
+        /// RepeatBranch messages.
+        repeat_branch: bool = (boolean);
+        /// Width of `B-CNT`.
+        bcnt_bits: u8 = (width 63);
+        /// trTeInstEnAllJumps.
+        all_jumps: bool = (boolean);
+        /// Which instructions that trap count as retired.
+        retires: Retires = (named RETIRES);
+        /// Debug triggers control tracing.
+        triggers: bool = (boolean);
+        /// What the eight external triggers do.
+        external: [TriggerAction; 8] = (actions);
+        /// Tracing waits for a trigger.
+        starts_disabled: bool = (boolean);
+        /// `SYNC` of the first message.
+        first_sync: u8 = (number 0 15);
+        /// `EVCODE` of the last message.
+        last_event: u8 = (number 0 15);
+        /// What the trace ends with.
+        ending: Ending = (named ENDINGS);
+        /// Bytes the output queue holds; without it the queue is never full.
+        queue_bytes: u32 = (number 76 0xffff_ffff);
+        /// Bytes that leave the queue in 1024 cycles.
+        queue_drain: u32 = (number 1 0xffff_ffff);
+        /// The hart waits when the queue is full.
+        queue_stall: bool = (boolean);
+        /// The most halfwords or branches of one message that a decoder believes.
+        max_expansion: u64 = (count);
+    }
+    sections {
+        /// `[ntrace.registers]`: what the registers of the trace control
+        /// interface hold. The other keys win.
+        registers: Registers;
+    }
 }
 
 /// `[ntrace.registers]`. What is `None` is not said.
@@ -359,12 +288,6 @@ impl Ntrace {
         Ok(())
     }
 
-    /// Whether anybody said anything.
-    #[must_use]
-    pub fn is_said(&self) -> bool {
-        *self != Ntrace::default()
-    }
-
     /// The settings for a hart of this width, defaults included.
     ///
     /// # Errors
@@ -428,11 +351,7 @@ impl Ntrace {
         config.first_sync = Sync(value(&self.first_sync, config.first_sync.0));
         config.last_event = Evcode(value(&self.last_event, config.last_event.0));
         set(&mut config.ending, &self.ending);
-        config.queue = self.queue_bytes.as_ref().map(|bytes| Queue {
-            bytes: bytes.value,
-            drain: value(&self.queue_drain, QUEUE_DRAIN),
-            stall: value(&self.queue_stall, false),
-        });
+        config.queue = queue(&self.queue_bytes, &self.queue_drain, &self.queue_stall);
     }
 
     /// The same with every setting said, as in `config`, which was made of it.
@@ -448,7 +367,6 @@ impl Ntrace {
             Some(Setting::default(value))
         }
         let stamps = config.timestamps;
-        let queue = config.queue;
         let (implicit_return, bits) = match config.implicit_return {
             ImplicitReturn::Partial(bits) => (PARTIAL, some(bits)),
             other => (other, None),
@@ -491,9 +409,9 @@ impl Ntrace {
             first_sync: some(config.first_sync.0),
             last_event: some(config.last_event.0),
             ending: some(config.ending),
-            queue_bytes: queue.and_then(|q| some(q.bytes)),
-            queue_drain: queue.and_then(|q| some(q.drain)),
-            queue_stall: queue.and_then(|q| some(q.stall)),
+            queue_bytes: config.queue.and_then(|q| some(q.bytes)),
+            queue_drain: config.queue.and_then(|q| some(q.drain)),
+            queue_stall: config.queue.and_then(|q| some(q.stall)),
             max_expansion: some(config.max_expansion),
             registers: Registers::default(),
         }
@@ -518,22 +436,11 @@ impl Ntrace {
     }
 }
 
-/// Bytes in 1024 cycles where nobody says it: one a cycle.
-const QUEUE_DRAIN: u32 = 1024;
-
-fn said<T>(setting: Option<Setting<T>>, default: T) -> Option<Setting<T>> {
-    let given = setting.filter(|s| s.origin != super::Origin::Default);
-    Some(given.unwrap_or(Setting::default(default)))
-}
-
-fn set<T: Copy>(to: &mut T, setting: &Option<Setting<T>>) {
-    if let Some(setting) = setting {
-        *to = setting.value;
-    }
-}
-
-fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
-    setting.as_ref().map_or(default, |s| s.value)
+fn actions(actions: &[TriggerAction; 8]) -> String {
+    format!(
+        "[{}]",
+        actions.map(|a| quote(name_of(ACTIONS, &a))).join(", ")
+    )
 }
 
 #[cfg(test)]

@@ -21,12 +21,13 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Sections that files of other versions have, and what they belong to.
 const LATER: &[(&str, &str)] = &[
-    ("etrace", "E-Trace"),
     ("tandem", "the tandem-verification trace"),
     ("ctr", "Control Transfer Records"),
 ];
 
-const SECTIONS: &[&str] = &["program", "ingress", "hart", "filter", "ntrace", "trace"];
+const SECTIONS: &[&str] = &[
+    "program", "ingress", "hart", "filter", "ntrace", "etrace", "trace",
+];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
     "itype_width",
@@ -279,6 +280,7 @@ impl Reader {
                 "ingress" => config.ingress = self.ingress(table),
                 "hart" => config.hart = self.hart(table),
                 "ntrace" => config.ntrace = self.ntrace(table),
+                "etrace" => config.etrace = self.etrace(table),
                 "filter" => config.filter = self.filter(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {

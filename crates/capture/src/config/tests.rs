@@ -113,7 +113,10 @@ fn unknown_keys_and_sections_suggest_the_nearest_name() {
 
 #[test]
 fn sections_of_other_versions_are_named() {
-    for (section, part) in [("etrace", "E-Trace"), ("ctr", "Control Transfer Records")] {
+    for (section, part) in [
+        ("tandem", "the tandem-verification trace"),
+        ("ctr", "Control Transfer Records"),
+    ] {
         let (message, place) = refused(&format!("[{section}]\nx = 1\n"));
         assert_eq!(
             message,

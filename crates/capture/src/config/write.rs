@@ -50,7 +50,8 @@ impl Writer {
         self.ingress(&config.ingress)?;
         self.filter(&config.filter)?;
         self.hart(&config.hart)?;
-        config.ntrace.write(self)
+        config.ntrace.write(self)?;
+        config.etrace.write(self)
     }
 
     fn ingress(&mut self, i: &Ingress) -> fmt::Result {

@@ -36,7 +36,7 @@ pub trait Resume {
     fn at(seam: &Self::Seam) -> u64;
 
     /// The first place at or behind `from` where a message may start.
-    fn boundary(bytes: &[u8], from: usize) -> Option<usize>;
+    fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize>;
 }
 
 impl Resume for hartrace_ntrace::Decoder<'_> {
@@ -78,10 +78,54 @@ impl Resume for hartrace_ntrace::Decoder<'_> {
         seam.at()
     }
 
-    fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
+    fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
         // Behind any byte with MSEO = 11, whatever it belongs to.
         let before = from.checked_sub(1)?;
         let end = bytes.get(before..)?.iter().position(|b| b & 3 == 3)?;
         Some(before + end + 1)
+    }
+}
+
+impl Resume for hartrace_etrace::Decoder<'_> {
+    type Seam = hartrace_etrace::Seam;
+
+    fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
+        self.feed(bytes, out)
+    }
+
+    fn finish<C: Consumer>(&mut self, out: &mut C) {
+        self.finish(out);
+    }
+
+    fn seam(&self) -> Self::Seam {
+        self.seam()
+    }
+
+    fn resume(&mut self, seam: &Self::Seam) {
+        self.resume(seam);
+    }
+
+    fn restart(&mut self, offset: u64) {
+        self.restart(offset);
+    }
+
+    fn is_synchronised(&self) -> bool {
+        self.is_synchronised()
+    }
+
+    fn hint(&mut self, seam: &Self::Seam) {
+        self.set_hint(seam);
+    }
+
+    fn position(&self) -> u64 {
+        self.position()
+    }
+
+    fn at(seam: &Self::Seam) -> u64 {
+        seam.at()
+    }
+
+    fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        hartrace_etrace::boundary(bytes, from)
     }
 }

@@ -298,3 +298,149 @@ fn a_panic_ends_the_work() {
         assert!(std::panic::catch_unwind(run).is_err());
     }
 }
+
+mod etrace {
+    use super::*;
+    use hartrace_etrace::{
+        BranchMap, Config, Decoder, Kind, Packet, QualStatus, Report, Start, Support, Version,
+    };
+
+    /// A hart that goes round that loop. The options come once, at the front.
+    fn stream(full_address: bool, seed: u64, packets: u64) -> Vec<u8> {
+        let layout = Config::new(Version::V2_0, Xlen::Rv64).layout();
+        let mut random = Random(seed | 1);
+        let mut bytes = Vec::new();
+        let mut put = |packet: Packet| {
+            let payload = packet.write(&layout);
+            payload.write_framed(Kind::Instruction, &mut bytes);
+        };
+        put(Packet::Support(Support {
+            ienable: true,
+            ioptions: if full_address { 4 } else { 0 },
+            ..Support::default()
+        }));
+        // At the branch, which is taken.
+        let start = Packet::Start(Start {
+            privilege: 3,
+            address: 0x1002 >> 1,
+            ..Start::default()
+        });
+        put(start);
+        let mut started = true;
+        for _ in 0..packets {
+            // Round and round, out, and by the jump to the front again.
+            let count = random.below(12) as u8 + 1;
+            let map = BranchMap {
+                bits: 1 << (count - 1),
+                count,
+            };
+            let sync = random.below(20) == 0;
+            let report = Report {
+                address: match full_address {
+                    true => 0x1000 >> 1,
+                    false if started => (1 << 63) - 1,
+                    false => 0,
+                },
+                updiscon: sync,
+                ..Report::default()
+            };
+            let address = Some(report);
+            put(Packet::Branches { map, address });
+            started = sync;
+            if sync {
+                put(start);
+            }
+        }
+        put(Packet::Support(Support {
+            qual_status: QualStatus::EndedNtr,
+            ioptions: if full_address { 4 } else { 0 },
+            ..Support::default()
+        }));
+        bytes
+    }
+
+    fn decode_all(
+        bytes: &[u8],
+        (threads, piece, room): (usize, usize, usize),
+    ) -> Vec<(HartId, Event)> {
+        let image = image();
+        let config = Config::new(Version::V2_0, Xlen::Rv64);
+        let all = Mutex::new(Vec::new());
+        Sharding { threads, piece }
+            .decode(
+                bytes,
+                || Decoder::new(config.clone(), &image).unwrap(),
+                || Keep {
+                    events: Vec::new(),
+                    room,
+                },
+                |part, _| {
+                    all.lock().unwrap().append(&mut part.events);
+                    Ok(())
+                },
+            )
+            .unwrap();
+        all.into_inner().unwrap()
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        for full_address in [false, true] {
+            let bytes = stream(full_address, 5, 4000);
+            let truth = decode_all(&bytes, (1, 1, usize::MAX));
+            assert!(truth.len() > 4000);
+            let gap = truth.iter().find(|(_, e)| matches!(e, Event::Gap(_)));
+            assert_eq!(gap, None);
+            for setting in [(2, 100, 10), (3, 1000, 1), (8, 333, 500)] {
+                let events = decode_all(&bytes, setting);
+                assert!(events == truth, "{setting:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing_where_bytes_are_wrong() {
+        let mut random = Random(98);
+        for trial in 0..30 {
+            let mut bytes = stream(trial % 2 == 0, trial, 800);
+            for _ in 0..=random.below(6) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(3) {
+                    0 => bytes[at] ^= 1 << random.below(8),
+                    1 => drop(bytes.drain(at..bytes.len().min(at + 40))),
+                    _ => bytes.iter_mut().skip(at).take(60).for_each(|b| *b = 0),
+                }
+            }
+            let truth = decode_all(&bytes, (1, 1, usize::MAX));
+            for setting in [(2, 100, 10), (4, 64, 1), (3, 500, usize::MAX)] {
+                let events = decode_all(&bytes, setting);
+                assert!(events == truth, "trial {trial} {setting:?}");
+            }
+        }
+    }
+
+    /// A piece knows the options before it is its turn: nothing is done twice.
+    #[test]
+    fn options_are_known_to_every_piece() {
+        let bytes = stream(true, 9, 2000);
+        let image = image();
+        let config = Config::new(Version::V2_0, Xlen::Rv64);
+        let mut decoder = Decoder::new(config, &image).unwrap();
+        let hint = first(&mut decoder, &bytes);
+        let at = decoder.boundary(&bytes, bytes.len() / 2).unwrap();
+        decoder.restart(at as u64);
+        decoder.hint(&hint);
+        let mut keep = Keep {
+            events: Vec::new(),
+            room: usize::MAX,
+        };
+        decoder.feed(&bytes[at..], &mut keep);
+        let gaps = keep.events.iter().filter_map(|(_, event)| match event {
+            Event::Gap(gap) => Some(gap.reason.code),
+            _ => None,
+        });
+        let gaps: Vec<_> = gaps.collect();
+        assert!(gaps.iter().all(|code| *code == "ET0103"), "{gaps:?}");
+        assert!(keep.events.len() > 500);
+    }
+}

@@ -1,5 +1,6 @@
+use super::pieces::KEPT;
 use super::*;
-use hartrace_ntrace::Fault;
+use hartrace_ntrace::{Fault, Framer, Piece};
 use std::fs;
 
 /// Messages that cross the chunks of the input, with damage in between.
@@ -17,9 +18,9 @@ fn the_pieces_are_the_file() {
     fs::write(&path, &bytes).unwrap();
     let mut seen = Vec::new();
     let mut last = None;
-    pieces(Input::open(&path).unwrap(), |at, piece, kind| {
+    pieces::<Framer, _>(Input::open(&path).unwrap(), |at, piece, kind| {
         assert_eq!(at, seen.len() as u64);
-        assert_eq!(piece.len(), length(kind));
+        assert_eq!(piece.len(), Framer::length(kind));
         seen.extend_from_slice(piece);
         last = match *kind {
             Piece::Bad(fault, _) => Some(fault),
@@ -35,7 +36,7 @@ fn the_pieces_are_the_file() {
 /// Memory that was never written: no message ends there.
 #[test]
 fn a_piece_without_end_is_not_kept() {
-    let mut pieces = Pieces::default();
+    let mut pieces = Pieces::<Framer>::default();
     let zeros = vec![0; 1 << 16];
     let nothing = |_, _: &[u8], _: &Piece<'_>| Err("a piece");
     for _ in 0..100 {
@@ -44,7 +45,7 @@ fn a_piece_without_end_is_not_kept() {
     }
     let mut seen = Vec::new();
     let mut take = |at, bytes: &[u8], piece: &Piece<'_>| {
-        seen.push((at, bytes.len(), length(piece)));
+        seen.push((at, bytes.len(), Framer::length(piece)));
         Ok::<(), ()>(())
     };
     pieces.feed(&[0x03, 0x0c, 0x0f, 0x0c], &mut take).unwrap();

@@ -1,5 +1,6 @@
 //! What a probe or a memory holds, as the stream that was sent.
 
+use super::Format;
 use crate::input::{Input, InputError};
 use hartrace_ntrace::{Order, Pib, PibReader, RamError, RamSink};
 use std::fmt;
@@ -46,12 +47,13 @@ impl From<InputError> for TransportError {
 
 impl Transport {
     /// The stream in a file. A plain one is not touched; another is read at
-    /// once.
+    /// once. In a buffer that wrapped, N-Trace begins with a whole message; so
+    /// does what may be N-Trace.
     ///
     /// # Errors
     ///
     /// A failing read, and a dump that is not as the registers say.
-    pub fn open(&self, input: Input) -> Result<Input, TransportError> {
+    pub fn open(&self, input: Input, format: Option<Format>) -> Result<Input, TransportError> {
         if *self == Transport::default() {
             return Ok(input);
         }
@@ -71,11 +73,11 @@ impl Transport {
         self.order.turn(&mut bytes);
         if let Some(ram) = self.ram {
             // The rest of a message at the start is no damage.
-            bytes = ram
-                .unwrap(&bytes)
-                .map_err(TransportError::Ram)?
-                .whole()
-                .concat();
+            let buffer = ram.unwrap(&bytes).map_err(TransportError::Ram)?;
+            bytes = match format {
+                Some(Format::Etrace) => [buffer.older, buffer.newer].concat(),
+                _ => buffer.whole().concat(),
+            };
         }
         Ok(Input::of(&path, bytes))
     }
@@ -91,7 +93,7 @@ mod tests {
 
     fn opened(transport: &Transport, bytes: &[u8]) -> Result<Vec<u8>, TransportError> {
         let input = Input::of(Path::new("t"), bytes.to_vec());
-        Ok(transport.open(input)?.read_all(1 << 20)?)
+        Ok(transport.open(input, None)?.read_all(1 << 20)?)
     }
 
     #[test]

@@ -1,10 +1,14 @@
-//! Steps to N-Trace, and back again if that is to be checked.
+//! Steps to a trace, and back again if that is to be checked.
 
+use super::Decoder;
+use crate::shard::Resume as _;
+use hartrace_etrace as etrace;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, Difference, Effects, HartId, Image, Observer, Port, PortConfig, Step, Wants,
+    Check, Checked, Difference, Effects, HartId, IngressSink, Observer, Port, PortConfig, Step,
+    Untold, Wants,
 };
-use hartrace_ntrace::{Config, ConfigError, Decoder, Encoder, Sink};
+use hartrace_ntrace as ntrace;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -14,11 +18,10 @@ const LOOK: u32 = 1024;
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 1 << 16;
 
-/// Encodes steps as N-Trace; `sink` takes the bytes. With
-/// [`NtraceWriter::checking`] they are decoded again at once, and must come to
-/// the same steps.
-pub struct NtraceWriter<'a, F> {
-    port: Port<Encoder<Shared>>,
+/// Encodes steps; `sink` takes the bytes. With [`TraceWriter::checking`] they are
+/// decoded again at once, and must come to the same steps.
+pub struct TraceWriter<'a, E, F> {
+    port: Port<E>,
     sent: Rc<RefCell<Sent>>,
     check: Option<(Decoder<'a>, Check)>,
     steps: u32,
@@ -26,12 +29,18 @@ pub struct NtraceWriter<'a, F> {
     sink: F,
 }
 
+/// Encodes steps as N-Trace.
+pub type NtraceWriter<'a, F> = TraceWriter<'a, ntrace::Encoder<Shared>, F>;
+
+/// Encodes steps as E-Trace.
+pub type EtraceWriter<'a, F> = TraceWriter<'a, etrace::Encoder<Shared>, F>;
+
 /// What was written.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// Instructions that retired.
     pub instructions: u64,
-    /// Messages of all kinds.
+    /// Messages or packets of all kinds.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -46,11 +55,12 @@ struct Sent {
     total: u64,
 }
 
-/// The encoder owns its sink, so what it sends is shared.
-struct Shared(Rc<RefCell<Sent>>);
+/// Where an encoder sends to: it owns its sink, so what it sends is shared.
+pub struct Shared(Rc<RefCell<Sent>>);
 
-impl Sink for Shared {
-    fn message(&mut self, bytes: &[u8]) {
+impl Shared {
+    #[inline]
+    fn take(&mut self, bytes: &[u8]) {
         let mut sent = self.0.borrow_mut();
         sent.bytes.extend_from_slice(bytes);
         sent.messages += 1;
@@ -58,7 +68,19 @@ impl Sink for Shared {
     }
 }
 
-impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
+impl ntrace::Sink for Shared {
+    fn message(&mut self, bytes: &[u8]) {
+        self.take(bytes);
+    }
+}
+
+impl etrace::Sink for Shared {
+    fn packet(&mut self, bytes: &[u8]) {
+        self.take(bytes);
+    }
+}
+
+impl<F: FnMut(&[u8])> NtraceWriter<'_, F> {
     /// An encoder behind the port of a hart; it traces what the filters let
     /// through.
     ///
@@ -66,14 +88,45 @@ impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
     ///
     /// Settings that contradict each other.
     pub fn new(
-        config: Config,
+        config: ntrace::Config,
         port: PortConfig,
         filter: &FilterConfig,
         sink: F,
-    ) -> Result<NtraceWriter<'a, F>, ConfigError> {
+    ) -> Result<Self, ntrace::ConfigError> {
+        TraceWriter::with(port, sink, |shared| {
+            Ok(ntrace::Encoder::new(config, shared)?.with_filter(filter))
+        })
+    }
+}
+
+impl<F: FnMut(&[u8])> EtraceWriter<'_, F> {
+    /// An encoder behind the port of a hart; it traces what the filters let
+    /// through.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn new(
+        config: etrace::Config,
+        port: PortConfig,
+        filter: &FilterConfig,
+        sink: F,
+    ) -> Result<Self, etrace::ConfigError> {
+        TraceWriter::with(port, sink, |shared| {
+            Ok(etrace::Encoder::new(config, shared)?.with_filter(filter))
+        })
+    }
+}
+
+impl<'a, E: IngressSink, F: FnMut(&[u8])> TraceWriter<'a, E, F> {
+    fn with<X>(
+        port: PortConfig,
+        sink: F,
+        encoder: impl FnOnce(Shared) -> Result<E, X>,
+    ) -> Result<TraceWriter<'a, E, F>, X> {
         let sent = Rc::new(RefCell::new(Sent::default()));
-        let encoder = Encoder::new(config, Shared(Rc::clone(&sent)))?.with_filter(filter);
-        Ok(NtraceWriter {
+        let encoder = encoder(Shared(Rc::clone(&sent)))?;
+        Ok(TraceWriter {
             port: Port::new(port, encoder),
             sent,
             check: None,
@@ -83,18 +136,11 @@ impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
         })
     }
 
-    /// Also decodes what is sent, with the program's code.
-    ///
-    /// # Errors
-    ///
-    /// Settings that contradict each other.
-    pub fn checking(
-        mut self,
-        config: Config,
-        image: &'a Image,
-    ) -> Result<NtraceWriter<'a, F>, ConfigError> {
-        self.check = Some((Decoder::new(config, image)?, Check::new()));
-        Ok(self)
+    /// Also decodes what is sent, but for what the format leaves untold.
+    #[must_use]
+    pub fn checking(mut self, decoder: Decoder<'a>, untold: Untold) -> TraceWriter<'a, E, F> {
+        self.check = Some((decoder, Check::new().without(untold)));
+        self
     }
 
     /// What was written; after [`Observer::finish`].
@@ -130,8 +176,8 @@ impl<'a, F: FnMut(&[u8])> NtraceWriter<'a, F> {
     }
 }
 
-impl<F: FnMut(&[u8])> Observer for NtraceWriter<'_, F> {
-    // The port also shows data accesses, which N-Trace does not tell.
+impl<E: IngressSink, F: FnMut(&[u8])> Observer for TraceWriter<'_, E, F> {
+    // The port also shows data accesses, which no encoder here tells.
     const WANTS: Wants = Wants::STEPS;
 
     #[inline]

@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::quantity::parse_count;
+use hartrace_capture::trace::Format;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ Logs:
 
 Traces:
   ntrace=FILE       N-Trace, by [ntrace], with a sidecar FILE.toml
+  etrace=FILE       E-Trace, by [etrace], with a sidecar FILE.toml
 
 Examples:
   hartrace run prog.elf
@@ -148,22 +150,25 @@ impl LogSpec {
 /// `KIND=FILE` of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TraceSpec {
+    pub(crate) format: Format,
     pub(crate) file: PathBuf,
 }
 
 impl TraceSpec {
     fn parse(text: &str) -> Result<TraceSpec, String> {
         let (name, file) = text.split_once('=').unwrap_or((text, ""));
-        if name != "ntrace" {
+        let Some(format) = Format::from_name(name) else {
+            let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
+            let names = names.join(", ");
             return Err(format!(
-                "no kind of trace is called `{name}`; there is ntrace"
+                "no kind of trace is called `{name}`; there are {names}"
             ));
-        }
+        };
         if file.is_empty() {
             return Err(format!("the file is missing: write --trace {name}=FILE"));
         }
         let file = PathBuf::from(file);
-        Ok(TraceSpec { file })
+        Ok(TraceSpec { format, file })
     }
 }
 

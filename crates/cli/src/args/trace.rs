@@ -3,31 +3,36 @@
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
+use hartrace_capture::trace::Format;
 use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const ENCODE_EXAMPLES: &str = "\
-The settings of the encoder are in section [ntrace] of a configuration; configs/ntrace has some \
-ready made. A sidecar, FILE.toml beside the trace, tells them and the program to those who read it.
+The settings of the encoder are in section [ntrace] or [etrace] of a configuration; configs/ has \
+some ready made. A sidecar, FILE.toml beside the trace, tells them and the program to those who \
+read it.
 
 Examples:
   hartrace encode run.pc -e prog.elf --to ntrace -o run.ntrace
-  hartrace encode spike.log -e prog.elf --to ntrace -c btm.toml -o run.ntrace --check";
+  hartrace encode spike.log -e prog.elf --to ntrace -c btm.toml -o run.ntrace --check
+  hartrace encode rows.csv -e prog.elf --to etrace -o run.etrace";
 
 pub(super) const DUMP_EXAMPLES: &str = "\
-Without --bytes there is one line per message: its offset, its name, its fields and, behind an \
-arrow, the full address. With --bytes there is one per byte, with the fields that end in it.
+Without --bytes there is one line per message or packet: its offset, its name, its fields and, \
+behind an arrow, the full address. With --bytes there is one per byte, with the fields that end in \
+it.
 
 Examples:
   hartrace dump run.ntrace
   hartrace dump run.ntrace --bytes | head
-  hartrace dump run.ntrace -f json | jq .name";
+  hartrace dump run.ntrace -f json | jq .name
+  hartrace dump run.te_inst_raw -f csv -o run.te_inst";
 
 pub(super) const DECODE_EXAMPLES: &str = "\
-The settings come from the sidecar of the trace or from section [ntrace] of a configuration. The \
-trace need not be whole: what cannot be decoded is told as a gap, with a code that \
-docs/diagnostics.md explains.
+The settings come from the sidecar of the trace or from section [ntrace] or [etrace] of a \
+configuration. The trace need not be whole: what cannot be decoded is told as a gap, with a code \
+that docs/diagnostics.md explains.
 
 Examples:
   hartrace decode run.ntrace -e prog.elf | less
@@ -40,6 +45,15 @@ With the program, from -e or the sidecar, the trace is decoded too, for instruct
 Examples:
   hartrace stats run.ntrace
   hartrace stats run.ntrace -e prog.elf -f json";
+
+pub(super) const CONVERT_EXAMPLES: &str = "\
+The trace is decoded, and what it tells is encoded again. Its sidecar says how it is read; the \
+configuration says how the new one is written, and if there is no sidecar how the old one is read \
+as well. A gap is a loss in the new trace, too.
+
+Examples:
+  hartrace convert run.ntrace --to etrace -o run.etrace --check
+  hartrace convert run.te_inst_raw -e prog.elf -c itype3-basic.toml --to ntrace -o run.ntrace";
 
 /// `hartrace encode`.
 #[derive(Debug, ClapArgs)]
@@ -56,7 +70,7 @@ pub(crate) struct Encode {
     /// Mode of a log that does not tell it, such as a pc list [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
-    /// Only this hart; several need room for SRC, src_bits in section ntrace
+    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the log has lines that cannot be read, or does not follow the program
@@ -77,7 +91,7 @@ pub(crate) struct Dump {
     /// How to write it
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: DumpFormat,
-    /// One line per byte instead of one per message
+    /// One line per byte instead of one per message or packet
     #[arg(long)]
     pub(crate) bytes: bool,
     #[command(flatten)]
@@ -140,11 +154,48 @@ pub(crate) struct Stats {
     pub(crate) output: Output,
 }
 
+/// `hartrace convert`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Convert {
+    /// The trace; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// The format of the new trace
+    #[arg(long, value_name = "KIND")]
+    pub(crate) to: TraceKind,
+    /// Decode the new trace at once, and compare
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace
+    #[arg(long, value_name = "N")]
+    pub(crate) hart: Option<u32>,
+    /// Fail if the trace has gaps
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) transport: Transport,
+    #[command(flatten)]
+    pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceKind {
     /// N-Trace, by section ntrace of the settings
     Ntrace,
+    /// E-Trace, by section etrace of the settings
+    Etrace,
+}
+
+impl TraceKind {
+    pub(crate) const fn format(self) -> Format {
+        match self {
+            TraceKind::Ntrace => Format::Ntrace,
+            TraceKind::Etrace => Format::Etrace,
+        }
+    }
 }
 
 /// How `dump` writes.
@@ -152,8 +203,10 @@ pub(crate) enum TraceKind {
 pub(crate) enum DumpFormat {
     /// For people
     Text,
-    /// JSON lines: a header, then one object per message
+    /// JSON lines: a header, then one object per message or packet
     Json,
+    /// Of E-Trace: the table that the reference models call te_inst
+    Csv,
 }
 
 /// How `decode` writes.

@@ -14,7 +14,6 @@ use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace;
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
-use hartrace_ntrace as ntrace;
 use std::io;
 
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
@@ -28,16 +27,16 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         create(&args.output.output, files)?
     };
     // What is no trace is told first.
-    let mut input = traces::open(&args.trace, &args.transport, "decode")?;
+    let input = settings.open(&args.trace, &args.transport, "decode")?;
     if settings.program() == Named::Nowhere {
         return Err(traces::no_program());
     }
     let program = settings.load(talk)?;
     let isa = program.isa.unwrap_or(Isa::RV64GC);
-    let config = settings.ntrace(&mut input, Some(isa.xlen()), talk)?;
     let Some(image) = program.image()? else {
         return Err(traces::no_program());
     };
+    let (settings, input) = settings.of_trace(input, Some(isa.xlen()), Some(&image), talk)?;
     let mut names = Names::new();
     for elf in &program.elf {
         // What has no symbols has no names.
@@ -46,10 +45,10 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     let job = Job {
         args,
         talk,
-        config,
+        settings,
         image: &image,
     };
-    let harts = job.config.src_bits > 0;
+    let harts = job.settings.has_sources();
     let sink = Sink::new(output);
     let report = match args.format {
         DecodeFormat::Text => job.run(input, &sink, |to| {
@@ -83,7 +82,7 @@ fn flush(to: Option<&Sink>) -> impl FnMut(&mut Vec<u8>) + Send {
 struct Job<'a> {
     args: &'a Decode,
     talk: &'a Talk,
-    config: ntrace::Config,
+    settings: trace::Settings,
     image: &'a Image,
 }
 
@@ -100,7 +99,7 @@ impl Job<'_> {
         }
         let mut all = Watch::new(make(Some(output)), self.args.hart);
         let mut progress = Progress::new(self.talk, input.size());
-        trace::decode(input, &self.config, self.image, &mut all, |all, used| {
+        trace::decode(input, &self.settings, self.image, &mut all, |all, used| {
             progress.advance(used);
             if used == 0 {
                 all.inner.flush();
@@ -119,7 +118,7 @@ impl Job<'_> {
     ) -> Result<Report, Failure> {
         let mut progress = Progress::new(self.talk, input.size());
         let bytes = input.contents(traces::MAX_WHOLE)?;
-        let first = ntrace::Decoder::new(self.config.clone(), self.image)?;
+        let first = trace::Decoder::new(&self.settings, self.image)?;
         let part = || Watch::new(make(None), self.args.hart);
         let mut all = part();
         let give = |part: &mut Watch<T>, done: usize| -> io::Result<()> {

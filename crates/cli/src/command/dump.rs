@@ -1,23 +1,24 @@
 //! `hartrace dump`: the messages of a trace.
 
+use super::dump_etrace;
 use super::dump_json::JsonPieces;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::Failure;
 use crate::talk::Talk;
-use crate::traces::{self, Named, Settings};
-use hartrace_capture::input::InputError;
-use hartrace_capture::output::OutputError;
-use hartrace_capture::trace::pieces;
+use crate::traces::{Named, Settings};
+use hartrace_capture::input::{Input, InputError};
+use hartrace_capture::output::{Output, OutputError};
+use hartrace_capture::trace::{self, pieces};
 use hartrace_ntrace::{
-    Body, Btype, Evcode, Fault, Field, Follower, Layout, Message, Piece, Process, Sync, Tcode,
-    explain,
+    self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process,
+    Sync, Tcode, explain,
 };
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
-    if args.bytes && args.format == DumpFormat::Json {
+    if args.bytes && args.format != DumpFormat::Text {
         return Err(Failure::Usage("--bytes goes with -f text"));
     }
     let settings = Settings::resolve(&args.trace, &args.program, talk)?;
@@ -26,37 +27,60 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let mut input = traces::open(&args.trace, &args.transport, "dump")?;
+    let input = settings.open(&args.trace, &args.transport, "dump")?;
     // The program that a sidecar names is not needed.
     let xlen = match settings.program() {
         Named::ByFlag => settings.load(talk)?.isa.map(|isa| isa.xlen()),
         _ => None,
     };
-    let layout = settings.ntrace(&mut input, xlen, talk)?.layout();
+    let (settings, input) = settings.of_trace(input, xlen, None, talk)?;
+    match settings {
+        trace::Settings::Ntrace(_) if args.format == DumpFormat::Csv => {
+            return Err(Failure::Usage("-f csv goes with E-Trace"));
+        }
+        trace::Settings::Ntrace(config) => messages(args, input, &config, &mut output)?,
+        trace::Settings::Etrace(config) => {
+            let shape = dump_etrace::Shape {
+                format: args.format,
+                bytes: args.bytes,
+            };
+            dump_etrace::run(input, &config, &shape, &mut output, talk)?;
+        }
+    }
+    Ok(output.finish()?)
+}
+
+/// The messages of N-Trace.
+fn messages(
+    args: &Dump,
+    input: Input,
+    config: &ntrace::Config,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let mut shown = Shown {
-        layout,
+        layout: config.layout(),
         follower: Follower::new(),
     };
     let mut json = JsonPieces::new();
     if args.format == DumpFormat::Json {
-        json.header(&mut output).map_err(|e| output.failed(e))?;
+        json.header(output).map_err(|e| output.failed(e))?;
     } else if args.bytes {
         let heading = "offset    byte  MDO     MSEO  decoded";
         writeln!(output, "{heading}").map_err(|e| output.failed(e))?;
     }
-    pieces(input, |at, bytes, piece| {
+    pieces::<Framer, _>(input, |at, bytes, piece| {
         let written = match args.format {
-            DumpFormat::Json => json.piece(at, bytes, piece, &mut shown, &mut output),
-            DumpFormat::Text if args.bytes => shown.table(at, bytes, piece, &mut output),
-            DumpFormat::Text => shown.line(at, bytes, piece, &mut output),
+            DumpFormat::Json => json.piece(at, bytes, piece, &mut shown, output),
+            DumpFormat::Text if args.bytes => shown.table(at, bytes, piece, output),
+            DumpFormat::Text | DumpFormat::Csv => shown.line(at, bytes, piece, output),
         };
         written.map_err(|error| Stop::Output(output.failed(error)))
     })?;
-    Ok(output.finish()?)
+    Ok(())
 }
 
 /// Why the trace is not read to its end.
-enum Stop {
+pub(super) enum Stop {
     Input(InputError),
     Output(OutputError),
 }
@@ -106,7 +130,8 @@ impl Shown {
             Piece::Idle(count) => writeln!(out, "{at:08x}  (idle) {count}"),
             Piece::Bad(fault, count) => {
                 self.follower.lost();
-                writeln!(out, "{at:08x}  {}", bad(*fault, bytes, *count))
+                let text = bad(fault.code(), fault.text(), bytes, *count);
+                writeln!(out, "{at:08x}  {text}")
             }
             Piece::Message(_) => {
                 let (fields, fault) = explain(bytes, &self.layout);
@@ -131,7 +156,8 @@ impl Shown {
                     let _ = write!(line, " at {time}");
                 }
                 if let Some(fault) = fault {
-                    let _ = write!(line, "  {}", bad(fault, bytes, bytes.len() as u64));
+                    let text = bad(fault.code(), fault.text(), bytes, bytes.len() as u64);
+                    let _ = write!(line, "  {text}");
                 }
                 writeln!(out, "{line}")
             }
@@ -196,8 +222,8 @@ fn field_text(field: &Field) -> String {
 }
 
 /// Bytes that are no message: the first of them, and how many there are.
-fn bad(fault: Fault, bytes: &[u8], count: u64) -> String {
-    let mut text = format!("(bad) {}: {}:", fault.code(), fault.text());
+pub(super) fn bad(code: &str, what: &str, bytes: &[u8], count: u64) -> String {
+    let mut text = format!("(bad) {code}: {what}:");
     for byte in bytes.iter().take(16) {
         let _ = write!(text, " {byte:02x}");
     }

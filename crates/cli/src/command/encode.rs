@@ -4,7 +4,7 @@ use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
 use super::trace_write::{self, TraceFile};
 use super::{configs, inputs, one_stdin};
-use crate::args::{Encode, TraceKind};
+use crate::args::Encode;
 use crate::diagnostic::Failure;
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
@@ -18,7 +18,6 @@ use hartrace_flow::{HartId, Mode, Observer};
 use hartrace_isa::Isa;
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
-    let TraceKind::Ntrace = args.to;
     let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
     let file = {
         let files = inputs(&config).chain([args.input.as_path()]);
@@ -46,15 +45,15 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     LogReader::new(kind, &options).map_err(not_readable)?;
     let options = logs::options(kind, head, &program, image.as_ref(), talk);
     let isa = options.isa.unwrap_or(Isa::RV64GC);
-    let ntrace = program.config.ntrace.settings(isa.xlen())?;
+    let settings = args.to.format().settings(&program.config, isa.xlen())?;
     let told = tells_modes(kind, &options, head);
     let reader = LogReader::new(kind, &options).map_err(not_readable)?;
     let check = image.as_ref().filter(|_| args.check);
     if args.check && check.is_none() {
         return Err(crate::traces::no_program());
     }
-    let writer = trace_write::writer(&program.config, &ntrace, isa, check, &file.sink)?;
-    let single = ntrace.src_bits == 0;
+    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink)?;
+    let single = !settings.has_sources();
     let written = match args.mode {
         mode if !told => {
             let mode = mode.map_or(Mode::M, mode_of);
@@ -64,9 +63,10 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         _ => copy(args, reader, input, &file, single, writer, talk)?,
     }
     .written();
-    file.finish(&program.config, &ntrace, &program.elf)?;
-    let left = trace_write::leaves_out(&program.config, &ntrace);
-    trace_write::report(&args.output.output, &written, left, talk)
+    file.finish(&program.config, &settings, &program.elf)?;
+    let left = trace_write::leaves_out(&program.config, &settings);
+    let format = settings.format();
+    trace_write::report(&args.output.output, format, &written, left, talk)
 }
 
 /// Whether a log of Spike starts in the boot code, with its first instruction.

@@ -2,11 +2,13 @@
 
 use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
-use crate::diagnostic::{Diagnostic, Failure, bad_elf, bad_ntrace, count, unknown_format};
+use crate::census::{Census, Counting};
+use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
+use crate::traces::{reference_widths, stream};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -15,10 +17,9 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
 use hartrace_capture::program::ElfFile;
 use hartrace_capture::sidecar;
-use hartrace_capture::trace::{NTRACE, Pieces};
+use hartrace_capture::trace::{Format, Settings};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
-use hartrace_ntrace::{self as ntrace, Tally};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -44,8 +45,8 @@ pub(super) enum Content {
 
 /// What is in a trace.
 pub(super) struct TraceFacts {
-    pub(super) tally: Tally,
-    pub(super) settings: ntrace::Config,
+    pub(super) census: Census,
+    pub(super) settings: Settings,
 }
 
 /// What is in a log.
@@ -201,13 +202,14 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     let mut input = Input::open(path)?;
     let head = input.peek(HEAD)?;
     let beside = find_sidecar(path)?;
-    let is_trace = |beside: &Sidecar| {
+    let said = beside.as_ref().and_then(|beside| {
         let trace = beside.config.trace.as_ref();
-        trace.is_some_and(|trace| trace.format.value == NTRACE)
-    };
-    let kind = match detect(head) {
-        Kind::Unknown if beside.as_ref().is_some_and(is_trace) => Kind::Ntrace,
-        kind => kind,
+        trace.and_then(|trace| Format::from_name(&trace.format.value))
+    });
+    let kind = match (detect(head), said) {
+        (Kind::Unknown | Kind::Ntrace | Kind::Etrace, Some(Format::Ntrace)) => Kind::Ntrace,
+        (Kind::Unknown | Kind::Ntrace | Kind::Etrace, Some(Format::Etrace)) => Kind::Etrace,
+        (kind, _) => kind,
     };
     let (content, bytes, sha256) = match kind {
         Kind::Empty | Kind::Unknown => return Err(unknown_format(path, kind, head, "info").into()),
@@ -226,9 +228,13 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
             scan(input, kind, context)?
         }
-        Kind::Ntrace => {
+        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv => {
             let said = beside.as_ref().map(|beside| beside.config.clone());
-            scan_trace(input, said.unwrap_or_default(), context)?
+            let format = match kind {
+                Kind::Ntrace => Format::Ntrace,
+                _ => Format::Etrace,
+            };
+            scan_trace(input, format, said.unwrap_or_default(), context)?
         }
     };
     let sidecar = match content {
@@ -323,7 +329,8 @@ fn scan(
 }
 
 fn scan_trace(
-    input: Input,
+    mut input: Input,
+    format: Format,
     beside: Config,
     context: &Context<'_>,
 ) -> Result<(Content, u64, Digest), Stop> {
@@ -331,25 +338,40 @@ fn scan_trace(
     let isa = config.program.isa.as_ref();
     let isa = isa.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
     let xlen = isa.map_or(Xlen::Rv64, |isa| isa.xlen());
-    let settings = config.ntrace.settings(xlen).map_err(bad_ntrace)?;
-    let layout = settings.layout();
+    let mut settings = format.settings(&config, xlen)?;
+    let head = input.peek(HEAD)?;
+    let table = detect(head) == Kind::EtraceCsv;
+    if let Settings::Etrace(etrace) = &mut settings
+        && !config.etrace.is_said()
+    {
+        *etrace = match hartrace_etrace::guess(head, xlen, None) {
+            Some(guess) => guess.config,
+            None if table => reference_widths(etrace.clone()),
+            None => etrace.clone(),
+        };
+    }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();
-    let mut tally = Tally::default();
-    let mut pieces = Pieces::default();
+    let mut counting = Counting::new(&settings);
     let mut bytes = 0;
-    let mut count = |at, _: &[u8], piece: &ntrace::Piece<'_>| {
-        tally.piece(at, piece, &layout);
-        Ok::<(), InputError>(())
-    };
+    let path = input.path().to_path_buf();
+    let mut rows = Vec::new();
     input.chunks(|chunk| {
         hasher.update(chunk);
         progress.advance(chunk.len());
         bytes += chunk.len() as u64;
-        pieces.feed(chunk, &mut count)
+        match table {
+            true => rows.extend_from_slice(chunk),
+            false => counting.feed(chunk),
+        }
+        Ok::<(), InputError>(())
     })?;
-    pieces.finish(count)?;
-    let facts = TraceFacts { tally, settings };
+    if table {
+        let stream = stream(&settings, Input::of(&path, rows)).map_err(Stop::Diagnostic)?;
+        counting.feed(&stream.read_all(u64::MAX)?);
+    }
+    let census = counting.finish();
+    let facts = TraceFacts { census, settings };
     Ok((Content::Trace(Box::new(facts)), bytes, hasher.finish()))
 }
 

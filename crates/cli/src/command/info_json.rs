@@ -251,14 +251,14 @@ fn log(facts: &LogFacts) -> Log {
 }
 
 fn trace(facts: &TraceFacts) -> Trace {
-    let tally = &facts.tally;
+    let census = &facts.census;
     Trace {
-        messages: tally.all().messages,
-        sources: tally.sources().map(|s| s.0).collect(),
-        full_addresses: tally.sources().map(|s| s.1.syncs).sum(),
-        timestamps: tally.stamped,
-        idle: tally.idle,
-        bad: tally.faults().map(|f| f.1.bytes).sum(),
+        messages: census.all.messages,
+        sources: census.sources.iter().map(|s| s.number).collect(),
+        full_addresses: census.sources.iter().map(|s| s.syncs).sum(),
+        timestamps: census.stamped,
+        idle: census.idle,
+        bad: census.faults.iter().map(|f| f.2.bytes).sum(),
     }
 }
 

@@ -8,6 +8,7 @@ use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::elf_info::{ElfInfo, Segment};
 use hartrace_capture::input::is_stdin;
+use hartrace_capture::trace::Settings;
 use hartrace_flow::Cause;
 use hartrace_isa::Isa;
 use hartrace_ntrace::TraceMode;
@@ -188,26 +189,35 @@ fn trap_text(why: Cause) -> String {
 }
 
 fn write_trace(trace: &TraceFacts, out: &mut impl Write) -> io::Result<()> {
-    let (tally, settings) = (&trace.tally, &trace.settings);
-    let mode = match settings.mode {
-        TraceMode::Htm => "branch history",
-        TraceMode::Btm => "branch trace",
-    };
-    row(out, "mode", mode)?;
-    row(out, "messages", tally.all().messages)?;
-    let sources: Vec<String> = tally.sources().map(|s| s.0.to_string()).collect();
-    row(out, "sources", sources.join(" "))?;
-    let syncs: u64 = tally.sources().map(|s| s.1.syncs).sum();
-    row(out, "addresses", format_args!("{syncs} full ones"))?;
-    if tally.stamped > 0 {
-        row(out, "timestamps", tally.stamped)?;
+    let (census, settings) = (&trace.census, &trace.settings);
+    row(out, "version", settings.version())?;
+    match settings {
+        Settings::Ntrace(config) => {
+            let mode = match config.mode {
+                TraceMode::Htm => "branch history",
+                TraceMode::Btm => "branch trace",
+            };
+            row(out, "mode", mode)?;
+            row(out, "messages", census.all.messages)?;
+            let sources: Vec<String> = census
+                .sources
+                .iter()
+                .map(|s| s.number.to_string())
+                .collect();
+            row(out, "sources", sources.join(" "))?;
+        }
+        Settings::Etrace(_) => row(out, "packets", census.all.messages)?,
     }
-    if tally.idle > 0 {
-        row(out, "idle", count(tally.idle, "byte"))?;
+    let syncs: u64 = census.sources.iter().map(|s| s.syncs).sum();
+    row(out, "addresses", format_args!("{syncs} full ones"))?;
+    if census.stamped > 0 {
+        row(out, "timestamps", census.stamped)?;
+    }
+    if census.idle > 0 {
+        row(out, "idle", count(census.idle, "byte"))?;
     }
     let mut title = "damaged";
-    for (fault, bad) in tally.faults() {
-        let (code, text) = (fault.code(), fault.text());
+    for (code, text, bad) in &census.faults {
         let size = count(bad.bytes, "byte");
         row(out, title, format_args!("{size}: {code}: {text}"))?;
         title = "";

@@ -104,12 +104,9 @@ impl Job<'_> {
             }
             LogKind::Ingress => {
                 let ingress = &program.config.ingress;
-                let columns = IngressColumns {
-                    sijump: ingress.port(self.isa).sijump,
-                    ..self.columns
-                };
                 let port = ingress.port(self.isa);
-                let writer = RowWriter::new(port, columns, ingress.iretire(), Text::new(&sink));
+                let text = Text::new(&sink);
+                let writer = RowWriter::new(port, self.columns, ingress.iretire(), text);
                 if self.told {
                     self.copy(input, &sink, true, writer)?;
                 } else {

@@ -219,6 +219,7 @@ pub(super) fn signal_word(signal: Signal) -> &'static str {
         Signal::External(_) => "external",
         Signal::Update => "update",
         Signal::Lost => "lost",
+        Signal::Untraced => "untraced",
     }
 }
 

@@ -8,6 +8,7 @@ use hartrace_flow::log::{IngressColumns, IngressWriter, Iretire, RowError};
 use hartrace_flow::{
     Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Signal, Step, Wants,
 };
+use hartrace_isa::ItypeTable;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -205,19 +206,37 @@ pub(super) struct RowWriter<'s>(Port<Rows<'s>>);
 struct Rows<'s> {
     writer: IngressWriter,
     text: Text<'s>,
+    /// Cycles in which nothing happens to an instruction are left out.
+    dense: bool,
 }
 
 impl<'s> RowWriter<'s> {
+    /// These columns and that of `sijump` if the port has it; for the E-Trace
+    /// reference encoder, those that it knows.
     pub(super) fn new(
         port: PortConfig,
         columns: IngressColumns,
         iretire: Iretire,
         mut text: Text<'s>,
     ) -> RowWriter<'s> {
+        let dense = port.table == ItypeTable::ETraceReference;
+        let columns = IngressColumns {
+            sijump: port.sijump,
+            ..if dense {
+                IngressColumns::default()
+            } else {
+                columns
+            }
+        };
         let writer = IngressWriter::new(columns, iretire);
         // Text takes everything.
         let _ = writer.write_header(&mut text);
-        RowWriter(Port::new(port, Rows { writer, text }))
+        let rows = Rows {
+            writer,
+            text,
+            dense,
+        };
+        RowWriter(Port::new(port, rows))
     }
 }
 
@@ -236,6 +255,9 @@ impl Observer for RowWriter<'_> {
 
 impl IngressSink for Rows<'_> {
     fn ingress(&mut self, _: HartId, block: &Ingress) {
+        if self.dense && block.iretire == 0 && !block.itype.is_trap() {
+            return;
+        }
         let written = self
             .writer
             .write_row(&mut self.text, std::slice::from_ref(block));

@@ -19,7 +19,7 @@ use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Ingress, Ntrace};
+use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
@@ -42,10 +42,11 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let output = create(Path::new("-"), [])?;
     let elf = machine::read(&config)?;
     let (_, isa) = machine::configure(&mut config, &elf)?;
-    if !args.trace.is_empty() {
-        let ntrace = config.ntrace.settings(isa.xlen())?;
-        config.ntrace = config.ntrace.completed(&ntrace);
-        config.ingress = Ntrace::port(&ntrace, config.ingress);
+    for spec in &args.trace {
+        let settings = spec.format.settings(&config, isa.xlen())?;
+        settings.complete(&mut config);
+        // Each encoder has a port of its own; this is that of the last one.
+        config.ingress = settings.port(config.ingress);
     }
     let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
@@ -229,7 +230,8 @@ fn observe(
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks, writers) {
         ([], _, []) => drive.run(Nobody),
-        ([], _, [writer]) => drive.run(writer),
+        ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
+        ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
         ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
         (logs, sinks, writers) => {
@@ -264,7 +266,6 @@ fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> RowWriter<'s> {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
-        sijump: port.sijump,
         trigger: true,
         halted: true,
         reset: true,

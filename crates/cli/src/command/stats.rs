@@ -1,24 +1,26 @@
 //! `hartrace stats`: what a trace is made of.
 
 use super::stats_json;
+use super::trace_write::unit;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Stats, StatsFormat};
+use crate::census::{Bandwidth, Census, Counting, Packets};
 use crate::diagnostic::{Code, Failure, count};
 use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Nothing, Report, Settings, Watch};
 use hartrace_capture::input::Input;
-use hartrace_capture::shard::Sharding;
-use hartrace_capture::trace::Pieces;
+use hartrace_capture::shard::{Resume as _, Sharding};
+use hartrace_capture::trace::{self, Decoder, Format};
 use hartrace_flow::Image;
-use hartrace_ntrace as ntrace;
 use std::io::{self, Write};
 
 /// Everything that was counted.
 pub(super) struct Counted {
     pub(super) file: String,
     pub(super) bytes: u64,
-    pub(super) tally: ntrace::Tally,
+    pub(super) format: Format,
+    pub(super) census: Census,
     /// Only with the program.
     pub(super) decoded: Option<Report>,
 }
@@ -30,7 +32,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let mut input = traces::open(&args.trace, &args.transport, "stats")?;
+    let input = settings.open(&args.trace, &args.transport, "stats")?;
     let program = match settings.program() {
         Named::Nowhere => None,
         Named::ByFlag => Some(settings.load(talk)?),
@@ -45,12 +47,13 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         },
     };
     let isa = program.as_ref().and_then(|program| program.isa);
-    let config = settings.ntrace(&mut input, isa.map(|isa| isa.xlen()), talk)?;
     let image = match &program {
         Some(program) => program.image()?,
         None => None,
     };
-    let counted = look(args, input, &config, image.as_ref(), talk)?;
+    let xlen = isa.map(|isa| isa.xlen());
+    let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), talk)?;
+    let counted = look(args, input, &settings, image.as_ref(), talk)?;
     let written = match args.format {
         StatsFormat::Text => write(&counted, &mut output),
         StatsFormat::Json => stats_json::write(&counted, &mut output),
@@ -66,19 +69,13 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
 fn look(
     args: &Stats,
     input: Input,
-    config: &ntrace::Config,
+    settings: &trace::Settings,
     image: Option<&Image>,
     talk: &Talk,
 ) -> Result<Counted, Failure> {
-    let layout = config.layout();
-    let mut tally = ntrace::Tally::default();
-    let mut pieces = Pieces::default();
-    let mut count = |at, _: &[u8], piece: &ntrace::Piece<'_>| {
-        tally.piece(at, piece, &layout);
-        Ok::<(), Failure>(())
-    };
+    let mut counting = Counting::new(settings);
     let mut decoder = match image {
-        Some(image) => Some(ntrace::Decoder::new(config.clone(), image)?),
+        Some(image) => Some(Decoder::new(settings, image)?),
         None => None,
     };
     let mut watch = Watch::new(Nothing::default(), None);
@@ -92,7 +89,7 @@ fn look(
         let whole = input.contents(traces::MAX_WHOLE)?;
         bytes = whole.len() as u64;
         for chunk in whole.chunks(CHUNK) {
-            pieces.feed(chunk, &mut count)?;
+            counting.feed(chunk);
         }
         let part = || Watch::new(Nothing::default(), None);
         let give = |part: &mut Watch<Nothing>, done: usize| {
@@ -104,7 +101,7 @@ fn look(
         let _ = Sharding::new(threads).decode(&whole, || decoder.another(), part, give);
     } else {
         input.chunks(|chunk| {
-            pieces.feed(chunk, &mut count)?;
+            counting.feed(chunk);
             if let Some(decoder) = &mut decoder {
                 decoder.feed(chunk, &mut watch);
             }
@@ -116,11 +113,11 @@ fn look(
             decoder.finish(&mut watch);
         }
     }
-    pieces.finish(count)?;
     Ok(Counted {
         file: args.trace.display().to_string(),
         bytes,
-        tally,
+        format: settings.format(),
+        census: counting.finish(),
         decoded: decoder.map(|_| watch.report),
     })
 }
@@ -133,49 +130,54 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
-    let all = counted.tally.all();
-    let bytes = counted.bytes;
+    let (census, bytes) = (&counted.census, counted.bytes);
+    let unit = unit(counted.format);
     writeln!(out, "{}: {}", counted.file, count(bytes, "byte"))?;
     writeln!(
         out,
         "\n{:<24} {:>12} {:>7} {:>12} {:>7}",
-        "message", "count", "%", "bytes", "%"
+        unit, "count", "%", "bytes", "%"
     )?;
     let mut row = |name: &str, messages: u64, size: u64| {
         writeln!(
             out,
             "{name:<24} {messages:>12} {:>7.2} {size:>12} {:>7.2}",
-            percent(messages, all.messages),
+            percent(messages, census.all.messages),
             percent(size, bytes)
         )
     };
-    for (tcode, kind) in counted.tally.kinds() {
-        row(&tcode.to_string(), kind.messages, kind.bytes)?;
+    for kind in &census.kinds {
+        row(&kind.name, kind.count.messages, kind.count.bytes)?;
     }
-    row("all", all.messages, all.bytes)?;
-    if counted.tally.idle > 0 {
-        writeln!(out, "\nidle       {}", count(counted.tally.idle, "byte"))?;
+    row("all", census.all.messages, census.all.bytes)?;
+    if census.idle > 0 {
+        writeln!(out, "\nidle       {}", count(census.idle, "byte"))?;
     }
-    for (fault, bad) in counted.tally.faults() {
-        let (code, text) = (fault.code(), fault.text());
+    for (code, text, bad) in &census.faults {
         let size = count(bad.bytes, "byte");
         writeln!(out, "bad        {}, {size}: {code}: {text}", bad.messages)?;
     }
     writeln!(out)?;
-    for (src, source) in counted.tally.sources() {
+    for source in &census.sources {
         write!(
             out,
-            "source {src:<3} {}",
-            count(source.all.messages, "message")
+            "source {:<3} {}",
+            source.number,
+            count(source.all.messages, unit)
         )?;
         write!(out, ", {}", count(source.all.bytes, "byte"))?;
         write!(out, ", full addresses: {}", source.syncs)?;
-        match source.interval() {
+        match source.interval {
             Some(mean) => writeln!(out, ", every {mean} bytes, at most {}", source.longest)?,
             None => writeln!(out)?,
         }
     }
-    write_bandwidth(&counted.tally.bandwidth, out)?;
+    if let Some(packets) = &census.packets {
+        write_packets(packets, out)?;
+    }
+    if let Some(bandwidth) = &census.bandwidth {
+        write_bandwidth(bandwidth, out)?;
+    }
     let Some(report) = &counted.decoded else {
         return Ok(());
     };
@@ -190,16 +192,63 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "gaps       {}", report.gaps)
 }
 
+/// What packets of E-Trace tell, and how much compression saves.
+fn write_packets(packets: &Packets, out: &mut impl Write) -> io::Result<()> {
+    let Packets {
+        branches, reasons, ..
+    } = packets;
+    let all = branches.all();
+    write!(out, "branches   {all}")?;
+    match branches.mapped {
+        0 => {}
+        mapped => write!(out, ", {:.2} % taken", percent(branches.taken, mapped))?,
+    }
+    writeln!(out)?;
+    let told = [
+        ("exceptions", reasons.exceptions),
+        ("interrupts", reasons.interrupts),
+        ("traps without a handler", reasons.no_handler),
+        ("updiscon", reasons.updiscon),
+        ("notify", reasons.notify),
+        ("irreport", reasons.irreport),
+        ("ends", reasons.ended),
+        ("losses", reasons.lost),
+    ];
+    let told = told.into_iter().filter(|(_, count)| *count > 0);
+    let told: Vec<String> = told
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if !told.is_empty() {
+        writeln!(out, "told       {}", told.join(", "))?;
+    }
+    if packets.data.messages > 0 {
+        let size = count(packets.data.bytes, "byte");
+        writeln!(
+            out,
+            "data       {}, {size}",
+            count(packets.data.messages, "packet")
+        )?;
+    }
+    let (sent, whole) = (packets.payload_bits / 8, packets.whole_bits / 8);
+    writeln!(
+        out,
+        "payload    {}, {:.2} % of {whole} without compression",
+        count(sent, "byte"),
+        percent(sent, whole)
+    )
+}
+
 /// Bytes by time: in numbers, and as a line of bars.
-fn write_bandwidth(bandwidth: &ntrace::Bandwidth, out: &mut impl Write) -> io::Result<()> {
+fn write_bandwidth(bandwidth: &Bandwidth, out: &mut impl Write) -> io::Result<()> {
     const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let (Some(first), slices) = (bandwidth.first(), bandwidth.bytes()) else {
-        return Ok(());
-    };
-    let slice = bandwidth.slice();
+    let Bandwidth {
+        first,
+        slice,
+        bytes: slices,
+    } = bandwidth;
     let most = slices.iter().copied().max().unwrap_or(0).max(1);
     let mean = slices.iter().sum::<u64>() / (slices.len() as u64).max(1);
-    let thousand = |bytes: u64| bytes as f64 * 1000.0 / slice as f64;
+    let thousand = |bytes: u64| bytes as f64 * 1000.0 / *slice as f64;
     writeln!(
         out,
         "time       from {first}, {} slices of {slice}: {:.1} bytes in 1000, at most {:.1}",

@@ -1,6 +1,7 @@
 //! Statistics for other programs.
 
 use super::stats::Counted;
+use crate::census;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -9,17 +10,38 @@ struct All<'a> {
     schema: &'static str,
     version: u32,
     file: &'a str,
+    format: &'static str,
     bytes: u64,
     messages: u64,
     idle: u64,
     timestamps: u64,
-    kinds: Vec<Kind>,
+    kinds: Vec<Kind<'a>>,
     bad: Vec<Bad>,
     sources: Vec<Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bandwidth: Option<Bandwidth<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<Packets>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     decoded: Option<Decoded>,
+}
+
+/// What only packets of E-Trace tell.
+#[derive(Serialize)]
+struct Packets {
+    branches: u64,
+    taken: u64,
+    exceptions: u64,
+    interrupts: u64,
+    no_handler: u64,
+    updiscon: u64,
+    notify: u64,
+    irreport: u64,
+    ended: u64,
+    lost: u64,
+    data: u64,
+    payload_bits: u64,
+    whole_bits: u64,
 }
 
 /// Times can pass 2^53.
@@ -31,9 +53,10 @@ struct Bandwidth<'a> {
 }
 
 #[derive(Serialize)]
-struct Kind {
-    tcode: u8,
-    name: String,
+struct Kind<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcode: Option<u8>,
+    name: &'a str,
     messages: u64,
     bytes: u64,
 }
@@ -66,25 +89,25 @@ struct Decoded {
 
 /// Writes one object.
 pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
-    let tally = &counted.tally;
-    let kinds = tally.kinds().map(|(tcode, kind)| Kind {
-        tcode: tcode.0,
-        name: tcode.to_string(),
-        messages: kind.messages,
-        bytes: kind.bytes,
+    let census = &counted.census;
+    let kinds = census.kinds.iter().map(|kind| Kind {
+        tcode: kind.tcode,
+        name: &kind.name,
+        messages: kind.count.messages,
+        bytes: kind.count.bytes,
     });
-    let bad = tally.faults().map(|(fault, bad)| Bad {
-        code: fault.code(),
-        text: fault.text(),
+    let bad = census.faults.iter().map(|&(code, text, bad)| Bad {
+        code,
+        text,
         pieces: bad.messages,
         bytes: bad.bytes,
     });
-    let sources = tally.sources().map(|(src, source)| Source {
-        src,
+    let sources = census.sources.iter().map(|source| Source {
+        src: source.number,
         messages: source.all.messages,
         bytes: source.all.bytes,
         syncs: source.syncs,
-        sync_interval: source.interval(),
+        sync_interval: source.interval,
         longest_sync_interval: source.longest,
     });
     let decoded = counted.decoded.as_ref().map(|report| Decoded {
@@ -97,20 +120,43 @@ pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         schema: "hartrace-stats",
         version: 1,
         file: &counted.file,
+        format: counted.format.name(),
         bytes: counted.bytes,
-        messages: tally.all().messages,
-        idle: tally.idle,
-        timestamps: tally.stamped,
+        messages: census.all.messages,
+        idle: census.idle,
+        timestamps: census.stamped,
         kinds: kinds.collect(),
         bad: bad.collect(),
         sources: sources.collect(),
-        bandwidth: tally.bandwidth.first().map(|first| Bandwidth {
-            from: format!("{first:#x}"),
-            slice: format!("{:#x}", tally.bandwidth.slice()),
-            bytes: tally.bandwidth.bytes(),
+        bandwidth: census.bandwidth.as_ref().map(|bandwidth| Bandwidth {
+            from: format!("{:#x}", bandwidth.first),
+            slice: format!("{:#x}", bandwidth.slice),
+            bytes: &bandwidth.bytes,
         }),
+        packets: census.packets.as_ref().map(packets),
         decoded,
     };
     serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)
+}
+
+fn packets(packets: &census::Packets) -> Packets {
+    let census::Packets {
+        branches, reasons, ..
+    } = packets;
+    Packets {
+        branches: branches.all(),
+        taken: branches.taken,
+        exceptions: reasons.exceptions,
+        interrupts: reasons.interrupts,
+        no_handler: reasons.no_handler,
+        updiscon: reasons.updiscon,
+        notify: reasons.notify,
+        irreport: reasons.irreport,
+        ended: reasons.ended,
+        lost: reasons.lost,
+        data: packets.data.messages,
+        payload_bits: packets.payload_bits,
+        whole_bits: packets.whole_bits,
+    }
 }

@@ -5,11 +5,13 @@ use super::log_write::Sink;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Elf;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Filter, Machine, Ntrace};
+use hartrace_capture::config::{Config, Filter, Machine};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
-use hartrace_capture::trace::{self, NtraceWriter, Written};
-use hartrace_flow::Image;
+use hartrace_capture::trace::{
+    self, Decoder, EtraceWriter, Format, NtraceWriter, Settings, SettingsError, Written,
+};
+use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
 use std::path::{Path, PathBuf};
@@ -47,7 +49,7 @@ impl TraceFile {
     pub(super) fn finish(
         self,
         config: &Config,
-        ntrace: &ntrace::Config,
+        settings: &Settings,
         elf: &[Elf],
     ) -> Result<(), Failure> {
         let TraceFile {
@@ -58,7 +60,7 @@ impl TraceFile {
         sink.check()?;
         if let Some(output) = sidecar {
             let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
-            let mut sidecar = trace::sidecar(&path, ntrace, &config.program, elf);
+            let mut sidecar = trace::sidecar(&path, settings, &config.program, elf);
             // Its boot code is needed to read the trace.
             let machine = config.hart.machine.clone();
             sidecar.hart.machine = machine.filter(|m| m.value == Machine::Spike);
@@ -72,17 +74,49 @@ impl TraceFile {
 type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
 /// What encodes steps into a sink.
-pub(super) type Writer<'a> = NtraceWriter<'a, Put<'a>>;
+pub(super) enum Writer<'a> {
+    Ntrace(NtraceWriter<'a, Put<'a>>),
+    Etrace(EtraceWriter<'a, Put<'a>>),
+}
 
-/// An encoder in front of a sink.
+impl Writer<'_> {
+    /// What was written; after [`Observer::finish`].
+    pub(super) fn written(self) -> Written {
+        match self {
+            Writer::Ntrace(writer) => writer.written(),
+            Writer::Etrace(writer) => writer.written(),
+        }
+    }
+}
+
+impl Observer for Writer<'_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        match self {
+            Writer::Ntrace(writer) => writer.step(hart, step, effects),
+            Writer::Etrace(writer) => writer.step(hart, step, effects),
+        }
+    }
+
+    fn finish(&mut self) {
+        match self {
+            Writer::Ntrace(writer) => writer.finish(),
+            Writer::Etrace(writer) => writer.finish(),
+        }
+    }
+}
+
+/// An encoder in front of a sink; with a program, its trace is decoded at once.
 pub(super) fn writer<'a>(
     config: &Config,
-    ntrace: &ntrace::Config,
+    settings: &Settings,
     isa: Isa,
     check: Option<&'a Image>,
     sink: &'a Sink,
 ) -> Result<Writer<'a>, Failure> {
-    let port = Ntrace::port(ntrace, config.ingress.clone()).port(isa);
+    let port = settings.port(config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
         Diagnostic::new(
             Code::Contradiction,
@@ -91,16 +125,34 @@ pub(super) fn writer<'a>(
         .help("choose fewer or larger ranges")
     })?;
     let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
-    let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put)?;
-    Ok(match check {
-        Some(image) => writer.checking(ntrace.clone(), image)?,
-        None => writer,
+    let decoder = match check {
+        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(isa))),
+        None => None,
+    };
+    Ok(match settings {
+        Settings::Ntrace(ntrace) => {
+            let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put);
+            let writer = writer.map_err(SettingsError::from)?;
+            Writer::Ntrace(match decoder {
+                Some((decoder, untold)) => writer.checking(decoder, untold),
+                None => writer,
+            })
+        }
+        Settings::Etrace(etrace) => {
+            let writer = EtraceWriter::new(etrace.clone(), port, &filter, put);
+            let writer = writer.map_err(SettingsError::from)?;
+            Writer::Etrace(match decoder {
+                Some((decoder, untold)) => writer.checking(decoder, untold),
+                None => writer,
+            })
+        }
     })
 }
 
 /// How large the trace became, and whether it says what was done.
 pub(super) fn report(
     path: &Path,
+    format: Format,
     written: &Written,
     leaves_out: Option<&'static str>,
     talk: &Talk,
@@ -110,7 +162,7 @@ pub(super) fn report(
         "{}: {}, {}, {}, {bits:.3} bits/instruction",
         path.display(),
         count(written.instructions, "instruction"),
-        count(written.messages, "message"),
+        count(written.messages, unit(format)),
         count(written.bytes, "byte"),
     );
     let Some(check) = &written.check else {
@@ -124,6 +176,12 @@ pub(super) fn report(
                 count(checked.insns, "instruction"),
                 count(checked.traps, "trap")
             );
+            // E-Trace does not count how often a hart goes round without a
+            // branch.
+            match written.instructions.saturating_sub(checked.insns) {
+                0 => {}
+                rounds => text += &format!(" (and {rounds} more in loops without a branch)"),
+            }
             talk.summary(&text);
             Ok(())
         }
@@ -141,17 +199,37 @@ pub(super) fn report(
     }
 }
 
+/// What a stream of this format is made of.
+pub(super) const fn unit(format: Format) -> &'static str {
+    match format {
+        Format::Ntrace => "message",
+        Format::Etrace => "packet",
+    }
+}
+
 /// Settings by which not everything is traced.
-pub(super) fn leaves_out(settings: &Config, config: &ntrace::Config) -> Option<&'static str> {
+pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'static str> {
     use ntrace::TriggerAction::{Off, On};
     let switches = |action| matches!(action, On | Off);
-    if config.queue.is_some_and(|queue| !queue.stall) {
+    let (queue, disabled, triggers) = match settings {
+        Settings::Ntrace(ntrace) => (
+            ntrace.queue.is_some_and(|queue| !queue.stall),
+            ntrace.starts_disabled,
+            ntrace.triggers || ntrace.external.into_iter().any(switches),
+        ),
+        Settings::Etrace(etrace) => (
+            etrace.queue.is_some_and(|queue| !queue.stall),
+            etrace.starts_disabled,
+            etrace.triggers,
+        ),
+    };
+    if queue {
         Some("queue_bytes without queue_stall")
-    } else if config.starts_disabled {
+    } else if disabled {
         Some("starts_disabled")
-    } else if config.triggers || config.external.into_iter().any(switches) {
+    } else if triggers {
         Some("triggers")
-    } else if settings.filter != Filter::default() {
+    } else if config.filter != Filter::default() {
         Some("[filter]")
     } else {
         None

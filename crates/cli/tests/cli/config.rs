@@ -75,7 +75,7 @@ fn mistakes_are_shown_with_their_place() {
             "did you mean `ingress`?",
         ),
         ("isa = \"rv64gc\"\n", "HT0202", "1:1", "outside any section"),
-        ("\n[etrace]\nx = 1\n", "HT0203", "2:2", "E-Trace"),
+        ("\n[ctr]\nx = 1\n", "HT0203", "2:2", "Control Transfer"),
         (
             "[ntrace]\nhits_bits = 3\n",
             "HT0202",

@@ -26,6 +26,7 @@ fn help_is_wrapped_cleanly() {
         &["dump"],
         &["decode"],
         &["stats"],
+        &["convert"],
         &["config"],
     ] {
         for flag in ["-h", "--help"] {
@@ -60,6 +61,7 @@ fn help_texts() {
     help(&["dump", "--help"]).stdout_eq(file!["snapshots/dump.txt"]);
     help(&["decode", "--help"]).stdout_eq(file!["snapshots/decode.txt"]);
     help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
+    help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -96,8 +98,9 @@ fn one_manual_page_per_command() {
         "hartrace-config-show-run.1",
         "hartrace-config-show.1",
         "hartrace-config.1",
+        "hartrace-convert.1",
     ];
-    assert_eq!(pages[..4], expected);
+    assert_eq!(pages[..5], expected);
     let expected = [
         "hartrace-decode.1",
         "hartrace-disasm.1",
@@ -110,7 +113,7 @@ fn one_manual_page_per_command() {
         "hartrace-stats.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[4..], expected);
+    assert_eq!(pages[5..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }

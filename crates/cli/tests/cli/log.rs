@@ -77,6 +77,28 @@ fn lists_and_rows_lead_back_to_each_other() {
     }
 }
 
+/// Rows for the E-Trace reference encoder, to the letter: it refuses other
+/// columns, and rows in which nothing happens.
+#[test]
+fn rows_of_the_etrace_reference_flow() {
+    let folder = Folder::new();
+    let table = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n\
+                 1,80000000,30200073,3,0,0,0,0\n1,80000100,73,0,1,8,0,0\n\
+                 damaged\n1,80000200,1,3,0,0,0,0\n";
+    let input = folder.file("a.spike_pc_trace", table);
+    let config = "[ingress]\ntable = \"etrace-reference\"\nitype_width = 3\nsijump = false\n\
+                  retires = \"ecall-ebreak\"\n";
+    let config = folder.file("a.toml", config);
+    let args = [
+        "log", &input, "--to", "ingress", "-c", &config, "--isa", "rv64gc",
+    ];
+    let output = run(&args);
+    let expected = "itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0\n\
+                    6,0,0,3,80000000,0,0,1,1\n1,8,0,0,80000100,0,0,1,1\n\
+                    0,0,0,3,80000200,0,0,1,0\n";
+    assert_eq!(text(&output.stdout), expected);
+}
+
 #[test]
 fn what_iretire_counts_is_guessed_aloud() {
     let folder = Folder::new();

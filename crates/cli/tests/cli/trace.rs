@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// Every program of the repository.
-fn programs() -> Vec<PathBuf> {
+pub(crate) fn programs() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in fs::read_dir(repository().join("programs")).unwrap() {
         let Ok(files) = fs::read_dir(folder.unwrap().path()) else {
@@ -504,7 +504,7 @@ fn mistakes() {
     assert!(message.contains("repeated history needs"), "{message}");
     for args in [
         &["run", RV64, "--check"][..],
-        &["run", RV64, "--trace", "etrace=x"],
+        &["run", RV64, "--trace", "ctr=x"],
         &["run", RV64, "--trace", "ntrace"],
         &["decode", "x", "--with-trapped"],
         &["encode", "x", "--to", "other"],

@@ -331,6 +331,11 @@ impl Source {
                     gap.bytes += len;
                     Ok(())
                 }
+                Phase::Trapped(trap) => {
+                    let trap = *trap;
+                    self.event(&Event::Trap(trap), out);
+                    Err((Fault::NotSynchronised, 0))
+                }
                 _ => Err((Fault::NotSynchronised, 0)),
             },
         }
@@ -524,6 +529,9 @@ impl Source {
         if support.encoder_mode != 0 {
             return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
         }
+        if support.qual_status == QualStatus::EndedRep && self.repeats(blocks) {
+            self.pending = None;
+        }
         let next = match support.qual_status {
             QualStatus::NoChange | QualStatus::TraceLost => Next::Unknown,
             QualStatus::EndedRep => Next::Sync,
@@ -560,6 +568,16 @@ impl Source {
             return Err((Fault::UnknownOption, u64::from(support.ioptions)));
         }
         Ok(())
+    }
+
+    /// Whether the packet that waits only tells again where the walk stands. The
+    /// reference encoder ends like that (`Ending::Reference`); had the hart come
+    /// back there by a jump, the status were another.
+    fn repeats(&self, blocks: &Blocks<'_>) -> bool {
+        self.pending.is_some_and(|p| {
+            let here = self.named && p.address == self.walk.pc(blocks);
+            here && p.outcomes == self.carry && !p.arrived
+        })
     }
 
     /// Tracing ends.

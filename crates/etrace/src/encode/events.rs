@@ -16,7 +16,7 @@ impl Hart {
             self.lost = true;
             self.running = false;
         }
-        if b.reset {
+        if b.reset || b.untraced {
             self.stop(config, sink);
         }
         self.enabled |= config.triggers && b.trigger.on;
@@ -46,26 +46,30 @@ impl Hart {
     }
 
     /// The units of a block that is traced.
-    fn units(&mut self, config: &Config, b: &Ingress, notify: bool, sink: &mut impl Sink) {
+    pub(super) fn units(
+        &mut self,
+        config: &Config,
+        b: &Ingress,
+        notify: bool,
+        sink: &mut impl Sink,
+    ) {
+        let halfwords = self.halfwords;
         let mut change = self.change(config, b);
         if b.iretire > 0 {
-            let last = Unit::last(config, b, self.halfwords);
+            let mut last = Unit::last(config, b, halfwords);
             if last.addr != b.iaddr {
-                let first = Unit::first(b, self.halfwords);
-                self.step(config, &Unit { change, ..first }, sink);
-                change = Ctype::Unreported;
+                let mut first = Unit::first(b, halfwords);
+                first.change = core::mem::take(&mut change);
+                self.step(config, first, sink);
             }
-            let last = Unit {
-                change,
-                notify,
-                ..last
-            };
-            self.step(config, &last, sink);
-            change = Ctype::Unreported;
+            last.change = core::mem::take(&mut change);
+            last.notify = notify;
+            self.step(config, last, sink);
         }
         if b.itype.is_trap() {
-            let trap = Unit::trap(config, b, self.halfwords);
-            self.step(config, &Unit { change, ..trap }, sink);
+            let mut trap = Unit::trap(config, b, halfwords);
+            trap.change = change;
+            self.step(config, trap, sink);
         }
     }
 
@@ -96,7 +100,7 @@ impl Hart {
         if core::mem::take(&mut self.running) {
             let status = self.tell_end(config, sink);
             self.support(status, sink);
-        } else if self.announced && !self.enabled {
+        } else if (self.announced || self.lost) && !self.enabled {
             let status = match core::mem::take(&mut self.lost) {
                 true => QualStatus::TraceLost,
                 false => QualStatus::NoChange,

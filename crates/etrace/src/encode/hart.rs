@@ -7,7 +7,7 @@ use hartrace_isa::Itype;
 use super::Sink;
 use super::out::Out;
 use super::resync::Resync;
-use super::unit::{Kind, Unit, is_sijump};
+use super::unit::{Unit, is_sijump};
 use crate::{BranchMap, Config};
 
 /// How much care the next block needs.
@@ -15,6 +15,8 @@ use crate::{BranchMap, Config};
 pub(super) enum Mood {
     /// It is remembered, and so is the outcome of its branch.
     Calm,
+    /// Packets may become due with it.
+    Waiting,
     /// All there is.
     Busy,
 }
@@ -28,8 +30,19 @@ pub(super) enum Before {
     Plain,
     /// An uninferable discontinuity.
     Jump,
+    /// One that may change the mode.
+    TrapReturn,
     /// A trap.
     Trap,
+}
+
+/// The packet before told the target of a jump, and a decoder may yet take the
+/// address for one on the way: only what follows will say (6.6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Open {
+    No,
+    Jump,
+    TrapReturn,
 }
 
 /// Why an address packet for the current instruction waits for the next unit.
@@ -68,9 +81,7 @@ pub(super) struct Hart {
     pub(super) trap_told: bool,
     /// The next instruction gets a synchronisation packet.
     pub(super) sync_next: bool,
-    /// The packet before told the target of a jump, and a decoder may yet take
-    /// the address for one on the way: only what follows will say (6.6.2).
-    pub(super) open: bool,
+    pub(super) open: Open,
     /// A change of context waits for a packet that tells it.
     pub(super) owes_context: bool,
     /// The address sent last.
@@ -106,7 +117,7 @@ impl Hart {
             trap: Unit::nothing(),
             trap_told: false,
             sync_next: false,
-            open: false,
+            open: Open::No,
             owes_context: false,
             base: 0,
             resync: Resync::new(config),
@@ -125,55 +136,87 @@ impl Hart {
     /// block, its fields need not go through memory.
     #[inline(always)]
     pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        let levels = b.halted | b.reset | b.lost;
+        let levels = b.halted | b.reset | b.lost | b.untraced;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify;
-        let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
-        let halfwords = self.halfwords + u64::from(b.iretire);
-        let early = (b.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
-        let plain = !(levels | pulses) & same & early & (b.iretire > 0) & !b.itype.is_trap();
-        if !plain | (self.mood != Mood::Calm) {
+        if levels | pulses | (b.iretire == 0) {
             self.any_block(config, b, sink);
             return;
         }
-        // What any_block would come to: no packet is due, and none becomes due.
-        self.halfwords = halfwords;
-        self.told = false;
-        self.cur.kind = Kind::Plain;
-        self.cur.addr = b.last_addr();
-        self.cur.end = config.xlen.wrap(b.end());
-        self.cur.time = b.time;
-        if b.itype == Itype::None {
+        let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
+        let halfwords = self.halfwords + u64::from(b.iretire);
+        let early = (b.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
+        if !(same & early) | (self.mood != Mood::Calm) {
+            self.instructions(config, b, sink);
             return;
         }
-        self.cur.kind = Kind::of(b.itype);
-        match self.cur.kind {
-            Kind::Jump if !is_sijump(config, b) => {
-                self.jumps = true;
-                self.mood = Mood::Busy;
-            }
-            kind => self.push(kind),
+        if b.itype.is_trap() | b.itype.is_uninferable() {
+            self.ending(config, b, halfwords, sink);
+            return;
+        }
+        self.pass(b, halfwords);
+        if b.itype != Itype::None {
+            self.push(b.itype);
         }
     }
 
-    /// Takes the outcome of a branch into the map.
-    #[inline]
-    pub(super) fn push(&mut self, kind: Kind) {
-        if kind.is_branch() {
-            self.map.bits |= u32::from(kind == Kind::NotTaken) << (self.map.count & 31);
-            self.map.count += 1;
-            if self.map.count >= FULL {
-                self.mood = Mood::Busy;
-            }
+    /// Only remembers a block: no packet is due, and none becomes due.
+    #[inline(always)]
+    fn pass(&mut self, b: &Ingress, halfwords: u64) {
+        self.halfwords = halfwords;
+        self.told = false;
+        self.cur.itype = b.itype;
+        self.cur.addr = b.last_addr();
+        self.cur.end = b.end();
+        self.cur.time = b.time;
+    }
+
+    /// A block that ends with a jump or a trap, and no packet is due.
+    #[inline(never)]
+    fn ending(&mut self, config: &Config, b: &Ingress, halfwords: u64, sink: &mut impl Sink) {
+        if b.itype.is_trap() {
+            self.instructions(config, b, sink);
+        } else {
+            self.pass(b, halfwords);
+            self.jumps = !is_sijump(config, b);
+            self.settle();
+        }
+    }
+
+    /// A block without any signals.
+    #[inline(never)]
+    fn instructions(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+        if self.mood == Mood::Busy {
+            self.any_block(config, b, sink);
+            return;
+        }
+        self.units(config, b, false, sink);
+        self.halfwords += u64::from(b.iretire);
+        self.settle();
+    }
+
+    /// Takes the outcome of a branch into the map, if it is one.
+    #[inline(always)]
+    pub(super) fn push(&mut self, itype: Itype) {
+        // Without a jump of our own: who can say what comes next?
+        self.map.bits |= u32::from(itype == Itype::NotTaken) << (self.map.count & 31);
+        self.map.count += u8::from(itype.is_branch());
+        if self.map.count >= FULL && self.mood == Mood::Calm {
+            self.mood = Mood::Waiting;
         }
     }
 
     /// Finds out how much care the next block needs.
     #[inline]
     pub(super) fn settle(&mut self) {
-        let waits = self.due.is_some() | self.jumps | self.cur.kind.is_trap();
+        let quiet = self.running & self.enabled & !self.lost & !self.out.is_dropping();
+        let waits = self.due.is_some() | self.jumps | self.cur.itype.is_trap() | self.owes_context;
         let full = (self.map.count >= FULL) | self.resync.has_packets();
-        let quiet = self.running & self.enabled & !self.owes_context & !self.out.is_dropping();
-        let calm = quiet && !waits && !full && self.filter.is_empty();
-        self.mood = if calm { Mood::Calm } else { Mood::Busy };
+        self.mood = if !quiet || !self.filter.is_empty() {
+            Mood::Busy
+        } else if waits | full {
+            Mood::Waiting
+        } else {
+            Mood::Calm
+        };
     }
 }

@@ -60,24 +60,26 @@ impl Resync {
         self.set_limits();
     }
 
-    fn elapsed(&self, unit: &Unit) -> u64 {
+    #[inline]
+    fn elapsed(&self, time: u64, halfwords: u64) -> u64 {
         match self.unit {
             ResyncUnit::Off => 0,
             ResyncUnit::Packets => self.packets,
-            ResyncUnit::Cycles => unit.time.saturating_sub(self.time),
-            ResyncUnit::Halfwords => unit.halfwords.saturating_sub(self.halfwords),
+            ResyncUnit::Cycles => time.saturating_sub(self.time),
+            ResyncUnit::Halfwords => halfwords.saturating_sub(self.halfwords),
         }
     }
 
-    /// Whether the counter has reached its limit at this unit.
+    /// Whether the counter has reached its limit, at this time and with so many
+    /// halfwords retired.
     #[inline]
-    pub(super) fn is_full(&self, unit: &Unit) -> bool {
-        self.elapsed(unit) >= self.limit
+    pub(super) fn is_full(&self, time: u64, halfwords: u64) -> bool {
+        self.elapsed(time, halfwords) >= self.limit
     }
 
     /// Whether it has passed the limit at this unit.
     pub(super) fn is_over(&self, unit: &Unit) -> bool {
-        self.elapsed(unit) > self.limit
+        self.elapsed(unit.time, unit.halfwords) > self.limit
     }
 
     /// Whether it will have with one packet more.

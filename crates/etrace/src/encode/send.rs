@@ -1,8 +1,10 @@
 //! The packets of one hart.
 
+use hartrace_isa::Itype;
+
 use super::Sink;
-use super::hart::{Due, Hart};
-use super::unit::{Kind, Unit};
+use super::hart::{Due, FULL, Hart, Open};
+use super::unit::Unit;
 use crate::packet::bits::mask;
 use crate::{
     Config, Context, DataSupport, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start,
@@ -69,7 +71,7 @@ impl Hart {
     pub(super) fn start(&mut self, config: &Config, sink: &mut impl Sink) {
         let cur = &self.cur;
         let start = Start {
-            branch: cur.kind != Kind::Taken,
+            branch: cur.itype != Itype::Taken,
             privilege: cur.mode.code(),
             time: self.out.stamp(cur.time),
             context: cur.context.0,
@@ -94,14 +96,14 @@ impl Hart {
     }
 
     fn trap_packet(&self, config: &Config, at: &Unit, trap: &Unit, thaddr: bool) -> Packet {
-        let interrupt = trap.kind == Kind::Interrupt;
+        let interrupt = trap.itype == Itype::Interrupt;
         let tval = match config.version {
             Version::V1_1_1 if trap.cause == ILLEGAL && !interrupt => Some(trap.addr),
             Version::V2_0 if interrupt => None,
             _ => Some(trap.tval),
         };
         Packet::Trap(Trap {
-            branch: at.kind != Kind::Taken,
+            branch: at.itype != Itype::Taken,
             privilege: at.mode.code(),
             time: self.out.stamp(at.time),
             context: at.context.0,
@@ -118,7 +120,7 @@ impl Hart {
         self.map = Default::default();
         self.base = self.cur.addr;
         self.told = true;
-        self.open = false;
+        self.open = Open::No;
         self.sync_next = false;
         self.owes_context = false;
         self.resync.restart(&self.cur);
@@ -152,7 +154,7 @@ impl Hart {
 
     /// Tells where the trace ends; how, for the support packet behind it.
     pub(super) fn tell_end(&mut self, config: &Config, sink: &mut impl Sink) -> QualStatus {
-        if self.cur.kind.is_trap() {
+        if self.cur.itype.is_trap() {
             if config.version == Version::V2_0 && !self.trap_told {
                 self.trap_only(config, &self.cur.clone(), sink);
             }
@@ -176,14 +178,15 @@ impl Hart {
 
     /// The same as the reference encoder does it: once more in any case.
     pub(super) fn tell_end_again(&mut self, config: &Config, sink: &mut impl Sink) -> QualStatus {
-        if self.cur.kind.is_trap() {
+        if self.cur.itype.is_trap() {
             return self.tell_end(config, sink);
         }
-        let over = self.resync.rule == ResyncRule::Exceeded && self.resync.is_full(&self.cur);
-        let updiscon = self.due == Some(Due::Target) && over;
+        let full = self.resync.is_full(self.cur.time, self.cur.halfwords);
+        let follows = full && self.resync.rule == ResyncRule::Exceeded;
+        let updiscon = follows && self.due == Some(Due::Target);
         if let Some(due) = self.due.take() {
             self.report(config, due == Due::Notify, updiscon, sink);
-        } else if self.map.count >= super::hart::FULL {
+        } else if self.map.count >= FULL {
             self.branches(sink);
         }
         self.report(config, false, updiscon, sink);

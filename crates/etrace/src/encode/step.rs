@@ -1,10 +1,11 @@
 //! From unit to unit: figure 8.1.
 
 use hartrace_flow::Ctype;
+use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Before, Due, FULL, Hart};
-use super::unit::{Kind, Unit};
+use super::hart::{Before, Due, FULL, Hart, Open};
+use super::unit::Unit;
 use crate::{Config, ResyncRule, Version};
 
 /// What the unit behind the current one asks for.
@@ -26,15 +27,15 @@ enum Follows {
 
 impl Hart {
     /// The next unit.
-    pub(super) fn step(&mut self, config: &Config, next: &Unit, sink: &mut impl Sink) {
+    pub(super) fn step(&mut self, config: &Config, next: Unit, sink: &mut impl Sink) {
         if self.running {
-            self.conclude(config, next, sink);
+            self.conclude(config, &next, sink);
         } else {
             self.running = true;
             self.forget();
             self.before = Before::Nothing;
         }
-        self.cur = *next;
+        self.cur = next;
         self.begin(config, sink);
     }
 
@@ -42,7 +43,7 @@ impl Hart {
     fn forget(&mut self) {
         self.map = Default::default();
         self.due = None;
-        self.open = false;
+        self.open = Open::No;
         self.sync_next = false;
         self.owes_context = false;
     }
@@ -53,28 +54,30 @@ impl Hart {
         self.due = None;
         self.jumps = false;
         self.owes_context |= self.cur.change == Ctype::Imprecise;
-        if self.cur.kind.is_trap() {
+        if self.cur.itype.is_trap() {
             return self.begin_trap(config, sink);
         }
-        self.push(self.cur.kind);
+        self.push(self.cur.itype);
         if self.before == Before::Trap && !self.trap_told {
             self.handler(config, sink);
         } else if self.sync_next || matches!(self.before, Before::Nothing | Before::Trap) {
             self.start(config, sink);
-        } else if self.before == Before::Jump {
+        } else if matches!(self.before, Before::Jump | Before::TrapReturn) {
             self.due = Some(Due::Target);
         } else if self.cur.notify {
             self.due = Some(Due::Notify);
         } else if self.resync.rule == ResyncRule::Exceeded
             && self.map.count > 0
-            && self.resync.is_full(&self.cur)
+            && self.resync.is_full(self.cur.time, self.cur.halfwords)
         {
             self.due = Some(Due::Flush);
         }
-        // A decoder may start at a synchronisation: it cannot infer from what
-        // came before.
+        // The texts name 8, 10, 12 and 14. 6 stands for them where itype has
+        // three bits, 13 is one while returns are not implied, and where 3 leads
+        // no code tells either. A decoder may start at a synchronisation: it
+        // cannot infer from what came before.
         let inferred = self.cur.sijump && self.before == Before::Plain && !self.told;
-        self.jumps = self.cur.kind == Kind::Jump && !inferred;
+        self.jumps = self.cur.itype.is_uninferable() && !inferred;
     }
 
     /// The same for a trap. It is told with its handler's first instruction,
@@ -89,7 +92,7 @@ impl Hart {
         match self.before {
             Before::Plain => {}
             Before::Trap if !before_told => self.trap_only(config, &before, sink),
-            Before::Trap | Before::Nothing | Before::Jump => {
+            Before::Trap | Before::Nothing | Before::Jump | Before::TrapReturn => {
                 self.trap_only(config, &self.cur.clone(), sink);
                 self.trap_told = true;
             }
@@ -98,35 +101,40 @@ impl Hart {
 
     /// Looks at the current unit again, now that the next one is known.
     fn conclude(&mut self, config: &Config, next: &Unit, sink: &mut impl Sink) {
-        if self.cur.kind.is_trap() {
+        if self.cur.itype.is_trap() {
             self.before = Before::Trap;
             return;
         }
-        let follows = self.follows(next);
+        let follows = self.follows(config, next);
         self.sync_next = !matches!(follows, Follows::Nothing | Follows::Trap);
         if let Some(due) = self.due {
             let closed = follows != Follows::Nothing;
             let updiscon = due == Due::Target && closed;
             self.report(config, due == Due::Notify, updiscon, sink);
-            self.open = due == Due::Target && !closed;
+            self.open = match self.before {
+                _ if due != Due::Target || closed => Open::No,
+                Before::TrapReturn => Open::TrapReturn,
+                _ => Open::Jump,
+            };
         } else if !self.told && self.must_tell(follows) {
             self.report(config, false, false, sink);
-            self.open = false;
+            self.open = Open::No;
         } else if self.map.count >= FULL {
             self.branches(sink);
-            self.open = false;
+            self.open = Open::No;
         }
         if self.owes_context {
             self.context(sink);
         }
-        self.before = match self.jumps {
-            true => Before::Jump,
-            false => Before::Plain,
+        self.before = match self.cur.itype {
+            _ if !self.jumps => Before::Plain,
+            Itype::TrapReturn => Before::TrapReturn,
+            _ => Before::Jump,
         };
     }
 
-    fn follows(&self, next: &Unit) -> Follows {
-        if next.kind.is_trap() {
+    fn follows(&self, config: &Config, next: &Unit) -> Follows {
+        if next.itype.is_trap() {
             Follows::Trap
         } else if next.change == Ctype::Discontinuity {
             Follows::Discontinuity
@@ -134,7 +142,7 @@ impl Hart {
             Follows::Mode
         } else if next.change == Ctype::Precise {
             Follows::Context
-        } else if self.resync_follows(next) {
+        } else if self.resync_follows(config, next) {
             Follows::Resync
         } else {
             Follows::Nothing
@@ -143,15 +151,13 @@ impl Hart {
 
     /// Whether the next instruction gets a synchronisation packet because it
     /// is time for one.
-    fn resync_follows(&self, next: &Unit) -> bool {
+    fn resync_follows(&self, config: &Config, next: &Unit) -> bool {
         match self.resync.rule {
             ResyncRule::Settled => {
-                // Halfwords count with those of the current instruction.
-                let full = self.resync.is_full(&Unit {
-                    time: self.cur.time,
-                    ..*next
-                });
-                full && (self.cur.kind.is_branch() || self.jumps || next.addr != self.cur.end)
+                // With the halfwords of the current instruction.
+                let full = self.resync.is_full(self.cur.time, next.halfwords);
+                let elsewhere = || next.addr != config.xlen.wrap(self.cur.end);
+                full && (self.cur.itype.is_branch() || self.jumps || elsewhere())
             }
             ResyncRule::Exceeded => match self.due {
                 Some(Due::Flush) => true,
@@ -165,7 +171,7 @@ impl Hart {
     /// the current instruction: outcomes are missing, or it would take an
     /// address for one on the way.
     fn is_unsettled(&self) -> bool {
-        self.map.count > 0 || self.jumps || self.open
+        self.map.count > 0 || self.jumps || self.open != Open::No
     }
 
     /// Whether the current instruction must be told because of the next unit.
@@ -173,7 +179,9 @@ impl Hart {
         match follows {
             Follows::Nothing => false,
             Follows::Trap | Follows::Discontinuity => true,
-            Follows::Mode => self.map.count > 0,
+            // The way there ends with a return from a trap. If one led to the
+            // target that was told last, it may be the same one again.
+            Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,
             Follows::Context | Follows::Resync => self.is_unsettled(),
         }
     }

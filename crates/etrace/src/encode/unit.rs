@@ -8,10 +8,12 @@ use crate::Config;
 /// An instruction, or a trap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
-    pub(super) kind: Kind,
+    /// Of a trap 1 or 2, of an instruction neither.
+    pub(super) itype: Itype,
     /// Of the instruction; of a trap the EPC, as far as the port tells.
     pub(super) addr: u64,
-    /// Where the next instruction is if nothing else is known.
+    /// Where the next instruction is if nothing else is known; may pass the
+    /// highest address.
     pub(super) end: u64,
     pub(super) time: u64,
     /// Halfwords retired before it, since the hart was first seen.
@@ -30,43 +32,6 @@ pub(super) struct Unit {
     pub(super) tval: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// An instruction after which the code tells where the hart goes.
-    Plain,
-    NotTaken,
-    Taken,
-    /// A jump to where the code does not tell.
-    Jump,
-    Exception,
-    Interrupt,
-}
-
-impl Kind {
-    /// Of the instruction that ends a block with this `itype`. For the draft's
-    /// and 2.0's "updiscon" the texts name 8, 10, 12 and 14; 6 stands for them
-    /// where `itype` has three bits, 13 is one while returns are not implied,
-    /// and 3 leads where no code tells either.
-    #[inline]
-    pub(super) const fn of(itype: Itype) -> Kind {
-        match itype {
-            Itype::NotTaken => Kind::NotTaken,
-            Itype::Taken => Kind::Taken,
-            itype if itype.is_uninferable() => Kind::Jump,
-            _ => Kind::Plain,
-        }
-    }
-
-    pub(super) const fn is_trap(self) -> bool {
-        matches!(self, Kind::Exception | Kind::Interrupt)
-    }
-
-    #[inline]
-    pub(super) const fn is_branch(self) -> bool {
-        matches!(self, Kind::NotTaken | Kind::Taken)
-    }
-}
-
 /// Whether `sijump` is heeded: of a return or trap return it is not
 /// (table 4.1).
 #[inline]
@@ -83,7 +48,7 @@ impl Unit {
     /// The first instruction of a block with several.
     pub(super) fn first(b: &Ingress, halfwords: u64) -> Unit {
         Unit {
-            kind: Kind::Plain,
+            itype: Itype::None,
             addr: b.iaddr,
             // Its size is not known. What follows it does so in the block.
             end: b.last_addr(),
@@ -104,9 +69,12 @@ impl Unit {
         let addr = b.last_addr();
         let before = addr.wrapping_sub(b.iaddr) / 2;
         Unit {
-            kind: Kind::of(b.itype),
+            itype: match b.itype.is_trap() {
+                true => Itype::None,
+                false => b.itype,
+            },
             addr,
-            end: config.xlen.wrap(b.end()),
+            end: b.end(),
             sijump: is_sijump(config, b),
             ..Unit::first(b, halfwords + before)
         }
@@ -115,10 +83,7 @@ impl Unit {
     /// The trap a block ended with.
     pub(super) fn trap(config: &Config, b: &Ingress, halfwords: u64) -> Unit {
         Unit {
-            kind: match b.itype {
-                Itype::Interrupt => Kind::Interrupt,
-                _ => Kind::Exception,
-            },
+            itype: b.itype,
             addr: config.xlen.wrap(b.end()),
             cause: b.cause,
             tval: b.tval,

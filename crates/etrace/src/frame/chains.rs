@@ -17,7 +17,7 @@ const CONFIRM: u8 = 4;
 /// no header is none; chains that come to the same byte are one. Only the
 /// places where a header is expected need to be known, and those lie within the
 /// length of a packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chains {
     /// Bit n: a chain expects a header n bytes behind the next one.
     expected: u32,

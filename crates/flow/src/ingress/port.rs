@@ -63,7 +63,10 @@ pub struct PortConfig {
     pub isa: Isa,
     /// `itype_width_p`.
     pub itype_width: ItypeWidth,
-    /// Whose table gives `itype`.
+    /// Whose table gives `itype`. With that of the E-Trace reference flow the
+    /// port has its other ways too: a jump with `sijump` counts as direct,
+    /// `tval` has eight bits, and the instruction that trapped has an
+    /// `ilastsize`.
     pub table: ItypeTable,
     /// One instruction per block or several.
     pub retirement: Retirement,
@@ -282,8 +285,12 @@ impl Hart {
         let sijump = kind.indirect && config.sijump && self.is_sequential_jump(config, insn);
         let changed = self.context.is_some_and(|c| c != insn.context);
         self.context = Some(insn.context);
+        let itype = kind.itype(elsewhere);
         Ingress {
-            itype: kind.itype(elsewhere),
+            itype: match sijump && config.table == ItypeTable::ETraceReference {
+                true => inferable(itype),
+                false => itype,
+            },
             iretire: u32::from(insn.len()) / 2,
             ilastsize: last_size(insn.len()),
             iaddr: insn.pc,
@@ -329,9 +336,17 @@ impl Hart {
             Some(bits) if config.table == ItypeTable::NexRv => config.itype(Flow::Trap, bits, true),
             _ => itype,
         };
+        let reference = config.table == ItypeTable::ETraceReference;
+        let tval = t.trap.tval.unwrap_or(0);
+        // That flow gives a size to what did not retire, and reads eight bits.
+        let (sized, tval) = match (t.bits, reference) {
+            (Some(bits), true) => (hartrace_isa::length(bits as u16), tval & 0xff),
+            (None, true) => (len, tval & 0xff),
+            _ => (len, tval),
+        };
         let alone = Ingress {
             iretire: u32::from(len) / 2,
-            ilastsize: last_size(len),
+            ilastsize: last_size(sized),
             iaddr: t.trap.epc.unwrap_or(0),
             mode: t.mode,
             context: t.context,
@@ -370,7 +385,7 @@ impl Hart {
         let block = Ingress {
             itype,
             cause: cause.unwrap_or(0),
-            tval: t.trap.tval.unwrap_or(0),
+            tval,
             ..block
         };
         self.constant = None;
@@ -389,7 +404,8 @@ impl Hart {
             | Signal::Reset
             | Signal::PowerDown
             | Signal::PowerUp
-            | Signal::Lost => {
+            | Signal::Lost
+            | Signal::Untraced => {
                 self.close(id, sink);
                 self.constant = None;
                 match signal {
@@ -403,6 +419,7 @@ impl Hart {
                 let idle = Ingress {
                     reset: signal == Signal::Reset,
                     lost: signal == Signal::Lost,
+                    untraced: signal == Signal::Untraced,
                     ..self.level()
                 };
                 sink.ingress(id, &idle);
@@ -497,6 +514,17 @@ impl Hart {
         if let Some(open) = self.open.take() {
             self.show(id, &open, sink);
         }
+    }
+}
+
+/// What a sequentially inferable jump is to the E-Trace reference flow.
+const fn inferable(itype: Itype) -> Itype {
+    match itype {
+        Itype::IndirectCall => Itype::DirectCall,
+        Itype::IndirectJump => Itype::DirectJump,
+        Itype::OtherIndirect => Itype::OtherDirect,
+        Itype::Uninferable => Itype::None,
+        other => other,
     }
 }
 

@@ -32,7 +32,8 @@ use crate::{
 /// block, notify and trace-off before the last, and all of them before the
 /// trap if nothing retired; those of an idle cycle before what comes next.
 /// `halted`, `reset` and `power_down` become signals where they change, and
-/// `lost` a [loss](Signal::Lost) before its block.
+/// `lost` and `untraced` a [loss](Signal::Lost) or [pause](Signal::Untraced)
+/// before their block.
 ///
 /// A block is reported and [lost](Signal::Lost) when the image has no code for
 /// it, when its instructions do not fill it, or when `itype` is not what its
@@ -84,6 +85,10 @@ impl<'a> BlockSteps<'a> {
     ) {
         if block.lost {
             self.lost(out);
+        }
+        if block.untraced {
+            self.flush(out);
+            self.signal(Signal::Untraced, out);
         }
         let levels = (block.halted, block.reset, block.power_down);
         if levels != (self.halted, self.reset, self.power_down) {
@@ -264,7 +269,7 @@ impl<'a> BlockSteps<'a> {
             if left == 0 {
                 return if block.last_size() != site.rounded() {
                     Err(Kind::BlockBounds(block.iaddr))
-                } else if !site.may_be(block.itype) {
+                } else if !site.may_be(block.itype, block.sijump) {
                     Err(Kind::Itype(pc))
                 } else if block.itype.is_trap() && !site.tells_epc() {
                     Err(Kind::Epc)

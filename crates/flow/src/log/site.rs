@@ -115,8 +115,8 @@ impl Site {
     /// Whether a block that ends with this instruction may have this `itype`,
     /// three or four bits wide, under any of the tables. A trap may
     /// follow any instruction; with trTeInstEnAllJumps direct jumps are taken
-    /// branches.
-    pub(super) fn may_be(&self, itype: Itype) -> bool {
+    /// branches. To the E-Trace reference flow a jump with `sijump` is direct.
+    pub(super) fn may_be(&self, itype: Itype, sijump: bool) -> bool {
         use Itype as T;
         let direct = matches!(
             itype,
@@ -136,8 +136,8 @@ impl Site {
                 Flow::Jump { .. } => inferable,
                 // Through a table or x0: inferable in some texts.
                 Flow::Table { .. } => inferable || indirect,
-                Flow::Indirect { rs1, .. } => indirect || (direct && rs1.number() == 0),
-                // NexRv does not know them.
+                Flow::Indirect { rs1, .. } => indirect || (direct && (sijump || rs1.number() == 0)),
+                // The reference programs do not know them.
                 Flow::PopReturn => indirect || itype == T::None,
                 // The reference flow has no code 3 for returns from traps, and
                 // NexRv takes those but mret for linear.
@@ -158,7 +158,7 @@ impl Site {
 
 /// The cause that an instruction made to trap gives. ecall's depends on the
 /// mode it ran in.
-pub(super) fn trap_cause(bits: u32, mode: Option<Mode>) -> Cause {
+pub(crate) fn trap_cause(bits: u32, mode: Option<Mode>) -> Cause {
     Cause::Exception(match (bits, mode) {
         (0x73, Some(Mode::U | Mode::VU)) => Some(8),
         (0x73, Some(Mode::S)) => Some(9),

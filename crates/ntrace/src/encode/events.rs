@@ -46,6 +46,9 @@ impl Hart {
         if b.lost {
             self.lost(config, b.time);
         }
+        if b.untraced {
+            self.off(config, b.time, sink);
+        }
         if b.reset {
             self.reset(config, sink);
         }
@@ -141,14 +144,19 @@ impl Hart {
         self.enabled |= pulses.on;
         if pulses.off {
             self.enabled = false;
-            if self.state == State::Running {
-                self.correlate(config, Evcode::DISABLED, b.time, sink);
-                self.state = State::Disabled;
-                self.why = Sync::ENABLE;
-            }
+            self.off(config, b.time, sink);
         }
         if let (State::Running, Some(marker)) = (self.state, pulses.marker) {
             self.raise(marker);
+        }
+    }
+
+    /// Tracing ends behind what was told; nobody knows where the hart goes.
+    fn off(&mut self, config: &Config, time: u64, sink: &mut impl Sink) {
+        if self.state == State::Running {
+            self.correlate(config, Evcode::DISABLED, time, sink);
+            self.state = State::Disabled;
+            self.why = Sync::ENABLE;
         }
     }
 

@@ -4,35 +4,29 @@ use super::super::inputs;
 use super::super::log_write::Sink;
 use super::super::trace_write::{self, TraceFile, Writer};
 use super::files;
-use crate::args::Run;
+use crate::args::{Run, TraceSpec};
 use crate::diagnostic::{Failure, bad_image};
 use crate::settings::{Elf, add_boot_code};
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
-use hartrace_capture::trace::Written;
+use hartrace_capture::trace::{Format, Settings, Written};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
-use hartrace_ntrace as ntrace;
 use std::path::PathBuf;
 
 /// The traces that are asked for.
 pub(super) struct Traced {
-    files: Vec<TraceFile>,
-    config: ntrace::Config,
+    files: Vec<(TraceFile, Settings)>,
     /// Only for a check.
     image: Option<Image>,
 }
 
 impl Traced {
     pub(super) fn new(args: &Run, config: &Config, elf: &Elf, isa: Isa) -> Result<Traced, Failure> {
-        let one = |spec: &crate::args::TraceSpec| {
+        let one = |spec: &TraceSpec| {
+            let settings = spec.format.settings(config, isa.xlen())?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
-            TraceFile::create(&spec.file, read)
-        };
-        // What nobody traces may be wrong.
-        let settings = match args.trace.is_empty() {
-            true => ntrace::Config::new(ntrace::Version::default(), isa.xlen()),
-            false => config.ntrace.settings(isa.xlen())?,
+            Ok((TraceFile::create(&spec.file, read)?, settings))
         };
         let image = match args.check {
             false => None,
@@ -46,21 +40,26 @@ impl Traced {
             }
         };
         Ok(Traced {
-            files: args.trace.iter().map(one).collect::<Result<_, _>>()?,
-            config: settings,
+            files: args.trace.iter().map(one).collect::<Result<_, Failure>>()?,
             image,
         })
     }
 
     pub(super) fn sinks(&self) -> impl Iterator<Item = &Sink> {
-        self.files.iter().map(|file| &file.sink)
+        self.files.iter().map(|(file, _)| &file.sink)
     }
 
     /// An encoder for each.
-    pub(super) fn writers(&self, config: &Config, isa: Isa) -> Result<Vec<Writer<'_>>, Failure> {
+    pub(super) fn writers<'w>(
+        &'w self,
+        config: &Config,
+        isa: Isa,
+    ) -> Result<Vec<Writer<'w>>, Failure> {
         let image = self.image.as_ref();
-        let one = |sink| trace_write::writer(config, &self.config, isa, image, sink);
-        self.sinks().map(one).collect()
+        let one = |(file, settings): &'w (TraceFile, Settings)| {
+            trace_write::writer(config, settings, isa, image, &file.sink)
+        };
+        self.files.iter().map(one).collect()
     }
 
     /// Gives the traces and their sidecars their names. A reader that went
@@ -72,21 +71,29 @@ impl Traced {
         written: Vec<Written>,
     ) -> Result<Finished, Failure> {
         let mut traces = Vec::new();
-        for (file, written) in self.files.into_iter().zip(written) {
-            traces.push((file.path().to_path_buf(), written));
-            match file.finish(config, &self.config, std::slice::from_ref(elf)) {
+        for ((file, settings), written) in self.files.into_iter().zip(written) {
+            traces.push(Trace {
+                path: file.path().to_path_buf(),
+                format: settings.format(),
+                leaves_out: trace_write::leaves_out(config, &settings),
+                written,
+            });
+            match file.finish(config, &settings, std::slice::from_ref(elf)) {
                 Ok(()) | Err(Failure::ClosedPipe) => {}
                 Err(failure) => return Err(failure),
             }
         }
-        let leaves_out = trace_write::leaves_out(config, &self.config);
-        Ok(Finished { traces, leaves_out })
+        Ok(Finished(traces))
     }
 }
 
 /// Traces that are in their files.
-pub(super) struct Finished {
-    traces: Vec<(PathBuf, Written)>,
+pub(super) struct Finished(Vec<Trace>);
+
+struct Trace {
+    path: PathBuf,
+    format: Format,
+    written: Written,
     leaves_out: Option<&'static str>,
 }
 
@@ -95,8 +102,9 @@ impl Finished {
     pub(super) fn report(&self, talk: &Talk) -> Result<(), Failure> {
         // All are told, and one is enough to fail.
         let mut result = Ok(());
-        for (path, written) in &self.traces {
-            let one = trace_write::report(path, written, self.leaves_out, talk);
+        for one in &self.0 {
+            let (written, leaves_out) = (&one.written, one.leaves_out);
+            let one = trace_write::report(&one.path, one.format, written, leaves_out, talk);
             result = result.and(one);
         }
         result

@@ -401,6 +401,25 @@ fn a_pulse_before_a_trap_is_not_lost_in_the_block_before_it() {
 }
 
 #[test]
+fn what_is_missing_or_left_out_ends_a_block() {
+    for signal in [Signal::Lost, Signal::Untraced] {
+        let nop = |pc| Step::Insn(insn(pc, NOP, pc + 4));
+        let steps = [nop(0), Step::Signal(signal), nop(4)];
+        let rows: Vec<_> = show(blocks(), &steps)
+            .iter()
+            .map(|b| (b.iaddr, b.iretire, b.lost, b.untraced))
+            .collect();
+        let lost = signal == Signal::Lost;
+        let expected = [
+            (0, 2, false, false),
+            (0, 0, lost, !lost),
+            (4, 2, false, false),
+        ];
+        assert_eq!(rows, expected);
+    }
+}
+
+#[test]
 fn a_trap_joins_only_where_there_is_room() {
     let mut config = blocks();
     config.retirement = Retirement::Block(4);
@@ -501,6 +520,52 @@ fn power_down_is_a_level_that_reset_ends() {
             (2, false, false, false),
         ]
     );
+}
+
+/// What its `post-iss` writes for such instructions.
+#[test]
+fn the_etrace_reference_has_its_own_ways() {
+    let reference = |itype_width| PortConfig {
+        table: ItypeTable::ETraceReference,
+        itype_width,
+        retires: Retires::EcallAndEbreak,
+        ..PortConfig::new(Isa::RV64GC)
+    };
+    let lui = Step::Insn(insn(0, 0x0000_1537, 4));
+    // jalr x0, 0(a0), and linking x1 or x8.
+    for (jump, four) in [
+        (0x0005_0067, Itype::DirectJump),
+        (0x0005_00e7, Itype::DirectCall),
+        (0x0005_0467, Itype::OtherDirect),
+    ] {
+        let steps = [lui, Step::Insn(insn(4, jump, 0x1000))];
+        let row = |width| show(reference(width), &steps)[1];
+        let (wide, narrow) = (row(ItypeWidth::Four), row(ItypeWidth::Three));
+        assert_eq!((wide.itype, wide.sijump), (four, true));
+        assert_eq!((narrow.itype, narrow.sijump), (Itype::None, true));
+        // With nothing right before it.
+        assert!(
+            show(reference(ItypeWidth::Four), &steps[1..])[0]
+                .itype
+                .is_uninferable()
+        );
+    }
+    let traps = [
+        (Cause::Exception(Some(13)), Some(0x0005_2503), 0, 1),
+        (Cause::Exception(Some(2)), Some(0), 0, 0),
+        (Cause::Interrupt(Some(7)), None, 0, 0),
+        (Cause::Exception(Some(11)), Some(0x73), 2, 1),
+        (Cause::Exception(Some(3)), Some(0x9002), 1, 0),
+    ];
+    for (cause, bits, iretire, ilastsize) in traps {
+        let Step::Trap(mut step) = trap(0x40, cause, bits) else {
+            panic!();
+        };
+        step.trap.tval = Some(0x1234);
+        let row = show(reference(ItypeWidth::Four), &[Step::Trap(step)])[0];
+        assert_eq!((row.iretire, row.ilastsize), (iretire, ilastsize));
+        assert_eq!(row.tval, 0x34);
+    }
 }
 
 #[test]

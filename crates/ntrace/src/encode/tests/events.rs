@@ -519,3 +519,29 @@ fn filters_stop_and_start_the_trace() {
     ];
     assert_eq!(bodies(&encoder), expected);
 }
+
+/// What the source of the blocks did not trace is left out here as well, and
+/// nothing is said of how the hart got on. It takes no trigger.
+#[test]
+fn what_was_not_traced_stops_the_trace() {
+    for version in VERSIONS {
+        let config = htm(version);
+        let untraced = Ingress {
+            untraced: true,
+            ..Ingress::default()
+        };
+        let blocks = [c(0x100), untraced, untraced, c(0x200)];
+        let stop = Body::ProgTraceCorrelation {
+            evcode: Evcode::DISABLED,
+            icnt: 1,
+            hist: Some(1),
+        };
+        let on = Body::ProgTraceSync {
+            sync: Sync::ENABLE,
+            icnt: 0,
+            faddr: 0x100,
+        };
+        check(&config, &blocks, &[start(0x100), stop, on, end(1, 1)]);
+        check(&config, &[untraced, c(0x100)], &[start(0x100), end(1, 1)]);
+    }
+}

@@ -1,0 +1,255 @@
+//! `[etrace]`: the E-Trace encoder, and what a decoder must know of it.
+
+use super::ingress::{Named, name_of};
+use super::read::{Reader, Value, integer};
+use super::section::{queue, said, set, value};
+use super::write::{Writer, quote};
+use super::{Ingress, Setting};
+use hartrace_etrace::{
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit, Version,
+};
+use hartrace_flow::ItypeWidth;
+use hartrace_isa::{ItypeTable, Xlen};
+use std::fmt;
+use toml::de::DeTable;
+
+const VERSIONS: Named<Version> = &[("2.0", Version::V2_0), ("1.1.1-draft", Version::V1_1_1)];
+const IOPTIONS: Named<Option<Ioption>> = &[
+    ("sequential-jump", Some(Ioption::SequentialJump)),
+    ("implicit-return", Some(Ioption::ImplicitReturn)),
+    ("implicit-exception", Some(Ioption::ImplicitException)),
+    ("branch-prediction", Some(Ioption::BranchPrediction)),
+    ("jump-target-cache", Some(Ioption::JumpTargetCache)),
+    ("full-address", Some(Ioption::FullAddress)),
+    ("reserved", None),
+];
+const RESYNC_UNITS: Named<ResyncUnit> = &[
+    ("off", ResyncUnit::Off),
+    ("packets", ResyncUnit::Packets),
+    ("cycles", ResyncUnit::Cycles),
+    ("halfwords", ResyncUnit::Halfwords),
+];
+const RESYNC_RULES: Named<ResyncRule> = &[
+    ("settled", ResyncRule::Settled),
+    ("exceeded", ResyncRule::Exceeded),
+];
+const ENDINGS: Named<Ending> = &[("told", Ending::Told), ("reference", Ending::Reference)];
+const IDLE: Named<IdleIrdepth> = &[
+    ("repeated", IdleIrdepth::Repeated),
+    ("ones", IdleIrdepth::Ones),
+];
+
+section! {
+    /// `[etrace]`. What is `None` is not said.
+    Etrace {
+        /// Which text.
+        version: Version = (named VERSIONS);
+        /// Bits of an address that are traced; without it all of them.
+        iaddress_width: u8 = (number 8 64);
+        /// Low bits of an address that are not.
+        iaddress_lsb: u8 = (number 0 2);
+        /// Width of `privilege`.
+        privilege_width: u8 = (number 1 4);
+        /// Width of `context`; 0 for no such field.
+        context_width: u8 = (number 0 64);
+        /// Width of `time`; 0 for no such field.
+        time_width: u8 = (number 0 64);
+        /// Width of `ecause`.
+        ecause_width: u8 = (number 1 16);
+        /// Width of `subformat` in format 0.
+        f0s_width: u8 = (number 0 2);
+        /// log2 of the entries of the branch predictor; 0 for none.
+        bpred_size: u8 = (number 0 15);
+        /// log2 of the entries of the jump target cache; 0 for none.
+        cache_size: u8 = (number 0 15);
+        /// Bits of the call counter; 0 for none.
+        call_counter_size: u8 = (number 0 15);
+        /// log2 of the entries of the return stack; 0 for none.
+        return_stack_size: u8 = (number 0 15);
+        /// Width of `encoder_mode`.
+        encoder_mode_width: u8 = (number 0 8);
+        /// What the bits of `ioptions` tell, the lowest first.
+        ioptions: Ioptions = (ioptions);
+        /// Width of `doptions`, if support packets tell about data trace.
+        doptions_width: Option<u8> = (doptions);
+        /// Addresses are full, not differences.
+        full_address: bool = (boolean);
+        /// Targets of sequentially inferable jumps are left out.
+        sijump: bool = (boolean);
+        /// What the resync counter counts.
+        resync: ResyncUnit = (named RESYNC_UNITS);
+        /// One synchronisation every 2^(n+4).
+        resync_max: u8 = (number 0 15);
+        /// Where it comes.
+        resync_rule: ResyncRule = (named RESYNC_RULES);
+        /// Debug triggers control tracing.
+        triggers: bool = (boolean);
+        /// Tracing waits for a trigger.
+        starts_disabled: bool = (boolean);
+        /// What the trace ends with.
+        ending: Ending = (named ENDINGS);
+        /// What `irdepth` holds while it says nothing.
+        idle_irdepth: IdleIrdepth = (named IDLE);
+        /// Bytes the output queue holds; without it the queue is never full.
+        queue_bytes: u32 = (number 64 0xffff_ffff);
+        /// Bytes that leave the queue in 1024 cycles.
+        queue_drain: u32 = (number 1 0xffff_ffff);
+        /// The hart waits when the queue is full.
+        queue_stall: bool = (boolean);
+    }
+}
+
+impl Reader {
+    pub(super) fn etrace(&mut self, table: &DeTable<'_>) -> Etrace {
+        self.known(table, KEYS, "[etrace]");
+        Etrace::read(self, table)
+    }
+
+    fn ioptions(&mut self, name: &'static str, value: &Value<'_>) -> Option<Ioptions> {
+        let bits = self.list(name, value, "options", |r, n, v| r.one_of(n, v, IOPTIONS))?;
+        let most = Ioptions::MOST;
+        Ioptions::new(&bits)
+            .or_else(|| self.refuse(name, value, &format!("at most {most} options")))
+    }
+
+    /// Bits of `doptions`, or that there is nothing about data trace.
+    fn doptions(&mut self, name: &'static str, value: &Value<'_>) -> Option<Option<u8>> {
+        if value.get_ref().as_str() == Some(NO_DATA) {
+            return Some(None);
+        }
+        let width = integer(value).filter(|&n| n <= 16);
+        match width.and_then(|n| u8::try_from(n).ok()) {
+            Some(width) => Some(Some(width)),
+            None => self.refuse(name, value, "a number from 0 to 16, or \"none\""),
+        }
+    }
+}
+
+const NO_DATA: &str = "none";
+
+fn ioptions(ioptions: &Ioptions) -> String {
+    let name = |bit| quote(name_of(IOPTIONS, bit));
+    let names: Vec<String> = ioptions.order().iter().map(name).collect();
+    format!("[{}]", names.join(", "))
+}
+
+fn doptions(width: &Option<u8>) -> String {
+    width.map_or(quote(NO_DATA), |width| width.to_string())
+}
+
+impl Etrace {
+    pub(super) fn write(&self, out: &mut Writer) -> fmt::Result {
+        if self.is_said() {
+            out.section("etrace")?;
+        }
+        self.write_keys(out)
+    }
+
+    /// The settings for a hart of this width, defaults included.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense together.
+    pub fn settings(&self, xlen: Xlen) -> Result<Config, ConfigError> {
+        let mut config = Config::new(value(&self.version, Version::default()), xlen);
+        self.apply_layout(&mut config);
+        self.apply_encoder(&mut config);
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// What decoders need too.
+    fn apply_layout(&self, config: &mut Config) {
+        set(&mut config.iaddress_width, &self.iaddress_width);
+        set(&mut config.iaddress_lsb, &self.iaddress_lsb);
+        set(&mut config.privilege_width, &self.privilege_width);
+        set(&mut config.context_width, &self.context_width);
+        set(&mut config.time_width, &self.time_width);
+        set(&mut config.ecause_width, &self.ecause_width);
+        set(&mut config.f0s_width, &self.f0s_width);
+        set(&mut config.bpred_size, &self.bpred_size);
+        set(&mut config.cache_size, &self.cache_size);
+        set(&mut config.call_counter_size, &self.call_counter_size);
+        set(&mut config.return_stack_size, &self.return_stack_size);
+        set(&mut config.encoder_mode_width, &self.encoder_mode_width);
+        set(&mut config.ioptions, &self.ioptions);
+        set(&mut config.doptions_width, &self.doptions_width);
+        set(&mut config.full_address, &self.full_address);
+        set(&mut config.sijump, &self.sijump);
+    }
+
+    /// What only encoders need.
+    fn apply_encoder(&self, config: &mut Config) {
+        set(&mut config.resync.unit, &self.resync);
+        set(&mut config.resync.max, &self.resync_max);
+        set(&mut config.resync.rule, &self.resync_rule);
+        set(&mut config.triggers, &self.triggers);
+        set(&mut config.starts_disabled, &self.starts_disabled);
+        set(&mut config.ending, &self.ending);
+        set(&mut config.idle_irdepth, &self.idle_irdepth);
+        config.queue = queue(&self.queue_bytes, &self.queue_drain, &self.queue_stall);
+    }
+
+    /// The same with every setting said, as in `config`, which was made of it.
+    #[must_use]
+    pub fn completed(self, config: &Config) -> Etrace {
+        self.over(Etrace::of(config))
+    }
+
+    /// Every setting of a configuration, said by nobody.
+    #[must_use]
+    pub fn of(config: &Config) -> Etrace {
+        fn some<T>(value: T) -> Option<Setting<T>> {
+            Some(Setting::default(value))
+        }
+        Etrace {
+            version: some(config.version),
+            iaddress_width: some(config.iaddress_width),
+            iaddress_lsb: some(config.iaddress_lsb),
+            privilege_width: some(config.privilege_width),
+            context_width: some(config.context_width),
+            time_width: some(config.time_width),
+            ecause_width: some(config.ecause_width),
+            f0s_width: some(config.f0s_width),
+            bpred_size: some(config.bpred_size),
+            cache_size: some(config.cache_size),
+            call_counter_size: some(config.call_counter_size),
+            return_stack_size: some(config.return_stack_size),
+            encoder_mode_width: some(config.encoder_mode_width),
+            ioptions: some(config.ioptions),
+            doptions_width: some(config.doptions_width),
+            full_address: some(config.full_address),
+            sijump: some(config.sijump),
+            resync: some(config.resync.unit),
+            resync_max: some(config.resync.max),
+            resync_rule: some(config.resync.rule),
+            triggers: some(config.triggers),
+            starts_disabled: some(config.starts_disabled),
+            ending: some(config.ending),
+            idle_irdepth: some(config.idle_irdepth),
+            queue_bytes: config.queue.and_then(|q| some(q.bytes)),
+            queue_drain: config.queue.and_then(|q| some(q.drain)),
+            queue_stall: config.queue.and_then(|q| some(q.stall)),
+        }
+    }
+
+    /// The port in front of an E-Trace encoder with these settings: what
+    /// nobody said in `[ingress]` is as the encoder wants it.
+    #[must_use]
+    pub fn port(config: &Config, ingress: Ingress) -> Ingress {
+        let table = match config.version {
+            Version::V1_1_1 => ItypeTable::ETrace111,
+            Version::V2_0 => ItypeTable::ETrace20,
+        };
+        Ingress {
+            itype_width: said(ingress.itype_width, ItypeWidth::Four),
+            table: said(ingress.table, table),
+            sijump: said(ingress.sijump, config.sijump),
+            all_jumps: said(ingress.all_jumps, false),
+            ..ingress
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

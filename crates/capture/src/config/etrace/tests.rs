@@ -1,0 +1,176 @@
+use super::*;
+use crate::config::Config as Settings;
+use hartrace_isa::Isa;
+use std::path::Path;
+
+/// A value other than the default for every key.
+const FULL: &str = "[etrace]
+version = \"1.1.1-draft\"
+iaddress_width = 48
+iaddress_lsb = 2
+privilege_width = 4
+context_width = 16
+time_width = 0
+ecause_width = 5
+f0s_width = 1
+bpred_size = 9
+cache_size = 5
+call_counter_size = 8
+return_stack_size = 3
+encoder_mode_width = 2
+ioptions = [\"sequential-jump\", \"reserved\", \"full-address\"]
+doptions_width = 3
+full_address = true
+sijump = true
+resync = \"cycles\"
+resync_max = 3
+resync_rule = \"exceeded\"
+triggers = true
+starts_disabled = true
+ending = \"reference\"
+idle_irdepth = \"ones\"
+queue_bytes = 512
+queue_drain = 100
+queue_stall = true
+";
+
+fn parse(text: &str) -> Settings {
+    Settings::parse(text, Path::new("a.toml")).unwrap()
+}
+
+fn refused(text: &str) -> String {
+    let error = Settings::parse(text, Path::new("a.toml")).unwrap_err();
+    error.to_string()
+}
+
+#[test]
+fn nothing_said_is_the_default_encoder() {
+    for xlen in [Xlen::Rv32, Xlen::Rv64] {
+        for (text, version) in [
+            ("", Version::V2_0),
+            ("version = \"1.1.1-draft\"", Version::V1_1_1),
+        ] {
+            let section = parse(&format!("[etrace]\n{text}\n")).etrace;
+            assert_eq!(section.settings(xlen), Ok(Config::new(version, xlen)));
+            assert_eq!(section.is_said(), !text.is_empty());
+        }
+    }
+}
+
+#[test]
+fn every_setting_reaches_the_encoder_and_comes_back() {
+    let config = parse(FULL).etrace.settings(Xlen::Rv64).unwrap();
+    let text = |config: &Config| {
+        let settings = Settings {
+            etrace: Etrace::of(config),
+            ..Settings::default()
+        };
+        settings.to_toml(false)
+    };
+    let (full, plain) = (text(&config), text(&Config::new(Version::V2_0, Xlen::Rv64)));
+    for line in full.lines().skip(1) {
+        // The draft has no time.
+        let same = plain.contains(line);
+        assert_eq!(same, line.starts_with("time_width"), "{line}");
+    }
+    assert_eq!(full.lines().count(), KEYS.len() + 1);
+    assert_eq!(full, FULL);
+    let timed = parse("[etrace]\ntime_width = 40\n").etrace;
+    assert_eq!(timed.settings(Xlen::Rv64).unwrap().time_width, 40);
+}
+
+#[test]
+fn everything_is_read_and_written() {
+    let config = parse(FULL);
+    for origins in [false, true] {
+        let written = config.to_toml(origins);
+        assert_eq!(parse(&written).to_toml(false), FULL, "{written}");
+    }
+    let none = "[etrace]\nioptions = []\ndoptions_width = \"none\"\n";
+    assert_eq!(parse(none).to_toml(false), none);
+    let width = config.etrace.context_width.unwrap();
+    assert_eq!(width.origin.to_string(), "a.toml:6");
+}
+
+#[test]
+fn layers() {
+    let over = parse("[etrace]\nresync = \"off\"\n").over(parse(FULL));
+    let etrace = &over.etrace;
+    assert_eq!(etrace.resync.as_ref().unwrap().value, ResyncUnit::Off);
+    assert_eq!(etrace.resync_max.as_ref().unwrap().value, 3);
+}
+
+#[test]
+fn mistakes() {
+    for (line, message) in [
+        (
+            "iadress_width = 32",
+            "unknown key `iadress_width` in [etrace]; did you mean `iaddress_width`?",
+        ),
+        (
+            "version = \"2.1\"",
+            "`version` takes one of \"2.0\", \"1.1.1-draft\"; did you mean \"2.0\"?",
+        ),
+        (
+            "ecause_width = 0",
+            "`ecause_width` takes a number from 1 to 16",
+        ),
+        (
+            "doptions_width = 17",
+            "`doptions_width` takes a number from 0 to 16, or \"none\"",
+        ),
+        ("ioptions = 3", "`ioptions` takes a list of options"),
+    ] {
+        assert_eq!(refused(&format!("[etrace]\n{line}\n")), message);
+    }
+    let many = ["\"reserved\""; 17].join(", ");
+    assert_eq!(
+        refused(&format!("[etrace]\nioptions = [{many}]\n")),
+        "`ioptions` takes at most 16 options"
+    );
+}
+
+#[test]
+fn contradictions() {
+    let section = parse("[etrace]\nversion = \"1.1.1-draft\"\ntime_width = 8\n").etrace;
+    assert_eq!(section.settings(Xlen::Rv64), Err(ConfigError::DraftTime));
+    let wide = parse("[etrace]\niaddress_width = 48\n").etrace;
+    assert!(wide.settings(Xlen::Rv64).is_ok());
+    assert_eq!(wide.settings(Xlen::Rv32), Err(ConfigError::IaddressWidth));
+}
+
+#[test]
+fn the_port_follows_the_encoder() {
+    let port = |text: &str| {
+        let config = parse(text).over(Settings::defaults());
+        let etrace = config.etrace.settings(Xlen::Rv64).unwrap();
+        Etrace::port(&etrace, config.ingress).port(Isa::RV64GC)
+    };
+    let plain = port("");
+    assert_eq!((plain.table, plain.sijump), (ItypeTable::ETrace20, false));
+    let draft = port("[etrace]\nversion = \"1.1.1-draft\"\nsijump = true\n");
+    assert_eq!((draft.table, draft.sijump), (ItypeTable::ETrace111, true));
+    let said = port("[ingress]\ntable = \"nexrv\"\nitype_width = 3\n");
+    assert_eq!(said.table, ItypeTable::NexRv);
+    assert_eq!(said.itype_width, ItypeWidth::Three);
+}
+
+/// The files in `configs/etrace`.
+#[test]
+fn ready_made_configurations_are_good() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/etrace");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let config = Settings::load(&path).unwrap();
+        assert!(config.etrace.is_said(), "{path:?}");
+        for xlen in [Xlen::Rv32, Xlen::Rv64] {
+            let settings = config.etrace.settings(xlen).unwrap();
+            assert_eq!(u32::from(settings.iaddress_width), xlen.bits());
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# "), "{path:?}");
+        files += 1;
+    }
+    assert!(files >= 10);
+}

@@ -1,0 +1,129 @@
+//! A decoder of any format.
+
+use super::{Settings, SettingsError};
+use crate::shard::Resume;
+use hartrace_etrace as etrace;
+use hartrace_flow::{Consumer, Image};
+use hartrace_ntrace as ntrace;
+
+/// A decoder of one format or another.
+#[derive(Debug)]
+pub enum Decoder<'a> {
+    /// Of N-Trace.
+    Ntrace(Box<ntrace::Decoder<'a>>),
+    /// Of E-Trace.
+    Etrace(Box<etrace::Decoder<'a>>),
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder of traces with these settings.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn new(settings: &Settings, image: &'a Image) -> Result<Decoder<'a>, SettingsError> {
+        Ok(match settings {
+            Settings::Ntrace(config) => {
+                Decoder::Ntrace(Box::new(ntrace::Decoder::new(config.clone(), image)?))
+            }
+            Settings::Etrace(config) => {
+                Decoder::Etrace(Box::new(etrace::Decoder::new(config.clone(), image)?))
+            }
+        })
+    }
+
+    /// Another with the same settings and code, at the start of a stream.
+    #[must_use]
+    pub fn another(&self) -> Decoder<'a> {
+        match self {
+            Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
+            Decoder::Etrace(decoder) => Decoder::Etrace(Box::new(decoder.another())),
+        }
+    }
+}
+
+/// The state of a [`Decoder`] between two messages.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seam {
+    /// Of N-Trace.
+    Ntrace(ntrace::Seam),
+    /// Of E-Trace.
+    Etrace(etrace::Seam),
+}
+
+impl Resume for Decoder<'_> {
+    type Seam = Seam;
+
+    fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.feed(bytes, out),
+            Decoder::Etrace(decoder) => decoder.feed(bytes, out),
+        }
+    }
+
+    fn finish<C: Consumer>(&mut self, out: &mut C) {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.finish(out),
+            Decoder::Etrace(decoder) => decoder.finish(out),
+        }
+    }
+
+    fn seam(&self) -> Seam {
+        match self {
+            Decoder::Ntrace(decoder) => Seam::Ntrace(decoder.seam()),
+            Decoder::Etrace(decoder) => Seam::Etrace(decoder.seam()),
+        }
+    }
+
+    fn resume(&mut self, seam: &Seam) {
+        match (self, seam) {
+            (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.resume(seam),
+            (Decoder::Etrace(decoder), Seam::Etrace(seam)) => decoder.resume(seam),
+            // A state of another stream.
+            (decoder, seam) => decoder.restart(Self::at(seam)),
+        }
+    }
+
+    fn restart(&mut self, offset: u64) {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.restart(offset),
+            Decoder::Etrace(decoder) => decoder.restart(offset),
+        }
+    }
+
+    fn is_synchronised(&self) -> bool {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.is_synchronised(),
+            Decoder::Etrace(decoder) => decoder.is_synchronised(),
+        }
+    }
+
+    fn hint(&mut self, seam: &Seam) {
+        match (self, seam) {
+            (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.hint(seam),
+            (Decoder::Etrace(decoder), Seam::Etrace(seam)) => decoder.hint(seam),
+            _ => {}
+        }
+    }
+
+    fn position(&self) -> u64 {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.position(),
+            Decoder::Etrace(decoder) => decoder.position(),
+        }
+    }
+
+    fn at(seam: &Seam) -> u64 {
+        match seam {
+            Seam::Ntrace(seam) => seam.at(),
+            Seam::Etrace(seam) => seam.at(),
+        }
+    }
+
+    fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.boundary(bytes, from),
+            Decoder::Etrace(decoder) => decoder.boundary(bytes, from),
+        }
+    }
+}

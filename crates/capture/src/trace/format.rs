@@ -1,0 +1,217 @@
+//! The formats of traces, and the settings of each.
+
+use crate::config::{Config, Etrace, Ingress, Ntrace};
+use hartrace_etrace as etrace;
+use hartrace_flow::{Inference, Rules, Untold};
+use hartrace_isa::{Isa, Xlen};
+use hartrace_ntrace as ntrace;
+use std::fmt;
+use std::path::Path;
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// N-Trace.
+    Ntrace,
+    /// E-Trace.
+    Etrace,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: &'static [Format] = &[Format::Ntrace, Format::Etrace];
+
+    /// Its name in `[trace]`, on the command line, and of its section.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Ntrace => "ntrace",
+            Format::Etrace => "etrace",
+        }
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Format> {
+        Format::ALL.iter().copied().find(|f| f.name() == name)
+    }
+
+    /// What a file's name says about it.
+    #[must_use]
+    pub fn from_extension(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()? {
+            "ntrace" | "nexus" => Some(Format::Ntrace),
+            "etrace" | "et" | "te_inst_raw" | "te_inst" => Some(Format::Etrace),
+            _ => None,
+        }
+    }
+
+    /// What a configuration says about it: the section that is there, if there
+    /// is only one.
+    #[must_use]
+    pub fn from_sections(config: &Config) -> Option<Format> {
+        match (config.ntrace.is_said(), config.etrace.is_said()) {
+            (true, false) => Some(Format::Ntrace),
+            (false, true) => Some(Format::Etrace),
+            _ => None,
+        }
+    }
+
+    /// Its settings for a hart of this width.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense together.
+    pub fn settings(self, config: &Config, xlen: Xlen) -> Result<Settings, SettingsError> {
+        Ok(match self {
+            Format::Ntrace => Settings::Ntrace(config.ntrace.settings(xlen)?),
+            Format::Etrace => Settings::Etrace(config.etrace.settings(xlen)?),
+        })
+    }
+}
+
+/// What people call it.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Ntrace => "N-Trace",
+            Format::Etrace => "E-Trace",
+        })
+    }
+}
+
+/// The settings of a trace of one format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settings {
+    /// Of N-Trace.
+    Ntrace(ntrace::Config),
+    /// Of E-Trace.
+    Etrace(etrace::Config),
+}
+
+impl Settings {
+    /// The format.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        match self {
+            Settings::Ntrace(_) => Format::Ntrace,
+            Settings::Etrace(_) => Format::Etrace,
+        }
+    }
+
+    /// The version of the format's specification, as `[trace]` tells it.
+    #[must_use]
+    pub const fn version(&self) -> &'static str {
+        match self {
+            Settings::Ntrace(config) => match config.version {
+                ntrace::Version::V1_0 => "1.0",
+                ntrace::Version::Rc7 => "1.0.0-rc7",
+            },
+            Settings::Etrace(config) => match config.version {
+                etrace::Version::V2_0 => "2.0",
+                etrace::Version::V1_1_1 => "1.1.1-draft",
+            },
+        }
+    }
+
+    /// Whether a stream has room for several harts.
+    #[must_use]
+    pub const fn has_sources(&self) -> bool {
+        match self {
+            Settings::Ntrace(config) => config.src_bits > 0,
+            Settings::Etrace(_) => false,
+        }
+    }
+
+    /// The port in front of such an encoder: what nobody said in `[ingress]` is
+    /// as the encoder wants it.
+    #[must_use]
+    pub fn port(&self, ingress: Ingress) -> Ingress {
+        match self {
+            Settings::Ntrace(config) => Ntrace::port(config, ingress),
+            Settings::Etrace(config) => Etrace::port(config, ingress),
+        }
+    }
+
+    /// What such a trace does not tell of the steps of a hart.
+    #[must_use]
+    pub fn untold(&self, isa: Isa) -> Untold {
+        match self {
+            Settings::Ntrace(_) => Untold::default(),
+            Settings::Etrace(config) => Untold {
+                traps: config.version == etrace::Version::V1_1_1,
+                rounds: Some(Inference {
+                    isa,
+                    rules: Rules {
+                        sequential_jumps: config.sijump,
+                        absolute_jumps: true,
+                        all_jumps: false,
+                        nexrv_links: false,
+                    },
+                    returns: false,
+                }),
+            },
+        }
+    }
+
+    /// Puts every setting into its section, the ones nobody said too.
+    pub fn complete(&self, config: &mut Config) {
+        match self {
+            Settings::Ntrace(settings) => {
+                config.ntrace = std::mem::take(&mut config.ntrace).completed(settings);
+            }
+            Settings::Etrace(settings) => {
+                config.etrace = std::mem::take(&mut config.etrace).completed(settings);
+            }
+        }
+    }
+}
+
+/// Settings of a format that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// Of N-Trace.
+    Ntrace(ntrace::RegisterError),
+    /// Of E-Trace.
+    Etrace(etrace::ConfigError),
+}
+
+impl SettingsError {
+    /// Whose they are.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        match self {
+            SettingsError::Ntrace(_) => Format::Ntrace,
+            SettingsError::Etrace(_) => Format::Etrace,
+        }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Ntrace(error) => error.fmt(f),
+            SettingsError::Etrace(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl From<ntrace::RegisterError> for SettingsError {
+    fn from(error: ntrace::RegisterError) -> SettingsError {
+        SettingsError::Ntrace(error)
+    }
+}
+
+impl From<ntrace::ConfigError> for SettingsError {
+    fn from(error: ntrace::ConfigError) -> SettingsError {
+        SettingsError::Ntrace(ntrace::RegisterError::Config(error))
+    }
+}
+
+impl From<etrace::ConfigError> for SettingsError {
+    fn from(error: etrace::ConfigError) -> SettingsError {
+        SettingsError::Etrace(error)
+    }
+}

@@ -1,0 +1,155 @@
+//! A stream cut into its messages or packets.
+
+use crate::input::{Input, InputError};
+use hartrace_etrace as etrace;
+use hartrace_ntrace as ntrace;
+
+/// What finds the messages or packets of a format.
+pub trait Framing: Default {
+    /// A message, or what is none.
+    type Piece<'p>;
+
+    /// Offset of the next byte.
+    fn position(&self) -> u64;
+
+    /// The next piece, with its offset; `None` when more bytes are needed.
+    fn next_piece<'s, 'b: 's>(&'s mut self, rest: &mut &'b [u8]) -> Option<(u64, Self::Piece<'s>)>;
+
+    /// The stream ends: what is left of a message.
+    fn finish(&mut self) -> Option<(u64, Self::Piece<'static>)>;
+
+    /// Bytes of a piece in the stream.
+    fn length(piece: &Self::Piece<'_>) -> usize;
+}
+
+impl Framing for ntrace::Framer {
+    type Piece<'p> = ntrace::Piece<'p>;
+
+    fn position(&self) -> u64 {
+        self.position()
+    }
+
+    fn next_piece<'s, 'b: 's>(
+        &'s mut self,
+        rest: &mut &'b [u8],
+    ) -> Option<(u64, ntrace::Piece<'s>)> {
+        self.next_piece(rest)
+    }
+
+    fn finish(&mut self) -> Option<(u64, ntrace::Piece<'static>)> {
+        self.finish()
+    }
+
+    fn length(piece: &ntrace::Piece<'_>) -> usize {
+        match *piece {
+            ntrace::Piece::Message(bytes) => bytes.len(),
+            ntrace::Piece::Idle(bytes) | ntrace::Piece::Bad(_, bytes) => bytes as usize,
+        }
+    }
+}
+
+impl Framing for etrace::Framer {
+    type Piece<'p> = etrace::Piece<'p>;
+
+    fn position(&self) -> u64 {
+        self.position()
+    }
+
+    fn next_piece<'s, 'b: 's>(
+        &'s mut self,
+        rest: &mut &'b [u8],
+    ) -> Option<(u64, etrace::Piece<'s>)> {
+        self.next_piece(rest)
+    }
+
+    fn finish(&mut self) -> Option<(u64, etrace::Piece<'static>)> {
+        self.finish()
+    }
+
+    fn length(piece: &etrace::Piece<'_>) -> usize {
+        match *piece {
+            etrace::Piece::Packet(_, _, payload) => 1 + payload.len(),
+            etrace::Piece::Idle(bytes) | etrace::Piece::Bad(_, bytes) => bytes as usize,
+        }
+    }
+}
+
+/// Bytes of an unfinished piece that are kept, far more than a message has.
+pub(super) const KEPT: usize = 1 << 16;
+
+/// Divides a stream into its pieces; each comes with its offset and its bytes.
+/// Of one that is no message and longer than 64 KiB they may be the first ones
+/// only: memory does not grow with the stream.
+#[derive(Default)]
+pub struct Pieces<F> {
+    framer: F,
+    /// The first bytes of the piece whose end has not come.
+    pub(super) kept: Vec<u8>,
+}
+
+impl<F: Framing> Pieces<F> {
+    /// The next bytes of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `take` returns.
+    pub fn feed<E>(
+        &mut self,
+        chunk: &[u8],
+        mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let start = self.framer.position();
+        let mut rest = chunk;
+        // How much of the chunk belongs to pieces that are given out.
+        let mut given = 0;
+        while let Some((at, piece)) = self.framer.next_piece(&mut rest) {
+            let end = (at + F::length(&piece) as u64 - start) as usize;
+            let bytes = chunk.get(given..end).unwrap_or_default();
+            given = end;
+            if at >= start {
+                take(at, bytes, &piece)?;
+            } else {
+                keep(&mut self.kept, bytes);
+                take(at, &self.kept, &piece)?;
+            }
+            self.kept.clear();
+        }
+        keep(&mut self.kept, chunk.get(given..).unwrap_or_default());
+        Ok(())
+    }
+
+    /// The stream ends: what is left of a message, if there is any.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `take` returns.
+    pub fn finish<E>(
+        &mut self,
+        mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.framer.finish() {
+            Some((at, piece)) => take(at, &self.kept, &piece),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Keeps more bytes of a piece, if there is room.
+fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
+    let room = KEPT.saturating_sub(kept.len()).min(bytes.len());
+    kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
+}
+
+/// The pieces of a whole input.
+///
+/// # Errors
+///
+/// A failing read, and whatever `take` returns.
+pub fn pieces<F: Framing, E: From<InputError>>(
+    input: Input,
+    mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut pieces = Pieces::<F>::default();
+    input.chunks(|chunk| pieces.feed(chunk, &mut take))?;
+    pieces.finish(take)
+}

@@ -1,0 +1,203 @@
+//! What a trace is made of, whatever its format.
+
+use hartrace_capture::trace::{Pieces, Settings};
+use hartrace_etrace as etrace;
+use hartrace_ntrace as ntrace;
+
+/// Messages or packets, and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    /// By type, in the order of their codes.
+    pub(crate) kinds: Vec<Kind>,
+    /// All that are good.
+    pub(crate) all: Count,
+    /// Bytes between them.
+    pub(crate) idle: u64,
+    /// Those with a time.
+    pub(crate) stamped: u64,
+    /// What is wrong: code, text, how often.
+    pub(crate) faults: Vec<(&'static str, &'static str, Count)>,
+    pub(crate) sources: Vec<Source>,
+    /// Bytes by time.
+    pub(crate) bandwidth: Option<Bandwidth>,
+    /// What packets of E-Trace tell besides.
+    pub(crate) packets: Option<Packets>,
+}
+
+/// What packets of E-Trace tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packets {
+    pub(crate) branches: etrace::Branches,
+    pub(crate) reasons: etrace::Reasons,
+    /// Packets of data trace.
+    pub(crate) data: Count,
+    /// Bits of the payloads, and without compression.
+    pub(crate) payload_bits: u64,
+    pub(crate) whole_bits: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    /// `TCODE` of N-Trace.
+    pub(crate) tcode: Option<u8>,
+    pub(crate) name: String,
+    pub(crate) count: Count,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) number: u16,
+    pub(crate) all: Count,
+    /// Those with a full address.
+    pub(crate) syncs: u64,
+    /// Bytes from one of them to the next, in the mean and at most.
+    pub(crate) interval: Option<u64>,
+    pub(crate) longest: u64,
+}
+
+/// Bytes in slices of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Bandwidth {
+    pub(crate) first: u64,
+    pub(crate) slice: u64,
+    pub(crate) bytes: Vec<u64>,
+}
+
+/// Counts the pieces of a stream.
+pub(crate) enum Counting {
+    Ntrace(ntrace::Layout, Pieces<ntrace::Framer>, Box<ntrace::Tally>),
+    Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
+}
+
+impl Counting {
+    pub(crate) fn new(settings: &Settings) -> Counting {
+        match settings {
+            Settings::Ntrace(config) => {
+                Counting::Ntrace(config.layout(), Pieces::default(), Box::default())
+            }
+            Settings::Etrace(config) => {
+                Counting::Etrace(config.layout(), Pieces::default(), Box::default())
+            }
+        }
+    }
+
+    /// The next bytes of the stream.
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
+        match self {
+            Counting::Ntrace(layout, pieces, tally) => {
+                let _ = pieces.feed(chunk, |at, _, piece| {
+                    tally.piece(at, piece, layout);
+                    Ok::<(), Never>(())
+                });
+            }
+            Counting::Etrace(layout, pieces, tally) => {
+                let _ = pieces.feed(chunk, |at, _, piece| {
+                    tally.piece(at, piece, layout);
+                    Ok::<(), Never>(())
+                });
+            }
+        }
+    }
+
+    /// The stream ends.
+    pub(crate) fn finish(self) -> Census {
+        match self {
+            Counting::Ntrace(layout, mut pieces, mut tally) => {
+                let _ = pieces.finish(|at, _, piece| {
+                    tally.piece(at, piece, &layout);
+                    Ok::<(), Never>(())
+                });
+                of_ntrace(&tally)
+            }
+            Counting::Etrace(layout, mut pieces, mut tally) => {
+                let _ = pieces.finish(|at, _, piece| {
+                    tally.piece(at, piece, &layout);
+                    Ok::<(), Never>(())
+                });
+                of_etrace(&tally)
+            }
+        }
+    }
+}
+
+/// Counting does not fail.
+enum Never {}
+
+fn of_ntrace(tally: &ntrace::Tally) -> Census {
+    let count = |count: ntrace::Count| Count {
+        messages: count.messages,
+        bytes: count.bytes,
+    };
+    let kinds = tally.kinds().map(|(tcode, kind)| Kind {
+        tcode: Some(tcode.0),
+        name: tcode.to_string(),
+        count: count(kind),
+    });
+    let faults = tally.faults();
+    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let sources = tally.sources().map(|(number, source)| Source {
+        number,
+        all: count(source.all),
+        syncs: source.syncs,
+        interval: source.interval(),
+        longest: source.longest,
+    });
+    Census {
+        kinds: kinds.collect(),
+        all: count(tally.all()),
+        idle: tally.idle,
+        stamped: tally.stamped,
+        faults: faults.collect(),
+        sources: sources.collect(),
+        bandwidth: tally.bandwidth.first().map(|first| Bandwidth {
+            first,
+            slice: tally.bandwidth.slice(),
+            bytes: tally.bandwidth.bytes().to_vec(),
+        }),
+        packets: None,
+    }
+}
+
+fn of_etrace(tally: &etrace::Tally) -> Census {
+    let count = |count: etrace::Count| Count {
+        messages: count.packets,
+        bytes: count.bytes,
+    };
+    let kinds = tally.kinds().map(|(name, kind)| Kind {
+        tcode: None,
+        name: name.to_owned(),
+        count: count(kind),
+    });
+    let faults = tally.faults();
+    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let sources = tally.sources().map(|(number, source)| Source {
+        number,
+        all: count(source.all),
+        syncs: source.syncs,
+        interval: source.interval(),
+        longest: source.longest,
+    });
+    Census {
+        kinds: kinds.collect(),
+        all: count(tally.all()),
+        idle: tally.idle,
+        stamped: 0,
+        faults: faults.collect(),
+        sources: sources.collect(),
+        bandwidth: None,
+        packets: Some(Packets {
+            branches: tally.branches,
+            reasons: tally.reasons,
+            data: count(tally.data),
+            payload_bits: tally.payload_bits,
+            whole_bits: tally.whole_bits,
+        }),
+    }
+}

@@ -1,0 +1,260 @@
+//! What was decoded, and what is to be said of it.
+
+use super::Text;
+use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::talk::Talk;
+use hartrace_capture::input;
+use hartrace_capture::shard::Part;
+use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
+use hartrace_hart::fdt;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Gaps that are told one by one.
+const TOLD: usize = 5;
+
+/// Passes on events, and counts.
+pub(crate) struct Watch<C> {
+    pub(crate) inner: C,
+    only: Option<HartId>,
+    pub(crate) report: Report,
+}
+
+/// What was decoded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    /// The hart that was asked for.
+    only: Option<HartId>,
+    pub(crate) instructions: u64,
+    pub(crate) traps: u64,
+    pub(crate) gaps: u64,
+    /// Harts that appeared, in their order.
+    pub(crate) harts: Vec<HartId>,
+    first: Vec<Gap>,
+}
+
+impl<C> Watch<C> {
+    pub(crate) fn new(inner: C, only: Option<u32>) -> Watch<C> {
+        let only = only.map(HartId);
+        let report = Report {
+            only,
+            ..Report::default()
+        };
+        Watch {
+            inner,
+            only,
+            report,
+        }
+    }
+
+    #[inline]
+    fn skips(&mut self, hart: HartId) -> bool {
+        if self.report.harts.last() != Some(&hart) {
+            self.report.appeared(hart);
+        }
+        self.only.is_some_and(|only| only != hart)
+    }
+
+    /// Takes in what another counted right behind this one.
+    pub(crate) fn take<D>(&mut self, part: &mut Watch<D>) {
+        let only = self.only;
+        let part = std::mem::replace(
+            &mut part.report,
+            Report {
+                only,
+                ..Report::default()
+            },
+        );
+        let report = &mut self.report;
+        report.instructions += part.instructions;
+        report.traps += part.traps;
+        report.gaps += part.gaps;
+        for hart in part.harts {
+            report.appeared(hart);
+        }
+        let room = TOLD - report.first.len();
+        report.first.extend(part.first.into_iter().take(room));
+    }
+}
+
+/// Text that is gathered by a part before it has to wait for its turn.
+const FULL: usize = 16 << 20;
+
+impl<C: Text + Send> Part for Watch<C> {
+    fn is_full(&self) -> bool {
+        self.inner.size() > FULL
+    }
+}
+
+impl Report {
+    #[cold]
+    fn appeared(&mut self, hart: HartId) {
+        if let Err(at) = self.harts.binary_search(&hart) {
+            self.harts.insert(at, hart);
+        }
+    }
+
+    /// Tells the gaps, and what they mean for the command.
+    pub(crate) fn judge(&self, path: &Path, strict: bool, talk: &Talk) -> Result<(), Failure> {
+        let name = input::name(path);
+        for gap in &self.first {
+            talk.warning(&gap_diagnostic(&name, gap));
+        }
+        let more = self.gaps - self.first.len() as u64;
+        let missing = self.only.filter(|only| !self.harts.contains(only));
+        if let Some(only) = missing.filter(|_| !self.harts.is_empty()) {
+            let list: Vec<String> = self.harts.iter().map(|h| h.0.to_string()).collect();
+            let message = format!("{name} has nothing of hart {}", only.0);
+            return Err(Diagnostic::new(Code::WhichHart, message)
+                .note(format!("it has these: {}", list.join(", ")))
+                .help("choose one that is there with --hart N")
+                .into());
+        }
+        if self.instructions == 0 {
+            let message = format!("nothing of {name} could be decoded");
+            return Err(Diagnostic::new(Code::NotSynchronised, message)
+                .note("no full address was found, or none that is in the program")
+                .note("a short piece may have none; an encoder that synchronises more often sends more")
+                .help("is it the right program, and are these the settings of the encoder?")
+                .into());
+        }
+        let message = format!("{name} has {}", count(self.gaps, "gap"));
+        let diagnostic = Diagnostic::new(Code::Gaps, message);
+        match self.gaps {
+            0 => Ok(()),
+            _ if strict => Err(diagnostic
+                .help("leave out --strict to let them pass")
+                .into()),
+            _ if more > 0 => {
+                talk.warning(&diagnostic.note(format!("{more} of them are not told here")));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<C: Consumer> Consumer for Watch<C> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        match event {
+            Event::Run(run) => self.report.instructions += u64::from(run.insns),
+            Event::Trap(_) => self.report.traps += 1,
+            Event::Gap(gap) => {
+                self.report.gaps += 1;
+                if self.report.first.len() < TOLD {
+                    self.report.first.push(*gap);
+                }
+            }
+            _ => {}
+        }
+        self.inner.event(hart, event)
+    }
+
+    #[inline]
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let insns = runs.iter().map(|run| u64::from(run.insns));
+        self.report.instructions += insns.sum::<u64>();
+        self.inner.runs(hart, runs)
+    }
+}
+
+/// Takes everything and writes nothing.
+#[derive(Default)]
+pub(crate) struct Nothing(Vec<u8>);
+
+impl Text for Nothing {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+
+    fn size(&self) -> usize {
+        0
+    }
+
+    fn flush(&mut self) {}
+}
+
+impl Consumer for Nothing {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
+    let reason = gap.reason;
+    let message = format!(
+        "{name}, byte {:#x}: {} ({:#x})",
+        gap.at, reason.text, reason.value
+    );
+    let mut diagnostic = Diagnostic::new(Code::Gaps, message).named(reason.code);
+    if gap.bytes > 0 {
+        diagnostic = diagnostic.note(format!("{} could not be used", count(gap.bytes, "byte")));
+    }
+    if gap.unconfirmed > 0 {
+        let insns = count(gap.unconfirmed, "instruction");
+        diagnostic = diagnostic.note(format!("nothing confirms the last {insns} before it"));
+    }
+    let boot = fdt::BOOT_ROM..fdt::BOOT_ROM + fdt::BOOT_CODE as u64;
+    if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
+        let text = "Spike's boot code: machine = \"spike\" in [hart] of a configuration tells it";
+        return diagnostic.note(text);
+    }
+    match likely(reason.code) {
+        Some(text) => diagnostic.note(text),
+        None => diagnostic,
+    }
+}
+
+/// Why such a gap is there, probably.
+fn likely(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "NT0101" | "NT0102" | "NT0103" => "damaged bytes, or not N-Trace at all",
+        "NT0104" => "erased or overwritten memory, or not N-Trace at all",
+        "NT0105" => "the trace was cut off while a message was written",
+        "NT0106" => "the buffer wrapped, or the start is missing: quite usual",
+        "NT0201" | "NT0202" | "NT0203" | "NT0204" => {
+            "damaged bytes, or another src_bits or extend_addr_msb in [ntrace]"
+        }
+        "NT0205" | "NT0206" | "NT0207" | "NT0208" => {
+            "damaged bytes, another src_bits, or a later version of the specification"
+        }
+        "NT0211" => "erased memory: part of the buffer was never written",
+        "NT0209" | "NT0210" => "damaged bytes, or lost messages; see max_expansion in [ntrace]",
+        "NT0302" => "another program or load base, or code that was loaded later",
+        "NT0301" | "NT0303" | "NT0304" | "NT0308" | "NT0312" => {
+            "another program than the one that ran, code that changed, or lost messages"
+        }
+        "NT0305" => "implicit_return or sequential_jump in [ntrace], or another program",
+        "NT0306" | "NT0307" | "NT0309" | "NT0311" => {
+            "mode, all_jumps or implicit_return in [ntrace], or another program"
+        }
+        "NT0310" => "retires in [ntrace]: whether ecall and ebreak count",
+        "NT0401" | "ET0401" => "the encoder's queue was full: slower code, or a faster port",
+        "ET0101" => "damaged bytes, or not E-Trace at all",
+        "ET0102" => "the trace was cut off while a packet was written",
+        "ET0103" => "the buffer wrapped, or the start is missing: quite usual",
+        "ET0201" | "ET0202" | "ET0203" | "ET0204" | "ET0205" | "ET0206" | "ET0207" => {
+            "damaged bytes, or other widths or another version in [etrace]"
+        }
+        "ET0301" => {
+            "another program or load base, code that was loaded later, or other widths in [etrace]"
+        }
+        "ET0302" | "ET0303" | "ET0306" | "ET0308" => {
+            "another program than the one that ran, code that changed, or lost packets"
+        }
+        "ET0304" => "sijump in [etrace], or another program",
+        "ET0305" => "another program than the one that ran, or lost packets",
+        "ET0307" => "lost packets, or code that changed",
+        _ => return None,
+    })
+}

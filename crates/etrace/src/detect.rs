@@ -1,0 +1,270 @@
+//! Whether bytes look like E-Trace, and with which settings.
+
+use core::fmt;
+
+use hartrace_isa::Xlen;
+
+use crate::{Config, Framer, Kind, Packet, Piece, Version};
+
+/// Bytes that are looked at.
+const LOOK: usize = 1 << 20;
+
+/// Packets with a full address that are looked at, each with every set of
+/// widths.
+const STARTS: u64 = 1000;
+
+/// What a stream seems to be. As text it gives the reasons:
+/// `1024 packets and 0 damaged stretches, ...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// The settings: the defaults, or the widths of the reference models.
+    pub config: Config,
+    /// What these settings are called.
+    pub name: &'static str,
+    /// Packets of instruction trace.
+    pub packets: u64,
+    /// Stretches that are no packets.
+    pub damaged: u64,
+    /// Packets with a full address.
+    pub starts: u64,
+    /// Those whose address makes sense with these settings.
+    pub sensible: u64,
+}
+
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Guess {
+            packets,
+            damaged,
+            starts,
+            sensible,
+            name,
+            ..
+        } = self;
+        write!(f, "{packets} packets and {damaged} damaged stretches")?;
+        write!(f, ", {starts} with a full address")?;
+        write!(f, ", {sensible} of which make sense with {name}")
+    }
+}
+
+/// Whether the first MiB of a stream can be cut into packets, some of them with
+/// a full address or about the encoder. The stream may start inside a packet.
+///
+/// ```
+/// use hartrace_etrace::is_framed;
+///
+/// assert!(is_framed(&[0x41, 0x1f, 0x43, 0x73, 0x00, 0x04, 0x41, 0xf2]));
+/// assert!(!is_framed(&[0x24, 0x0d, 0x00, 0x0b, 0x84, 0x50, 0x21, 0x07]));
+/// ```
+#[must_use]
+pub fn is_framed(bytes: &[u8]) -> bool {
+    Framed::new(bytes, &mut |_| {}).is_good()
+}
+
+/// With which of the usual settings the first MiB of a stream makes sense;
+/// `None` if it does not look like E-Trace. `is_code` says whether a program
+/// has code at an address; without a program, say so by `None`.
+#[must_use]
+pub fn guess(bytes: &[u8], xlen: Xlen, is_code: Option<&dyn Fn(u64) -> bool>) -> Option<Guess> {
+    let mut candidates = usual(xlen).map(|(name, config)| Candidate {
+        name,
+        config,
+        good: 0,
+        bad: 0,
+    });
+    let mut starts = 0;
+    let framed = Framed::new(bytes, &mut |payload| {
+        if starts < STARTS && payload.first().is_some_and(|first| first & 0xf == 3) {
+            starts += 1;
+            candidates
+                .iter_mut()
+                .for_each(|candidate| candidate.start(payload, is_code));
+        }
+    });
+    if !framed.is_good() {
+        return None;
+    }
+    // Of equals the first.
+    let best = candidates
+        .into_iter()
+        .rev()
+        .max_by_key(|candidate| candidate.good - candidate.bad)?;
+    Some(Guess {
+        config: best.config,
+        name: best.name,
+        packets: framed.packets,
+        damaged: framed.damaged,
+        starts,
+        sensible: best.good.unsigned_abs(),
+    })
+}
+
+/// The settings that are tried, the likeliest first.
+fn usual(xlen: Xlen) -> [(&'static str, Config); 4] {
+    let plain = Config::new(Version::V2_0, xlen);
+    let reference = Config {
+        context_width: 32,
+        ecause_width: 5,
+        ..plain.clone()
+    };
+    let debug = Config {
+        iaddress_lsb: 0,
+        ..reference.clone()
+    };
+    [
+        ("the default widths", plain),
+        ("the widths of the reference models", reference),
+        ("the widths of the reference models, iaddress_lsb 0", debug),
+        (
+            "the default widths of the 1.1.1-draft",
+            Config::new(Version::V1_1_1, xlen),
+        ),
+    ]
+}
+
+struct Candidate {
+    name: &'static str,
+    config: Config,
+    good: i64,
+    bad: i64,
+}
+
+impl Candidate {
+    /// Format 3 subformat 0.
+    fn start(&mut self, payload: &[u8], is_code: Option<&dyn Fn(u64) -> bool>) {
+        let layout = self.config.layout();
+        let Ok(Packet::Start(start)) = Packet::read(payload, &layout) else {
+            self.bad += 1;
+            return;
+        };
+        let shift = 64 - u32::from(layout.iaddress_width);
+        let address = (start.address << layout.iaddress_lsb << shift) as i64 >> shift;
+        let address = self.config.xlen.wrap(address as u64);
+        let sensible = match is_code {
+            Some(is_code) => is_code(address),
+            // No system has more than 48 bits of addresses, or code at 0.
+            None => address != 0 && (address as i64) << 16 >> 16 == address as i64,
+        };
+        self.good += i64::from(sensible && matches!(start.privilege, 0 | 1 | 3));
+    }
+}
+
+/// What a stream is cut into.
+#[derive(Default)]
+struct Framed {
+    packets: u64,
+    damaged: u64,
+    /// Packets of format 3.
+    syncs: u64,
+    /// Bytes in packets, and in what is none.
+    good: u64,
+    bad: u64,
+}
+
+impl Framed {
+    fn new(bytes: &[u8], take: &mut dyn FnMut(&[u8])) -> Framed {
+        let mut rest = bytes.get(..LOOK).unwrap_or(bytes);
+        let mut framer = Framer::new();
+        let mut framed = Framed::default();
+        while let Some((_, piece)) = framer.next_piece(&mut rest) {
+            match piece {
+                Piece::Packet(_, Kind::Instruction, payload) => {
+                    framed.packets += 1;
+                    framed.good += 1 + payload.len() as u64;
+                    framed.syncs += u64::from(payload.first().is_some_and(|b| b & 3 == 3));
+                    take(payload);
+                }
+                Piece::Packet(_, _, payload) => framed.good += 1 + payload.len() as u64,
+                Piece::Bad(_, len) => {
+                    framed.damaged += 1;
+                    framed.bad += len;
+                }
+                Piece::Idle(_) => {}
+            }
+        }
+        if let Some((_, Piece::Bad(_, len))) = framer.finish() {
+            framed.bad += len;
+        }
+        framed
+    }
+
+    /// Bytes of no meaning look like a header in one of four cases, and few of
+    /// them like several packets in a row.
+    fn is_good(&self) -> bool {
+        self.syncs > 0 && self.bad * 2 <= self.good
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BranchMap, Report, Start, Support};
+    use alloc::vec::Vec;
+
+    fn stream(config: &Config) -> Vec<u8> {
+        let layout = config.layout();
+        let mut bytes = Vec::new();
+        let mut put = |packet: Packet| {
+            let payload = packet.write(&layout);
+            payload.write_framed(Kind::Instruction, &mut bytes);
+        };
+        let support = Support {
+            ienable: true,
+            ..Support::default()
+        };
+        put(Packet::Support(support));
+        for n in 0..200u64 {
+            put(Packet::Start(Start {
+                branch: true,
+                privilege: 3,
+                address: (0x8000_0000 + 6 * n) >> config.iaddress_lsb,
+                ..Start::default()
+            }));
+            let map = BranchMap { bits: 5, count: 3 };
+            let address = Some(Report {
+                address: n,
+                ..Report::default()
+            });
+            put(Packet::Branches { map, address });
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_usual_settings_are_told_apart() {
+        let is_code = |address: u64| (0x8000_0000..0x8000_1000).contains(&address);
+        for xlen in [Xlen::Rv32, Xlen::Rv64] {
+            for (name, config) in usual(xlen) {
+                let bytes = stream(&config);
+                assert!(is_framed(&bytes));
+                let found = guess(&bytes, xlen, Some(&is_code)).unwrap();
+                assert_eq!(found.config.layout(), config.layout(), "{name} {xlen:?}");
+                assert_eq!((found.starts, found.sensible), (200, 200));
+            }
+            // Without the program, those with and without a context.
+            for (name, config) in usual(xlen).into_iter().take(2) {
+                let found = guess(&stream(&config), xlen, None).unwrap();
+                assert_eq!(found.name, name, "{xlen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn noise_and_cut_streams() {
+        let config = Config::new(Version::V2_0, Xlen::Rv64);
+        let bytes = stream(&config);
+        for cut in 0..40 {
+            assert!(is_framed(&bytes[cut..]), "{cut}");
+        }
+        let mut random = 1u32;
+        let mut noise = || {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 24) as u8
+        };
+        for _ in 0..50 {
+            let noise: Vec<u8> = (0..2000).map(|_| noise()).collect();
+            assert!(!is_framed(&noise));
+        }
+        assert!(!is_framed(&[]) && !is_framed(&[0; 99]));
+    }
+}

@@ -1,0 +1,317 @@
+//! Events back into steps: one trace becomes the source of another.
+
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+use hartrace_isa::Flow;
+
+use crate::log::trap_cause;
+use crate::per_hart::PerHart;
+use crate::{
+    Cause, Consumer, Context, DataAccess, Effects, Event, Exit, HartId, Image, Insn, Mark, Mode,
+    Observer, Ownership, Run, Signal, SpaceId, Step, Trap, TrapStep,
+};
+
+/// A [`Consumer`] that gives an [`Observer`] the steps that events tell of.
+///
+/// Instructions come from the image, mode and context from the last event that
+/// told them (machine mode and context 0 before), and `time` is the last that
+/// was told. A run comes out when the next event shows where it went.
+///
+/// Where tracing was off the steps have [`Signal::Untraced`], for a gap
+/// [`Signal::Lost`]; reasons to synchronise and vendors' messages are no steps.
+/// The cause of an ecall or ebreak is known even where the trace tells none.
+///
+/// ```
+/// use hartrace_flow::{Consumer, Effects, Event, Exit, HartId, Image, Observer, Replay, Run};
+/// use hartrace_flow::{SpaceId, Step, Wants};
+/// use hartrace_isa::Isa;
+///
+/// struct Pcs(Vec<(u64, u64)>);
+/// impl Observer for Pcs {
+///     const WANTS: Wants = Wants::STEPS;
+///     fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
+///         if let Step::Insn(insn) = step {
+///             self.0.push((insn.pc, insn.next));
+///         }
+///     }
+/// }
+///
+/// // c.nop; c.j 0x1000
+/// let mut image = Image::new();
+/// image.add_raw(SpaceId::FIRST, 0x1000, &[0x01, 0x00, 0xfd, 0xbf], Isa::RV64GC);
+/// let mut replay = Replay::new(&image, Pcs(Vec::new()));
+/// let round = Run { start: 0x1000, end: 0x1004, next: 0x1000, insns: 2, exit: Exit::DirectJump, last: 2 };
+/// let _ = replay.event(HartId(0), &Event::Run(round));
+/// assert_eq!(replay.finish().0, [(0x1000, 0x1002), (0x1002, 0x1000)]);
+/// ```
+#[derive(Debug)]
+pub struct Replay<'a, O> {
+    image: &'a Image,
+    harts: PerHart<Hart>,
+    out: Out<O>,
+}
+
+/// Who takes the steps, and what they changed.
+#[derive(Debug)]
+struct Out<O> {
+    observer: O,
+    effects: Effects,
+}
+
+#[derive(Debug, Default)]
+struct Hart {
+    /// What comes next.
+    now: Circumstances,
+    /// The run that waits, as it was.
+    held: Option<(Run, Circumstances)>,
+    /// Accesses of the run that waits.
+    accesses: Vec<DataAccess>,
+    /// Something has run since anything was missing.
+    ran: bool,
+    /// Tracing was off, which matters if anything follows.
+    untraced: bool,
+    halted: bool,
+    power_down: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Circumstances {
+    mode: Mode,
+    context: Context,
+    space: SpaceId,
+    time: u64,
+}
+
+impl<'a, O: Observer> Replay<'a, O> {
+    /// Gives steps to the observer, with the code of the image.
+    pub fn new(image: &'a Image, observer: O) -> Replay<'a, O> {
+        Replay {
+            image,
+            harts: PerHart::default(),
+            out: Out {
+                observer,
+                effects: Effects::default(),
+            },
+        }
+    }
+
+    /// The observer, for what it gathered so far.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.out.observer
+    }
+
+    /// No more events: ends the observer and gives it back.
+    pub fn finish(mut self) -> O {
+        for (id, hart) in self.harts.iter_mut() {
+            hart.flush(self.image, id, None, &mut self.out);
+        }
+        self.out.observer.finish();
+        self.out.observer
+    }
+
+    #[inline]
+    fn run(&mut self, id: HartId, run: &Run) {
+        let hart = self.harts.of(id);
+        hart.flush(self.image, id, Some(run.start), &mut self.out);
+        if hart.untraced | hart.halted | hart.power_down {
+            hart.wake(id, &mut self.out);
+        }
+        hart.held = Some((*run, hart.now));
+        hart.ran = true;
+    }
+}
+
+impl<O: Observer> Consumer for Replay<'_, O> {
+    fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
+        let (image, out) = (self.image, &mut self.out);
+        let hart = self.harts.of(id);
+        match event {
+            Event::Run(run) => self.run(id, run),
+            Event::Trap(trap) => {
+                hart.flush(image, id, trap.epc, out);
+                hart.wake(id, out);
+                out.step(id, &Step::Trap(hart.trap(image, trap)));
+                hart.ran = true;
+            }
+            Event::Context(owner) => hart.own(image, owner),
+            Event::Time(time) => hart.now.time = *time,
+            Event::Access(access) => {
+                if hart.held.is_some() {
+                    hart.accesses.push(*access);
+                }
+            }
+            Event::Mark(Mark::Sync(_) | Mark::Vendor(_)) => {}
+            Event::Mark(mark) => {
+                hart.flush(image, id, None, out);
+                if let Some(signal) = hart.signal(*mark) {
+                    hart.bridge(id, out);
+                    out.step(id, &Step::Signal(signal));
+                }
+            }
+            Event::Gap(_) => {
+                hart.flush(image, id, None, out);
+                out.step(id, &Step::Signal(Signal::Lost));
+                (hart.ran, hart.untraced) = (false, false);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn runs(&mut self, id: HartId, runs: &[Run]) -> ControlFlow<()> {
+        for run in runs {
+            self.run(id, run);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl<O: Observer> Out<O> {
+    #[inline]
+    fn step(&mut self, id: HartId, step: &Step) {
+        self.observer.step(id, step, &self.effects);
+    }
+}
+
+impl Hart {
+    /// Gives the run that waits. `to` is where the hart was next, if nothing
+    /// came between.
+    #[inline]
+    fn flush<O: Observer>(&mut self, image: &Image, id: HartId, to: Option<u64>, out: &mut Out<O>) {
+        let Some((run, at)) = self.held.take() else {
+            return;
+        };
+        let next = match run.exit {
+            Exit::Stop => to.unwrap_or(run.next),
+            _ => run.next,
+        };
+        let mut insns = image
+            .insns(at.space, run.start, run.insns.into())
+            .peekable();
+        let mut index = 0;
+        while let Some((pc, fetched)) = insns.next() {
+            let insn = Insn {
+                pc,
+                next: insns.peek().map_or(next, |(pc, _)| *pc),
+                time: at.time,
+                context: at.context,
+                bits: fetched.bits,
+                mode: at.mode,
+            };
+            if !self.accesses.is_empty() {
+                self.effects_of(index, &mut out.effects);
+            }
+            out.step(id, &Step::Insn(insn));
+            index += 1;
+        }
+        if !self.accesses.is_empty() {
+            self.accesses.clear();
+            out.effects.clear();
+        }
+        if index < run.insns {
+            // The image is not the one the events were made with.
+            out.step(id, &Step::Signal(Signal::Lost));
+        }
+    }
+
+    #[cold]
+    fn effects_of(&self, index: u32, effects: &mut Effects) {
+        effects.clear();
+        for data in self.accesses.iter().filter(|a| a.insn == index) {
+            if effects.accesses.push(data.access).is_err() {
+                effects.incomplete = true;
+            }
+        }
+    }
+
+    fn own(&mut self, image: &Image, owner: &Ownership) {
+        self.now.mode = owner.mode.unwrap_or(self.now.mode);
+        if let Some(context) = owner.context {
+            self.now.context = context;
+            self.now.space = image.space_of(context);
+        }
+    }
+
+    fn trap(&self, image: &Image, trap: &Trap) -> TrapStep {
+        let now = &self.now;
+        let code = trap.epc.and_then(|epc| image.fetch(now.space, epc));
+        let code = code.filter(|_| was_fetched(trap.cause));
+        let made_to = code.filter(|f| Flow::of(f.bits, f.isa) == Flow::Trap);
+        let told = matches!(trap.cause, Cause::Exception(Some(_)));
+        let bits = if told { code } else { made_to };
+        let cause = match made_to {
+            Some(f) if !told => trap_cause(f.bits, Some(now.mode)),
+            _ => trap.cause,
+        };
+        TrapStep {
+            trap: Trap { cause, ..*trap },
+            bits: bits.map(|f| f.bits),
+            mode: now.mode,
+            context: now.context,
+            time: now.time,
+        }
+    }
+
+    fn signal(&mut self, mark: Mark) -> Option<Signal> {
+        Some(match mark {
+            Mark::On | Mark::Off => {
+                self.untraced |= core::mem::take(&mut self.ran);
+                return None;
+            }
+            Mark::Notify => Signal::Notify,
+            Mark::External(input) => Signal::External(input),
+            Mark::Halted => {
+                self.halted = true;
+                Signal::Halted
+            }
+            Mark::Resumed => {
+                self.halted = false;
+                Signal::Resumed
+            }
+            Mark::PowerDown => {
+                self.power_down = true;
+                Signal::PowerDown
+            }
+            Mark::PowerUp => {
+                self.power_down = false;
+                Signal::PowerUp
+            }
+            Mark::Reset => {
+                (self.halted, self.power_down) = (false, false);
+                Signal::Reset
+            }
+            Mark::Sync(_) | Mark::Vendor(_) => return None,
+        })
+    }
+
+    /// Says that steps are left out.
+    fn bridge<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
+        if core::mem::take(&mut self.untraced) {
+            out.step(id, &Step::Signal(Signal::Untraced));
+        }
+    }
+
+    /// Something runs: a trace need not say that the hart was woken.
+    #[cold]
+    fn wake<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
+        self.bridge(id, out);
+        if core::mem::take(&mut self.halted) {
+            out.step(id, &Step::Signal(Signal::Resumed));
+        }
+        if core::mem::take(&mut self.power_down) {
+            out.step(id, &Step::Signal(Signal::PowerUp));
+        }
+    }
+}
+
+/// Whether a trap of this cause can be the work of the instruction at `epc`.
+const fn was_fetched(cause: Cause) -> bool {
+    !matches!(
+        cause,
+        Cause::Interrupt(_) | Cause::Exception(Some(0 | 1 | 12 | 20))
+    )
+}
+
+#[cfg(test)]
+mod tests;
