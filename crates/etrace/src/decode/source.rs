@@ -11,7 +11,9 @@ use super::Settings;
 use super::time::Clock;
 use super::way::{Next, Outcomes, Pending, Trouble};
 use crate::packet::quick::Plain;
-use crate::{BranchMap, Ending, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version};
+use crate::{
+    BranchMap, Ending, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version,
+};
 
 /// One source.
 #[derive(Debug)]

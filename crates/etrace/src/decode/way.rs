@@ -262,6 +262,8 @@ impl Source {
             .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
         match stop {
             Stop::Target(_) => self.land(blocks, to, evidence.left(), out),
+            // Round and round, and nowhere a jump.
+            Stop::Endless if evidence.left() == 0 => Err((Fault::NotAJump, self.walk.pc(blocks))),
             stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NotAJump)),
         }
     }
