@@ -219,7 +219,8 @@ pub struct Config {
     pub triggers: bool,
     /// Encoder: tracing waits for a trigger.
     pub starts_disabled: bool,
-    /// Encoder: what the trace ends with.
+    /// Encoder: what the trace ends with. A decoder heeds it where the last
+    /// packet could mean either.
     pub ending: Ending,
     /// Encoder: what `irdepth` holds while it says nothing.
     pub idle_irdepth: IdleIrdepth,

@@ -11,7 +11,9 @@ use super::Settings;
 use super::time::Clock;
 use super::way::{Next, Outcomes, Pending, Trouble};
 use crate::packet::quick::Plain;
-use crate::{BranchMap, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version};
+use crate::{
+    BranchMap, Ending, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version,
+};
 
 /// One source.
 #[derive(Debug)]
@@ -529,7 +531,7 @@ impl Source {
         if support.encoder_mode != 0 {
             return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
         }
-        if support.qual_status == QualStatus::EndedRep && self.repeats(blocks) {
+        if support.qual_status == QualStatus::EndedRep && self.repeats(settings, blocks) {
             self.pending = None;
         }
         let next = match support.qual_status {
@@ -572,11 +574,14 @@ impl Source {
 
     /// Whether the packet that waits only tells again where the walk stands. The
     /// reference encoder ends like that (`Ending::Reference`); had the hart come
-    /// back there by a jump, the status were another.
-    fn repeats(&self, blocks: &Blocks<'_>) -> bool {
+    /// back there by a jump, the status were another. It may have come back
+    /// without any, round a loop that takes no decision.
+    fn repeats(&self, settings: &Settings, blocks: &mut Blocks<'_>) -> bool {
         self.pending.is_some_and(|p| {
             let here = self.named && p.address == self.walk.pc(blocks);
-            here && p.outcomes == self.carry && !p.arrived
+            let same = here && p.outcomes == self.carry && !p.arrived;
+            let told = settings.config.ending == Ending::Told;
+            same && !(told && self.comes_round(blocks))
         })
     }
 

@@ -237,6 +237,18 @@ impl Source {
         }
     }
 
+    /// Whether the code leads back to the instruction named last without a
+    /// decision.
+    pub(super) fn comes_round(&self, blocks: &mut Blocks<'_>) -> bool {
+        let mut probe = self.walk.clone();
+        let goal = Goal {
+            leave_first: true,
+            ..Goal::new(probe.pc(blocks))
+        };
+        let mut none = History::default();
+        probe.advance_to(blocks, &mut none, goal, &mut Nobody) == Stop::Arrived
+    }
+
     /// Walks to the next indirect jump, which went to this address.
     fn jump<C: Consumer>(
         &mut self,
@@ -250,6 +262,8 @@ impl Source {
             .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
         match stop {
             Stop::Target(_) => self.land(blocks, to, evidence.left(), out),
+            // Round and round, and nowhere a jump.
+            Stop::Endless if evidence.left() == 0 => Err((Fault::NotAJump, self.walk.pc(blocks))),
             stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NotAJump)),
         }
     }

@@ -367,7 +367,9 @@ fn full(config: &Config, field: u64) -> u64 {
 /// The highest bit that is told goes on to the top.
 fn extended(config: &Config, address: u64) -> u64 {
     let unused = 64 - u32::from(config.iaddress_width);
-    config.xlen.wrap(((address << unused) as i64 >> unused) as u64)
+    config
+        .xlen
+        .wrap(((address << unused) as i64 >> unused) as u64)
 }
 
 /// Outcomes, the oldest first: T taken, N not.
