@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod elf;
 pub mod encodings;
+pub mod etrace;
 pub mod float;
 pub mod generate;
 pub mod hostile;
@@ -15,3 +16,4 @@ pub mod ntrace;
 pub mod objdump;
 pub mod speed;
 pub mod torture;
+pub mod trace;

@@ -5,6 +5,10 @@
 
 use std::process::ExitCode;
 
+use hartrace_proof::etrace::ETrace;
+use hartrace_proof::ntrace::NTrace;
+use hartrace_proof::trace;
+
 mod logs;
 mod walk;
 
@@ -84,17 +88,32 @@ const COMMANDS: &[Command] = &[
     (
         "ntrace-identity",
         "[INSNS] [SEED]: N-Trace encoded and decoded is what was done, every setting",
-        hartrace_proof::ntrace::identity::command,
+        trace::identity::command::<NTrace>,
     ),
     (
         "ntrace-corruption",
         "[TRIALS]: what damage to a trace costs, in instructions",
-        hartrace_proof::ntrace::corruption::command,
+        trace::corruption::command::<NTrace>,
     ),
     (
         "ntrace-speed",
         "[PROGRAM]: N-Trace, how small and how fast",
-        hartrace_proof::ntrace::speed::command,
+        trace::speed::command::<NTrace>,
+    ),
+    (
+        "etrace-identity",
+        "[INSNS] [SEED]: E-Trace encoded and decoded is what was done, every setting",
+        trace::identity::command::<ETrace>,
+    ),
+    (
+        "etrace-corruption",
+        "[TRIALS]: what damage to a trace costs, in instructions",
+        trace::corruption::command::<ETrace>,
+    ),
+    (
+        "etrace-speed",
+        "[PROGRAM]: E-Trace, how small and how fast",
+        trace::speed::command::<ETrace>,
     ),
     (
         "speed",

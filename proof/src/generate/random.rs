@@ -59,6 +59,13 @@ impl Random {
         items.get(at).copied().unwrap_or_default()
     }
 
+    /// One of the items, of which there is at least one.
+    #[allow(clippy::indexing_slicing)] // below their number
+    pub fn one_of<T: Copy, const N: usize>(&mut self, items: [T; N]) -> T {
+        const { assert!(N > 0) };
+        items[self.below(N as u64) as usize]
+    }
+
     /// An item, each as often as its weight says; the default when all
     /// weights are 0.
     pub fn weighted<T: Copy + Default>(&mut self, items: &[(u32, T)]) -> T {

@@ -8,8 +8,8 @@ use hartrace_ntrace::Decoder;
 
 use super::elf::inside;
 use super::{Input, ensure};
-use crate::ntrace::Setting;
-use crate::ntrace::identity::Case;
+use crate::ntrace::{Case, NTrace};
+use crate::trace::Format;
 
 /// Where the small program stands.
 const BASE: u64 = 0x8000_0000;
@@ -75,7 +75,7 @@ pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
     } else {
         Isa::RV32GC
     };
-    let mut config = Setting::numbered(input.number(2), isa).config;
+    let mut config = NTrace::setting(input.number(2), isa).config;
     // A bound on the work that a few bytes can ask for.
     config.max_expansion = 1 << 12;
     let chunk = 1 + usize::from(input.byte());
@@ -116,7 +116,7 @@ pub(super) fn round_trip(bytes: &[u8]) -> Result<(), String> {
     let mut case = Case::new(seed);
     // Another setting for the same program, of the kinds that ask nothing of
     // it that it was not made for.
-    let other = Setting::numbered(input.number(4), case.program.isa());
+    let other = NTrace::setting(input.number(4), case.program.isa());
     if other.config.implicit_return == case.setting.config.implicit_return
         && other.signals == case.setting.signals
         && other.config.queue.is_some() == case.setting.config.queue.is_some()

@@ -8,149 +8,108 @@ use hartrace_ntrace::{
     Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 
+use super::Setting;
 use crate::generate::{Random, Spec};
 
-/// How harts are traced.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The port of every hart.
-    pub port: PortConfig,
-    /// The encoder's settings, and the decoder's.
-    pub config: Config,
-    /// Number of harts.
-    pub harts: u32,
-    /// Halts, resets, triggers and the like happen.
-    pub signals: bool,
-    /// The source of the steps loses some.
-    pub loses: bool,
-}
-
-impl Setting {
-    /// The setting with this number, for code of this instruction set. One in
-    /// four is plain but for a few options, so that each is also seen alone.
-    #[must_use]
-    pub fn numbered(number: u64, isa: Isa) -> Setting {
-        let mut r = Random::new(number ^ 0x0017_ace5);
-        let version = if r.chance(500) {
-            Version::Rc7
-        } else {
-            Version::V1_0
-        };
-        let mut config = Config::new(version, isa.xlen());
-        if r.chance(400) {
-            config.mode = TraceMode::Btm;
-        }
-        let calm = r.chance(250);
-        let mut on = |permille| r.chance(if calm { permille / 5 } else { permille });
-        let parts = [
-            on(600),
-            on(500),
-            on(500),
-            on(500),
-            on(350),
-            on(300),
-            on(250),
-        ];
-        let [
-            counters,
-            periodic,
-            identity,
-            stack,
-            repeats,
-            triggers,
-            queue,
-        ] = parts;
-        if counters {
-            counters_of(&mut config, &mut r);
-        }
-        if periodic {
-            config.periodic = Periodic {
-                unit: r.pick(&[
-                    SyncUnit::Off,
-                    SyncUnit::Messages,
-                    SyncUnit::Cycles,
-                    SyncUnit::Halfwords,
-                ]),
-                max: r.pick(&[0, 0, 1, 2, 3, 5, 7]),
-                delayed: r.chance(500),
-            };
-        }
-        let harts = if identity {
-            identity_of(&mut config, &mut r)
-        } else {
-            1
-        };
-        if stack {
-            stack_of(&mut config, &mut r);
-        }
-        if repeats {
-            repeats_of(&mut config, &mut r);
-        }
-        if triggers {
-            triggers_of(&mut config, &mut r);
-        }
-        config.queue = queue.then(|| Queue {
-            bytes: r.pick(&[76, 100, 256, 4096]),
-            drain: r.pick(&[20, 100, 400, 1000, 4000]),
-            stall: r.chance(600),
-        });
-        if r.chance(200) {
-            config.retires =
-                r.pick_of(&[Retires::Neither, Retires::Ecall, Retires::EcallAndEbreak]);
-        }
-        let port = port_of(&mut config, isa, &mut r);
-        Setting {
-            port,
-            config,
-            harts,
-            signals: triggers || r.chance(100),
-            loses: r.chance(80),
-        }
+/// The setting with this number, for code of this instruction set. One in
+/// four is plain but for a few options, so that each is also seen alone.
+pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
+    let mut r = Random::new(number ^ 0x0017_ace5);
+    let version = if r.chance(500) {
+        Version::Rc7
+    } else {
+        Version::V1_0
+    };
+    let mut config = Config::new(version, isa.xlen());
+    if r.chance(400) {
+        config.mode = TraceMode::Btm;
     }
-
-    /// Trace may be missing.
-    #[must_use]
-    pub fn has_loss(&self) -> bool {
-        self.loses || self.config.queue.is_some_and(|q| !q.stall)
+    let calm = r.chance(250);
+    let mut on = |permille| r.chance(if calm { permille / 5 } else { permille });
+    let parts = [
+        on(600),
+        on(500),
+        on(500),
+        on(500),
+        on(350),
+        on(300),
+        on(250),
+    ];
+    let [
+        counters,
+        periodic,
+        identity,
+        stack,
+        repeats,
+        triggers,
+        queue,
+    ] = parts;
+    if counters {
+        counters_of(&mut config, &mut r);
     }
-
-    /// Makes a program fit for what the setting trusts it with.
-    pub fn tame(&self, spec: &mut Spec) {
-        if !self.signals {
-            spec.surprises.signal = 0;
-        } else if spec.surprises.every > 0 {
-            spec.surprises.signal = spec.surprises.signal.max(10);
-        }
-        match self.config.implicit_return {
-            // Every return must go back to its call; what is left is found by
-            // looking.
-            ImplicitReturn::Count => {
-                spec.surprises.longjmp = 0;
-                spec.surprises.stray = 0;
-                spec.surprises.switch_task = 0;
-                spec.weights.swap = 0;
-                spec.weights.other_link = 0;
-                spec.weights.odd_pair = 0;
-            }
-            // The low bits must tell all code apart.
-            ImplicitReturn::Partial(_) => spec.handlers = None,
-            ImplicitReturn::Off | ImplicitReturn::Full => {}
-        }
-        if self.config.queue.is_some() {
-            spec.timed = true;
-        }
+    if periodic {
+        config.periodic = Periodic {
+            unit: r.pick(&[
+                SyncUnit::Off,
+                SyncUnit::Messages,
+                SyncUnit::Cycles,
+                SyncUnit::Halfwords,
+            ]),
+            max: r.pick(&[0, 0, 1, 2, 3, 5, 7]),
+            delayed: r.chance(500),
+        };
+    }
+    let harts = if identity {
+        identity_of(&mut config, &mut r)
+    } else {
+        1
+    };
+    if stack {
+        stack_of(&mut config, &mut r);
+    }
+    if repeats {
+        repeats_of(&mut config, &mut r);
+    }
+    if triggers {
+        triggers_of(&mut config, &mut r);
+    }
+    config.queue = queue.then(|| Queue {
+        bytes: r.pick(&[76, 100, 256, 4096]),
+        drain: r.pick(&[20, 100, 400, 1000, 4000]),
+        stall: r.chance(600),
+    });
+    if r.chance(200) {
+        config.retires = r.one_of([Retires::Neither, Retires::Ecall, Retires::EcallAndEbreak]);
+    }
+    let port = port_of(&mut config, isa, &mut r);
+    Setting {
+        port,
+        config,
+        harts,
+        signals: triggers || r.chance(100),
+        loses: r.chance(80),
     }
 }
 
-impl Random {
-    /// One of the items; there is at least one.
-    fn pick_of<T: Copy>(&mut self, items: &[T; 3]) -> T {
-        let [a, b, c] = *items;
-        match self.below(3) {
-            0 => a,
-            1 => b,
-            _ => c,
+/// Makes a program fit for what the setting trusts it with.
+pub(super) fn tame(setting: &Setting, spec: &mut Spec) {
+    match setting.config.implicit_return {
+        // Every return must go back to its call; what is left is found by
+        // looking.
+        ImplicitReturn::Count => {
+            spec.surprises.longjmp = 0;
+            spec.surprises.stray = 0;
+            spec.surprises.switch_task = 0;
+            spec.weights.swap = 0;
+            spec.weights.other_link = 0;
+            spec.weights.odd_pair = 0;
         }
+        // The low bits must tell all code apart.
+        ImplicitReturn::Partial(_) => spec.handlers = None,
+        ImplicitReturn::Off | ImplicitReturn::Full => {}
+    }
+    if setting.config.queue.is_some() {
+        spec.timed = true;
     }
 }
 
@@ -183,8 +142,8 @@ fn identity_of(config: &mut Config, r: &mut Random) -> u32 {
             sync_only: r.chance(300),
         });
     }
-    config.first_sync = r.pick_of(&[Sync::DEBUG_EXIT, Sync::ENABLE, Sync::RESET]);
-    config.last_event = r.pick_of(&[Evcode::DEBUG, Evcode::DISABLED, Evcode::LOW_POWER]);
+    config.first_sync = r.one_of([Sync::DEBUG_EXIT, Sync::ENABLE, Sync::RESET]);
+    config.last_event = r.one_of([Evcode::DEBUG, Evcode::DISABLED, Evcode::LOW_POWER]);
     config.src_bits = r.pick(&[0, 3, 12]);
     if config.src_bits == 0 {
         return 1;

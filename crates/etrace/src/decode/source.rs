@@ -331,6 +331,11 @@ impl Source {
                     gap.bytes += len;
                     Ok(())
                 }
+                Phase::Trapped(trap) => {
+                    let trap = *trap;
+                    self.event(&Event::Trap(trap), out);
+                    Err((Fault::NotSynchronised, 0))
+                }
                 _ => Err((Fault::NotSynchronised, 0)),
             },
         }
@@ -434,6 +439,7 @@ impl Source {
             None
         });
         let code = Some(packet.ecause);
+        let tval = packet.tval.map(|field| canonical(settings, field));
         let trap = Trap {
             epc,
             handler: address.filter(|_| packet.thaddr),
@@ -441,7 +447,7 @@ impl Source {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
             },
-            tval: packet.tval.filter(|_| !tells_epc(settings, packet)),
+            tval: tval.filter(|_| !tells_epc(settings, packet)),
         };
         let Some(handler) = trap.handler else {
             return self.trap_only(settings, blocks, (packet, owner, trap), out);
@@ -488,8 +494,9 @@ impl Source {
         address: Option<u64>,
         out: &mut C,
     ) -> Result<Option<u64>, Trouble> {
+        let tval = packet.tval.map(|field| canonical(settings, field));
         let told = match settings.config.version {
-            Version::V1_1_1 if tells_epc(settings, packet) => packet.tval,
+            Version::V1_1_1 if tells_epc(settings, packet) => tval,
             Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
@@ -521,6 +528,9 @@ impl Source {
     ) -> Result<(), Trouble> {
         if support.encoder_mode != 0 {
             return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
+        }
+        if support.qual_status == QualStatus::EndedRep && self.repeats(blocks) {
+            self.pending = None;
         }
         let next = match support.qual_status {
             QualStatus::NoChange | QualStatus::TraceLost => Next::Unknown,
@@ -558,6 +568,16 @@ impl Source {
             return Err((Fault::UnknownOption, u64::from(support.ioptions)));
         }
         Ok(())
+    }
+
+    /// Whether the packet that waits only tells again where the walk stands. The
+    /// reference encoder ends like that (`Ending::Reference`); had the hart come
+    /// back there by a jump, the status were another.
+    fn repeats(&self, blocks: &Blocks<'_>) -> bool {
+        self.pending.is_some_and(|p| {
+            let here = self.named && p.address == self.walk.pc(blocks);
+            here && p.outcomes == self.carry && !p.arrived
+        })
     }
 
     /// Tracing ends.

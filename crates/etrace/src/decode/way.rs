@@ -221,14 +221,17 @@ impl Source {
                 own = pending.outcomes.last().evidence();
             }
         }
+        if changed {
+            let stop = probe.advance(blocks, &mut own, &mut { UNCOUNTED }, &mut Nobody);
+            return stop == Stop::Target(Exit::TrapReturn);
+        }
         let from = probe.pc(blocks);
         let goal = Goal {
             leave_first: self.named || self.pending.is_some(),
             ..Goal::new(address)
         };
         match probe.advance_to(blocks, &mut own, goal, &mut Nobody) {
-            Stop::Arrived => !changed,
-            Stop::Target(exit) if changed => exit == Exit::TrapReturn,
+            Stop::Arrived => true,
             Stop::Target(_) => probe.decision(blocks) == from,
             _ => false,
         }

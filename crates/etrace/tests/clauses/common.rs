@@ -305,7 +305,7 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         let unused = 64 - u32::from(config.iaddress_width - lsb);
         let field = ((r.address << unused) as i64 >> unused) as u64;
         let from = if config.full_address { 0 } else { *base };
-        *base = config.xlen.wrap(from.wrapping_add(field << lsb));
+        *base = extended(config, from.wrapping_add(field << lsb));
         let mut line = format!("{base:x}");
         for (on, word) in [(r.notify, " notify"), (r.updiscon, " updiscon")] {
             line.push_str(if on { word } else { "" });
@@ -330,7 +330,11 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         Packet::Trap(t) => {
             let address = t.address.map(|a| full(config, a));
             *base = address.unwrap_or(*base);
-            let kind = if t.interrupt { "interrupt" } else { "exception" };
+            let kind = if t.interrupt {
+                "interrupt"
+            } else {
+                "exception"
+            };
             let place = if t.thaddr { "to" } else { "at" };
             let taken = if t.branch { "" } else { " taken" };
             let owner = owner(config, t.privilege, t.time, t.context);
@@ -357,9 +361,13 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
 }
 
 fn full(config: &Config, field: u64) -> u64 {
+    extended(config, field << config.iaddress_lsb)
+}
+
+/// The highest bit that is told goes on to the top.
+fn extended(config: &Config, address: u64) -> u64 {
     let unused = 64 - u32::from(config.iaddress_width);
-    let address = field << config.iaddress_lsb << unused;
-    config.xlen.wrap((address as i64 >> unused) as u64)
+    config.xlen.wrap(((address << unused) as i64 >> unused) as u64)
 }
 
 /// Outcomes, the oldest first: T taken, N not.
@@ -491,11 +499,7 @@ impl Events {
 pub(crate) fn events(config: &Config, image: &Image, packets: &[Packet]) -> Vec<String> {
     let bytes = stream(config, packets);
     let events = decode(config, image, &bytes);
-    assert_eq!(
-        decode_in_pieces(config, image, &bytes),
-        events,
-        "in pieces"
-    );
+    assert_eq!(decode_in_pieces(config, image, &bytes), events, "in pieces");
     events.text()
 }
 

@@ -4,9 +4,8 @@
 use hartrace_etrace::{Config, Encoder, Resync, ResyncRule, ResyncUnit, Version};
 use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{
-    Context, Ctype, Event, Insn,
-    Effects, HartId, Image, Ingress, Mode, Observer, Port, PortConfig, Retirement, Signal, SpaceId,
-    Step,
+    Context, Ctype, Effects, Event, HartId, Image, Ingress, Insn, Mode, Observer, Port, PortConfig,
+    Retirement, Signal, SpaceId, Step,
 };
 use hartrace_isa::{Flow, Isa, Xlen};
 
@@ -292,7 +291,11 @@ fn contexts_are_where_they_were() {
                 let bytes = encode_at(port, &config, &FilterConfig::default(), &steps);
                 let sent = text(&config, &packets(&config, &bytes));
                 let events = decode(&config, &image, &bytes);
-                assert_eq!(events.codes(), [] as [&str; 0], "seed {seed} {ctype:?} {sent:#?}");
+                assert_eq!(
+                    events.codes(),
+                    [] as [&str; 0],
+                    "seed {seed} {ctype:?} {sent:#?}"
+                );
                 let pcs: Vec<u64> = retired(&steps).map(|insn| insn.pc).collect();
                 same(&events.pcs(&image), &pcs, &sent);
                 let then: Vec<u64> = retired(&steps).map(|insn| insn.context.0).collect();

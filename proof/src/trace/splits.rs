@@ -1,44 +1,27 @@
 //! The same bytes give the same events: however they are cut, wherever
 //! decoding begins, on any number of threads, and when they are damaged.
 
+use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::{self, Part};
+use hartrace_capture::shard::{self, Resume};
 use hartrace_flow::{Consumer, Event, HartId, Image};
-use hartrace_ntrace::{Config, Decoder, ImplicitReturn, Timestamps, Version, sync_points};
 
-use super::Pipe;
 use super::identity::Case;
 use super::pipe::feed;
+use super::{Events, Format};
 use crate::generate::Random;
 
-/// Keeps all events.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Events(Vec<(HartId, Event)>);
-
-impl Consumer for Events {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.0.push((hart, *event));
-        ControlFlow::Continue(())
-    }
-}
-
-impl Part for Events {
-    fn is_full(&self) -> bool {
-        self.0.len() > 64
-    }
-}
-
 /// A trace and what it was made with.
-struct Trace<'a> {
+struct Trace<'a, F: Format> {
     bytes: Vec<u8>,
-    config: &'a Config,
+    config: &'a F::Config,
     image: &'a Image,
 }
 
-impl<'a> Trace<'a> {
-    fn decoder(&self) -> Result<Decoder<'a>, String> {
-        Decoder::new(self.config.clone(), self.image).map_err(|e| e.to_string())
+impl<'a, F: Format> Trace<'a, F> {
+    fn decoder(&self) -> Result<F::Decoder<'a>, String> {
+        F::decoder(self.config, self.image)
     }
 
     /// The events of the whole of it.
@@ -74,66 +57,43 @@ impl<'a> Trace<'a> {
 
     /// From every sync point: what a source says from there on.
     fn sync_points(&self, events: &Events) -> Result<(), String> {
-        let config = self.config;
-        let stack = config.implicit_return != ImplicitReturn::Off;
-        let keeps = stack && config.version == Version::Rc7 && config.markers_keep_stack;
-        let points: Vec<_> = sync_points(&self.bytes, &config.layout()).collect();
+        let points = F::sync_points(self.config, &self.bytes);
         // All of a short list, some of a long one.
         let step = 1 + points.len() / 40;
         for point in points.iter().step_by(step) {
-            if keeps && point.sync.is_marker() {
-                continue;
-            }
-            let src = u32::from(point.src).wrapping_sub(u32::from(config.src_id));
-            let hart = HartId(src & ((1 << config.src_bits) - 1));
             let mut out = Events::default();
             let mut decoder = self.decoder()?;
-            decoder.restart(point.at);
-            let bytes = self.bytes.get(point.at as usize..).unwrap_or_default();
+            decoder.restart(point.at as u64);
+            let bytes = self.bytes.get(point.at..).unwrap_or_default();
             feed(&mut decoder, bytes, &mut out);
             decoder.finish(&mut out);
-            let only = |all: &Events| -> Vec<(HartId, Event)> {
-                let events = all.0.iter().copied();
-                events
-                    .filter(|e| e.0 == hart)
-                    .map(|e| self.plain(e))
-                    .collect()
+            let only = |all: &Events| -> Vec<Event> {
+                let events = all.0.iter().filter(|e| e.0 == point.hart);
+                events.map(|e| F::plain(self.config, e.1)).collect()
             };
-            let (tail, whole) = (only(&out), only(events));
-            let from = whole.len().checked_sub(tail.len());
-            let from = from.and_then(|from| whole.get(from..));
-            let end = from.ok_or_else(|| format!("from byte {:#x}: more events", point.at))?;
-            // The first context is told in parts, and one part is known.
-            let part = |e: &&(HartId, Event)| !matches!(e.1, Event::Context(_));
-            let first = tail.iter().take_while(part).count() + usize::from(config.hcontext);
-            let (a, b) = (tail.get(..first), end.get(..first));
-            let (c, d) = (tail.get(first + 1..), end.get(first + 1..));
-            if !config.hcontext || a.is_none() {
-                same(&tail, end)
-            } else {
-                let known = |s: Option<&[(HartId, Event)]>| -> Vec<(HartId, Event)> {
-                    s.unwrap_or_default()
-                        .iter()
-                        .copied()
-                        .filter(|e| part(&e))
-                        .collect()
-                };
-                same(&known(a), &known(b))
-                    .and_then(|()| same(c.unwrap_or_default(), d.unwrap_or_default()))
-            }
-            .map_err(|e| format!("from byte {:#x}: {e}", point.at))?;
+            let (tail, whole) = F::tails(self.config, only(&out), only(events));
+            same(&tail, &whole).map_err(|e| format!("from byte {:#x}: {e}", point.at))?;
         }
         Ok(())
     }
 
-    /// Without what only the start of a stream tells: turns of a narrow clock.
-    fn plain(&self, (hart, event): (HartId, Event)) -> (HartId, Event) {
-        match (event, self.config.timestamps) {
-            (Event::Time(time), Some(Timestamps { width, .. })) if width < 64 => {
-                (hart, Event::Time(time & ((1 << width) - 1)))
+    /// The same bytes in another form.
+    fn rewritten(&self, events: &Events, seed: u64) -> Result<(), String> {
+        let Some(bytes) = F::rewrite(self.config, &self.bytes, seed) else {
+            return Ok(());
+        };
+        let other = Trace::<F> { bytes, ..*self };
+        // Where something was lost is another place.
+        let plain = |events: &Events| -> Vec<(HartId, Event)> {
+            let mut events = events.0.clone();
+            for (_, event) in &mut events {
+                if let Event::Gap(gap) = event {
+                    (gap.at, gap.bytes) = (0, 0);
+                }
             }
-            _ => (hart, event),
-        }
+            events
+        };
+        same(&plain(&other.events()?), &plain(events)).map_err(|e| format!("rewritten: {e}"))
     }
 
     /// On several threads, in pieces of any length.
@@ -194,7 +154,7 @@ impl Consumer for Pausing<'_> {
     }
 }
 
-fn same(a: &[(HartId, Event)], b: &[(HartId, Event)]) -> Result<(), String> {
+fn same<E: PartialEq + Debug>(a: &[E], b: &[E]) -> Result<(), String> {
     if a == b {
         return Ok(());
     }
@@ -214,26 +174,19 @@ fn same(a: &[(HartId, Event)], b: &[(HartId, Event)]) -> Result<(), String> {
 /// # Errors
 ///
 /// The first difference.
-pub(super) fn all(case: &Case, steps: u64) -> Result<u64, String> {
-    let blame = |what: String| {
-        format!(
-            "{what}\n  case {}: {:?}\n  again: hartrace-proof ntrace-identity --case {} {steps}",
-            case.seed, case.setting, case.seed
-        )
-    };
-    let image = case.program.image();
-    let mut pipe = Pipe::new(&case.setting, image)?.keeping();
-    case.drive(steps, &mut pipe, |_| false);
-    let mut trace = Trace {
-        bytes: pipe.into_bytes(),
+pub(super) fn all<F: Format>(case: &Case<F>, steps: u64) -> Result<u64, String> {
+    let blame = |what: String| case.blame(&what, steps);
+    let mut trace = Trace::<F> {
+        bytes: case.trace(steps)?,
         config: &case.setting.config,
-        image,
+        image: case.program.image(),
     };
     let mut r = Random::new(case.seed ^ 0x59117);
     let events = trace.events()?;
     trace.chunks(&events, &mut r).map_err(blame)?;
     trace.sync_points(&events).map_err(blame)?;
     trace.threads(&events, &mut r).map_err(blame)?;
+    trace.rewritten(&events, r.draw()).map_err(blame)?;
     trace.damage(&mut r);
     let damaged = trace.events()?;
     let blame = |what: String| blame(format!("damaged, {what}"));
@@ -245,11 +198,22 @@ pub(super) fn all(case: &Case, steps: u64) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etrace::ETrace;
+    use crate::ntrace::NTrace;
+
+    fn the_same_bytes_give_the_same_events<F: Format>() {
+        for seed in 0..60 {
+            all(&Case::<F>::new(seed), 800).unwrap();
+        }
+    }
 
     #[test]
-    fn the_same_bytes_give_the_same_events() {
-        for seed in 0..60 {
-            all(&Case::new(seed), 800).unwrap();
-        }
+    fn ntrace() {
+        the_same_bytes_give_the_same_events::<NTrace>();
+    }
+
+    #[test]
+    fn etrace() {
+        the_same_bytes_give_the_same_events::<ETrace>();
     }
 }

@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use hartrace_capture::shard::Resume;
 use hartrace_flow::{
     Consumer, Effects, HartId, Image, Ingress, IngressSink, Observer, Port, Signal, Step, Wants,
 };
-use hartrace_ntrace::{Counters, Decoder, Encoder, Framer, Layout, Message, Piece, Sink, Sync};
 
-use super::{Setting, Told, Truth};
+use super::{Counters, Format, Setting, Told, Truth};
 use crate::generate::Random;
 
 /// Bytes that may be on their way before the decoder gets them.
@@ -19,44 +19,35 @@ const CHUNK: usize = 1 << 12;
 #[derive(Clone, Debug, Default)]
 struct Wire(Rc<RefCell<Vec<u8>>>);
 
-impl Sink for Wire {
+impl hartrace_ntrace::Sink for Wire {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
         self.0.borrow_mut().extend_from_slice(bytes);
     }
 }
 
+impl hartrace_etrace::Sink for Wire {
+    #[inline]
+    fn packet(&mut self, bytes: &[u8]) {
+        self.0.borrow_mut().extend_from_slice(bytes);
+    }
+}
+
 /// The encoder, and where in the steps it starts again after a loss.
 #[derive(Debug)]
-struct Tap {
-    encoder: Encoder<Wire>,
+struct Tap<F: Format> {
+    encoder: F::Encoder<Wire>,
     wire: Wire,
-    layout: Layout,
+    config: F::Config,
     loses: bool,
+    /// A loss was told, and no start since.
+    lost: bool,
     /// Halfwords and traps of each hart so far.
     positions: Vec<u64>,
     restarts: Rc<RefCell<Vec<(HartId, u64)>>>,
 }
 
-impl Tap {
-    /// Whether a start after a loss is among the bytes from here on.
-    fn has_restart(&self, from: usize) -> bool {
-        let bytes = self.wire.0.borrow();
-        let mut rest = bytes.get(from..).unwrap_or_default();
-        let mut framer = Framer::new();
-        while let Some((_, piece)) = framer.next_piece(&mut rest) {
-            if let Piece::Message(bytes) = piece
-                && let Ok(message) = Message::read(bytes, &self.layout)
-                && message.body.sync() == Some(Sync::OVERRUN)
-            {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-impl IngressSink for Tap {
+impl<F: Format> IngressSink for Tap<F> {
     fn ingress(&mut self, hart: HartId, block: &Ingress) {
         if !self.loses {
             return self.encoder.ingress(hart, block);
@@ -68,7 +59,9 @@ impl IngressSink for Tap {
         let before = self.wire.0.borrow().len();
         self.encoder.ingress(hart, block);
         let position = self.positions.get(index).copied().unwrap_or_default();
-        if self.wire.0.borrow().len() > before && self.has_restart(before) {
+        let bytes = self.wire.0.borrow();
+        let new = bytes.get(before..).unwrap_or_default();
+        if !new.is_empty() && F::restarts(&self.config, new, &mut self.lost) {
             self.restarts.borrow_mut().push((hart, position));
         }
         if let Some(position) = self.positions.get_mut(index) {
@@ -83,12 +76,12 @@ impl IngressSink for Tap {
 
 /// The whole way.
 #[derive(Debug)]
-pub struct Pipe<'i> {
-    port: Port<Tap>,
+pub struct Pipe<'i, F: Format> {
+    port: Port<Tap<F>>,
     wire: Wire,
     restarts: Rc<RefCell<Vec<(HartId, u64)>>>,
-    decoder: Decoder<'i>,
-    truth: Truth,
+    decoder: F::Decoder<'i>,
+    truth: Truth<F>,
     /// Bytes of chunks, to be drawn.
     chunks: Random,
     chunk: usize,
@@ -96,23 +89,23 @@ pub struct Pipe<'i> {
     keeps: bool,
 }
 
-impl<'i> Pipe<'i> {
+impl<'i, F: Format> Pipe<'i, F> {
     /// A way for steps of code in this image.
     ///
     /// # Errors
     ///
     /// Settings that do not make sense.
-    pub fn new(setting: &Setting, image: &'i Image) -> Result<Pipe<'i>, String> {
+    pub fn new(setting: &Setting<F>, image: &'i Image) -> Result<Pipe<'i, F>, String> {
         let wire = Wire::default();
         let restarts = Rc::default();
-        let encoder = Encoder::new(setting.config.clone(), wire.clone());
-        let encoder = encoder.map_err(|e| e.to_string())?;
-        let decoder = Decoder::new(setting.config.clone(), image).map_err(|e| e.to_string())?;
+        let encoder = F::encoder(&setting.config, wire.clone())?;
+        let decoder = F::decoder(&setting.config, image)?;
         let tap = Tap {
             encoder,
             wire: wire.clone(),
-            layout: setting.config.layout(),
-            loses: setting.has_loss(),
+            config: setting.config.clone(),
+            loses: F::has_loss(setting),
+            lost: false,
             positions: Vec::new(),
             restarts: Rc::clone(&restarts),
         };
@@ -130,7 +123,7 @@ impl<'i> Pipe<'i> {
 
     /// Only encodes: for [`Pipe::into_bytes`].
     #[must_use]
-    pub fn keeping(mut self) -> Pipe<'i> {
+    pub fn keeping(mut self) -> Pipe<'i, F> {
         self.keeps = true;
         self
     }
@@ -162,7 +155,7 @@ impl<'i> Pipe<'i> {
         self.port.finish();
         self.pump();
         self.decoder.finish(&mut self.truth);
-        let counters = self.port.into_sink().encoder.total();
+        let counters = F::counters(&self.port.into_sink().encoder);
         Ok((self.truth.result()?, counters))
     }
 
@@ -175,14 +168,14 @@ impl<'i> Pipe<'i> {
 }
 
 /// Feeds all of it, whatever the consumer wishes.
-pub(super) fn feed(decoder: &mut Decoder<'_>, mut bytes: &[u8], out: &mut impl Consumer) {
+pub(super) fn feed(decoder: &mut impl Resume, mut bytes: &[u8], out: &mut impl Consumer) {
     while !bytes.is_empty() {
         let used = decoder.feed(bytes, out);
         bytes = bytes.get(used..).unwrap_or_default();
     }
 }
 
-impl Observer for Pipe<'_> {
+impl<F: Format> Observer for Pipe<'_, F> {
     const WANTS: Wants = Wants::STEPS;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
@@ -209,7 +202,7 @@ pub(super) struct Break<'o, O> {
 
 impl<'o, O: Observer> Break<'o, O> {
     /// As the setting says, in front of an observer.
-    pub(super) fn new(setting: &Setting, seed: u64, out: &'o mut O) -> Break<'o, O> {
+    pub(super) fn new<F: Format>(setting: &Setting<F>, seed: u64, out: &'o mut O) -> Break<'o, O> {
         let breaks = setting.signals || setting.loses;
         Break {
             out,

@@ -8,23 +8,15 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use hartrace_flow::{
-    Consumer, Effects, Event, HartId, Image, Observer, Port, PortConfig, Step, Wants,
-};
-use hartrace_isa::ItypeTable;
-use hartrace_ntrace::{
-    Config, Decoder, Encoder, ImplicitReturn, Periodic, RepeatedHistory, SyncUnit, TraceMode,
-    Version, sync_points,
-};
+use hartrace_capture::shard::Resume;
+use hartrace_flow::{Consumer, Event, HartId, Image, Observer, Port, PortConfig};
 
-use super::identity::Recorded;
 use super::pipe::feed;
+use super::{Format, Recorded, Subjects};
 use crate::generate::Random;
 
 /// Instructions traced.
 const INSNS: u64 = 3_000_000;
-/// trTeInstSyncMax: a sync every 2^13 halfwords.
-const SYNC_MAX: u8 = 9;
 
 /// The instructions of a trace between two of its bytes.
 #[derive(Debug, Default)]
@@ -64,9 +56,9 @@ impl Consumer for Expand<'_> {
 }
 
 /// A trace and all that is known of it.
-struct Trace {
+struct Trace<F: Format> {
     name: &'static str,
-    config: Config,
+    config: F::Config,
     bytes: Vec<u8>,
     /// Offsets of sync messages.
     syncs: Vec<usize>,
@@ -77,33 +69,19 @@ struct Trace {
     pcs: Vec<u64>,
 }
 
-/// Takes the steps of hart 0.
-struct Feed<P>(P);
-
-impl<P: Observer> Observer for Feed<P> {
-    const WANTS: Wants = Wants::STEPS;
-
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        self.0.step(hart, step, effects);
-    }
-}
-
-impl Trace {
-    fn new(name: &'static str, config: Config, program: &Recorded) -> Result<Trace, String> {
-        let isa = program.image.isa().ok_or("no code")?;
+impl<F: Subjects> Trace<F> {
+    fn new(name: &'static str, config: F::Config, program: &Recorded) -> Result<Trace<F>, String> {
         let port = PortConfig {
-            table: ItypeTable::NTrace10,
-            ..PortConfig::new(isa)
+            table: F::TABLE,
+            ..PortConfig::new(program.isa)
         };
-        let encoder = Encoder::new(config.clone(), Vec::new()).map_err(|e| e.to_string())?;
-        let mut feed_port = Feed(Port::new(port, encoder));
-        program.run(INSNS, &mut feed_port, |_| false)?;
-        feed_port.0.finish();
-        let bytes = feed_port.0.into_sink().into_sink();
-        let points = sync_points(&bytes, &config.layout());
-        let syncs: Vec<usize> = points.map(|p| p.at as usize).collect();
-        let mut decoder =
-            Decoder::new(config.clone(), &program.image).map_err(|e| e.to_string())?;
+        let mut port = Port::new(port, F::encoder(&config, Vec::new())?);
+        program.run(INSNS, &mut port, |_| false)?;
+        port.finish();
+        let bytes = F::into_out(port.into_sink());
+        let points = F::sync_points(&config, &bytes);
+        let syncs: Vec<usize> = points.iter().map(|p| p.at).collect();
+        let mut decoder = F::decoder(&config, &program.image)?;
         let mut out = Expand {
             image: &program.image,
             out: Pcs::default(),
@@ -121,10 +99,7 @@ impl Trace {
             at = sync;
             // The message itself tells the rest of the way to it.
             let end = syncs.get(i + 1).copied().unwrap_or(bytes.len());
-            let mut rest = bytes.get(at..end).unwrap_or_default();
-            let first = hartrace_ntrace::Framer::new()
-                .next_piece(&mut rest)
-                .map_or(0, |_| end - at - rest.len());
+            let first = F::first_len(bytes.get(at..end).unwrap_or_default());
             feed(
                 &mut decoder,
                 bytes.get(at..at + first).unwrap_or_default(),
@@ -196,7 +171,13 @@ const BEHIND: usize = 4;
 
 /// One fault at this byte. Gives what it cost and, for the table of causes, the
 /// field that was hit.
-fn fault(trace: &Trace, image: &Image, damage: Damage, at: usize, bit: u32) -> Option<Cost> {
+fn fault<F: Format>(
+    trace: &Trace<F>,
+    image: &Image,
+    damage: Damage,
+    at: usize,
+    bit: u32,
+) -> Option<Cost> {
     // One more, should the sync message itself be hit.
     let start = trace.syncs.partition_point(|&s| s <= at).checked_sub(2)?;
     let behind = trace.syncs.partition_point(|&s| s < at + damage.len());
@@ -222,7 +203,7 @@ fn fault(trace: &Trace, image: &Image, damage: Damage, at: usize, bit: u32) -> O
         out: Pcs::default(),
         most: truth.len() * 4 + 100_000,
     };
-    let mut decoder = Decoder::new(trace.config.clone(), image).ok()?;
+    let mut decoder = F::decoder(&trace.config, image).ok()?;
     feed(&mut decoder, &bytes, &mut out);
     decoder.finish(&mut out);
     // Behind the second sync everything must be as it was.
@@ -257,7 +238,13 @@ fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
     }
 }
 
-fn show(trace: &Trace, damage: Damage, costs: &mut [Cost], panics: u64, seconds: f64) {
+fn show<F: Subjects>(
+    trace: &Trace<F>,
+    damage: Damage,
+    costs: &mut [Cost],
+    panics: u64,
+    seconds: f64,
+) {
     let r = trace.interval();
     let trials = costs.len().max(1) as f64;
     let of = |costs: &[Cost], part: f64| -> Cost {
@@ -285,41 +272,25 @@ fn show(trace: &Trace, damage: Damage, costs: &mut [Cost], panics: u64, seconds:
     );
 }
 
-fn traces(program: &Recorded) -> Result<Vec<Trace>, String> {
-    let xlen = program.image.isa().ok_or("no code")?.xlen();
-    let mut htm = Config::new(Version::V1_0, xlen);
-    htm.periodic = Periodic {
-        unit: SyncUnit::Halfwords,
-        max: SYNC_MAX,
-        delayed: false,
-    };
-    let mut btm = htm.clone();
-    btm.mode = TraceMode::Btm;
-    let mut full = htm.clone();
-    full.implicit_return = ImplicitReturn::Full;
-    full.repeated_history = RepeatedHistory::On;
-    [("HTM", htm), ("BTM", btm), ("HTM full", full)]
+fn traces<F: Subjects>(program: &Recorded) -> Result<Vec<Trace<F>>, String> {
+    F::damaged(program.isa)
         .into_iter()
         .map(|(name, config)| Trace::new(name, config, program))
         .collect()
 }
 
-/// `ntrace-corruption [TRIALS]`: what faults cost.
+/// `…-corruption [TRIALS]`: what faults cost.
 ///
 /// # Errors
 ///
 /// A panic, or a fault that was not recovered from.
-pub fn command(args: &[String]) -> Result<(), String> {
+pub fn command<F: Subjects>(args: &[String]) -> Result<(), String> {
     let trials: u64 = args.first().map_or(Ok(100_000), |a| {
         a.parse().map_err(|_| format!("not a number: {a}"))
     })?;
     let name = "interpreter-rv64gc";
-    let all = super::identity::programs()?;
-    let path = all
-        .iter()
-        .find(|p| p.file_stem().is_some_and(|s| s == name));
-    let program = Recorded::read(path.ok_or("no such program")?)?;
-    let traces = traces(&program)?;
+    let program = Recorded::named(name)?;
+    let traces = traces::<F>(&program)?;
     for trace in &traces {
         println!(
             "{}: {} instructions of {name}, {} bytes, {} syncs: R = {:.0} instructions",
@@ -358,7 +329,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
 }
 
 /// Gives the number of faults that went wrong.
-fn bench(trace: &Trace, image: &Image, damage: Damage, trials: u64) -> u64 {
+fn bench<F: Subjects>(trace: &Trace<F>, image: &Image, damage: Damage, trials: u64) -> u64 {
     let start = Instant::now();
     let mut r = Random::new(trials ^ damage.len() as u64);
     let mut costs = Vec::new();
@@ -402,56 +373,22 @@ fn bench(trace: &Trace, image: &Image, damage: Damage, trials: u64) -> u64 {
 }
 
 /// Which field of which message a bit belongs to.
-fn field(trace: &Trace, at: usize, bit: u32) -> String {
+fn field<F: Format>(trace: &Trace<F>, at: usize, bit: u32) -> String {
     let start = trace.syncs.partition_point(|&s| s <= at).saturating_sub(1);
     let from = trace.syncs.get(start).copied().unwrap_or(0);
-    let mut rest = trace.bytes.get(from..).unwrap_or_default();
-    let mut framer = hartrace_ntrace::Framer::new();
-    while let Some((offset, piece)) = framer.next_piece(&mut rest) {
-        let hartrace_ntrace::Piece::Message(bytes) = piece else {
-            continue;
-        };
-        let first = from + offset as usize;
-        if at >= first + bytes.len() {
-            continue;
-        }
-        let message = hartrace_ntrace::Message::read(bytes, &trace.config.layout());
-        let name = message.map_or_else(
-            |_| "?".to_owned(),
-            |m| {
-                format!("{:?}", m.body)
-                    .split(' ')
-                    .next()
-                    .unwrap_or("")
-                    .to_owned()
-            },
-        );
-        if bit < 2 {
-            return format!("{name} MSEO");
-        }
-        let inside = at - first;
-        let fields = bytes.iter().take(inside).filter(|b| *b & 3 != 0).count();
-        let what = if inside == 0 {
-            let tcode = (bytes.first().copied().unwrap_or(0) >> 2) ^ (1 << (bit - 2));
-            format!("TCODE, now {tcode}")
-        } else {
-            format!("variable field {fields}")
-        };
-        return format!("{name} {what}");
-    }
-    "?".into()
+    let bytes = trace.bytes.get(from..).unwrap_or_default();
+    F::field(&trace.config, bytes, at.wrapping_sub(from), bit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etrace::ETrace;
+    use crate::ntrace::NTrace;
 
-    #[test]
-    fn every_fault_is_recovered_from() {
-        let all = super::super::identity::programs().unwrap();
-        let is_it = |p: &&std::path::PathBuf| p.ends_with("recursion/recursion-rv64gc.elf");
-        let program = Recorded::read(all.iter().find(is_it).unwrap()).unwrap();
-        for trace in traces(&program).unwrap() {
+    fn every_fault_is_recovered_from<F: Subjects>() {
+        let program = Recorded::named("recursion-rv64gc").unwrap();
+        for trace in traces::<F>(&program).unwrap() {
             for damage in [
                 Damage::Flip,
                 Damage::Drop(64),
@@ -461,5 +398,15 @@ mod tests {
                 assert_eq!(bench(&trace, &program.image, damage, 100), 0);
             }
         }
+    }
+
+    #[test]
+    fn ntrace() {
+        every_fault_is_recovered_from::<NTrace>();
+    }
+
+    #[test]
+    fn etrace() {
+        every_fault_is_recovered_from::<ETrace>();
     }
 }

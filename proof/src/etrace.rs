@@ -1,0 +1,239 @@
+//! E-Trace against itself.
+
+mod judge;
+mod rewrite;
+mod setting;
+
+use hartrace_etrace::{
+    Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
+    ResyncUnit, Version, sync_points,
+};
+use hartrace_flow::{Event, HartId, Image, Mark};
+use hartrace_isa::{Isa, ItypeTable};
+
+use crate::generate::Spec;
+use crate::trace::{Counters, Format, Out, Point, Pulse, Rules, Subjects};
+use judge::EJudge;
+
+/// The format.
+#[derive(Clone, Copy, Debug)]
+pub struct ETrace;
+
+/// How harts are traced.
+pub type Setting = crate::trace::Setting<ETrace>;
+
+/// A program and how it is traced.
+pub type Case = crate::trace::identity::Case<ETrace>;
+
+/// The packets of instruction trace in a stream, with their offsets and
+/// lengths.
+fn packets<'b>(
+    config: &Config,
+    bytes: &'b [u8],
+) -> impl Iterator<Item = (usize, usize, Option<Packet>)> + 'b {
+    let layout = config.layout();
+    let mut framer = Framer::new();
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        loop {
+            let (at, piece) = framer.next_piece(&mut rest)?;
+            if let Piece::Packet(_, Kind::Instruction, payload) = piece {
+                let packet = Packet::read(payload, &layout).ok();
+                return Some((at as usize, payload.len() + 1, packet));
+            }
+        }
+    })
+}
+
+impl Format for ETrace {
+    const NAME: &'static str = "etrace";
+
+    type Config = Config;
+    type Encoder<S: Out> = Encoder<S>;
+    type Decoder<'i> = Decoder<'i>;
+    type Judge = EJudge;
+
+    fn setting(number: u64, isa: Isa) -> Setting {
+        setting::numbered(number, isa)
+    }
+
+    fn tame(setting: &mut Setting, spec: &mut Spec) {
+        setting::tame(setting, spec);
+    }
+
+    fn has_loss(setting: &Setting) -> bool {
+        setting.loses || setting.config.queue.is_some_and(|q| !q.stall)
+    }
+
+    fn rules(setting: &Setting) -> Rules {
+        let config = &setting.config;
+        let draft = config.version == Version::V1_1_1;
+        Rules {
+            isa: setting.port.isa,
+            xlen: config.xlen,
+            triggers: config.triggers,
+            starts_disabled: config.starts_disabled,
+            external: [Pulse::Nothing; 8],
+            power: false,
+            reset_stops: true,
+            retires: setting.port.retires,
+            loses: ETrace::has_loss(setting),
+            lost: "ET0401",
+            open: true,
+            open_trap: true,
+            one_trap: draft,
+            last_trap_untold: false,
+            rounds: Some(config.sijump),
+        }
+    }
+
+    fn judge(setting: &Setting) -> EJudge {
+        EJudge::new(setting)
+    }
+
+    fn encoder<S: Out>(config: &Config, out: S) -> Result<Encoder<S>, String> {
+        Encoder::new(config.clone(), out).map_err(|e| e.to_string())
+    }
+
+    fn counters<S: Out>(encoder: &Encoder<S>) -> Counters {
+        let total = encoder.total();
+        Counters {
+            messages: total.packets,
+            bytes: total.bytes,
+            lost: total.lost,
+            overflows: total.overflows,
+            stalled: total.stalled,
+        }
+    }
+
+    fn into_out<S: Out>(encoder: Encoder<S>) -> S {
+        encoder.into_sink()
+    }
+
+    fn decoder<'i>(config: &Config, image: &'i Image) -> Result<Decoder<'i>, String> {
+        Decoder::new(config.clone(), image).map_err(|e| e.to_string())
+    }
+
+    fn restarts(config: &Config, bytes: &[u8], lost: &mut bool) -> bool {
+        let mut restarts = false;
+        for (_, _, packet) in packets(config, bytes) {
+            match packet {
+                Some(Packet::Support(s)) => *lost |= s.qual_status == QualStatus::TraceLost,
+                Some(Packet::Start(_) | Packet::Trap(_)) => {
+                    restarts |= std::mem::take(lost);
+                }
+                _ => {}
+            }
+        }
+        restarts
+    }
+
+    fn sync_points(config: &Config, bytes: &[u8]) -> Vec<Point> {
+        let points = sync_points(bytes, &config.layout());
+        let point = |point: hartrace_etrace::SyncPoint| Point {
+            at: point.at as usize,
+            hart: HartId(u32::from(point.src)),
+        };
+        points.map(point).collect()
+    }
+
+    fn first_len(bytes: &[u8]) -> usize {
+        let mut rest = bytes;
+        let first = Framer::new().next_piece(&mut rest).is_some();
+        usize::from(first) * (bytes.len() - rest.len())
+    }
+
+    fn describe(config: &Config, message: &[u8]) -> String {
+        let packet = packets(config, message).next().and_then(|p| p.2);
+        format!("{packet:x?}")
+    }
+
+    fn field(config: &Config, bytes: &[u8], at: usize, bit: u32) -> String {
+        for (first, len, packet) in packets(config, bytes) {
+            if at >= first + len {
+                continue;
+            }
+            let name = packet.map_or_else(|| "?".into(), |p| format!("{p:?}"));
+            let name = name.split(['(', ' ']).next().unwrap_or_default();
+            return match at.checked_sub(first) {
+                Some(0) if bit < 5 => format!("{name} length"),
+                Some(0) => format!("{name} type"),
+                Some(1) if bit < 2 => format!("{name} format"),
+                _ => format!("{name} payload"),
+            };
+        }
+        "?".into()
+    }
+
+    fn rewrite(_: &Config, bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
+        Some(rewrite::rewrite(bytes, seed))
+    }
+
+    fn plain(config: &Config, event: Event) -> Event {
+        match event {
+            // Turns of a narrow clock.
+            Event::Time(time) if config.time_width < 64 => {
+                Event::Time(time & ((1 << config.time_width) - 1))
+            }
+            _ => event,
+        }
+    }
+
+    fn tails(_: &Config, mut tail: Vec<Event>, mut whole: Vec<Event>) -> (Vec<Event>, Vec<Event>) {
+        // It begins, in some mode and context, perhaps with a trap that was
+        // nobody knows where.
+        let is_start = |e: &&Event| {
+            matches!(
+                e,
+                Event::Mark(Mark::On) | Event::Context(_) | Event::Trap(_)
+            )
+        };
+        let start = tail.iter().take_while(is_start).count();
+        tail.drain(..start);
+        whole.drain(..whole.len().saturating_sub(tail.len()));
+        (tail, whole)
+    }
+
+    fn is_block_blind(setting: &Setting) -> bool {
+        let config = &setting.config;
+        let cycles = config.resync.unit == ResyncUnit::Cycles;
+        // The time of a block is that of its first instruction.
+        let times = config.time_width > 0 || config.queue.is_some();
+        config.resync.rule == ResyncRule::Settled && !cycles && !times
+    }
+}
+
+impl Subjects for ETrace {
+    const TABLE: ItypeTable = ItypeTable::ETrace20;
+
+    fn damaged(isa: Isa) -> Vec<(&'static str, Config)> {
+        let mut delta = Config::new(Version::V2_0, isa.xlen());
+        // One every 2^13.
+        delta.resync = Resync {
+            unit: ResyncUnit::Halfwords,
+            max: 9,
+            rule: ResyncRule::Settled,
+        };
+        let mut full = delta.clone();
+        full.full_address = true;
+        let mut draft = Config::new(Version::V1_1_1, isa.xlen());
+        draft.resync = delta.resync;
+        vec![("delta", delta), ("full", full), ("draft", draft)]
+    }
+
+    fn measured(isa: Isa) -> Vec<(&'static str, Config, bool)> {
+        let delta = Config::new(Version::V2_0, isa.xlen());
+        let mut full = delta.clone();
+        full.full_address = true;
+        let mut reference = delta.clone();
+        reference.context_width = 32;
+        reference.ecause_width = 5;
+        reference.resync.max = 0;
+        reference.resync.rule = ResyncRule::Exceeded;
+        vec![
+            ("delta", delta, true),
+            ("full", full, true),
+            ("as the reference", reference, false),
+        ]
+    }
+}

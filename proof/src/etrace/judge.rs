@@ -1,0 +1,212 @@
+//! What E-Trace tells beside the flow.
+
+use hartrace_etrace::{ResyncUnit, Version};
+use hartrace_flow::{Cause, Context, Ctype, Mark, Retirement, Trap};
+use hartrace_isa::Isa;
+
+use super::{ETrace, Setting};
+use crate::trace::flag::{NOTIFY, RESET, START};
+use crate::trace::{
+    Behind, Format, Hart, Heard, Item, Judge, Meeting, What, is_start, is_stop,
+};
+
+/// What is compared and how.
+#[derive(Clone, Debug)]
+pub struct EJudge {
+    isa: Isa,
+    draft: bool,
+    ctype: Ctype,
+    context_width: u8,
+    ecause_width: u8,
+    tval_width: u8,
+    time_width: u8,
+    /// Nothing is ever synchronised because it is time.
+    never: bool,
+    loses: bool,
+    /// Times are those of the first instruction of a block.
+    blocks: bool,
+    stalls: bool,
+}
+
+impl EJudge {
+    pub(super) fn new(setting: &Setting) -> EJudge {
+        let config = &setting.config;
+        EJudge {
+            isa: setting.port.isa,
+            draft: config.version == Version::V1_1_1,
+            ctype: setting.port.ctype,
+            context_width: config.context_width,
+            ecause_width: config.ecause_width,
+            tval_width: config.iaddress_width,
+            time_width: config.time_width,
+            never: config.resync.unit == ResyncUnit::Off,
+            loses: ETrace::has_loss(setting),
+            blocks: setting.port.retirement != Retirement::Single,
+            stalls: config.queue.is_some_and(|q| q.stall),
+        }
+    }
+
+    /// Whether a change of context is told where it happens.
+    fn is_precise(&self) -> bool {
+        matches!(self.ctype, Ctype::Precise | Ctype::Discontinuity)
+    }
+
+    fn is_context(&self, item: &Item, told: Option<Context>) -> bool {
+        match self.context_width {
+            0 => told.is_none(),
+            width => told.is_some_and(|told| told.0 == low(item.context.0, width)),
+        }
+    }
+
+    /// Whether a notification of this instruction must be told as one: no
+    /// other packet can have been in its place.
+    fn must_notify(&self, heard: &Heard, item: &Item) -> bool {
+        let plain = |before: &Item| {
+            !before.is_trap()
+                && !before.is_jump(self.isa)
+                && before.mode == item.mode
+                && before.context == item.context
+        };
+        self.never
+            && !self.loses
+            && item.has(NOTIFY)
+            && !item.has(START | RESET)
+            && !item.is_trap()
+            && heard.last.as_ref().is_some_and(plain)
+    }
+}
+
+/// The low bits.
+const fn low(value: u64, width: u8) -> u64 {
+    match width {
+        0 => 0,
+        width if width >= 64 => value,
+        width => value & ((1 << width) - 1),
+    }
+}
+
+impl Judge for EJudge {
+    fn begins(&self, heard: &Heard, item: &Item) -> Result<(), String> {
+        let starts = heard.has(is_start);
+        let notify = heard.has(|m| m == Mark::Notify);
+        let wrong = [
+            (
+                item.has(START) && !(starts || heard.gap),
+                "a start without its mark",
+            ),
+            (!item.has(START) && starts, "a start that was none"),
+            (
+                heard.has(is_stop) && !item.has(START) && !heard.gap,
+                "a stop that was none",
+            ),
+            (
+                notify && !item.has(NOTIFY),
+                "a notification where there was none",
+            ),
+            (
+                !notify && self.must_notify(heard, item),
+                "a trigger without its notification",
+            ),
+        ];
+        match wrong.iter().find(|w| w.0) {
+            Some((_, what)) => Err(format!("{what}: {:x?} before {item:x?}", heard.marks)),
+            None => Ok(()),
+        }
+    }
+
+    fn mark(&self, _: &mut Heard, mark: Mark) -> Result<(), String> {
+        match mark {
+            Mark::On | Mark::Off | Mark::Notify => Ok(()),
+            mark => Err(format!("{mark:?} out of nowhere")),
+        }
+    }
+
+    fn gap(&self, _: &mut Heard) {
+        // Whoever runs stays the same until told otherwise.
+    }
+
+    fn context(&self, hart: &Hart) -> Result<(), String> {
+        let Some(owner) = hart.heard.told.back() else {
+            return Ok(());
+        };
+        // Where it is told late, it is that of some step all the same.
+        let last = hart.heard.last.iter();
+        let mut known = last.chain(&hart.items);
+        match known.any(|item| self.is_context(item, owner.context)) || hart.heard.gap {
+            true => Ok(()),
+            false => Err(format!("{owner:x?} out of nowhere")),
+        }
+    }
+
+    fn owner(&self, heard: &mut Heard, item: &Item) -> Result<(), String> {
+        if item.is_trap() {
+            return Ok(());
+        }
+        while heard.told.len() > 1 {
+            heard.told.pop_front();
+        }
+        let fits = heard.told.back().is_some_and(|owner| {
+            let context = !self.is_precise() || self.is_context(item, owner.context);
+            owner.mode == Some(item.mode) && context
+        });
+        match fits {
+            true => Ok(()),
+            false => Err(format!("{item:x?}, told {:x?}", heard.told)),
+        }
+    }
+
+    fn time(&self, hart: &mut Hart, time: u64) -> Result<(), String> {
+        if self.stalls || hart.heard.gap {
+            return Ok(());
+        }
+        let is_it = |t: u64| low(time, self.time_width) == low(t, self.time_width);
+        // Behind a trap it may be that of the trap or of the handler; in a
+        // block, of any instruction before; and in a loop of any round.
+        let last = hart.heard.last.iter();
+        let known = last.chain(&hart.items).map(|item| item.time);
+        let mut known = known.chain([hart.time]);
+        let exact = !self.blocks && !self.loses && self.ctype != Ctype::Imprecise;
+        match known.any(is_it) || !exact {
+            true => Ok(()),
+            false => Err(format!("time {time} out of nowhere")),
+        }
+    }
+
+    fn is_trap(&self, meeting: &Meeting<'_>, trap: &Trap) -> bool {
+        let item = meeting.item;
+        let What::Trap(cause, tval) = item.what else {
+            return false;
+        };
+        let epc = match meeting.behind {
+            Behind::Insn => trap.epc == Some(item.pc),
+            Behind::Untold => trap.epc.is_none(),
+            Behind::Unknown => trap.epc.is_none_or(|epc| epc == item.pc),
+            Behind::Trap(first) => trap.epc == Some(first) || trap.epc == Some(item.pc),
+        };
+        let handler = match trap.handler {
+            Some(handler) => handler == item.next,
+            None => meeting.is_last(),
+        };
+        let code =
+            |code: Option<u32>| code.map(|code| low(u64::from(code), self.ecause_width) as u32);
+        let (cause, interrupt) = match cause {
+            Cause::Exception(c) => (Cause::Exception(code(c)), false),
+            Cause::Interrupt(c) => (Cause::Interrupt(code(c)), true),
+            Cause::Unknown => (Cause::Unknown, false),
+        };
+        let illegal = cause == Cause::Exception(Some(2));
+        let told = tval.map(|tval| low(tval, self.tval_width));
+        let tval = match (self.draft, interrupt) {
+            (false, true) => trap.tval.is_none(),
+            // The field has room for the address only.
+            (true, false) if illegal => trap.tval.is_none(),
+            _ => trap.tval == told,
+        };
+        epc && handler && cause == trap.cause && tval
+    }
+
+    fn may_be_inside(&self, flags: u8) -> bool {
+        let notify = flags & NOTIFY != 0 && self.never && !self.loses;
+        flags & (START | RESET) == 0 && !notify
+    }
+}

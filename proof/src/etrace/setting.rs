@@ -1,0 +1,171 @@
+//! The option matrix: every number is a setting of port and encoder that the
+//! texts allow.
+
+use hartrace_etrace::{
+    Config, IdleIrdepth, Ioption, Ioptions, Queue, Resync, ResyncRule, ResyncUnit, Version,
+};
+use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
+use hartrace_isa::{Ext, Isa, ItypeTable, Xlen};
+
+use super::Setting;
+use crate::generate::{Base, Modes, Random, Spec};
+
+/// The setting with this number, for code of this instruction set. One in
+/// four is plain but for a few options, so that each is also seen alone.
+pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
+    let mut r = Random::new(number ^ 0xe17a_ce20);
+    let version = r.one_of([Version::V1_1_1, Version::V2_0]);
+    let mut config = Config::new(version, isa.xlen());
+    let calm = r.chance(250);
+    let mut on = |permille| r.chance(if calm { permille / 5 } else { permille });
+    let parts = [on(600), on(600), on(500), on(500), on(300), on(200)];
+    let [addresses, widths, resync, options, triggers, queue] = parts;
+    if addresses {
+        addresses_of(&mut config, isa, &mut r);
+    }
+    if widths {
+        widths_of(&mut config, &mut r);
+    }
+    if resync {
+        config.resync = Resync {
+            unit: r.one_of([
+                ResyncUnit::Off,
+                ResyncUnit::Packets,
+                ResyncUnit::Cycles,
+                ResyncUnit::Halfwords,
+            ]),
+            max: r.pick(&[0, 0, 1, 2, 3, 5, 7]),
+            rule: r.one_of([ResyncRule::Settled, ResyncRule::Exceeded]),
+        };
+    }
+    if options {
+        options_of(&mut config, &mut r);
+    }
+    if triggers {
+        config.triggers = r.chance(800);
+        // Something must be able to start it.
+        config.starts_disabled = config.triggers && r.chance(300);
+    }
+    config.queue = queue.then(|| Queue {
+        bytes: r.pick(&[64, 80, 256, 4096]),
+        drain: r.pick(&[20, 100, 400, 1000, 4000]),
+        stall: r.chance(600),
+    });
+    let port = port_of(&config, isa, &mut r);
+    Setting {
+        port,
+        config,
+        // Packets do not say whose they are.
+        harts: 1,
+        signals: triggers || r.chance(100),
+        loses: r.chance(80),
+    }
+}
+
+fn addresses_of(config: &mut Config, isa: Isa, r: &mut Random) {
+    config.full_address = r.chance(400);
+    config.iaddress_lsb = match isa.has(Ext::Zca) {
+        true => r.pick(&[0, 1, 1]),
+        false => r.pick(&[0, 1, 2]),
+    };
+    // Code lies in the lower or upper part of 2^39 bytes.
+    if isa.xlen() == Xlen::Rv64 {
+        config.iaddress_width = r.one_of([40, 48, 64]);
+    }
+}
+
+fn widths_of(config: &mut Config, r: &mut Random) {
+    config.privilege_width = r.one_of([2, 3, 4]);
+    config.context_width = r.one_of([0, 1, 2, 8, 13, 32, 64]);
+    config.ecause_width = r.one_of([1, 4, 5, 6, 16]);
+    if config.version == Version::V2_0 {
+        config.time_width = r.one_of([0, 1, 8, 16, 33, 48, 64]);
+    }
+    config.f0s_width = r.pick(&[0, 1, 2]);
+    config.encoder_mode_width = r.pick(&[0, 1, 2, 8]);
+    config.doptions_width = r.one_of([None, Some(0), Some(4), Some(16)]);
+    config.call_counter_size = r.pick(&[0, 0, 1, 9]);
+    if config.call_counter_size == 0 {
+        config.return_stack_size = r.pick(&[0, 0, 1, 7]);
+    }
+    config.idle_irdepth = r.one_of([IdleIrdepth::Repeated, IdleIrdepth::Ones]);
+    // A packet has 31 bytes at most.
+    if config.validate().is_err() {
+        config.context_width = config.context_width.min(8);
+        config.time_width = config.time_width.min(16);
+    }
+}
+
+fn options_of(config: &mut Config, r: &mut Random) {
+    config.sijump = r.chance(500);
+    let known = [
+        Some(Ioption::SequentialJump),
+        Some(Ioption::ImplicitReturn),
+        Some(Ioption::ImplicitException),
+        Some(Ioption::BranchPrediction),
+        Some(Ioption::JumpTargetCache),
+        Some(Ioption::FullAddress),
+        None,
+    ];
+    if r.chance(700) {
+        // Some of them, each once, from anywhere in the list.
+        let mut order = Vec::new();
+        for option in known {
+            if r.chance(700) {
+                let at = r.below(order.len() as u64 + 1) as usize;
+                order.insert(at, option);
+            }
+        }
+        config.ioptions = Ioptions::new(&order).unwrap_or(Ioptions::REFERENCE);
+    }
+}
+
+fn port_of(config: &Config, isa: Isa, r: &mut Random) -> PortConfig {
+    PortConfig {
+        table: match config.version {
+            Version::V1_1_1 => ItypeTable::ETrace111,
+            Version::V2_0 => ItypeTable::ETrace20,
+        },
+        itype_width: match r.chance(300) {
+            true => ItypeWidth::Three,
+            false => ItypeWidth::Four,
+        },
+        retirement: match r.below(4) {
+            0 => Retirement::Block(r.between(2, 9)),
+            1 => Retirement::Block(r.pick(&[64, 1000])),
+            _ => Retirement::Single,
+        },
+        sijump: config.sijump || r.chance(300),
+        retires: r.one_of([
+            Retires::Neither,
+            Retires::Neither,
+            Retires::Ecall,
+            Retires::EcallAndEbreak,
+        ]),
+        ctype: r.one_of([
+            Ctype::Unreported,
+            Ctype::Imprecise,
+            Ctype::Precise,
+            Ctype::Precise,
+            Ctype::Discontinuity,
+        ]),
+        ..PortConfig::new(isa)
+    }
+}
+
+/// Makes a program fit for the setting, and the setting for the program.
+pub(super) fn tame(setting: &mut Setting, spec: &mut Spec) {
+    let config = &mut setting.config;
+    // VS and VU have codes of three bits.
+    if config.privilege_width < 3 && spec.modes == Modes::Hypervisor {
+        spec.modes = Modes::Supervisor;
+    }
+    if config.queue.is_some() {
+        spec.timed = true;
+    }
+    // Narrow addresses, where the code has no others.
+    let low = matches!(spec.base, Base::Zero | Base::Low) && spec.handlers.is_none();
+    if low && config.iaddress_width == 40 {
+        config.iaddress_width = 24;
+    }
+}

@@ -1,0 +1,20 @@
+//! Trace formats against themselves: what was encoded and decoded again is what
+//! was done, for every setting, whole and damaged. What differs between formats
+//! is in a [`Format`].
+
+pub mod corruption;
+mod format;
+pub mod identity;
+mod pipe;
+mod recorded;
+pub mod speed;
+mod splits;
+mod truth;
+
+pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects};
+pub use pipe::Pipe;
+pub use recorded::{Recorded, programs};
+pub use truth::{
+    Behind, Hart, Heard, Item, Judge, Meeting, Pulse, Rules, Told, Truth, What, flag, is_start,
+    is_stop,
+};
