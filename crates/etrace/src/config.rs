@@ -212,6 +212,10 @@ pub struct Config {
     pub full_address: bool,
     /// Targets of sequentially inferable jumps are left out.
     pub sijump: bool,
+    /// Decoder: those of returns too. So it is where `itype` has three bits and
+    /// does not tell returns from other jumps; with four bits the signal
+    /// `sijump` is ignored for them (2.0, table 4.1).
+    pub sijump_returns: bool,
 
     /// Encoder: periodic synchronisation.
     pub resync: Resync,
@@ -262,6 +266,7 @@ impl Config {
             doptions_width: if draft { None } else { Some(4) },
             full_address: false,
             sijump: false,
+            sijump_returns: false,
             resync: Resync {
                 unit: ResyncUnit::Packets,
                 max: 8,

@@ -108,6 +108,8 @@ struct Settings {
 struct Modes {
     full_address: bool,
     sijump: bool,
+    /// A parameter of the port, and no mode; it is of use with one only.
+    sijump_returns: bool,
 }
 
 impl Modes {
@@ -115,12 +117,14 @@ impl Modes {
         Modes {
             full_address: config.full_address,
             sijump: config.sijump,
+            sijump_returns: config.sijump_returns,
         }
     }
 
     fn rules(self) -> Rules {
         Rules {
             sequential_jumps: self.sijump,
+            sequential_returns: self.sijump && self.sijump_returns,
             absolute_jumps: true,
             all_jumps: false,
             nexrv_links: false,

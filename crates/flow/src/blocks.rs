@@ -29,6 +29,9 @@ pub struct Rules {
     /// with a constant counts as direct (E-Trace `sijump`, N-Trace
     /// EnSequentialJump).
     pub sequential_jumps: bool,
+    /// The same for returns. Where E-Trace has four-bit `itype` codes, they are
+    /// told all the same.
+    pub sequential_returns: bool,
     /// `jalr` through x0 counts as direct: its target stands in the instruction.
     /// E-Trace says so; the N-Trace tables class every `jalr` as indirect.
     pub absolute_jumps: bool,
@@ -617,9 +620,13 @@ impl Way<'_> {
                 if let (true, Some(to)) = (self.rules.absolute_jumps, flow.target(at, xlen)) {
                     return Destination::Jump(to, direct(link));
                 }
+                let inferable = match link {
+                    Link::Return => self.rules.sequential_returns,
+                    _ => self.rules.sequential_jumps,
+                };
                 let inferred = self
                     .before
-                    .filter(|_| self.rules.sequential_jumps)
+                    .filter(|_| inferable)
                     .and_then(|(before, pc)| flow.sequential_target(before, pc, xlen));
                 match inferred {
                     Some(to) => Destination::Jump(to, indirect(link)),

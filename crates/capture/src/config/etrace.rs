@@ -82,6 +82,8 @@ section! {
         full_address: bool = (boolean);
         /// Targets of sequentially inferable jumps are left out.
         sijump: bool = (boolean);
+        /// Those of returns too; by default as `[ingress]` says.
+        sijump_returns: bool = (boolean);
         /// What the resync counter counts.
         resync: ResyncUnit = (named RESYNC_UNITS);
         /// One synchronisation every 2^(n+4).
@@ -184,6 +186,7 @@ impl Etrace {
         set(&mut config.doptions_width, &self.doptions_width);
         set(&mut config.full_address, &self.full_address);
         set(&mut config.sijump, &self.sijump);
+        set(&mut config.sijump_returns, &self.sijump_returns);
     }
 
     /// What only encoders need.
@@ -229,6 +232,7 @@ impl Etrace {
             doptions_width: some(config.doptions_width),
             full_address: some(config.full_address),
             sijump: some(config.sijump),
+            sijump_returns: some(config.sijump_returns),
             resync: some(config.resync.unit),
             resync_max: some(config.resync.max),
             resync_rule: some(config.resync.rule),

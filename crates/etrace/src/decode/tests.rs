@@ -414,6 +414,26 @@ fn another_privilege_and_another_context_at_once() {
 }
 
 #[test]
+fn sequentially_inferable_returns_depend_on_the_port() {
+    // auipc ra, 0; jalr x0, 12(ra): a return by its registers, to 0x100c.
+    let code = [0x97, 0x00c0_8067, NOP, NOP, JR];
+    let mut config = config(Version::V2_0);
+    config.sijump = true;
+    config.ioptions = crate::Ioptions::new(&[]).unwrap();
+    let packets = [start(0x1000), address(12), ended(QualStatus::EndedRep)];
+    let lines = decode_as(config.clone(), &code, &packets);
+    assert_eq!(lines, ["1000+2>100c", "100c+1>1010", "Off"]);
+    // With four bits of itype the target is told; it could be another one.
+    let packets = [start(0x1000), address(8), ended(QualStatus::EndedNtr)];
+    let lines = decode_as(config.clone(), &code, &packets);
+    assert_eq!(lines, ["1000+2>1008", "1008+1>100c", "Off"]);
+    // With three it is not: what is told is the next jump's.
+    config.sijump_returns = true;
+    let lines = decode_as(config, &code, &packets);
+    assert_eq!(lines, ["1000+2>100c", "100c+2>1008", "1008+1>100c", "Off"]);
+}
+
+#[test]
 fn a_jump_through_x0_is_absolute() {
     // jalr x0, 0x200(x0) goes to 0x200 wherever it stands.
     let mut image = image(&[0x2000_0067]);

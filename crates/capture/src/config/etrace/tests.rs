@@ -22,6 +22,7 @@ ioptions = [\"sequential-jump\", \"reserved\", \"full-address\"]
 doptions_width = 3
 full_address = true
 sijump = true
+sijump_returns = true
 resync = \"cycles\"
 resync_max = 3
 resync_rule = \"exceeded\"

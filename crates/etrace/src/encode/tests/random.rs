@@ -350,7 +350,7 @@ impl Consumer for Decoded<'_> {
 fn what_is_encoded_is_decoded() {
     for seed in 1..300 {
         let mut r = Random::new(seed);
-        let config = any_config(&mut r);
+        let mut config = any_config(&mut r);
         let code = program(&mut r);
         let besides = Besides {
             any_traps: config.version == Version::V2_0,
@@ -362,6 +362,7 @@ fn what_is_encoded_is_decoded() {
         let bytes: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
         image.add_raw(SpaceId::FIRST, BASE, &bytes, Isa::RV64GC);
         let port = port(&mut r, &config);
+        config.sijump_returns = port.itype_width == ItypeWidth::Three;
         let trace = encode(&config, port, &steps);
         let mut check = Check::new();
         for step in &steps {
