@@ -156,6 +156,19 @@ pub enum IdleIrdepth {
     Ones,
 }
 
+/// When `updiscon` is told of the target of a jump (6.6.2). Decoders read both
+/// alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum UpdisconRule {
+    /// When a format 3 packet follows.
+    #[default]
+    Followed,
+    /// As the reference encoder does, by the next row of its input: when that is
+    /// a trap, even of an instruction that retires and gets a packet of its own
+    /// before; when it is in another mode; before a resync.
+    NextRow,
+}
+
 /// All settings of an encoder. A decoder needs the same, but for those marked
 /// "encoder". The first part are the parameters of table 9.1, with their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,6 +224,8 @@ pub struct Config {
     pub ending: Ending,
     /// Encoder: what `irdepth` holds while it says nothing.
     pub idle_irdepth: IdleIrdepth,
+    /// Encoder: when `updiscon` is told.
+    pub updiscon: UpdisconRule,
     /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
     /// one that is never full.
     pub queue: Option<Queue>,
@@ -256,6 +271,7 @@ impl Config {
             starts_disabled: false,
             ending: Ending::Told,
             idle_irdepth: IdleIrdepth::Repeated,
+            updiscon: UpdisconRule::Followed,
             queue: None,
         }
     }

@@ -1,12 +1,12 @@
 //! From unit to unit: figure 8.1.
 
-use hartrace_flow::Ctype;
+use hartrace_flow::{Ctype, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open};
 use super::unit::Unit;
-use crate::{Config, ResyncRule, Version};
+use crate::{Config, ResyncRule, UpdisconRule, Version};
 
 /// What the unit behind the current one asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Hart {
         self.sync_next = !matches!(follows, Follows::Nothing | Follows::Trap);
         if let Some(due) = self.due {
             let closed = follows != Follows::Nothing;
-            let updiscon = due == Due::Target && closed;
+            let updiscon = due == Due::Target && self.tells_updiscon(config, next, closed);
             self.report(config, due == Due::Notify, updiscon, sink);
             self.open = match self.before {
                 _ if due != Due::Target || closed => Open::No,
@@ -131,6 +131,20 @@ impl Hart {
             Itype::TrapReturn => Before::TrapReturn,
             _ => Before::Jump,
         };
+    }
+
+    /// Whether a jump's target is told with `updiscon`; `closed` if a format 3
+    /// follows.
+    fn tells_updiscon(&self, config: &Config, next: &Unit, closed: bool) -> bool {
+        match config.updiscon {
+            UpdisconRule::Followed => closed,
+            // The row behind that of a trap is the handler's, which never runs
+            // in U-mode.
+            UpdisconRule::NextRow if self.cur.traps => {
+                self.cur.mode != Mode::M || self.resync_follows(config, next)
+            }
+            UpdisconRule::NextRow => closed || next.traps,
+        }
     }
 
     fn follows(&self, config: &Config, next: &Unit) -> Follows {

@@ -27,6 +27,8 @@ pub(super) struct Unit {
     /// The code tells where the jump goes if the instruction before it was
     /// traced.
     pub(super) sijump: bool,
+    /// An instruction that retires in the block of its trap.
+    pub(super) traps: bool,
     /// Of a trap.
     pub(super) cause: u32,
     pub(super) tval: u64,
@@ -59,6 +61,7 @@ impl Unit {
             change: Ctype::Unreported,
             notify: false,
             sijump: false,
+            traps: false,
             cause: 0,
             tval: 0,
         }
@@ -76,6 +79,7 @@ impl Unit {
             addr,
             end: b.end(),
             sijump: is_sijump(config, b),
+            traps: b.itype.is_trap(),
             ..Unit::first(b, halfwords + before)
         }
     }

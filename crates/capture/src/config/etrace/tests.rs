@@ -29,6 +29,7 @@ triggers = true
 starts_disabled = true
 ending = \"reference\"
 idle_irdepth = \"ones\"
+updiscon = \"next-row\"
 queue_bytes = 512
 queue_drain = 100
 queue_stall = true
