@@ -544,11 +544,40 @@ pub(crate) fn round_trip(config: &Config, image: &Image, way: &[Do]) -> Vec<Pack
 /// pieces, and to the one of chapter 11.
 #[track_caller]
 pub(crate) fn understood(config: &Config, image: &Image, steps: &[Step], bytes: &[u8]) {
-    let said = || text(config, &packets(config, bytes));
-    let mut check = Check::new().without(Untold {
+    decodes(config, image, steps, bytes);
+    let said = text(config, &packets(config, bytes));
+    let retired = |step: &Step| match step {
+        Step::Insn(insn) => Some(insn.pc),
+        _ => None,
+    };
+    let pcs: Vec<u64> = steps.iter().filter_map(retired).collect();
+    match book::decode(config, image, &packets(config, bytes)) {
+        Ok(book) => same(&book, &pcs, &said),
+        Err(e) => panic!("by the book: {e}\n{said:#?}"),
+    }
+}
+
+/// The same for the decoder only.
+#[track_caller]
+pub(crate) fn decodes(config: &Config, image: &Image, steps: &[Step], bytes: &[u8]) {
+    let untold = Untold {
         traps: config.version == DRAFT,
         ..Untold::default()
-    });
+    };
+    decodes_but(config, image, steps, bytes, untold);
+}
+
+/// The same but for what is not told.
+#[track_caller]
+pub(crate) fn decodes_but(
+    config: &Config,
+    image: &Image,
+    steps: &[Step],
+    bytes: &[u8],
+    untold: Untold,
+) {
+    let said = || text(config, &packets(config, bytes));
+    let mut check = Check::new().without(untold);
     for step in steps {
         check.step(HART, step, &Effects::default());
     }
@@ -561,15 +590,6 @@ pub(crate) fn understood(config: &Config, image: &Image, steps: &[Step], bytes: 
     }
     let pieces = decode_in_pieces(config, image, bytes);
     assert_eq!(pieces.text(), events.text(), "in pieces: {:#?}", said());
-    let retired = |step: &Step| match step {
-        Step::Insn(insn) => Some(insn.pc),
-        _ => None,
-    };
-    let pcs: Vec<u64> = steps.iter().filter_map(retired).collect();
-    match book::decode(config, image, &packets(config, bytes)) {
-        Ok(book) => same(&book, &pcs, &said()),
-        Err(e) => panic!("by the book: {e}\n{:#?}", said()),
-    }
 }
 
 /// Both ways are the same; else tells where they part.
