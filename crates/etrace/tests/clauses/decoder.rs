@@ -1,11 +1,13 @@
 //! Clauses about what packets say: chapter 11 step by step, and what a trace
 //! can have wrong with it. Packets in, events out.
 
+use std::ops::ControlFlow;
+
 use hartrace_etrace::{
     BranchMap, Config, Context, DataSupport, Decoder, Fault, Ioption, Ioptions, Kind, Packet,
     QualStatus, Report, Start, Support,
 };
-use hartrace_flow::{Image, Mode, SpaceId};
+use hartrace_flow::{Consumer, Event, HartId, Image, Mode, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 
 use crate::common::asm::*;
@@ -1017,4 +1019,41 @@ fn maps_of_every_size() {
             assert_eq!(events.pcs(&image).len(), usize::from(count) + 2);
         }
     }
+}
+
+/// Takes one event at a time.
+#[derive(Default)]
+struct OneByOne(Events);
+
+impl Consumer for OneByOne {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        let _ = self.0.event(hart, event);
+        ControlFlow::Break(())
+    }
+}
+
+/// A consumer that asks for pauses gets the same in the end.
+#[test]
+fn pauses() {
+    let image = rv64(&[(0x1000, &[ADD, b(8), ADD, JR_A5]), (0x2000, &[ADD, MRET])]);
+    let config = plain(RATIFIED);
+    let round = [0x1000, 0x1004, 0x100c];
+    let trap = Do::Trap(0x1000, 0x2000, interrupt(7), 0);
+    let way = way(&[
+        &go(&round.repeat(10)),
+        &[trap],
+        &go(&[0x2000, 0x2004, 0x1000]),
+    ]);
+    let bytes = encode(&config, &image, &way);
+    let mut decoder = Decoder::new(config.clone(), &image).unwrap();
+    let mut events = OneByOne::default();
+    let mut at = 0;
+    let mut pauses = 0;
+    while at < bytes.len() {
+        at += decoder.feed(&bytes[at..], &mut events);
+        pauses += 1;
+    }
+    decoder.finish(&mut events);
+    assert!(pauses > 10);
+    assert_eq!(events.0.text(), decode(&config, &image, &bytes).text());
 }

@@ -2,7 +2,7 @@
 //! 6.5.1), and a stream of the reference encoder to the byte.
 
 use hartrace_etrace::{
-    Config, Ending, Packet, QualStatus, Resync, ResyncRule, ResyncUnit, Start, Version,
+    Config, Ending, Packet, QualStatus, Resync, ResyncRule, ResyncUnit, Start, Version, csv,
 };
 use hartrace_flow::{Image, Ingress, Mode, PortConfig, Retirement, Signal};
 use hartrace_isa::{Isa, Itype};
@@ -545,6 +545,21 @@ fn reference_stream() {
         &[0x41, 0x4f],
     ];
     assert_eq!(bytes, expected.concat());
+
+    // The table that goes with it. What concerns data trace is filled in later
+    // there, and stays empty in the table.
+    let table = [
+        "3,0,800,1,_,_,_,_,0,_,_,_,_,_,_,_,_,3,_,_,_,_,_,_,_,_",
+        "2,_,3ffff800,_,_,_,_,_,_,_,_,_,_,0,_,0,_,_,_,_,_,_,0,_,_,_",
+        "1,_,2d,_,1,1,_,_,_,_,_,_,_,1,_,0,_,_,_,_,_,_,1,_,_,_",
+        "3,1,4000001c,1,_,_,_,_,0,2,_,_,0,_,_,_,_,3,_,_,1,0,_,_,_,_",
+        "2,_,7ffffffffffffffc,_,_,_,_,_,_,_,_,_,_,1,_,1,_,_,_,_,_,_,1,_,_,_",
+    ];
+    for (packet, line) in packets(&config, &bytes)[1..].iter().zip(table) {
+        let mut row = String::new();
+        csv::row(packet, &config.layout(), &mut row);
+        assert_eq!(row, line);
+    }
 
     // Code that does as the rows say.
     let c_j = 0xb7e9; // c.j by -0x36

@@ -3,7 +3,7 @@
 
 use hartrace_etrace::{
     BranchMap, Config, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet,
-    Piece, QualStatus, Report, Start, Support, Trap, Version, sync_points,
+    Piece, QualStatus, Report, Start, Support, Trap, Version, csv, explain, sync_points,
 };
 
 use crate::common::*;
@@ -34,16 +34,9 @@ impl Bits {
     /// Without the bits at the end that repeat the one before them.
     fn compressed(&self) -> Vec<u8> {
         let last = *self.0.last().unwrap();
-        let same = self.0.iter().rev().take_while(|&&bit| bit == last).count();
-        Bits(self.0[..=self.0.len() - same].to_vec().clone())
-            .cut(&self.0)
-            .whole()
-    }
-
-    /// At most as long as what it was cut from.
-    fn cut(mut self, from: &[bool]) -> Bits {
-        self.0.truncate(from.len());
-        self
+        let differs = self.0.iter().rposition(|&bit| bit != last);
+        let keep = differs.map_or(1, |at| at + 2);
+        Bits(self.0[..keep].to_vec()).whole()
     }
 }
 
@@ -63,6 +56,15 @@ fn has_fields(layout: &Layout, packet: Packet, fields: &[(u64, u8)]) {
         let read = Packet::read(&whole[..len], layout);
         assert_eq!(read, Ok(packet), "{len} of {} bytes", whole.len());
     }
+    // And to people.
+    let (shown, fault) = explain(&compressed, layout);
+    let shown: Vec<_> = shown.iter().map(|f| (f.value, f.bits as u8)).collect();
+    let there = fields.iter().copied().filter(|(_, width)| *width > 0);
+    assert_eq!((shown, fault), (there.collect(), None), "{packet:?}");
+    // And as a row of a table.
+    let mut row = String::new();
+    csv::row(&packet, layout, &mut row);
+    assert_eq!(csv::parse_row(&row, layout), Ok(packet), "{row}");
 }
 
 /// Odd widths, so that no field can be taken for another.
@@ -87,7 +89,7 @@ fn layout(version: Version) -> Layout {
     }
 }
 
-const ADDRESS: u64 = 0x2345_6789_abcd & (1 << 47) - 1;
+const ADDRESS: u64 = 0x2345_6789_abcd;
 
 #[test]
 fn table_6_1_start() {

@@ -1,11 +1,11 @@
 //! Ways through random programs: the encoder against figure 8.1, and what it
 //! sends against both decoders.
 
-use hartrace_etrace::{Config, Encoder, Resync, ResyncRule, ResyncUnit, Version};
+use hartrace_etrace::{Config, Encoder, Follower, Resync, ResyncRule, ResyncUnit, Version};
 use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{
-    Context, Ctype, Effects, Event, HartId, Image, Ingress, Insn, Mode, Observer, Port, PortConfig,
-    Retirement, Signal, SpaceId, Step,
+    Context, Ctype, Effects, Event, HartId, Image, Ingress, IngressSink, Insn, Mode, Observer,
+    Port, PortConfig, Retirement, Signal, SpaceId, Step,
 };
 use hartrace_isa::{Flow, Isa, Xlen};
 
@@ -172,6 +172,12 @@ fn packets_are_those_of_figure_8_1() {
                 let sent = text(&config, &packets(&config, &bytes));
                 let figure = text(&config, &figure::encode(&config, &rows));
                 assert_eq!(sent, figure, "seed {seed} {version:?}");
+                let mut follower = Follower::new(&config);
+                for (packet, line) in packets(&config, &bytes).iter().zip(&sent) {
+                    if let Some(address) = follower.packet(0, packet) {
+                        assert!(line.contains(&format!(" {address:x}")), "{line}");
+                    }
+                }
                 let pcs: Vec<u64> = rows
                     .iter()
                     .filter(|(row, traced)| *traced && row.iretire > 0)
@@ -230,7 +236,7 @@ fn whatever_is_sent_is_understood() {
     }
 }
 
-/// Blocks in pieces of any size do not matter to anybody.
+/// Each hart has an encoder of its own; their packets come in one stream.
 #[test]
 fn an_encoder_per_hart() {
     let config = plain(RATIFIED);
@@ -245,11 +251,11 @@ fn an_encoder_per_hart() {
     for i in 0..60 {
         for (hart, rows) in (0..).zip(&rows) {
             if let Some(row) = rows.get(i) {
-                hartrace_flow::IngressSink::ingress(&mut both, HartId(hart), row);
+                both.ingress(HartId(hart), row);
             }
         }
     }
-    hartrace_flow::IngressSink::finish(&mut both);
+    both.finish();
     for (hart, way) in (0..).zip(&ways) {
         let alone = packets(&config, &encode(&config, &image, way));
         let counters = both.counters(HartId(hart)).unwrap();

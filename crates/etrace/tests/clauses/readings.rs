@@ -16,7 +16,7 @@ use crate::common::*;
 const NTR: QualStatus = QualStatus::EndedNtr;
 const REP: QualStatus = QualStatus::EndedRep;
 
-/// 1. "While (TRUE)" ends: in loops of any length, with branches that have
+/// Reading 1: "While (TRUE)" ends: in loops of any length, with branches that have
 /// outcomes left, and in code that goes on for ever.
 #[test]
 fn reading_01_walks_end() {
@@ -41,7 +41,7 @@ fn reading_01_walks_end() {
     }
 }
 
-/// 3. Nobody tells where an omitted handler is: the packets can be read, and
+/// Reading 3: Nobody tells where an omitted handler is: the packets can be read, and
 /// the mode is refused.
 #[test]
 fn reading_03_implicit_exception() {
@@ -60,7 +60,7 @@ fn reading_03_implicit_exception() {
     }
 }
 
-/// 4. Without a subformat field, format 0 is what there is: a count if there is
+/// Reading 4: Without a subformat field, format 0 is what there is: a count if there is
 /// a predictor, else an index.
 #[test]
 fn reading_04_format_0_without_a_subformat() {
@@ -89,7 +89,7 @@ fn reading_04_format_0_without_a_subformat() {
     assert_eq!(Packet::read(&bytes, &only_predictor.layout()), Ok(count));
 }
 
-/// 5. call_counter_size is a number of bits, as the width of irdepth has it.
+/// Reading 5: call_counter_size is a number of bits, as the width of irdepth has it.
 #[test]
 fn reading_05_call_counter() {
     let config = Config {
@@ -99,7 +99,7 @@ fn reading_05_call_counter() {
     assert_eq!(config.layout().irdepth_width, 9);
 }
 
-/// 7. Implicit return of these texts cannot be decoded in general: refused, by
+/// Reading 7: Implicit return of these texts cannot be decoded in general: refused, by
 /// name.
 #[test]
 fn reading_07_implicit_return() {
@@ -126,7 +126,7 @@ fn reading_07_implicit_return() {
     );
 }
 
-/// 9. With thaddr = 1 the cause is that of the trap before; with 0 it is that of
+/// Reading 9: With thaddr = 1 the cause is that of the trap before; with 0 it is that of
 /// the trap the packet tells, be it this one or the one before.
 #[test]
 fn reading_09_whose_cause() {
@@ -149,7 +149,7 @@ fn reading_09_whose_cause() {
     assert_eq!(lines[2..4], traps);
 }
 
-/// 10. Differences are to the last address sent, synchronisation packets
+/// Reading 10: Differences are to the last address sent, synchronisation packets
 /// included.
 #[test]
 fn reading_10_base_of_differences() {
@@ -166,7 +166,7 @@ fn reading_10_base_of_differences() {
     }
 }
 
-/// 11. With thaddr = 0: branch is 1, and the address is that of the trap at
+/// Reading 11: With thaddr = 0: branch is 1, and the address is that of the trap at
 /// hand even where it says nothing. A decoder heeds it behind a jump and at a
 /// start.
 #[test]
@@ -202,7 +202,7 @@ fn reading_11_thaddr_0() {
     assert_eq!(first, expected);
 }
 
-/// 15. A synchronisation every 2^(n+4) packets, support packets counted.
+/// Reading 15: A synchronisation every 2^(n+4) packets, support packets counted.
 #[test]
 fn reading_15_resync_max() {
     let image = rv64(&[(0x1000, &[ADD, JR_A5])]);
@@ -230,7 +230,7 @@ fn reading_15_resync_max() {
     }
 }
 
-/// 17. Without a context there is none in context packets either, though table
+/// Reading 17: Without a context there is none in context packets either, though table
 /// 6.3 of the draft does not say so.
 #[test]
 fn reading_17_context_without_context() {
@@ -258,7 +258,7 @@ fn reading_17_context_without_context() {
     }
 }
 
-/// 21. A trap return in a loop: to its own mode, whose target is on the way to
+/// Reading 21: A trap return in a loop: to its own mode, whose target is on the way to
 /// it, and then to another mode. By the figures no packet would come between
 /// the two, and chapter 11 would leave a round out. The last instruction is
 /// told, too.
@@ -294,7 +294,7 @@ fn loop_of_trap_returns() {
     }
 }
 
-/// 22. A resync some instructions behind a jump's target that is also on the
+/// Reading 22: A resync some instructions behind a jump's target that is also on the
 /// way to the jump. The texts' encoders say nothing before it, and to chapter 11
 /// it is the first time. Here the instruction before the resync is told; and
 /// where it is not, a synchronisation that does not follow at once is taken for
@@ -325,7 +325,7 @@ fn reading_22_resync_behind_a_target() {
     }
 }
 
-/// 23. ctype 3: the draft's figure has an exception packet without an
+/// Reading 23: ctype 3: the draft's figure has an exception packet without an
 /// exception, and that of 2.0 tells the last instruction only if there are
 /// branches to tell. Here it is told in any case, and a start follows. A
 /// decoder takes another context at a place the code does not lead to for such
@@ -399,7 +399,7 @@ fn reading_23_discontinuities() {
     }
 }
 
-/// 24. Draft: traps that nothing retired before cannot be told, but for the last
+/// Reading 24: Draft: traps that nothing retired before cannot be told, but for the last
 /// of them. The instructions are all there.
 #[test]
 fn draft_traps_in_a_row() {
@@ -422,7 +422,7 @@ fn draft_traps_in_a_row() {
     sends(&config, &image, &way, &lines);
 }
 
-/// 25. Draft: behind a jump even where the hart was is lost, if the second of
+/// Reading 25: Draft: behind a jump even where the hart was is lost, if the second of
 /// two traps is an illegal instruction: its address is taken for the target.
 #[test]
 fn draft_two_traps_behind_a_jump() {
@@ -450,7 +450,7 @@ fn draft_two_traps_behind_a_jump() {
     assert_eq!(events.text()[3], "1004+1>3000");
 }
 
-/// 26. 2.0: an interrupt where a jump went is told as an exception there is,
+/// Reading 26: 2.0: an interrupt where a jump went is told as an exception there is,
 /// with thaddr = 0; the figure would have an address packet for what never
 /// retired. Where it was taken stays unknown: the text has its address
 /// undefined.
@@ -480,7 +480,7 @@ fn reading_26_interrupt_at_a_jumps_target() {
     );
 }
 
-/// 27. A trap whose handler is not traced: thaddr = 0 tells it before the end
+/// Reading 27: A trap whose handler is not traced: thaddr = 0 tells it before the end
 /// (2.0). The draft has nothing to tell it with.
 #[test]
 fn reading_27_the_trace_ends_with_a_trap() {
@@ -499,4 +499,47 @@ fn reading_27_the_trace_ends_with_a_trap() {
     let lines = ["support on", "start 1000", "support off ended_rep"];
     assert_eq!(text(&config, &packets(&config, &bytes)), lines);
     assert_eq!(decode(&config, &image, &bytes).pcs(&image), [0x1000]);
+}
+
+/// Reading 28: Debug mode that only the privilege shows comes without a trap, and only
+/// branches would make an encoder tell where: what ran last before it is not
+/// known, and a decoder says so. The way back is a return like any other.
+#[test]
+fn reading_28_debug_mode_by_privilege() {
+    const DRET: u32 = 0x7b20_0073;
+    let image = rv64(&[(0x1000, &[ADD, ADD, ADD, JR_A5]), (0x800, &[ADD, DRET])]);
+    for version in VERSIONS {
+        let config = Config {
+            privilege_width: 3,
+            ..plain(version)
+        };
+        let debug = |iaddr| Ingress {
+            mode: Mode::D,
+            ..one(iaddr, 4)
+        };
+        let rows = [
+            one(0x1000, 4),
+            one(0x1004, 4),
+            debug(0x800),
+            Ingress {
+                itype: Itype::TrapReturn,
+                ..debug(0x804)
+            },
+            one(0x1008, 4),
+        ];
+        let packets = encode_blocks(&config, &rows);
+        let lines = [
+            "support on",
+            "start 1000",
+            "start 800 in D",
+            "start 1008",
+            "support off ended_ntr",
+        ];
+        assert_eq!(text(&config, &packets), lines);
+        let lines = decode(&config, &image, &stream(&config, &packets)).text();
+        let end = ["800+2>1008", "in M", "1008+1>100c", "off"].map(String::from);
+        assert!(lines.ends_with(&end), "{lines:?}");
+        let gaps = lines.iter().filter(|l| l.starts_with("gap"));
+        assert_eq!(gaps.count(), 1, "{lines:?}");
+    }
 }
