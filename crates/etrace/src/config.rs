@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use hartrace_flow::Rules;
 pub use hartrace_flow::queue::Queue;
 use hartrace_isa::Xlen;
 
@@ -302,6 +303,23 @@ impl Config {
             ioptions_width: self.ioptions.width(),
             doptions_width: self.doptions_width,
             implicit_exception: false,
+        }
+    }
+
+    /// Which jumps a decoder follows by itself.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules_with(self.sijump)
+    }
+
+    /// The same while this mode is on or not.
+    pub(crate) const fn rules_with(&self, sijump: bool) -> Rules {
+        Rules {
+            sequential_jumps: sijump,
+            sequential_returns: sijump && self.sijump_returns,
+            absolute_jumps: true,
+            all_jumps: false,
+            nexrv_links: false,
         }
     }
 

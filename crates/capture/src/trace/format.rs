@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Etrace, Ingress, Ntrace};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Inference, ItypeWidth, Rules, Untold};
+use hartrace_flow::{Inference, ItypeWidth, Untold};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use std::fmt;
@@ -149,13 +149,7 @@ impl Settings {
                 traps: config.version == etrace::Version::V1_1_1,
                 rounds: Some(Inference {
                     isa,
-                    rules: Rules {
-                        sequential_jumps: config.sijump,
-                        sequential_returns: config.sijump && config.sijump_returns,
-                        absolute_jumps: true,
-                        all_jumps: false,
-                        nexrv_links: false,
-                    },
+                    rules: config.rules(),
                     returns: false,
                 }),
             },
