@@ -165,6 +165,16 @@ impl<'a> Blocks<'a> {
         self.image
     }
 
+    /// Whether a jump goes where the constant tells that was loaded right before
+    /// it, at `pc`.
+    pub(crate) fn is_inferred(&self, jump: Flow, (before, pc): (Flow, u64)) -> bool {
+        let inferable = match jump.link() {
+            Some(Link::Return) => self.rules.sequential_returns,
+            _ => self.rules.sequential_jumps,
+        };
+        inferable && jump.sequential_target(before, pc, self.xlen).is_some()
+    }
+
     /// Number of blocks found so far.
     #[must_use]
     pub fn len(&self) -> usize {

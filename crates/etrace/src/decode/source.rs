@@ -3,13 +3,13 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{
-    Blocks, Cause, Consumer, Context, Event, Gap, HartId, Mark, Mode, Ownership, SpaceId, Trap,
-    Walk,
+    Blocks, Cause, Consumer, Context, Event, Gap, HartId, History, Mark, Mode, Ownership, SpaceId,
+    Trap, Walk,
 };
 
 use super::Settings;
 use super::time::Clock;
-use super::way::{Next, Outcomes, Pending, Trouble};
+use super::way::{Next, Nobody, Outcomes, Pending, Trouble};
 use crate::packet::quick::Plain;
 use crate::{
     BranchMap, Ending, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version,
@@ -62,6 +62,8 @@ enum Phase {
 pub(super) struct State {
     phase: Phase,
     pc: u64,
+    /// The constant that the jump at `pc` goes by, if it does.
+    constant: Option<u64>,
     space: SpaceId,
     base: u64,
     named: bool,
@@ -106,6 +108,7 @@ impl Source {
         State {
             phase: self.phase,
             pc: self.walk.pc(blocks),
+            constant: self.walk.constant(blocks),
             space: self.walk.space(),
             base: self.base,
             named: self.named,
@@ -121,7 +124,11 @@ impl Source {
     pub(super) fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
         self.walk = Walk::new(self.hart);
         self.walk.enter(blocks, state.space);
-        self.walk.restart(blocks, state.pc);
+        self.walk
+            .restart(blocks, state.constant.unwrap_or(state.pc));
+        if state.constant.is_some() {
+            self.walk.step(blocks, &mut History::default(), &mut Nobody);
+        }
         self.phase = state.phase;
         self.base = state.base;
         self.named = state.named;
@@ -130,7 +137,7 @@ impl Source {
         self.owner = state.owner;
         self.clock = state.clock;
         self.refused = state.refused;
-        self.confirmed = 0u64.wrapping_sub(state.unconfirmed);
+        self.confirmed = self.walk.instructions().wrapping_sub(state.unconfirmed);
     }
 
     pub(super) fn set_time_hint(&mut self, state: &State) {

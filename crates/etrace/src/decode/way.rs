@@ -88,7 +88,7 @@ pub(super) struct Pending {
 }
 
 /// Takes what is walked on trial.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Consumer for Nobody {
     fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {

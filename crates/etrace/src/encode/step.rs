@@ -19,8 +19,6 @@ enum Follows {
     Mode,
     /// Another context, to be reported precisely.
     Context,
-    /// Another context, and who knows what between.
-    Discontinuity,
     /// It is time for a synchronisation.
     Resync,
 }
@@ -106,6 +104,10 @@ impl Hart {
             return;
         }
         let follows = self.follows(config, next);
+        if self.due == Some(Due::Flush) && follows == Follows::Nothing {
+            // The synchronisation has to wait, and so have the branches.
+            self.due = None;
+        }
         self.sync_next = !matches!(follows, Follows::Nothing | Follows::Trap);
         if let Some(due) = self.due {
             let closed = follows != Follows::Nothing;
@@ -150,8 +152,6 @@ impl Hart {
     fn follows(&self, config: &Config, next: &Unit) -> Follows {
         if next.itype.is_trap() {
             Follows::Trap
-        } else if next.change == Ctype::Discontinuity {
-            Follows::Discontinuity
         } else if next.mode != self.cur.mode {
             Follows::Mode
         } else if next.change == Ctype::Precise {
@@ -164,8 +164,12 @@ impl Hart {
     }
 
     /// Whether the next instruction gets a synchronisation packet because it
-    /// is time for one.
+    /// is time for one. None comes between a constant and the jump that goes by
+    /// it: a decoder that starts there could not infer what others do.
     fn resync_follows(&self, config: &Config, next: &Unit) -> bool {
+        if next.sijump {
+            return false;
+        }
         match self.resync.rule {
             ResyncRule::Settled => {
                 // With the halfwords of the current instruction.
@@ -192,7 +196,7 @@ impl Hart {
     fn must_tell(&self, follows: Follows) -> bool {
         match follows {
             Follows::Nothing => false,
-            Follows::Trap | Follows::Discontinuity => true,
+            Follows::Trap => true,
             // The way there ends with a return from a trap. If one led to the
             // target that was told last, it may be the same one again.
             Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,

@@ -325,53 +325,71 @@ fn reading_22_resync_behind_a_target() {
     }
 }
 
-/// Reading 23: ctype 3: the draft's figure has an exception packet without an
-/// exception, and that of 2.0 tells the last instruction only if there are
-/// branches to tell. Here it is told in any case, and a start follows. A
-/// decoder takes another context at a place the code does not lead to for such
-/// a change.
+/// Reading 23: ctype 3. The draft's figure has an exception packet without an
+/// exception; that of 2.0 a start, which a decoder would look for on the way,
+/// and it tells the last instruction only if there are branches to tell. Here
+/// the trace of the old context ends and another starts.
 #[test]
 fn reading_23_discontinuities() {
+    // The new place is on the way from the old one.
+    let image = rv64(&[(0x1000, &[ADD, ADD, ADD, JR_A5]), (0x2000, &[ADD, ADD])]);
+    for version in VERSIONS {
+        for context_width in [0, 8] {
+            let config = Config {
+                context_width,
+                ..plain(version)
+            };
+            let context = hartrace_flow::Context(5);
+            let rows = [
+                one(0x1000, 4),
+                Ingress {
+                    context,
+                    ctype: Ctype::Discontinuity,
+                    ..one(0x1008, 4)
+                },
+                Ingress {
+                    itype: Itype::IndirectJump,
+                    context,
+                    ..one(0x100c, 4)
+                },
+                Ingress {
+                    context,
+                    ..one(0x2000, 4)
+                },
+            ];
+            let packets = encode_blocks(&config, &rows);
+            let owner = |context| match context_width {
+                0 => String::new(),
+                _ => format!(" context {context}"),
+            };
+            let lines = [
+                "support on",
+                &format!("start 1000{}", owner(0)),
+                "support on ended_ntr",
+                &format!("start 1008{}", owner(5)),
+                "address 2000",
+                "support off ended_ntr",
+            ];
+            assert_eq!(text(&config, &packets), lines);
+            let bytes = stream(&config, &packets);
+            let pcs = [0x1000, 0x1008, 0x100c, 0x2000];
+            assert_eq!(decode(&config, &image, &bytes).pcs(&image), pcs);
+            let book = book::decode(&config, &image, &packets).unwrap();
+            assert_eq!(book, pcs);
+        }
+    }
+}
+
+/// Reading 23, of encoders that do as the figure of 2.0 has it: another context
+/// at a place the code does not lead to is such a change.
+#[test]
+fn reading_23_discontinuities_of_others() {
     let image = rv64(&[(0x1000, &[ADD, ADD, ADD, JR_A5]), (0x2000, &[ADD, ADD])]);
     for version in VERSIONS {
         let config = Config {
             context_width: 8,
             ..plain(version)
         };
-        let context = hartrace_flow::Context(5);
-        let rows = [
-            one(0x1000, 4),
-            one(0x1004, 4),
-            Ingress {
-                context,
-                ctype: Ctype::Discontinuity,
-                ..one(0x2000, 4)
-            },
-            Ingress {
-                context,
-                ..one(0x2004, 4)
-            },
-        ];
-        let packets = encode_blocks(&config, &rows);
-        let lines = [
-            "support on",
-            "start 1000 context 0",
-            "address 1004",
-            "start 2000 context 5",
-            "address 2004",
-            "support off ended_rep",
-        ];
-        assert_eq!(text(&config, &packets), lines);
-        let lines = [
-            "1000+1>1004",
-            "1004+1>1008",
-            "in M context 5",
-            "2000+1>2004",
-            "2004+1>2008",
-            "off",
-        ];
-        tells(&config, &image, &packets, &lines);
-        // Told by `updiscon`, or by the start before, it is no different.
         let there = Packet::Start(Start {
             branch: true,
             privilege: 3,
@@ -379,23 +397,51 @@ fn reading_23_discontinuities() {
             address: 0x1000,
             ..Start::default()
         });
-        let packets = [
-            start(&config, 0x1000),
-            updiscon(&config, 4),
-            there,
-            support(NTR),
-        ];
-        let lines = [
-            "1000+4>1004",
-            "1004+1>1008",
-            "in M context 5",
-            "2000+1>2004",
-            "off",
-        ];
-        tells(&config, &image, &packets, &lines);
-        let packets = [start(&config, 0x1000), there, support(NTR)];
-        let lines = ["1000+1>1004", "in M context 5", "2000+1>2004", "off"];
-        tells(&config, &image, &packets, &lines);
+        let end = ["in M context 5", "2000+1>2004", "off"];
+        let told = |packet: Option<Packet>, lines: &[&str]| {
+            let first = start(&config, 0x1000);
+            let packets: Vec<Packet> = [first]
+                .into_iter()
+                .chain(packet)
+                .chain([there, support(NTR)])
+                .collect();
+            tells(&config, &image, &packets, &[lines, &end].concat());
+        };
+        told(None, &["1000+1>1004"]);
+        told(Some(address(&config, 4)), &["1000+1>1004", "1004+1>1008"]);
+        told(Some(updiscon(&config, 4)), &["1000+4>1004", "1004+1>1008"]);
+    }
+}
+
+/// Reading 31: no resync comes between a constant and the jump that goes by it.
+/// Chapter 11 would infer the jump, and a decoder that starts there could not.
+#[test]
+fn reading_31_resync_before_an_inferred_jump() {
+    let image = rv64(&[(
+        0x1000,
+        &[b(8), ADD, auipc_a5(0), jalr(0, 15, 8), ADD, JR_A5],
+    )]);
+    let round = [0x1000, 0x1008, 0x100c, 0x1010, 0x1014];
+    for version in VERSIONS {
+        for rule in [ResyncRule::Settled, ResyncRule::Exceeded] {
+            for unit in [
+                ResyncUnit::Halfwords,
+                ResyncUnit::Cycles,
+                ResyncUnit::Packets,
+            ] {
+                let config = Config {
+                    sijump: true,
+                    resync: Resync { unit, max: 0, rule },
+                    ..plain(version)
+                };
+                let way = go(&round.repeat(60));
+                let bytes = encode(&config, &image, &way);
+                understood(&config, &image, &steps(&image, &way), &bytes);
+                let lines = text(&config, &packets(&config, &bytes));
+                assert!(!lines.contains(&"start 100c".to_owned()), "{lines:?}");
+                assert!(tally(&lines)["start"] > 2, "{lines:?}");
+            }
+        }
     }
 }
 
