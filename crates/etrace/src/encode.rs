@@ -38,6 +38,10 @@
 //!   of the trap it tells.
 //! * `tvalepc` (draft) is the address of an illegal instruction as far as the
 //!   port knows it: behind the block, or `iaddr` where nothing retired.
+//! * `sijump` is heeded for returns, too. 2.0 (table 4.1) has it ignored for
+//!   `itype` 13, but not for the 6 of the same jump where `itype` has three
+//!   bits, and decoders cannot know: `is_sequential_jump` of chapter 11 infers
+//!   them all.
 //! * While a hart is halted its blocks are the debugger's and are not traced.
 //!   A low-power state changes nothing.
 //! * When tracing stops at a jump's target, `updiscon` is left as it is and

@@ -489,7 +489,9 @@ impl Source {
         out: &mut C,
     ) -> Result<Option<u64>, Trouble> {
         let told = match settings.config.version {
-            Version::V1_1_1 if tells_epc(settings, packet) => packet.tval,
+            Version::V1_1_1 if tells_epc(settings, packet) => {
+                packet.tval.map(|field| canonical(settings, field))
+            }
             Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
@@ -529,7 +531,8 @@ impl Source {
         };
         match (support.qual_status, self.phase) {
             (QualStatus::NoChange, Phase::Running) => self.resolve(blocks, next, out)?,
-            (QualStatus::NoChange, _) | (_, Phase::Start | Phase::Stopped) => {}
+            (QualStatus::NoChange, _) => {}
+            // Even where nothing was traced: the start may be what was lost.
             (QualStatus::TraceLost, phase) => {
                 match phase {
                     Phase::Running => self.end(blocks, next, out)?,
@@ -538,6 +541,7 @@ impl Source {
                 }
                 self.lose(Fault::TraceLost, 0, at, 0);
             }
+            (_, Phase::Start | Phase::Stopped) => {}
             (_, Phase::Lost(gap)) => {
                 self.event(&Event::Gap(gap), out);
                 self.stop(out);

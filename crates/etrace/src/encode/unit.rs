@@ -24,6 +24,8 @@ pub(super) struct Unit {
     pub(super) change: Ctype,
     /// Its address is asked for.
     pub(super) notify: bool,
+    /// The next unit is further on in the same block.
+    pub(super) inside: bool,
     /// The code tells where the jump goes if the instruction before it was
     /// traced.
     pub(super) sijump: bool,
@@ -32,11 +34,10 @@ pub(super) struct Unit {
     pub(super) tval: u64,
 }
 
-/// Whether `sijump` is heeded: of a return or trap return it is not
-/// (table 4.1).
+/// Whether `sijump` is heeded.
 #[inline]
 pub(super) fn is_sijump(config: &Config, b: &Ingress) -> bool {
-    config.sijump && b.sijump && !matches!(b.itype, Itype::Return | Itype::TrapReturn)
+    config.sijump && b.sijump && b.itype != Itype::TrapReturn
 }
 
 impl Unit {
@@ -58,6 +59,7 @@ impl Unit {
             context: b.context,
             change: Ctype::Unreported,
             notify: false,
+            inside: b.last_addr() != b.iaddr,
             sijump: false,
             cause: 0,
             tval: 0,
@@ -75,6 +77,7 @@ impl Unit {
             },
             addr,
             end: b.end(),
+            inside: false,
             sijump: is_sijump(config, b),
             ..Unit::first(b, halfwords + before)
         }
@@ -85,6 +88,7 @@ impl Unit {
         Unit {
             itype: b.itype,
             addr: config.xlen.wrap(b.end()),
+            inside: false,
             cause: b.cause,
             tval: b.tval,
             ..Unit::first(b, halfwords + u64::from(b.iretire))

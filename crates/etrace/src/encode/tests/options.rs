@@ -384,13 +384,21 @@ fn sequentially_inferable_jumps() {
         &told,
         QualStatus::EndedRep,
     );
-    for itype in [Itype::IndirectJump, Itype::IndirectCall, Itype::Uninferable] {
+    for itype in [
+        Itype::IndirectJump,
+        Itype::IndirectCall,
+        Itype::Uninferable,
+        // Decoders infer it.
+        Itype::Return,
+    ] {
         check(&on, &blocks(itype), &inferred, QualStatus::EndedRep);
     }
-    // Not of returns (table 4.1).
-    for itype in [Itype::Return, Itype::TrapReturn] {
-        check(&on, &blocks(itype), &told, QualStatus::EndedRep);
-    }
+    check(
+        &on,
+        &blocks(Itype::TrapReturn),
+        &told,
+        QualStatus::EndedRep,
+    );
     // In one block with what loads the constant.
     let pair = Ingress {
         iretire: 4,
