@@ -40,6 +40,9 @@
 //!   of the trap it tells.
 //! * `tvalepc` (draft) is the address of an illegal instruction as far as the
 //!   port knows it: behind the block, or `iaddr` where nothing retired.
+//! * `sijump` is ignored for `itype` 13 (2.0, table 4.1), but not for the 6 of
+//!   the same return where `itype` has three bits. Decoders are told which it is
+//!   ([`Config::sijump_returns`]); chapter 11 infers them all.
 //! * While a hart is halted its blocks are the debugger's and are not traced.
 //!   A low-power state changes nothing.
 //! * When tracing stops at a jump's target, `updiscon` is left as it is and

@@ -175,15 +175,15 @@ impl Judge for EJudge {
         let What::Trap(cause, tval) = item.what else {
             return false;
         };
-        let epc = match meeting.behind {
-            Behind::Insn => trap.epc == Some(item.pc),
-            Behind::Untold => trap.epc.is_none(),
-            Behind::Unknown => trap.epc.is_none_or(|epc| epc == item.pc),
-            Behind::Trap(first) => trap.epc == Some(first) || trap.epc == Some(item.pc),
+        let epc = match (meeting.behind, trap.epc) {
+            (Behind::Insn, None) | (Behind::Untold, Some(_)) => false,
+            (_, None) => true,
+            (_, Some(epc)) => epc == item.pc || meeting.skipped == Some(epc),
         };
         let handler = match trap.handler {
             Some(handler) => handler == item.next,
-            None => meeting.is_last(),
+            // Something may have been lost.
+            None => meeting.is_last() || self.loses,
         };
         let code =
             |code: Option<u32>| code.map(|code| low(u64::from(code), self.ecause_width) as u32);

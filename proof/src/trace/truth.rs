@@ -251,6 +251,8 @@ pub struct Meeting<'a> {
     pub next: Option<&'a Item>,
     /// What it came behind, should it be a trap.
     pub behind: Behind,
+    /// Where the first of the traps before it was that are not told.
+    pub skipped: Option<u64>,
 }
 
 impl Meeting<'_> {
@@ -271,8 +273,6 @@ pub enum Behind {
     Untold,
     /// Another trap, or nothing that is known.
     Unknown,
-    /// A trap that is not told, which was here.
-    Trap(u64),
 }
 
 /// Compares steps with events as both arrive.

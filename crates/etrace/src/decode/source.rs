@@ -548,7 +548,8 @@ impl Source {
         };
         match (support.qual_status, self.phase) {
             (QualStatus::NoChange, Phase::Running) => self.resolve(blocks, next, out)?,
-            (QualStatus::NoChange, _) | (_, Phase::Start | Phase::Stopped) => {}
+            (QualStatus::NoChange, _) => {}
+            // Even where nothing was traced: the start may be what was lost.
             (QualStatus::TraceLost, phase) => {
                 match phase {
                     Phase::Running => self.end(blocks, next, out)?,
@@ -557,6 +558,7 @@ impl Source {
                 }
                 self.lose(Fault::TraceLost, 0, at, 0);
             }
+            (_, Phase::Start | Phase::Stopped) => {}
             (_, Phase::Lost(gap)) => {
                 self.event(&Event::Gap(gap), out);
                 self.stop(out);

@@ -97,8 +97,10 @@ impl Hart {
 
     fn trap_packet(&self, config: &Config, at: &Unit, trap: &Unit, thaddr: bool) -> Packet {
         let interrupt = trap.itype == Itype::Interrupt;
+        // As a decoder sees it.
+        let ecause = trap.cause & mask(config.ecause_width.into()) as u32;
         let tval = match config.version {
-            Version::V1_1_1 if trap.cause == ILLEGAL && !interrupt => Some(trap.addr),
+            Version::V1_1_1 if ecause == ILLEGAL && !interrupt => Some(trap.addr),
             Version::V2_0 if interrupt => None,
             _ => Some(trap.tval),
         };
@@ -107,7 +109,7 @@ impl Hart {
             privilege: at.mode.code(),
             time: self.out.stamp(at.time),
             context: at.context.0,
-            ecause: trap.cause,
+            ecause,
             interrupt,
             thaddr,
             address: Some(self.full(config, self.cur.addr)),

@@ -66,6 +66,8 @@ impl Hart {
             self.due = Some(Due::Notify);
         } else if self.resync.rule == ResyncRule::Exceeded
             && self.map.count > 0
+            // The synchronisation comes at the very next instruction.
+            && !self.cur.inside
             && self.resync.is_full(self.cur.time, self.cur.halfwords)
         {
             self.due = Some(Due::Flush);

@@ -24,6 +24,8 @@ pub(super) struct Unit {
     pub(super) change: Ctype,
     /// Its address is asked for.
     pub(super) notify: bool,
+    /// The next unit is further on in the same block.
+    pub(super) inside: bool,
     /// The code tells where the jump goes if the instruction before it was
     /// traced.
     pub(super) sijump: bool,
@@ -60,6 +62,7 @@ impl Unit {
             context: b.context,
             change: Ctype::Unreported,
             notify: false,
+            inside: b.last_addr() != b.iaddr,
             sijump: false,
             traps: false,
             cause: 0,
@@ -78,6 +81,7 @@ impl Unit {
             },
             addr,
             end: b.end(),
+            inside: false,
             sijump: is_sijump(config, b),
             traps: b.itype.is_trap(),
             ..Unit::first(b, halfwords + before)
@@ -89,6 +93,7 @@ impl Unit {
         Unit {
             itype: b.itype,
             addr: config.xlen.wrap(b.end()),
+            inside: false,
             cause: b.cause,
             tval: b.tval,
             ..Unit::first(b, halfwords + u64::from(b.iretire))

@@ -100,6 +100,10 @@ pub struct Hart {
     restarts: VecDeque<u64>,
     /// What the next item comes behind, should it be a trap.
     behind: Option<Behind>,
+    /// Where the first trap was that is not told.
+    skipped: Option<u64>,
+    /// Where the last instruction went was not told, as before a loss.
+    cut: bool,
 }
 
 impl Hart {
@@ -241,6 +245,9 @@ impl Hart {
         event: &dyn std::fmt::Debug,
         fits: impl Fn(&Meeting<'_>) -> bool,
     ) -> Result<Item, String> {
+        if std::mem::take(&mut self.cut) && !self.heard.gap {
+            return Err(format!("no target of {:x?}", self.heard.last));
+        }
         loop {
             self.skip_lost_traps(rules);
             let Some(&item) = self.items.front() else {
@@ -250,6 +257,7 @@ impl Hart {
                 item: &item,
                 next: self.items.get(1),
                 behind: self.behind.unwrap_or(Behind::Unknown),
+                skipped: self.skipped,
             };
             let verdict = match fits(&meeting) {
                 true => judge
@@ -260,6 +268,7 @@ impl Hart {
             match verdict {
                 Ok(()) => {
                     self.items.pop_front();
+                    self.skipped = None;
                     self.heard.gap = false;
                     self.heard.marks.clear();
                     self.heard.after_context = false;
@@ -278,9 +287,7 @@ impl Hart {
         let Some(item) = self.items.pop_front() else {
             return;
         };
-        if self.behind == Some(Behind::Insn) {
-            self.behind = Some(Behind::Trap(item.pc));
-        }
+        self.skipped.get_or_insert(item.pc);
         // Its block was seen all the same: it may have begun a stretch.
         if let Some(next) = self.items.front_mut() {
             next.flags |= item.flags & !(LAST | OPEN);
@@ -307,7 +314,10 @@ impl Hart {
             .items
             .front()
             .is_some_and(|i| i.is_trap() && i.has(LAST));
-        let skips = rules.last_trap_untold && untold && stops;
+        let trap = self.items.front().is_some_and(Item::is_trap);
+        // Right before a new start it is told or not.
+        let unsure = rules.one_trap && self.heard.gap && trap;
+        let skips = (rules.last_trap_untold && untold && stops) || unsure;
         if skips {
             self.skip_trap();
         }
@@ -341,15 +351,18 @@ impl Hart {
         None
     }
 
-    /// Passes over one round of such a loop. The item before it was in the
-    /// loop, too: the hart has been here before.
+    /// Passes over one round of such a loop. One round at least is given: the
+    /// one before or the one behind.
     fn skip_round(&mut self, rules: &Rules) -> bool {
         let Some(round) = self.round(rules) else {
             return false;
         };
         let last = round.checked_sub(1).and_then(|n| self.items.get(n));
-        let again = last.zip(self.heard.last.as_ref());
-        if again.is_none_or(|(a, b)| a.pc != b.pc || a.what != b.what) {
+        let before = last.zip(self.heard.last.as_ref());
+        let before = before.is_some_and(|(a, b)| a.pc == b.pc && a.what == b.what);
+        let behind = self.items.get(round);
+        let behind = behind.is_some_and(|item| !item.is_trap() && !item.has(START | RESET));
+        if !(before || behind) {
             return false;
         }
         self.heard.last = self.items.drain(..round).last();
@@ -406,8 +419,10 @@ impl Hart {
         }
         // Where the trace stops nobody need know the target.
         let open = item.has(LAST | OPEN) || (trap && rules.open_trap);
-        if open && run.exit == Exit::Stop && run.next == rules.xlen.wrap(run.end) {
+        let stop = run.exit == Exit::Stop && run.next == rules.xlen.wrap(run.end);
+        if stop && (open || rules.loses) {
             self.behind = Some(Behind::Untold);
+            self.cut = !open;
             return true;
         }
         // Several traps are taken for one, at the address of the last.
@@ -459,7 +474,7 @@ impl Hart {
             last = self.items.pop_front();
             told.lost += 1;
         }
-        // A trap is told with its handler.
+        // A trap may be told with its handler.
         if let Some(trap) = last
             && rules.one_trap
             && trap.is_trap()
@@ -474,7 +489,11 @@ impl Hart {
     /// Both sides are at their end: what is left must be untold.
     pub(super) fn end(&mut self, rules: &Rules) -> Result<Told, String> {
         let mut told = Told::default();
-        while let Some(&item) = self.items.front() {
+        loop {
+            self.skip_lost_traps(rules);
+            let Some(&item) = self.items.front() else {
+                return Ok(told);
+            };
             let untold = item.is_trap()
                 && item.has(LAST | OPEN)
                 && (rules.last_trap_untold || rules.one_trap);
@@ -493,6 +512,5 @@ impl Hart {
                 ));
             }
         }
-        Ok(told)
     }
 }
