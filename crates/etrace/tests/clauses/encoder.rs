@@ -697,8 +697,8 @@ fn ctype_2_precise() {
     }
 }
 
-/// Table 4.4: 3 tells the last instruction of the old context, which ends, and
-/// the first of the new one.
+/// Table 4.4: 3 tells the last instruction of the old context and the first of
+/// the new one.
 #[test]
 fn ctype_3_discontinuity() {
     for config in VERSIONS.map(with_context) {
@@ -714,7 +714,6 @@ fn ctype_3_discontinuity() {
                 "support on",
                 "start 1000 context 0",
                 told,
-                "support on ended_rep",
                 "start 3000 context 5",
                 "address 3004",
                 "support off ended_rep",
