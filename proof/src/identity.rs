@@ -67,6 +67,7 @@ impl Setting {
     fn rules(&self) -> Rules {
         Rules {
             sequential_jumps: self.sequential_jumps,
+            sequential_returns: self.sequential_jumps,
             absolute_jumps: self.table == ItypeTable::ETrace20,
             all_jumps: self.all_jumps,
             nexrv_links: false,

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use hartrace_flow::Rules;
 pub use hartrace_flow::queue::Queue;
 use hartrace_isa::Xlen;
 
@@ -156,6 +157,19 @@ pub enum IdleIrdepth {
     Ones,
 }
 
+/// When `updiscon` is told of the target of a jump (6.6.2). Decoders read both
+/// alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum UpdisconRule {
+    /// When a format 3 packet follows.
+    #[default]
+    Followed,
+    /// As the reference encoder does, by the next row of its input: when that is
+    /// a trap, even of an instruction that retires and gets a packet of its own
+    /// before; when it is in another mode; before a resync.
+    NextRow,
+}
+
 /// All settings of an encoder. A decoder needs the same, but for those marked
 /// "encoder". The first part are the parameters of table 9.1, with their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,6 +213,10 @@ pub struct Config {
     pub full_address: bool,
     /// Targets of sequentially inferable jumps are left out.
     pub sijump: bool,
+    /// Decoder: those of returns too. So it is where `itype` has three bits and
+    /// does not tell returns from other jumps; with four bits the signal
+    /// `sijump` is ignored for them (2.0, table 4.1).
+    pub sijump_returns: bool,
 
     /// Encoder: periodic synchronisation.
     pub resync: Resync,
@@ -206,10 +224,13 @@ pub struct Config {
     pub triggers: bool,
     /// Encoder: tracing waits for a trigger.
     pub starts_disabled: bool,
-    /// Encoder: what the trace ends with.
+    /// Encoder: what the trace ends with. A decoder heeds it where the last
+    /// packet could mean either.
     pub ending: Ending,
     /// Encoder: what `irdepth` holds while it says nothing.
     pub idle_irdepth: IdleIrdepth,
+    /// Encoder: when `updiscon` is told.
+    pub updiscon: UpdisconRule,
     /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
     /// one that is never full.
     pub queue: Option<Queue>,
@@ -246,6 +267,7 @@ impl Config {
             doptions_width: if draft { None } else { Some(4) },
             full_address: false,
             sijump: false,
+            sijump_returns: false,
             resync: Resync {
                 unit: ResyncUnit::Packets,
                 max: 8,
@@ -255,6 +277,7 @@ impl Config {
             starts_disabled: false,
             ending: Ending::Told,
             idle_irdepth: IdleIrdepth::Repeated,
+            updiscon: UpdisconRule::Followed,
             queue: None,
         }
     }
@@ -280,6 +303,23 @@ impl Config {
             ioptions_width: self.ioptions.width(),
             doptions_width: self.doptions_width,
             implicit_exception: false,
+        }
+    }
+
+    /// Which jumps a decoder follows by itself.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules_with(self.sijump)
+    }
+
+    /// The same while this mode is on or not.
+    pub(crate) const fn rules_with(&self, sijump: bool) -> Rules {
+        Rules {
+            sequential_jumps: sijump,
+            sequential_returns: sijump && self.sijump_returns,
+            absolute_jumps: true,
+            all_jumps: false,
+            nexrv_links: false,
         }
     }
 

@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use hartrace_flow::{Blocks, Consumer, HartId, Image, Rules};
+use hartrace_flow::{Blocks, Consumer, HartId, Image};
 
 use self::source::{Source, State};
 use crate::frame::{self, Framer, Kind, Piece};
@@ -117,15 +117,6 @@ impl Modes {
             sijump: config.sijump,
         }
     }
-
-    fn rules(self) -> Rules {
-        Rules {
-            sequential_jumps: self.sijump,
-            absolute_jumps: true,
-            all_jumps: false,
-            nexrv_links: false,
-        }
-    }
 }
 
 impl<'a> Decoder<'a> {
@@ -153,7 +144,7 @@ impl<'a> Decoder<'a> {
         Decoder {
             framer: Framer::new(),
             harts: Harts {
-                blocks: Blocks::new(image, modes.rules()),
+                blocks: Blocks::new(image, config.rules()),
                 settings: Settings {
                     layout: config.layout(),
                     modes,
@@ -403,8 +394,9 @@ impl Harts<'_> {
 
     /// Other modes read the code in another way.
     fn set_modes(&mut self, modes: Modes) {
-        if modes.rules() != self.settings.modes.rules() {
-            let mut blocks = Blocks::new(self.blocks.image(), modes.rules());
+        if modes.sijump != self.settings.modes.sijump {
+            let rules = self.settings.config.rules_with(modes.sijump);
+            let mut blocks = Blocks::new(self.blocks.image(), rules);
             for source in self.sources.iter_mut().flatten() {
                 let state = source.state(&self.blocks);
                 source.set_state(&state, &mut blocks);

@@ -23,12 +23,14 @@
 //!   instruction before a synchronisation if the last packet told the target
 //!   of a jump. A change of mode takes a return from a trap, so there it is
 //!   only told where such a return led to the target.
-//! * A context that changes with `ctype` = 3 is told as a change with
-//!   `ctype` = 2 is, but for the address of the last instruction before it,
-//!   which is always told. The draft's figure 8.1 has an exception packet
-//!   behind it, of an exception that never was. `ctype` says nothing while the
-//!   context stays the same. A change to be reported imprecisely waits until a
-//!   packet has room for it.
+//! * At a context that changes with `ctype` = 3 the trace of the old one ends,
+//!   with its last address and a support packet, and another starts. The
+//!   draft's figure 8.1 has a packet of an exception that never was. That of
+//!   2.0 has a start, which decoders would look for on the way.
+//! * `ctype` says nothing while the context stays the same. A change to be
+//!   reported imprecisely waits until a packet has room for it.
+//! * No resync comes between a constant and the sequentially inferable jump
+//!   that goes by it.
 //! * A trap whose handler is not traced is told by a packet with `thaddr` = 0
 //!   before the trace stops. In the draft, which has no such packets, it is
 //!   lost. So is one that nothing retired before: the first of two traps in a
@@ -38,10 +40,9 @@
 //!   of the trap it tells.
 //! * `tvalepc` (draft) is the address of an illegal instruction as far as the
 //!   port knows it: behind the block, or `iaddr` where nothing retired.
-//! * `sijump` is heeded for returns, too. 2.0 (table 4.1) has it ignored for
-//!   `itype` 13, but not for the 6 of the same jump where `itype` has three
-//!   bits, and decoders cannot know: `is_sequential_jump` of chapter 11 infers
-//!   them all.
+//! * `sijump` is ignored for `itype` 13 (2.0, table 4.1), but not for the 6 of
+//!   the same return where `itype` has three bits. Decoders are told which it is
+//!   ([`Config::sijump_returns`]); chapter 11 infers them all.
 //! * While a hart is halted its blocks are the debugger's and are not traced.
 //!   A low-power state changes nothing.
 //! * When tracing stops at a jump's target, `updiscon` is left as it is and

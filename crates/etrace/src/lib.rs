@@ -26,7 +26,7 @@ mod testing;
 
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
-    Resync, ResyncRule, ResyncUnit, Version,
+    Resync, ResyncRule, ResyncUnit, UpdisconRule, Version,
 };
 pub use decode::{Decoder, Seam};
 pub use detect::{Guess, guess, is_framed};

@@ -29,6 +29,9 @@ pub struct Rules {
     /// with a constant counts as direct (E-Trace `sijump`, N-Trace
     /// EnSequentialJump).
     pub sequential_jumps: bool,
+    /// The same for returns. Where E-Trace has four-bit `itype` codes, they are
+    /// told all the same.
+    pub sequential_returns: bool,
     /// `jalr` through x0 counts as direct: its target stands in the instruction.
     /// E-Trace says so; the N-Trace tables class every `jalr` as indirect.
     pub absolute_jumps: bool,
@@ -160,6 +163,16 @@ impl<'a> Blocks<'a> {
     #[must_use]
     pub fn image(&self) -> &'a Image {
         self.image
+    }
+
+    /// Whether a jump goes where the constant tells that was loaded right before
+    /// it, at `pc`.
+    pub(crate) fn is_inferred(&self, jump: Flow, (before, pc): (Flow, u64)) -> bool {
+        let inferable = match jump.link() {
+            Some(Link::Return) => self.rules.sequential_returns,
+            _ => self.rules.sequential_jumps,
+        };
+        inferable && jump.sequential_target(before, pc, self.xlen).is_some()
     }
 
     /// Number of blocks found so far.
@@ -617,9 +630,13 @@ impl Way<'_> {
                 if let (true, Some(to)) = (self.rules.absolute_jumps, flow.target(at, xlen)) {
                     return Destination::Jump(to, direct(link));
                 }
+                let inferable = match link {
+                    Link::Return => self.rules.sequential_returns,
+                    _ => self.rules.sequential_jumps,
+                };
                 let inferred = self
                     .before
-                    .filter(|_| self.rules.sequential_jumps)
+                    .filter(|_| inferable)
                     .and_then(|(before, pc)| flow.sequential_target(before, pc, xlen));
                 match inferred {
                     Some(to) => Destination::Jump(to, indirect(link)),

@@ -1,10 +1,10 @@
-//! Which blocks are traced: the filters and comparators of the RISC-V Trace
-//! Control Interface ("Trace Encoder Filter Registers"), which N-Trace and
-//! E-Trace encoders share. E-Trace describes the same in its chapter on
-//! filtering.
+//! Which blocks and data accesses are traced: the filters and comparators of
+//! the RISC-V Trace Control Interface ("Trace Encoder Filter Registers"), which
+//! N-Trace and E-Trace encoders share. E-Trace has the same in its chapter on
+//! filtering and, as a draft, in tables 2.3 to 2.6.
 //!
 //! [`FilterConfig`] is what the registers hold, [`Filter`] what an encoder asks
-//! for each block.
+//! for each block and each access.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -14,10 +14,11 @@ use hartrace_isa::Xlen;
 use crate::Mode;
 
 mod compare;
+mod pair;
 mod qualify;
 mod registers;
 
-pub use qualify::{Filter, Qualified};
+pub use qualify::{Filter, Qualified, QualifiedData};
 
 /// Filters of an encoder, at most.
 pub const FILTERS: usize = 16;
@@ -46,12 +47,27 @@ pub struct FilterConfig {
     /// instruction is traced when any filter that is selected and enabled
     /// matches, and always where there is none such.
     pub selected: u16,
+    /// `trTeDataFilters`: the same for data trace.
+    pub data_selected: u16,
     /// `trTeFilter_i`.
     pub filters: [FilterUnit; FILTERS],
     /// `trTeComp_j`.
     pub comparators: [Comparator; COMPARATORS],
     /// Width of addresses: on RV32 the high words of match values are ignored.
     pub xlen: Xlen,
+    /// What [`Function::Special`] means.
+    pub text: FilterText,
+}
+
+/// Whose table gives the functions of comparators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FilterText {
+    /// The Trace Control Interface, ratified.
+    #[default]
+    ControlInterface,
+    /// E-Trace 1.1.1-draft, table 2.6: primary function 6 is reserved and
+    /// always matches.
+    ETrace111,
 }
 
 /// One filter. All its conditions must hold; what is `None` is no condition.
@@ -68,7 +84,9 @@ pub struct FilterUnit {
     /// `trTeFilterMatchValueInterrupt`: as `causes`, for the kind of trap. With
     /// both, one trap must be of the kind and the cause.
     pub trap: Option<TrapKind>,
-    /// `trTeFilterComp1` to `3`: numbers of comparators, 0 to 7.
+    /// `trTeFilterComp1` to `3`: numbers of comparators, 0 to 7. With `causes`
+    /// or `trap` those that look at `tval` choose among the traps, and hold in
+    /// the handlers.
     pub comparators: [Option<u8>; 3],
     /// `trTeFilterMatchValueImpdef` and its mask.
     pub impdef: Option<Impdef>,
@@ -100,11 +118,12 @@ pub struct Impdef {
 
 /// A pair of comparisons and how they are combined. Comparisons are unsigned.
 ///
-/// Of the addresses of a block with several instructions any may match: the
-/// block is traced as a whole (E-Trace 4.3). What lies between its first and
-/// its last instruction counts as an instruction. `tval` is there in blocks
-/// that trap only, and `daddr` in none; a comparison with what is not there
-/// fails.
+/// Of the addresses of a block with several instructions any may match, one
+/// for each comparator: the block is traced as a whole (E-Trace 4.3). What lies
+/// between its first and its last instruction counts as an instruction. A data
+/// access has the address of its own instruction. `tval` is there in blocks
+/// that trap only, and `daddr` with data accesses only; a comparison with what
+/// is not there fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Comparator {
     /// P.
@@ -160,8 +179,9 @@ pub enum Function {
     /// `>=`
     GreaterOrEqual,
     /// Code 6. As primary function never true, but [`MatchMode::Latch`] starts
-    /// with its latch set. As secondary function always true, and the secondary
-    /// value masks both sides of the primary comparison.
+    /// with its latch set (the draft: always true). As secondary function
+    /// always true, and the secondary value masks both sides of the primary
+    /// comparison.
     Special,
     /// Always true.
     Always,
@@ -177,7 +197,8 @@ pub enum MatchMode {
     Both,
     /// !(P && S).
     NotBoth,
-    /// From a block with P to the next one with S, both included.
+    /// From a block with P to the next one with S, both included. Data accesses
+    /// set and clear it if P or S is about their addresses.
     Latch,
 }
 
@@ -205,9 +226,11 @@ impl Default for FilterConfig {
     fn default() -> Self {
         FilterConfig {
             selected: 0,
+            data_selected: 0,
             filters: [FilterUnit::default(); FILTERS],
             comparators: [Comparator::default(); COMPARATORS],
             xlen: Xlen::Rv64,
+            text: FilterText::default(),
         }
     }
 }
@@ -281,8 +304,8 @@ impl FilterConfig {
         config
     }
 
-    /// Traces what matches, too. Takes the first filter that is not selected,
-    /// and comparators that compare the same, or that are as the default has
+    /// Traces instructions that match, too. Takes the first filter that is not
+    /// selected, and comparators that compare the same, or that are as the default has
     /// them and in no filter.
     ///
     /// # Errors
@@ -312,7 +335,8 @@ impl FilterConfig {
             let slot = slots.next().ok_or(FilterFull::Comparators)?;
             *slot = Some(next.comparator(comparator)?);
         }
-        let free = (0..FILTERS).find(|n| next.selected >> n & 1 == 0);
+        let taken = next.selected | next.data_selected;
+        let free = (0..FILTERS).find(|n| taken >> n & 1 == 0);
         let free = free.ok_or(FilterFull::Filters)?;
         if let Some(place) = next.filters.get_mut(free) {
             *place = unit;

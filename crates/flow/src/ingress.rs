@@ -44,8 +44,8 @@ pub struct Ingress {
     pub context: Context,
     /// How a change of `context` is to be reported.
     pub ctype: Ctype,
-    /// The uninferable jump that ends the block is sequentially inferable,
-    /// returns included.
+    /// The uninferable jump that ends the block is sequentially inferable. The
+    /// port says so of returns too; E-Trace ignores it for `itype` 13.
     pub sijump: bool,
     /// Time of retirement.
     pub time: u64,

@@ -121,6 +121,7 @@ impl<'a> Decoder<'a> {
     fn with_valid(config: Config, image: &'a Image) -> Decoder<'a> {
         let rules = Rules {
             sequential_jumps: config.sequential_jump,
+            sequential_returns: config.sequential_jump,
             absolute_jumps: false,
             all_jumps: config.all_jumps,
             nexrv_links: config.stack_kind == StackKind::ReferenceRing,

@@ -6,9 +6,7 @@ use hartrace_isa::Isa;
 
 use super::{ETrace, Setting};
 use crate::trace::flag::{NOTIFY, RESET, START};
-use crate::trace::{
-    Behind, Format, Hart, Heard, Item, Judge, Meeting, What, is_start, is_stop,
-};
+use crate::trace::{Behind, Format, Hart, Heard, Item, Judge, Meeting, What, is_start, is_stop};
 
 /// What is compared and how.
 #[derive(Clone, Debug)]

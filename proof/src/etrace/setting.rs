@@ -52,6 +52,7 @@ pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
         stall: r.chance(600),
     });
     let port = port_of(&config, isa, &mut r);
+    config.sijump_returns = port.itype_width == ItypeWidth::Three;
     Setting {
         port,
         config,

@@ -95,6 +95,7 @@ pub(super) fn image(bytes: &[u8]) -> Result<(), String> {
     let bits = random.draw();
     let rules = Rules {
         sequential_jumps: bits & 1 != 0,
+        sequential_returns: bits & 1 != 0,
         absolute_jumps: bits & 2 != 0,
         all_jumps: bits & 4 != 0,
         nexrv_links: false,

@@ -224,6 +224,7 @@ pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
     let choices = input.byte();
     let rules = Rules {
         sequential_jumps: choices & 1 != 0,
+        sequential_returns: choices & 1 != 0,
         absolute_jumps: choices & 2 != 0,
         all_jumps: choices & 4 != 0,
         nexrv_links: false,

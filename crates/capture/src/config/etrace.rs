@@ -6,7 +6,8 @@ use super::section::{queue, said, set, value};
 use super::write::{Writer, quote};
 use super::{Ingress, Setting};
 use hartrace_etrace::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit,
+    UpdisconRule, Version,
 };
 use hartrace_flow::ItypeWidth;
 use hartrace_isa::{ItypeTable, Xlen};
@@ -34,6 +35,11 @@ const RESYNC_RULES: Named<ResyncRule> = &[
     ("exceeded", ResyncRule::Exceeded),
 ];
 const ENDINGS: Named<Ending> = &[("told", Ending::Told), ("reference", Ending::Reference)];
+const UPDISCON: Named<UpdisconRule> = &[
+    ("followed", UpdisconRule::Followed),
+    ("next-row", UpdisconRule::NextRow),
+];
+
 const IDLE: Named<IdleIrdepth> = &[
     ("repeated", IdleIrdepth::Repeated),
     ("ones", IdleIrdepth::Ones),
@@ -76,6 +82,8 @@ section! {
         full_address: bool = (boolean);
         /// Targets of sequentially inferable jumps are left out.
         sijump: bool = (boolean);
+        /// Those of returns too; by default as `[ingress]` says.
+        sijump_returns: bool = (boolean);
         /// What the resync counter counts.
         resync: ResyncUnit = (named RESYNC_UNITS);
         /// One synchronisation every 2^(n+4).
@@ -90,6 +98,8 @@ section! {
         ending: Ending = (named ENDINGS);
         /// What `irdepth` holds while it says nothing.
         idle_irdepth: IdleIrdepth = (named IDLE);
+        /// When `updiscon` is told.
+        updiscon: UpdisconRule = (named UPDISCON);
         /// Bytes the output queue holds; without it the queue is never full.
         queue_bytes: u32 = (number 64 0xffff_ffff);
         /// Bytes that leave the queue in 1024 cycles.
@@ -176,6 +186,7 @@ impl Etrace {
         set(&mut config.doptions_width, &self.doptions_width);
         set(&mut config.full_address, &self.full_address);
         set(&mut config.sijump, &self.sijump);
+        set(&mut config.sijump_returns, &self.sijump_returns);
     }
 
     /// What only encoders need.
@@ -187,6 +198,7 @@ impl Etrace {
         set(&mut config.starts_disabled, &self.starts_disabled);
         set(&mut config.ending, &self.ending);
         set(&mut config.idle_irdepth, &self.idle_irdepth);
+        set(&mut config.updiscon, &self.updiscon);
         config.queue = queue(&self.queue_bytes, &self.queue_drain, &self.queue_stall);
     }
 
@@ -220,6 +232,7 @@ impl Etrace {
             doptions_width: some(config.doptions_width),
             full_address: some(config.full_address),
             sijump: some(config.sijump),
+            sijump_returns: some(config.sijump_returns),
             resync: some(config.resync.unit),
             resync_max: some(config.resync.max),
             resync_rule: some(config.resync.rule),
@@ -227,6 +240,7 @@ impl Etrace {
             starts_disabled: some(config.starts_disabled),
             ending: some(config.ending),
             idle_irdepth: some(config.idle_irdepth),
+            updiscon: some(config.updiscon),
             queue_bytes: config.queue.and_then(|q| some(q.bytes)),
             queue_drain: config.queue.and_then(|q| some(q.drain)),
             queue_stall: config.queue.and_then(|q| some(q.stall)),

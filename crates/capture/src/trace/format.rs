@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Etrace, Ingress, Ntrace};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Inference, Rules, Untold};
+use hartrace_flow::{Inference, ItypeWidth, Untold};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use std::fmt;
@@ -65,7 +65,14 @@ impl Format {
     pub fn settings(self, config: &Config, xlen: Xlen) -> Result<Settings, SettingsError> {
         Ok(match self {
             Format::Ntrace => Settings::Ntrace(config.ntrace.settings(xlen)?),
-            Format::Etrace => Settings::Etrace(config.etrace.settings(xlen)?),
+            Format::Etrace => {
+                let mut settings = config.etrace.settings(xlen)?;
+                if config.etrace.sijump_returns.is_none() {
+                    let width = config.ingress.itype_width.as_ref();
+                    settings.sijump_returns = width.is_some_and(|w| w.value == ItypeWidth::Three);
+                }
+                Settings::Etrace(settings)
+            }
         })
     }
 }
@@ -142,12 +149,7 @@ impl Settings {
                 traps: config.version == etrace::Version::V1_1_1,
                 rounds: Some(Inference {
                     isa,
-                    rules: Rules {
-                        sequential_jumps: config.sijump,
-                        absolute_jumps: true,
-                        all_jumps: false,
-                        nexrv_links: false,
-                    },
+                    rules: config.rules(),
                     returns: false,
                 }),
             },

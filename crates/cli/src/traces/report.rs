@@ -243,9 +243,10 @@ fn likely(code: &str) -> Option<&'static str> {
         "ET0101" => "damaged bytes, or not E-Trace at all",
         "ET0102" => "the trace was cut off while a packet was written",
         "ET0103" => "the buffer wrapped, or the start is missing: quite usual",
-        "ET0201" | "ET0202" | "ET0203" | "ET0204" | "ET0205" | "ET0206" | "ET0207" => {
+        "ET0201" | "ET0202" | "ET0203" | "ET0204" | "ET0205" | "ET0207" => {
             "damaged bytes, or other widths or another version in [etrace]"
         }
+        "ET0206" => "a mode that is not supported yet, or another order of ioptions in [etrace]",
         "ET0301" => {
             "another program or load base, code that was loaded later, or other widths in [etrace]"
         }

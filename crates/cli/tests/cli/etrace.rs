@@ -196,6 +196,28 @@ fn widths_follow_the_program() {
     }
 }
 
+/// The reference encoder's ways are decoded, too; and a run can have traces of
+/// both formats at once.
+#[test]
+fn as_the_reference_encodes() {
+    let folder = Folder::new();
+    for name in ["itype4-basic", "itype3-debug", "itype4-debug", "no-resync"] {
+        for program in [RV32, RV64] {
+            let config = config(&format!("{name}.toml"));
+            let etrace = format!("etrace={}", folder.name("e"));
+            let ntrace = format!("ntrace={}", folder.name("n"));
+            let traces = ["--trace", &etrace, "--trace", &ntrace, "--check"];
+            let output = run(&[&["run", program, "-c", &config], &traces[..]].concat());
+            let talk = text(&output.stderr);
+            assert_eq!(
+                talk.matches("decoded and equal").count(),
+                2,
+                "{name}: {talk}"
+            );
+        }
+    }
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_text() {
     let folder = Folder::new();

@@ -3,15 +3,17 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{
-    Blocks, Cause, Consumer, Context, Event, Gap, HartId, Mark, Mode, Ownership, SpaceId, Trap,
-    Walk,
+    Blocks, Cause, Consumer, Context, Event, Gap, HartId, History, Mark, Mode, Ownership, SpaceId,
+    Trap, Walk,
 };
 
 use super::Settings;
 use super::time::Clock;
-use super::way::{Next, Outcomes, Pending, Trouble};
+use super::way::{Next, Nobody, Outcomes, Pending, Trouble};
 use crate::packet::quick::Plain;
-use crate::{BranchMap, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version};
+use crate::{
+    BranchMap, Ending, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version,
+};
 
 /// One source.
 #[derive(Debug)]
@@ -60,6 +62,8 @@ enum Phase {
 pub(super) struct State {
     phase: Phase,
     pc: u64,
+    /// The constant that the jump at `pc` goes by, if it does.
+    constant: Option<u64>,
     space: SpaceId,
     base: u64,
     named: bool,
@@ -104,6 +108,7 @@ impl Source {
         State {
             phase: self.phase,
             pc: self.walk.pc(blocks),
+            constant: self.walk.constant(blocks),
             space: self.walk.space(),
             base: self.base,
             named: self.named,
@@ -119,7 +124,11 @@ impl Source {
     pub(super) fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
         self.walk = Walk::new(self.hart);
         self.walk.enter(blocks, state.space);
-        self.walk.restart(blocks, state.pc);
+        self.walk
+            .restart(blocks, state.constant.unwrap_or(state.pc));
+        if state.constant.is_some() {
+            self.walk.step(blocks, &mut History::default(), &mut Nobody);
+        }
         self.phase = state.phase;
         self.base = state.base;
         self.named = state.named;
@@ -128,7 +137,7 @@ impl Source {
         self.owner = state.owner;
         self.clock = state.clock;
         self.refused = state.refused;
-        self.confirmed = 0u64.wrapping_sub(state.unconfirmed);
+        self.confirmed = self.walk.instructions().wrapping_sub(state.unconfirmed);
     }
 
     pub(super) fn set_time_hint(&mut self, state: &State) {
@@ -331,6 +340,11 @@ impl Source {
                     gap.bytes += len;
                     Ok(())
                 }
+                Phase::Trapped(trap) => {
+                    let trap = *trap;
+                    self.event(&Event::Trap(trap), out);
+                    Err((Fault::NotSynchronised, 0))
+                }
                 _ => Err((Fault::NotSynchronised, 0)),
             },
         }
@@ -434,6 +448,7 @@ impl Source {
             None
         });
         let code = Some(packet.ecause);
+        let tval = packet.tval.map(|field| canonical(settings, field));
         let trap = Trap {
             epc,
             handler: address.filter(|_| packet.thaddr),
@@ -441,7 +456,7 @@ impl Source {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
             },
-            tval: packet.tval.filter(|_| !tells_epc(settings, packet)),
+            tval: tval.filter(|_| !tells_epc(settings, packet)),
         };
         let Some(handler) = trap.handler else {
             return self.trap_only(settings, blocks, (packet, owner, trap), out);
@@ -488,10 +503,9 @@ impl Source {
         address: Option<u64>,
         out: &mut C,
     ) -> Result<Option<u64>, Trouble> {
+        let tval = packet.tval.map(|field| canonical(settings, field));
         let told = match settings.config.version {
-            Version::V1_1_1 if tells_epc(settings, packet) => {
-                packet.tval.map(|field| canonical(settings, field))
-            }
+            Version::V1_1_1 if tells_epc(settings, packet) => tval,
             Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
@@ -523,6 +537,9 @@ impl Source {
     ) -> Result<(), Trouble> {
         if support.encoder_mode != 0 {
             return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
+        }
+        if support.qual_status == QualStatus::EndedRep && self.repeats(settings, blocks) {
+            self.pending = None;
         }
         let next = match support.qual_status {
             QualStatus::NoChange | QualStatus::TraceLost => Next::Unknown,
@@ -562,6 +579,19 @@ impl Source {
             return Err((Fault::UnknownOption, u64::from(support.ioptions)));
         }
         Ok(())
+    }
+
+    /// Whether the packet that waits only tells again where the walk stands. The
+    /// reference encoder ends like that (`Ending::Reference`); had the hart come
+    /// back there by a jump, the status were another. It may have come back
+    /// without any, round a loop that takes no decision.
+    fn repeats(&self, settings: &Settings, blocks: &mut Blocks<'_>) -> bool {
+        self.pending.is_some_and(|p| {
+            let here = self.named && p.address == self.walk.pc(blocks);
+            let same = here && p.outcomes == self.carry && !p.arrived;
+            let told = settings.config.ending == Ending::Told;
+            same && !(told && self.comes_round(blocks))
+        })
     }
 
     /// Tracing ends.

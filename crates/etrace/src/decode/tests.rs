@@ -209,6 +209,20 @@ fn tracing_ends_in_the_first_or_the_second_round() {
 }
 
 #[test]
+fn an_end_that_is_told_twice() {
+    // The reference encoder reports the last instruction once more.
+    let code = [NOP, JR, NOP, NOP];
+    let packets = [
+        start(0x1000),
+        address(8),
+        address(0),
+        ended(QualStatus::EndedRep),
+    ];
+    let lines = decode(&code, &packets);
+    assert_eq!(lines, ["1000+2>1008", "1008+1>100c", "Off"]);
+}
+
+#[test]
 fn a_synchronisation_further_on_does_not_make_it_the_first_round() {
     // The jump back was told; two instructions later the encoder synchronises,
     // with no branches to tell before that.
@@ -380,6 +394,43 @@ fn another_privilege_takes_a_return_from_a_trap() {
     // Without a return there is none.
     let lines = decode(&[NOP, NOP, JR, NOP], &[start(0x1000), user]);
     assert_eq!(lines[0], "gap ET0307 at 4 of 0");
+}
+
+#[test]
+fn another_privilege_and_another_context_at_once() {
+    // 0x1004 comes by on the way; a change of context that nobody reported
+    // before does not make that the place.
+    let mut config = config(Version::V2_0);
+    config.context_width = 8;
+    let user = Packet::Start(Start {
+        branch: true,
+        privilege: 0,
+        context: 5,
+        address: 0x1004 >> 1,
+        ..Start::default()
+    });
+    let lines = decode_as(config, &[NOP, NOP, MRET, NOP], &[start(0x1000), user]);
+    assert_eq!(lines, ["1000+3>1004", "Some(U)", "1004+1>1008"]);
+}
+
+#[test]
+fn sequentially_inferable_returns_depend_on_the_port() {
+    // auipc ra, 0; jalr x0, 12(ra): a return by its registers, to 0x100c.
+    let code = [0x97, 0x00c0_8067, NOP, NOP, JR];
+    let mut config = config(Version::V2_0);
+    config.sijump = true;
+    config.ioptions = crate::Ioptions::new(&[]).unwrap();
+    let packets = [start(0x1000), address(12), ended(QualStatus::EndedRep)];
+    let lines = decode_as(config.clone(), &code, &packets);
+    assert_eq!(lines, ["1000+2>100c", "100c+1>1010", "Off"]);
+    // With four bits of itype the target is told; it could be another one.
+    let packets = [start(0x1000), address(8), ended(QualStatus::EndedNtr)];
+    let lines = decode_as(config.clone(), &code, &packets);
+    assert_eq!(lines, ["1000+2>1008", "1008+1>100c", "Off"]);
+    // With three it is not: what is told is the next jump's.
+    config.sijump_returns = true;
+    let lines = decode_as(config, &code, &packets);
+    assert_eq!(lines, ["1000+2>100c", "100c+2>1008", "1008+1>100c", "Off"]);
 }
 
 #[test]

@@ -88,7 +88,7 @@ pub(super) struct Pending {
 }
 
 /// Takes what is walked on trial.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Consumer for Nobody {
     fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
@@ -221,17 +221,32 @@ impl Source {
                 own = pending.outcomes.last().evidence();
             }
         }
+        if changed {
+            let stop = probe.advance(blocks, &mut own, &mut { UNCOUNTED }, &mut Nobody);
+            return stop == Stop::Target(Exit::TrapReturn);
+        }
         let from = probe.pc(blocks);
         let goal = Goal {
             leave_first: self.named || self.pending.is_some(),
             ..Goal::new(address)
         };
         match probe.advance_to(blocks, &mut own, goal, &mut Nobody) {
-            Stop::Arrived => !changed,
-            Stop::Target(exit) if changed => exit == Exit::TrapReturn,
+            Stop::Arrived => true,
             Stop::Target(_) => probe.decision(blocks) == from,
             _ => false,
         }
+    }
+
+    /// Whether the code leads back to the instruction named last without a
+    /// decision.
+    pub(super) fn comes_round(&self, blocks: &mut Blocks<'_>) -> bool {
+        let mut probe = self.walk.clone();
+        let goal = Goal {
+            leave_first: true,
+            ..Goal::new(probe.pc(blocks))
+        };
+        let mut none = History::default();
+        probe.advance_to(blocks, &mut none, goal, &mut Nobody) == Stop::Arrived
     }
 
     /// Walks to the next indirect jump, which went to this address.
@@ -247,6 +262,8 @@ impl Source {
             .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
         match stop {
             Stop::Target(_) => self.land(blocks, to, evidence.left(), out),
+            // Round and round, and nowhere a jump.
+            Stop::Endless if evidence.left() == 0 => Err((Fault::NotAJump, self.walk.pc(blocks))),
             stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NotAJump)),
         }
     }

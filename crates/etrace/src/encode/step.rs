@@ -1,12 +1,12 @@
 //! From unit to unit: figure 8.1.
 
-use hartrace_flow::Ctype;
+use hartrace_flow::{Ctype, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open};
 use super::unit::Unit;
-use crate::{Config, ResyncRule, Version};
+use crate::{Config, ResyncRule, UpdisconRule, Version};
 
 /// What the unit behind the current one asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ enum Follows {
     Mode,
     /// Another context, to be reported precisely.
     Context,
-    /// Another context, and who knows what between.
-    Discontinuity,
     /// It is time for a synchronisation.
     Resync,
 }
@@ -108,10 +106,14 @@ impl Hart {
             return;
         }
         let follows = self.follows(config, next);
+        if self.due == Some(Due::Flush) && follows == Follows::Nothing {
+            // The synchronisation has to wait, and so have the branches.
+            self.due = None;
+        }
         self.sync_next = !matches!(follows, Follows::Nothing | Follows::Trap);
         if let Some(due) = self.due {
             let closed = follows != Follows::Nothing;
-            let updiscon = due == Due::Target && closed;
+            let updiscon = due == Due::Target && self.tells_updiscon(config, next, closed);
             self.report(config, due == Due::Notify, updiscon, sink);
             self.open = match self.before {
                 _ if due != Due::Target || closed => Open::No,
@@ -135,11 +137,23 @@ impl Hart {
         };
     }
 
+    /// Whether a jump's target is told with `updiscon`; `closed` if a format 3
+    /// follows.
+    fn tells_updiscon(&self, config: &Config, next: &Unit, closed: bool) -> bool {
+        match config.updiscon {
+            UpdisconRule::Followed => closed,
+            // The row behind that of a trap is the handler's, which never runs
+            // in U-mode.
+            UpdisconRule::NextRow if self.cur.traps => {
+                self.cur.mode != Mode::M || self.resync_follows(config, next)
+            }
+            UpdisconRule::NextRow => closed || next.traps,
+        }
+    }
+
     fn follows(&self, config: &Config, next: &Unit) -> Follows {
         if next.itype.is_trap() {
             Follows::Trap
-        } else if next.change == Ctype::Discontinuity {
-            Follows::Discontinuity
         } else if next.mode != self.cur.mode {
             Follows::Mode
         } else if next.change == Ctype::Precise {
@@ -152,8 +166,12 @@ impl Hart {
     }
 
     /// Whether the next instruction gets a synchronisation packet because it
-    /// is time for one.
+    /// is time for one. None comes between a constant and the jump that goes by
+    /// it: a decoder that starts there could not infer what others do.
     fn resync_follows(&self, config: &Config, next: &Unit) -> bool {
+        if next.sijump {
+            return false;
+        }
         match self.resync.rule {
             ResyncRule::Settled => {
                 // With the halfwords of the current instruction.
@@ -180,7 +198,7 @@ impl Hart {
     fn must_tell(&self, follows: Follows) -> bool {
         match follows {
             Follows::Nothing => false,
-            Follows::Trap | Follows::Discontinuity => true,
+            Follows::Trap => true,
             // The way there ends with a return from a trap. If one led to the
             // target that was told last, it may be the same one again.
             Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,

@@ -10,7 +10,8 @@ use super::*;
 use crate::packet::bits::mask;
 use crate::{
     BranchMap, Context, DataSupport, Ending, IdleIrdepth, Ioption, Ioptions, Kind, Packet,
-    QualStatus, Queue, Report, Resync, ResyncRule, ResyncUnit, Start, Support, Trap, Version,
+    QualStatus, Queue, Report, Resync, ResyncRule, ResyncUnit, Start, Support, Trap, UpdisconRule,
+    Version,
 };
 
 mod events;

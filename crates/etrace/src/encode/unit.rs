@@ -29,15 +29,18 @@ pub(super) struct Unit {
     /// The code tells where the jump goes if the instruction before it was
     /// traced.
     pub(super) sijump: bool,
+    /// An instruction that retires in the block of its trap.
+    pub(super) traps: bool,
     /// Of a trap.
     pub(super) cause: u32,
     pub(super) tval: u64,
 }
 
-/// Whether `sijump` is heeded.
+/// Whether `sijump` is heeded: of a return or trap return it is not
+/// (table 4.1).
 #[inline]
 pub(super) fn is_sijump(config: &Config, b: &Ingress) -> bool {
-    config.sijump && b.sijump && b.itype != Itype::TrapReturn
+    config.sijump && b.sijump && !matches!(b.itype, Itype::Return | Itype::TrapReturn)
 }
 
 impl Unit {
@@ -61,6 +64,7 @@ impl Unit {
             notify: false,
             inside: b.last_addr() != b.iaddr,
             sijump: false,
+            traps: false,
             cause: 0,
             tval: 0,
         }
@@ -79,6 +83,7 @@ impl Unit {
             end: b.end(),
             inside: false,
             sijump: is_sijump(config, b),
+            traps: b.itype.is_trap(),
             ..Unit::first(b, halfwords + before)
         }
     }

@@ -305,7 +305,7 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         let unused = 64 - u32::from(config.iaddress_width - lsb);
         let field = ((r.address << unused) as i64 >> unused) as u64;
         let from = if config.full_address { 0 } else { *base };
-        *base = config.xlen.wrap(from.wrapping_add(field << lsb));
+        *base = extended(config, from.wrapping_add(field << lsb));
         let mut line = format!("{base:x}");
         for (on, word) in [(r.notify, " notify"), (r.updiscon, " updiscon")] {
             line.push_str(if on { word } else { "" });
@@ -330,7 +330,11 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         Packet::Trap(t) => {
             let address = t.address.map(|a| full(config, a));
             *base = address.unwrap_or(*base);
-            let kind = if t.interrupt { "interrupt" } else { "exception" };
+            let kind = if t.interrupt {
+                "interrupt"
+            } else {
+                "exception"
+            };
             let place = if t.thaddr { "to" } else { "at" };
             let taken = if t.branch { "" } else { " taken" };
             let owner = owner(config, t.privilege, t.time, t.context);
@@ -357,9 +361,15 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
 }
 
 fn full(config: &Config, field: u64) -> u64 {
+    extended(config, field << config.iaddress_lsb)
+}
+
+/// The highest bit that is told goes on to the top.
+fn extended(config: &Config, address: u64) -> u64 {
     let unused = 64 - u32::from(config.iaddress_width);
-    let address = field << config.iaddress_lsb << unused;
-    config.xlen.wrap((address as i64 >> unused) as u64)
+    config
+        .xlen
+        .wrap(((address << unused) as i64 >> unused) as u64)
 }
 
 /// Outcomes, the oldest first: T taken, N not.
@@ -491,11 +501,7 @@ impl Events {
 pub(crate) fn events(config: &Config, image: &Image, packets: &[Packet]) -> Vec<String> {
     let bytes = stream(config, packets);
     let events = decode(config, image, &bytes);
-    assert_eq!(
-        decode_in_pieces(config, image, &bytes),
-        events,
-        "in pieces"
-    );
+    assert_eq!(decode_in_pieces(config, image, &bytes), events, "in pieces");
     events.text()
 }
 
@@ -538,11 +544,40 @@ pub(crate) fn round_trip(config: &Config, image: &Image, way: &[Do]) -> Vec<Pack
 /// pieces, and to the one of chapter 11.
 #[track_caller]
 pub(crate) fn understood(config: &Config, image: &Image, steps: &[Step], bytes: &[u8]) {
-    let said = || text(config, &packets(config, bytes));
-    let mut check = Check::new().without(Untold {
+    decodes(config, image, steps, bytes);
+    let said = text(config, &packets(config, bytes));
+    let retired = |step: &Step| match step {
+        Step::Insn(insn) => Some(insn.pc),
+        _ => None,
+    };
+    let pcs: Vec<u64> = steps.iter().filter_map(retired).collect();
+    match book::decode(config, image, &packets(config, bytes)) {
+        Ok(book) => same(&book, &pcs, &said),
+        Err(e) => panic!("by the book: {e}\n{said:#?}"),
+    }
+}
+
+/// The same for the decoder only.
+#[track_caller]
+pub(crate) fn decodes(config: &Config, image: &Image, steps: &[Step], bytes: &[u8]) {
+    let untold = Untold {
         traps: config.version == DRAFT,
         ..Untold::default()
-    });
+    };
+    decodes_but(config, image, steps, bytes, untold);
+}
+
+/// The same but for what is not told.
+#[track_caller]
+pub(crate) fn decodes_but(
+    config: &Config,
+    image: &Image,
+    steps: &[Step],
+    bytes: &[u8],
+    untold: Untold,
+) {
+    let said = || text(config, &packets(config, bytes));
+    let mut check = Check::new().without(untold);
     for step in steps {
         check.step(HART, step, &Effects::default());
     }
@@ -555,15 +590,6 @@ pub(crate) fn understood(config: &Config, image: &Image, steps: &[Step], bytes: 
     }
     let pieces = decode_in_pieces(config, image, bytes);
     assert_eq!(pieces.text(), events.text(), "in pieces: {:#?}", said());
-    let retired = |step: &Step| match step {
-        Step::Insn(insn) => Some(insn.pc),
-        _ => None,
-    };
-    let pcs: Vec<u64> = steps.iter().filter_map(retired).collect();
-    match book::decode(config, image, &packets(config, bytes)) {
-        Ok(book) => same(&book, &pcs, &said()),
-        Err(e) => panic!("by the book: {e}\n{:#?}", said()),
-    }
 }
 
 /// Both ways are the same; else tells where they part.

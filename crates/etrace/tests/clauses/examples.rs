@@ -2,7 +2,7 @@
 //! 6.5.1), and a stream of the reference encoder to the byte.
 
 use hartrace_etrace::{
-    Config, Ending, Packet, QualStatus, Resync, ResyncRule, ResyncUnit, Start, Version,
+    Config, Ending, Packet, QualStatus, Resync, ResyncRule, ResyncUnit, Start, Version, csv,
 };
 use hartrace_flow::{Image, Ingress, Mode, PortConfig, Retirement, Signal};
 use hartrace_isa::{Isa, Itype};
@@ -22,13 +22,28 @@ fn chapter_12() -> Image {
         (
             0x8000_10ec,
             &[
-                0x60e2, 0x6442, 0x64a2, 0x853e, 0x6105, 0x8082, // .. ret
-                0x1579, 0x0015_3513, 0x8082, // 800010f8: .. ret
-                0x1101, 0xe822, 0xe426, 0xec06, 0x842a, 0x84ae, // 80001100:
+                0x60e2,
+                0x6442,
+                0x64a2,
+                0x853e,
+                0x6105,
+                0x8082, // .. ret
+                0x1579,
+                0x0015_3513,
+                0x8082, // 800010f8: .. ret
+                0x1101,
+                0xe822,
+                0xe426,
+                0xec06,
+                0x842a,
+                0x84ae,      // 80001100:
                 0xfedf_f0ef, // 8000110c: jal x1,800010f8
-                0xc115, 0xc080, 0x4785, // 80001110: beqz a0,80001134 ..
+                0xc115,
+                0xc080,
+                0x4785,      // 80001110: beqz a0,80001134 ..
                 0x02f4_0463, // 80001116: beq s0,a5,8000113e
-                0xc81d, 0x4709, // 8000111a: beqz s0,80001150 ..
+                0xc81d,
+                0x4709,      // 8000111a: beqz s0,80001150 ..
                 0x04e4_0063, // 8000111e: beq s0,a4,8000115e
             ],
         ),
@@ -46,7 +61,11 @@ fn chapter_12() -> Image {
         (
             0x8000_124a,
             &[
-                0x44c8, 0x4799, 0x00c4_0593, 0xc81c, 0xeadf_f0ef, // .. jal x1,80001100
+                0x44c8,
+                0x4799,
+                0x00c4_0593,
+                0xc81c,
+                0xeadf_f0ef, // .. jal x1,80001100
                 0x0009_3783, // 80001258: ld
             ],
         ),
@@ -219,7 +238,11 @@ fn section_8_3_three_blocks() {
             block(0x2000, 6, Itype::Interrupt, 7),
             block(0x3000, 2, Itype::None, 0),
         ];
-        let tval = if config.version == DRAFT { " tval 0" } else { "" };
+        let tval = if config.version == DRAFT {
+            " tval 0"
+        } else {
+            ""
+        };
         let interrupt = format!("interrupt 7 to 3000{tval}");
         let lines = [
             "support on",
@@ -324,7 +347,10 @@ fn looplabel_2_with_a_resync() {
         understood(&config, &image, &steps, &bytes);
         let lines = text(&config, &packets(&config, &bytes));
         // 16 packets, then the one that says what follows.
-        assert!(lines[2..18].iter().all(|l| l == "address 1004"), "{lines:?}");
+        assert!(
+            lines[2..18].iter().all(|l| l == "address 1004"),
+            "{lines:?}"
+        );
         let end = ["address 1004 updiscon", "start 1008", "address 1004"];
         assert_eq!(lines[18..21], end, "{lines:?}");
     }
@@ -430,13 +456,7 @@ fn ended_rep_and_ended_ntr() {
         let second = way(&[&go(&FIRST), &go(&[0x1004])]);
         sends(&config, &image, &second, &lines("support off ended_ntr"));
 
-        let told = |status| {
-            [
-                start(&config, 0x1000),
-                address(&config, 4),
-                support(status),
-            ]
-        };
+        let told = |status| [start(&config, 0x1000), address(&config, 4), support(status)];
         let lines = ["1000+1>1004", "1004+1>1008", "off"];
         tells(&config, &image, &told(QualStatus::EndedRep), &lines);
         let lines = ["1000+5>1004", "1004+1>1008", "off"];
@@ -455,7 +475,12 @@ fn ended_rep_behind_updiscon() {
             updiscon(&config, 4),
             support(QualStatus::EndedRep),
         ];
-        tells(&config, &image, &packets, &["1000+5>1004", "1004+1>1008", "off"]);
+        tells(
+            &config,
+            &image,
+            &packets,
+            &["1000+5>1004", "1004+1>1008", "off"],
+        );
     }
 }
 
@@ -521,12 +546,30 @@ fn reference_stream() {
     ];
     assert_eq!(bytes, expected.concat());
 
+    // The table that goes with it. What concerns data trace is filled in later
+    // there, and stays empty in the table.
+    let table = [
+        "3,0,800,1,_,_,_,_,0,_,_,_,_,_,_,_,_,3,_,_,_,_,_,_,_,_",
+        "2,_,3ffff800,_,_,_,_,_,_,_,_,_,_,0,_,0,_,_,_,_,_,_,0,_,_,_",
+        "1,_,2d,_,1,1,_,_,_,_,_,_,_,1,_,0,_,_,_,_,_,_,1,_,_,_",
+        "3,1,4000001c,1,_,_,_,_,0,2,_,_,0,_,_,_,_,3,_,_,1,0,_,_,_,_",
+        "2,_,7ffffffffffffffc,_,_,_,_,_,_,_,_,_,_,1,_,1,_,_,_,_,_,_,1,_,_,_",
+    ];
+    for (packet, line) in packets(&config, &bytes)[1..].iter().zip(table) {
+        let mut row = String::new();
+        csv::row(packet, &config.layout(), &mut row);
+        assert_eq!(row, line);
+    }
+
     // Code that does as the rows say.
     let c_j = 0xb7e9; // c.j by -0x36
     let image = rv64(&[
         (0x1000, &[ADD, ADD, ADD, ADD, JR_A5]),
         (0x8000_0000, &[ADD, ADD, ADD, ADD, C_ADD, jal(0, 0x44)]),
-        (0x8000_0018, &[ADD, ADD, ADD, ADD, C_ADD, C_ADD, C_ADD, C_ADD]),
+        (
+            0x8000_0018,
+            &[ADD, ADD, ADD, ADD, C_ADD, C_ADD, C_ADD, C_ADD],
+        ),
         (0x8000_0030, &[jal(0, 0)]),
         (0x8000_0038, &[C_ADD, ADD, ADD, C_ADD, ADD, ADD, C_ADD, c_j]),
         (0x8000_0056, &[jal(1, 0x14), 0xc119]), // 5a: c.beqz a0
@@ -541,7 +584,10 @@ fn reference_stream() {
     assert_eq!(events.codes(), [] as [&str; 0]);
     same(&events.pcs(&image), &retired, &[]);
     let trap = events.traps()[0];
-    assert_eq!((trap.epc, trap.handler), (Some(0x8000_005c), Some(0x8000_0038)));
+    assert_eq!(
+        (trap.epc, trap.handler),
+        (Some(0x8000_005c), Some(0x8000_0038))
+    );
 }
 
 /// 6.2.1: the first instruction is a branch and an exception follows it; the

@@ -55,6 +55,9 @@ struct Figure<'a> {
     config: &'a Config,
     map: BranchMap,
     base: u64,
+    /// The last packet told where a return from a trap went, and nothing that
+    /// follows from it.
+    returned: bool,
     packets: Vec<Packet>,
 }
 
@@ -78,6 +81,7 @@ pub(crate) fn encode(config: &Config, blocks: &[(Ingress, bool)]) -> Vec<Packet>
         config,
         map: BranchMap::default(),
         base: 0,
+        returned: false,
         packets: Vec::new(),
     };
     figure.support(true, QualStatus::NoChange);
@@ -131,21 +135,24 @@ impl Figure<'_> {
         }
         let trap = next.is_some_and(|n| n.trap);
         let mode = next.is_some_and(|n| !n.trap && n.block.mode != cur.block.mode);
-        if before.is_some_and(Unit::is_updiscon) {
+        if let Some(jump) = before.filter(|p| p.is_updiscon()) {
             self.report(cur, false, trap || mode);
+            self.returned = jump.itype() == Itype::TrapReturn && !(trap || mode);
             return Sent::Anyway;
         }
         if cur.block.trigger.notify {
             self.report(cur, true, false);
             return Sent::Anyway;
         }
-        if trap || (mode && self.map.count > 0) || next.is_none() {
+        // The figures say nothing of `returned`: `readings::loop_of_trap_returns`.
+        if trap || (mode && (self.map.count > 0 || self.returned)) || next.is_none() {
             self.report(cur, false, false);
             return Sent::ForNext;
         }
         if self.map.count == 31 {
             let map = std::mem::take(&mut self.map);
             self.packets.push(Packet::Branches { map, address: None });
+            self.returned = false;
         }
         Sent::Nothing
     }
@@ -195,6 +202,7 @@ impl Figure<'_> {
             },
         });
         self.base = cur.addr();
+        self.returned = false;
     }
 
     fn start(&mut self, cur: &Unit) {
@@ -232,6 +240,7 @@ impl Figure<'_> {
     fn synced(&mut self, cur: &Unit) {
         self.map = BranchMap::default();
         self.base = cur.addr();
+        self.returned = false;
     }
 
     fn support(&mut self, ienable: bool, qual_status: QualStatus) {

@@ -245,6 +245,7 @@ fn traps_in_a_row_may_be_told_by_the_last() {
 
 const RULES: Rules = Rules {
     sequential_jumps: true,
+    sequential_returns: true,
     absolute_jumps: true,
     all_jumps: false,
     nexrv_links: false,

@@ -27,6 +27,29 @@ impl Function {
         }
     }
 
+    /// The values of the span that compare so, in one piece or two: the lower
+    /// one first.
+    pub(super) fn pieces(self, span: Span, value: u64) -> [Option<Span>; 2] {
+        let piece = |low: Option<u64>, high: Option<u64>| {
+            let (low, high) = (low?.max(span.low), high?.min(span.high));
+            (low <= high).then_some(Span { low, high })
+        };
+        let all = (Some(0), Some(u64::MAX));
+        let (below, above) = (value.checked_sub(1), value.checked_add(1));
+        let (at, none) = (Some(value), (None, None));
+        let [lower, upper] = match self {
+            Function::Equal => [(at, at), none],
+            Function::NotEqual => [(all.0, below), (above, all.1)],
+            Function::Less => [(all.0, below), none],
+            Function::LessOrEqual => [(all.0, at), none],
+            Function::Greater => [(above, all.1), none],
+            Function::GreaterOrEqual => [(at, all.1), none],
+            Function::Special => [none, none],
+            Function::Always => [all, none],
+        };
+        [piece(lower.0, lower.1), piece(upper.0, upper.1)]
+    }
+
     /// Whether all values of the span compare so.
     #[inline]
     pub(super) fn all(self, span: Span, value: u64, mask: u64) -> bool {
@@ -43,7 +66,26 @@ impl Function {
     }
 }
 
+/// Whether two sets of pieces have a value in common.
+pub(super) fn meet(a: [Option<Span>; 2], b: [Option<Span>; 2]) -> bool {
+    let both = |a: Span, b: Span| a.low <= b.high && b.low <= a.high;
+    let mut all = a.into_iter().flatten();
+    all.any(|a| b.into_iter().flatten().any(|b| both(a, b)))
+}
+
+/// The greatest value of a set of pieces.
+pub(super) fn last(pieces: [Option<Span>; 2]) -> Option<u64> {
+    pieces.into_iter().flatten().map(|piece| piece.high).max()
+}
+
 impl Span {
+    pub(super) const fn one(value: u64) -> Span {
+        Span {
+            low: value,
+            high: value,
+        }
+    }
+
     /// The least and the greatest value under the mask.
     #[inline]
     fn masked(self, mask: u64) -> (u64, u64) {

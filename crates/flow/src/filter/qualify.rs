@@ -4,11 +4,9 @@ use alloc::vec::Vec;
 
 use hartrace_isa::{Itype, Xlen};
 
-use super::compare::Span;
-use super::{
-    Comparator, Comparison, FilterConfig, FilterUnit, Function, Input, MatchMode, TrapKind,
-};
-use crate::Ingress;
+use super::pair::{Pair, Seen};
+use super::{FilterConfig, FilterUnit, TrapKind};
+use crate::{DataIngress, Ingress};
 
 /// What the filters say about a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,15 +18,32 @@ pub struct Qualified {
     pub notify: bool,
 }
 
+/// What the filters say about a cycle of the data interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QualifiedData {
+    /// The access that retired is traced; `false` if none did.
+    pub traced: bool,
+    /// The load response belongs to an access that is traced; `false` if there
+    /// is none.
+    pub response: bool,
+}
+
 /// The filters of one hart, with what they remember from block to block.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// Nothing is configured.
     empty: bool,
     filters: Vec<Unit>,
+    /// Those for data trace.
+    data: Vec<Unit>,
     comparators: Vec<Pair>,
     /// What was said about the block before.
     before: bool,
+    /// The block before, and the outputs for it, which its accesses share.
+    block: Ingress,
+    outputs: u8,
+    /// Ids of the loads that are traced and have not been answered.
+    loads: Vec<u16>,
 }
 
 /// A filter that is selected and enabled.
@@ -37,49 +52,50 @@ struct Unit {
     config: FilterUnit,
     /// The comparators it needs, one bit each.
     comparators: u8,
+    /// Those that a trap must match for its handler to match.
+    traps: u8,
     /// How deep in the handlers of traps it is, from the first that matched.
     depth: u32,
-}
-
-/// A comparator that is used.
-#[derive(Clone, Copy, Debug)]
-struct Pair {
-    config: Comparator,
-    number: usize,
-    latched: bool,
+    /// The block before was in such a handler, or need not be.
+    inside: bool,
 }
 
 impl Filter {
     /// Filters in the state after reset.
     #[must_use]
     pub fn new(config: &FilterConfig) -> Filter {
-        let active = |n: usize, unit: &FilterUnit| unit.enabled && config.selected >> n & 1 != 0;
-        let filters: Vec<Unit> = (config.filters.iter().enumerate())
-            .filter(|(n, unit)| active(*n, unit))
-            .map(|(_, unit)| Unit::new(unit))
-            .collect();
-        let used = filters.iter().fold(0, |all, unit| all | unit.comparators);
         let width = match config.xlen {
             Xlen::Rv32 => u64::from(u32::MAX),
             Xlen::Rv64 => u64::MAX,
         };
-        let comparators: Vec<Pair> = (config.comparators.iter().enumerate())
-            .filter(|(n, c)| used >> n & 1 != 0 || c.notifies())
-            .map(|(number, c)| Pair {
-                config: c.cut(width),
-                number,
-                latched: c.primary.function == Function::Special,
-            })
+        let all: Vec<Pair> = (config.comparators.iter().zip(0..))
+            .map(|(comparator, number)| Pair::new(comparator, number, width, config.text))
             .collect();
+        let tval = |n: u8| all.get(usize::from(n)).is_some_and(Pair::sees_tval);
+        let units = |selected: u16| -> Vec<Unit> {
+            let chosen = (0..).zip(&config.filters);
+            let chosen = chosen.filter(|(n, unit)| unit.enabled && selected >> n & 1 != 0);
+            chosen.map(|(_, unit)| Unit::new(unit, tval)).collect()
+        };
+        let (filters, data) = (units(config.selected), units(config.data_selected));
+        let needed = filters.iter().chain(&data);
+        let used = needed.fold(0, |all, unit| all | unit.comparators);
+        let mut comparators = all;
+        comparators.retain(|pair| used & pair.output() != 0 || pair.notifies());
         Filter {
-            empty: filters.is_empty() && comparators.is_empty(),
+            empty: filters.is_empty() && data.is_empty() && comparators.is_empty(),
             before: filters.is_empty(),
             filters,
+            data,
             comparators,
+            block: Ingress::default(),
+            outputs: 0,
+            loads: Vec::new(),
         }
     }
 
-    /// Whether every block is traced and none is reported.
+    /// Whether there is nothing to ask: everything is traced and nothing
+    /// reported.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.empty
@@ -100,8 +116,10 @@ impl Filter {
 
     fn ask(&mut self, block: &Ingress) -> Qualified {
         if block.reset {
-            // The handlers it was in are left.
-            self.filters.iter_mut().for_each(|unit| unit.depth = 0);
+            // The handlers it was in are left, and no load is answered.
+            let all = self.filters.iter_mut().chain(&mut self.data);
+            all.for_each(|unit| unit.depth = 0);
+            self.loads.clear();
         }
         if block.iretire == 0 && !block.itype.is_trap() {
             return Qualified {
@@ -109,50 +127,122 @@ impl Filter {
                 notify: false,
             };
         }
+        let seen = Seen::block(block);
         let (mut outputs, mut notify) = (0u8, false);
         for pair in &mut self.comparators {
-            let (output, notified) = pair.compare(block);
-            outputs |= u8::from(output) << pair.number;
+            let (output, notified) = pair.compare(&seen);
+            outputs |= pair.output() & u8::from(output).wrapping_neg();
             notify |= notified;
         }
         // Each filter sees each block, for what it remembers.
         let mut traced = self.filters.is_empty();
         for unit in &mut self.filters {
+            unit.handler(block, outputs);
             traced |= unit.matches(block, outputs);
         }
+        for unit in &mut self.data {
+            unit.handler(block, outputs);
+        }
         self.before = traced;
+        (self.block, self.outputs) = (*block, outputs);
         Qualified {
             traced,
             notify: notify && traced,
         }
     }
-}
 
-impl Unit {
-    fn new(config: &FilterUnit) -> Unit {
-        let numbers = config.comparators.iter().flatten();
-        Unit {
-            config: *config,
-            comparators: numbers.fold(0, |all, number| all | 1 << (number & 7)),
-            depth: 0,
+    /// Whether a data access of the block asked about last is traced, and a
+    /// load response that comes with it or alone.
+    #[inline]
+    pub fn qualifies_data(&mut self, access: &DataIngress) -> QualifiedData {
+        let answered = access.lresp != 0;
+        if self.empty {
+            return QualifiedData {
+                traced: access.dretire,
+                response: answered,
+            };
+        }
+        let traced = access.dretire && self.ask_data(access);
+        if self.data.is_empty() {
+            return QualifiedData {
+                traced,
+                response: answered,
+            };
+        }
+        // A response may come in the cycle of its request.
+        let place = self.loads.iter().position(|id| *id == access.lrid);
+        match place {
+            Some(at) if access.dretire && !traced => {
+                self.loads.swap_remove(at);
+            }
+            None if traced => self.loads.push(access.lrid),
+            _ => {}
+        }
+        let place = self.loads.iter().position(|id| *id == access.lid);
+        let place = place.filter(|_| answered);
+        if let Some(at) = place {
+            self.loads.swap_remove(at);
+        }
+        QualifiedData {
+            traced,
+            response: place.is_some(),
         }
     }
 
-    fn matches(&mut self, block: &Ingress, outputs: u8) -> bool {
-        let handler = self.handler(block);
+    fn ask_data(&mut self, access: &DataIngress) -> bool {
+        let block = &self.block;
+        let seen = Seen::access(block, access);
+        let mut outputs = 0u8;
+        for pair in &mut self.comparators {
+            // What is latched by blocks does not change between them.
+            let output = if pair.is_latch() && !pair.sees_data() {
+                self.outputs & pair.output() != 0
+            } else {
+                pair.compare(&seen).0
+            };
+            outputs |= pair.output() & u8::from(output).wrapping_neg();
+        }
+        let mut matching = self.data.iter().filter(|unit| {
+            let config = &unit.config;
+            let dtype = 1u16.checked_shl(access.dtype.into()).unwrap_or(0);
+            let dsize = 1u8.checked_shl(access.dsize.into()).unwrap_or(0);
+            unit.matches(block, outputs)
+                && config.dtypes.is_none_or(|types| types & dtype != 0)
+                && config.dsizes.is_none_or(|sizes| sizes & dsize != 0)
+        });
+        self.data.is_empty() || matching.next().is_some()
+    }
+}
+
+impl Unit {
+    fn new(config: &FilterUnit, tval: impl Fn(u8) -> bool) -> Unit {
+        let numbers = config.comparators.iter().flatten().map(|n| n & 7);
+        let bits = |all: u8, number: u8| all | 1 << number;
+        let by_trap = config.causes.is_some() || config.trap.is_some();
+        let traps = numbers.clone().filter(|n| by_trap && tval(*n));
+        Unit {
+            config: *config,
+            comparators: numbers.fold(0, bits),
+            traps: traps.fold(0, bits),
+            depth: 0,
+            inside: !by_trap,
+        }
+    }
+
+    fn matches(&self, block: &Ingress, outputs: u8) -> bool {
         let config = &self.config;
-        handler
-            && outputs & self.comparators == self.comparators
+        self.inside
+            && !outputs & self.comparators & !self.traps == 0
             && (config.modes).is_none_or(|modes| modes >> block.mode.code() & 1 != 0)
             && (config.impdef).is_none_or(|i| (block.impdef ^ i.value) & i.mask == 0)
     }
 
-    /// Whether the block is between a trap that matches and the return from
-    /// it, or need not be.
-    fn handler(&mut self, block: &Ingress) -> bool {
+    /// Finds out whether the block is between a trap that matches and the
+    /// return from it, or need not be.
+    fn handler(&mut self, block: &Ingress, outputs: u8) {
         let config = &self.config;
         if config.causes.is_none() && config.trap.is_none() {
-            return true;
+            return;
         }
         if block.itype.is_trap() {
             let cause = |causes: u64| causes.checked_shr(block.cause).unwrap_or(0) & 1 != 0;
@@ -160,102 +250,16 @@ impl Unit {
                 Itype::Interrupt => TrapKind::Interrupt,
                 _ => TrapKind::Exception,
             };
-            let starts = config.causes.is_none_or(cause) && config.trap.is_none_or(|k| k == kind);
+            let starts = config.causes.is_none_or(cause)
+                && config.trap.is_none_or(|k| k == kind)
+                && !outputs & self.traps == 0;
             if self.depth > 0 || starts {
                 self.depth = self.depth.saturating_add(1);
             }
         }
-        let inside = self.depth > 0;
+        self.inside = self.depth > 0;
         if block.itype == Itype::TrapReturn {
             self.depth = self.depth.saturating_sub(1);
         }
-        inside
-    }
-}
-
-impl Comparator {
-    /// Without the bits of the match values that the inputs do not have.
-    fn cut(mut self, width: u64) -> Comparator {
-        self.primary.value &= width;
-        self.secondary.value &= width;
-        self
-    }
-
-    fn notifies(&self) -> bool {
-        self.primary.notifies() || self.secondary.notifies()
-    }
-}
-
-impl Comparison {
-    fn notifies(&self) -> bool {
-        self.notify && self.input == Input::Iaddr
-    }
-
-    /// Whether any of the block's values compares so, and whether all do.
-    fn of(&self, block: &Ingress, mask: u64) -> (bool, bool) {
-        match self.function {
-            Function::Always => return (true, true),
-            Function::Special => return (false, false),
-            _ => {}
-        }
-        match self.input.of(block) {
-            Some(span) => (
-                self.function.any(span, self.value, mask),
-                self.function.all(span, self.value, mask),
-            ),
-            None => (false, false),
-        }
-    }
-}
-
-impl Input {
-    /// What a block has of it.
-    fn of(self, block: &Ingress) -> Option<Span> {
-        let one = |value| Span {
-            low: value,
-            high: value,
-        };
-        match self {
-            Input::Iaddr => {
-                let (low, high) = (block.iaddr, block.last_addr());
-                // At the very top of the addresses the end may be below.
-                let high = if high < low { u64::MAX } else { high };
-                Some(Span { low, high })
-            }
-            Input::Context => Some(one(block.context.0)),
-            Input::Tval => block.itype.is_trap().then(|| one(block.tval)),
-            Input::Daddr => None,
-        }
-    }
-}
-
-impl Pair {
-    /// The output, and whether it is to be reported.
-    fn compare(&mut self, block: &Ingress) -> (bool, bool) {
-        let Comparator {
-            primary,
-            secondary,
-            mode,
-        } = &self.config;
-        let masks = secondary.function == Function::Special;
-        let mask = if masks { secondary.value } else { u64::MAX };
-        let (p, all_p) = primary.of(block, mask);
-        let (s, all_s) = if masks {
-            (true, true)
-        } else {
-            secondary.of(block, u64::MAX)
-        };
-        let output = match mode {
-            MatchMode::Primary => p,
-            MatchMode::Both => p && s,
-            MatchMode::NotBoth => !(all_p && all_s),
-            MatchMode::Latch => {
-                let on = self.latched || p;
-                self.latched = on && !s;
-                on
-            }
-        };
-        let notify = primary.notifies() && p || secondary.notifies() && s;
-        (output, notify)
     }
 }

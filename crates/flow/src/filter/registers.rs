@@ -1,5 +1,5 @@
 //! Filters as register values (Trace Control Interface, trBaseEncoder offsets
-//! 0x00C, 0x400 to 0x5FF and 0x600 to 0x6FF).
+//! 0x00C, 0x01C, 0x400 to 0x5FF and 0x600 to 0x6FF).
 
 use alloc::vec::Vec;
 
@@ -9,6 +9,7 @@ use super::{
 };
 
 const INST_FILTERS: u32 = 0x00c;
+const DATA_FILTERS: u32 = 0x01c;
 const FILTER: u32 = 0x400;
 const COMPARATOR: u32 = 0x600;
 /// Bytes from one filter or comparator to the next.
@@ -27,6 +28,7 @@ impl FilterConfig {
         };
         let mut config = FilterConfig {
             selected: read(INST_FILTERS) as u16,
+            data_selected: read(DATA_FILTERS) as u16,
             ..FilterConfig::default()
         };
         for (n, unit) in (0..).zip(&mut config.filters) {
@@ -42,8 +44,9 @@ impl FilterConfig {
     /// is 0.
     #[must_use]
     pub fn to_registers(&self) -> Vec<(u32, u32)> {
-        let mut all = Vec::with_capacity(1 + FILTERS * 7 + COMPARATORS * 5);
+        let mut all = Vec::with_capacity(2 + FILTERS * 7 + COMPARATORS * 5);
         all.push((INST_FILTERS, u32::from(self.selected)));
+        all.push((DATA_FILTERS, u32::from(self.data_selected)));
         for (n, unit) in (0..).zip(&self.filters) {
             let base = FILTER + STRIDE * n;
             all.extend(filter_values(unit).map(|(offset, value)| (base + offset, value)));

@@ -7,7 +7,10 @@ use hartrace_isa::{Itype, Xlen};
 
 use super::compare::Span;
 use super::*;
-use crate::{Context, Ingress};
+use crate::{Context, DataIngress, Ingress};
+
+mod data;
+mod truth;
 
 const FUNCTIONS: [Function; 8] = [
     Function::Equal,
@@ -503,6 +506,7 @@ fn room_for_sixteen_filters_and_eight_comparators() {
 fn registers_bit_by_bit() {
     let mut config = FilterConfig {
         selected: 0x8001,
+        data_selected: 0x4002,
         ..FilterConfig::default()
     };
     config.filters[0] = FilterUnit {
@@ -536,6 +540,7 @@ fn registers_bit_by_bit() {
     };
     let registers = [
         (0x00c, 0x8001),
+        (0x01c, 0x4002),
         (0x400, 0x0301_0000 | 0b1011_1111_0011_1111),
         (0x404, 0x10b),
         (0x408, 4),
@@ -588,6 +593,20 @@ fn any_registers_are_a_configuration() {
             };
             let said = filter.qualifies(&block);
             assert!(said.traced || !said.notify);
+            let access = DataIngress {
+                dretire: random() & 3 != 0,
+                dtype: random() as u8,
+                dsize: random() as u8,
+                daddr: random().into(),
+                iaddr_lsbs: random().into(),
+                lrid: random() as u16 & 7,
+                lid: random() as u16 & 7,
+                lresp: random() as u8 & 3,
+                ..DataIngress::default()
+            };
+            let said = filter.qualifies_data(&access);
+            assert!(access.dretire || !said.traced);
+            assert!(access.lresp != 0 || !said.response);
         }
     }
 }

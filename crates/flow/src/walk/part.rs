@@ -1,8 +1,26 @@
 //! Parts of blocks: where a walk's count ends inside a block, or an address
 //! lies in one.
 
+use hartrace_isa::Flow;
+
 use crate::blocks::{Block, Kind};
-use crate::{Blocks, Exit, Run, SpaceId};
+use crate::{Blocks, Exit, Run, SpaceId, Walk};
+
+impl Walk {
+    /// Where the walk stands before a jump whose target the constant tells that
+    /// was loaded right before it: that instruction. Another walk that is to go
+    /// on from here has to begin there.
+    #[must_use]
+    pub fn constant(&self, blocks: &Blocks<'_>) -> Option<u64> {
+        let before = self.last().filter(|_| self.done > 0)?;
+        let flow = |pc| {
+            let fetched = blocks.image().fetch(self.space, pc);
+            fetched.map(|f| Flow::of(f.bits, f.isa))
+        };
+        let (jump, load) = (flow(self.pc)?, flow(before)?);
+        blocks.is_inferred(jump, (load, before)).then_some(before)
+    }
+}
 
 /// The instructions of a run that lie wholly between two offsets, in
 /// halfwords; `None` if there are none. `from` is where an instruction starts.

@@ -339,6 +339,7 @@ fn sequential_jumps_are_followed_when_the_pair_was_walked() {
     let image = image(&[0x0317, 0x0000, 0x0067, 0x00c3, C_NOP, C_NOP, C_RET]);
     let rules = Rules {
         sequential_jumps: true,
+        sequential_returns: true,
         ..Rules::default()
     };
     let mut s = Stand::at(&image, rules, BASE);

@@ -22,6 +22,7 @@ ioptions = [\"sequential-jump\", \"reserved\", \"full-address\"]
 doptions_width = 3
 full_address = true
 sijump = true
+sijump_returns = true
 resync = \"cycles\"
 resync_max = 3
 resync_rule = \"exceeded\"
@@ -29,6 +30,7 @@ triggers = true
 starts_disabled = true
 ending = \"reference\"
 idle_irdepth = \"ones\"
+updiscon = \"next-row\"
 queue_bytes = 512
 queue_drain = 100
 queue_stall = true
@@ -153,4 +155,24 @@ fn the_port_follows_the_encoder() {
     let said = port("[ingress]\ntable = \"nexrv\"\nitype_width = 3\n");
     assert_eq!(said.table, ItypeTable::NexRv);
     assert_eq!(said.itype_width, ItypeWidth::Three);
+}
+
+/// The files in `configs/etrace`.
+#[test]
+fn ready_made_configurations_are_good() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/etrace");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let config = Settings::load(&path).unwrap();
+        assert!(config.etrace.is_said(), "{path:?}");
+        for xlen in [Xlen::Rv32, Xlen::Rv64] {
+            let settings = config.etrace.settings(xlen).unwrap();
+            assert_eq!(u32::from(settings.iaddress_width), xlen.bits());
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# "), "{path:?}");
+        files += 1;
+    }
+    assert!(files >= 10);
 }

@@ -215,6 +215,30 @@ fn a_hart_halts() {
     }
 }
 
+/// What the source of the blocks did not trace is left out here as well; the
+/// way from one part to the other is not told.
+#[test]
+fn what_was_not_traced_stops_the_trace() {
+    for version in VERSIONS {
+        let config = config(version);
+        let untraced = Ingress {
+            untraced: true,
+            ..Ingress::default()
+        };
+        let far = 0x9000_0000;
+        let blocks = [untraced, i(A), not_taken(A + 4), untraced, untraced, i(far)];
+        let expected = [
+            support(&config, true, QualStatus::NoChange),
+            start(A),
+            branches(map(1, 1), delta(A, A + 4)),
+            support(&config, true, QualStatus::EndedRep),
+            start(far),
+            support(&config, false, QualStatus::EndedNtr),
+        ];
+        assert_eq!(packets(&config, &blocks), expected);
+    }
+}
+
 /// At the target of a jump, at a jump, at a trap.
 #[test]
 fn a_hart_halts_anywhere() {

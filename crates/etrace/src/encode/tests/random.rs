@@ -321,12 +321,15 @@ fn blocks_of_any_size_give_the_same_packets() {
             let bytes = encode(&config, blocks, &steps);
             assert_eq!(bytes, expected, "seed {seed} room {room}: {config:?}");
         }
-        for itype_width in [ItypeWidth::Three, ItypeWidth::Four] {
-            let other = PortConfig {
-                itype_width,
-                ..single
-            };
-            assert_eq!(encode(&config, other, &steps), expected);
+        // But for returns, which only four bits show as such.
+        if !config.sijump {
+            for itype_width in [ItypeWidth::Three, ItypeWidth::Four] {
+                let other = PortConfig {
+                    itype_width,
+                    ..single
+                };
+                assert_eq!(encode(&config, other, &steps), expected);
+            }
         }
     }
 }
@@ -347,7 +350,7 @@ impl Consumer for Decoded<'_> {
 fn what_is_encoded_is_decoded() {
     for seed in 1..300 {
         let mut r = Random::new(seed);
-        let config = any_config(&mut r);
+        let mut config = any_config(&mut r);
         let code = program(&mut r);
         let besides = Besides {
             any_traps: config.version == Version::V2_0,
@@ -359,6 +362,7 @@ fn what_is_encoded_is_decoded() {
         let bytes: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
         image.add_raw(SpaceId::FIRST, BASE, &bytes, Isa::RV64GC);
         let port = port(&mut r, &config);
+        config.sijump_returns = port.itype_width == ItypeWidth::Three;
         let trace = encode(&config, port, &steps);
         let mut check = Check::new();
         for step in &steps {

@@ -54,6 +54,35 @@ fn ecall_may_count_as_retired() {
     both(&retired, &inner, QualStatus::EndedNtr);
 }
 
+/// A jump, its target, and an ecall that retires: the ecall gets a packet of its
+/// own before the format 3. The reference encoder looks at its next row only.
+#[test]
+fn updiscon_before_an_ecall_that_retires() {
+    let to = 0x2000;
+    let blocks = [jalr(A), i(to), with_exception(i(to + 4), 11, 0), i(H)];
+    let mut inner = [
+        start(A),
+        address(A, to),
+        address(to, to + 4),
+        handler(11, H, 0),
+    ];
+    check(&v2(), &blocks, &inner, QualStatus::EndedNtr);
+    let rows = Config {
+        updiscon: UpdisconRule::NextRow,
+        ..v2()
+    };
+    inner[1] = Packet::Address(updiscon(delta(A, to)));
+    check(&rows, &blocks, &inner, QualStatus::EndedNtr);
+
+    // The ecall is the target: the row behind it is the handler's.
+    let blocks = [jalr(A), with_exception(i(to), 11, 0), i(H)];
+    let closed = Packet::Address(updiscon(delta(A, to)));
+    let inner = [start(A), closed, handler(11, H, 0)];
+    check(&v2(), &blocks, &inner, QualStatus::EndedNtr);
+    let inner = [start(A), address(A, to), handler(11, H, 0)];
+    check(&rows, &blocks, &inner, QualStatus::EndedNtr);
+}
+
 /// 2.0 leaves `tval` out; the draft has it always.
 #[test]
 fn interrupts() {
