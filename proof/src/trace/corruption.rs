@@ -4,7 +4,7 @@
 //! before it to some behind it; the rest is what it was.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -60,12 +60,10 @@ struct Trace<F: Format> {
     name: &'static str,
     config: F::Config,
     bytes: Vec<u8>,
-    /// Offsets of sync messages.
-    syncs: Vec<usize>,
+    /// Where sync messages are.
+    syncs: Vec<Range<usize>>,
     /// Instructions before each of them.
     before: Vec<usize>,
-    /// Instructions that the bytes before each of them tell.
-    told: Vec<usize>,
     pcs: Vec<u64>,
 }
 
@@ -80,32 +78,22 @@ impl<F: Subjects> Trace<F> {
         port.finish();
         let bytes = F::into_out(port.into_sink());
         let points = F::sync_points(&config, &bytes);
-        let syncs: Vec<usize> = points.iter().map(|p| p.at).collect();
+        let mut syncs: Vec<_> = points.iter().map(|p| p.at..p.at).collect();
         let mut decoder = F::decoder(&config, &program.image)?;
         let mut out = Expand {
             image: &program.image,
             out: Pcs::default(),
             most: usize::MAX,
         };
-        let (mut before, mut told) = (Vec::new(), Vec::new());
+        let mut before = Vec::new();
         let mut at = 0;
-        for (i, &sync) in syncs.iter().enumerate() {
-            feed(
-                &mut decoder,
-                bytes.get(at..sync).unwrap_or_default(),
-                &mut out,
-            );
-            told.push(out.out.pcs.len());
-            at = sync;
+        for sync in &mut syncs {
             // The message itself tells the rest of the way to it.
-            let end = syncs.get(i + 1).copied().unwrap_or(bytes.len());
-            let first = F::first_len(bytes.get(at..end).unwrap_or_default());
-            feed(
-                &mut decoder,
-                bytes.get(at..at + first).unwrap_or_default(),
-                &mut out,
-            );
-            at += first;
+            let len = F::first_len(bytes.get(sync.start..).unwrap_or_default());
+            sync.end = sync.start + len;
+            let part = bytes.get(at..sync.end).unwrap_or_default();
+            feed(&mut decoder, part, &mut out);
+            at = sync.end;
             before.push(out.out.pcs.len());
         }
         feed(&mut decoder, bytes.get(at..).unwrap_or_default(), &mut out);
@@ -115,7 +103,6 @@ impl<F: Subjects> Trace<F> {
             bytes,
             syncs,
             before,
-            told,
             pcs: out.out.pcs,
         })
     }
@@ -179,10 +166,11 @@ fn fault<F: Format>(
     bit: u32,
 ) -> Option<Cost> {
     // One more, should the sync message itself be hit.
-    let start = trace.syncs.partition_point(|&s| s <= at).checked_sub(2)?;
-    let behind = trace.syncs.partition_point(|&s| s < at + damage.len());
-    let end = *trace.syncs.get(behind + BEHIND)?;
-    let from = *trace.syncs.get(start)?;
+    let start = trace.syncs.partition_point(|s| s.start <= at);
+    let start = start.checked_sub(2)?;
+    let behind = trace.syncs.partition_point(|s| s.start < at + damage.len());
+    let end = trace.syncs.get(behind + BEHIND)?.end;
+    let from = trace.syncs.get(start)?.start;
     let mut bytes = trace.bytes.get(from..end)?.to_vec();
     let at = at - from;
     let range = at..at + damage.len();
@@ -197,7 +185,7 @@ fn fault<F: Format>(
     }
     let truth = trace
         .pcs
-        .get(*trace.before.get(start)?..*trace.told.get(behind + BEHIND)?)?;
+        .get(*trace.before.get(start)?..*trace.before.get(behind + BEHIND)?)?;
     let mut out = Expand {
         image,
         out: Pcs::default(),
@@ -205,6 +193,8 @@ fn fault<F: Format>(
     };
     let mut decoder = F::decoder(&trace.config, image).ok()?;
     feed(&mut decoder, &bytes, &mut out);
+    // Only what is missing: behind the last sync nothing is compared.
+    out.most = 0;
     decoder.finish(&mut out);
     // Behind the second sync everything must be as it was.
     let anchor = |n: usize| Some(*trace.before.get(n)? - *trace.before.get(start)?);
@@ -289,6 +279,8 @@ pub fn command<F: Subjects>(args: &[String]) -> Result<(), String> {
         a.parse().map_err(|_| format!("not a number: {a}"))
     })?;
     let name = "interpreter-rv64gc";
+    let number = |i: usize| args.get(i).and_then(|a| a.parse().ok());
+    let one = number(1).zip(number(2));
     let program = Recorded::named(name)?;
     let traces = traces::<F>(&program)?;
     for trace in &traces {
@@ -300,6 +292,13 @@ pub fn command<F: Subjects>(args: &[String]) -> Result<(), String> {
             trace.syncs.len(),
             trace.interval()
         );
+    }
+    if let Some((at, bit)) = one {
+        for trace in &traces {
+            let cost = fault(trace, &program.image, Damage::Flip, at, bit as u32);
+            println!("{} {} {cost:?}", trace.name, field(trace, at, bit as u32));
+        }
+        return Ok(());
     }
     println!(
         "trace     damage                trials panics recovered lost/R: p50 p99 max  wrong: p50 p90 max  wrong, no gap; or missing  seconds"
@@ -348,6 +347,9 @@ fn bench<F: Subjects>(trace: &Trace<F>, image: &Image, damage: Damage, trials: u
                     entry.1 += u64::from(cost.wrong > 32);
                     entry.2 += u64::from(cost.silent);
                 }
+                if !cost.recovered {
+                    println!("not recovered: {damage:?}, byte {at:#x}, bit {bit}");
+                }
                 costs.push(cost);
             }
             Ok(None) => {} // too close to the end
@@ -374,8 +376,9 @@ fn bench<F: Subjects>(trace: &Trace<F>, image: &Image, damage: Damage, trials: u
 
 /// Which field of which message a bit belongs to.
 fn field<F: Format>(trace: &Trace<F>, at: usize, bit: u32) -> String {
-    let start = trace.syncs.partition_point(|&s| s <= at).saturating_sub(1);
-    let from = trace.syncs.get(start).copied().unwrap_or(0);
+    let start = trace.syncs.partition_point(|s| s.start <= at);
+    let start = start.saturating_sub(1);
+    let from = trace.syncs.get(start).map_or(0, |s| s.start);
     let bytes = trace.bytes.get(from..).unwrap_or_default();
     F::field(&trace.config, bytes, at.wrapping_sub(from), bit)
 }

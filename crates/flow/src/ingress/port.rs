@@ -407,7 +407,11 @@ impl Hart {
             | Signal::Lost
             | Signal::Untraced => {
                 self.close(id, sink);
-                self.constant = None;
+                // Sleep does not part a load and its jump. Whoever does not
+                // trace on through it tells the jump's target anyway.
+                if !matches!(signal, Signal::PowerDown | Signal::PowerUp) {
+                    self.constant = None;
+                }
                 match signal {
                     Signal::Halted => self.level.halted = true,
                     Signal::Resumed => self.level.halted = false,

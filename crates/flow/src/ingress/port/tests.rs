@@ -197,7 +197,12 @@ fn sequential_jumps_are_marked_when_the_pair_retired_together() {
             .iter()
             .all(|b| !b.sijump)
     );
-    // So does another register.
+    // Sleep does not.
+    let sleep = [Signal::PowerDown, Signal::PowerUp].map(Step::Signal);
+    let steps = [Step::Insn(auipc), sleep[0], sleep[1], Step::Insn(jalr)];
+    let shown = show(PortConfig::new(Isa::RV64GC), &steps);
+    assert!(shown.last().unwrap().sijump);
+    // Another register does.
     let other = insn(0x1004, 0x0102_8067, 0x1010);
     let shown = show(
         PortConfig::new(Isa::RV64GC),
