@@ -74,6 +74,12 @@ impl EJudge {
     }
 }
 
+/// The low bits, the highest of them up to the top.
+const fn signed(value: u64, width: u8) -> u64 {
+    let unused = 64 - width as u32;
+    ((value << unused) as i64 >> unused) as u64
+}
+
 /// The low bits.
 const fn low(value: u64, width: u8) -> u64 {
     match width {
@@ -193,7 +199,7 @@ impl Judge for EJudge {
             Cause::Unknown => (Cause::Unknown, false),
         };
         let illegal = cause == Cause::Exception(Some(2));
-        let told = tval.map(|tval| low(tval, self.tval_width));
+        let told = tval.map(|tval| self.isa.xlen().wrap(signed(tval, self.tval_width)));
         let tval = match (self.draft, interrupt) {
             (false, true) => trap.tval.is_none(),
             // The field has room for the address only.

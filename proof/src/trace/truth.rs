@@ -182,6 +182,8 @@ pub struct Rules {
     pub open: bool,
     /// Nor is it before a trap.
     pub open_trap: bool,
+    /// Another context is another trace.
+    pub cuts: bool,
     /// Of several traps in a row only the last is told, and none where the
     /// trace stops.
     pub one_trap: bool,

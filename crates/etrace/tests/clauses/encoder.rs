@@ -902,6 +902,26 @@ fn halted() {
     }
 }
 
+/// Table 4.5: a hart that halts behind a jump, whose target is the first
+/// instruction when it runs again.
+#[test]
+fn halted_behind_a_jump() {
+    let image = rv64(&[(0x1000, &[ADD, JR_A5]), (0x2000, &[ADD])]);
+    let halt = [Do::Signal(Signal::Halted), Do::Signal(Signal::Resumed)];
+    for config in both() {
+        let way = way(&[&go(&[0x1000, 0x1004]), &halt, &go(&[0x2000])]);
+        let lines = [
+            "support on",
+            "start 1000",
+            "address 1004",
+            "support on ended_rep",
+            "start 2000",
+            "support off ended_ntr",
+        ];
+        sends(&config, &image, &way, &lines);
+    }
+}
+
 /// Tables 2.1 and 4.6: a full queue stalls the hart, or loses packets; the
 /// loss is told by the first packet that has room, and a start follows.
 #[test]
