@@ -459,7 +459,7 @@ fn recorded(log: &str, elf: &str) -> Result<(), String> {
     for number in 0..Setting::COUNT {
         checked = told_and_walked(&image, isa, &steps.0, number)?;
     }
-    let Checked { insns, traps } = checked;
+    let Checked { insns, traps, .. } = checked;
     println!(
         "{log}: {insns} instructions and {traps} traps equal in every setting, {damaged} damaged lines"
     );

@@ -24,7 +24,9 @@ use hartrace_isa::Isa;
 
 use self::expected::{Expected, Mismatch};
 use crate::per_hart::PerHart;
-use crate::{Consumer, Effects, Event, Gap, HartId, Mark, Observer, Rules, Step, Trap, Wants};
+use crate::{
+    Consumer, Effects, Event, Gap, HartId, Mark, Observer, Rules, Signal, Step, Trap, Wants,
+};
 
 /// Compares steps with events as both arrive: an [`Observer`] of what was
 /// done and a [`Consumer`] of what was decoded. It keeps only what the decoder
@@ -67,6 +69,9 @@ pub struct Checked {
     pub insns: u64,
     /// Traps.
     pub traps: u64,
+    /// Instructions before a loss among the steps ([`Signal::Lost`]) that the
+    /// trace lost with it: nobody compared them.
+    pub lost: u64,
 }
 
 /// The first place where events and steps part.
@@ -210,6 +215,7 @@ impl Check {
                 expected.equal += more.insns;
                 self.checked.insns += more.insns;
                 self.checked.traps += more.traps;
+                self.checked.lost += more.lost;
                 ControlFlow::Continue(())
             }
             Err(mismatch) => {
@@ -241,6 +247,7 @@ impl Observer for Check {
                 None => expected.push_insn(insn),
             },
             Step::Trap(t) => expected.push_trap(t.trap),
+            Step::Signal(Signal::Lost) => expected.push_loss(),
             Step::Signal(_) => {}
         }
     }
@@ -257,7 +264,12 @@ impl Consumer for Check {
                 self.compare(hart, |e, untold| e.trap(trap, untold))
             }
             Event::Gap(gap) => {
-                self.compare(hart, |e, _| Err(Box::new((e.front(), What::Gap(*gap)))))
+                let expected = self.harts.of(hart);
+                if expected.has_loss() {
+                    // Where the jump before it went is lost as well.
+                    expected.open = None;
+                }
+                self.compare(hart, |e, _| e.gap(gap))
             }
             Event::Mark(Mark::Off) => {
                 self.harts.of(hart).open = None;

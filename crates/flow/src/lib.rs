@@ -98,7 +98,7 @@ pub use ingress::{
 };
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
-pub use replay::Replay;
+pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
     Access, AccessKind, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId, RegWrite, Signal,

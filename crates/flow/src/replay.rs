@@ -20,7 +20,10 @@ use crate::{
 ///
 /// Where tracing was off the steps have [`Signal::Untraced`], for a gap
 /// [`Signal::Lost`]; reasons to synchronise and vendors' messages are no steps.
-/// The cause of an ecall or ebreak is known even where the trace tells none.
+/// The cause of an ecall or ebreak is known even where the trace tells none. A
+/// trap whose place the trace does not tell is a [`Signal::Lost`] too: no step
+/// can say where the jump before it went. [`Replay::assumed`] says what else
+/// stands in the steps and not in the events.
 ///
 /// ```
 /// use hartrace_flow::{Consumer, Effects, Event, Exit, HartId, Image, Observer, Replay, Run};
@@ -49,7 +52,23 @@ use crate::{
 pub struct Replay<'a, O> {
     image: &'a Image,
     harts: PerHart<Hart>,
+    assumed: Assumed,
     out: Out<O>,
+}
+
+/// What the events did not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Assumed {
+    /// Something ran, or trapped, before any event told the mode: the steps
+    /// have machine mode.
+    pub modes: bool,
+    /// Traps without a cause. Those of ecalls have the cause that goes with the
+    /// assumed mode, the others none.
+    pub causes: u64,
+    /// Exceptions without a trap value, where it is not always 0.
+    pub values: u64,
+    /// Traps that are losses, because nothing tells where they were taken.
+    pub unplaced: u64,
 }
 
 /// Who takes the steps, and what they changed.
@@ -67,6 +86,8 @@ struct Hart {
     held: Option<(Run, Circumstances)>,
     /// Accesses of the run that waits.
     accesses: Vec<DataAccess>,
+    /// An event told the mode. Who tells it once tells every change.
+    mode_told: bool,
     /// Something has run since anything was missing.
     ran: bool,
     /// Tracing was off, which matters if anything follows.
@@ -89,6 +110,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         Replay {
             image,
             harts: PerHart::default(),
+            assumed: Assumed::default(),
             out: Out {
                 observer,
                 effects: Effects::default(),
@@ -99,6 +121,12 @@ impl<'a, O: Observer> Replay<'a, O> {
     /// The observer, for what it gathered so far.
     pub fn observer(&mut self) -> &mut O {
         &mut self.out.observer
+    }
+
+    /// What stands in the steps so far and was not in the events.
+    #[must_use]
+    pub const fn assumed(&self) -> Assumed {
+        self.assumed
     }
 
     /// No more events: ends the observer and gives it back.
@@ -119,6 +147,23 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
         hart.held = Some((*run, hart.now));
         hart.ran = true;
+        self.assumed.modes |= !hart.mode_told;
+    }
+
+    fn trap(&mut self, id: HartId, trap: &Trap) {
+        let (image, out) = (self.image, &mut self.out);
+        let hart = self.harts.of(id);
+        hart.flush(image, id, trap.epc, out);
+        if trap.epc.is_none() {
+            self.assumed.unplaced += 1;
+            hart.lose(id, out);
+            return;
+        }
+        hart.wake(id, out);
+        let step = hart.trap(image, trap);
+        hart.assume(trap, &step, &mut self.assumed);
+        out.step(id, &Step::Trap(step));
+        hart.ran = true;
     }
 }
 
@@ -128,12 +173,7 @@ impl<O: Observer> Consumer for Replay<'_, O> {
         let hart = self.harts.of(id);
         match event {
             Event::Run(run) => self.run(id, run),
-            Event::Trap(trap) => {
-                hart.flush(image, id, trap.epc, out);
-                hart.wake(id, out);
-                out.step(id, &Step::Trap(hart.trap(image, trap)));
-                hart.ran = true;
-            }
+            Event::Trap(trap) => self.trap(id, trap),
             Event::Context(owner) => hart.own(image, owner),
             Event::Time(time) => hart.now.time = *time,
             Event::Access(access) => {
@@ -151,8 +191,7 @@ impl<O: Observer> Consumer for Replay<'_, O> {
             }
             Event::Gap(_) => {
                 hart.flush(image, id, None, out);
-                out.step(id, &Step::Signal(Signal::Lost));
-                (hart.ran, hart.untraced) = (false, false);
+                hart.lose(id, out);
             }
         }
         ControlFlow::Continue(())
@@ -226,6 +265,7 @@ impl Hart {
     }
 
     fn own(&mut self, image: &Image, owner: &Ownership) {
+        self.mode_told |= owner.mode.is_some();
         self.now.mode = owner.mode.unwrap_or(self.now.mode);
         if let Some(context) = owner.context {
             self.now.context = context;
@@ -251,6 +291,22 @@ impl Hart {
             context: now.context,
             time: now.time,
         }
+    }
+
+    /// Notes what is in a step and not in the event it was made of.
+    fn assume(&self, trap: &Trap, step: &TrapStep, assumed: &mut Assumed) {
+        assumed.modes |= !self.mode_told;
+        let is_ecall = step.bits == Some(ECALL);
+        let cause_told = matches!(trap.cause, Cause::Exception(Some(_)));
+        let by_mode = is_ecall && !cause_told && !self.mode_told;
+        let causeless = matches!(
+            step.trap.cause,
+            Cause::Unknown | Cause::Exception(None) | Cause::Interrupt(None)
+        );
+        assumed.causes += u64::from(by_mode || causeless);
+        // Interrupts have none that anybody tells; of an ecall it is 0.
+        let has_value = !is_ecall && !matches!(step.trap.cause, Cause::Interrupt(_));
+        assumed.values += u64::from(has_value && trap.tval.is_none());
     }
 
     fn signal(&mut self, mark: Mark) -> Option<Signal> {
@@ -285,6 +341,12 @@ impl Hart {
         })
     }
 
+    /// Says that steps are missing.
+    fn lose<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
+        out.step(id, &Step::Signal(Signal::Lost));
+        (self.ran, self.untraced) = (false, false);
+    }
+
     /// Says that steps are left out.
     fn bridge<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
         if core::mem::take(&mut self.untraced) {
@@ -304,6 +366,9 @@ impl Hart {
         }
     }
 }
+
+/// The instruction `ecall`.
+const ECALL: u32 = 0x73;
 
 /// Whether a trap of this cause can be the work of the instruction at `epc`.
 const fn was_fetched(cause: Cause) -> bool {

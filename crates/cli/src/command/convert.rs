@@ -4,15 +4,16 @@ use super::log::which_hart;
 use super::trace_write::{self, TraceFile, Writer};
 use super::{configs, inputs, one_stdin};
 use crate::args::Convert;
-use crate::diagnostic::Failure;
+use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Report, Settings, Watch};
-use hartrace_capture::input::Input;
-use hartrace_capture::trace;
-use hartrace_flow::{Image, Replay};
+use hartrace_capture::input::{self, Input};
+use hartrace_capture::trace::{self, Format};
+use hartrace_flow::{Assumed, Image, Replay};
 use hartrace_isa::Isa;
+use std::path::Path;
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     // What is typed is about the new trace. Only where nothing lies beside the
@@ -45,9 +46,12 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         single: !new.has_sources(),
     };
     let writer = trace_write::writer(&write, &new, isa, check, &file.sink)?;
-    let (writer, report) = job.run(input, &file, writer)?;
+    let (writer, report, assumed) = job.run(input, &file, writer)?;
     let written = writer.written();
     report.judge(&args.trace, args.strict, talk)?;
+    for diagnostic in stand_ins(&args.trace, new.format(), &assumed) {
+        talk.warning(&diagnostic);
+    }
     file.finish(&program.config, &new, &program.elf)?;
     let left = trace_write::leaves_out(&write, &new);
     trace_write::report(&args.output.output, new.format(), &written, left, talk)
@@ -64,13 +68,14 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Decodes all of the input. Gives the writer back, and what was decoded.
+    /// Decodes all of the input. Gives the writer back, what was decoded, and
+    /// what was not in it.
     fn run<'w>(
         &self,
         input: Input,
         file: &TraceFile,
         writer: Writer<'w>,
-    ) -> Result<(Writer<'w>, Report), Failure> {
+    ) -> Result<(Writer<'w>, Report, Assumed), Failure> {
         let Job { args, image, .. } = *self;
         let replay = Replay::new(image, writer);
         let mut watch = Watch::new(replay, args.hart);
@@ -83,6 +88,47 @@ impl Job<'_> {
             file.sink.check()
         })?;
         let Watch { inner, report, .. } = watch;
-        Ok((inner.finish(), report))
+        let assumed = inner.assumed();
+        Ok((inner.finish(), report, assumed))
     }
+}
+
+/// What is in the new trace and was not in the old one, and the other way
+/// round.
+fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
+    let name = input::name(old);
+    let mut told = Vec::new();
+    let Assumed {
+        modes,
+        causes,
+        values,
+        unplaced,
+    } = *assumed;
+    // N-Trace has no room for causes and values, and tells a mode only with a
+    // context.
+    if new == Format::Etrace && (modes || causes > 0 || values > 0) {
+        let message = format!("{name} does not tell all that {new} has room for");
+        let mut diagnostic = Diagnostic::new(Code::Assumed, message);
+        if modes {
+            diagnostic = diagnostic.note("modes: M stands where none is told");
+        }
+        if causes > 0 {
+            let traps = count(causes, "trap");
+            let text = format!("causes of {traps}: 0 stands there, of an ecall that of the mode");
+            diagnostic = diagnostic.note(text);
+        }
+        if values > 0 {
+            let traps = count(values, "trap");
+            diagnostic = diagnostic.note(format!("trap values of {traps}: 0 stands there"));
+        }
+        told.push(diagnostic.help("do not rely on these values in the new trace"));
+    }
+    if unplaced > 0 {
+        let traps = count(unplaced, "trap");
+        let message = format!("{name} does not tell where {traps} came");
+        let text =
+            "the new trace has a loss at each: it would have to tell where the jump before it went";
+        told.push(Diagnostic::new(Code::Assumed, message).note(text));
+    }
+    told
 }

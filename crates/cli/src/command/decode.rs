@@ -62,7 +62,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         }),
         DecodeFormat::Json => {
             sink.put(&decode_json::header(isa));
-            job.run(input, &sink, |to| JsonEvents::new(flush(to)))
+            job.run(input, &sink, |to| JsonEvents::new(&image, flush(to)))
         }
     }?;
     sink.finish()?;

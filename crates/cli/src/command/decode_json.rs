@@ -3,8 +3,8 @@
 
 use super::log_json::{Accessed, Hex, access, cause};
 use crate::traces::Text;
-use hartrace_flow::{Consumer, Event, Exit, HartId, Mark};
-use hartrace_isa::Isa;
+use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Mark, Run, SpaceId};
+use hartrace_isa::{Flow, Isa};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -12,7 +12,8 @@ use std::ops::ControlFlow;
 const BUFFER: usize = 1 << 17;
 
 /// Writes one object per event.
-pub(super) struct JsonEvents<F> {
+pub(super) struct JsonEvents<'a, F> {
+    image: &'a Image,
     text: Vec<u8>,
     flush: F,
 }
@@ -31,7 +32,8 @@ enum Line {
         end: Hex,
         insns: u32,
         exit: &'static str,
-        next: Hex,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next: Option<Hex>,
     },
     Trap {
         hart: u32,
@@ -97,14 +99,14 @@ fn put(text: &mut Vec<u8>, line: &Line) {
     text.push(b'\n');
 }
 
-impl<F: FnMut(&mut Vec<u8>)> JsonEvents<F> {
-    pub(super) fn new(flush: F) -> JsonEvents<F> {
+impl<'a, F: FnMut(&mut Vec<u8>)> JsonEvents<'a, F> {
+    pub(super) fn new(image: &'a Image, flush: F) -> JsonEvents<'a, F> {
         let text = Vec::new();
-        JsonEvents { text, flush }
+        JsonEvents { image, text, flush }
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Text for JsonEvents<F> {
+impl<F: FnMut(&mut Vec<u8>)> Text for JsonEvents<'_, F> {
     fn text(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
@@ -118,9 +120,9 @@ impl<F: FnMut(&mut Vec<u8>)> Text for JsonEvents<F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Consumer for JsonEvents<F> {
+impl<F: FnMut(&mut Vec<u8>)> Consumer for JsonEvents<'_, F> {
     fn event(&mut self, HartId(hart): HartId, event: &Event) -> ControlFlow<()> {
-        put(&mut self.text, &line(hart, event));
+        put(&mut self.text, &line(self.image, hart, event));
         if self.text.len() >= BUFFER {
             self.flush();
         }
@@ -128,7 +130,20 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for JsonEvents<F> {
     }
 }
 
-fn line(hart: u32, event: &Event) -> Line {
+/// Where the hart went behind a run. Of one that was cut behind a branch or
+/// jump the trace does not tell.
+fn next(image: &Image, run: &Run) -> Option<Hex> {
+    let is_straight = || {
+        let last = image.fetch(SpaceId::FIRST, run.source());
+        last.is_none_or(|insn| {
+            let flow = Flow::of_retired(insn.bits, insn.isa);
+            matches!(flow, Flow::Seq | Flow::Const { .. } | Flow::Trap)
+        })
+    };
+    (run.exit != Exit::Stop || is_straight()).then_some(Hex(run.next))
+}
+
+fn line(image: &Image, hart: u32, event: &Event) -> Line {
     match event {
         Event::Run(run) => Line::Run {
             hart,
@@ -136,7 +151,7 @@ fn line(hart: u32, event: &Event) -> Line {
             end: Hex(run.end),
             insns: run.insns,
             exit: exit(run.exit),
-            next: Hex(run.next),
+            next: next(image, run),
         },
         Event::Trap(trap) => {
             let (cause, code) = cause(trap.cause);

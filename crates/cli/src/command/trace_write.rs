@@ -176,9 +176,14 @@ pub(super) fn report(
                 count(checked.insns, "instruction"),
                 count(checked.traps, "trap")
             );
+            if checked.lost > 0 {
+                let lost = count(checked.lost, "instruction");
+                text += &format!(" ({lost} at losses not compared)");
+            }
             // E-Trace does not count how often a hart goes round without a
             // branch.
-            match written.instructions.saturating_sub(checked.insns) {
+            let compared = checked.insns + checked.lost;
+            match written.instructions.saturating_sub(compared) {
                 0 => {}
                 rounds => text += &format!(" (and {rounds} more in loops without a branch)"),
             }

@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use hartrace_isa::{Flow, Link};
 
 use super::{Checked, Inference, Untold, What};
-use crate::{Cause, Exit, Insn, Run, Trap};
+use crate::{Cause, Exit, Gap, Insn, Run, Trap};
 
 /// Expected and actual, when they differ.
 pub(super) type Mismatch = Box<(Option<What>, What)>;
@@ -24,16 +24,23 @@ pub(super) struct Expected {
     /// not tell: right where it stops, or before a trap whose `epc` it does
     /// not tell.
     pub(super) open: Option<Mismatch>,
+    /// Losses among the items.
+    losses: usize,
+    /// A gap came for a loss, and nothing since: it may stand for the losses
+    /// behind it too.
+    in_gap: bool,
     /// The last instruction and its address, if it loaded a constant that a
     /// jump may use.
     constant: Option<(Flow, u64)>,
 }
 
-/// Instructions behind each other in memory, or a trap.
+/// Instructions behind each other in memory, a trap, or a place where steps are
+/// missing.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     Span(Span),
     Trap(Trap),
+    Loss,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +73,11 @@ impl Span {
 }
 
 impl Item {
-    const fn what(&self) -> What {
+    const fn what(&self) -> Option<What> {
         match self {
-            Item::Span(span) => What::Insn(span.start),
-            Item::Trap(trap) => What::Trap(*trap),
+            Item::Span(span) => Some(What::Insn(span.start)),
+            Item::Trap(trap) => Some(What::Trap(*trap)),
+            Item::Loss => None,
         }
     }
 }
@@ -109,9 +117,72 @@ impl Expected {
         self.items.push_back(Item::Trap(trap));
     }
 
+    /// Steps are missing here: a trace may have a gap, and an encoder may lose
+    /// what it had not sent.
+    pub(super) fn push_loss(&mut self) {
+        if !matches!(self.items.back(), Some(Item::Loss)) {
+            self.items.push_back(Item::Loss);
+            self.losses += 1;
+        }
+        self.constant = None;
+    }
+
+    pub(super) const fn has_loss(&self) -> bool {
+        self.losses > 0
+    }
+
     /// What comes next.
     pub(super) fn front(&self) -> Option<What> {
-        self.items.front().map(Item::what)
+        self.items.iter().find_map(Item::what)
+    }
+
+    /// A gap: it is for the first loss, and what comes before that is lost.
+    pub(super) fn gap(&mut self, gap: &Gap) -> Result<Checked, Mismatch> {
+        let Some(lost) = self.pass_loss() else {
+            // Two for one loss tell nothing new.
+            return match self.in_gap {
+                true => Ok(Checked::default()),
+                false => Err(Box::new((self.front(), What::Gap(*gap)))),
+            };
+        };
+        self.in_gap = true;
+        Ok(Checked {
+            lost,
+            ..Checked::default()
+        })
+    }
+
+    /// Leaves out everything to the next loss, if there is one, and counts the
+    /// instructions.
+    fn pass_loss(&mut self) -> Option<u64> {
+        if self.losses == 0 {
+            return None;
+        }
+        let before = self.lengths.len();
+        while let Some(item) = self.items.pop_front() {
+            match item {
+                Item::Span(span) => self.drop_lengths(span.len()),
+                Item::Trap(_) => {}
+                Item::Loss => {
+                    self.losses -= 1;
+                    break;
+                }
+            }
+        }
+        Some((before - self.lengths.len()) as u64)
+    }
+
+    /// A loss in front that the trace went over without a gap, because nothing
+    /// was waiting to be sent; or one that the last gap stands for too.
+    fn skip_loss(&mut self, lost: &mut u64) -> bool {
+        if matches!(self.items.front(), Some(Item::Loss)) || self.in_gap {
+            match self.pass_loss() {
+                Some(insns) => *lost += insns,
+                None => return false,
+            }
+            return true;
+        }
+        false
     }
 
     /// Things kept.
@@ -274,6 +345,7 @@ impl Expected {
     pub(super) fn run(&mut self, run: &Run, untold: &Untold) -> Result<Checked, Mismatch> {
         let mut at = run.start;
         let mut went = run.start;
+        let mut lost = 0;
         while at != run.end {
             match self.items.front_mut() {
                 Some(Item::Span(span)) if span.start == at => {
@@ -288,7 +360,9 @@ impl Expected {
                     }
                 }
                 _ => {
-                    if at != run.start || !self.skip_round(untold) {
+                    let skipped =
+                        at == run.start && (self.skip_round(untold) || self.skip_loss(&mut lost));
+                    if !skipped {
                         return Err(Box::new((self.front(), What::Insn(at))));
                     }
                 }
@@ -305,7 +379,9 @@ impl Expected {
             }
             self.open = Some(mismatch);
         }
-        self.take_lengths(run)
+        self.in_gap = false;
+        let checked = self.take_lengths(run)?;
+        Ok(Checked { lost, ..checked })
     }
 
     fn take_lengths(&mut self, run: &Run) -> Result<Checked, Mismatch> {
@@ -325,13 +401,17 @@ impl Expected {
         if found != bytes || last != run.last || there as u64 != insns {
             return Err(Box::new((Some(of(there as u64, found)), of(insns, bytes))));
         }
-        Ok(Checked { insns, traps: 0 })
+        Ok(Checked {
+            insns,
+            ..Checked::default()
+        })
     }
 
     pub(super) fn trap(&mut self, actual: &Trap, untold: &Untold) -> Result<Checked, Mismatch> {
         // Where the first of the traps was taken that are left out; to a
         // decoder the one it is told of was taken there.
         let mut first = None;
+        let mut lost = 0;
         loop {
             match self.items.front() {
                 Some(Item::Trap(expected)) => {
@@ -342,7 +422,15 @@ impl Expected {
                     let epc = expected.epc;
                     if agrees(&chained, actual) {
                         self.items.pop_front();
-                        return Ok(Checked { insns: 0, traps: 1 });
+                        self.in_gap = false;
+                        return Ok(Checked {
+                            insns: 0,
+                            traps: 1,
+                            lost,
+                        });
+                    }
+                    if self.in_gap && self.skip_loss(&mut lost) {
+                        continue;
                     }
                     if !untold.traps || !matches!(self.items.get(1), Some(Item::Trap(_))) {
                         break;
@@ -351,7 +439,7 @@ impl Expected {
                     first = first.or(epc);
                 }
                 _ => {
-                    if !self.skip_round(untold) {
+                    if !self.skip_round(untold) && !self.skip_loss(&mut lost) {
                         break;
                     }
                 }

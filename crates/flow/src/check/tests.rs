@@ -405,3 +405,48 @@ fn where_a_trace_stops_a_target_need_not_be_told() {
         "the rest is missing"
     );
 }
+
+/// What was not sent before a loss is lost with it, and nothing else.
+#[test]
+fn a_gap_may_stand_at_a_loss() {
+    let lost = Step::Signal(Signal::Lost);
+    let gap = Event::Gap(Gap {
+        at: 0,
+        reason: Reason {
+            code: "XX0000",
+            text: "lost",
+            value: 0,
+        },
+        bytes: 0,
+        unconfirmed: 0,
+    });
+    let nop = |pc| insn(pc, 0x13, pc + 4);
+    let steps = [nop(0), nop(4), lost, nop(0x100), lost, nop(0x200)];
+    let equal = |insns, lost| {
+        Ok(Checked {
+            insns,
+            traps: 0,
+            lost,
+        })
+    };
+    let [first, second, third] = [
+        run(0, 4, 1, 4),
+        run(0x100, 0x104, 1, 4),
+        run(0x200, 0x204, 1, 4),
+    ];
+    assert_eq!(
+        after(&steps, &[first, gap, second, gap, third]),
+        equal(3, 1)
+    );
+    // One gap for two losses, two gaps for one.
+    assert_eq!(after(&steps, &[first, gap, third]), equal(2, 2));
+    assert_eq!(after(&steps, &[first, gap, gap, third]), equal(2, 2));
+    assert_eq!(after(&steps[3..], &[second, gap, gap, third]), equal(2, 0));
+    // Nothing was waiting.
+    let whole = run(0, 8, 2, 4);
+    assert_eq!(after(&steps, &[whole, second, third]), equal(4, 0));
+    // What is behind the last loss must be there, and no third gap.
+    assert!(after(&steps, &[first, gap, second, gap]).is_err());
+    assert!(after(&steps, &[first, second]).is_err());
+    assert!(after(&steps, &[first, gap, second, gap, third, gap]).is_err());
+}

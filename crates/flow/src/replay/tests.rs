@@ -366,11 +366,67 @@ fn a_trap_has_the_instruction_that_trapped() {
         assert_eq!(with(ecall, untold), (Some(0x73), code(11)));
         assert_eq!(with(ebreak, untold), (Some(0x9002), code(3)));
         assert_eq!(with(nop, untold), (None, untold));
-        assert_eq!(with(None, untold), (None, untold));
     }
     assert_eq!(with(nop, code(2)), (Some(0x13), code(2)));
     for cause in [code(12), code(1), code(20), Cause::Interrupt(None)] {
         assert_eq!(with(ecall, cause), (None, cause));
+    }
+}
+
+#[test]
+fn a_trap_at_an_unknown_place_is_a_loss() {
+    let image = nops();
+    let trap = Trap {
+        epc: None,
+        handler: Some(BASE + 16),
+        cause: Cause::Interrupt(Some(7)),
+        tval: None,
+    };
+    let events = [
+        run(BASE, BASE + 4, 1, (Exit::Stop, BASE + 4)),
+        Event::Trap(trap),
+        run(BASE + 16, BASE + 20, 1, (Exit::Stop, BASE + 20)),
+    ];
+    let steps = replay(&image, &events);
+    assert_eq!(told(&steps), ["1000>1004", "Lost", "1010>1014"]);
+}
+
+#[test]
+fn what_was_not_told_is_counted() {
+    // ecall, c.ebreak, nop
+    let image = image(&[0x73, 0x9002, 0x13]);
+    let mut replay = Replay::new(&image, Tape::default());
+    let trap = |epc, cause| {
+        Event::Trap(Trap {
+            epc,
+            handler: None,
+            cause,
+            tval: None,
+        })
+    };
+    let told = Assumed::default();
+    let mode = Event::Context(Ownership {
+        mode: Some(Mode::U),
+        context: None,
+    });
+    let [ecall, ebreak, nop] = [BASE, BASE + 4, BASE + 6].map(Some);
+    let unknown = Cause::Exception(None);
+    let modes = true;
+    #[rustfmt::skip]
+    let all = [
+        // The cause of an ecall is that of the mode, and its value 0.
+        (trap(ecall, unknown), Assumed { modes, causes: 1, ..told }),
+        (trap(ebreak, unknown), Assumed { modes, causes: 1, values: 1, ..told }),
+        (mode, Assumed { modes, causes: 1, values: 1, ..told }),
+        (trap(ecall, unknown), Assumed { modes, causes: 1, values: 1, ..told }),
+        (trap(nop, unknown), Assumed { modes, causes: 2, values: 2, ..told }),
+        (trap(nop, Cause::Interrupt(None)), Assumed { modes, causes: 3, values: 2, ..told }),
+        (trap(nop, Cause::Interrupt(Some(7))), Assumed { modes, causes: 3, values: 2, ..told }),
+        (trap(None, unknown), Assumed { modes, causes: 3, values: 2, unplaced: 1 }),
+    ];
+    for (event, expected) in all {
+        let _ = replay.event(HART, &event);
+        assert_eq!(replay.assumed(), expected, "{event:?}");
     }
 }
 
