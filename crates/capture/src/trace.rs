@@ -11,7 +11,7 @@ mod write;
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
 pub use pieces::{Framing, Pieces, pieces};
-pub use table::{TableError, from_table};
+pub use table::{BadRow, Table, from_table};
 pub use transport::{Transport, TransportError};
 pub use write::{EtraceWriter, NtraceWriter, Shared, TraceWriter, Written};
 

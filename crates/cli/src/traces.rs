@@ -5,14 +5,14 @@ mod report;
 pub(crate) use report::{Nothing, Report, Watch};
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure, unknown_format};
+use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::settings::{self, Program};
 use crate::talk::Talk;
 use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::trace::{self, Format, TableError, Transport, TransportError, from_table};
+use hartrace_capture::trace::{self, Format, Transport, TransportError, from_table};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
@@ -142,9 +142,11 @@ impl Settings {
         mut input: Input,
         xlen: Option<Xlen>,
         image: Option<&Image>,
+        strict: bool,
         talk: &Talk,
     ) -> Result<(trace::Settings, Input), Failure> {
-        let known = xlen.or_else(|| self.xlen()).unwrap_or(Xlen::Rv64);
+        let said = xlen.or_else(|| self.xlen());
+        let known = said.unwrap_or(Xlen::Rv64);
         let format = match self.said_format() {
             Some(format) => format,
             None => format_of(&mut input)?,
@@ -154,39 +156,56 @@ impl Settings {
                 trace::Settings::Ntrace(guess_ntrace(config, &mut input, talk)?)
             }
             trace::Settings::Etrace(config) if !self.config.etrace.is_said() => {
-                trace::Settings::Etrace(guess_etrace(config, &mut input, image, talk)?)
+                let guess = guess_etrace(&config, &mut input, said, image);
+                let (config, diagnostic) = guess.map_err(Failure::Diagnostic)?;
+                talk.warning(&diagnostic);
+                trace::Settings::Etrace(config)
             }
             settings => settings,
         };
-        let input = stream(&settings, input).map_err(Failure::Diagnostic)?;
-        Ok((settings, input))
+        let (input, damage) = stream(&settings, input).map_err(Failure::Diagnostic)?;
+        match damage {
+            Some(damage) if strict => Err(damage.help("leave out --strict to let it pass").into()),
+            damage => {
+                damage.iter().for_each(|damage| talk.warning(damage));
+                Ok((settings, input))
+            }
+        }
     }
 }
 
-/// The stream of a trace that may be a table.
+/// The stream of a trace that may be a table, and what is wrong with its rows.
 pub(crate) fn stream(
     settings: &trace::Settings,
     mut input: Input,
-) -> Result<Input, Box<Diagnostic>> {
+) -> Result<(Input, Option<Diagnostic>), Box<Diagnostic>> {
     let trace::Settings::Etrace(config) = settings else {
-        return Ok(input);
+        return Ok((input, None));
     };
     let head = input.peek(HEAD).map_err(|e| Box::new(e.into()))?;
     if detect(head) != Kind::EtraceCsv {
-        return Ok(input);
+        return Ok((input, None));
     }
     let name = input::name(input.path());
-    from_table(input, &config.layout()).map_err(|error| {
-        Box::new(match error {
-            TableError::Input(error) => error.into(),
-            TableError::Row { .. } => {
-                let message = format!("{name}: {error}");
-                Diagnostic::new(Code::DamagedLines, message)
-                    .note("a table of packets is read as a whole or not at all")
-                    .help("are these the widths of the encoder, in section [etrace]?")
-            }
-        })
-    })
+    let table = from_table(input, &config.layout()).map_err(|e| Box::new(e.into()))?;
+    if table.bad == 0 {
+        return Ok((table.stream, None));
+    }
+    let rows = count(table.rows, "row");
+    let message = format!("{name}: {} of {rows} cannot be read", table.bad);
+    let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);
+    for row in &table.first {
+        diagnostic = diagnostic.note(row.to_string());
+    }
+    let more = table.bad - table.first.len() as u64;
+    if more > 0 {
+        diagnostic = diagnostic.note(format!("and {more} more"));
+    }
+    diagnostic = diagnostic.help("are these the widths of the encoder, in section [etrace]?");
+    match table.bad == table.rows {
+        true => Err(Box::new(diagnostic.with_code(Code::NothingRead))),
+        false => Ok((table.stream, Some(diagnostic))),
+    }
 }
 
 /// What the bytes look like, or else what the name says.
@@ -228,34 +247,38 @@ fn guess_ntrace(
     Ok(config)
 }
 
-fn guess_etrace(
-    config: etrace::Config,
+/// Settings that fit a trace, and what is to be said of them. `xlen` is `None`
+/// where nobody says how wide addresses are.
+pub(crate) fn guess_etrace(
+    config: &etrace::Config,
     input: &mut Input,
+    xlen: Option<Xlen>,
     image: Option<&Image>,
-    talk: &Talk,
-) -> Result<etrace::Config, Failure> {
+) -> Result<(etrace::Config, Diagnostic), Box<Diagnostic>> {
     let path = input.path().to_path_buf();
-    let head = input.peek(GUESS)?;
-    if detect(head) == Kind::EtraceCsv {
-        talk.warning(&guessed(&path, "the reference models", "etrace"));
-        return Ok(reference_widths(config));
-    }
+    let head = input.peek(GUESS).map_err(|e| Box::new(e.into()))?;
     let is_code = image.map(|image| |pc| image.fetch(SpaceId::FIRST, pc).is_some());
     let is_code = is_code.as_ref().map(|f| f as &dyn Fn(u64) -> bool);
-    let Some(guess) = etrace::guess(head, config.xlen, is_code) else {
-        return Err(not_recognised(&path, "E-Trace").into());
+    let guess = match detect(head) {
+        Kind::EtraceCsv => etrace::guess_table(head, config.xlen, is_code),
+        _ => etrace::guess(head, config.xlen, is_code),
     };
-    talk.warning(&guessed(&path, "E-Trace", "etrace").note(guess.to_string()));
-    Ok(guess.config)
-}
-
-/// The widths of the reference models, who write tables of packets.
-pub(crate) fn reference_widths(config: etrace::Config) -> etrace::Config {
-    etrace::Config {
-        context_width: 32,
-        ecause_width: 5,
-        ..config
+    let Some(guess) = guess else {
+        return Err(Box::new(not_recognised(&path, "E-Trace")));
+    };
+    let mut diagnostic = guessed(&path, "E-Trace", "etrace").note(guess.to_string());
+    if !guess.also.is_empty() {
+        let others = guess.also.join(", and ");
+        diagnostic = diagnostic.note(format!("these fit as well: {others}"));
+        if image.is_none() {
+            diagnostic = diagnostic.note("the program (-e) may tell which is right");
+        }
     }
+    if xlen.is_none() {
+        let text = "addresses of 64 bits are assumed; --isa rv32gc or the program (-e) says others";
+        diagnostic = diagnostic.note(text);
+    }
+    Ok((guess.config, diagnostic))
 }
 
 fn guessed(path: &Path, what: &str, section: &str) -> Diagnostic {

@@ -11,6 +11,7 @@
 
 mod read;
 
+pub(crate) use read::filled;
 pub use read::{CsvError, CsvReason, parse_row};
 
 use alloc::string::String;

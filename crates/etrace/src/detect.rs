@@ -1,10 +1,12 @@
 //! Whether bytes look like E-Trace, and with which settings.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use hartrace_isa::Xlen;
 
-use crate::{Config, Framer, Kind, Packet, Piece, Version};
+use crate::{Config, Framer, Kind, Packet, Piece, Version, csv};
 
 /// Bytes that are looked at.
 const LOOK: usize = 1 << 20;
@@ -29,6 +31,8 @@ pub struct Guess {
     pub starts: u64,
     /// Those whose address makes sense with these settings.
     pub sensible: u64,
+    /// Other settings that fit as well, and read the bytes differently.
+    pub also: Vec<&'static str>,
 }
 
 impl fmt::Display for Guess {
@@ -66,37 +70,98 @@ pub fn is_framed(bytes: &[u8]) -> bool {
 /// has code at an address; without a program, say so by `None`.
 #[must_use]
 pub fn guess(bytes: &[u8], xlen: Xlen, is_code: Option<&dyn Fn(u64) -> bool>) -> Option<Guess> {
-    let mut candidates = usual(xlen).map(|(name, config)| Candidate {
-        name,
-        config,
-        good: 0,
-        bad: 0,
-    });
+    let mut candidates = usual(xlen).map(Candidate::new);
     let mut starts = 0;
     let framed = Framed::new(bytes, &mut |payload| {
         if starts < STARTS && payload.first().is_some_and(|first| first & 0xf == 3) {
             starts += 1;
-            candidates
-                .iter_mut()
-                .for_each(|candidate| candidate.start(payload, is_code));
+            for candidate in &mut candidates {
+                let layout = candidate.config.layout();
+                match Packet::read(payload, &layout) {
+                    Ok(packet @ Packet::Start(_)) => candidate.packet(&packet, is_code),
+                    _ => candidate.bad += 1,
+                }
+            }
         }
     });
     if !framed.is_good() {
         return None;
     }
-    // Of equals the first.
-    let best = candidates
-        .into_iter()
-        .rev()
-        .max_by_key(|candidate| candidate.good - candidate.bad)?;
-    Some(Guess {
-        config: best.config,
+    Some(best(candidates, framed.packets, framed.damaged, starts))
+}
+
+/// With which of the usual settings the rows of a table ([`csv`]) make sense;
+/// `None` if none of the first thousand is a packet with any. A context or time
+/// is as wide as the columns have it. `is_code` is as for [`guess`].
+#[must_use]
+pub fn guess_table(
+    text: &[u8],
+    xlen: Xlen,
+    is_code: Option<&dyn Fn(u64) -> bool>,
+) -> Option<Guess> {
+    let text = text.get(..LOOK).unwrap_or(text);
+    let lines = text.split(|&byte| byte == b'\n').skip(1);
+    let rows: Vec<String> = lines
+        .take(STARTS as usize)
+        .map(|line| String::from(String::from_utf8_lossy(line).trim()))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let filled = csv::filled(rows.iter().map(String::as_str));
+    let mut candidates = usual(xlen).map(Candidate::new);
+    let (mut starts, mut packets) = (0, 0);
+    for candidate in &mut candidates {
+        let config = &mut candidate.config;
+        config.context_width = filled.context;
+        if config.version != Version::V1_1_1 {
+            config.time_width = filled.time;
+        }
+        let layout = config.layout();
+        let (mut read, mut addresses) = (0, 0);
+        for row in &rows {
+            match csv::parse_row(row, &layout) {
+                Ok(packet) => {
+                    read += 1;
+                    addresses += u64::from(matches!(packet, Packet::Start(_)));
+                    candidate.packet(&packet, is_code);
+                }
+                Err(_) => candidate.bad += 1,
+            }
+        }
+        (packets, starts) = (packets.max(read), starts.max(addresses));
+    }
+    let damaged = rows.len() as u64 - packets;
+    (packets > 0).then(|| best(candidates, packets, damaged, starts))
+}
+
+/// The candidate that fits best, of equals the first.
+fn best(candidates: [Candidate; 4], packets: u64, damaged: u64, starts: u64) -> Guess {
+    let [first, ..] = &candidates;
+    let mut best = first;
+    for candidate in &candidates {
+        if candidate.score() > best.score() {
+            best = candidate;
+        }
+    }
+    let layout = best.config.layout();
+    let mut equal = Vec::new();
+    let mut also = Vec::new();
+    equal.push(layout.clone());
+    for candidate in candidates.iter().filter(|c| c.score() == best.score()) {
+        let layout = candidate.config.layout();
+        if !equal.contains(&layout) {
+            also.push(candidate.name);
+            equal.push(layout);
+        }
+    }
+    Guess {
+        config: best.config.clone(),
         name: best.name,
-        packets: framed.packets,
-        damaged: framed.damaged,
+        packets,
+        damaged,
         starts,
         sensible: best.good.unsigned_abs(),
-    })
+        also,
+    }
 }
 
 /// The settings that are tried, the likeliest first.
@@ -130,13 +195,25 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Format 3 subformat 0.
-    fn start(&mut self, payload: &[u8], is_code: Option<&dyn Fn(u64) -> bool>) {
-        let layout = self.config.layout();
-        let Ok(Packet::Start(start)) = Packet::read(payload, &layout) else {
-            self.bad += 1;
+    const fn new((name, config): (&'static str, Config)) -> Candidate {
+        Candidate {
+            name,
+            config,
+            good: 0,
+            bad: 0,
+        }
+    }
+
+    const fn score(&self) -> i64 {
+        self.good - self.bad
+    }
+
+    /// A packet that could be read; format 3 subformat 0 has a full address.
+    fn packet(&mut self, packet: &Packet, is_code: Option<&dyn Fn(u64) -> bool>) {
+        let Packet::Start(start) = packet else {
             return;
         };
+        let layout = self.config.layout();
         let shift = 64 - u32::from(layout.iaddress_width);
         let address = (start.address << layout.iaddress_lsb << shift) as i64 >> shift;
         let address = self.config.xlen.wrap(address as u64);

@@ -29,7 +29,7 @@ pub use config::{
     Resync, ResyncRule, ResyncUnit, UpdisconRule, Version,
 };
 pub use decode::{Decoder, Seam};
-pub use detect::{Guess, guess, is_framed};
+pub use detect::{Guess, guess, guess_table, is_framed};
 pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;

@@ -8,46 +8,47 @@ use std::fmt;
 /// A table of more is another file given by mistake.
 const MAX_TABLE: u64 = 4 << 30;
 
-/// Why a table is no stream.
-#[derive(Debug)]
-pub enum TableError {
-    /// It could not be read.
-    Input(InputError),
-    /// A line that is no packet.
-    Row {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong with it.
-        error: CsvError,
-    },
-}
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TableError::Input(error) => error.fmt(f),
-            TableError::Row { line, error } => write!(f, "line {line}, {error}"),
-        }
-    }
-}
-
-impl std::error::Error for TableError {}
-
-impl From<InputError> for TableError {
-    fn from(error: InputError) -> TableError {
-        TableError::Input(error)
-    }
-}
+/// Rows that are told one by one.
+const TOLD: usize = 5;
 
 /// The stream of packets that a table lists.
+pub struct Table {
+    /// The stream. In place of a row that is none it has a packet that nobody
+    /// can read.
+    pub stream: Input,
+    /// Lines but for the heading and empty ones.
+    pub rows: u64,
+    /// Those that are no packet.
+    pub bad: u64,
+    /// The first of these.
+    pub first: Vec<BadRow>,
+}
+
+/// A row that is no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadRow {
+    /// Its line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub error: CsvError,
+}
+
+impl fmt::Display for BadRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, {}", self.line, self.error)
+    }
+}
+
+/// Reads a table of packets.
 ///
 /// # Errors
 ///
-/// A failing read, and the first row that is no packet.
-pub fn from_table(input: Input, layout: &Layout) -> Result<Input, TableError> {
+/// A failing read.
+pub fn from_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
     let path = input.path().to_path_buf();
     let text = input.read_all(MAX_TABLE)?;
-    let mut bytes = Vec::new();
+    let (mut rows, mut bad) = (0, 0);
+    let (mut bytes, mut first) = (Vec::new(), Vec::new());
     for (line, row) in (1..).zip(text.split(|&byte| byte == b'\n')) {
         let row = String::from_utf8_lossy(row);
         let row = row.trim();
@@ -55,18 +56,42 @@ pub fn from_table(input: Input, layout: &Layout) -> Result<Input, TableError> {
         if line == 1 || row.is_empty() {
             continue;
         }
-        let packet = csv::parse_row(row, layout);
-        let packet = packet.map_err(|error| TableError::Row { line, error })?;
-        let payload = packet.write(layout);
-        payload.write_framed(Kind::Instruction, &mut bytes);
+        rows += 1;
+        match csv::parse_row(row, layout) {
+            Ok(packet) => {
+                let payload = packet.write(layout);
+                payload.write_framed(Kind::Instruction, &mut bytes);
+            }
+            Err(error) => {
+                bytes.extend_from_slice(unreadable(layout));
+                bad += 1;
+                if first.len() < TOLD {
+                    first.push(BadRow { line, error });
+                }
+            }
+        }
     }
-    Ok(Input::of(&path, bytes))
+    Ok(Table {
+        stream: Input::of(&path, bytes),
+        rows,
+        bad,
+        first,
+    })
+}
+
+/// What stands for a row that is no packet: one of format 0, which says nothing
+/// without predictor and cache; with them, no packet at all.
+const fn unreadable(layout: &Layout) -> &'static [u8] {
+    match layout.bpred_size | layout.cache_size {
+        0 => &[0x41, 0],
+        _ => &[0xff],
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hartrace_etrace::{Config, Version};
+    use hartrace_etrace::{Config, Packet, Version};
     use hartrace_isa::Xlen;
     use std::path::Path;
 
@@ -77,12 +102,18 @@ mod tests {
                     2,_,7ffffffc,_,_,_,_,_,_,_,_,_,_,1,_,1,_,_,_,_,_,_,1,_,_,_\r\n";
         let table = format!("{}\r\n{rows}", csv::HEADER);
         let input = |text: &str| Input::of(Path::new("t"), text.as_bytes().to_vec());
-        let stream = from_table(input(&table), &layout).unwrap();
-        assert_eq!(stream.read_all(100).unwrap(), [0x41, 0x1f, 0x41, 0xf2]);
-        let error = from_table(input(&table.replace("7fff", "7xff")), &layout).err();
+        let whole = from_table(input(&table), &layout).unwrap();
+        assert_eq!((whole.rows, whole.bad), (2, 0));
+        let bytes = whole.stream.read_all(100).unwrap();
+        assert_eq!(bytes, [0x41, 0x1f, 0x41, 0xf2]);
+        let damaged = from_table(input(&table.replace("7fff", "7xff")), &layout).unwrap();
+        assert_eq!((damaged.rows, damaged.bad), (2, 1));
         assert_eq!(
-            error.unwrap().to_string(),
+            damaged.first[0].to_string(),
             "line 3, column 3 (address): neither a number nor _"
         );
+        let bytes = damaged.stream.read_all(100).unwrap();
+        assert_eq!(bytes, [0x41, 0x1f, 0x41, 0]);
+        assert!(Packet::read(&bytes[3..], &layout).is_err());
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         return Err(traces::no_program());
     };
     let old = read.as_recorded();
-    let (old, input) = old.of_trace(input, Some(isa.xlen()), Some(&image), talk)?;
+    let (old, input) = old.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
     let new = args.to.format().settings(&write, isa.xlen())?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {

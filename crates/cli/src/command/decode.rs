@@ -36,7 +36,8 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     let Some(image) = program.image()? else {
         return Err(traces::no_program());
     };
-    let (settings, input) = settings.of_trace(input, Some(isa.xlen()), Some(&image), talk)?;
+    let (settings, input) =
+        settings.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
     let mut names = Names::new();
     for elf in &program.elf {
         // What has no symbols has no names.

@@ -29,11 +29,18 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
     };
     let input = settings.open(&args.trace, &args.transport, "dump")?;
     // The program that a sidecar names is not needed.
-    let xlen = match settings.program() {
-        Named::ByFlag => settings.load(talk)?.isa.map(|isa| isa.xlen()),
+    let program = match settings.program() {
+        Named::ByFlag => Some(settings.load(talk)?),
         _ => None,
     };
-    let (settings, input) = settings.of_trace(input, xlen, None, talk)?;
+    let image = match &program {
+        Some(program) => program.image()?,
+        None => None,
+    };
+    let xlen = program
+        .and_then(|program| program.isa)
+        .map(|isa| isa.xlen());
+    let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), false, talk)?;
     match settings {
         trace::Settings::Ntrace(_) if args.format == DumpFormat::Csv => {
             return Err(Failure::Usage("-f csv goes with E-Trace"));

@@ -8,7 +8,7 @@ use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
-use crate::traces::{reference_widths, stream};
+use crate::traces::{guess_etrace, stream};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -337,18 +337,15 @@ fn scan_trace(
     let config = context.program.config.clone().over(beside);
     let isa = config.program.isa.as_ref();
     let isa = isa.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
-    let xlen = isa.map_or(Xlen::Rv64, |isa| isa.xlen());
-    let mut settings = format.settings(&config, xlen)?;
-    let head = input.peek(HEAD)?;
-    let table = detect(head) == Kind::EtraceCsv;
+    let xlen = isa.or(context.program.isa).map(|isa| isa.xlen());
+    let mut settings = format.settings(&config, xlen.unwrap_or(Xlen::Rv64))?;
+    let table = detect(input.peek(HEAD)?) == Kind::EtraceCsv;
     if let Settings::Etrace(etrace) = &mut settings
         && !config.etrace.is_said()
+        && let Ok((guess, diagnostic)) = guess_etrace(etrace, &mut input, xlen, context.image)
     {
-        *etrace = match hartrace_etrace::guess(head, xlen, None) {
-            Some(guess) => guess.config,
-            None if table => reference_widths(etrace.clone()),
-            None => etrace.clone(),
-        };
+        context.talk.warning(&diagnostic);
+        *etrace = guess;
     }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();
@@ -368,6 +365,10 @@ fn scan_trace(
     })?;
     if table {
         let stream = stream(&settings, Input::of(&path, rows)).map_err(Stop::Diagnostic)?;
+        let (stream, damage) = stream;
+        damage
+            .iter()
+            .for_each(|damage| context.talk.warning(damage));
         counting.feed(&stream.read_all(u64::MAX)?);
     }
     let census = counting.finish();

@@ -52,7 +52,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         None => None,
     };
     let xlen = isa.map(|isa| isa.xlen());
-    let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), talk)?;
+    let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), args.strict, talk)?;
     let counted = look(args, input, &settings, image.as_ref(), talk)?;
     let written = match args.format {
         StatsFormat::Text => write(&counted, &mut output),

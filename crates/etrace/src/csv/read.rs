@@ -93,6 +93,34 @@ pub fn parse_row(line: &str, layout: &Layout) -> Result<Packet, CsvError> {
     }
 }
 
+/// The widths that optional columns need to hold what is in them; 0 for one
+/// that no row fills.
+pub(crate) struct Filled {
+    pub(crate) context: u8,
+    pub(crate) time: u8,
+}
+
+/// The widths of the optional columns of these rows.
+pub(crate) fn filled<'r>(rows: impl Iterator<Item = &'r str>) -> Filled {
+    let mut filled = Filled {
+        context: 0,
+        time: 0,
+    };
+    for row in rows {
+        let width = |column: Column| {
+            let text = row.split(',').nth(column as usize).unwrap_or("_");
+            match number(text.trim(), column as usize) {
+                Ok(Some(value)) if value > u64::from(u32::MAX) => 64,
+                Ok(Some(_)) => 32,
+                _ => 0,
+            }
+        };
+        filled.context = filled.context.max(width(Column::Context));
+        filled.time = filled.time.max(width(Column::Time));
+    }
+    filled
+}
+
 fn number(text: &str, column: usize) -> Result<Option<u64>, CsvError> {
     if text == "_" {
         return Ok(None);
