@@ -6,8 +6,8 @@ use annotate_snippets::Level;
 use anstream::ColorChoice;
 use hartrace_capture::output::abandon_all;
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How to talk to the user.
@@ -76,11 +76,46 @@ fn say(text: &str) {
 }
 
 /// Makes Ctrl-C and the like remove unfinished files before the process ends.
-/// A signal that is ignored, as under nohup, stays ignored.
+/// A signal that is ignored, as under nohup or in the background of a script,
+/// stays ignored; the others still clean up.
 pub(crate) fn clean_up_on_signal() {
-    let cleaned = ctrlc::try_set_handler(on_signal);
-    // Without the handler, a file under a temporary name may stay behind.
-    drop(cleaned);
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut cleaned = ctrlc::try_set_handler(on_signal);
+        if cleaned.is_err() && block_ignored() {
+            cleaned = ctrlc::set_handler(on_signal);
+        }
+        // Without the handler, a file under a temporary name may stay behind.
+        drop(cleaned);
+    });
+}
+
+/// Blocks the signals that are ignored, in this thread and those it starts: the
+/// handler is for all of them or for none. Whether that could be done.
+#[cfg(target_os = "linux")]
+fn block_ignored() -> bool {
+    use nix::sys::signal::{SigSet, Signal};
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return false;
+    };
+    let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let Some(ignored) = ignored.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()) else {
+        return false;
+    };
+    let mut blocked = SigSet::empty();
+    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+        // Bit 0 is signal 1.
+        if ignored >> (signal as u32 - 1) & 1 != 0 {
+            blocked.add(signal);
+        }
+    }
+    blocked.thread_block().is_ok()
+}
+
+/// Nobody tells which signals are ignored.
+#[cfg(not(target_os = "linux"))]
+const fn block_ignored() -> bool {
+    false
 }
 
 /// Whether the command ends in good order when it is asked to.

@@ -44,6 +44,42 @@ fn waiting(folder: &Folder) -> Child {
     child
 }
 
+/// In the background of a script SIGINT is ignored, and stays so; SIGTERM cleans
+/// up all the same.
+#[test]
+fn one_ignored_signal_does_not_shield_from_the_other() {
+    if ignores_signals() {
+        return;
+    }
+    let folder = Folder::new();
+    let out = folder.name("out.txt");
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' INT; exec \"$@\"", "sh"])
+        .arg(hartrace().get_program())
+        .args(["disasm", "-", "-o", &out])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(wait_until(|| !folder.entries().is_empty()));
+    let pid = child.id().to_string();
+    let send = |signal| Command::new("kill").args(["-s", signal, &pid]).status();
+    assert!(send("INT").unwrap().success());
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(child.try_wait().unwrap(), None);
+    assert!(send("TERM").unwrap().success());
+    let mut code = None;
+    let ended = wait_until(|| {
+        code = child.try_wait().unwrap();
+        code.is_some()
+    });
+    if !ended {
+        child.kill().unwrap();
+    }
+    assert_eq!(code.and_then(|c| c.code()), Some(1));
+    assert!(folder.entries().is_empty());
+}
+
 #[test]
 fn an_interrupted_command_leaves_nothing() {
     if ignores_signals() {
