@@ -41,8 +41,17 @@ fn main() -> ExitCode {
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Told(code)) => ExitCode::from(code.exit()),
         Err(Failure::Usage(message)) => {
+            // The usage of the subcommand, not of all of them.
             let mut command = args::Args::command();
-            let error = command.error(ErrorKind::ArgumentConflict, message);
+            let typed = command.try_get_matches_from_mut(std::env::args_os());
+            let name = typed
+                .as_ref()
+                .ok()
+                .and_then(|typed| typed.subcommand_name());
+            let error = match name.and_then(|name| command.find_subcommand_mut(name)) {
+                Some(command) => command.error(ErrorKind::ArgumentConflict, message),
+                None => args::Args::command().error(ErrorKind::ArgumentConflict, message),
+            };
             let _ = error.print();
             ExitCode::from(2)
         }

@@ -159,12 +159,12 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out)?;
     for source in &census.sources {
-        write!(
-            out,
-            "source {:<3} {}",
-            source.number,
-            count(source.all.messages, unit)
-        )?;
+        let messages = count(source.all.messages, unit);
+        match census.sources.len() {
+            // E-Trace has one stream, which has no number.
+            1 if counted.format == Format::Etrace => write!(out, "stream     {messages}")?,
+            _ => write!(out, "source {:<3} {messages}", source.number)?,
+        }
         write!(out, ", {}", count(source.all.bytes, "byte"))?;
         write!(out, ", full addresses: {}", source.syncs)?;
         match source.interval {
@@ -188,6 +188,10 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         count(report.instructions, "instruction")
     )?;
     writeln!(out, "           {bits:.4} bits/instruction")?;
+    if let Some(packets) = &census.packets {
+        let bits = packets.payload_bits as f64 / report.instructions.max(1) as f64;
+        writeln!(out, "           {bits:.4} bits/instruction of payload")?;
+    }
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)
 }

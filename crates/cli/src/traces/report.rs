@@ -3,8 +3,10 @@
 use super::Text;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::talk::Talk;
-use hartrace_capture::input;
+use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
+use hartrace_capture::trace::Format;
 use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
 use hartrace_hart::fdt;
 use std::ops::ControlFlow;
@@ -94,6 +96,28 @@ impl Report {
         }
     }
 
+    /// Nothing could be decoded, and why, probably.
+    fn nothing(&self, path: &Path) -> Diagnostic {
+        let name = input::name(path);
+        let message = format!("nothing of {name} could be decoded");
+        let diagnostic = Diagnostic::new(Code::NotSynchronised, message);
+        let codes = || self.first.iter().map(|gap| gap.reason.code);
+        if let Some((other, section)) = codes().next().and_then(|code| other_format(path, code)) {
+            return diagnostic
+                .note(format!("it looks like {other}"))
+                .help(format!("give its settings in section [{section}]: -c FILE"));
+        }
+        if codes().any(|code| code == "ET0206") {
+            return diagnostic
+                .note("the encoder was in a mode that is refused: see the gaps above")
+                .help("trace without that mode; or is it another order of ioptions in [etrace]?");
+        }
+        diagnostic
+            .note("no full address was found, or none that is in the program")
+            .note("a short piece may have none; an encoder that synchronises more often sends more")
+            .help("is it the right program, and are these the settings of the encoder?")
+    }
+
     /// Tells the gaps, and what they mean for the command.
     pub(crate) fn judge(&self, path: &Path, strict: bool, talk: &Talk) -> Result<(), Failure> {
         let name = input::name(path);
@@ -111,12 +135,7 @@ impl Report {
                 .into());
         }
         if self.instructions == 0 {
-            let message = format!("nothing of {name} could be decoded");
-            return Err(Diagnostic::new(Code::NotSynchronised, message)
-                .note("no full address was found, or none that is in the program")
-                .note("a short piece may have none; an encoder that synchronises more often sends more")
-                .help("is it the right program, and are these the settings of the encoder?")
-                .into());
+            return Err(self.nothing(path).into());
         }
         let message = format!("{name} has {}", count(self.gaps, "gap"));
         let diagnostic = Diagnostic::new(Code::Gaps, message);
@@ -188,6 +207,25 @@ impl Consumer for Nothing {
     fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
+}
+
+/// What a file looks like that was read as something else, and the section with
+/// its settings; `code` is of a gap in it.
+fn other_format(path: &Path, code: &str) -> Option<(Format, &'static str)> {
+    if input::is_stdin(path) {
+        return None; // it has been read
+    }
+    let mut input = Input::open(path).ok()?;
+    let looks = match detect(input.peek(HEAD).ok()?) {
+        Kind::Ntrace => Format::Ntrace,
+        Kind::Etrace | Kind::EtraceCsv => Format::Etrace,
+        _ => return None,
+    };
+    let was = match code.starts_with("NT") {
+        true => Format::Ntrace,
+        false => Format::Etrace,
+    };
+    (looks != was).then_some((looks, looks.name()))
 }
 
 fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
