@@ -142,10 +142,8 @@ fn best(candidates: [Candidate; 4], packets: u64, damaged: u64, starts: u64) -> 
             best = candidate;
         }
     }
-    let layout = best.config.layout();
-    let mut equal = Vec::new();
+    let mut equal = Vec::from([best.config.layout()]);
     let mut also = Vec::new();
-    equal.push(layout.clone());
     for candidate in candidates.iter().filter(|c| c.score() == best.score()) {
         let layout = candidate.config.layout();
         if !equal.contains(&layout) {

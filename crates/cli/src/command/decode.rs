@@ -50,6 +50,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         image: &image,
     };
     let harts = job.settings.has_sources();
+    let is_file = output.is_file();
     let sink = Sink::new(output);
     let report = match args.format {
         DecodeFormat::Text => job.run(input, &sink, |to| {
@@ -66,8 +67,12 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
             job.run(input, &sink, |to| JsonEvents::new(&image, flush(to)))
         }
     }?;
-    sink.finish()?;
-    report.judge(&args.trace, args.strict, talk)
+    let verdict = report.judge(&args.trace, args.strict, talk);
+    // A file would pass for a good one; a stream has been read already.
+    if verdict.is_ok() || !is_file {
+        sink.finish()?;
+    }
+    verdict
 }
 
 /// Text goes to the sink, or stays where it is.

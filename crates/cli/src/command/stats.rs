@@ -59,11 +59,15 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         StatsFormat::Json => stats_json::write(&counted, &mut output),
     };
     written.map_err(|error| output.failed(error))?;
-    output.finish()?;
-    match &counted.decoded {
+    let verdict = match &counted.decoded {
         Some(report) => report.judge(&args.trace, args.strict, talk),
         None => Ok(()),
+    };
+    // As for all commands: what is wrong with the input leaves no file.
+    if verdict.is_ok() || !output.is_file() {
+        output.finish()?;
     }
+    verdict
 }
 
 fn look(

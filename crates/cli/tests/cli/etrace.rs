@@ -332,6 +332,15 @@ fn gaps_are_told() {
     assert_eq!(strict.status.code(), Some(3));
     assert!(text(&strict.stderr).contains("error[HT0111]: "));
     assert!(text(&strict.stdout).contains("\n-- gap at byte 0x"));
+    // A file appears only without an error.
+    let out = folder.name("out.txt");
+    for command in ["decode", "stats"] {
+        let strict = run(&[command, &trace, "--strict", "-o", &out]);
+        assert_eq!(strict.status.code(), Some(3), "{command}");
+        assert!(!folder.path("out.txt").exists(), "{command}");
+        assert_eq!(run(&[command, &trace, "-o", &out]).status.code(), Some(0));
+        fs::remove_file(&out).unwrap();
+    }
     let json = run(&["decode", &trace, "-f", "json"]);
     assert!(text(&json.stdout).contains("{\"type\":\"gap\",\"hart\":0,\"code\":\"ET"));
     let stats = run(&["stats", &trace]);
