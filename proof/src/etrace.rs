@@ -8,7 +8,7 @@ use hartrace_etrace::{
     Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
     ResyncUnit, Version, sync_points,
 };
-use hartrace_flow::{Ctype, Event, HartId, Image, Mark};
+use hartrace_flow::{Event, HartId, Image, Mark};
 use hartrace_isa::{Isa, ItypeTable};
 
 use crate::generate::Spec;
@@ -81,7 +81,6 @@ impl Format for ETrace {
             lost: "ET0401",
             open: true,
             open_trap: true,
-            cuts: setting.port.ctype == Ctype::Discontinuity,
             one_trap: draft,
             last_trap_untold: false,
             rounds: Some(config.sijump),

@@ -73,7 +73,6 @@ impl Format for NTrace {
             // Whether a return was implied is not told where a trace stops.
             open: config.implicit_return != ImplicitReturn::Off,
             open_trap: false,
-            cuts: false,
             one_trap: false,
             last_trap_untold: true,
             rounds: None,

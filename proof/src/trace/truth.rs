@@ -100,7 +100,7 @@ impl Item {
 
     /// Length of the instruction, 0 for a trap.
     #[must_use]
-    pub const fn len(&self) -> u8 {
+    pub const fn length(&self) -> u8 {
         match self.what {
             What::Insn { len, .. } => len,
             What::Trap(..) => 0,
@@ -182,8 +182,6 @@ pub struct Rules {
     pub open: bool,
     /// Nor is it before a trap.
     pub open_trap: bool,
-    /// Another context is another trace.
-    pub cuts: bool,
     /// Of several traps in a row only the last is told, and none where the
     /// trace stops.
     pub one_trap: bool,

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hartrace_flow::{
-    Context, Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep,
-};
+use hartrace_flow::{Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep};
 use hartrace_isa::{Flow, Reg};
 
 use super::flag::{EXTERNAL, LAST, NOTIFY, OPEN, RESET, START};
@@ -90,9 +88,6 @@ pub struct Hart {
     off: bool,
     /// The last step was traced.
     traced: bool,
-    /// Context of the last instruction, and of the last step.
-    context: Option<Context>,
-    latest: Context,
     /// Time of the last step.
     pub time: u64,
     // The decoder's side.
@@ -176,10 +171,6 @@ impl Hart {
 
     /// Keeps a step if it is traced.
     fn keep(&mut self, mut item: Item, length: u64, rules: &Rules) {
-        if self.changes(&item) && rules.cuts {
-            self.stop();
-            self.running = false;
-        }
         item.position = self.position;
         self.position += length;
         self.time = item.time;
@@ -206,16 +197,6 @@ impl Hart {
             self.flags = flags & RESET;
         }
         self.enabled &= !off;
-    }
-
-    /// Whether the port shows another context with this step.
-    fn changes(&mut self, item: &Item) -> bool {
-        let latest = std::mem::replace(&mut self.latest, item.context);
-        let before = match item.is_trap() {
-            true => None,
-            false => self.context.replace(item.context),
-        };
-        before.is_some_and(|before| before != item.context) && latest != item.context
     }
 
     pub(super) fn insn(&mut self, insn: &Insn, rules: &Rules) {
@@ -384,7 +365,7 @@ impl Hart {
         if !(before || behind) {
             return false;
         }
-        self.heard.last = self.items.drain(..round).last();
+        self.heard.last = self.items.drain(..round).next_back();
         true
     }
 
@@ -408,7 +389,7 @@ impl Hart {
                     item
                 }
             };
-            let len = item.len();
+            let len = item.length();
             at = at.wrapping_add(u64::from(len));
             self.heard.pass(item);
             self.behind = Some(Behind::Insn);
