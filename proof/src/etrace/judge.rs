@@ -44,6 +44,14 @@ impl EJudge {
         }
     }
 
+    /// A trap value as it is told: the upper bits repeat the highest of those
+    /// there is room for.
+    fn signed(&self, tval: u64) -> u64 {
+        let unused = 64 - u32::from(self.tval_width);
+        let extended = ((tval << unused) as i64 >> unused) as u64;
+        self.isa.xlen().wrap(extended)
+    }
+
     /// Whether a change of context is told where it happens.
     fn is_precise(&self) -> bool {
         matches!(self.ctype, Ctype::Precise | Ctype::Discontinuity)
@@ -193,7 +201,7 @@ impl Judge for EJudge {
             Cause::Unknown => (Cause::Unknown, false),
         };
         let illegal = cause == Cause::Exception(Some(2));
-        let told = tval.map(|tval| low(tval, self.tval_width));
+        let told = tval.map(|tval| self.signed(tval));
         let tval = match (self.draft, interrupt) {
             (false, true) => trap.tval.is_none(),
             // The field has room for the address only.

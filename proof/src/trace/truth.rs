@@ -172,6 +172,8 @@ pub struct Rules {
     pub power: bool,
     /// The trace stops at a reset, and starts again.
     pub reset_stops: bool,
+    /// The same where the context changes.
+    pub context_stops: bool,
     /// Which instructions count as retired although they trap.
     pub retires: Retires,
     /// Trace may be lost.
