@@ -1,6 +1,8 @@
 //! E-Trace against itself.
 
 mod judge;
+#[cfg(feature = "peer")]
+pub mod peer;
 mod rewrite;
 mod setting;
 
@@ -8,7 +10,7 @@ use hartrace_etrace::{
     Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
     ResyncUnit, Version, sync_points,
 };
-use hartrace_flow::{Ctype, Event, HartId, Image, Mark};
+use hartrace_flow::{Event, HartId, Image, Mark};
 use hartrace_isa::{Isa, ItypeTable};
 
 use crate::generate::Spec;
@@ -76,7 +78,6 @@ impl Format for ETrace {
             external: [Pulse::Nothing; 8],
             power: false,
             reset_stops: true,
-            context_stops: setting.port.ctype == Ctype::Discontinuity,
             retires: setting.port.retires,
             loses: ETrace::has_loss(setting),
             lost: "ET0401",

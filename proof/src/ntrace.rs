@@ -71,7 +71,6 @@ impl Format for NTrace {
             }),
             power: true,
             reset_stops: false,
-            context_stops: false,
             retires: config.retires,
             loses: NTrace::has_loss(setting),
             lost: "NT0401",

@@ -23,10 +23,12 @@
 //!   instruction before a synchronisation if the last packet told the target
 //!   of a jump. A change of mode takes a return from a trap, so there it is
 //!   only told where such a return led to the target.
-//! * At a context that changes with `ctype` = 3 the trace of the old one ends,
-//!   with its last address and a support packet, and another starts. The
-//!   draft's figure 8.1 has a packet of an exception that never was. That of
-//!   2.0 has a start, which decoders would look for on the way.
+//! * A context that changes with `ctype` = 3 is told as a change with
+//!   `ctype` = 2 is, but for the address of the last instruction before it,
+//!   which is always told (table 4.4). The draft's figure 8.1 has an exception
+//!   packet behind it, of an exception that never was. If the new context is at
+//!   an address that the old one was just coming to, nobody can tell whether it
+//!   did.
 //! * `ctype` says nothing while the context stays the same. A change to be
 //!   reported imprecisely waits until a packet has room for it.
 //! * No resync comes between a constant and the sequentially inferable jump

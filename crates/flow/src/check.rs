@@ -24,7 +24,7 @@ use hartrace_isa::Isa;
 
 use self::expected::{Expected, Mismatch};
 use crate::per_hart::PerHart;
-use crate::{Consumer, Effects, Event, Gap, HartId, Observer, Rules, Step, Trap, Wants};
+use crate::{Consumer, Effects, Event, Gap, HartId, Mark, Observer, Rules, Step, Trap, Wants};
 
 /// Compares steps with events as both arrive: an [`Observer`] of what was
 /// done and a [`Consumer`] of what was decoded. It keeps only what the decoder
@@ -258,6 +258,10 @@ impl Consumer for Check {
             }
             Event::Gap(gap) => {
                 self.compare(hart, |e, _| Err(Box::new((e.front(), What::Gap(*gap)))))
+            }
+            Event::Mark(Mark::Off) => {
+                self.harts.of(hart).open = None;
+                ControlFlow::Continue(())
             }
             Event::Context(_) | Event::Time(_) | Event::Access(_) | Event::Mark(_) => {
                 ControlFlow::Continue(())

@@ -44,14 +44,6 @@ impl EJudge {
         }
     }
 
-    /// A trap value as it is told: the upper bits repeat the highest of those
-    /// there is room for.
-    fn signed(&self, tval: u64) -> u64 {
-        let unused = 64 - u32::from(self.tval_width);
-        let extended = ((tval << unused) as i64 >> unused) as u64;
-        self.isa.xlen().wrap(extended)
-    }
-
     /// Whether a change of context is told where it happens.
     fn is_precise(&self) -> bool {
         matches!(self.ctype, Ctype::Precise | Ctype::Discontinuity)
@@ -80,6 +72,12 @@ impl EJudge {
             && !item.is_trap()
             && heard.last.as_ref().is_some_and(plain)
     }
+}
+
+/// The low bits, the highest of them up to the top.
+const fn signed(value: u64, width: u8) -> u64 {
+    let unused = 64 - width as u32;
+    ((value << unused) as i64 >> unused) as u64
 }
 
 /// The low bits.
@@ -201,7 +199,7 @@ impl Judge for EJudge {
             Cause::Unknown => (Cause::Unknown, false),
         };
         let illegal = cause == Cause::Exception(Some(2));
-        let told = tval.map(|tval| self.signed(tval));
+        let told = tval.map(|tval| self.isa.xlen().wrap(signed(tval, self.tval_width)));
         let tval = match (self.draft, interrupt) {
             (false, true) => trap.tval.is_none(),
             // The field has room for the address only.

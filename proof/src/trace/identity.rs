@@ -358,7 +358,7 @@ fn random<F: Format>(insns: u64, settings: u64, start: Instant) -> Result<u64, S
     while sum.told.insns < insns {
         let case = Case::<F>::new(settings);
         sum.add(case.identity(STEPS)?);
-        if settings % 8 == 0 {
+        if settings.is_multiple_of(8) {
             compared += splits::all(&case, 5_000)?;
             split += 1;
         }

@@ -100,7 +100,7 @@ impl Item {
 
     /// Length of the instruction, 0 for a trap.
     #[must_use]
-    pub const fn len(&self) -> u8 {
+    pub const fn length(&self) -> u8 {
         match self.what {
             What::Insn { len, .. } => len,
             What::Trap(..) => 0,
@@ -172,8 +172,6 @@ pub struct Rules {
     pub power: bool,
     /// The trace stops at a reset, and starts again.
     pub reset_stops: bool,
-    /// The same where the context changes.
-    pub context_stops: bool,
     /// Which instructions count as retired although they trap.
     pub retires: Retires,
     /// Trace may be lost.

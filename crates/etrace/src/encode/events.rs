@@ -55,10 +55,6 @@ impl Hart {
     ) {
         let halfwords = self.halfwords;
         let mut change = self.change(config, b);
-        if change == Ctype::Discontinuity {
-            self.stop(config, sink);
-            change = Ctype::Unreported;
-        }
         if b.iretire > 0 {
             let mut last = Unit::last(config, b, halfwords);
             if last.addr != b.iaddr {

@@ -19,6 +19,8 @@ enum Follows {
     Mode,
     /// Another context, to be reported precisely.
     Context,
+    /// Another context, and who knows what between.
+    Discontinuity,
     /// It is time for a synchronisation.
     Resync,
 }
@@ -154,6 +156,8 @@ impl Hart {
     fn follows(&self, config: &Config, next: &Unit) -> Follows {
         if next.itype.is_trap() {
             Follows::Trap
+        } else if next.change == Ctype::Discontinuity {
+            Follows::Discontinuity
         } else if next.mode != self.cur.mode {
             Follows::Mode
         } else if next.change == Ctype::Precise {
@@ -198,7 +202,7 @@ impl Hart {
     fn must_tell(&self, follows: Follows) -> bool {
         match follows {
             Follows::Nothing => false,
-            Follows::Trap => true,
+            Follows::Trap | Follows::Discontinuity => true,
             // The way there ends with a return from a trap. If one led to the
             // target that was told last, it may be the same one again.
             Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,

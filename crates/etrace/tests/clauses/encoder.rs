@@ -697,8 +697,8 @@ fn ctype_2_precise() {
     }
 }
 
-/// Table 4.4: 3 tells the last instruction of the old context, which ends, and
-/// the first of the new one.
+/// Table 4.4: 3 tells the last instruction of the old context and the first of
+/// the new one.
 #[test]
 fn ctype_3_discontinuity() {
     for config in VERSIONS.map(with_context) {
@@ -714,7 +714,6 @@ fn ctype_3_discontinuity() {
                 "support on",
                 "start 1000 context 0",
                 told,
-                "support on ended_rep",
                 "start 3000 context 5",
                 "address 3004",
                 "support off ended_rep",
@@ -900,6 +899,26 @@ fn halted() {
             "support off ended_ntr",
         ];
         blocks_send(&config, &rows, &lines);
+    }
+}
+
+/// Table 4.5: a hart that halts behind a jump, whose target is the first
+/// instruction when it runs again.
+#[test]
+fn halted_behind_a_jump() {
+    let image = rv64(&[(0x1000, &[ADD, JR_A5]), (0x2000, &[ADD])]);
+    let halt = [Do::Signal(Signal::Halted), Do::Signal(Signal::Resumed)];
+    for config in both() {
+        let way = way(&[&go(&[0x1000, 0x1004]), &halt, &go(&[0x2000])]);
+        let lines = [
+            "support on",
+            "start 1000",
+            "address 1004",
+            "support on ended_rep",
+            "start 2000",
+            "support off ended_ntr",
+        ];
+        sends(&config, &image, &way, &lines);
     }
 }
 

@@ -21,8 +21,8 @@ pub(super) struct Expected {
     /// Instructions found equal.
     pub(super) equal: u64,
     /// Where the last instruction went, expected and actual, if the trace did
-    /// not tell: right at its end, or before a trap whose `epc` it does not
-    /// tell.
+    /// not tell: right where it stops, or before a trap whose `epc` it does
+    /// not tell.
     pub(super) open: Option<Mismatch>,
     /// The last instruction and its address, if it loaded a constant that a
     /// jump may use.
@@ -300,8 +300,7 @@ impl Expected {
             let mismatch = Box::new((Some(of(went)), of(run.next)));
             // A trace that ends behind an indirect jump cannot tell where it
             // went, nor one with a trap there.
-            let told = matches!(self.items.front(), Some(Item::Span(_)));
-            if run.exit != Exit::Stop || told {
+            if run.exit != Exit::Stop {
                 return Err(mismatch);
             }
             self.open = Some(mismatch);

@@ -24,6 +24,11 @@ fn run(start: u64, end: u64, insns: u32, last: u8) -> Event {
     })
 }
 
+/// A jump at 0 whose target nothing told.
+fn untold_jump() -> Event {
+    run(0, 4, 1, 4)
+}
+
 fn trap(epc: u64, cause: Cause) -> Trap {
     Trap {
         epc: Some(epc),
@@ -384,4 +389,19 @@ fn many_rounds_take_no_room_and_may_be_given() {
         assert!(check.event(HART, &event).is_continue());
     }
     assert_eq!(check.result().unwrap().insns, 300_003);
+}
+
+#[test]
+fn where_a_trace_stops_a_target_need_not_be_told() {
+    // jalr x0, 0(a5)
+    let steps = [insn(0, 0x0007_8067, 0x20), insn(0x20, 1, 0x22)];
+    let off = Event::Mark(Mark::Off);
+    let rest = run(0x20, 0x22, 1, 2);
+    assert!(after(&steps, &[untold_jump(), off, rest]).is_ok());
+    let difference = after(&steps, &[untold_jump(), rest]).unwrap_err();
+    assert_eq!(difference.expected, Some(What::Jump { from: 0, to: 0x20 }));
+    assert!(
+        after(&steps, &[untold_jump(), off]).is_err(),
+        "the rest is missing"
+    );
 }

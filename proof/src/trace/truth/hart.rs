@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hartrace_flow::{
-    Context, Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep,
-};
+use hartrace_flow::{Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep};
 use hartrace_isa::{Flow, Reg};
 
 use super::flag::{EXTERNAL, LAST, NOTIFY, OPEN, RESET, START};
@@ -90,9 +88,6 @@ pub struct Hart {
     off: bool,
     /// The last step was traced.
     traced: bool,
-    /// Context of the last instruction, and of the last step that was traced.
-    context: Option<Context>,
-    recent: Option<Context>,
     /// Time of the last step.
     pub time: u64,
     // The decoder's side.
@@ -174,14 +169,6 @@ impl Hart {
         }
     }
 
-    /// Whether an instruction is in another context than the one before it and
-    /// the last step.
-    fn is_elsewhere(&self, item: &Item) -> bool {
-        let other = |context: Option<Context>| context.is_some_and(|c| c != item.context);
-        let last = self.recent.filter(|_| self.running);
-        !item.is_trap() && other(self.context) && other(last)
-    }
-
     /// Keeps a step if it is traced.
     fn keep(&mut self, mut item: Item, length: u64, rules: &Rules) {
         item.position = self.position;
@@ -191,26 +178,20 @@ impl Hart {
         let (on, off) = (std::mem::take(&mut self.on), std::mem::take(&mut self.off));
         self.enabled |= on;
         self.traced = self.enabled && !self.halted && !self.power_down;
-        let elsewhere = rules.context_stops && self.is_elsewhere(&item);
-        if !item.is_trap() {
-            self.context = Some(item.context);
-        }
-        if (!self.traced || elsewhere)
-            && rules.open
-            && self.running
-            && let Some(last) = self.items.back_mut()
-        {
-            last.flags |= OPEN;
-        }
         if self.traced {
             item.flags = flags;
-            if !self.running || elsewhere {
+            if !self.running {
                 item.flags |= START;
                 self.running = true;
             }
-            self.recent = Some(item.context);
             self.items.push_back(item);
         } else {
+            if rules.open
+                && self.running
+                && let Some(last) = self.items.back_mut()
+            {
+                last.flags |= OPEN;
+            }
             self.running = false;
             // A reset of a stopped hart changes the reason of the next start.
             self.flags = flags & RESET;
@@ -384,7 +365,7 @@ impl Hart {
         if !(before || behind) {
             return false;
         }
-        self.heard.last = self.items.drain(..round).last();
+        self.heard.last = self.items.drain(..round).next_back();
         true
     }
 
@@ -408,7 +389,7 @@ impl Hart {
                     item
                 }
             };
-            let len = item.len();
+            let len = item.length();
             at = at.wrapping_add(u64::from(len));
             self.heard.pass(item);
             self.behind = Some(Behind::Insn);

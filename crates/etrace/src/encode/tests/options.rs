@@ -56,13 +56,11 @@ fn contexts_are_told_as_ctype_says() {
         let sync = start_ctx(2, A + 8);
         let rest = address(A + 8, A + 16);
         run(2, &[start_ctx(1, A), told, sync, rest]);
-        let ended = support(&config, true, QualStatus::EndedRep);
-        run(3, &[start_ctx(1, A), told, ended, sync, rest]);
+        run(3, &[start_ctx(1, A), told, sync, rest]);
     }
 }
 
-/// Without branches only the discontinuity needs the address before it; it is
-/// the end of one trace and the start of another.
+/// Without branches only the discontinuity needs the address before it.
 #[test]
 fn a_discontinuity_tells_the_last_instruction() {
     let run = |ctype, inner: &[Packet]| {
@@ -80,8 +78,7 @@ fn a_discontinuity_tells_the_last_instruction() {
     };
     let (first, last) = (start_ctx(1, A), start_ctx(2, 0x9000));
     run(2, &[first, last]);
-    let ended = support(&with_context(Version::V2_0), true, QualStatus::EndedRep);
-    run(3, &[first, address(A, A + 4), ended, last]);
+    run(3, &[first, address(A, A + 4), last]);
 }
 
 /// The target of the jump may be on the way to it.
@@ -176,11 +173,7 @@ fn without_the_field_only_discontinuities_count() {
     check(
         &v2(),
         &blocks,
-        &[
-            start(A),
-            support(&v2(), true, QualStatus::EndedNtr),
-            start(0x9000),
-        ],
+        &[start(A), start(0x9000)],
         QualStatus::EndedNtr,
     );
 }
