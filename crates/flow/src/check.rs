@@ -49,6 +49,9 @@ pub struct Untold {
     /// How often a loop without any decision was gone round: E-Trace tells the
     /// address where it was left, and no count.
     pub rounds: Option<Inference>,
+    /// The upper bits of trap values: not all of them fit into the port or the
+    /// packets. Values are not compared then.
+    pub tvals: bool,
 }
 
 /// Which instructions of a loop a decoder follows without being told.

@@ -5,7 +5,7 @@ use super::log_write::Sink;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Elf;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Filter, Machine};
+use hartrace_capture::config::{Config, Filter, Machine, Origin};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
@@ -61,6 +61,10 @@ impl TraceFile {
         if let Some(output) = sidecar {
             let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
             let mut sidecar = trace::sidecar(&path, settings, &config.program, elf);
+            // What a file says of itself it says again, and part by part: code
+            // may have extensions that its attributes do not name.
+            let isa = sidecar.program.isa.take();
+            sidecar.program.isa = isa.filter(|isa| !matches!(isa.origin, Origin::Elf(_)));
             // Its boot code is needed to read the trace.
             let machine = config.hart.machine.clone();
             sidecar.hart.machine = machine.filter(|m| m.value == Machine::Spike);
@@ -126,7 +130,7 @@ pub(super) fn writer<'a>(
     })?;
     let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
     let decoder = match check {
-        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(isa))),
+        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(&port))),
         None => None,
     };
     Ok(match settings {

@@ -417,6 +417,7 @@ impl Expected {
                 Some(Item::Trap(expected)) => {
                     let chained = Trap {
                         epc: first.filter(|_| first == actual.epc).or(expected.epc),
+                        tval: expected.tval.filter(|_| !untold.tvals),
                         ..*expected
                     };
                     let epc = expected.epc;

@@ -259,6 +259,7 @@ const RULES: Rules = Rules {
 fn rounds(returns: bool) -> Untold {
     Untold {
         traps: false,
+        tvals: false,
         rounds: Some(Inference {
             isa: Isa::RV64GC,
             rules: RULES,
