@@ -2,8 +2,8 @@
 
 use crate::config::{Config, Etrace, Ingress, Ntrace};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Inference, ItypeWidth, Untold};
-use hartrace_isa::{Isa, Xlen};
+use hartrace_flow::{Inference, ItypeWidth, PortConfig, Untold};
+use hartrace_isa::Xlen;
 use hartrace_ntrace as ntrace;
 use std::fmt;
 use std::path::Path;
@@ -140,15 +140,16 @@ impl Settings {
         }
     }
 
-    /// What such a trace does not tell of the steps of a hart.
+    /// What such a trace does not tell of the steps of a hart with this port.
     #[must_use]
-    pub fn untold(&self, isa: Isa) -> Untold {
+    pub fn untold(&self, port: &PortConfig) -> Untold {
         match self {
             Settings::Ntrace(_) => Untold::default(),
             Settings::Etrace(config) => Untold {
                 traps: config.version == etrace::Version::V1_1_1,
+                tval: !port.tval_mask(),
                 rounds: Some(Inference {
-                    isa,
+                    isa: port.isa,
                     rules: config.rules(),
                     returns: false,
                 }),

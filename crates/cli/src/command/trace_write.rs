@@ -2,6 +2,7 @@
 
 use super::create;
 use super::log_write::Sink;
+use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Elf;
 use crate::talk::Talk;
@@ -14,6 +15,7 @@ use hartrace_capture::trace::{
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// A trace that is to be written.
@@ -29,6 +31,11 @@ impl TraceFile {
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path> + Clone,
     ) -> Result<TraceFile, Failure> {
+        if is_stdout(path) && std::io::stdout().is_terminal() {
+            return Err(Failure::Usage(
+                "a trace is binary, which does not go to a terminal: name a file, or use a pipe",
+            ));
+        }
         let output = create(path, inputs.clone())?;
         let sidecar = match output.is_file() {
             true => Some(create(&path_for(path), inputs)?),
@@ -126,7 +133,7 @@ pub(super) fn writer<'a>(
     })?;
     let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
     let decoder = match check {
-        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(isa))),
+        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(&port))),
         None => None,
     };
     Ok(match settings {
@@ -191,6 +198,7 @@ pub(super) fn report(
             let diagnostic = Diagnostic::new(Code::Difference, message);
             Err(match leaves_out {
                 Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
+                None if difference.is_about_a_trap() => diagnostic,
                 None => diagnostic
                     .note("code that changes while it runs is not in the program, and differs"),
             }
