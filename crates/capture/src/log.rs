@@ -224,6 +224,7 @@ pub fn first_pc(kind: Kind, head: &[u8]) -> Option<u64> {
         _ => {
             let mut reader = LogReader::new(kind, &LogOptions::default()).ok()?;
             reader.feed(head, &mut First(&mut see), &mut |_| {});
+            reader.finish(&mut First(&mut see), &mut |_| {});
         }
     }
     first
