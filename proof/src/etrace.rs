@@ -1,6 +1,8 @@
 //! E-Trace against itself.
 
 mod judge;
+#[cfg(feature = "peer")]
+pub mod peer;
 mod rewrite;
 mod setting;
 

@@ -11,9 +11,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::etrace::ETrace;
 use crate::generate::Random;
+use crate::ntrace::NTrace;
 
 mod elf;
+mod etrace;
 mod hart;
 mod input;
 mod isa;
@@ -21,9 +24,9 @@ mod large;
 mod logs;
 mod mutate;
 mod ntrace;
-mod ntrace_flow;
 mod port;
 mod text;
+mod trace;
 mod walk;
 
 pub use input::Input;
@@ -118,13 +121,33 @@ pub const PROPERTIES: &[Property] = &[
     },
     Property {
         name: "ntrace_flow",
-        holds: ntrace_flow::flow,
-        seeds: ntrace_flow::flow_seeds,
+        holds: trace::flow::<NTrace>,
+        seeds: || trace::flow_seeds(&ntrace::TRACE),
     },
     Property {
         name: "ntrace_roundtrip",
-        holds: ntrace_flow::round_trip,
-        seeds: ntrace_flow::round_trip_seeds,
+        holds: trace::round_trip::<NTrace>,
+        seeds: trace::round_trip_seeds,
+    },
+    Property {
+        name: "etrace_packet",
+        holds: etrace::packet,
+        seeds: etrace::packet_seeds,
+    },
+    Property {
+        name: "etrace_row",
+        holds: etrace::row,
+        seeds: etrace::row_seeds,
+    },
+    Property {
+        name: "etrace_flow",
+        holds: trace::flow::<ETrace>,
+        seeds: || trace::flow_seeds(&etrace::TRACE),
+    },
+    Property {
+        name: "etrace_roundtrip",
+        holds: trace::round_trip::<ETrace>,
+        seeds: trace::round_trip_seeds,
     },
     Property {
         name: "hart_run",

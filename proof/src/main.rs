@@ -115,6 +115,12 @@ const COMMANDS: &[Command] = &[
         "[PROGRAM]: E-Trace, how small and how fast",
         trace::speed::command::<ETrace>,
     ),
+    #[cfg(feature = "peer")]
+    (
+        "etrace-peer",
+        "[PROGRAM...]: decoding and encoding beside riscv-etrace, in one run",
+        hartrace_proof::etrace::peer::command,
+    ),
     (
         "speed",
         "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",

@@ -40,6 +40,10 @@ impl Format for NTrace {
         setting::tame(setting, spec);
     }
 
+    fn bound(config: &mut Config) {
+        config.max_expansion = 1 << 12;
+    }
+
     fn trusts(config: &Config) -> bool {
         config.implicit_return == ImplicitReturn::Count
     }

@@ -6,7 +6,7 @@ pub mod corruption;
 mod format;
 pub mod identity;
 mod pipe;
-mod recorded;
+pub(crate) mod recorded;
 pub mod speed;
 mod splits;
 mod truth;

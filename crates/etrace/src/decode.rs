@@ -12,6 +12,7 @@
 //! format 3, and it was the first time; anything else, and there was a jump. So
 //! such a packet waits for the one behind it.
 
+mod modes;
 mod source;
 mod time;
 mod way;
@@ -22,10 +23,11 @@ use core::ops::ControlFlow;
 
 use hartrace_flow::{Blocks, Consumer, HartId, Image};
 
+use self::modes::Modes;
 use self::source::{Source, State};
 use crate::frame::{self, Framer, Kind, Piece};
 use crate::packet::quick;
-use crate::{Config, ConfigError, Fault, Ioption, Layout, Packet, Support};
+use crate::{Config, ConfigError, Fault, Layout, Packet};
 
 /// Reconstructs what harts did from their packets and the program's code.
 ///
@@ -101,22 +103,6 @@ struct Settings {
     config: Config,
     layout: Layout,
     modes: Modes,
-}
-
-/// The run-time modes: from the configuration until a support packet tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Modes {
-    full_address: bool,
-    sijump: bool,
-}
-
-impl Modes {
-    fn of(config: &Config) -> Modes {
-        Modes {
-            full_address: config.full_address,
-            sijump: config.sijump,
-        }
-    }
 }
 
 impl<'a> Decoder<'a> {
@@ -370,26 +356,39 @@ impl Harts<'_> {
                 return ControlFlow::Continue(());
             }
         };
+        if let Packet::Start(_) | Packet::Trap(_) = packet {
+            return self.sync(src, &packet, place, out);
+        }
         let flow = source.packet(&self.settings, &mut self.blocks, &packet, place, out);
         // What came before was still told in the old modes.
         if let Packet::Support(support) = packet {
-            self.support(&support);
+            self.set_modes(self.settings.told(support.ioptions));
         }
         flow
     }
 
-    /// Takes the run-time modes from a support packet.
-    fn support(&mut self, support: &Support) {
-        let known = &self.settings.config.ioptions;
-        let mut modes = self.settings.modes;
-        let told = |option| known.get(support.ioptions, option);
-        if let Some(on) = told(Ioption::FullAddress) {
-            modes.full_address = on;
+    /// A synchronisation: it may tell that a support packet was none.
+    fn sync<C: Consumer>(
+        &mut self,
+        src: u16,
+        packet: &Packet,
+        place: (u64, u64),
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        let source = entry(&mut self.sources, &self.settings, src);
+        if let Some(modes) = source.and_then(|s| s.revoke(place.0)) {
+            self.set_modes(modes);
         }
-        if let Some(on) = told(Ioption::SequentialJump) {
-            modes.sijump = on;
+        let Some(source) = entry(&mut self.sources, &self.settings, src) else {
+            return ControlFlow::Continue(());
+        };
+        let flow = source.packet(&self.settings, &mut self.blocks, packet, place, out);
+        let revoked = source.revoke(place.0);
+        source.settle_doubt(place.0);
+        if let Some(modes) = revoked {
+            self.set_modes(modes);
         }
-        self.set_modes(modes);
+        flow
     }
 
     /// Other modes read the code in another way.

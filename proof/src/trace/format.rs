@@ -92,6 +92,11 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     /// for the program.
     fn tame(setting: &mut Setting<Self>, spec: &mut Spec);
 
+    /// Puts a bound on the work that a few bytes can ask for.
+    fn bound(config: &mut Self::Config) {
+        let _ = config;
+    }
+
     /// Whether the setting must be changed by [`Format::distrust`] if some
     /// return does not go back to its call.
     fn trusts(config: &Self::Config) -> bool {

@@ -51,16 +51,21 @@ impl<F: Format> Case<F> {
     pub fn new(seed: u64) -> Case<F> {
         let mut spec = Spec::arbitrary(seed);
         let mut setting = F::setting(seed, spec.isa());
-        if !setting.signals {
-            spec.surprises.signal = 0;
-        } else if spec.surprises.every > 0 {
-            spec.surprises.signal = spec.surprises.signal.max(10);
-        }
-        F::tame(&mut setting, &mut spec);
+        tame(&mut setting, &mut spec);
         Case {
             seed,
             program: Program::new(&spec, seed),
             setting,
+        }
+    }
+
+    /// Takes the setting with another number, if the program is fit for it.
+    pub fn try_setting(&mut self, number: u64) {
+        let mut setting = F::setting(number, self.program.isa());
+        let mut spec = *self.program.spec();
+        tame(&mut setting, &mut spec);
+        if spec == *self.program.spec() {
+            self.setting = setting;
         }
     }
 
@@ -195,6 +200,16 @@ impl<F: Format> Case<F> {
         }
         Ok(bytes)
     }
+}
+
+/// Makes setting and program fit for each other.
+fn tame<F: Format>(setting: &mut Setting<F>, spec: &mut Spec) {
+    if !setting.signals {
+        spec.surprises.signal = 0;
+    } else if spec.surprises.every > 0 {
+        spec.surprises.signal = spec.surprises.signal.max(10);
+    }
+    F::tame(setting, spec);
 }
 
 /// Prints steps and events.

@@ -87,6 +87,13 @@ impl Recorded {
         Recorded::read(path.ok_or_else(|| format!("no program {name}"))?)
     }
 
+    /// The bytes of its file.
+    #[cfg(feature = "peer")]
+    #[must_use]
+    pub fn elf(&self) -> &[u8] {
+        &self.elf
+    }
+
     /// Runs up to so many instructions. Gives the number run.
     ///
     /// # Errors

@@ -147,7 +147,8 @@ impl Settings {
             Settings::Ntrace(_) => Untold::default(),
             Settings::Etrace(config) => Untold {
                 traps: config.version == etrace::Version::V1_1_1,
-                tval: !port.tval_mask(),
+                // Values are as wide as addresses in a packet.
+                tval: !port.tval_mask() | unsent(config),
                 rounds: Some(Inference {
                     isa: port.isa,
                     rules: config.rules(),
@@ -168,6 +169,12 @@ impl Settings {
             }
         }
     }
+}
+
+/// The upper bits of values that packets have no room for.
+fn unsent(config: &etrace::Config) -> u64 {
+    let width = u32::from(config.iaddress_width);
+    u64::MAX.checked_shl(width).unwrap_or(0)
 }
 
 /// Settings of a format that cannot be.

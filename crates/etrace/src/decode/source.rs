@@ -8,12 +8,11 @@ use hartrace_flow::{
 };
 
 use super::Settings;
+use super::modes::{Doubt, Modes};
 use super::time::Clock;
 use super::way::{Next, Nobody, Outcomes, Pending, Trouble};
 use crate::packet::quick::Plain;
-use crate::{
-    BranchMap, Ending, Fault, Ioption, Packet, QualStatus, Report, Start, Support, Version,
-};
+use crate::{BranchMap, Ending, Fault, Packet, QualStatus, Report, Start, Support, Version};
 
 /// One source.
 #[derive(Debug)]
@@ -39,6 +38,7 @@ pub(super) struct Source {
     anchored: bool,
     /// The encoder is in a mode that is not understood: nothing is decoded.
     refused: bool,
+    doubt: Option<Doubt>,
     pub(super) pause: bool,
 }
 
@@ -72,6 +72,7 @@ pub(super) struct State {
     owner: Ownership,
     clock: Clock,
     refused: bool,
+    doubt: Option<Doubt>,
     unconfirmed: u64,
 }
 
@@ -100,6 +101,7 @@ impl Source {
             confirmed: 0,
             anchored: false,
             refused: false,
+            doubt: None,
             pause: false,
         }
     }
@@ -117,6 +119,7 @@ impl Source {
             owner: self.owner,
             clock: self.clock,
             refused: self.refused,
+            doubt: self.doubt,
             unconfirmed: self.walk.instructions().wrapping_sub(self.confirmed),
         }
     }
@@ -137,6 +140,7 @@ impl Source {
         self.owner = state.owner;
         self.clock = state.clock;
         self.refused = state.refused;
+        self.doubt = state.doubt;
         self.confirmed = self.walk.instructions().wrapping_sub(state.unconfirmed);
     }
 
@@ -164,6 +168,9 @@ impl Source {
         self.named = false;
         self.carry = Outcomes::default();
         self.pending = None;
+        if let Some(doubt) = &mut self.doubt {
+            doubt.failed = true;
+        }
         if let Phase::Lost(gap) = &mut self.phase {
             gap.bytes += bytes;
             return;
@@ -316,7 +323,12 @@ impl Source {
         out: &mut C,
     ) -> Result<(), Trouble> {
         match packet {
-            Packet::Support(support) => self.support(settings, blocks, support, at, out),
+            Packet::Support(support) => {
+                let traced = !matches!(self.phase, Phase::Start | Phase::Stopped);
+                let done = self.support(settings, blocks, support, at, out);
+                self.doubt(settings, support, traced, at + len)?;
+                done
+            }
             _ if self.refused => {
                 self.lose(Fault::UnknownOption, 0, at, len);
                 Ok(())
@@ -572,13 +584,48 @@ impl Source {
                 self.stop(out);
             }
         }
-        let known = &settings.config.ioptions;
-        let on = |option| known.get(support.ioptions, option) == Some(true);
-        self.refused = UNKNOWN.into_iter().any(on);
-        if self.refused && support.ienable {
+        Ok(())
+    }
+
+    /// A support packet tells the modes; `traced` if the hart was being traced.
+    fn doubt(
+        &mut self,
+        settings: &Settings,
+        support: &Support,
+        traced: bool,
+        behind: u64,
+    ) -> Result<(), Trouble> {
+        let refused = settings.refuses(support.ioptions);
+        let before = Doubt {
+            modes: settings.modes,
+            refused: self.refused,
+            failed: false,
+            behind,
+        };
+        if !traced {
+            self.doubt = None;
+        } else if settings.told(support.ioptions) != before.modes || refused != before.refused {
+            self.doubt.get_or_insert(before).behind = behind;
+        }
+        self.refused = refused;
+        if refused && support.ienable {
             return Err((Fault::UnknownOption, u64::from(support.ioptions)));
         }
         Ok(())
+    }
+
+    /// Whether a synchronisation at this offset has the modes be what they were
+    /// before a support packet.
+    pub(super) fn revoke(&mut self, at: u64) -> Option<Modes> {
+        let doubt = self.doubt.filter(|d| d.failed && d.behind != at)?;
+        self.doubt = None;
+        self.refused = doubt.refused;
+        Some(doubt.modes)
+    }
+
+    /// A synchronisation at this offset was reached.
+    pub(super) fn settle_doubt(&mut self, at: u64) {
+        self.doubt = self.doubt.filter(|d| d.behind == at);
     }
 
     /// Whether the packet that waits only tells again where the walk stands. The
@@ -623,14 +670,6 @@ impl Source {
         }
     }
 }
-
-/// Modes that change what packets mean and are not understood.
-const UNKNOWN: [Ioption; 4] = [
-    Ioption::ImplicitReturn,
-    Ioption::ImplicitException,
-    Ioption::BranchPrediction,
-    Ioption::JumpTargetCache,
-];
 
 impl Settings {
     fn time(&self, field: u64) -> Option<u64> {

@@ -545,6 +545,31 @@ fn a_support_packet_changes_the_mode() {
     assert_eq!(lines, ["1000+2>1008", "1008+1>100c", "Off"]);
 }
 
+/// A damaged packet may look like a support packet. What it says is not kept
+/// when nothing fits any more.
+#[test]
+fn a_support_packet_in_the_middle_is_in_doubt() {
+    let code = [NOP, JR, NOP, NOP];
+    for ioptions in [1, 1 << 2] {
+        let support = Packet::Support(Support {
+            ienable: true,
+            ioptions,
+            ..Support::default()
+        });
+        let nonsense = [start(0x1000), address(0x40), address(0x40)];
+        // Right before a synchronisation it may be meant; nothing fits either.
+        for doubtful in [&nonsense[1..], &nonsense] {
+            let mut packets = vec![start(0x1000), support];
+            packets.extend(doubtful);
+            packets.extend([start(0x1000), address(8), ended(QualStatus::EndedNtr)]);
+            let lines = decode(&code, &packets);
+            assert!(lines.iter().any(|l| l.starts_with("gap")), "{lines:?}");
+            let end = &lines[lines.len() - 3..];
+            assert_eq!(end, ["1000+2>1008", "1008+1>100c", "Off"], "{lines:?}");
+        }
+    }
+}
+
 #[test]
 fn narrow_addresses_are_extended_at_the_top() {
     let mut config = config(Version::V2_0);

@@ -301,9 +301,12 @@ fn contexts_are_where_they_were() {
                 for count in 1..6 {
                     let context = Do::Context(Context(count));
                     if ctype == Ctype::Discontinuity {
-                        // Another hart, wherever that is.
-                        way.extend([context, Do::Mode(Mode::M)]);
-                        way.extend(walk(version, &program, &mut random, 30));
+                        // Another hart, in the same mode and where this one was
+                        // not coming to: see `readings::reading_23_discontinuities`.
+                        if mode(&way) == Mode::M {
+                            way.push(context);
+                            way.extend(walk(version, &program, &mut random, 30));
+                        }
                     } else {
                         let at = way.len() as u64 * (count + random.below(2)) / 8;
                         way.insert(at as usize, context);
@@ -336,6 +339,15 @@ fn contexts_are_where_they_were() {
             }
         }
     }
+}
+
+/// The mode at the end of a way.
+fn mode(way: &[Do]) -> Mode {
+    let modes = way.iter().rev().filter_map(|thing| match thing {
+        Do::Mode(mode) => Some(*mode),
+        _ => None,
+    });
+    modes.into_iter().next().unwrap_or(Mode::M)
 }
 
 /// The context of each instruction.

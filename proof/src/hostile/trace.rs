@@ -1,15 +1,15 @@
-//! Any bytes as N-Trace, and any trace there and back.
+//! Any bytes as a trace, and any trace there and back.
 
 use std::ops::ControlFlow;
 
+use hartrace_capture::shard::Resume;
 use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
 use hartrace_isa::Isa;
-use hartrace_ntrace::Decoder;
 
 use super::elf::inside;
 use super::{Input, ensure};
-use crate::ntrace::{Case, NTrace};
 use crate::trace::Format;
+use crate::trace::identity::Case;
 
 /// Where the small program stands.
 const BASE: u64 = 0x8000_0000;
@@ -68,16 +68,15 @@ impl Consumer for Follow<'_> {
 
 /// Any bytes, any setting, any program: decoding ends, gives the same events in
 /// any chunks, and all its runs lie in the code.
-pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
+pub(super) fn flow<F: Format>(bytes: &[u8]) -> Result<(), String> {
     let mut input = Input::new(bytes);
     let isa = if input.flag() {
         Isa::RV64GC
     } else {
         Isa::RV32GC
     };
-    let mut config = NTrace::setting(input.number(2), isa).config;
-    // A bound on the work that a few bytes can ask for.
-    config.max_expansion = 1 << 12;
+    let mut config = F::setting(input.number(2), isa).config;
+    F::bound(&mut config);
     let chunk = 1 + usize::from(input.byte());
     let len = usize::from(input.byte());
     let mut image = Image::new();
@@ -85,7 +84,7 @@ pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
     let trace = input.rest();
     let mut results = Vec::new();
     for chunk in [trace.len().max(1), chunk] {
-        let mut decoder = Decoder::new(config.clone(), &image).map_err(|e| e.to_string())?;
+        let mut decoder = F::decoder(&config, &image)?;
         let mut out = Follow::new(&image);
         for mut rest in trace.chunks(chunk) {
             while !rest.is_empty() {
@@ -109,24 +108,18 @@ pub(super) fn flow(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Any program, any setting, any walk: what is decoded is what was done.
-pub(super) fn round_trip(bytes: &[u8]) -> Result<(), String> {
+pub(super) fn round_trip<F: Format>(bytes: &[u8]) -> Result<(), String> {
     let mut input = Input::new(bytes);
     let seed = input.number(8);
     let steps = 1 + input.number(2) % 2000;
-    let mut case = Case::new(seed);
-    // Another setting for the same program, of the kinds that ask nothing of
-    // it that it was not made for.
-    let other = NTrace::setting(input.number(4), case.program.isa());
-    if other.config.implicit_return == case.setting.config.implicit_return
-        && other.signals == case.setting.signals
-        && other.config.queue.is_some() == case.setting.config.queue.is_some()
-    {
-        case.setting = other;
-    }
-    case.identity(steps).map(drop)
+    let mut case = Case::<F>::new(seed);
+    case.try_setting(input.number(4));
+    case.identity(steps)?;
+    case.blocks(steps).map(drop)
 }
 
-pub(super) fn flow_seeds() -> Vec<Vec<u8>> {
+/// Seeds for [`flow`]: a small program, settings, and these bytes.
+pub(super) fn flow_seeds(trace: &[u8]) -> Vec<Vec<u8>> {
     // loop: c.nop; c.bnez a0, loop; c.jal or c.addiw; c.jr ra; ecall
     let code = [
         0x01, 0x00, 0x7d, 0xfd, 0x01, 0x20, 0x82, 0x80, 0x73, 0x00, 0x00, 0x00, 0x01, 0x00,
@@ -134,11 +127,7 @@ pub(super) fn flow_seeds() -> Vec<Vec<u8>> {
     let seed = |setting: u8| {
         let mut seed = vec![setting & 1, setting, 0, 3, code.len() as u8];
         seed.extend_from_slice(&code);
-        // A sync, history, jumps, the end.
-        seed.extend_from_slice(&[0x24, 0x0d, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07]);
-        seed.extend_from_slice(&[0x70, 0x1c, 0x01, 0x01, 0x3b, 0x6c, 0x14, 0x3b]);
-        seed.extend_from_slice(&[0x10, 0x10, 0x05, 0x03, 0x0c, 0x0b, 0x78, 0x0b, 0xff]);
-        seed.extend_from_slice(&[0x84, 0x50, 0x21, 0x07]);
+        seed.extend_from_slice(trace);
         seed
     };
     (0..64).map(seed).collect()

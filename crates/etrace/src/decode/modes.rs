@@ -1,0 +1,62 @@
+//! The run-time modes, and how far support packets are trusted with them.
+//!
+//! A packet of another kind that was damaged may look like a support packet,
+//! and no other would set it right. So what one says in the middle of a trace
+//! is in doubt until a synchronisation has been reached; if something does not
+//! fit before that, the modes are what they were.
+
+use super::Settings;
+use crate::{Config, Ioption};
+
+/// The run-time modes: from the configuration until a support packet tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Modes {
+    pub(super) full_address: bool,
+    pub(super) sijump: bool,
+}
+
+impl Modes {
+    pub(super) fn of(config: &Config) -> Modes {
+        Modes {
+            full_address: config.full_address,
+            sijump: config.sijump,
+        }
+    }
+}
+
+/// Modes that change what packets mean and are not understood.
+const UNKNOWN: [Ioption; 4] = [
+    Ioption::ImplicitReturn,
+    Ioption::ImplicitException,
+    Ioption::BranchPrediction,
+    Ioption::JumpTargetCache,
+];
+
+impl Settings {
+    /// The modes that a value of `ioptions` tells.
+    pub(super) fn told(&self, ioptions: u32) -> Modes {
+        let told = |option| self.config.ioptions.get(ioptions, option);
+        Modes {
+            full_address: told(Ioption::FullAddress).unwrap_or(self.modes.full_address),
+            sijump: told(Ioption::SequentialJump).unwrap_or(self.modes.sijump),
+        }
+    }
+
+    /// Whether it tells modes that are not understood.
+    pub(super) fn refuses(&self, ioptions: u32) -> bool {
+        let on = |option| self.config.ioptions.get(ioptions, option) == Some(true);
+        UNKNOWN.into_iter().any(on)
+    }
+}
+
+/// What a support packet in the middle of a trace replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Doubt {
+    pub(super) modes: Modes,
+    pub(super) refused: bool,
+    /// Something did not fit since.
+    pub(super) failed: bool,
+    /// Offset behind the support packet. A synchronisation right there proves
+    /// nothing.
+    pub(super) behind: u64,
+}

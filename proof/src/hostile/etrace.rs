@@ -1,0 +1,283 @@
+//! E-Trace: the bytes of packets, and packets as rows of a table.
+
+use hartrace_etrace::{
+    BranchMap, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece,
+    QualStatus, Report, Start, Support, Trap, boundary, csv, explain, guess, is_framed,
+    sync_points,
+};
+use hartrace_isa::{Isa, Xlen};
+
+use super::{Input, ensure};
+use crate::etrace::ETrace;
+use crate::trace::Format;
+
+/// A stretch of a stream that owns its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stretch {
+    Packet(Kind, Vec<u8>),
+    Idle(u64),
+    Bad(Fault, u64),
+}
+
+/// The layout of some setting, with a predictor, a cache and implicit
+/// exceptions or without.
+fn layout(input: &mut Input<'_>) -> Layout {
+    let isa = if input.flag() {
+        Isa::RV64GC
+    } else {
+        Isa::RV32GC
+    };
+    let plain = ETrace::setting(input.number(2), isa).config;
+    let mut config = plain.clone();
+    config.bpred_size = input.below(16);
+    config.cache_size = input.below(16);
+    if config.bpred_size > 0 && config.cache_size > 0 {
+        config.f0s_width = config.f0s_width.max(1);
+    }
+    let layout = match config.validate() {
+        Ok(()) => config.layout(),
+        Err(_) => plain.layout(),
+    };
+    Layout {
+        implicit_exception: input.flag(),
+        ..layout
+    }
+}
+
+/// Any bytes: they are divided the same way in any chunks, every byte is in one
+/// piece, what a packet says is written and read back, as bytes and as a row;
+/// the guess at the settings and the search for places to begin take anything.
+pub(super) fn packet(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let layout = layout(&mut input);
+    let chunk = 1 + usize::from(input.byte());
+    let from = input.number(2) as usize;
+    let stream = input.rest();
+
+    let pieces = divide([stream])?;
+    let again = divide(stream.chunks(chunk))?;
+    ensure(pieces == again, || {
+        format!("{pieces:?}, in chunks {again:?}")
+    })?;
+    for piece in &pieces {
+        if let Stretch::Packet(Kind::Instruction, payload) = piece {
+            says(payload, &layout)?;
+        }
+    }
+    says(stream.get(..32).unwrap_or(stream), &layout)?;
+    if let Some(at) = boundary(stream, from) {
+        ensure(at > from && at <= stream.len(), || format!("boundary {at}"))?;
+    }
+    for point in sync_points(stream, &layout) {
+        let bytes = stream.get(point.at as usize..).unwrap_or_default();
+        let first = Framer::new().next_piece(&mut &*bytes).map(|(at, _)| at);
+        ensure(first == Some(0), || format!("{point:?}"))?;
+    }
+    let guessed = guess(stream, Xlen::Rv64, None);
+    ensure(guessed.is_some() == is_framed(stream), || {
+        format!("{guessed:?}")
+    })
+}
+
+/// All pieces of a stream in chunks; padding is put together.
+fn divide<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Stretch>, String> {
+    let mut framer = Framer::new();
+    let mut all = Vec::new();
+    let (mut next, mut total) = (0, 0);
+    let mut take = |at: u64, piece: Piece<'_>| {
+        ensure(at == next, || format!("{at}, not {next}"))?;
+        next += match piece {
+            Piece::Packet(_, _, payload) => payload.len() as u64 + 1,
+            Piece::Idle(n) | Piece::Bad(_, n) => n,
+        };
+        match (piece, all.last_mut()) {
+            (Piece::Idle(n), Some(Stretch::Idle(sum))) => *sum += n,
+            (Piece::Idle(n), _) => all.push(Stretch::Idle(n)),
+            (Piece::Packet(_, kind, bytes), _) => all.push(Stretch::Packet(kind, bytes.to_vec())),
+            (Piece::Bad(fault, n), _) => all.push(Stretch::Bad(fault, n)),
+        }
+        Ok::<(), String>(())
+    };
+    for mut chunk in chunks {
+        total += chunk.len() as u64;
+        while let Some((at, piece)) = framer.next_piece(&mut chunk) {
+            take(at, piece)?;
+        }
+    }
+    if let Some((at, piece)) = framer.finish() {
+        take(at, piece)?;
+    }
+    ensure(next == total, || format!("{next} of {total} bytes"))?;
+    Ok(all)
+}
+
+/// What a packet says is written and read back.
+fn says(payload: &[u8], layout: &Layout) -> Result<(), String> {
+    let read = Packet::read(payload, layout);
+    let (fields, fault) = explain(payload, layout);
+    ensure(fault == read.err(), || format!("{fault:?}, but {read:?}"))?;
+    let mut bit = 0;
+    for field in &fields {
+        ensure(field.first_bit == bit && field.sent <= field.bits, || {
+            format!("{field:?} at {bit}")
+        })?;
+        bit += field.bits;
+    }
+    let Ok(packet) = read else {
+        return Ok(());
+    };
+    let written = packet.write(layout);
+    let again = Packet::read(written.bytes(), layout);
+    ensure(again == Ok(packet), || {
+        format!("{packet:?}, again {again:?}")
+    })?;
+    // It may be longer: bits behind the branches of a map, which mean nothing,
+    // may have been what let it be short.
+    ensure(written.bytes().len() <= MAX_PAYLOAD, || {
+        format!("{packet:?} is too long")
+    })?;
+    let mut framed = Vec::new();
+    written.write_framed(Kind::Instruction, &mut framed);
+    let whole = divide([&framed[..]])?;
+    let expected = Stretch::Packet(Kind::Instruction, written.bytes().to_vec());
+    ensure(whole == [expected], || format!("{whole:?}"))?;
+    let mut row = String::new();
+    csv::row(&packet, layout, &mut row);
+    let again = csv::parse_row(&row, layout);
+    ensure(again == Ok(packet), || format!("{row}: {again:?}"))
+}
+
+/// Any text as a row of a table: it is a packet or refused, and a packet is
+/// written and read back.
+pub(super) fn row(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let layout = layout(&mut input);
+    let text = String::from_utf8_lossy(input.rest());
+    for line in text.split_inclusive('\n') {
+        let Ok(packet) = csv::parse_row(line, &layout) else {
+            continue;
+        };
+        let mut row = String::new();
+        csv::row(&packet, &layout, &mut row);
+        let again = csv::parse_row(&row, &layout);
+        ensure(again == Ok(packet), || {
+            format!("{packet:?}, again {again:?}")
+        })?;
+        let payload = packet.write(&layout);
+        let again = Packet::read(payload.bytes(), &layout);
+        ensure(again == Ok(packet), || {
+            format!("{packet:?}, again {again:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// One packet of each kind.
+fn packets() -> [Packet; 9] {
+    let report = Report {
+        address: 0x7ffc,
+        notify: true,
+        ..Report::default()
+    };
+    let map = BranchMap {
+        bits: 0x55,
+        count: 7,
+    };
+    let full = BranchMap {
+        bits: 0x7fff_fff0,
+        count: 31,
+    };
+    [
+        Packet::Support(Support {
+            ienable: true,
+            encoder_mode: 0,
+            qual_status: QualStatus::EndedRep,
+            ioptions: 0x12,
+            data: Some(DataSupport::default()),
+        }),
+        Packet::Start(Start {
+            branch: true,
+            privilege: 3,
+            time: 99,
+            context: 0x1234,
+            address: 0x4000_0000,
+        }),
+        Packet::Trap(Trap {
+            branch: false,
+            privilege: 1,
+            time: 7,
+            context: 1,
+            ecause: 2,
+            interrupt: false,
+            thaddr: true,
+            address: Some(0x4000_0040),
+            tval: Some(0x8000_0000),
+        }),
+        Packet::Context(Context {
+            privilege: 0,
+            time: 1,
+            context: 5,
+        }),
+        Packet::Branches {
+            map,
+            address: Some(report),
+        },
+        Packet::Branches {
+            map: full,
+            address: None,
+        },
+        Packet::Address(report),
+        Packet::BranchCount {
+            branch_count: 1000,
+            address: Some((true, report)),
+        },
+        Packet::JumpTarget {
+            index: 5,
+            map,
+            irreport: false,
+            irdepth: 0,
+        },
+    ]
+}
+
+/// The choices of a seed.
+fn choices(number: u8) -> Vec<u8> {
+    vec![number & 1, number, 0, number % 7, number % 5, number & 1]
+}
+
+pub(super) fn packet_seeds() -> Vec<Vec<u8>> {
+    let seed = |number: u8| {
+        let mut bytes = choices(number);
+        let layout = layout(&mut Input::new(&bytes));
+        bytes.extend_from_slice(&[9, 3, 0]);
+        for packet in packets() {
+            let payload = packet.write(&layout);
+            payload.write_framed(Kind::Instruction, &mut bytes);
+        }
+        bytes.extend_from_slice(&[0, 0, 0x63, 1, 2, 3]);
+        bytes
+    };
+    (0..32).map(seed).collect()
+}
+
+pub(super) fn row_seeds() -> Vec<Vec<u8>> {
+    let seed = |number: u8| {
+        let bytes = choices(number);
+        let layout = layout(&mut Input::new(&bytes));
+        let mut text = String::new();
+        for packet in packets() {
+            csv::row(&packet, &layout, &mut text);
+            text.push_str("\r\n");
+        }
+        [bytes, text.into_bytes()].concat()
+    };
+    (0..16).map(seed).collect()
+}
+
+/// A trace for the seeds of the flow.
+pub(super) const TRACE: [u8; 27] = [
+    // Enabled, at 0x8000_0000 in machine mode, in the default layouts.
+    0x41, 0x1f, 0x46, 0x73, 0x00, 0x00, 0x00, 0x80, 0x00, 0x47, 0x73, 0x00, 0x00, 0x00, 0x00, 0x01,
+    0x00, // Branches and addresses.
+    0x42, 0x0d, 0x0f, 0x42, 0x05, 0x02, 0x41, 0x1a, 0x41, 0x4f,
+];
