@@ -24,14 +24,12 @@
 
 #![forbid(unsafe_code)]
 
-mod cause;
 mod elf;
 mod listing;
 mod names;
 mod symbols;
 mod trace;
 
-pub use cause::exception_name;
 pub use elf::{ElfError, isa_of};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;

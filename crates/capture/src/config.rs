@@ -21,6 +21,7 @@
 //! all_jumps = false
 //! retires = "none"
 //! ctype = 2                    # 0 to 3
+//! tval_bits = 64               # 0 to 64
 //!
 //! [filter]                     # which instructions are traced
 //! address = ["0x80000000..0x80001000"]

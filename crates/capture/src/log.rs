@@ -24,7 +24,7 @@ use hartrace_flow::log::{
     BlockSteps, IngressColumns, IngressReader, IngressRow, Iretire, LineError, LineErrorKind,
     PcLines, PcReader, SpikeCsvReader, SpikeOptions, SpikeReader,
 };
-use hartrace_flow::{HartId, Image, Observer, SpaceId};
+use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
 use std::fmt;
 
@@ -200,6 +200,47 @@ pub fn ingress_layout(head: &[u8]) -> (Option<IngressColumns>, Iretire) {
     };
     reader.feed(head, &mut |_, _: IngressRow<'_>| {}, &mut damaged);
     (reader.columns(), counted)
+}
+
+/// The address of the first instruction in the log that starts with `head`;
+/// `None` where there is none, or for a file that is no log.
+#[must_use]
+pub fn first_pc(kind: Kind, head: &[u8]) -> Option<u64> {
+    let mut first = None;
+    let mut see = |pc: u64| {
+        first.get_or_insert(pc);
+    };
+    match kind {
+        Kind::PcList => PcLines::default().feed(head, &mut see, &mut |_| {}),
+        Kind::IngressCsv => {
+            let (_, counted) = ingress_layout(head);
+            let row = &mut |_: u64, row: IngressRow<'_>| {
+                if let IngressRow::Blocks([block, ..]) = row {
+                    see(block.iaddr);
+                }
+            };
+            IngressReader::new(counted).feed(head, row, &mut |_| {});
+        }
+        _ => {
+            let mut reader = LogReader::new(kind, &LogOptions::default()).ok()?;
+            reader.feed(head, &mut First(&mut see), &mut |_| {});
+            reader.finish(&mut First(&mut see), &mut |_| {});
+        }
+    }
+    first
+}
+
+/// Shows the address of every instruction.
+struct First<'f>(&'f mut dyn FnMut(u64));
+
+impl Observer for First<'_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
+        if let Step::Insn(insn) = step {
+            (self.0)(insn.pc);
+        }
+    }
 }
 
 /// GC of the width of the addresses in the Spike log that starts with `head`.

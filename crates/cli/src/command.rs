@@ -16,6 +16,7 @@ mod log_write;
 mod run;
 mod stats;
 mod stats_json;
+mod trace_fit;
 mod trace_write;
 
 use crate::args::{self, Args, Command};

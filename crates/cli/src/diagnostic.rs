@@ -154,6 +154,8 @@ codes! {
     Refused "HT0406" exit 0,
     /// A program that was built for more than the hart has (a warning).
     MissingExtension "HT0407" exit 0,
+    /// Settings by which a trace tells less than there is (a warning).
+    CutShort "HT0408" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart takes traps for ever.

@@ -1,14 +1,17 @@
 //! Logs and the programs they need; what `info` and `log` share.
 
 use crate::diagnostic::{Code, Diagnostic, count, unknown_format};
-use crate::settings::Program;
+use crate::settings::{Program, add_boot_code};
 use crate::talk::Talk;
-use hartrace_capture::config::Origin;
+use hartrace_capture::config::{Machine, Origin, Setting};
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
-use hartrace_capture::log::{Damage, Fit, LogError, LogOptions, ingress_layout, spike_isa};
-use hartrace_flow::Image;
+use hartrace_capture::log::{
+    Damage, Fit, LogError, LogOptions, first_pc, ingress_layout, spike_isa,
+};
 use hartrace_flow::log::{Iretire, LineError};
+use hartrace_flow::{Image, SpaceId};
+use hartrace_hart::fdt;
 use hartrace_isa::Isa;
 use std::path::Path;
 
@@ -36,6 +39,25 @@ pub(crate) fn options<'a>(
         image,
         isa: Some(isa),
         iretire: iretire(kind, head, program, talk),
+    }
+}
+
+/// A log may start in Spike's boot code, which is in no program: then it was
+/// Spike's machine, and the image gets that code.
+pub(crate) fn recognise_boot(
+    kind: Kind,
+    head: &[u8],
+    program: &mut Program,
+    image: Option<&mut Image>,
+) {
+    let known = |image: &Image| image.fetch(SpaceId::FIRST, fdt::BOOT_ROM).is_some();
+    if first_pc(kind, head) != Some(fdt::BOOT_ROM) || image.as_deref().is_some_and(known) {
+        return;
+    }
+    let config = &mut program.config;
+    config.hart.machine = Some(Setting::default(Machine::Spike));
+    if let Some(image) = image {
+        add_boot_code(image, config, program.isa.unwrap_or(Isa::RV64GC));
     }
 }
 

@@ -13,7 +13,7 @@ use hartrace_capture::program::{ElfFile, RawFile, SpecError, looks_hexadecimal};
 use hartrace_capture::sidecar;
 use hartrace_flow::{Image, SpaceId};
 use hartrace_hart::fdt;
-use hartrace_isa::{Isa, Xlen};
+use hartrace_isa::{Ext, Isa, Xlen};
 use std::path::{Path, PathBuf};
 
 /// Programs are read at once; the largest known have debug information of a
@@ -39,7 +39,8 @@ impl Program {
         self.isa.filter(|_| given)
     }
 
-    /// The code in memory; `None` without any.
+    /// The code in memory; `None` without any. All of it is of the instruction
+    /// set that a sidecar gets to tell.
     pub(crate) fn image(&self) -> Result<Option<Image>, Failure> {
         if self.elf.is_empty() && self.raw.is_empty() {
             return Ok(None);
@@ -47,7 +48,7 @@ impl Program {
         let mut image = Image::new();
         for Elf { file, bytes, .. } in &self.elf {
             image
-                .add_elf(SpaceId::FIRST, bytes, file.base, self.given_isa())
+                .add_elf(SpaceId::FIRST, bytes, file.base, self.isa)
                 .map_err(|error| bad_image(&file.file, &error))?;
         }
         for Raw { file, bytes } in &self.raw {
@@ -311,19 +312,30 @@ fn wrong_program(path: &Path, found: Digest, expected: Digest) -> Diagnostic {
         .help("it was probably built again; give the old one with -e, or mend the sha256")
 }
 
-/// The first ELF file's attributes; a guess, and said to be one, if it has
-/// none.
+/// What the ELF files were built for, all of them together: it is one hart that
+/// runs them. A guess, and said to be one, if none has attributes.
 fn isa_of(elf: &[Elf], raw: bool, talk: &Talk) -> Option<Setting<String>> {
+    let mut all: Option<(Isa, &Path)> = None;
     for Elf { file, info, .. } in elf {
         let Some(isa) = info.isa.as_deref().and_then(|t| Isa::parse_lenient(t).ok()) else {
             continue;
         };
+        all = Some(match all {
+            None => (isa, &file.file),
+            Some((first, path)) => (isa.extensions().fold(first, Isa::with), path),
+        });
+    }
+    if let Some((isa, path)) = all {
+        // Code assembled under `.option rvc` is in the flags only.
+        let compressed = elf.iter().any(|elf| elf.info.abi.compressed());
+        let isa = if compressed { isa.with(Ext::Zca) } else { isa };
         let value = isa.to_string();
+        let path = path.to_path_buf();
         talk.detail(&format!(
             "isa {value}, from the attributes of {}",
-            file.file.display()
+            path.display()
         ));
-        let origin = Origin::Elf(file.file.clone());
+        let origin = Origin::Elf(path);
         return Some(Setting { value, origin });
     }
     let bits = match elf.first() {

@@ -183,7 +183,7 @@ pub struct Config {
     pub iaddress_width: u8,
     /// Low bits of an address that are not: 0 to 2.
     pub iaddress_lsb: u8,
-    /// Width of `privilege`, 1 to 4.
+    /// Width of `privilege`, 2 to 4: one bit cannot hold machine mode.
     pub privilege_width: u8,
     /// Width of `context`, 1 to 64; 0 for no such field (`nocontext_p`).
     pub context_width: u8,
@@ -350,7 +350,7 @@ impl Config {
             ),
             (self.iaddress_lsb <= 2, ConfigError::IaddressLsb),
             (
-                (1..=4).contains(&self.privilege_width),
+                (2..=4).contains(&self.privilege_width),
                 ConfigError::PrivilegeWidth,
             ),
             (self.context_width <= 64, ConfigError::ContextWidth),
@@ -443,7 +443,7 @@ impl fmt::Display for ConfigError {
         f.write_str(match self {
             ConfigError::IaddressWidth => "iaddress_width is 8 to the program's XLEN",
             ConfigError::IaddressLsb => "iaddress_lsb is 0 to 2",
-            ConfigError::PrivilegeWidth => "privilege_width is 1 to 4",
+            ConfigError::PrivilegeWidth => "privilege_width is 2 to 4: one bit cannot hold machine mode",
             ConfigError::ContextWidth => "context_width is at most 64",
             ConfigError::TimeWidth => "time_width is at most 64",
             ConfigError::DraftTime => "packets of the 1.1.1-draft have no time",

@@ -49,9 +49,8 @@ pub struct Untold {
     /// How often a loop without any decision was gone round: E-Trace tells the
     /// address where it was left, and no count.
     pub rounds: Option<Inference>,
-    /// The upper bits of trap values: not all of them fit into the port or the
-    /// packets. Values are not compared then.
-    pub tvals: bool,
+    /// Bits of `tval` that the ingress port does not show, one for each.
+    pub tval: u64,
 }
 
 /// Which instructions of a loop a decoder follows without being told.
@@ -127,13 +126,21 @@ impl fmt::Display for What {
                 bytes,
             } => write!(f, "{insns} instructions of {bytes} bytes from {start:#x}"),
             What::Jump { from, to } => write!(f, "{from:#x} going on to {to:#x}"),
-            What::Trap(t) => write!(
-                f,
-                "a trap at {:x?} to {:x?} ({:?}, tval {:x?})",
-                t.epc, t.handler, t.cause, t.tval
-            ),
+            What::Trap(trap) => trap.fmt(f),
             What::Gap(gap) => write!(f, "a gap at byte {:#x}: {}", gap.at, gap.reason),
         }
+    }
+}
+
+impl Difference {
+    /// Whether both sides have a trap here, told differently; otherwise they
+    /// go different ways.
+    #[must_use]
+    pub const fn is_about_a_trap(&self) -> bool {
+        matches!(
+            (self.expected, self.actual),
+            (Some(What::Trap(_)), Some(What::Trap(_)))
+        )
     }
 }
 

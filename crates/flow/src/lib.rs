@@ -64,6 +64,7 @@ extern crate alloc;
 
 mod bits;
 mod blocks;
+mod cause;
 mod chain;
 mod check;
 mod cuts;
@@ -87,6 +88,7 @@ mod walk;
 
 pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
+pub use cause::exception_name;
 pub use check::{Check, Checked, Difference, Inference, Untold, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};

@@ -1,11 +1,10 @@
 //! One instruction per line, with its text and its name.
 
 use super::{Render, RunText, Spaces};
-use crate::cause::exception_name;
 use crate::names::Names;
 use hartrace_flow::{
     Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
-    Trap,
+    Trap, exception_name,
 };
 use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use std::fmt;

@@ -55,7 +55,7 @@ section! {
         /// Low bits of an address that are not.
         iaddress_lsb: u8 = (number 0 2);
         /// Width of `privilege`.
-        privilege_width: u8 = (number 1 4);
+        privilege_width: u8 = (number 2 4);
         /// Width of `context`; 0 for no such field.
         context_width: u8 = (number 0 64);
         /// Width of `time`; 0 for no such field.

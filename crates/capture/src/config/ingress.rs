@@ -29,6 +29,8 @@ pub struct Ingress {
     pub retires: Option<Setting<Retires>>,
     /// How a change of context is reported.
     pub ctype: Option<Setting<Ctype>>,
+    /// Low bits of `tval` that are shown, 0 to 64.
+    pub tval_bits: Option<Setting<u8>>,
 }
 
 /// A value by its name in a configuration.
@@ -76,6 +78,7 @@ impl Ingress {
             all_jumps: Some(Setting::default(port.all_jumps)),
             retires: Some(Setting::default(port.retires)),
             ctype: Some(Setting::default(port.ctype)),
+            tval_bits: Some(Setting::default(port.tval_bits)),
         }
     }
 
@@ -90,6 +93,7 @@ impl Ingress {
             all_jumps: self.all_jumps.or(below.all_jumps),
             retires: self.retires.or(below.retires),
             ctype: self.ctype.or(below.ctype),
+            tval_bits: self.tval_bits.or(below.tval_bits),
         }
     }
 
@@ -111,6 +115,7 @@ impl Ingress {
             all_jumps: value(&self.all_jumps, default.all_jumps),
             retires: value(&self.retires, default.retires),
             ctype: value(&self.ctype, default.ctype),
+            tval_bits: value(&self.tval_bits, default.tval_bits),
         }
     }
 
@@ -144,7 +149,7 @@ mod tests {
     fn every_setting_reaches_the_port() {
         let text = "[ingress]\nitype_width = 3\ntable = \"ntrace-rc7\"\nretirement = \"block\"\n\
                     max_halfwords = 7\nsijump = false\nall_jumps = true\nretires = \"ecall\"\n\
-                    ctype = 3\n";
+                    ctype = 3\ntval_bits = 8\n";
         let expected = PortConfig {
             isa: Isa::RV32GC,
             itype_width: ItypeWidth::Three,
@@ -154,6 +159,7 @@ mod tests {
             all_jumps: true,
             retires: Retires::Ecall,
             ctype: Ctype::Discontinuity,
+            tval_bits: 8,
         };
         assert_eq!(port(text, Isa::RV32GC), expected);
         let single = text.replace("block", "single");

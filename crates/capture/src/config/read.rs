@@ -38,6 +38,7 @@ const INGRESS: &[&str] = &[
     "all_jumps",
     "retires",
     "ctype",
+    "tval_bits",
 ];
 const TRACE: &[&str] = &["format", "version"];
 const ELF: &[&str] = &["file", "base", "sha256"];
@@ -327,6 +328,7 @@ impl Reader {
             ctype: self.get(table, "ctype", |r, n, v| {
                 Ctype::from_code(r.number(n, v, 0..=3)?)
             }),
+            tval_bits: self.get(table, "tval_bits", |r, n, v| r.number(n, v, 0..=64)),
         }
     }
 

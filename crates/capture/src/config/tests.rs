@@ -18,6 +18,7 @@ sijump = true
 all_jumps = true
 retires = "ecall-ebreak"
 ctype = 2
+tval_bits = 8
 "#;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -50,6 +51,7 @@ fn everything_is_read_with_its_place() {
     let retires = ingress.retires.unwrap().value;
     assert_eq!(retires, hartrace_flow::Retires::EcallAndEbreak);
     assert_eq!(ingress.ctype.unwrap().value, Ctype::Precise);
+    assert_eq!(ingress.tval_bits.unwrap().value, 8);
 }
 
 #[test]

@@ -76,7 +76,8 @@ impl Writer {
         self.key("retires", i.retires.as_ref(), |v| {
             quote(name_of(RETIRES, v))
         })?;
-        self.key("ctype", i.ctype.as_ref(), |v| v.code().to_string())
+        self.key("ctype", i.ctype.as_ref(), |v| v.code().to_string())?;
+        self.key("tval_bits", i.tval_bits.as_ref(), u8::to_string)
     }
 
     fn hart(&mut self, hart: &Hart) -> fmt::Result {

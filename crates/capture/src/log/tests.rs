@@ -207,3 +207,23 @@ fn lines_are_counted_across_chunks() {
         }
     }
 }
+
+#[test]
+fn where_a_log_starts() {
+    let table = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n\
+                 1,1000,297,3,0,0,0,0\n1,1004,2028593,3,0,0,0,0\n";
+    let rows = "itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0\n\
+                0,0,0,3,1000,0,0,1,1\n0,0,0,3,1004,0,0,1,1\n";
+    let blocks = rows.replace("1,1\n", "5,1\n");
+    for (kind, text) in [
+        (Kind::SpikeLog, SPIKE),
+        (Kind::SpikeCsv, table),
+        (Kind::IngressCsv, rows),
+        (Kind::IngressCsv, &blocks),
+        (Kind::PcList, "1000\n1004\n"),
+    ] {
+        assert_eq!(first_pc(kind, text.as_bytes()), Some(0x1000), "{kind}");
+        assert_eq!(first_pc(kind, b""), None);
+    }
+    assert_eq!(first_pc(Kind::Elf, b"1000\n"), None);
+}

@@ -3,7 +3,7 @@
 use crate::config::{Config, Etrace, Ingress, Ntrace};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Inference, ItypeWidth, PortConfig, Untold};
-use hartrace_isa::{ItypeTable, Xlen};
+use hartrace_isa::Xlen;
 use hartrace_ntrace as ntrace;
 use std::fmt;
 use std::path::Path;
@@ -147,9 +147,8 @@ impl Settings {
             Settings::Ntrace(_) => Untold::default(),
             Settings::Etrace(config) => Untold {
                 traps: config.version == etrace::Version::V1_1_1,
-                // The reference flow reads eight bits of them.
-                tvals: port.table == ItypeTable::ETraceReference
-                    || u32::from(config.iaddress_width) < config.xlen.bits(),
+                // Values are as wide as addresses in a packet.
+                tval: !port.tval_mask() | unsent(config),
                 rounds: Some(Inference {
                     isa: port.isa,
                     rules: config.rules(),
@@ -170,6 +169,12 @@ impl Settings {
             }
         }
     }
+}
+
+/// The upper bits of values that packets have no room for.
+fn unsent(config: &etrace::Config) -> u64 {
+    let width = u32::from(config.iaddress_width);
+    u64::MAX.checked_shl(width).unwrap_or(0)
 }
 
 /// Settings of a format that cannot be.

@@ -2,7 +2,7 @@
 
 use super::log::which_hart;
 use super::trace_write::{self, TraceFile, Writer};
-use super::{configs, inputs, one_stdin};
+use super::{configs, inputs, one_stdin, trace_fit};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::progress::Progress;
@@ -37,6 +37,8 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     let old = read.as_recorded();
     let (old, input) = old.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
     let new = args.to.format().settings(&write, isa.xlen())?;
+    let code = (program.elf.as_slice(), program.raw.as_slice());
+    trace_fit::check(&new, &write.ingress, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {
         args,

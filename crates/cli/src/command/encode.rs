@@ -3,14 +3,13 @@
 use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
 use super::trace_write::{self, TraceFile};
-use super::{configs, inputs, one_stdin};
+use super::{configs, inputs, one_stdin, trace_fit};
 use crate::args::Encode;
 use crate::diagnostic::Failure;
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
-use hartrace_capture::config::{Machine, Setting};
 use hartrace_capture::detect::{HEAD, detect};
 use hartrace_capture::input::Input;
 use hartrace_capture::log::{Assume, Damage, LineCount, LogOptions, LogReader};
@@ -31,11 +30,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
-    if boots_as_spike(head) {
-        let machine = &mut program.config.hart.machine;
-        *machine = Some(Setting::default(Machine::Spike));
-    }
-    let image = program.image()?;
+    let mut image = program.image()?;
+    logs::recognise_boot(kind, head, &mut program, image.as_mut());
     let not_readable = |error| logs::not_readable(&args.input, head, error);
     let options = LogOptions {
         image: image.as_ref(),
@@ -46,6 +42,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let options = logs::options(kind, head, &program, image.as_ref(), talk);
     let isa = options.isa.unwrap_or(Isa::RV64GC);
     let settings = args.to.format().settings(&program.config, isa.xlen())?;
+    let code = (program.elf.as_slice(), program.raw.as_slice());
+    trace_fit::check(&settings, &program.config.ingress, isa, code, talk)?;
     let told = tells_modes(kind, &options, head);
     let reader = LogReader::new(kind, &options).map_err(not_readable)?;
     let check = image.as_ref().filter(|_| args.check);
@@ -67,14 +65,6 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let left = trace_write::leaves_out(&program.config, &settings);
     let format = settings.format();
     trace_write::report(&args.output.output, format, &written, left, talk)
-}
-
-/// Whether a log of Spike starts in the boot code, with its first instruction.
-fn boots_as_spike(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head);
-    let mut lines = head.lines();
-    let first = lines.find(|line| line.contains("(0x"));
-    first.is_some_and(|line| line.contains("00001000 (0x00000297)"))
 }
 
 /// Reads all of the input. Gives the writer back.

@@ -30,14 +30,15 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         create(&args.output.output, files)?
     };
-    let program = settings::load(config, talk)?;
+    let mut program = settings::load(config, talk)?;
     if let Some(sidecar) = &sidecar {
         program.check_against(sidecar)?;
     }
-    let image = program.image()?;
+    let mut image = program.image()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
+    logs::recognise_boot(kind, head, &mut program, image.as_mut());
     let not_readable = |error| logs::not_readable(&args.input, head, error);
     let options = LogOptions {
         image: image.as_ref(),

@@ -21,6 +21,7 @@ use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::memory::MemoryRange;
+use hartrace_capture::sidecar::path_for;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
@@ -71,7 +72,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let mut machine =
         Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&hart, &e))?;
     load(&mut machine, &elf, program.clone(), entry)?;
-    let traced = Traced::new(args, &config, &elf, isa)?;
+    let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let logs = sinks(args, &config)?;
     let mut writers = traced.writers(&config, isa)?;
     let sinks: Vec<&Sink> = logs.iter().chain(traced.sinks()).collect();
@@ -113,14 +114,20 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     if args.check && args.trace.is_empty() {
         return Err(Failure::Usage("--check goes with --trace KIND=FILE"));
     }
+    let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
+    let traces = args.trace.iter().map(|trace| target(&trace.file));
+    let sidecars = traces.filter(is_file).map(|trace| path_for(&trace));
     let mut names: Vec<PathBuf> = args.written().map(target).collect();
+    names.extend(sidecars.map(|sidecar| target(&sidecar)));
     names.retain(|name| name.as_os_str() != "/dev/null");
     names.sort();
     if names
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a == b))
     {
-        return Err(Failure::Usage("two logs or traces go to the same file"));
+        return Err(Failure::Usage(
+            "two logs or traces go to the same file, or one to the other's FILE.toml",
+        ));
     }
     Ok(())
 }

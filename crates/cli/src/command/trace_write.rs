@@ -2,10 +2,11 @@
 
 use super::create;
 use super::log_write::Sink;
+use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Elf;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Filter, Machine, Origin};
+use hartrace_capture::config::{Config, Filter, Machine};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
@@ -14,6 +15,7 @@ use hartrace_capture::trace::{
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// A trace that is to be written.
@@ -29,6 +31,11 @@ impl TraceFile {
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path> + Clone,
     ) -> Result<TraceFile, Failure> {
+        if is_stdout(path) && std::io::stdout().is_terminal() {
+            return Err(Failure::Usage(
+                "a trace is binary, which does not go to a terminal: name a file, or use a pipe",
+            ));
+        }
         let output = create(path, inputs.clone())?;
         let sidecar = match output.is_file() {
             true => Some(create(&path_for(path), inputs)?),
@@ -61,10 +68,6 @@ impl TraceFile {
         if let Some(output) = sidecar {
             let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
             let mut sidecar = trace::sidecar(&path, settings, &config.program, elf);
-            // What a file says of itself it says again, and part by part: code
-            // may have extensions that its attributes do not name.
-            let isa = sidecar.program.isa.take();
-            sidecar.program.isa = isa.filter(|isa| !matches!(isa.origin, Origin::Elf(_)));
             // Its boot code is needed to read the trace.
             let machine = config.hart.machine.clone();
             sidecar.hart.machine = machine.filter(|m| m.value == Machine::Spike);
@@ -200,6 +203,7 @@ pub(super) fn report(
             let diagnostic = Diagnostic::new(Code::Difference, message);
             Err(match leaves_out {
                 Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
+                None if difference.is_about_a_trap() => diagnostic,
                 None => diagnostic
                     .note("code that changes while it runs is not in the program, and differs"),
             }

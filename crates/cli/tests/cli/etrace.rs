@@ -471,6 +471,114 @@ fn gaps_are_converted_to_losses() {
     assert!(before + behind >= new.len() && new.len() > old.len() * 9 / 10);
 }
 
+/// Settings by which no decoder could follow the program.
+#[test]
+fn settings_must_fit_the_program() {
+    let folder = Folder::new();
+    let to = format!("etrace={}", folder.name("t"));
+    let with = |settings: &str, program, code| {
+        let settings = folder.file("c.toml", settings);
+        let args = ["run", "-q", program, "-c", &settings, "--trace", &to];
+        let output = run(&[&args[..], &["--check"]].concat());
+        let message = text(&output.stderr).to_owned();
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        message
+    };
+    let width = |width| format!("[etrace]\niaddress_width = {width}\n");
+    for (settings, program, words) in [
+        ("[etrace]\niaddress_lsb = 2\n", RV64, "iaddress_lsb = 2"),
+        ("[ingress]\nall_jumps = true\n", RV64, "all_jumps = true"),
+        (&width(32), RV64, "it has code at 0x80000000"),
+        (&width(31), RV32, "it has code at 0x80000000"),
+    ] {
+        let message = with(settings, program, 1);
+        assert!(message.contains("HT0206"), "{message}");
+        assert!(message.contains(words), "{message}");
+    }
+    let message = with("[etrace]\nprivilege_width = 1\n", RV64, 1);
+    assert!(message.contains("HT0204"), "{message}");
+    assert_eq!(folder.entries(), ["c.toml"], "nothing is left behind");
+    assert_eq!(with(&width(33), RV64, 0), "");
+    assert_eq!(with(&width(32), RV32, 0), "");
+    let message = with("[etrace]\necause_width = 3\n", RV64, 4);
+    assert!(message.contains("HT0408"), "{message}");
+}
+
+/// A port may show a part of a trap value; a difference is told in words.
+#[test]
+fn trap_values() {
+    let folder = Folder::new();
+    let to = format!("etrace={}", folder.name("t"));
+    let modes = repository().join("programs/modes/modes-rv64gc.elf");
+    let modes = modes.to_str().unwrap();
+    let settings = config("itype3-basic.toml");
+    let args = ["run", "-q", modes, "-c", &settings, "--trace", &to];
+    succeeds(&[&args[..], &["--check"]].concat());
+    let settings = folder.file("c.toml", "[etrace]\necause_width = 3\n");
+    let args = ["run", "-q", modes, "-c", &settings, "--trace", &to];
+    let output = run(&[&args[..], &["--check"]].concat());
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{message}");
+    assert!(message.contains("HT0601"), "{message}");
+    assert!(
+        message.contains("expected store page fault (15) at 0x"),
+        "{message}"
+    );
+    assert!(!message.contains("code that changes"), "{message}");
+}
+
+/// Code assembled under `.option rvc` is in the flags of an ELF file, and not
+/// in its attributes. The sidecar tells what was used.
+#[test]
+fn the_sidecar_has_the_instruction_set_in_force() {
+    let folder = Folder::new();
+    let mut bytes = fs::read(RV64).unwrap();
+    while let Some(at) = bytes.windows(5).position(|w| w == b"_c2p0") {
+        bytes[at..at + 5].copy_from_slice(b"_m2p0");
+    }
+    let program = folder.file("p.elf", bytes);
+    let (rows, pcs) = (folder.name("a.csv"), folder.name("a.pc"));
+    let (to_rows, to_pcs) = (format!("ingress={rows}"), format!("pc={pcs}"));
+    let logs = ["--log", &to_rows, "--log", &to_pcs];
+    succeeds(&[&["run", "-q", RV64, "--max-insns", "5K"], &logs[..]].concat());
+    for format in ["etrace", "ntrace"] {
+        let trace = folder.name(format);
+        let args = ["encode", "-q", &rows, "-e", &program, "--check", "--to"];
+        succeeds(&[&args[..], &[format, "-o", &trace]].concat());
+        let sidecar = fs::read_to_string(format!("{trace}.toml")).unwrap();
+        let isa = sidecar.lines().find(|l| l.starts_with("isa = ")).unwrap();
+        assert!(isa.contains("_zca"), "{isa}");
+        let decoded = succeeds(&["decode", "--strict", &trace, "-f", "pc"]);
+        assert!(decoded == fs::read_to_string(&pcs).unwrap());
+    }
+}
+
+/// Rows and pcs may start in Spike's boot code, which is in no program.
+#[test]
+fn boot_code_is_recognised() {
+    let folder = Folder::new();
+    let logs = [("pc", "a.pc"), ("ingress", "a.csv"), ("spike", "a.log")];
+    let mut args = ["run", "-q", RV64, "--machine", "spike", "--max-insns", "2K"]
+        .map(str::to_owned)
+        .to_vec();
+    for (kind, file) in logs {
+        args.extend(["--log".to_owned(), format!("{kind}={}", folder.name(file))]);
+    }
+    assert_eq!(run(&args).status.code(), Some(0));
+    let pcs = fs::read_to_string(folder.path("a.pc")).unwrap();
+    assert!(pcs.starts_with("0000000000001000\n"), "{}", &pcs[..40]);
+    for (_, file) in logs {
+        let (log, trace) = (folder.name(file), folder.name("t"));
+        let args = ["encode", "-q", &log, "-e", RV64, "--to", "etrace"];
+        succeeds(&[&args[..], &["--strict", "--check", "-o", &trace]].concat());
+        let sidecar = fs::read_to_string(folder.path("t.toml")).unwrap();
+        assert!(sidecar.contains("machine = \"spike\""), "{file}: {sidecar}");
+        assert!(succeeds(&["decode", "--strict", &trace, "-f", "pc"]) == pcs);
+        let list = succeeds(&["log", "--strict", &log, "-e", RV64, "--to", "pc"]);
+        assert!(list == pcs, "{file}");
+    }
+}
+
 #[test]
 fn mistakes() {
     let folder = Folder::new();

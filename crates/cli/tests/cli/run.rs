@@ -197,6 +197,7 @@ fn a_log_on_stdout_has_it_for_itself() {
 fn wrong_flags() {
     let same = ["run", RV64, "--log", "pc=a", "--log", "spike=a"];
     let spelled = ["run", RV64, "--log", "pc=a", "--log", "spike=./a"];
+    let beside = ["run", RV64, "--trace", "etrace=a", "--log", "pc=a.toml"];
     for (args, words) in [
         (&["run", RV64, "--log", "pc"][..], "write --log pc=FILE"),
         (&["run", RV64, "--log", "pc="], "write --log pc=FILE"),
@@ -213,6 +214,7 @@ fn wrong_flags() {
         (&["run", RV64, "--files", "ro"], "none, ro:DIR or rw:DIR"),
         (&same, "two logs or traces go to the same file"),
         (&spelled, "two logs or traces go to the same file"),
+        (&beside, "or one to the other's FILE.toml"),
         (&["run"], "HT0304"),
         (&["run", RV64, "--isa", "rv32gc"], "HT0303"),
         (&["run", RV64, "--isa", "rv64gq"], "HT0306"),

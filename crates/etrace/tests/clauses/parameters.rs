@@ -23,7 +23,7 @@ fn wrong(error: ConfigError) -> Config {
             ..base
         },
         ConfigError::PrivilegeWidth => Config {
-            privilege_width: 0,
+            privilege_width: 1,
             ..base
         },
         ConfigError::ContextWidth => Config {

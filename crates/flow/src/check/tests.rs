@@ -248,6 +248,37 @@ fn traps_in_a_row_may_be_told_by_the_last() {
     }
 }
 
+/// An ingress port may show the low bits only.
+#[test]
+fn a_trap_value_may_be_told_in_part() {
+    let with = |tval| Trap {
+        tval: Some(tval),
+        ..trap(4, Cause::Exception(Some(15)))
+    };
+    let Step::Trap(taken) = taken(4, Cause::Exception(Some(15))) else {
+        panic!();
+    };
+    let done = Step::Trap(crate::TrapStep {
+        trap: with(0x1234),
+        ..taken
+    });
+    let steps = [insn(0, 0x13, 4), done, insn(0x800, 0x13, 0x804)];
+    let untold = Untold {
+        tval: !0xff,
+        ..Untold::default()
+    };
+    for (tval, whole, part) in [
+        (0x1234, true, true),
+        (0x34, false, true),
+        (0x35, false, false),
+    ] {
+        let trap = Event::Trap(with(tval));
+        let events = [run(0, 4, 1, 4), trap, run(0x800, 0x804, 1, 4)];
+        assert_eq!(after(&steps, &events).is_ok(), whole, "{tval:#x}");
+        assert_eq!(without(untold, &steps, &events).is_ok(), part, "{tval:#x}");
+    }
+}
+
 const RULES: Rules = Rules {
     sequential_jumps: true,
     sequential_returns: true,
@@ -259,7 +290,7 @@ const RULES: Rules = Rules {
 fn rounds(returns: bool) -> Untold {
     Untold {
         traps: false,
-        tvals: false,
+        tval: 0,
         rounds: Some(Inference {
             isa: Isa::RV64GC,
             rules: RULES,

@@ -64,9 +64,8 @@ pub struct PortConfig {
     /// `itype_width_p`.
     pub itype_width: ItypeWidth,
     /// Whose table gives `itype`. With that of the E-Trace reference flow the
-    /// port has its other ways too: a jump with `sijump` counts as direct,
-    /// `tval` has eight bits, and the instruction that trapped has an
-    /// `ilastsize`.
+    /// port has its other ways too: a sequentially inferable jump counts as
+    /// direct, and the instruction that trapped has an `ilastsize`.
     pub table: ItypeTable,
     /// One instruction per block or several.
     pub retirement: Retirement,
@@ -80,6 +79,8 @@ pub struct PortConfig {
     pub retires: Retires,
     /// How a change of context is to be reported.
     pub ctype: Ctype,
+    /// Low bits of `tval` that are shown; 64 and more for all of them.
+    pub tval_bits: u8,
 }
 
 impl PortConfig {
@@ -96,6 +97,16 @@ impl PortConfig {
             all_jumps: false,
             retires: Retires::Neither,
             ctype: Ctype::Precise,
+            tval_bits: 64,
+        }
+    }
+
+    /// The bits of `tval` that are shown.
+    #[must_use]
+    pub const fn tval_mask(&self) -> u64 {
+        match self.tval_bits {
+            bits @ 0..64 => (1 << bits) - 1,
+            _ => u64::MAX,
         }
     }
 
@@ -282,12 +293,14 @@ impl Hart {
     /// The block of one instruction.
     #[inline]
     fn single(&mut self, config: &PortConfig, kind: Kind, insn: &Insn, elsewhere: bool) -> Ingress {
-        let sijump = kind.indirect && config.sijump && self.is_sequential_jump(config, insn);
+        let reference = config.table == ItypeTable::ETraceReference;
+        let asked = kind.indirect && (config.sijump || reference);
+        let sequential = asked && self.is_sequential_jump(config, insn);
         let changed = self.context.is_some_and(|c| c != insn.context);
         self.context = Some(insn.context);
         let itype = kind.itype(elsewhere);
         Ingress {
-            itype: match sijump && config.table == ItypeTable::ETraceReference {
+            itype: match sequential && reference {
                 true => inferable(itype),
                 false => itype,
             },
@@ -301,7 +314,7 @@ impl Hart {
             } else {
                 Ctype::Unreported
             },
-            sijump,
+            sijump: sequential && config.sijump,
             time: insn.time,
             trigger: core::mem::take(&mut self.trigger),
             external: core::mem::take(&mut self.external),
@@ -336,13 +349,12 @@ impl Hart {
             Some(bits) if config.table == ItypeTable::NexRv => config.itype(Flow::Trap, bits, true),
             _ => itype,
         };
-        let reference = config.table == ItypeTable::ETraceReference;
-        let tval = t.trap.tval.unwrap_or(0);
-        // That flow gives a size to what did not retire, and reads eight bits.
-        let (sized, tval) = match (t.bits, reference) {
-            (Some(bits), true) => (hartrace_isa::length(bits as u16), tval & 0xff),
-            (None, true) => (len, tval & 0xff),
-            _ => (len, tval),
+        // The reference flow gives a size to what did not retire.
+        let sized = match t.bits {
+            Some(bits) if config.table == ItypeTable::ETraceReference => {
+                hartrace_isa::length(bits as u16)
+            }
+            _ => len,
         };
         let alone = Ingress {
             iretire: u32::from(len) / 2,
@@ -385,7 +397,7 @@ impl Hart {
         let block = Ingress {
             itype,
             cause: cause.unwrap_or(0),
-            tval,
+            tval: t.trap.tval.unwrap_or(0) & config.tval_mask(),
             ..block
         };
         self.constant = None;

@@ -2,6 +2,7 @@
 
 use super::super::inputs;
 use super::super::log_write::Sink;
+use super::super::trace_fit;
 use super::super::trace_write::{self, TraceFile, Writer};
 use super::files;
 use crate::args::{Run, TraceSpec};
@@ -22,9 +23,17 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    pub(super) fn new(args: &Run, config: &Config, elf: &Elf, isa: Isa) -> Result<Traced, Failure> {
+    pub(super) fn new(
+        args: &Run,
+        config: &Config,
+        elf: &Elf,
+        isa: Isa,
+        talk: &Talk,
+    ) -> Result<Traced, Failure> {
         let one = |spec: &TraceSpec| {
             let settings = spec.format.settings(config, isa.xlen())?;
+            let code = (std::slice::from_ref(elf), &[][..]);
+            trace_fit::check(&settings, &config.ingress, isa, code, talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
             Ok((TraceFile::create(&spec.file, read)?, settings))
         };

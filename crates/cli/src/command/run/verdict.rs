@@ -2,8 +2,8 @@
 
 use super::drive::End;
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use hartrace_analyze::{Symbols, exception_name};
-use hartrace_flow::{Cause, TrapStep};
+use hartrace_analyze::Symbols;
+use hartrace_flow::{Cause, TrapStep, exception_name};
 use hartrace_hart::{Config, Platform, Program, Stop};
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -18,7 +18,7 @@ fn any_config(r: &mut Random) -> Config {
     let mut config = Config {
         iaddress_width: r.pick(&[8, 31, 32]),
         iaddress_lsb: r.below(3) as u8,
-        privilege_width: 1 + r.below(4) as u8,
+        privilege_width: 2 + r.below(3) as u8,
         context_width: r.pick(&[0, 1, 32]),
         ecause_width: r.pick(&[1, 16]),
         call_counter_size: r.pick(&[0, 7, 15]),

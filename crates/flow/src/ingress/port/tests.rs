@@ -534,6 +534,7 @@ fn the_etrace_reference_has_its_own_ways() {
         table: ItypeTable::ETraceReference,
         itype_width,
         retires: Retires::EcallAndEbreak,
+        tval_bits: 8,
         ..PortConfig::new(Isa::RV64GC)
     };
     let lui = Step::Insn(insn(0, 0x0000_1537, 4));
@@ -548,6 +549,14 @@ fn the_etrace_reference_has_its_own_ways() {
         let (wide, narrow) = (row(ItypeWidth::Four), row(ItypeWidth::Three));
         assert_eq!((wide.itype, wide.sijump), (four, true));
         assert_eq!((narrow.itype, narrow.sijump), (Itype::None, true));
+        // It is a direct jump to that flow, whether the port has the signal
+        // or not.
+        let without = PortConfig {
+            sijump: false,
+            ..reference(ItypeWidth::Four)
+        };
+        let quiet = show(without, &steps)[1];
+        assert_eq!((quiet.itype, quiet.sijump), (four, false));
         // With nothing right before it.
         assert!(
             show(reference(ItypeWidth::Four), &steps[1..])[0]
@@ -570,6 +579,13 @@ fn the_etrace_reference_has_its_own_ways() {
         let row = show(reference(ItypeWidth::Four), &[Step::Trap(step)])[0];
         assert_eq!((row.iretire, row.ilastsize), (iretire, ilastsize));
         assert_eq!(row.tval, 0x34);
+        for (tval_bits, tval) in [(0, 0), (12, 0x234), (64, 0x1234), (255, 0x1234)] {
+            let config = PortConfig {
+                tval_bits,
+                ..reference(ItypeWidth::Four)
+            };
+            assert_eq!(show(config, &[Step::Trap(step)])[0].tval, tval);
+        }
     }
 }
 
