@@ -1,0 +1,443 @@
+//! Items: an opcode and its payload, as bytes and as a plain value
+//! (chapter 2).
+
+use alloc::vec::Vec;
+
+use crate::config::{Config, Nibbles, PcForm};
+use crate::fault::Fault;
+use crate::register::Register;
+
+/// The longest item: a memory request with a 64-bit address and data.
+pub const MAX_ITEM: usize = 18;
+
+/// What a memory request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names are the specification's
+pub enum Operation {
+    Load = 0,
+    Store = 1,
+    LoadReserved = 2,
+    StoreConditional = 3,
+    AmoSwap = 4,
+    AmoAdd = 5,
+    AmoXor = 6,
+    AmoAnd = 7,
+    AmoOr = 8,
+    AmoMin = 9,
+    AmoMax = 10,
+    AmoMinu = 11,
+    AmoMaxu = 12,
+    InstructionFetch = 13,
+}
+
+impl Operation {
+    /// The operation with this code; 14 and 15 are reserved.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Operation> {
+        Some(match code {
+            0 => Operation::Load,
+            1 => Operation::Store,
+            2 => Operation::LoadReserved,
+            3 => Operation::StoreConditional,
+            4 => Operation::AmoSwap,
+            5 => Operation::AmoAdd,
+            6 => Operation::AmoXor,
+            7 => Operation::AmoAnd,
+            8 => Operation::AmoOr,
+            9 => Operation::AmoMin,
+            10 => Operation::AmoMax,
+            11 => Operation::AmoMinu,
+            12 => Operation::AmoMaxu,
+            13 => Operation::InstructionFetch,
+            _ => return None,
+        })
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Whether it reads only: no data in the request.
+    #[must_use]
+    pub const fn only_reads(self) -> bool {
+        matches!(
+            self,
+            Operation::Load | Operation::LoadReserved | Operation::InstructionFetch
+        )
+    }
+
+    /// Whether it writes only: no data in the response. A store-conditional
+    /// does, whatever its result (the specification is silent).
+    #[must_use]
+    pub const fn only_writes(self) -> bool {
+        matches!(self, Operation::Store | Operation::StoreConditional)
+    }
+}
+
+/// A memory request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Physical address.
+    pub addr: u64,
+    /// What it asks for.
+    pub op: Operation,
+    /// log2 of its size in bytes, 0 to 3.
+    pub size: u8,
+    /// What is stored, or the operand; 0 for an operation that only reads.
+    pub data: u64,
+}
+
+/// A memory response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// What it answers.
+    pub op: Operation,
+    /// log2 of its size in bytes, 0 to 3.
+    pub size: u8,
+    /// Whether it failed.
+    pub failure: bool,
+    /// What was read; 0 for an operation that only writes.
+    pub data: u64,
+}
+
+/// One item of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// 1: a group begins; the one before it ends.
+    BeginGroup,
+    /// 2: the group ends.
+    EndGroup,
+    /// 3: the pc grows by the length of the group's instruction.
+    IncrementPc,
+    /// 4: a register has a new value.
+    Full(Register, u64),
+    /// 5: a register has grown by this much.
+    Offset(Register, i8),
+    /// 6: these bits of a register were set.
+    Mask(Register, u8),
+    /// 7, 1: the privilege mode, by its code.
+    Mode(u8),
+    /// 7, 2: a physical address.
+    PhysicalAddress(u64),
+    /// 7, 3: an effective address.
+    EffectiveAddress(u64),
+    /// 7, 4 to 7: the data of a store; log2 of its size in bytes, and the data.
+    StoreData(u8, u64),
+    /// 7, 8: mtime.
+    Mtime(u64),
+    /// 7, 9: the physical address of the pc.
+    PcPhysical(u64),
+    /// 7, 10: the new pc.
+    Pc(u64),
+    /// 7, 10 in the two-pc form: the pc of the instruction and the new one.
+    TwoPcs(u64, u64),
+    /// 8: a memory request.
+    Request(Request),
+    /// 9: a memory response.
+    Response(Response),
+    /// 10: the hart was reset.
+    Reset,
+    /// 11: the group tells state that was set from outside.
+    StateInit,
+    /// 16: a 16-bit instruction.
+    Insn16(u16),
+    /// 17: a 32-bit instruction.
+    Insn32(u32),
+}
+
+/// What reading an item comes to.
+pub(crate) type Read = Result<Option<(Item, usize)>, (Fault, u64)>;
+
+/// Little-endian bytes of a width that is known only now: 1, 2, 4, 5 or 8.
+#[inline(always)]
+fn value(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+    let rest = bytes.get(at..)?;
+    // Eight bytes at once where there are eight.
+    if let Some(eight) = rest.first_chunk::<8>() {
+        let all = u64::from_le_bytes(*eight);
+        return Some(if width == 8 {
+            all
+        } else {
+            all & !(u64::MAX << (8 * width))
+        });
+    }
+    let some = rest.get(..width)?;
+    Some(
+        some.iter()
+            .rev()
+            .fold(0, |sum, &byte| sum << 8 | u64::from(byte)),
+    )
+}
+
+macro_rules! need {
+    ($value:expr) => {
+        match $value {
+            Some(value) => value,
+            None => return Ok(None),
+        }
+    };
+}
+
+impl Item {
+    /// Reads the item at the start of `bytes`: the item and its length, or
+    /// `None` when there are not enough bytes. `request` is the memory request
+    /// right in front of it.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be an item, with the offending value.
+    #[inline]
+    pub fn read(bytes: &[u8], config: &Config, request: Option<&Request>) -> Read {
+        let Some(&opcode) = bytes.first() else {
+            return Ok(None);
+        };
+        Ok(Some(match opcode {
+            1 => (Item::BeginGroup, 1),
+            2 => (Item::EndGroup, 1),
+            3 => (Item::IncrementPc, 1),
+            4 => {
+                let register = need!(register(bytes, config)?);
+                let width = match register.is_float() {
+                    true => config.flen.bits() as usize / 8,
+                    false => config.xlen_bytes(),
+                };
+                (
+                    Item::Full(register, need!(value(bytes, 3, width))),
+                    3 + width,
+                )
+            }
+            5 => {
+                let register = need!(register(bytes, config)?);
+                let byte = need!(bytes.get(3));
+                (Item::Offset(register, byte.cast_signed()), 4)
+            }
+            6 => {
+                let register = need!(register(bytes, config)?);
+                (Item::Mask(register, *need!(bytes.get(3))), 4)
+            }
+            7 => return state(bytes, config),
+            8 => return read_request(bytes, config),
+            9 => return read_response(bytes, config, request),
+            10 => (Item::Reset, 1),
+            11 => (Item::StateInit, 1),
+            16 => {
+                let bits = need!(value(bytes, 1, 2)) as u16;
+                if bits & 3 == 3 {
+                    return Err((Fault::InsnLength, bits.into()));
+                }
+                (Item::Insn16(bits), 3)
+            }
+            17 => (Item::Insn32(need!(value(bytes, 1, 4)) as u32), 5),
+            _ => return Err((Fault::UnknownOpcode, opcode.into())),
+        }))
+    }
+
+    /// Writes the item behind what is in `out`. Values are cut to their
+    /// widths.
+    pub fn write(&self, config: &Config, out: &mut Vec<u8>) {
+        let mut put = |width: usize, value: u64| {
+            out.extend(value.to_le_bytes().iter().take(width));
+        };
+        let xlen = config.xlen_bytes();
+        match *self {
+            Item::BeginGroup => put(1, 1),
+            Item::EndGroup => put(1, 2),
+            Item::IncrementPc => put(1, 3),
+            Item::Full(register, value) => {
+                put(1, 4);
+                put(2, register.number().into());
+                match register.is_float() {
+                    true => put(config.flen.bits() as usize / 8, value),
+                    false => put(xlen, value),
+                }
+            }
+            Item::Offset(register, offset) => {
+                put(1, 5);
+                put(2, register.number().into());
+                put(1, offset.cast_unsigned().into());
+            }
+            Item::Mask(register, mask) => {
+                put(1, 6);
+                put(2, register.number().into());
+                put(1, mask.into());
+            }
+            Item::Mode(mode) => put(3, 0x0107 | u64::from(mode) << 16),
+            Item::PhysicalAddress(addr) => {
+                put(2, 0x0207);
+                put(config.mlen.bytes(), addr);
+            }
+            Item::EffectiveAddress(addr) => {
+                put(2, 0x0307);
+                put(config.eaddr_bytes(), addr);
+            }
+            Item::StoreData(size, data) => {
+                let size = size.min(3);
+                put(2, 0x0407 + (u64::from(size) << 8));
+                put(1 << size, data);
+            }
+            Item::Mtime(time) => {
+                put(2, 0x0807);
+                put(8, time);
+            }
+            Item::PcPhysical(addr) => {
+                put(2, 0x0907);
+                put(config.mlen.bytes(), addr);
+            }
+            Item::Pc(pc) => {
+                put(2, 0x0a07);
+                put(xlen, pc);
+            }
+            Item::TwoPcs(old, new) => {
+                put(2, 0x0a07);
+                put(xlen, old);
+                put(xlen, new);
+            }
+            Item::Request(request) => {
+                let size = request.size.min(3);
+                put(1, 8);
+                put(config.mlen.bytes(), request.addr);
+                put(1, join(config, request.op.code(), size).into());
+                if !request.op.only_reads() {
+                    put(1 << size, request.data);
+                }
+            }
+            Item::Response(response) => {
+                let size = response.size.min(3);
+                put(1, 9);
+                put(1, join(config, size, response.failure.into()).into());
+                if !response.op.only_writes() {
+                    put(1 << size, response.data);
+                }
+            }
+            Item::Reset => put(1, 10),
+            Item::StateInit => put(1, 11),
+            Item::Insn16(bits) => put(3, 16 | u64::from(bits) << 8),
+            Item::Insn32(bits) => put(5, 17 | u64::from(bits) << 8),
+        }
+    }
+}
+
+/// The register of an item.
+#[inline(always)]
+fn register(bytes: &[u8], config: &Config) -> Result<Option<Register>, (Fault, u64)> {
+    let Some(&[_, low, high]) = bytes.first_chunk::<3>() else {
+        return Ok(None);
+    };
+    let number = u16::from_le_bytes([low, high]);
+    let Some(register) = Register::new(number) else {
+        return Err((Fault::UnknownRegister, number.into()));
+    };
+    if register.is_float() && config.flen.bits() == 0 {
+        return Err((Fault::NoFloat, number.into()));
+    }
+    Ok(Some(register))
+}
+
+/// Additional state.
+#[inline(always)]
+fn state(bytes: &[u8], config: &Config) -> Read {
+    let &identifier = need!(bytes.get(1));
+    let (xlen, mlen) = (config.xlen_bytes(), config.mlen.bytes());
+    let identifier = match identifier {
+        16 if config.lenient_pc_identifier => 10,
+        identifier => identifier,
+    };
+    let field = |width: usize| value(bytes, 2, width);
+    Ok(Some(match identifier {
+        1 => (Item::Mode(*need!(bytes.get(2))), 3),
+        2 => (Item::PhysicalAddress(need!(field(mlen))), 2 + mlen),
+        3 => {
+            let width = config.eaddr_bytes();
+            (Item::EffectiveAddress(need!(field(width))), 2 + width)
+        }
+        4..=7 => {
+            let size = identifier - 4;
+            let width = 1 << size;
+            (Item::StoreData(size, need!(field(width))), 2 + width)
+        }
+        8 => (Item::Mtime(need!(field(8))), 10),
+        9 => (Item::PcPhysical(need!(field(mlen))), 2 + mlen),
+        10 if config.pc == PcForm::New => (Item::Pc(need!(field(xlen))), 2 + xlen),
+        10 => {
+            let new = need!(value(bytes, 2 + xlen, xlen));
+            (Item::TwoPcs(need!(field(xlen)), new), 2 + 2 * xlen)
+        }
+        _ => return Err((Fault::UnknownIdentifier, identifier.into())),
+    }))
+}
+
+fn read_request(bytes: &[u8], config: &Config) -> Read {
+    let mlen = config.mlen.bytes();
+    let addr = need!(value(bytes, 1, mlen));
+    let &byte = need!(bytes.get(1 + mlen));
+    let (code, size) = split(config, byte);
+    if size > 3 {
+        return Err((Fault::UnknownSize, size.into()));
+    }
+    let Some(op) = Operation::from_code(code) else {
+        return Err((Fault::UnknownOperation, code.into()));
+    };
+    let width = if op.only_reads() { 0 } else { 1 << size };
+    let data = need!(optional(bytes, 2 + mlen, width));
+    let request = Request {
+        addr,
+        op,
+        size,
+        data,
+    };
+    Ok(Some((Item::Request(request), 2 + mlen + width)))
+}
+
+fn read_response(bytes: &[u8], config: &Config, request: Option<&Request>) -> Read {
+    let Some(request) = request else {
+        return Err((Fault::LoneResponse, 9));
+    };
+    let &byte = need!(bytes.get(1));
+    let (size, result) = split(config, byte);
+    if size > 3 {
+        return Err((Fault::UnknownSize, size.into()));
+    }
+    if result > 1 {
+        return Err((Fault::UnknownResult, result.into()));
+    }
+    if size != request.size {
+        return Err((Fault::ResponseSize, size.into()));
+    }
+    let width = match request.op.only_writes() {
+        true => 0,
+        false => 1 << size,
+    };
+    let response = Response {
+        op: request.op,
+        size,
+        failure: result != 0,
+        data: need!(optional(bytes, 2, width)),
+    };
+    Ok(Some((Item::Response(response), 2 + width)))
+}
+
+/// As [`value`], and 0 for no bytes.
+fn optional(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+    match width {
+        0 => Some(0),
+        width => value(bytes, at, width),
+    }
+}
+
+/// Two four-bit fields in a byte, the first in the lower half (chapter 3).
+fn join(config: &Config, first: u8, second: u8) -> u8 {
+    match config.nibbles {
+        Nibbles::Low => second << 4 | first,
+        Nibbles::High => first << 4 | second,
+    }
+}
+
+fn split(config: &Config, byte: u8) -> (u8, u8) {
+    match config.nibbles {
+        Nibbles::Low => (byte & 15, byte >> 4),
+        Nibbles::High => (byte >> 4, byte & 15),
+    }
+}

@@ -1,0 +1,35 @@
+//! The tandem-verification trace protocol: every architectural change of a
+//! hart, group by group, and a verifier that checks it against a model.
+//!
+//! Implements the trace protocol specification of 2018-11-20 with named
+//! switches for what code in the field does otherwise ([`Config`]). The crate
+//! is `no_std` with `alloc`; it opens no files and prints nothing.
+//!
+//! The layers, from the bytes up:
+//!
+//! * [`Item`]: an opcode and its payload.
+//! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod config;
+mod elements;
+mod fault;
+mod group;
+mod item;
+mod read;
+mod register;
+
+pub use config::{
+    Addresses, Config, ConfigError, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcForm, PcStyle,
+    StoreData, Style,
+};
+pub use elements::{Elements, Registers, UnknownElement};
+pub use fault::Fault;
+pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
+pub use item::{Item, MAX_ITEM, Operation, Request, Response};
+pub use read::{CONFIRM, Next, Problem, Reader};
+pub use register::{REGISTERS, Register};
