@@ -9,6 +9,7 @@
 //!
 //! * [`Item`]: an opcode and its payload.
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
+//! * [`Decoder`]: groups to the events that every view understands.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@
 extern crate alloc;
 
 mod config;
+mod decode;
 mod elements;
 mod fault;
 mod group;
@@ -27,6 +29,7 @@ pub use config::{
     Addresses, Config, ConfigError, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcForm, PcStyle,
     StoreData, Style,
 };
+pub use decode::Decoder;
 pub use elements::{Elements, Registers, UnknownElement};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
