@@ -9,6 +9,8 @@
 //!
 //! * [`Item`]: an opcode and its payload.
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
+//! * [`Shadow`]: the state that groups tell.
+//! * [`Verifier`]: the state against a model's.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,8 +22,11 @@ mod elements;
 mod fault;
 mod group;
 mod item;
+mod memory;
 mod read;
 mod register;
+mod shadow;
+pub mod verify;
 
 pub use config::{
     Addresses, Config, ConfigError, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcForm, PcStyle,
@@ -31,5 +36,8 @@ pub use elements::{Elements, Registers, UnknownElement};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
+pub use memory::{Memory, PAGE};
 pub use read::{CONFIRM, Next, Problem, Reader};
 pub use register::{REGISTERS, Register};
+pub use shadow::Shadow;
+pub use verify::Verifier;
