@@ -11,6 +11,7 @@
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
 //! * [`Shadow`]: the state that groups tell.
 //! * [`Verifier`]: the state against a model's.
+//! * [`Encoder`]: what a hart did, step by step, to groups.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ extern crate alloc;
 
 mod config;
 mod elements;
+mod encode;
 mod fault;
 mod group;
 mod item;
@@ -33,6 +35,7 @@ pub use config::{
     StoreData, Style,
 };
 pub use elements::{Elements, Registers, UnknownElement};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
