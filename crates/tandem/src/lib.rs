@@ -12,6 +12,7 @@
 //! * [`Shadow`]: the state that groups tell.
 //! * [`Verifier`]: the state against a model's.
 //! * [`Encoder`]: what a hart did, step by step, to groups.
+//! * [`Decoder`]: groups to the events that every view understands.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@
 extern crate alloc;
 
 mod config;
+mod decode;
 mod elements;
 mod encode;
 mod fault;
@@ -34,6 +36,7 @@ pub use config::{
     Addresses, Config, ConfigError, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcForm, PcStyle,
     StoreData, Style,
 };
+pub use decode::Decoder;
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
