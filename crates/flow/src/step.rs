@@ -266,6 +266,17 @@ impl Effects {
         self.mode = None;
         self.incomplete = false;
     }
+
+    /// Becomes a copy of `other`. There is room for far more than an
+    /// instruction does: only what is there is copied.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Effects) {
+        self.regs.copy_from(&other.regs);
+        self.csrs.copy_from(&other.csrs);
+        self.accesses.copy_from(&other.accesses);
+        self.mode = other.mode;
+        self.incomplete = other.incomplete;
+    }
 }
 
 /// What an observer wants to be told: a set.

@@ -175,6 +175,33 @@ impl Memory {
         self.regions.iter().filter(|m| m.writable).map(|m| m.region)
     }
 
+    /// Gives the pages that are not zero, by physical address; those side by
+    /// side in one piece.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(u64, &[u8])) {
+        let mut regions: Vec<&Mapped> = self.regions.iter().collect();
+        regions.sort_by_key(|mapped| mapped.region.base);
+        for mapped in regions {
+            let Region { base, size } = mapped.region;
+            let Some(bytes) = self
+                .range(base, size as usize)
+                .and_then(|(mapped, range)| self.bytes(mapped).get(range))
+            else {
+                continue;
+            };
+            let (mut at, mut rest) = (base, bytes.as_chunks().0);
+            while !rest.is_empty() {
+                let (empty, more) = split_while(rest, is_zero);
+                let (piece, more) = split_while(more, |page| !is_zero(page));
+                if !piece.is_empty() {
+                    visit(at + empty.len() as u64 * PAGE, piece.as_flattened());
+                }
+                // The last region may end with the address space.
+                at = at.wrapping_add((empty.len() + piece.len()) as u64 * PAGE);
+                rest = more;
+            }
+        }
+    }
+
     /// A page, by frame.
     pub(crate) fn page(&self, frame: u32) -> Option<&Page> {
         let (ram, rom) = (self.ram.as_chunks().0, self.rom.as_chunks().0);
@@ -209,17 +236,21 @@ impl Memory {
         Some((mapped, start..start + len))
     }
 
+    /// Where the bytes of a region are.
+    fn bytes(&self, mapped: &Mapped) -> &[u8] {
+        if mapped.writable {
+            &self.ram
+        } else {
+            &self.rom
+        }
+    }
+
     /// Reads bytes; false when some of them are not in one region.
     pub fn read(&self, paddr: u64, into: &mut [u8]) -> bool {
         let Some((mapped, range)) = self.range(paddr, into.len()) else {
             return false;
         };
-        let bytes = if mapped.writable {
-            &self.ram
-        } else {
-            &self.rom
-        };
-        match bytes.get(range) {
+        match self.bytes(mapped).get(range) {
             Some(bytes) => {
                 into.copy_from_slice(bytes);
                 true
@@ -341,6 +372,20 @@ impl Memory {
     pub(crate) fn is_stale(&self) -> bool {
         !self.stale.is_empty()
     }
+}
+
+/// The first pages that are alike, and the rest.
+fn split_while(pages: &[Page], alike: impl Fn(&Page) -> bool) -> (&[Page], &[Page]) {
+    let count = pages.iter().take_while(|page| alike(page)).count();
+    pages.split_at(count)
+}
+
+/// Whether a page holds nothing.
+fn is_zero(page: &Page) -> bool {
+    let (words, _) = page.as_chunks::<64>();
+    words
+        .iter()
+        .all(|line| line.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
 /// The lines of `len` bytes at offset `from` of a page.
