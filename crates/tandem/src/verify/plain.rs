@@ -25,8 +25,8 @@ impl Core {
         };
         let odd = effects.mode.is_some()
             || group.mode.is_some()
-            || effects.incomplete
-            || group.mtime.is_some();
+            || group.mtime.is_some()
+            || effects.incomplete;
         if told.bits != insn.bits || next != insn.next || odd || !self.same_registers(effects) {
             return false;
         }
