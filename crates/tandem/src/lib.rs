@@ -23,6 +23,7 @@ mod config;
 mod decode;
 mod elements;
 mod encode;
+mod explain;
 mod fault;
 mod group;
 mod item;
@@ -30,6 +31,9 @@ mod memory;
 mod read;
 mod register;
 mod shadow;
+mod tally;
+#[cfg(test)]
+mod testing;
 pub mod verify;
 
 pub use config::{
@@ -39,11 +43,13 @@ pub use config::{
 pub use decode::Decoder;
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
+pub use explain::{Field, Piece, Pieces, explain};
 pub use fault::Fault;
-pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
+pub use group::{Change, Data, Group, GroupKind, How, Insn, NewPc, Transaction};
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
 pub use memory::{Memory, PAGE};
 pub use read::{CONFIRM, Next, Problem, Reader};
 pub use register::{REGISTERS, Register};
 pub use shadow::Shadow;
+pub use tally::{Count, Tally};
 pub use verify::Verifier;
