@@ -115,7 +115,10 @@ impl Model for Machine {
                         let isa = cpu.isa;
                         self.hart.forget_code(isa);
                     }
-                    self.hart.tlb.flush(&self.hart.cpu);
+                    if after.translation {
+                        self.hart.tlb.flush(&self.hart.cpu);
+                    }
+                    self.hart.tlb.change_status(&self.hart.cpu);
                     true
                 }
                 None => false,

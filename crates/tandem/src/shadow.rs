@@ -202,6 +202,42 @@ impl Shadow {
         self.mode = None;
     }
 
+    /// The place of execution and some registers, to go back to.
+    pub(crate) fn save(&self, registers: impl Iterator<Item = Register>) -> Saved {
+        Saved {
+            pc: self.pc,
+            mode: self.mode,
+            mtime: self.mtime,
+            registers: registers
+                .map(|r| (r, self.last(r), self.known.contains(r)))
+                .collect(),
+        }
+    }
+
+    /// Goes back to what was saved.
+    pub(crate) fn restore(&mut self, saved: &Saved) {
+        self.pc = saved.pc;
+        self.mode = saved.mode;
+        self.mtime = saved.mtime;
+        for &(register, value, known) in &saved.registers {
+            self.put(register, value);
+            if !known {
+                self.doubt(register);
+            }
+        }
+    }
+
+    /// A register is not known any more.
+    pub(crate) fn doubt(&mut self, register: Register) {
+        self.known.remove(register);
+    }
+
+    /// A register that is no view, known or not.
+    pub(crate) fn last(&self, register: Register) -> u64 {
+        let value = self.values.get(usize::from(register.number()));
+        value.copied().unwrap_or(0)
+    }
+
     /// What is known.
     pub(crate) fn known(&self) -> &Registers {
         &self.known
@@ -328,6 +364,15 @@ const fn is_view(number: u16) -> bool {
         0xc01 | 0xc81 => false,
         _ => number & 0xf60 == 0xc00,
     }
+}
+
+/// What a shadow had; of each register its last value and whether it was known.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    pc: Option<u64>,
+    mode: Option<Mode>,
+    mtime: Option<u64>,
+    pub(crate) registers: Vec<(Register, u64, bool)>,
 }
 
 /// Registers touched in a group, each once.

@@ -10,20 +10,24 @@
 //! model runs on; whatever it does not understand goes to `judge`, which knows
 //! the whole story.
 
+mod dispute;
 mod host;
 mod judge;
 mod plain;
 mod report;
+mod untold;
 mod volatile;
 
 use core::ops::ControlFlow;
 
-use hartrace_flow::{Cause, Effects, Mode, Model, Place, RegId, Step};
+use hartrace_flow::{Effects, Mode, Model, Place, RegId, Step};
 
 pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
 pub use volatile::{Range, UnknownVolatile, Volatile};
 
+use self::dispute::Disputes;
 use self::host::Mailbox;
+use self::judge::Ask;
 use crate::config::Config;
 use crate::group::{Group, NewPc};
 use crate::read::{Next, Reader};
@@ -78,6 +82,14 @@ struct Core {
     step: Option<Step>,
     effects: Effects,
     mailbox: Mailbox,
+    disputes: Disputes,
+    /// The interrupt at hand is not enabled in the model.
+    disabled: bool,
+    /// Writes the trace told although they changed nothing: if there are
+    /// some, one that is not told is missing.
+    unchanged: u32,
+    /// The interrupt taken last.
+    last_interrupt: Option<u32>,
     /// Ring of the last groups.
     past: [Past; PAST],
     /// The same in order, for a report.
@@ -124,6 +136,10 @@ impl<M: Model> Verifier<M> {
                 next: None,
                 step: None,
                 effects: Effects::default(),
+                disputes: Disputes::default(),
+                disabled: false,
+                unchanged: 0,
+                last_interrupt: None,
                 past: [Past::default(); PAST],
                 ordered: [Past::default(); PAST],
             },
@@ -226,21 +242,20 @@ impl<M: Model> Verifier<M> {
                     core.watch(step, effects, bytes)
                 });
                 match core.step.take() {
-                    Some(step) => core.judge(model, &step, reporter),
+                    Some(step) => core.judge(model, Ask::Step, step, reporter),
                     None => ControlFlow::Continue(()),
                 }
             }
             Act::Attempt => {
                 core.copy_volatile(model);
-                let step = model.step(&mut core.effects);
-                core.judge(model, &step, reporter)
+                let step = core.ask(model, Ask::Step);
+                core.judge(model, Ask::Step, step, reporter)
             }
             Act::Interrupt(code) => {
                 core.copy_volatile(model);
-                let enabled = core.is_enabled(model, code);
-                let cause = Cause::Interrupt(Some(code));
-                let step = model.interrupt(cause, &mut core.effects);
-                core.judge_interrupt(model, &step, (!enabled).then_some(code), reporter)
+                let ask = Ask::Interrupt(code);
+                let step = core.ask(model, ask);
+                core.judge(model, ask, step, reporter)
             }
             Act::Adopt => {
                 core.counters.unchecked += 1;

@@ -15,7 +15,11 @@ use crate::register::Register;
 use crate::shadow::Shadow;
 
 /// What differs in a group.
-type Found = Few<Difference, 24>;
+pub(super) type Found = Few<Difference, 24>;
+
+/// Writes without a change that were told before one that is not told counts
+/// as missing.
+pub(super) const SURE: u32 = 8;
 
 /// What is known of a group and the step that answers it.
 struct Case {
@@ -31,66 +35,47 @@ struct Case {
     known: Registers,
 }
 
+/// What the model is asked to do for a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Attempt an instruction.
+    Step,
+    /// Take the interrupt with this code.
+    Interrupt(u32),
+}
+
 impl Core {
-    /// Compares a step of the model, whose effects are at hand, with the group
-    /// at hand.
+    /// Compares what the model did, with its effects at hand, to the group at
+    /// hand.
     pub(super) fn judge<M: Model>(
         &mut self,
         model: &mut M,
-        step: &Step,
+        ask: Ask,
+        step: Step,
         reporter: &mut impl Reporter,
     ) -> ControlFlow<()> {
-        match step {
-            Step::Insn(_) => self.counters.retired += 1,
+        match (ask, step) {
+            (Ask::Interrupt(code), _) => {
+                self.counters.interrupts += 1;
+                self.last_interrupt = Some(code);
+            }
+            (_, Step::Insn(_)) => self.counters.retired += 1,
             _ => self.counters.exceptions += 1,
         }
-        self.compare(model, step, Found::new(), reporter)
-    }
-
-    /// The same for an interrupt; `disabled` is its code if the model would not
-    /// have taken it.
-    pub(super) fn judge_interrupt<M: Model>(
-        &mut self,
-        model: &mut M,
-        step: &Step,
-        disabled: Option<u32>,
-        reporter: &mut impl Reporter,
-    ) -> ControlFlow<()> {
-        self.counters.interrupts += 1;
-        let mut found = Found::new();
-        if let Some(code) = disabled {
-            differ(&mut found, Field::Interrupt, None, Some(code.into()));
-        }
-        self.compare(model, step, found, reporter)
-    }
-
-    fn compare<M: Model>(
-        &mut self,
-        model: &mut M,
-        step: &Step,
-        mut found: Found,
-        reporter: &mut impl Reporter,
-    ) -> ControlFlow<()> {
-        let (pc, bits) = match step {
-            Step::Insn(insn) => (insn.pc, Some(insn.bits)),
-            Step::Trap(trap) => (trap.trap.epc.unwrap_or(0), trap.bits),
-            Step::Signal(_) => (self.shadow.pc.unwrap_or(0), None),
-        };
-        let case = self.case(step, bits);
-        let effects = core::mem::take(&mut self.effects);
-        self.apply(&effects);
-        self.compare_insn(bits, case.trap, &mut found);
-        self.compare_accesses(model, &case, &effects, &mut found);
-        self.compare_registers(model, &case, &effects, &mut found);
-        self.compare_place(model, &mut found);
-        let flow = match found.is_empty() {
-            true => ControlFlow::Continue(()),
+        let undo = self.save();
+        let found = self.examine(model, ask, &step);
+        let (step, found) = match found.is_empty() {
+            true => (step, found),
             false => {
-                self.repair(model, &effects);
-                self.report((pc, bits), found, reporter)
+                self.undo(model, &undo);
+                self.reconsider(model, ask)
             }
         };
-        self.effects = effects;
+        let (pc, bits) = self.whereabouts(&step);
+        let flow = match found.is_empty() {
+            true => ControlFlow::Continue(()),
+            false => self.conclude(model, (pc, bits), found, reporter),
+        };
         let group = self.reader.group();
         let past = Past {
             group: group.number,
@@ -100,6 +85,78 @@ impl Core {
         };
         self.remember(past);
         flow
+    }
+
+    /// Looks at a group that differs in other ways: with what is in dispute
+    /// the other way, and with an interrupt that nobody told. Both sides are
+    /// as before the step.
+    fn reconsider<M: Model>(&mut self, model: &mut M, ask: Ask) -> (Step, Found) {
+        if let Some(step) = self.take_back(model, ask) {
+            return (step, Found::new());
+        }
+        if ask == Ask::Step
+            && let Some((step, code)) = self.untold_interrupt(model)
+        {
+            let mut found = Found::new();
+            differ(&mut found, Field::Interrupt, Some(code.into()), None);
+            return (step, found);
+        }
+        let step = self.ask(model, ask);
+        let found = self.examine(model, ask, &step);
+        (step, found)
+    }
+
+    /// Where a step was, and its instruction.
+    pub(super) fn whereabouts(&self, step: &Step) -> (u64, Option<u32>) {
+        match step {
+            Step::Insn(insn) => (insn.pc, Some(insn.bits)),
+            Step::Trap(trap) => (trap.trap.epc.unwrap_or(0), trap.bits),
+            Step::Signal(_) => (self.shadow.pc.unwrap_or(0), None),
+        }
+    }
+
+    /// Brings the shadow up to the group and finds what differs. What is
+    /// excused is set in the model.
+    pub(super) fn examine<M: Model>(&mut self, model: &mut M, ask: Ask, step: &Step) -> Found {
+        let mut found = Found::new();
+        if let Ask::Interrupt(code) = ask
+            && self.disabled
+        {
+            differ(&mut found, Field::Interrupt, None, Some(code.into()));
+        }
+        let (_, bits) = self.whereabouts(step);
+        let case = self.case(step, bits);
+        let effects = core::mem::take(&mut self.effects);
+        self.apply(&effects);
+        self.compare_insn(bits, case.trap, &mut found);
+        self.compare_accesses(model, &case, &effects, &mut found);
+        self.compare_registers(model, &case, &effects, &mut found);
+        self.compare_place(model, &mut found);
+        self.effects = effects;
+        found
+    }
+
+    /// There is a difference: it is kept in mind, the model is set to what the
+    /// trace says, and it is told.
+    fn conclude<M: Model>(
+        &mut self,
+        model: &mut M,
+        place: (u64, Option<u32>),
+        found: Found,
+        reporter: &mut impl Reporter,
+    ) -> ControlFlow<()> {
+        let effects = core::mem::take(&mut self.effects);
+        self.keep_in_mind(model, &effects, &found);
+        let own = model.read(Place::Pc);
+        self.repair(model, &effects);
+        self.effects = effects;
+        let strays = found.iter().any(|d| d.field == Field::Pc);
+        if let Ok(own) = own
+            && strays
+        {
+            self.enter_untold(model, own);
+        }
+        self.report(place, found, reporter)
     }
 
     fn case(&self, step: &Step, bits: Option<u32>) -> Case {
@@ -242,7 +299,23 @@ impl Core {
             return;
         };
         self.counters.compare(Field::Register(register).kind(), 1);
+        let written = effects
+            .regs
+            .iter()
+            .any(|w| Register::from(w.reg) == register)
+            || effects
+                .csrs
+                .iter()
+                .any(|w| Register::csr(w.csr) == register);
+        let tells = self.tells(register);
         if told == own {
+            // Writes that change nothing are told, too, or they are not.
+            let strict = self.unchanged >= SURE && register.as_reg().is_some() && !case.trap;
+            if strict && tells != written {
+                let expected = Some(own).filter(|_| written);
+                let actual = Some(told).filter(|_| tells);
+                differ(found, Field::Register(register), expected, actual);
+            }
             return;
         }
         let volatile = self.options.volatile.bits(register);
@@ -254,13 +327,8 @@ impl Core {
             let _ = model.write(place, told);
             return;
         }
-        let written = |register: Register| {
-            let csrs = effects.csrs.iter().map(|w| Register::csr(w.csr));
-            let regs = effects.regs.iter().map(|w| Register::from(w.reg));
-            regs.chain(csrs).any(|r| r == register)
-        };
-        let expected = Some(own).filter(|_| written(register));
-        let actual = Some(told).filter(|_| self.tells(register));
+        let expected = Some(own).filter(|_| written);
+        let actual = Some(told).filter(|_| tells);
         differ(found, Field::Register(register), expected, actual);
     }
 
@@ -291,7 +359,10 @@ impl Core {
         if case.bits & 0x7f == 0x73 {
             let mut bits = 0;
             Shadow::holders(Register::csr((case.bits >> 20) as u16), &mut |holder| {
-                bits |= self.options.volatile.bits(holder);
+                bits |= match case.known.contains(holder) {
+                    true => self.options.volatile.bits(holder),
+                    false => u64::MAX,
+                };
             });
             let excused = (told ^ own) & !bits == 0;
             self.counters.csrs_taken += u64::from(excused);
@@ -519,7 +590,7 @@ impl Core {
     }
 
     /// pc and mode from the shadow.
-    fn place_model<M: Model>(&self, model: &mut M) {
+    pub(super) fn place_model<M: Model>(&self, model: &mut M) {
         if let Some(pc) = self.shadow.pc {
             let _ = model.write(Place::Pc, pc);
         }
@@ -649,7 +720,7 @@ impl Core {
     }
 }
 
-fn differ(found: &mut Found, field: Field, expected: Option<u64>, actual: Option<u64>) {
+pub(super) fn differ(found: &mut Found, field: Field, expected: Option<u64>, actual: Option<u64>) {
     // What does not fit is one more of many.
     let _ = found.push(Difference {
         field,
@@ -670,7 +741,7 @@ fn gather<'a, T: Copy + Default + 'a, const N: usize>(
 }
 
 /// A register in the model.
-fn place(register: Register) -> Place {
+pub(super) fn place(register: Register) -> Place {
     match register.as_reg() {
         Some(reg) => Place::Reg(reg),
         None => Place::Csr(register.number()),

@@ -25,8 +25,8 @@ impl Core {
         };
         let odd = effects.mode.is_some()
             || group.mode.is_some()
-            || effects.incomplete
-            || group.mtime.is_some();
+            || group.mtime.is_some()
+            || effects.incomplete;
         if told.bits != insn.bits || next != insn.next || odd || !self.same_registers(effects) {
             return false;
         }
@@ -137,6 +137,8 @@ impl Core {
             } else if !register.is_zero() {
                 floats += u64::from(register.is_float());
                 integers += 1;
+                let same = self.shadow.last(register) == value;
+                self.unchanged = self.unchanged.saturating_add(same.into());
                 self.shadow.put(register, value);
             }
         }

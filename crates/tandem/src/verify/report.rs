@@ -211,6 +211,9 @@ pub struct Counters {
     pub csrs_taken: u64,
     /// Results of store-conditionals that came from the trace.
     pub conditionals_taken: u64,
+    /// Differences that the trace took back: a later group agrees with what
+    /// the model had, not with what the trace had told.
+    pub taken_back: u64,
     /// Changes of CSRs the model does not have.
     pub unmodelled: u64,
     /// Groups that could not be checked: the pc was not known, or an interrupt
