@@ -500,7 +500,9 @@ fn settings_must_fit_the_program() {
     assert_eq!(folder.entries(), ["c.toml"], "nothing is left behind");
     assert_eq!(with(&width(33), RV64, 0), "");
     assert_eq!(with(&width(32), RV32, 0), "");
-    let message = with("[etrace]\necause_width = 3\n", RV64, 4);
+    let settings = folder.file("c.toml", "[etrace]\necause_width = 3\n");
+    let output = run(&["run", RV64, "-c", &settings, "--trace", &to]);
+    let message = text(&output.stderr);
     assert!(message.contains("HT0408"), "{message}");
 }
 

@@ -1,0 +1,118 @@
+//! What can be wrong with a trace: one flat list, each with a stable code.
+
+use hartrace_flow::Reason;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// What is wrong with a trace. Numbers 01xx concern the bytes: what
+        /// comes behind cannot be read, until a group is found again. 02xx
+        /// concern single groups. 03xx concern what groups say together.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Fault { $($(#[$doc])* $name,)* }
+
+        impl Fault {
+            /// Every fault there is.
+            pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
+
+            /// The stable code, such as `TP0101`.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Fault::$name => $code,)* }
+            }
+
+            /// What it means, in a few words.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Fault::$name => $text,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// A byte where an opcode is due and that is none.
+    UnknownOpcode = "TP0101", "byte that is no opcode";
+    /// The bytes end inside an item.
+    Truncated = "TP0102", "the trace ends inside an item";
+    /// Additional state with an identifier that does not exist.
+    UnknownIdentifier = "TP0103", "additional state with an unknown identifier";
+    /// A register number whose width nobody knows.
+    UnknownRegister = "TP0104", "register number that stands for no register";
+    /// A floating-point register of a hart that has none.
+    NoFloat = "TP0105", "floating-point register, and FLEN is 0";
+    /// A memory request or response with a size above 3.
+    UnknownSize = "TP0106", "memory access with a reserved size";
+    /// A memory request with operation 14 or 15.
+    UnknownOperation = "TP0107", "memory request with a reserved operation";
+    /// A memory response with a result above 1.
+    UnknownResult = "TP0108", "memory response with a reserved result";
+    /// A memory response without a request in front of it.
+    LoneResponse = "TP0109", "memory response that follows no request";
+    /// A memory response of another size than its request.
+    ResponseSize = "TP0110", "memory response of another size than its request";
+    /// A 16-bit instruction that claims to be longer.
+    InsnLength = "TP0111", "16-bit instruction opcode before a longer instruction";
+    /// A group with more items than the limit.
+    LongGroup = "TP0112", "group with too many items";
+
+    /// The trace ends inside a group.
+    OpenGroup = "TP0201", "the trace ends inside a group";
+    /// Two program counters, or one and an increment.
+    TwoPcs = "TP0202", "the group has more than one new pc";
+    /// Increment pc in a group without an instruction.
+    IncrementAlone = "TP0203", "increment pc without an instruction in the group";
+    /// Two instructions in a group.
+    TwoInsns = "TP0204", "the group has more than one instruction";
+    /// A register twice in a group.
+    RegisterTwice = "TP0205", "the group has a register more than once";
+    /// State initialisation with an instruction or a reset.
+    InitWithExecution = "TP0206", "state initialization together with an instruction or a reset";
+    /// A privilege code that stands for no mode.
+    UnknownMode = "TP0207", "privilege code that stands for no mode";
+    /// An incremental update of a floating-point register.
+    FloatIncrement = "TP0208", "incremental update of a floating-point register";
+    /// A piece of additional state twice in a group.
+    StateTwice = "TP0209", "the group has a piece of additional state more than once";
+
+    /// Nothing has told the program counter yet.
+    UnknownPc = "TP0301", "the program counter is not known yet";
+    /// An increment of a register whose value is not known.
+    UnknownValue = "TP0302", "increment of a register whose value is not known";
+    /// In the two-pc form: the instruction is not where the hart was.
+    Elsewhere = "TP0303", "the instruction is not where the group before it went";
+    /// The trace does not tell instructions, so nobody knows what this one did.
+    NoInsn = "TP0304", "the instruction is not in the trace";
+}
+
+impl Fault {
+    /// As the reason of a gap, with the value that goes with it.
+    #[must_use]
+    pub const fn reason(self, value: u64) -> Reason {
+        Reason {
+            code: self.code(),
+            text: self.text(),
+            value,
+        }
+    }
+
+    /// Whether the bytes behind it cannot be read until a group is found
+    /// again.
+    #[must_use]
+    pub const fn breaks_framing(self) -> bool {
+        matches!(
+            self,
+            Fault::UnknownOpcode
+                | Fault::Truncated
+                | Fault::UnknownIdentifier
+                | Fault::UnknownRegister
+                | Fault::NoFloat
+                | Fault::UnknownSize
+                | Fault::UnknownOperation
+                | Fault::UnknownResult
+                | Fault::LoneResponse
+                | Fault::ResponseSize
+                | Fault::InsnLength
+                | Fault::LongGroup
+        )
+    }
+}
