@@ -13,7 +13,9 @@ pub use format::{Format, Settings, SettingsError};
 pub use pieces::{Framing, Pieces, pieces};
 pub use table::{BadRow, Table, from_table};
 pub use transport::{Transport, TransportError};
-pub use write::{EtraceWriter, NtraceWriter, Shared, TraceWriter, Written};
+pub use write::{
+    Direct, EtraceWriter, NtraceWriter, Shared, Source, TandemWriter, TraceWriter, Written,
+};
 
 use crate::config::{Config, Program, Setting, Trace};
 use crate::digest::Digest;

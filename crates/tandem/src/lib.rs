@@ -16,6 +16,7 @@
 extern crate alloc;
 
 mod config;
+mod detect;
 mod elements;
 mod fault;
 mod group;
@@ -27,6 +28,7 @@ pub use config::{
     Addresses, Config, ConfigError, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcForm, PcStyle,
     StoreData, Style,
 };
+pub use detect::{Guess, guess, is_trace};
 pub use elements::{Elements, Registers, UnknownElement};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
