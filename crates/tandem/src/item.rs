@@ -238,85 +238,98 @@ impl Item {
     /// Writes the item behind what is in `out`. Values are cut to their
     /// widths.
     pub fn write(&self, config: &Config, out: &mut Vec<u8>) {
-        let mut put = |width: usize, value: u64| {
-            out.extend(value.to_le_bytes().iter().take(width));
-        };
+        self.put(config, out);
+    }
+
+    /// As [`write`](Item::write), to anything that takes bytes.
+    #[inline(always)]
+    pub(crate) fn put(&self, config: &Config, out: &mut impl Put) {
         let xlen = config.xlen_bytes();
         match *self {
-            Item::BeginGroup => put(1, 1),
-            Item::EndGroup => put(1, 2),
-            Item::IncrementPc => put(1, 3),
+            Item::BeginGroup => out.put(1, 1),
+            Item::EndGroup => out.put(1, 2),
+            Item::IncrementPc => out.put(1, 3),
             Item::Full(register, value) => {
-                put(1, 4);
-                put(2, register.number().into());
+                out.put(3, 4 | u64::from(register.number()) << 8);
                 match register.is_float() {
-                    true => put(config.flen.bits() as usize / 8, value),
-                    false => put(xlen, value),
+                    true => out.put(config.flen.bits() as usize / 8, value),
+                    false => out.put(xlen, value),
                 }
             }
             Item::Offset(register, offset) => {
-                put(1, 5);
-                put(2, register.number().into());
-                put(1, offset.cast_unsigned().into());
+                let offset = u64::from(offset.cast_unsigned());
+                out.put(4, 5 | u64::from(register.number()) << 8 | offset << 24);
             }
             Item::Mask(register, mask) => {
-                put(1, 6);
-                put(2, register.number().into());
-                put(1, mask.into());
+                let mask = u64::from(mask);
+                out.put(4, 6 | u64::from(register.number()) << 8 | mask << 24);
             }
-            Item::Mode(mode) => put(3, 0x0107 | u64::from(mode) << 16),
+            Item::Mode(mode) => out.put(3, 0x0107 | u64::from(mode) << 16),
             Item::PhysicalAddress(addr) => {
-                put(2, 0x0207);
-                put(config.mlen.bytes(), addr);
+                out.put(2, 0x0207);
+                out.put(config.mlen.bytes(), addr);
             }
             Item::EffectiveAddress(addr) => {
-                put(2, 0x0307);
-                put(config.eaddr_bytes(), addr);
+                out.put(2, 0x0307);
+                out.put(config.eaddr_bytes(), addr);
             }
             Item::StoreData(size, data) => {
                 let size = size.min(3);
-                put(2, 0x0407 + (u64::from(size) << 8));
-                put(1 << size, data);
+                out.put(2, 0x0407 + (u64::from(size) << 8));
+                out.put(1 << size, data);
             }
             Item::Mtime(time) => {
-                put(2, 0x0807);
-                put(8, time);
+                out.put(2, 0x0807);
+                out.put(8, time);
             }
             Item::PcPhysical(addr) => {
-                put(2, 0x0907);
-                put(config.mlen.bytes(), addr);
+                out.put(2, 0x0907);
+                out.put(config.mlen.bytes(), addr);
             }
             Item::Pc(pc) => {
-                put(2, 0x0a07);
-                put(xlen, pc);
+                out.put(2, 0x0a07);
+                out.put(xlen, pc);
             }
             Item::TwoPcs(old, new) => {
-                put(2, 0x0a07);
-                put(xlen, old);
-                put(xlen, new);
+                out.put(2, 0x0a07);
+                out.put(xlen, old);
+                out.put(xlen, new);
             }
             Item::Request(request) => {
                 let size = request.size.min(3);
-                put(1, 8);
-                put(config.mlen.bytes(), request.addr);
-                put(1, join(config, request.op.code(), size).into());
+                out.put(1, 8);
+                out.put(config.mlen.bytes(), request.addr);
+                out.put(1, join(config, request.op.code(), size).into());
                 if !request.op.only_reads() {
-                    put(1 << size, request.data);
+                    out.put(1 << size, request.data);
                 }
             }
             Item::Response(response) => {
                 let size = response.size.min(3);
-                put(1, 9);
-                put(1, join(config, size, response.failure.into()).into());
+                out.put(1, 9);
+                out.put(1, join(config, size, response.failure.into()).into());
                 if !response.op.only_writes() {
-                    put(1 << size, response.data);
+                    out.put(1 << size, response.data);
                 }
             }
-            Item::Reset => put(1, 10),
-            Item::StateInit => put(1, 11),
-            Item::Insn16(bits) => put(3, 16 | u64::from(bits) << 8),
-            Item::Insn32(bits) => put(5, 17 | u64::from(bits) << 8),
+            Item::Reset => out.put(1, 10),
+            Item::StateInit => out.put(1, 11),
+            Item::Insn16(bits) => out.put(3, 16 | u64::from(bits) << 8),
+            Item::Insn32(bits) => out.put(5, 17 | u64::from(bits) << 8),
         }
+    }
+}
+
+/// Takes the bytes of items.
+pub(crate) trait Put {
+    /// The lowest `width` bytes of a value, at most eight, the lowest first.
+    fn put(&mut self, width: usize, value: u64);
+}
+
+impl Put for Vec<u8> {
+    #[inline]
+    fn put(&mut self, width: usize, value: u64) {
+        self.extend(value.to_le_bytes().iter().take(width));
     }
 }
 

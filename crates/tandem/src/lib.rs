@@ -9,6 +9,7 @@
 //!
 //! * [`Item`]: an opcode and its payload.
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
+//! * [`Encoder`]: what a hart did, step by step, to groups.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ extern crate alloc;
 mod config;
 mod detect;
 mod elements;
+mod encode;
 mod fault;
 mod group;
 mod item;
@@ -30,6 +32,7 @@ pub use config::{
 };
 pub use detect::{Guess, guess, is_trace};
 pub use elements::{Elements, Registers, UnknownElement};
+pub use encode::{Counters, Encoder, Sink};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};

@@ -1,0 +1,114 @@
+//! What the trace has told about registers, so that a change can be told by
+//! its difference.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use hartrace_isa::Xlen;
+
+use crate::elements::Registers;
+use crate::item::Item;
+use crate::register::{REGISTERS, Register};
+
+const FFLAGS: u16 = 0x001;
+const FRM: u16 = 0x002;
+const FCSR: u16 = 0x003;
+
+/// The values of registers as the trace has told them.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    xlen: Xlen,
+    values: Box<[u64]>,
+    known: Registers,
+}
+
+impl Told {
+    pub(super) fn new(xlen: Xlen) -> Told {
+        Told {
+            xlen,
+            values: vec![0; REGISTERS].into_boxed_slice(),
+            known: Registers::NONE,
+        }
+    }
+
+    /// Nothing is known any more.
+    pub(super) fn forget(&mut self) {
+        self.known = Registers::NONE;
+    }
+
+    /// A trap has changed the status register, and nobody tells how.
+    pub(super) fn forget_status(&mut self) {
+        self.known.remove(Register::csr(0x300));
+        self.known.remove(Register::csr(0x100));
+    }
+
+    /// The shortest way to tell a new value, which is told with it.
+    pub(super) fn tell(&mut self, register: Register, value: u64) -> Item {
+        let number = register.number();
+        if register.is_float() || is_volatile(number) {
+            return Item::Full(register, value);
+        }
+        let value = self.xlen.wrap(value);
+        let old = self.get(register);
+        self.set(number, value);
+        self.follow(number, value);
+        old.and_then(|old| difference(self.xlen, register, old, value))
+            .unwrap_or(Item::Full(register, value))
+    }
+
+    fn get(&self, register: Register) -> Option<u64> {
+        let value = self.values.get(usize::from(register.number()))?;
+        self.known.contains(register).then_some(*value)
+    }
+
+    fn set(&mut self, number: u16, value: u64) {
+        let slot = self.values.get_mut(usize::from(number));
+        if let (Some(slot), Some(register)) = (slot, Register::new(number)) {
+            *slot = value;
+            self.known.insert(register);
+        }
+    }
+
+    /// CSRs that show the same bits as the one told.
+    fn follow(&mut self, number: u16, value: u64) {
+        let fcsr = self.get(Register::csr(FCSR));
+        match (number, fcsr) {
+            (FCSR, _) => {
+                self.set(FFLAGS, value & 31);
+                self.set(FRM, value >> 5 & 7);
+            }
+            (FFLAGS, Some(fcsr)) => self.set(FCSR, fcsr & !31 | value & 31),
+            (FRM, Some(fcsr)) => self.set(FCSR, fcsr & 31 | (value & 7) << 5),
+            // Which bits the other one shows is not for the encoder to know.
+            (0x100 | 0x104, _) => self.known.remove(Register::csr(number | 0x200)),
+            (0x300 | 0x304, _) => self.known.remove(Register::csr(number & !0x200)),
+            _ => {}
+        }
+    }
+}
+
+/// Registers that change by themselves: counters and pending interrupts. A
+/// difference would be to a value that was never told.
+const fn is_volatile(number: u16) -> bool {
+    matches!(
+        number,
+        0x144 | 0x244 | 0x344 | 0x644 | 0x645 | 0xb00..=0xb9f | 0xc00..=0xcff | 0xda0..=0xfff
+    )
+}
+
+/// The difference between two values, if it fits.
+fn difference(xlen: Xlen, register: Register, old: u64, value: u64) -> Option<Item> {
+    let offset = match xlen {
+        Xlen::Rv32 => i64::from((value as u32).wrapping_sub(old as u32).cast_signed()),
+        Xlen::Rv64 => value.wrapping_sub(old).cast_signed(),
+    };
+    let offset = i8::try_from(offset).ok();
+    let offset = offset.map(|offset| Item::Offset(register, offset));
+    let set = (old & !value == 0 && (old ^ value) >> 8 == 0)
+        .then_some(Item::Mask(register, (old ^ value) as u8));
+    // Both are as long. Flags accrue (table C.3), everything else counts.
+    match register.number() {
+        FFLAGS | FCSR => set.or(offset),
+        _ => offset.or(set),
+    }
+}
