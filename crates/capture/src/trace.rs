@@ -3,6 +3,7 @@
 
 mod decoder;
 mod format;
+mod groups;
 mod pieces;
 mod table;
 mod transport;
@@ -10,6 +11,7 @@ mod write;
 
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
+pub use groups::{GroupPiece, Groups};
 pub use pieces::{Framing, Pieces, pieces};
 pub use table::{BadRow, Table, from_table};
 pub use transport::{Transport, TransportError};

@@ -184,11 +184,10 @@ impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
         self.look(1);
     }
 
-    /// Whether there were traps of which the steps did not tell all that they
-    /// changed.
+    /// What the steps did not tell, so that the trace does not have it.
     #[must_use]
-    pub fn synthesised(&self) -> bool {
-        self.source.encoder.synthesised()
+    pub fn untold(&self) -> &tandem::Elements {
+        self.source.encoder.untold()
     }
 }
 
