@@ -21,8 +21,8 @@
 //!   not told ([`Encoder::untold`]). A group waits for the next step where
 //!   only that shows the mode a trap or a return led to.
 //! * minstret grows with every instruction that retires, unless mcountinhibit
-//!   stops it or the instruction writes it. The carry to minstreth is not
-//!   told. Exceptions retire nothing, though Appendix D counts them.
+//!   (as the instruction leaves it) stops it or the instruction writes it. The
+//!   carry to minstreth is not told. Exceptions retire nothing, though Appendix D counts them.
 //! * Of an atomic operation whose operand is not known, the load and the store
 //!   are told as transactions; chapter 3 allows both.
 
@@ -340,6 +340,9 @@ impl Encoder {
     /// Registers and CSRs.
     #[inline]
     fn changes(&mut self, effects: &Effects, in_trap: bool) {
+        if let Some(told) = &mut self.told {
+            told.begin();
+        }
         for (at, write) in effects.regs.iter().enumerate() {
             let mut behind = effects.regs.iter().skip(at + 1);
             if !behind.any(|other| other.reg == write.reg) {
@@ -373,7 +376,6 @@ impl Encoder {
 
     /// One more instruction has retired.
     fn count(&mut self, effects: &Effects) {
-        let inhibited = self.inhibited;
         let mut written = false;
         for write in &*effects.csrs {
             match write.csr {
@@ -383,7 +385,7 @@ impl Encoder {
             }
         }
         let register = Register::csr(MINSTRET);
-        if !inhibited && !written && !self.config.absent.registers.contains(register) {
+        if !self.inhibited && !written && !self.config.absent.registers.contains(register) {
             self.item(Item::Offset(register, 1));
         }
     }

@@ -130,7 +130,7 @@ impl Group {
     ///
     /// What makes the group ambiguous, with the offending value. The item is
     /// not in the group then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, item: &Item) -> Result<(), (Fault, u64)> {
         self.items += 1;
         match *item {
@@ -244,8 +244,9 @@ impl Group {
 }
 
 fn once(slot: &mut Option<u64>, value: u64, identifier: u64) -> Result<(), (Fault, u64)> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err((Fault::StateTwice, identifier)),
+    if slot.is_some() {
+        return Err((Fault::StateTwice, identifier));
     }
+    *slot = Some(value);
+    Ok(())
 }

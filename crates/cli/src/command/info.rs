@@ -207,11 +207,13 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         trace.and_then(|trace| Format::from_name(&trace.format.value))
     });
     let kind = match (detect(head), said) {
-        (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => match format {
-            Format::Ntrace => Kind::Ntrace,
-            Format::Etrace => Kind::Etrace,
-            Format::Tandem => Kind::Tandem,
-        },
+        (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => {
+            match format {
+                Format::Ntrace => Kind::Ntrace,
+                Format::Etrace => Kind::Etrace,
+                Format::Tandem => Kind::Tandem,
+            }
+        }
         (kind, _) => kind,
     };
     let (content, bytes, sha256) = match kind {

@@ -2,9 +2,7 @@
 
 use super::trace_write::Put;
 use hartrace_capture::trace::{Decoder, SettingsError, TandemWriter, Written};
-use hartrace_flow::{
-    Checked, Difference, Effects, HartId, Image, Observer, Step, Untold, Wants,
-};
+use hartrace_flow::{Checked, Difference, Effects, HartId, Image, Observer, Step, Untold, Wants};
 use hartrace_tandem as tandem;
 
 /// A stream for each hart that appears.

@@ -1,7 +1,7 @@
 use super::*;
-use alloc::string::ToString;
 use crate::item::{Item, Operation, Request};
 use crate::register::Register;
+use alloc::string::ToString;
 
 /// Groups as a hart would send them: loads, stores, branches and float.
 fn trace(config: &Config, groups: u64) -> Vec<u8> {

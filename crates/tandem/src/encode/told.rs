@@ -20,6 +20,8 @@ pub(super) struct Told {
     xlen: Xlen,
     values: Box<[u64]>,
     known: Registers,
+    /// Bits of fcsr that this group has told already, under any name.
+    float_bits: u64,
 }
 
 impl Told {
@@ -28,7 +30,13 @@ impl Told {
             xlen,
             values: vec![0; REGISTERS].into_boxed_slice(),
             known: Registers::NONE,
+            float_bits: 0,
         }
+    }
+
+    /// A group begins.
+    pub(super) fn begin(&mut self) {
+        self.float_bits = 0;
     }
 
     /// Nothing is known any more.
@@ -49,7 +57,10 @@ impl Told {
             return Item::Full(register, value);
         }
         let value = self.xlen.wrap(value);
-        let old = self.get(register);
+        // A difference to what the same group tells would be ambiguous.
+        let bits = float_bits(number);
+        let old = self.get(register).filter(|_| self.float_bits & bits == 0);
+        self.float_bits |= bits;
         self.set(number, value);
         self.follow(number, value);
         old.and_then(|old| difference(self.xlen, register, old, value))
@@ -84,6 +95,16 @@ impl Told {
             (0x300 | 0x304, _) => self.known.remove(Register::csr(number & !0x200)),
             _ => {}
         }
+    }
+}
+
+/// The bits of fcsr that a CSR shows.
+const fn float_bits(number: u16) -> u64 {
+    match number {
+        FFLAGS => 0x1f,
+        FRM => 0xe0,
+        FCSR => 0xff,
+        _ => 0,
     }
 }
 

@@ -112,7 +112,10 @@ fn mistakes() {
             "mlenn = 32",
             "unknown key `mlenn` in [tandem]; did you mean `mlen`?",
         ),
-        ("version = \"2019\"", "`version` takes one of \"2018-11-20\""),
+        (
+            "version = \"2019\"",
+            "`version` takes one of \"2018-11-20\"",
+        ),
         ("mlen = 33", "`mlen` takes one of 32, 34, 64"),
         ("flen = 128", "`flen` takes one of 0, 32, 64"),
         (

@@ -132,6 +132,8 @@ impl Hart {
         let rose = mode.is_some_and(|m| m > insn.mode) && site.exits == Exits::Known;
         if (site.allows(pc) && !rose) || site.exits == Exits::Trap {
             insn.next = pc;
+            let after = mode.unwrap_or_else(|| self.mode_after(&insn));
+            self.effects.mode = Some(after).filter(|&after| after != insn.mode);
             out.step(self.id, &Step::Insn(insn), &self.effects);
             return;
         }
@@ -180,7 +182,11 @@ impl Hart {
             time: 0,
         });
         self.mode = None;
-        out.step(self.id, &step, ground.untold);
+        let effects = Effects {
+            mode: mode.filter(|&mode| mode != before),
+            ..*ground.untold
+        };
+        out.step(self.id, &step, &effects);
     }
 
     /// `-l` alone: gives the instruction listed last, as often as it executed.

@@ -270,8 +270,13 @@ core   0: exception trap_load_page_fault, epc 0x0000000000001000
 core   0:           tval 0x0000000000000008
 core   0: 3 0x0000000080000100 (0x00000013)
 ";
-    let modes: Vec<_> = good(text).traps().iter().map(|t| t.mode).collect();
+    let keep = good(text);
+    let modes: Vec<_> = keep.traps().iter().map(|t| t.mode).collect();
     assert_eq!(modes, [Mode::U, Mode::U]);
+    // Effects tell the mode where it changes.
+    let after: Vec<_> = keep.steps.iter().map(|s| s.2.mode).collect();
+    let (user, machine) = (Some(Mode::U), Some(Mode::M));
+    assert_eq!(after, [None, user, machine, user, machine, None]);
 }
 
 #[test]
