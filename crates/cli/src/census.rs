@@ -95,7 +95,8 @@ impl Counting {
                 Counting::Etrace(config.layout(), Pieces::default(), Box::default())
             }
             Settings::Tandem(config) => {
-                Counting::Tandem(Box::new(Groups::new(config.clone())), Box::default())
+                let groups = Groups::new(config.as_ref().clone());
+                Counting::Tandem(Box::new(groups), Box::default())
             }
         }
     }

@@ -481,7 +481,8 @@ mod tests {
         let text = documentation();
         let ntrace = hartrace_ntrace::Fault::ALL.iter().map(|f| f.code());
         let etrace = hartrace_etrace::Fault::ALL.iter().map(|f| f.code());
-        let used: Vec<&str> = ntrace.chain(etrace).collect();
+        let tandem = hartrace_tandem::Fault::ALL.iter().map(|f| f.code());
+        let used: Vec<&str> = ntrace.chain(etrace).chain(tandem).collect();
         let documented: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("## "))

@@ -166,7 +166,7 @@ impl Settings {
                 let guess = guess_tandem(&config, &mut input, said);
                 let (config, diagnostic) = guess.map_err(Failure::Diagnostic)?;
                 talk.warning(&diagnostic);
-                trace::Settings::Tandem(config)
+                trace::Settings::Tandem(Box::new(config))
             }
             settings => settings,
         };

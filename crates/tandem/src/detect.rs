@@ -221,7 +221,7 @@ impl Reading {
         }
         // Addresses wider than MLEN, as bytes of what comes next would be.
         let wide = |addr: Option<u64>| {
-            let unused = config.mlen.bits() < 64 && config.mlen.bits() % 8 != 0;
+            let unused = config.mlen.bits() < 64 && !config.mlen.bits().is_multiple_of(8);
             addr.is_some_and(|addr| unused && addr >> config.mlen.bits() != 0)
         };
         let data = group.data.iter().any(|d| wide(d.paddr) || wide(d.eaddr));

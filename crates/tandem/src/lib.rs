@@ -20,7 +20,6 @@
 extern crate alloc;
 
 mod config;
-
 mod decode;
 mod detect;
 mod elements;

@@ -80,7 +80,10 @@ impl Format {
                 }
                 Settings::Etrace(settings)
             }
-            Format::Tandem => Settings::Tandem(config.tandem.settings(isa(config, xlen))?),
+            Format::Tandem => {
+                let settings = config.tandem.settings(isa(config, xlen))?;
+                Settings::Tandem(Box::new(settings))
+            }
         })
     }
 }
@@ -114,7 +117,7 @@ pub enum Settings {
     /// Of E-Trace.
     Etrace(etrace::Config),
     /// Of a tandem trace.
-    Tandem(tandem::Config),
+    Tandem(Box<tandem::Config>),
 }
 
 impl Settings {

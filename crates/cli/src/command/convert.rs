@@ -122,7 +122,7 @@ fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
     } = *assumed;
     // N-Trace has no room for causes and values, and tells a mode only with a
     // context.
-    if new == Format::Etrace && (modes || causes > 0 || values > 0) {
+    if new != Format::Ntrace && (modes || causes > 0 || values > 0) {
         let message = format!("{name} does not tell all that {new} has room for");
         let mut diagnostic = Diagnostic::new(Code::Assumed, message);
         if modes {

@@ -358,7 +358,7 @@ fn scan_trace(
         && let Ok((guess, diagnostic)) = guess_tandem(tandem, &mut input, xlen)
     {
         context.talk.warning(&diagnostic);
-        *tandem = guess;
+        **tandem = guess;
     }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();

@@ -239,7 +239,7 @@ fn observe(
         ([], _, []) => drive.run(Nobody),
         ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
         ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
-        ([], _, [Writer::Tandem(writer)]) => drive.run(writer),
+        ([], _, [Writer::Tandem(writer)]) => drive.run(writer.as_mut()),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
         ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
         (logs, sinks, writers) => {

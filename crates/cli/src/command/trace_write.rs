@@ -16,7 +16,7 @@ use hartrace_capture::trace::{
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
-use hartrace_tandem::Elements;
+use hartrace_tandem::{Elements, Register};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -86,7 +86,7 @@ pub(super) type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 pub(super) enum Writer<'a> {
     Ntrace(NtraceWriter<'a, Put<'a>>),
     Etrace(EtraceWriter<'a, Put<'a>>),
-    Tandem(Harts<'a>),
+    Tandem(Box<Harts<'a>>),
 }
 
 impl Writer<'_> {
@@ -217,7 +217,7 @@ pub(super) fn writer<'a>(
         // It has no port, and a decoder for each hart.
         Settings::Tandem(tandem) => {
             let open = |_| -> Put<'a> { Box::new(|bytes| sink.put(bytes)) };
-            Writer::Tandem(Harts::new(tandem, check, load, open)?)
+            Writer::Tandem(Box::new(Harts::new(tandem, check, load, open)?))
         }
     })
 }
@@ -303,7 +303,12 @@ pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'stati
             etrace.triggers,
         ),
         Settings::Tandem(tandem) => {
-            let blind = tandem.absent.pc || tandem.absent.insn;
+            let absent = &tandem.absent;
+            // By which a trap is known.
+            let mut causes = [0x342, 0x142].into_iter().map(Register::csr);
+            let causes =
+                causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
+            let blind = absent.pc || absent.insn || causes;
             return blind.then_some("absent in [tandem]");
         }
     };
