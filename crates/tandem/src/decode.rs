@@ -133,6 +133,3 @@ impl Decoder {
         self.hart.group(self.reader.group(), behind, out);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -24,6 +24,7 @@ mod decode;
 mod detect;
 mod elements;
 mod encode;
+mod explain;
 mod fault;
 mod group;
 mod item;
@@ -31,6 +32,9 @@ mod memory;
 mod read;
 mod register;
 mod shadow;
+mod tally;
+#[cfg(test)]
+mod testing;
 pub mod verify;
 
 pub use config::{
@@ -41,11 +45,13 @@ pub use decode::Decoder;
 pub use detect::{Guess, guess, is_trace};
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
+pub use explain::{Field, Piece, Pieces, explain};
 pub use fault::Fault;
-pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
+pub use group::{Change, Data, Group, GroupKind, How, Insn, NewPc, Transaction};
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
 pub use memory::{Memory, PAGE};
 pub use read::{CONFIRM, Next, Problem, Reader};
 pub use register::{REGISTERS, Register};
 pub use shadow::Shadow;
+pub use tally::{Count, Tally};
 pub use verify::Verifier;

@@ -177,8 +177,9 @@ impl Reader {
         match self.state {
             State::Outside => self.whole(),
             State::Inside => {
+                let problem = self.problem_at(Fault::OpenGroup, self.group.at);
                 self.state = State::Idle;
-                Next::Problem(self.problem_at(Fault::OpenGroup, self.group.at))
+                Next::Problem(problem)
             }
             _ => {
                 self.state = State::Idle;
@@ -273,13 +274,12 @@ impl Reader {
         self.state = State::Idle;
         match self.group.check() {
             Ok(()) => Next::Group,
-            Err((fault, value)) => {
-                let problem = self.problem_at(fault, value);
-                Next::Problem(Problem {
-                    at: self.group.at,
-                    ..problem
-                })
-            }
+            Err((fault, value)) => Next::Problem(Problem {
+                at: self.group.at,
+                group: self.group.number,
+                fault,
+                value,
+            }),
         }
     }
 

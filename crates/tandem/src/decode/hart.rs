@@ -9,10 +9,10 @@ use hartrace_flow::{
 use hartrace_isa::{Ext, Flow, Isa, Link, Xlen};
 
 use super::access::{What, shape};
-use super::values::{TrapCsr, Values};
+use super::values::Values;
 use crate::config::{Config, Flen, StoreData};
 use crate::fault::Fault;
-use crate::group::{Data, Group, Insn, NewPc};
+use crate::group::{Data, Group, Insn, NewPc, TrapCsr};
 use crate::read::Problem;
 
 /// Straight code is cut at every multiple of this many bytes, as other
@@ -301,7 +301,7 @@ impl Hart {
         let sequential = flow.is_sequential() || flow == Flow::Trap;
         // What cannot jump and did not go on has not retired.
         let elsewhere = sequential && old.is_some() && new.is_some_and(|new| goes_on != Some(new));
-        if elsewhere || traps(group, insn) {
+        if elsewhere || group.traps() {
             return self.trap(group, (old, new), out);
         }
         // Where an instruction was that went on follows from where it went.
@@ -384,8 +384,7 @@ impl Hart {
         self.stop(out);
         self.begin(out);
         let told = |csr: TrapCsr| {
-            let mut changes = group.changes.iter().rev();
-            let change = changes.find(|c| TrapCsr::of(c.register) == Some(csr))?;
+            let change = group.told(csr)?;
             self.values.get(change.register)
         };
         let interrupt = 1u64 << (self.xlen.bits() - 1);
@@ -477,20 +476,6 @@ const fn transfers(bits: u32) -> bool {
     // c.bnez, c.jr and its like, cm.popret and its like.
     const MAY: u32 = 1 << 9 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 20 | 1 << 21;
     MAY >> ((bits & 3) << 3 | (bits >> 13 & 7)) & 1 != 0
-}
-
-/// Whether a group with an instruction tells of a trap: it wrote where the
-/// trap came from and why, which no instruction does.
-fn traps(group: &Group, insn: Insn) -> bool {
-    let told = |csr| {
-        let mut changes = group.changes.iter();
-        changes.any(|c| TrapCsr::of(c.register) == Some(csr))
-    };
-    if !told(TrapCsr::Cause) || group.pc == Some(NewPc::Increment) {
-        return false;
-    }
-    let writes_csr = insn.bits & 0x7f == 0x73 && insn.bits >> 12 & 3 != 0;
-    told(TrapCsr::Epc) || !writes_csr
 }
 
 const fn direct(link: Link) -> Exit {

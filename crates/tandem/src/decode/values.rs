@@ -79,26 +79,3 @@ const fn slot(register: Register) -> Option<usize> {
     }
     None
 }
-
-/// What traps write in a mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TrapCsr {
-    Epc,
-    Cause,
-    Tval,
-}
-
-impl TrapCsr {
-    /// Which of them a register is, if it is one.
-    #[inline]
-    pub(super) const fn of(register: Register) -> Option<TrapCsr> {
-        match register.number() {
-            // ustatus's neighbours, and those of S, VS, M and of resumable
-            // non-maskable interrupts.
-            0x041 | 0x141 | 0x241 | 0x341 | 0x741 => Some(TrapCsr::Epc),
-            0x042 | 0x142 | 0x242 | 0x342 | 0x742 => Some(TrapCsr::Cause),
-            0x043 | 0x143 | 0x243 | 0x343 => Some(TrapCsr::Tval),
-            _ => None,
-        }
-    }
-}
