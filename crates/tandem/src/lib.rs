@@ -20,6 +20,7 @@
 extern crate alloc;
 
 mod config;
+pub mod container;
 mod decode;
 mod detect;
 mod elements;

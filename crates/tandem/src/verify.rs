@@ -85,6 +85,9 @@ struct Core {
     disputes: Disputes,
     /// The interrupt at hand is not enabled in the model.
     disabled: bool,
+    /// Writes the trace told although they changed nothing: if there are
+    /// some, one that is not told is missing.
+    unchanged: u32,
     /// The interrupt taken last.
     last_interrupt: Option<u32>,
     /// Ring of the last groups.
@@ -135,6 +138,7 @@ impl<M: Model> Verifier<M> {
                 effects: Effects::default(),
                 disputes: Disputes::default(),
                 disabled: false,
+                unchanged: 0,
                 last_interrupt: None,
                 past: [Past::default(); PAST],
                 ordered: [Past::default(); PAST],
@@ -249,7 +253,6 @@ impl<M: Model> Verifier<M> {
             }
             Act::Interrupt(code) => {
                 core.copy_volatile(model);
-                core.disabled = !core.is_enabled(model, code);
                 let ask = Ask::Interrupt(code);
                 let step = core.ask(model, ask);
                 core.judge(model, ask, step, reporter)

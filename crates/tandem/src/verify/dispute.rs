@@ -133,11 +133,12 @@ impl Core {
         None
     }
 
-    /// Asks the model again.
+    /// Asks the model, and sees whether it would have taken an interrupt.
     pub(super) fn ask<M: Model>(&mut self, model: &mut M, ask: Ask) -> Step {
         match ask {
             Ask::Step => model.step(&mut self.effects),
             Ask::Interrupt(code) => {
+                self.disabled = !self.is_enabled(model, code);
                 model.interrupt(Cause::Interrupt(Some(code)), &mut self.effects)
             }
         }

@@ -17,6 +17,10 @@ use crate::shadow::Shadow;
 /// What differs in a group.
 pub(super) type Found = Few<Difference, 24>;
 
+/// Writes without a change that were told before one that is not told counts
+/// as missing.
+pub(super) const SURE: u32 = 8;
+
 /// What is known of a group and the step that answers it.
 struct Case {
     /// What the model's instruction does.
@@ -295,7 +299,23 @@ impl Core {
             return;
         };
         self.counters.compare(Field::Register(register).kind(), 1);
+        let written = effects
+            .regs
+            .iter()
+            .any(|w| Register::from(w.reg) == register)
+            || effects
+                .csrs
+                .iter()
+                .any(|w| Register::csr(w.csr) == register);
+        let tells = self.tells(register);
         if told == own {
+            // Writes that change nothing are told, too, or they are not.
+            let strict = self.unchanged >= SURE && register.as_reg().is_some() && !case.trap;
+            if strict && tells != written {
+                let expected = Some(own).filter(|_| written);
+                let actual = Some(told).filter(|_| tells);
+                differ(found, Field::Register(register), expected, actual);
+            }
             return;
         }
         let volatile = self.options.volatile.bits(register);
@@ -307,13 +327,8 @@ impl Core {
             let _ = model.write(place, told);
             return;
         }
-        let written = |register: Register| {
-            let csrs = effects.csrs.iter().map(|w| Register::csr(w.csr));
-            let regs = effects.regs.iter().map(|w| Register::from(w.reg));
-            regs.chain(csrs).any(|r| r == register)
-        };
-        let expected = Some(own).filter(|_| written(register));
-        let actual = Some(told).filter(|_| self.tells(register));
+        let expected = Some(own).filter(|_| written);
+        let actual = Some(told).filter(|_| tells);
         differ(found, Field::Register(register), expected, actual);
     }
 

@@ -137,6 +137,8 @@ impl Core {
             } else if !register.is_zero() {
                 floats += u64::from(register.is_float());
                 integers += 1;
+                let same = self.shadow.last(register) == value;
+                self.unchanged = self.unchanged.saturating_add(same.into());
                 self.shadow.put(register, value);
             }
         }
