@@ -1,6 +1,6 @@
 //! The machine and its host: calls through `tohost`, semihosting.
 
-use hartrace_flow::{HartId, Observer, RegId, Signal, Step, Wants};
+use hartrace_flow::{Access, AccessKind, Effects, HartId, Observer, RegId, Signal, Step, Wants};
 use hartrace_isa::Op;
 
 use crate::bus::Bus;
@@ -76,13 +76,16 @@ impl Machine {
         let (operation, param) = (self.hart.cpu.read_x(10), self.hart.cpu.read_x(11));
         self.bus.set_time(self.hart.cpu.cycles);
         let time = self.bus.clint.mtime;
+        let wanted = O::WANTS.contains(Wants::EVENTS | Wants::ACCESSES);
         let mut memory = Virtual {
             cpu: &self.hart.cpu,
             bus: &mut self.bus,
+            written: wanted.then(Vec::new),
         };
         let outcome =
             self.semihosting
                 .call(&mut self.host, xlen, operation, param, time, &mut memory);
+        let written = memory.written.unwrap_or_default();
         let result = match outcome {
             Outcome::Return(result) => result,
             Outcome::Exit(code) => return Some(Stop::Exit(code)),
@@ -101,9 +104,26 @@ impl Machine {
             report.reg(RegId::X(10), result);
             observer.step(id, &Step::Signal(Signal::Halted), &hart.effects);
             hart.effects.clear();
+            tell_written(id, &written, observer);
             observer.step(id, &Step::Signal(Signal::Resumed), &hart.effects);
         }
         None
+    }
+}
+
+/// Tells what the host has written, as much at a time as there is room for.
+fn tell_written<O: Observer>(id: HartId, written: &[Access], observer: &mut O) {
+    let mut effects = Effects::default();
+    for access in written {
+        if effects.accesses.push(*access).is_err() {
+            observer.step(id, &Step::Signal(Signal::Update), &effects);
+            effects.clear();
+            // There is room now.
+            let _ = effects.accesses.push(*access);
+        }
+    }
+    if !effects.accesses.is_empty() {
+        observer.step(id, &Step::Signal(Signal::Update), &effects);
     }
 }
 
@@ -124,9 +144,37 @@ impl GuestMemory for Physical<'_> {
 struct Virtual<'a> {
     cpu: &'a Cpu,
     bus: &'a mut Bus,
+    /// What was written, if somebody wants to know.
+    written: Option<Vec<Access>>,
 }
 
 impl Virtual<'_> {
+    /// Notes bytes that were written, in aligned stores that are as large as
+    /// can be.
+    fn note(&mut self, addr: u64, paddr: u64, data: &[u8]) {
+        let Some(written) = &mut self.written else {
+            return;
+        };
+        let mut at = 0;
+        while let Some(rest) = data.get(at..).filter(|rest| !rest.is_empty()) {
+            let offset = at as u64;
+            let aligned = paddr.wrapping_add(offset).trailing_zeros();
+            let size = aligned.min(rest.len().ilog2()).min(3);
+            let mut bytes = [0; 8];
+            let part = rest.iter().take(1 << size);
+            part.zip(&mut bytes).for_each(|(from, to)| *to = *from);
+            written.push(Access {
+                kind: AccessKind::Store,
+                size: size as u8,
+                addr: addr.wrapping_add(offset),
+                paddr: Some(paddr.wrapping_add(offset)),
+                data: Some(u64::from_le_bytes(bytes)),
+                operand: None,
+            });
+            at += 1 << size;
+        }
+    }
+
     /// The physical address and how many of `len` bytes are in its page.
     fn part(&mut self, address: u64, len: usize, what: Use) -> Option<(u64, usize)> {
         let room = 4096 - (address % 4096) as usize;
@@ -162,6 +210,7 @@ impl GuestMemory for Virtual<'_> {
             if !self.bus.memory.write(paddr, now) {
                 return false;
             }
+            self.note(at, paddr, now);
             (at, rest) = (at.wrapping_add(len as u64), later);
         }
         true
