@@ -27,6 +27,7 @@ fn help_is_wrapped_cleanly() {
         &["decode"],
         &["stats"],
         &["convert"],
+        &["verify"],
         &["config"],
     ] {
         for flag in ["-h", "--help"] {
@@ -62,6 +63,7 @@ fn help_texts() {
     help(&["decode", "--help"]).stdout_eq(file!["snapshots/decode.txt"]);
     help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
+    help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -111,6 +113,7 @@ fn one_manual_page_per_command() {
         "hartrace-man.1",
         "hartrace-run.1",
         "hartrace-stats.1",
+        "hartrace-verify.1",
         "hartrace.1",
     ];
     assert_eq!(pages[5..], expected);

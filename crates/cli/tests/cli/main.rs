@@ -17,6 +17,7 @@ mod run;
 mod signals;
 mod tiny;
 mod trace;
+mod verify;
 
 use std::ffi::OsStr;
 use std::fs;

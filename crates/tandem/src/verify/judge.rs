@@ -444,14 +444,30 @@ impl Core {
         let operand = self.config.store_data == StoreData::Operand;
         // Whether a store-conditional stores comes from the trace.
         let result = self.shadow.get(Register::x((case.bits >> 7) as u8));
-        let stores = result == Some(0) || case.bits >> 7 & 31 == 0;
-        let fails = result != Some(0) || case.bits >> 7 & 31 == 0;
+        let silent = case.bits >> 7 & 31 == 0;
+        let (stores, fails) = (result == Some(0), result != Some(0) && !silent);
         for i in 0..told.len().max(own.len()) {
             match (told.get(i), own.get(i)) {
                 // Only operands: nothing was stored (notes 38).
                 (Some(_), None) if operand && (conditional || reserved) => {}
+                // No register tells whether it was done.
+                (None, Some(access)) if conditional && silent && !self.config.absent.stores => {
+                    let addr = access.paddr.unwrap_or(access.addr);
+                    let old = self.shadow.memory.read(addr, 1 << access.size);
+                    self.set_memory(model, addr, access.size, old);
+                    self.counters.conditionals_taken += 1;
+                }
+                (Some(data), None) if conditional && silent && is_operand(data, case.operand) => {
+                    if let (Some(access), Some((size, value))) =
+                        (effects.accesses.first(), data.store)
+                    {
+                        let to = self.told_address(data, access);
+                        self.set_memory(model, to, size, value);
+                        self.counters.conditionals_taken += 1;
+                    }
+                }
                 (None, Some(_)) if conditional && fails => {}
-                (Some(_), None) if conditional && stores => {}
+                (Some(_), None) if conditional && stores && !silent => {}
                 (told, own) => self.compare_store(model, told, own, case, found),
             }
         }
@@ -725,6 +741,14 @@ pub(super) fn differ(found: &mut Found, field: Field, expected: Option<u64>, act
         expected,
         actual,
     });
+}
+
+/// Whether what is stored is the operand.
+fn is_operand(data: &Data, operand: u64) -> bool {
+    data.store.is_some_and(|(size, value)| {
+        let mask = u64::MAX >> (64 - (8 << size.min(3)));
+        (value ^ operand) & mask == 0
+    })
 }
 
 /// The first few.

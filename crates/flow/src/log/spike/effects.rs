@@ -125,6 +125,8 @@ pub(super) struct Tail<'a> {
     accesses: u32,
     /// The last value written to mstatus.
     pub(super) mstatus: Option<u64>,
+    /// The last values written to medeleg and mideleg.
+    pub(super) delegated: [Option<u64>; 2],
 }
 
 impl<'a> Tail<'a> {
@@ -144,6 +146,7 @@ impl<'a> Tail<'a> {
             held: None,
             accesses: 0,
             mstatus: None,
+            delegated: [None; 2],
         }
     }
 
@@ -226,8 +229,11 @@ impl<'a> Tail<'a> {
         }
         line.rest = line.rest.get(name + 1..).ok_or(Kind::Effect)?;
         let (value, _) = line.hex().ok_or(Kind::Effect)?;
-        if csr == 0x300 {
-            self.mstatus = Some(value);
+        match csr {
+            0x300 => self.mstatus = Some(value),
+            0x302 => self.delegated[0] = Some(value),
+            0x303 => self.delegated[1] = Some(value),
+            _ => {}
         }
         if self.parts.csrs {
             let csr = csr as u16;

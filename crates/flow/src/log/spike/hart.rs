@@ -33,6 +33,29 @@ struct Previous {
     spp: Option<Mode>,
 }
 
+/// Which traps go to S mode (medeleg, mideleg); none after a reset.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delegated {
+    exceptions: u64,
+    interrupts: u64,
+}
+
+impl Delegated {
+    /// The mode that a trap taken in another goes to.
+    fn mode(&self, cause: Cause, before: Mode) -> Option<Mode> {
+        let (set, code) = match cause {
+            Cause::Exception(code) => (self.exceptions, code?),
+            Cause::Interrupt(code) => (self.interrupts, code?),
+            Cause::Unknown => return None,
+        };
+        let delegated = set.checked_shr(code).unwrap_or(0) & 1 != 0;
+        Some(match delegated && before < Mode::M {
+            true => Mode::S,
+            false => Mode::M,
+        })
+    }
+}
+
 /// One hart.
 #[derive(Clone, Debug)]
 pub(super) struct Hart {
@@ -52,6 +75,7 @@ pub(super) struct Hart {
     trap: Option<Held>,
     shadow: Shadow,
     previous: Previous,
+    delegated: Delegated,
     /// Mode of the last instruction given.
     mode: Option<Mode>,
 }
@@ -69,6 +93,7 @@ impl Hart {
             trap: None,
             shadow: Shadow::default(),
             previous: Previous::default(),
+            delegated: Delegated::default(),
             mode: None,
         }
     }
@@ -163,6 +188,9 @@ impl Hart {
         let Some(held) = self.trap.take() else {
             return;
         };
+        // No line tells the mode between two traps.
+        let goes = |before| self.delegated.mode(held.cause, before);
+        let mode = mode.or_else(|| held.mode.and_then(goes));
         let before = held.mode.or(mode).unwrap_or_default();
         match mode {
             Some(Mode::M) => self.previous.mpp = Some(before),
@@ -181,7 +209,7 @@ impl Hart {
             context: Context(0),
             time: 0,
         });
-        self.mode = None;
+        self.mode = mode;
         let effects = Effects {
             mode: mode.filter(|&mode| mode != before),
             ..*ground.untold
@@ -281,6 +309,9 @@ impl Hart {
         let op = MemoryOp::of(bits, self.narrow);
         let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
         tail.read(line, bits)?;
+        let [exceptions, interrupts] = tail.delegated;
+        self.delegated.exceptions = exceptions.unwrap_or(self.delegated.exceptions);
+        self.delegated.interrupts = interrupts.unwrap_or(self.delegated.interrupts);
         if let Some(mstatus) = tail.mstatus
             && Flow::of(bits, Isa::RV64GC) != Flow::TrapReturn
         {
