@@ -12,6 +12,7 @@ pub mod generate;
 pub mod hostile;
 pub mod identity;
 pub mod lockstep;
+pub mod model;
 pub mod ntrace;
 pub mod objdump;
 pub mod speed;

@@ -86,6 +86,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::lockstep::command,
     ),
     (
+        "model",
+        "[--count N] [--seed N] [--length N]: the hart as a model tells all it does",
+        hartrace_proof::model::command,
+    ),
+    (
         "ntrace-identity",
         "[INSNS] [SEED]: N-Trace encoded and decoded is what was done, every setting",
         trace::identity::command::<NTrace>,

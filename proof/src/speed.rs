@@ -1,14 +1,16 @@
 //! How fast the hart is: alone, with an observer of taken branches, with one
-//! of everything, and beside another simulator.
+//! of everything, as a model that can be stopped behind every step, and beside
+//! another simulator.
 //!
 //! The contenders take turns, and the best time of each counts: on a shared
 //! machine that is the least disturbed one.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
+use hartrace_flow::{Effects, HartId, Model, Observer, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program, Stop};
 
@@ -64,12 +66,37 @@ impl Observer for Everything {
     }
 }
 
-/// Seconds and instructions of one run.
-fn time<O: Observer>(elf: &[u8], observer: &mut O) -> Result<(f64, u64), String> {
+/// Seconds of as many steps of the machine as a model, each shown with its
+/// effects.
+fn time_model(elf: &[u8], steps: u64, kept: &mut u64) -> Result<f64, String> {
+    let mut machine = load(elf)?;
+    let mut everything = Everything(0);
+    let start = Instant::now();
+    let end = machine.steps(steps, &mut |step, effects| {
+        everything.step(HartId(0), step, effects);
+        // The end of the row is the observer's decision, as a verifier's is.
+        match everything.0 {
+            u64::MAX => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    *kept ^= everything.0 ^ u64::from(end.is_break());
+    Ok(seconds)
+}
+
+/// A machine with a program in it.
+fn load(elf: &[u8]) -> Result<Machine, String> {
     let program = Program::from_elf(elf).map_err(|e| e.to_string())?;
     let config = Config::new(Platform::Virt, program.xlen);
     let mut machine = Machine::new(config, Host::silent()).map_err(|e| e.to_string())?;
     machine.load(program, None).map_err(|e| e.to_string())?;
+    Ok(machine)
+}
+
+/// Seconds and instructions of one run.
+fn time<O: Observer>(elf: &[u8], observer: &mut O) -> Result<(f64, u64), String> {
+    let mut machine = load(elf)?;
     let start = Instant::now();
     let stop = machine.run(u64::MAX, observer);
     let seconds = start.elapsed().as_secs_f64();
@@ -104,6 +131,7 @@ struct Best {
     alone: f64,
     taken: f64,
     everything: f64,
+    model: f64,
     spike: f64,
 }
 
@@ -114,6 +142,7 @@ fn measure(elf: &Path, spike: Option<&Path>, rounds: u32) -> Result<Best, String
         alone: f64::INFINITY,
         taken: f64::INFINITY,
         everything: f64::INFINITY,
+        model: f64::INFINITY,
         spike: f64::INFINITY,
     };
     let mut kept = 0;
@@ -125,6 +154,8 @@ fn measure(elf: &Path, spike: Option<&Path>, rounds: u32) -> Result<Best, String
         best.taken = best.taken.min(time(&bytes, &mut taken)?.0);
         let mut everything = Everything(0);
         best.everything = best.everything.min(time(&bytes, &mut everything)?.0);
+        let model = time_model(&bytes, instructions, &mut kept)?;
+        best.model = best.model.min(model);
         kept ^= taken.0 ^ everything.0;
         if let Some(spike) = spike {
             best.spike = best.spike.min(time_spike(spike, elf)?);
@@ -138,13 +169,14 @@ fn show(name: &str, best: &Best) {
     let rate = |seconds: f64| best.instructions as f64 / seconds / 1e6;
     let loss = |seconds: f64| (1.0 - best.alone / seconds) * 100.0;
     print!(
-        "{name:<16} {:>11} {:>6.0} {:>6.0} {:>4.0} % {:>6.0} {:>4.0} %",
+        "{name:<16} {:>11} {:>6.0} {:>6.0} {:>4.0} % {:>6.0} {:>4.0} % {:>6.0}",
         best.instructions,
         rate(best.alone),
         rate(best.taken),
         loss(best.taken),
         rate(best.everything),
         loss(best.everything),
+        rate(best.model),
     );
     if best.spike.is_finite() {
         let ratio = best.spike / best.alone;
@@ -179,7 +211,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
     }
     println!("million instructions a second, best of {rounds}; loss against no observer");
     let other = if spike.is_some() { "  Spike ratio" } else { "" };
-    println!("program          instructions alone  taken loss     all   loss {other}");
+    println!("program          instructions alone  taken loss     all   loss  model {other}");
     for elf in &elves {
         let best = measure(elf, spike.as_deref(), rounds)?;
         let name = elf.file_stem().map(|s| s.to_string_lossy().into_owned());

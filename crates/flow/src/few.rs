@@ -43,6 +43,16 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
     pub fn clear(&mut self) {
         self.len = 0;
     }
+
+    /// Becomes a copy of `other`, at the cost of the values in it and not of
+    /// the room there is.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Self) {
+        self.len = other.len;
+        for (to, from) in self.items.iter_mut().zip(other.iter()) {
+            *to = *from;
+        }
+    }
 }
 
 impl<T: Copy + Default, const N: usize> Default for Few<T, N> {
@@ -87,5 +97,19 @@ mod tests {
         assert_eq!(&*few, &[1, 2]);
         few.clear();
         assert!(few.is_empty());
+    }
+
+    #[test]
+    fn a_copy_has_the_same_values() {
+        let mut few = Few::<u32, 4>::new();
+        let mut copy = few;
+        for length in 0..=4 {
+            copy.copy_from(&few);
+            assert_eq!(copy, few, "{length} values");
+            _ = few.push(length);
+        }
+        few.clear();
+        copy.copy_from(&few);
+        assert!(copy.is_empty());
     }
 }

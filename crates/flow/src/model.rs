@@ -1,7 +1,12 @@
 //! A model of a hart that can be asked, told, stepped and reset: what the
 //! tandem verifier checks a trace against (tandem trace protocol, Appendix A).
 
+use core::ops::ControlFlow;
+
 use crate::{Cause, Effects, RegId, Step};
+
+/// CSRs there can be.
+const CSRS: u16 = 4096;
 
 /// A piece of architectural state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,9 +57,43 @@ pub trait Model {
     /// State the model does not have.
     fn write(&mut self, place: Place, value: u64) -> Result<(), Absent>;
 
+    /// Gives every CSR the model has, in ascending order, as [`Model::read`]
+    /// would.
+    fn csrs(&self, visit: &mut dyn FnMut(u16, u64)) {
+        for csr in 0..CSRS {
+            if let Ok(value) = self.read(Place::Csr(csr)) {
+                visit(csr, value);
+            }
+        }
+    }
+
+    /// Gives all memory that is not zero, in pieces of any size in the order
+    /// of their physical addresses: what is not given reads as zero or does
+    /// not exist. A model that cannot tell gives nothing.
+    fn memory(&self, visit: &mut dyn FnMut(u64, &[u8])) {
+        _ = visit;
+    }
+
     /// Attempts one instruction: it retires or traps. Interrupts are not taken
-    /// by themselves. Everything that changed is put in `effects`.
+    /// by themselves, waiting for one is done at once, and no host is called.
+    /// Everything that changed is put in `effects`.
     fn step(&mut self, effects: &mut Effects) -> Step;
+
+    /// Attempts up to `limit` instructions as [`Model::step`] would one by
+    /// one, and shows each step to `watch` right after it, with its effects.
+    /// When `watch` breaks, nothing more is done: the model is where the step
+    /// left it. Breaks if `watch` did.
+    fn steps<F>(&mut self, limit: u64, watch: &mut F) -> ControlFlow<()>
+    where
+        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
+    {
+        let mut effects = Effects::default();
+        for _ in 0..limit {
+            let step = self.step(&mut effects);
+            watch(&step, &effects)?;
+        }
+        ControlFlow::Continue(())
+    }
 
     /// Takes this interrupt now, whether it is pending and enabled or not.
     fn interrupt(&mut self, cause: Cause, effects: &mut Effects) -> Step;

@@ -221,6 +221,20 @@ impl AccessKind {
 }
 
 /// One access to memory or, in data trace, to a CSR.
+///
+/// | instruction | `kind` | `data` | `operand` |
+/// |---|---|---|---|
+/// | load, `lr`, floating-point load | `Load` | loaded | |
+/// | store, floating-point store | `Store` | stored | |
+/// | `sc` that succeeds | `Store` | stored | |
+/// | `sc` that fails | `ConditionalStoreFailure` | what it would have stored, or `None` | |
+/// | atomic memory operation | `Atomic…` | stored, which is the result | read from memory |
+///
+/// Values are the bytes in memory as a number, zero-extended: neither
+/// sign-extended nor boxed. A misaligned access is one access of its full
+/// size, even across two pages: `paddr` is then where its first byte is, and
+/// the other page may be anywhere. Signed and unsigned minima have the same
+/// kind, and so have maxima.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// What it does.
@@ -234,17 +248,29 @@ pub struct Access {
     /// The value stored, or loaded; zero-extended. `None` where the source
     /// does not tell.
     pub data: Option<u64>,
-    /// Atomics and CSRs: the value read, or the operand, as the source has it.
+    /// Atomics: the value read. CSRs: the value read, or the operand, as the
+    /// source has it.
     pub operand: Option<u64>,
 }
 
 /// Everything an instruction changed. Sized for `cm.push` and `cm.popret`:
 /// thirteen registers, the stack pointer and as many accesses.
+///
+/// Our own hart tells every register, every CSR and every byte of memory that
+/// changes, with these exceptions: counters, time and pending interrupts run
+/// by themselves, so that only writes of programs to them are told; the A and
+/// D bits that a page-table walker sets; bit 1 of `mepc` and `sepc`, which is
+/// hidden while `misa` has no C. What an instruction that traps has read, or
+/// a misaligned store of it has left in the first of two pages, is not told
+/// either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Registers written, x0 never among them.
     pub regs: Few<RegWrite, 16>,
-    /// CSRs written, by the instruction or by the trap.
+    /// CSRs written, by the instruction or by the trap, with what they then
+    /// hold, changed or not. A write through a view is told of the register
+    /// that has the bits: of `mstatus` for `sstatus`, of `mie` for `sie`, of
+    /// `mip` for `sip`, of `fflags` and `frm` for `fcsr`.
     pub csrs: Few<CsrWrite, 12>,
     /// Memory accesses in program order.
     pub accesses: Few<Access, 16>,
@@ -265,6 +291,17 @@ impl Effects {
         self.accesses.clear();
         self.mode = None;
         self.incomplete = false;
+    }
+
+    /// Becomes a copy of `other`. There is room for far more than an
+    /// instruction does: only what is there is copied.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Effects) {
+        self.regs.copy_from(&other.regs);
+        self.csrs.copy_from(&other.csrs);
+        self.accesses.copy_from(&other.accesses);
+        self.mode = other.mode;
+        self.incomplete = other.incomplete;
     }
 }
 

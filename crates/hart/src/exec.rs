@@ -84,12 +84,34 @@ fn look_up<'a>(code: &'a Code, tlb: &Tlb, pc: u64) -> Option<Lately<'a>> {
     (!micros.is_empty()).then_some(Lately { pc, first, micros })
 }
 
-/// Runs up to `budget` instructions; gives back why it stopped. `start` is a
-/// block to run first instead of what is at pc.
+/// How an observer ends a run. Most cannot, and their interpreter does not ask.
+pub(crate) trait Brake<O> {
+    /// Whether there is one.
+    const FITTED: bool;
+
+    /// Whether the step the observer was told last is to be the last.
+    fn is_pulled(observer: &O) -> bool;
+}
+
+/// No way to end a run.
+pub(crate) struct NoBrake;
+
+impl<O> Brake<O> for NoBrake {
+    const FITTED: bool = false;
+
+    #[inline(always)]
+    fn is_pulled(_: &O) -> bool {
+        false
+    }
+}
+
+/// Runs up to `budget` instructions; gives back why it stopped: as if the
+/// budget were used up when the brake is pulled. `start` is a block to run
+/// first instead of what is at pc.
 // One dispatch for all instructions: splitting it would cost a second jump
 // for each.
 #[allow(clippy::too_many_lines)]
-pub(crate) fn run<W: Width, O: Observer>(
+pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     hart: &mut Hart,
     bus: &mut Bus,
     start: Option<Block>,
@@ -198,18 +220,32 @@ pub(crate) fn run<W: Width, O: Observer>(
                         })
                     }};
                 }
+                macro_rules! next_pc {
+                    () => {
+                        W::unsigned(here!().wrapping_add(op.len.into()))
+                    };
+                }
+                macro_rules! braked {
+                    () => {
+                        B::FITTED && B::is_pulled(hart.report.observer)
+                    };
+                }
                 // Leaves the block behind this instruction.
-                macro_rules! event {
-                    () => {{
-                        let next = W::unsigned(here!().wrapping_add(op.len.into()));
-                        if O::WANTS.contains(Wants::INSNS) {
-                            tell!(next, now!());
-                        }
-                        hart.report.effects.clear();
+                macro_rules! leave_behind {
+                    ($why:expr) => {{
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost);
-                        pc = next;
-                        break 'blocks Leave::Event;
+                        pc = next_pc!();
+                        break 'blocks $why;
+                    }};
+                }
+                macro_rules! event {
+                    () => {{
+                        if O::WANTS.contains(Wants::INSNS) {
+                            tell!(next_pc!(), now!());
+                        }
+                        hart.report.effects.clear();
+                        leave_behind!(Leave::Event);
                     }};
                 }
                 macro_rules! jump {
@@ -228,6 +264,9 @@ pub(crate) fn run<W: Width, O: Observer>(
                             tell!(to, cycles);
                         }
                         pc = to;
+                        if braked!() {
+                            break 'blocks Leave::Spent;
+                        }
                         block = find!();
                         continue 'next;
                     }};
@@ -284,7 +323,10 @@ pub(crate) fn run<W: Width, O: Observer>(
                 macro_rules! done {
                     () => {
                         if O::WANTS.contains(Wants::INSNS) {
-                            tell!(W::unsigned(here!().wrapping_add(op.len.into())), now!());
+                            tell!(next_pc!(), now!());
+                            if braked!() {
+                                leave_behind!(Leave::Spent);
+                            }
                         } else if wants_effects::<O>() {
                             // What it did is not part of the next transfer.
                             hart.report.effects.clear();

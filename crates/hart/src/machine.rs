@@ -14,7 +14,7 @@ use hartrace_isa::Xlen;
 use crate::bus::Bus;
 use crate::config::{Config, ConfigError, Platform};
 use crate::cpu::{Exception, interrupt, status};
-use crate::exec::{self, Leave};
+use crate::exec::{self, Brake, Leave, NoBrake};
 use crate::hart::Hart;
 use crate::host::Host;
 use crate::host::htif::Htif;
@@ -215,7 +215,7 @@ impl Machine {
         budget: &mut u64,
         observer: &mut O,
     ) -> Option<Stop> {
-        let leave = match self.run_blocks::<W, O>(budget, observer) {
+        let leave = match self.run_blocks::<W, O, NoBrake>(budget, observer) {
             Ok(leave) => leave,
             Err(exception) => return self.fault(exception, None, observer).err(),
         };
@@ -239,14 +239,15 @@ impl Machine {
     }
 
     /// Runs decoded code, decoding what is missing.
-    pub(crate) fn run_blocks<W: Width, O: Observer>(
+    pub(crate) fn run_blocks<W: Width, O: Observer, B: Brake<O>>(
         &mut self,
         budget: &mut u64,
         observer: &mut O,
     ) -> Result<Leave, Exception> {
         let mut start = None;
         loop {
-            let leave = exec::run::<W, O>(&mut self.hart, &mut self.bus, start, budget, observer);
+            let (hart, bus) = (&mut self.hart, &mut self.bus);
+            let leave = exec::run::<W, O, B>(hart, bus, start, budget, observer);
             if let Some(block) = start.take() {
                 self.hart.code.drop_one(block);
             }

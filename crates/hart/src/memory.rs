@@ -1,8 +1,10 @@
 //! Physical memory: RAM and ROM, in pages.
 //!
-//! All regions lie side by side in one allocation and are addressed by frame,
-//! the number of a page in it. The allocation is zeroed by the system page by
-//! page, so a large memory costs what the program touches.
+//! Pages are addressed by frame: the pages of the largest RAM region, those of
+//! the other RAM, those of ROM. The first have an allocation of their own, so
+//! that the interpreter can take it away and reach it by address alone. It is
+//! zeroed by the system page by page: a large memory costs what the program
+//! touches.
 
 /// Bytes in a page.
 pub(crate) const PAGE: u64 = 4096;
@@ -98,7 +100,7 @@ struct Mapped {
 /// Where a physical address lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
-    /// Page number in the allocation.
+    /// Number of the page.
     pub(crate) frame: u32,
     /// RAM, not ROM.
     pub(crate) writable: bool,
@@ -106,9 +108,12 @@ pub(crate) struct Spot {
 
 /// RAM and ROM.
 pub struct Memory {
-    /// RAM; its frames come first.
+    /// The largest RAM region; its frames come first.
     ram: Vec<u8>,
-    rom: Vec<u8>,
+    /// Its size, while the bytes are lent.
+    main: usize,
+    /// The other RAM regions, and ROM.
+    rest: Vec<u8>,
     regions: Vec<Mapped>,
     /// Per frame, the lines that hold code a hart has decoded.
     code: Vec<u64>,
@@ -138,33 +143,29 @@ impl Memory {
             size: (rom.len() as u64).next_multiple_of(PAGE),
         };
         let mut regions: Vec<Mapped> = Vec::new();
-        let mut frame = 0u64;
         let wanted = ram.iter().map(|&r| (r, true));
         let fixed = (!rom.is_empty()).then_some((rom_region, false));
         for (region, writable) in wanted.chain(fixed) {
             check(&region, regions.iter().map(|m| &m.region))?;
-            let first = u32::try_from(frame).map_err(|_| MemoryError::TooLarge(region.size))?;
             regions.push(Mapped {
                 region,
-                frame: first,
+                frame: 0,
                 writable,
             });
-            frame += region.size / PAGE;
         }
-        if frame > u64::from(u32::MAX) {
-            return Err(MemoryError::TooLarge(frame.saturating_mul(PAGE)));
-        }
-        let total = ram.iter().fold(0, |sum: u64, r| sum.saturating_add(r.size));
-        let bytes = zeroed(total).ok_or(MemoryError::TooLarge(total))?;
+        let (main, total) = number(&mut regions)?;
+        let all = u64::from(total) * PAGE;
         let mut memory = Memory {
-            ram: bytes,
-            rom: vec![0; rom_region.size as usize],
+            ram: zeroed(main).ok_or(MemoryError::TooLarge(all))?,
+            main: main as usize,
+            rest: zeroed(all - main).ok_or(MemoryError::TooLarge(all))?,
             regions,
-            code: vec![0; frame as usize],
-            watched: vec![false; frame as usize],
+            code: vec![0; total as usize],
+            watched: vec![false; total as usize],
             stale: Vec::new(),
         };
-        if let Some(bytes) = memory.rom.get_mut(..rom.len()) {
+        let at = memory.rest.len() - rom_region.size as usize;
+        if let Some(bytes) = memory.rest.get_mut(at..at + rom.len()) {
             bytes.copy_from_slice(rom);
         }
         Ok(memory)
@@ -175,12 +176,31 @@ impl Memory {
         self.regions.iter().filter(|m| m.writable).map(|m| m.region)
     }
 
+    /// Gives the pages that are not zero, by physical address; those side by
+    /// side in one piece.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(u64, &[u8])) {
+        let mut regions: Vec<&Mapped> = self.regions.iter().collect();
+        regions.sort_by_key(|mapped| mapped.region.base);
+        for mapped in regions {
+            let Region { base, size } = mapped.region;
+            let bytes = self.at(mapped.frame, 0, size as usize).unwrap_or_default();
+            let (mut at, mut rest) = (base, bytes.as_chunks().0);
+            while !rest.is_empty() {
+                let (empty, more) = split_while(rest, is_zero);
+                let (piece, more) = split_while(more, |page| !is_zero(page));
+                if !piece.is_empty() {
+                    visit(at + empty.len() as u64 * PAGE, piece.as_flattened());
+                }
+                // The last region may end with the address space.
+                at = at.wrapping_add((empty.len() + piece.len()) as u64 * PAGE);
+                rest = more;
+            }
+        }
+    }
+
     /// A page, by frame.
     pub(crate) fn page(&self, frame: u32) -> Option<&Page> {
-        let (ram, rom) = (self.ram.as_chunks().0, self.rom.as_chunks().0);
-        let frame = frame as usize;
-        ram.get(frame)
-            .or_else(|| rom.get(frame.checked_sub(ram.len())?))
+        self.at(frame, 0, PAGE as usize)?.first_chunk()
     }
 
     /// The page of a physical address.
@@ -193,33 +213,19 @@ impl Memory {
         })
     }
 
-    /// The region that holds `len` bytes at a physical address, and where in
-    /// the RAM or the ROM they are.
-    fn range(&self, paddr: u64, len: usize) -> Option<(&Mapped, core::ops::Range<usize>)> {
-        let mapped = self
-            .regions
-            .iter()
-            .find(|m| m.region.contains(paddr, len as u64))?;
-        let first = if mapped.writable {
-            u64::from(mapped.frame) * PAGE
-        } else {
-            0
-        };
-        let start = (first + (paddr - mapped.region.base)) as usize;
-        Some((mapped, start..start + len))
+    /// The region that holds `len` bytes at a physical address, and the frame
+    /// they start in.
+    fn range(&self, paddr: u64, len: usize) -> Option<(&Mapped, u32)> {
+        let mut regions = self.regions.iter();
+        let mapped = regions.find(|m| m.region.contains(paddr, len as u64))?;
+        let page = (paddr - mapped.region.base) / PAGE;
+        Some((mapped, mapped.frame + page as u32))
     }
 
     /// Reads bytes; false when some of them are not in one region.
     pub fn read(&self, paddr: u64, into: &mut [u8]) -> bool {
-        let Some((mapped, range)) = self.range(paddr, into.len()) else {
-            return false;
-        };
-        let bytes = if mapped.writable {
-            &self.ram
-        } else {
-            &self.rom
-        };
-        match bytes.get(range) {
+        let range = self.range(paddr, into.len());
+        match range.and_then(|(_, frame)| self.at(frame, paddr, into.len())) {
             Some(bytes) => {
                 into.copy_from_slice(bytes);
                 true
@@ -231,27 +237,33 @@ impl Memory {
     /// Writes bytes to RAM; false when some of them are not in one region, or
     /// in ROM.
     pub fn write(&mut self, paddr: u64, data: &[u8]) -> bool {
-        let Some((_, range)) = self.range(paddr, data.len()).filter(|(m, _)| m.writable) else {
+        let Some((_, first)) = self.range(paddr, data.len()).filter(|(m, _)| m.writable) else {
             return false;
         };
-        let (first, end) = (range.start as u64 / PAGE, (range.end as u64).div_ceil(PAGE));
-        for frame in first..end {
-            self.note(frame as u32, u64::MAX);
+        let mut from = paddr % PAGE;
+        let mut left = data.len() as u64;
+        for frame in first.. {
+            let len = left.min(PAGE - from);
+            if len == 0 {
+                break;
+            }
+            self.note(frame, lines(from, len));
+            (from, left) = (0, left - len);
         }
-        self.put(range, data)
+        self.put(first, paddr, data)
     }
 
     /// Writes bytes to RAM like [`Memory::write`], for a caller that says
     /// itself what was written with [`Memory::note_store`].
     pub(crate) fn write_quietly(&mut self, paddr: u64, data: &[u8]) -> bool {
         match self.range(paddr, data.len()) {
-            Some((mapped, range)) if mapped.writable => self.put(range, data),
+            Some((mapped, frame)) if mapped.writable => self.put(frame, paddr, data),
             _ => false,
         }
     }
 
-    fn put(&mut self, range: core::ops::Range<usize>, data: &[u8]) -> bool {
-        match self.ram.get_mut(range) {
+    fn put(&mut self, frame: u32, paddr: u64, data: &[u8]) -> bool {
+        match self.at_mut(frame, paddr, data.len()) {
             Some(bytes) => {
                 bytes.copy_from_slice(data);
                 true
@@ -283,31 +295,38 @@ impl Memory {
         self.watched.get(frame as usize).copied().unwrap_or(true)
     }
 
-    /// Exchanges the bytes of RAM with `other`: the interpreter borrows them
-    /// while it runs, so that it finds them without going through here.
+    /// Exchanges the bytes of the largest RAM region with `other`: the
+    /// interpreter borrows them while it runs, so that it finds them without
+    /// going through here.
     #[inline]
     pub(crate) fn swap_ram(&mut self, other: &mut Vec<u8>) {
         core::mem::swap(&mut self.ram, other);
     }
 
-    /// `N` bytes of a page of RAM.
+    /// Bytes from an address of a page on; none of what is lent.
     #[inline(always)]
     pub(crate) fn at(&self, frame: u32, addr: u64, len: usize) -> Option<&[u8]> {
         let start = (u64::from(frame) * PAGE + addr % PAGE) as usize;
-        self.ram.get(start..start + len)
+        match start.checked_sub(self.main) {
+            None => self.ram.get(start..start + len),
+            Some(start) => self.rest.get(start..start + len),
+        }
     }
 
-    /// `N` bytes of a page of RAM.
+    /// Bytes from an address of a page on, which is RAM.
     #[inline(always)]
     pub(crate) fn at_mut(&mut self, frame: u32, addr: u64, len: usize) -> Option<&mut [u8]> {
         let start = (u64::from(frame) * PAGE + addr % PAGE) as usize;
-        self.ram.get_mut(start..start + len)
+        match start.checked_sub(self.main) {
+            None => self.ram.get_mut(start..start + len),
+            Some(start) => self.rest.get_mut(start..start + len),
+        }
     }
 
-    /// All of RAM, if it is one region.
-    pub(crate) fn only_ram(&self) -> Option<Region> {
-        let mut ram = self.ram();
-        ram.next().filter(|_| ram.next().is_none())
+    /// The largest RAM region, whose first frame is 0.
+    pub(crate) fn main_ram(&self) -> Option<Region> {
+        let main = self.regions.iter().find(|m| m.writable && m.frame == 0);
+        main.map(|m| m.region)
     }
 
     /// Says that bytes of a page were written. True when code was among them.
@@ -343,11 +362,46 @@ impl Memory {
     }
 }
 
+/// The first pages that are alike, and the rest.
+fn split_while(pages: &[Page], alike: impl Fn(&Page) -> bool) -> (&[Page], &[Page]) {
+    let count = pages.iter().take_while(|page| alike(page)).count();
+    pages.split_at(count)
+}
+
+/// Whether a page holds nothing.
+fn is_zero(page: &Page) -> bool {
+    let (words, _) = page.as_chunks::<64>();
+    words
+        .iter()
+        .all(|line| line.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
 /// The lines of `len` bytes at offset `from` of a page.
 fn lines(from: u64, len: u64) -> u64 {
     let first = (from % PAGE) / LINE;
     let last = ((from % PAGE + len.max(1) - 1) / LINE).min(63);
     (u64::MAX >> (63 - last)) & (u64::MAX << first)
+}
+
+/// Gives the regions their frames. Gives the bytes of the largest RAM region,
+/// whose frames come first, and the number of all frames.
+fn number(regions: &mut [Mapped]) -> Result<(u64, u32), MemoryError> {
+    let ram = regions.iter().filter(|m| m.writable);
+    let most = ram.map(|m| m.region.size).max().unwrap_or(0);
+    let main = regions
+        .iter()
+        .position(|m| m.writable && m.region.size == most);
+    let mut frames = most / PAGE;
+    for (i, mapped) in regions.iter_mut().enumerate() {
+        if Some(i) != main {
+            mapped.frame = frames as u32;
+            frames = frames.saturating_add(mapped.region.size / PAGE);
+        }
+    }
+    match u32::try_from(frames) {
+        Ok(total) => Ok((most, total)),
+        Err(_) => Err(MemoryError::TooLarge(frames.saturating_mul(PAGE))),
+    }
 }
 
 fn check<'a>(region: &Region, others: impl Iterator<Item = &'a Region>) -> Result<(), MemoryError> {

@@ -1,6 +1,8 @@
 //! The machine as a model to verify against (tandem trace protocol,
 //! Appendix A).
 
+use core::ops::ControlFlow;
+
 use hartrace_flow::{
     Absent, Cause, Effects, HartId, Mode, Model, Observer, Place, RegId, Signal, Step, Wants,
 };
@@ -8,7 +10,7 @@ use hartrace_isa::Xlen;
 
 use crate::cpu::{Cpu, interrupt};
 use crate::csr::Aftermath;
-use crate::exec::Leave;
+use crate::exec::{Brake, Leave, NoBrake};
 use crate::machine::Machine;
 use crate::system;
 use crate::width::{Rv32, Rv64, Width};
@@ -25,8 +27,37 @@ impl Observer for Capture<'_> {
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
         if self.step.is_none() {
             self.step = Some(*step);
-            *self.effects = *effects;
+            self.effects.copy_from(effects);
         }
+    }
+}
+
+/// Shows every step to a function, until it has seen enough.
+struct Watch<'a, F> {
+    watch: &'a mut F,
+    enough: bool,
+}
+
+impl<F: FnMut(&Step, &Effects) -> ControlFlow<()>> Observer for Watch<'_, F> {
+    const WANTS: Wants = Wants::ALL;
+
+    #[inline]
+    fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
+        if (self.watch)(step, effects).is_break() {
+            self.enough = true;
+        }
+    }
+}
+
+/// The brake of [`Watch`].
+struct Enough;
+
+impl<F> Brake<Watch<'_, F>> for Enough {
+    const FITTED: bool = true;
+
+    #[inline(always)]
+    fn is_pulled(watch: &Watch<'_, F>) -> bool {
+        watch.enough
     }
 }
 
@@ -60,6 +91,7 @@ impl Model for Machine {
             Place::Mode => match Mode::from_code(value as u8) {
                 Some(mode @ (Mode::U | Mode::S | Mode::M)) => {
                     cpu.mode = mode;
+                    self.hart.tlb.flush(cpu);
                     true
                 }
                 _ => false,
@@ -83,6 +115,10 @@ impl Model for Machine {
                         let isa = cpu.isa;
                         self.hart.forget_code(isa);
                     }
+                    if after.translation {
+                        self.hart.tlb.flush(&self.hart.cpu);
+                    }
+                    self.hart.tlb.change_status(&self.hart.cpu);
                     true
                 }
                 None => false,
@@ -92,20 +128,43 @@ impl Model for Machine {
                 let part = bytes.get(..usize::from(size));
                 let wrote = part.is_some_and(|part| self.bus.memory.write(addr, part));
                 self.settle();
+                // It may be a page table.
+                self.hart.tlb.flush(&self.hart.cpu);
                 wrote
             }
         };
-        // Whatever it was, nothing remembered about it holds any more, and
         // Spike looks for interrupts anew.
         self.cut = false;
-        self.hart.tlb.flush(&self.hart.cpu);
         if known { Ok(()) } else { Err(Absent(place)) }
     }
 
+    fn memory(&self, visit: &mut dyn FnMut(u64, &[u8])) {
+        self.bus.memory.visit(visit);
+    }
+
     fn step(&mut self, effects: &mut Effects) -> Step {
-        match self.hart.cpu.xlen() {
-            Xlen::Rv32 => self.step_width::<Rv32>(effects),
-            Xlen::Rv64 => self.step_width::<Rv64>(effects),
+        effects.clear();
+        let mut capture = Capture {
+            step: None,
+            effects,
+        };
+        self.attempt::<_, NoBrake>(1, &mut capture);
+        capture.step.unwrap_or(Step::Signal(Signal::Update))
+    }
+
+    fn steps<F>(&mut self, limit: u64, watch: &mut F) -> ControlFlow<()>
+    where
+        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
+    {
+        let mut watch = Watch {
+            watch,
+            enough: false,
+        };
+        self.attempt::<_, Enough>(limit, &mut watch);
+        if watch.enough {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 
@@ -136,36 +195,47 @@ impl Machine {
         Some(value)
     }
 
-    fn step_width<W: Width>(&mut self, effects: &mut Effects) -> Step {
-        effects.clear();
-        self.hart.cpu.waiting = false;
+    /// Attempts instructions, and nothing but instructions, until the brake
+    /// is pulled.
+    fn attempt<O: Observer, B: Brake<O>>(&mut self, limit: u64, observer: &mut O) {
         self.cut = false;
-        let mut capture = Capture {
-            step: None,
-            effects,
-        };
-        let mut budget = 1;
-        match self.run_blocks::<W, _>(&mut budget, &mut capture) {
-            Ok(Leave::System { bits, micro }) => {
-                let done =
-                    system::execute(&mut self.hart, &mut self.bus, bits, &micro, &mut capture);
-                if let Err(exception) = done {
-                    let cause = Cause::Exception(Some(exception.code));
-                    self.trap(cause, exception.tval, Some(bits), &mut capture);
-                }
-            }
-            Ok(Leave::Trap { exception, bits }) => {
-                let cause = Cause::Exception(Some(exception.code));
-                self.trap(cause, exception.tval, Some(bits), &mut capture);
-            }
-            Ok(Leave::Event) => self.settle(),
-            Ok(Leave::Spent | Leave::Fetch) => {}
-            Err(exception) => {
-                let cause = Cause::Exception(Some(exception.code));
-                self.trap(cause, exception.tval, None, &mut capture);
-            }
+        match self.hart.cpu.xlen() {
+            Xlen::Rv32 => self.attempt_width::<Rv32, O, B>(limit, observer),
+            Xlen::Rv64 => self.attempt_width::<Rv64, O, B>(limit, observer),
         }
-        capture.step.unwrap_or(Step::Signal(Signal::Update))
+    }
+
+    fn attempt_width<W: Width, O: Observer, B: Brake<O>>(&mut self, limit: u64, observer: &mut O) {
+        let mut left = limit;
+        while left > 0 && !(B::FITTED && B::is_pulled(observer)) {
+            self.hart.cpu.waiting = false;
+            let leave = self.run_blocks::<W, O, B>(&mut left, observer);
+            let (exception, bits) = match leave {
+                Ok(Leave::Spent | Leave::Fetch) => continue,
+                Ok(Leave::Event) => {
+                    self.settle();
+                    continue;
+                }
+                Ok(Leave::System { bits, micro }) => {
+                    left -= 1;
+                    let (hart, bus) = (&mut self.hart, &mut self.bus);
+                    match system::execute(hart, bus, bits, &micro, observer) {
+                        Ok(()) => continue,
+                        Err(exception) => (exception, Some(bits)),
+                    }
+                }
+                Ok(Leave::Trap { exception, bits }) => {
+                    left -= 1;
+                    (exception, Some(bits))
+                }
+                Err(exception) => {
+                    left -= 1;
+                    (exception, None)
+                }
+            };
+            let cause = Cause::Exception(Some(exception.code));
+            self.trap(cause, exception.tval, bits, observer);
+        }
     }
 }
 

@@ -78,6 +78,10 @@ faults! {
     UnknownPc = "TP0301", "the program counter is not known yet";
     /// An increment of a register whose value is not known.
     UnknownValue = "TP0302", "increment of a register whose value is not known";
+    /// In the two-pc form: the instruction is not where the hart was.
+    Elsewhere = "TP0303", "the instruction is not where the group before it went";
+    /// The trace does not tell instructions, so nobody knows what this one did.
+    NoInsn = "TP0304", "the instruction is not in the trace";
 }
 
 impl Fault {

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use hartrace_flow::Mode;
+use hartrace_isa::Xlen;
 
 use crate::fault::Fault;
 use crate::item::{Item, Request, Response};
@@ -104,7 +105,120 @@ pub struct Group {
     pub items: u32,
 }
 
+/// What a group tells of, as far as it says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GroupKind {
+    /// An instruction that retired.
+    Instruction,
+    /// An exception. One that tells no cause looks like an instruction.
+    Exception,
+    /// An interrupt: a new pc, and neither an instruction nor the cause of an
+    /// exception.
+    Interrupt,
+    /// State that was set from outside.
+    Init,
+    /// A reset.
+    Reset,
+    /// State by itself: a time, a pending interrupt.
+    State,
+    /// What stands outside of begin and end.
+    Outside,
+}
+
+impl GroupKind {
+    /// All of them.
+    pub const ALL: [GroupKind; 7] = [
+        GroupKind::Instruction,
+        GroupKind::Exception,
+        GroupKind::Interrupt,
+        GroupKind::Init,
+        GroupKind::Reset,
+        GroupKind::State,
+        GroupKind::Outside,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            GroupKind::Instruction => "instruction",
+            GroupKind::Exception => "exception",
+            GroupKind::Interrupt => "interrupt",
+            GroupKind::Init => "initial state",
+            GroupKind::Reset => "reset",
+            GroupKind::State => "state",
+            GroupKind::Outside => "outside",
+        }
+    }
+}
+
+/// What traps write in a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrapCsr {
+    Epc,
+    Cause,
+    Tval,
+}
+
+impl TrapCsr {
+    /// Which of them a register is, if it is one: those of U, S, VS, M and of
+    /// resumable non-maskable interrupts.
+    #[inline]
+    pub(crate) const fn of(register: Register) -> Option<TrapCsr> {
+        match register.number() {
+            0x041 | 0x141 | 0x241 | 0x341 | 0x741 => Some(TrapCsr::Epc),
+            0x042 | 0x142 | 0x242 | 0x342 | 0x742 => Some(TrapCsr::Cause),
+            0x043 | 0x143 | 0x243 | 0x343 => Some(TrapCsr::Tval),
+            _ => None,
+        }
+    }
+}
+
 impl Group {
+    /// What it tells of.
+    #[must_use]
+    pub fn kind(&self, xlen: Xlen) -> GroupKind {
+        let exception = || match self.told(TrapCsr::Cause)?.how {
+            How::Full(cause) => Some(cause >> (xlen.bits() - 1) & 1 == 0),
+            How::Offset(_) | How::Mask(_) => None,
+        };
+        if self.outside {
+            GroupKind::Outside
+        } else if self.reset {
+            GroupKind::Reset
+        } else if self.init {
+            GroupKind::Init
+        } else if self.insn.is_some() {
+            match self.traps() {
+                true => GroupKind::Exception,
+                false => GroupKind::Instruction,
+            }
+        } else if self.pc.is_none() {
+            GroupKind::State
+        } else if exception() == Some(true) {
+            GroupKind::Exception
+        } else {
+            GroupKind::Interrupt
+        }
+    }
+
+    /// The last change of a CSR that traps write, in any mode.
+    pub(crate) fn told(&self, csr: TrapCsr) -> Option<&Change> {
+        let mut changes = self.changes.iter().rev();
+        changes.find(|c| TrapCsr::of(c.register) == Some(csr))
+    }
+
+    /// Whether a group with an instruction tells of a trap: it wrote where the
+    /// trap came from and why, which no instruction does.
+    pub(crate) fn traps(&self) -> bool {
+        if self.pc == Some(NewPc::Increment) || self.told(TrapCsr::Cause).is_none() {
+            return false;
+        }
+        let bits = self.insn.map_or(0, |insn| insn.bits);
+        let writes_csr = bits & 0x7f == 0x73 && bits >> 12 & 3 != 0;
+        self.told(TrapCsr::Epc).is_some() || !writes_csr
+    }
+
     /// Empties it.
     #[inline]
     pub(crate) fn clear(&mut self, at: u64, number: u64, outside: bool) {
@@ -130,7 +244,7 @@ impl Group {
     ///
     /// What makes the group ambiguous, with the offending value. The item is
     /// not in the group then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, item: &Item) -> Result<(), (Fault, u64)> {
         self.items += 1;
         match *item {
@@ -244,8 +358,9 @@ impl Group {
 }
 
 fn once(slot: &mut Option<u64>, value: u64, identifier: u64) -> Result<(), (Fault, u64)> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err((Fault::StateTwice, identifier)),
+    if slot.is_some() {
+        return Err((Fault::StateTwice, identifier));
     }
+    *slot = Some(value);
+    Ok(())
 }

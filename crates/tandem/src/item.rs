@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::config::{Config, Nibbles, PcForm};
+use crate::config::{Config, Mlen, Nibbles, PcForm};
 use crate::fault::Fault;
 use crate::register::Register;
 
@@ -151,34 +151,24 @@ pub enum Item {
 /// What reading an item comes to.
 pub(crate) type Read = Result<Option<(Item, usize)>, (Fault, u64)>;
 
-/// Little-endian bytes of a width that is known only now: 1, 2, 4, 5 or 8.
+/// The bytes an item may have, and zeros where the trace ends before.
+type Window = [u8; MAX_ITEM];
+
+/// Eight little-endian bytes.
 #[inline(always)]
-fn value(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
-    let rest = bytes.get(at..)?;
-    // Eight bytes at once where there are eight.
-    if let Some(eight) = rest.first_chunk::<8>() {
-        let all = u64::from_le_bytes(*eight);
-        return Some(if width == 8 {
-            all
-        } else {
-            all & !(u64::MAX << (8 * width))
-        });
-    }
-    let some = rest.get(..width)?;
-    Some(
-        some.iter()
-            .rev()
-            .fold(0, |sum, &byte| sum << 8 | u64::from(byte)),
-    )
+fn word<const AT: usize>(window: &Window) -> u64 {
+    const { assert!(AT + 8 <= MAX_ITEM) };
+    let bytes = window.get(AT..).and_then(|rest| rest.first_chunk::<8>());
+    u64::from_le_bytes(bytes.copied().unwrap_or_default())
 }
 
-macro_rules! need {
-    ($value:expr) => {
-        match $value {
-            Some(value) => value,
-            None => return Ok(None),
-        }
-    };
+/// The lower bytes of a word: 0, 1, 2, 4, 5 or 8.
+#[inline(always)]
+const fn low(word: u64, bytes: usize) -> u64 {
+    match bytes {
+        8 => word,
+        bytes => word & !(u64::MAX << (8 * bytes)),
+    }
 }
 
 impl Item {
@@ -189,50 +179,12 @@ impl Item {
     /// # Errors
     ///
     /// What cannot be an item, with the offending value.
-    #[inline]
+    #[inline(always)]
     pub fn read(bytes: &[u8], config: &Config, request: Option<&Request>) -> Read {
-        let Some(&opcode) = bytes.first() else {
-            return Ok(None);
-        };
-        Ok(Some(match opcode {
-            1 => (Item::BeginGroup, 1),
-            2 => (Item::EndGroup, 1),
-            3 => (Item::IncrementPc, 1),
-            4 => {
-                let register = need!(register(bytes, config)?);
-                let width = match register.is_float() {
-                    true => config.flen.bits() as usize / 8,
-                    false => config.xlen_bytes(),
-                };
-                (
-                    Item::Full(register, need!(value(bytes, 3, width))),
-                    3 + width,
-                )
-            }
-            5 => {
-                let register = need!(register(bytes, config)?);
-                let byte = need!(bytes.get(3));
-                (Item::Offset(register, byte.cast_signed()), 4)
-            }
-            6 => {
-                let register = need!(register(bytes, config)?);
-                (Item::Mask(register, *need!(bytes.get(3))), 4)
-            }
-            7 => return state(bytes, config),
-            8 => return read_request(bytes, config),
-            9 => return read_response(bytes, config, request),
-            10 => (Item::Reset, 1),
-            11 => (Item::StateInit, 1),
-            16 => {
-                let bits = need!(value(bytes, 1, 2)) as u16;
-                if bits & 3 == 3 {
-                    return Err((Fault::InsnLength, bits.into()));
-                }
-                (Item::Insn16(bits), 3)
-            }
-            17 => (Item::Insn32(need!(value(bytes, 1, 4)) as u32), 5),
-            _ => return Err((Fault::UnknownOpcode, opcode.into())),
-        }))
+        match bytes.first_chunk::<MAX_ITEM>() {
+            Some(window) => parse(window, MAX_ITEM, config, request),
+            None => read_last(bytes, config, request),
+        }
     }
 
     /// Writes the item behind what is in `out`. Values are cut to their
@@ -333,12 +285,77 @@ impl Put for Vec<u8> {
     }
 }
 
+/// As [`Item::read`] where there may be too few bytes.
+#[cold]
+fn read_last(bytes: &[u8], config: &Config, request: Option<&Request>) -> Read {
+    let mut window = [0; MAX_ITEM];
+    let there = bytes.len().min(MAX_ITEM);
+    window.iter_mut().zip(bytes).for_each(|(w, b)| *w = *b);
+    match there {
+        0 => Ok(None),
+        _ => Ok(parse(&window, there, config, request)?.filter(|(_, len)| *len <= there)),
+    }
+}
+
+/// Reads an item of which `there` bytes are there. What is wrong is only said
+/// of bytes that are: zeros are no fault but where that is asked for.
+#[inline(always)]
+fn parse(window: &Window, there: usize, config: &Config, request: Option<&Request>) -> Read {
+    let xlen = config.xlen_bytes();
+    let [opcode, ..] = *window;
+    Ok(Some(match opcode {
+        1 => (Item::BeginGroup, 1),
+        2 => (Item::EndGroup, 1),
+        3 => (Item::IncrementPc, 1),
+        4 => {
+            let register = register(window, config)?;
+            let width = match register.is_float() {
+                true => config.flen.bits() as usize / 8,
+                false => xlen,
+            };
+            (
+                Item::Full(register, low(word::<3>(window), width)),
+                3 + width,
+            )
+        }
+        5 => {
+            let [_, _, _, offset, ..] = *window;
+            (
+                Item::Offset(register(window, config)?, offset.cast_signed()),
+                4,
+            )
+        }
+        6 => {
+            let [_, _, _, mask, ..] = *window;
+            (Item::Mask(register(window, config)?, mask), 4)
+        }
+        7 | 9 if there < 2 => return Ok(None),
+        7 => return state(window, config),
+        8 => return read_request(window, config),
+        9 => return read_response(window, config, request),
+        10 => (Item::Reset, 1),
+        11 => (Item::StateInit, 1),
+        16 if there < 3 => return Ok(None),
+        16 => {
+            let [_, a, b, ..] = *window;
+            let bits = u16::from_le_bytes([a, b]);
+            if bits & 3 == 3 {
+                return Err((Fault::InsnLength, bits.into()));
+            }
+            (Item::Insn16(bits), 3)
+        }
+        17 => {
+            let [_, a, b, c, d, ..] = *window;
+            (Item::Insn32(u32::from_le_bytes([a, b, c, d])), 5)
+        }
+        _ => return Err((Fault::UnknownOpcode, opcode.into())),
+    }))
+}
+
 /// The register of an item.
 #[inline(always)]
-fn register(bytes: &[u8], config: &Config) -> Result<Option<Register>, (Fault, u64)> {
-    let Some(&[_, low, high]) = bytes.first_chunk::<3>() else {
-        return Ok(None);
-    };
+fn register(window: &Window, config: &Config) -> Result<Register, (Fault, u64)> {
+    let [_, low, high, ..] = *window;
     let number = u16::from_le_bytes([low, high]);
     let Some(register) = Register::new(number) else {
         return Err((Fault::UnknownRegister, number.into()));
@@ -346,46 +363,53 @@ fn register(bytes: &[u8], config: &Config) -> Result<Option<Register>, (Fault, u
     if register.is_float() && config.flen.bits() == 0 {
         return Err((Fault::NoFloat, number.into()));
     }
-    Ok(Some(register))
+    Ok(register)
 }
 
 /// Additional state.
 #[inline(always)]
-fn state(bytes: &[u8], config: &Config) -> Read {
-    let &identifier = need!(bytes.get(1));
+fn state(window: &Window, config: &Config) -> Read {
     let (xlen, mlen) = (config.xlen_bytes(), config.mlen.bytes());
+    let [_, identifier, mode, ..] = *window;
     let identifier = match identifier {
         16 if config.lenient_pc_identifier => 10,
         identifier => identifier,
     };
-    let field = |width: usize| value(bytes, 2, width);
+    let field = word::<2>(window);
     Ok(Some(match identifier {
-        1 => (Item::Mode(*need!(bytes.get(2))), 3),
-        2 => (Item::PhysicalAddress(need!(field(mlen))), 2 + mlen),
+        1 => (Item::Mode(mode), 3),
+        2 => (Item::PhysicalAddress(low(field, mlen)), 2 + mlen),
         3 => {
             let width = config.eaddr_bytes();
-            (Item::EffectiveAddress(need!(field(width))), 2 + width)
+            (Item::EffectiveAddress(low(field, width)), 2 + width)
         }
         4..=7 => {
             let size = identifier - 4;
             let width = 1 << size;
-            (Item::StoreData(size, need!(field(width))), 2 + width)
+            (Item::StoreData(size, low(field, width)), 2 + width)
         }
-        8 => (Item::Mtime(need!(field(8))), 10),
-        9 => (Item::PcPhysical(need!(field(mlen))), 2 + mlen),
-        10 if config.pc == PcForm::New => (Item::Pc(need!(field(xlen))), 2 + xlen),
+        8 => (Item::Mtime(field), 10),
+        9 => (Item::PcPhysical(low(field, mlen)), 2 + mlen),
+        10 if config.pc == PcForm::New => (Item::Pc(low(field, xlen)), 2 + xlen),
         10 => {
-            let new = need!(value(bytes, 2 + xlen, xlen));
-            (Item::TwoPcs(need!(field(xlen)), new), 2 + 2 * xlen)
+            let new = match xlen {
+                4 => low(word::<6>(window), 4),
+                _ => word::<10>(window),
+            };
+            (Item::TwoPcs(low(field, xlen), new), 2 + 2 * xlen)
         }
         _ => return Err((Fault::UnknownIdentifier, identifier.into())),
     }))
 }
 
-fn read_request(bytes: &[u8], config: &Config) -> Read {
-    let mlen = config.mlen.bytes();
-    let addr = need!(value(bytes, 1, mlen));
-    let &byte = need!(bytes.get(1 + mlen));
+fn read_request(window: &Window, config: &Config) -> Read {
+    // Operation and size, and the data, behind an address of MLEN.
+    let [_, _, _, _, _, at_5, at_6, _, _, at_9, ..] = *window;
+    let (byte, data) = match config.mlen {
+        Mlen::M32 => (at_5, word::<6>(window)),
+        Mlen::M34 => (at_6, word::<7>(window)),
+        Mlen::M64 => (at_9, word::<10>(window)),
+    };
     let (code, size) = split(config, byte);
     if size > 3 {
         return Err((Fault::UnknownSize, size.into()));
@@ -393,22 +417,22 @@ fn read_request(bytes: &[u8], config: &Config) -> Read {
     let Some(op) = Operation::from_code(code) else {
         return Err((Fault::UnknownOperation, code.into()));
     };
+    let mlen = config.mlen.bytes();
     let width = if op.only_reads() { 0 } else { 1 << size };
-    let data = need!(optional(bytes, 2 + mlen, width));
     let request = Request {
-        addr,
+        addr: low(word::<1>(window), mlen),
         op,
         size,
-        data,
+        data: low(data, width),
     };
     Ok(Some((Item::Request(request), 2 + mlen + width)))
 }
 
-fn read_response(bytes: &[u8], config: &Config, request: Option<&Request>) -> Read {
+fn read_response(window: &Window, config: &Config, request: Option<&Request>) -> Read {
     let Some(request) = request else {
         return Err((Fault::LoneResponse, 9));
     };
-    let &byte = need!(bytes.get(1));
+    let [_, byte, ..] = *window;
     let (size, result) = split(config, byte);
     if size > 3 {
         return Err((Fault::UnknownSize, size.into()));
@@ -427,17 +451,9 @@ fn read_response(bytes: &[u8], config: &Config, request: Option<&Request>) -> Re
         op: request.op,
         size,
         failure: result != 0,
-        data: need!(optional(bytes, 2, width)),
+        data: low(word::<2>(window), width),
     };
     Ok(Some((Item::Response(response), 2 + width)))
-}
-
-/// As [`value`], and 0 for no bytes.
-fn optional(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
-    match width {
-        0 => Some(0),
-        width => value(bytes, at, width),
-    }
 }
 
 /// Two four-bit fields in a byte, the first in the lower half (chapter 3).

@@ -9,7 +9,10 @@
 //!
 //! * [`Item`]: an opcode and its payload.
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
+//! * [`Shadow`]: the state that groups tell.
+//! * [`Verifier`]: the state against a model's.
 //! * [`Encoder`]: what a hart did, step by step, to groups.
+//! * [`Decoder`]: groups to the events that every view understands.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -17,22 +20,36 @@
 extern crate alloc;
 
 mod config;
+mod decode;
 mod elements;
 mod encode;
+mod explain;
 mod fault;
 mod group;
 mod item;
+mod memory;
 mod read;
 mod register;
+mod shadow;
+mod tally;
+#[cfg(test)]
+mod testing;
+pub mod verify;
 
 pub use config::{
     Addresses, Config, ConfigError, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcForm, PcStyle,
     StoreData, Style,
 };
+pub use decode::Decoder;
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
+pub use explain::{Field, Piece, Pieces, explain};
 pub use fault::Fault;
-pub use group::{Change, Data, Group, How, Insn, NewPc, Transaction};
+pub use group::{Change, Data, Group, GroupKind, How, Insn, NewPc, Transaction};
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
+pub use memory::{Memory, PAGE};
 pub use read::{CONFIRM, Next, Problem, Reader};
 pub use register::{REGISTERS, Register};
+pub use shadow::Shadow;
+pub use tally::{Count, Tally};
+pub use verify::Verifier;

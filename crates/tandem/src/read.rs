@@ -177,8 +177,9 @@ impl Reader {
         match self.state {
             State::Outside => self.whole(),
             State::Inside => {
+                let problem = self.problem_at(Fault::OpenGroup, self.group.at);
                 self.state = State::Idle;
-                Next::Problem(self.problem_at(Fault::OpenGroup, self.group.at))
+                Next::Problem(problem)
             }
             _ => {
                 self.state = State::Idle;
@@ -189,7 +190,7 @@ impl Reader {
 
     /// Reads items until there is something to tell; `None` when the bytes end
     /// first, with the start of an item left in them.
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, bytes: &mut &[u8]) -> Option<Next> {
         loop {
             match Item::read(bytes, &self.config, self.request.as_ref()) {
@@ -214,60 +215,57 @@ impl Reader {
                     }
                 }
                 Ok(Some((item, len))) => {
-                    let problem = self.take(&item);
-                    if let Some(Next::Problem(problem)) = problem
-                        && problem.fault.breaks_framing()
-                    {
-                        return Some(self.lose(problem));
+                    self.request = match item {
+                        Item::Request(request) => Some(request),
+                        _ => None,
+                    };
+                    if self.state != State::Inside && !self.open_outside() {
+                        // The rest of a group that is not given.
+                        self.pass(bytes, len);
+                        continue;
+                    }
+                    if self.group.items >= self.config.max_items {
+                        let items = self.group.items.into();
+                        return Some(self.lose(Fault::LongGroup, items));
+                    }
+                    let added = self.group.add(&item);
+                    if let Err((fault, value)) = added {
+                        return Some(self.refuse(fault, value, bytes, len));
                     }
                     self.pass(bytes, len);
-                    if problem.is_some() {
-                        return problem;
-                    }
                 }
                 Ok(None) => return None,
-                Err((fault, value)) => {
-                    let problem = self.problem_at(fault, value);
-                    return Some(self.lose(problem));
-                }
+                Err((fault, value)) => return Some(self.lose(fault, value)),
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, bytes: &mut &[u8], len: usize) {
         self.at += len as u64;
         *bytes = bytes.get(len..).unwrap_or_default();
     }
 
-    /// Takes an item that is neither begin nor end.
-    #[inline]
-    fn take(&mut self, item: &Item) -> Option<Next> {
-        self.request = match item {
-            Item::Request(request) => Some(*request),
-            _ => None,
-        };
-        match self.state {
-            State::Inside | State::Outside => {}
-            State::Skipping | State::Lost => return None,
-            State::Idle => {
-                self.group.clear(self.at, self.begun, true);
-                self.state = State::Outside;
-            }
+    /// An item outside of groups: whether it is of use.
+    #[cold]
+    fn open_outside(&mut self) -> bool {
+        if self.state == State::Idle {
+            self.group.clear(self.at, self.begun, true);
+            self.state = State::Outside;
         }
-        if self.group.items >= self.config.max_items {
-            let problem = self.problem_at(Fault::LongGroup, self.group.items.into());
-            return Some(Next::Problem(problem));
+        self.state == State::Outside
+    }
+
+    /// The item at hand makes its group ambiguous. What stands outside of
+    /// groups goes on without it.
+    #[cold]
+    fn refuse(&mut self, fault: Fault, value: u64, bytes: &mut &[u8], len: usize) -> Next {
+        let problem = self.problem_at(fault, value);
+        if self.state == State::Inside {
+            self.state = State::Skipping;
         }
-        match self.group.add(item) {
-            Ok(()) => None,
-            Err((fault, value)) => {
-                if self.state == State::Inside {
-                    self.state = State::Skipping;
-                }
-                Some(Next::Problem(self.problem_at(fault, value)))
-            }
-        }
+        self.pass(bytes, len);
+        Next::Problem(problem)
     }
 
     /// The open group is whole.
@@ -276,13 +274,12 @@ impl Reader {
         self.state = State::Idle;
         match self.group.check() {
             Ok(()) => Next::Group,
-            Err((fault, value)) => {
-                let problem = self.problem_at(fault, value);
-                Next::Problem(Problem {
-                    at: self.group.at,
-                    ..problem
-                })
-            }
+            Err((fault, value)) => Next::Problem(Problem {
+                at: self.group.at,
+                group: self.group.number,
+                fault,
+                value,
+            }),
         }
     }
 
@@ -298,7 +295,8 @@ impl Reader {
 
     /// The bytes at hand are no item: a group has to be found.
     #[cold]
-    fn lose(&mut self, problem: Problem) -> Next {
+    fn lose(&mut self, fault: Fault, value: u64) -> Next {
+        let problem = self.problem_at(fault, value);
         self.state = State::Lost;
         self.request = None;
         self.lost_at = self.at;

@@ -56,8 +56,8 @@ pub(crate) struct Frame<'a, O> {
     x: [u64; 256],
     /// The context of loads and stores, which does not change meanwhile.
     context: u64,
-    /// RAM, borrowed from the bus, if loads and stores reach it as it is:
-    /// without translation or protection, and in one piece. Otherwise empty.
+    /// The largest piece of RAM, borrowed from the bus, if loads and stores
+    /// reach it as it is: without translation or protection. Otherwise empty.
     ram: Vec<u8>,
     direct: bool,
     /// The address of its first byte.
@@ -75,7 +75,7 @@ impl<'a, O: Observer> Frame<'a, O> {
         misaligned: bool,
     ) -> Frame<'a, O> {
         let direct = match cpu.data_mode() {
-            Mode::M if cpu.pmp.is_open_to_machine() => bus.memory.only_ram(),
+            Mode::M if cpu.pmp.is_open_to_machine() => bus.memory.main_ram(),
             _ => None,
         };
         // Behind the last address of RV32 comes the first.

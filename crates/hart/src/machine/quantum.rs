@@ -4,7 +4,7 @@
 use hartrace_flow::Observer;
 use hartrace_isa::Op;
 
-use crate::exec::Leave;
+use crate::exec::{Leave, NoBrake};
 use crate::machine::{Machine, Stop};
 use crate::system;
 use crate::width::Width;
@@ -132,7 +132,7 @@ impl Machine {
         observer: &mut O,
     ) -> Pause {
         loop {
-            let leave = match self.run_blocks::<W, O>(budget, observer) {
+            let leave = match self.run_blocks::<W, O, NoBrake>(budget, observer) {
                 Ok(leave) => leave,
                 Err(exception) => return self.fault(exception, None, observer).into(),
             };

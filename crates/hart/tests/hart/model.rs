@@ -1,11 +1,18 @@
 //! The machine as a model (tandem trace protocol, Appendix A; the contract of
 //! `hartrace_flow::Model`).
 
+use core::ops::ControlFlow;
+
 use hartrace_flow::{Absent, Cause, Effects, Mode, Model, Place, RegId, Step};
+use hartrace_hart::host::Host;
+use hartrace_hart::{Machine, Region};
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
-use crate::bench::{BASE, Bench, CLINT, DATA, HANDLER, Recorder, S_HANDLER, WIDTHS, csr, status};
+use crate::bench::{
+    BASE, Bench, CLINT, DATA, HANDLER, MTIME, MTIMECMP, Recorder, S_HANDLER, SIZE, WIDTHS, csr,
+    status, virt,
+};
 
 #[test]
 fn every_kind_of_place_can_be_read_and_written() {
@@ -160,6 +167,189 @@ fn stepping_is_running_one_by_one() {
         }
         assert_eq!(stepping.m.instructions(), running.m.instructions());
         assert_eq!(stepping.m.cycles(), running.m.cycles());
+    }
+}
+
+/// All registers, CSRs and memory.
+fn state(m: &Machine) -> (Vec<(Place, u64)>, Vec<(u64, Vec<u8>)>) {
+    let registers = (0..32).flat_map(|n| [RegId::X(n), RegId::F(n)]);
+    let places = registers.map(Place::Reg).chain([Place::Pc, Place::Mode]);
+    let mut all: Vec<_> = places
+        .map(|place| (place, m.read(place).unwrap()))
+        .collect();
+    m.csrs(&mut |csr, value| all.push((Place::Csr(csr), value)));
+    let mut memory = Vec::new();
+    m.memory(&mut |addr, bytes| memory.push((addr, bytes.to_vec())));
+    (all, memory)
+}
+
+/// Code with everything that is not straight: two lengths, an instruction in
+/// two pages, code that is changed under way, a device, traps, a wait, a
+/// fence.
+fn crooked(b: &mut Bench) {
+    let split = addi(A1, A1, 7);
+    b.code(BASE + 0xff0, &[sw(A3, 4, A2), addi(A0, A0, 1), FENCE_I]);
+    b.halfwords(BASE + 0xffc, &[C_NOP]);
+    b.halfwords(BASE + 0xffe, &[split as u16, (split >> 16) as u16, C_NOP]);
+    // Every other time round the second instruction of the loop is another.
+    b.code(
+        BASE + 0x1004,
+        &[
+            xor(A3, A3, A4),
+            lw(T1, 0, 8),
+            sw(A0, 0, 9),
+            WFI,
+            ECALL,
+            0xffff_ffff,
+            jal(
+                ZERO,
+                BASE.wrapping_add(0xff0).wrapping_sub(BASE + 0x101c) as i32,
+            ),
+        ],
+    );
+    b.code(
+        S_HANDLER,
+        &[
+            csrr(T0, csr::MEPC),
+            addi(T0, T0, 4),
+            csrw(csr::MEPC, T0),
+            MRET,
+        ],
+    );
+    b.set_csr(csr::MTVEC, S_HANDLER);
+    b.set_pc(BASE + 0xff0);
+    b.set_x(A2, BASE + 0xff0);
+    b.set_x(A3, addi(A0, A0, 16).into());
+    b.set_x(A4, (addi(A0, A0, 16) ^ addi(A0, A0, 256)).into());
+    b.set_x(8, MTIME);
+    b.set_x(9, MTIMECMP);
+}
+
+#[test]
+fn steps_in_a_row_end_where_they_are_told_to() {
+    for xlen in WIDTHS {
+        for count in 1..60 {
+            let (mut row, mut single, mut limit) =
+                (Bench::of(xlen), Bench::of(xlen), Bench::of(xlen));
+            for b in [&mut row, &mut single, &mut limit] {
+                crooked(b);
+            }
+            // Twice, so that the second row goes over decoded code.
+            for _ in 0..2 {
+                let mut seen = Vec::new();
+                let end = row.m.steps(u64::MAX, &mut |step, effects| {
+                    seen.push((*step, *effects));
+                    match seen.len() == count {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                });
+                assert_eq!((end, seen.len()), (ControlFlow::Break(()), count));
+                let mut again = Vec::new();
+                let end = limit.m.steps(count as u64, &mut |step, effects| {
+                    again.push((*step, *effects));
+                    ControlFlow::Continue(())
+                });
+                assert_eq!(end, ControlFlow::Continue(()));
+                assert_eq!(again, seen);
+                for told in seen {
+                    let mut effects = Effects::default();
+                    assert_eq!((single.m.step(&mut effects), effects), told);
+                }
+                assert_eq!(state(&row.m), state(&single.m), "{count} steps");
+                assert_eq!(state(&limit.m), state(&single.m), "{count} steps");
+            }
+            // What else there is shows in how it goes on.
+            assert_eq!(row.steps(50), single.steps(50), "behind {count} steps");
+        }
+    }
+}
+
+#[test]
+fn no_steps_are_no_steps() {
+    let mut b = Bench::rv64();
+    let before = state(&b.m);
+    let end = b.m.steps(0, &mut |_, _| panic!("a step"));
+    assert_eq!(end, ControlFlow::Continue(()));
+    assert_eq!(state(&b.m), before);
+}
+
+#[test]
+fn steps_in_a_row_serve_no_host() {
+    // The three instructions of a semihosting call: the middle one traps.
+    let mut b = Bench::rv64();
+    b.code(BASE, &[0x01f0_1013, 0x0010_0073, 0x4070_5013]);
+    b.set_x(A0, 0x18);
+    let mut causes = Vec::new();
+    let end = b.m.steps(3, &mut |step, _| {
+        if let Step::Trap(trap) = step {
+            causes.push(trap.trap.cause);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(end, ControlFlow::Continue(()));
+    assert_eq!(causes, [Cause::Exception(Some(3))]);
+    assert_eq!(b.m.pc(), HANDLER + 4);
+}
+
+#[test]
+fn memory_is_given_in_order_and_without_what_is_zero() {
+    let mut config = virt(Xlen::Rv64);
+    // Neither in order nor side by side, the largest in the middle.
+    config.memory.insert(
+        0,
+        Region {
+            base: BASE + SIZE,
+            size: 0x2000,
+        },
+    );
+    config.memory.push(Region {
+        base: 0x1000_0000,
+        size: 0x1000,
+    });
+    let mut m = Machine::new(config, Host::silent()).unwrap();
+    for addr in [
+        BASE,
+        BASE + 0x1fff,
+        BASE + 0x5008,
+        BASE + SIZE + 0xfff,
+        0x1000_0800,
+    ] {
+        m.write(Place::Memory { addr, size: 1 }, 7).unwrap();
+    }
+    let mut pieces = Vec::new();
+    m.memory(&mut |addr, bytes| pieces.push((addr, bytes.to_vec())));
+    // First of all the boot ROM.
+    assert_eq!(pieces[0].0, 0x1000);
+    assert_eq!(&pieces[0].1[..4], [0x97, 2, 0, 0]);
+    let page = |places: &[usize], len: usize| {
+        let mut bytes = vec![0; len];
+        places.iter().for_each(|&at| bytes[at] = 7);
+        bytes
+    };
+    assert_eq!(
+        pieces[1..],
+        [
+            (0x1000_0000, page(&[0x800], 0x1000)),
+            (BASE, page(&[0, 0x1fff], 0x2000)),
+            (BASE + 0x5000, page(&[8], 0x1000)),
+            (BASE + SIZE, page(&[0xfff], 0x1000)),
+        ]
+    );
+}
+
+#[test]
+fn csrs_are_given_as_they_are_read() {
+    for xlen in WIDTHS {
+        let mut b = Bench::of(xlen);
+        b.set_csr(csr::MSCRATCH, 77);
+        let mut all = Vec::new();
+        b.m.csrs(&mut |csr, value| all.push((csr, value)));
+        assert!(all.is_sorted_by_key(|&(csr, _)| csr));
+        assert!(all.contains(&(csr::MSCRATCH, 77)));
+        assert!(all.iter().all(|&(csr, value)| b.csr(csr) == value));
+        let high = all.iter().any(|&(csr, _)| csr == 0xb80);
+        assert_eq!(high, xlen == Xlen::Rv32);
     }
 }
 

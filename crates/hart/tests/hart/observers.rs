@@ -205,15 +205,68 @@ fn a_failed_sc_says_so() {
     let mut b = Bench::rv64();
     b.set_x(A1, DATA);
     b.set_x(A2, 5);
+    let access = |kind, data| Access {
+        kind,
+        size: 2,
+        addr: DATA,
+        paddr: Some(DATA),
+        data: Some(data),
+        operand: None,
+    };
     let effects = b.one(sc_w(A0, A2, A1));
-    assert_eq!(
-        effects.accesses[0].kind,
-        AccessKind::ConditionalStoreFailure
-    );
+    let failure = access(AccessKind::ConditionalStoreFailure, 5);
+    assert_eq!(&*effects.accesses, &[failure]);
     assert_eq!(regs(&effects), [(RegId::X(10), 1)]);
+    b.set_mem(DATA, 4, 0xffff_fff0);
     let steps = b.exec(&[lr_w(A0, A1), sc_w(A0, A2, A1)]);
-    assert_eq!(steps[0].1.accesses[0].kind, AccessKind::Load);
-    assert_eq!(steps[1].1.accesses[0].kind, AccessKind::Store);
+    let load = access(AccessKind::Load, 0xffff_fff0);
+    assert_eq!(&*steps[0].1.accesses, &[load]);
+    assert_eq!(regs(&steps[0].1), [(RegId::X(10), 0xffff_ffff_ffff_fff0)]);
+    assert_eq!(&*steps[1].1.accesses, &[access(AccessKind::Store, 5)]);
+    assert_eq!(regs(&steps[1].1), [(RegId::X(10), 0)]);
+}
+
+#[test]
+fn a_misaligned_access_is_one_of_its_full_size() {
+    // Within a page and across two.
+    for addr in [DATA + 1, DATA + 0xffd] {
+        let mut b = Bench::rv64();
+        b.set_x(A1, addr);
+        b.set_x(A2, 0x8877_6655_4433_2211);
+        let mut access = Access {
+            kind: AccessKind::Store,
+            size: 3,
+            addr,
+            paddr: Some(addr),
+            data: Some(0x8877_6655_4433_2211),
+            operand: None,
+        };
+        assert_eq!(&*b.one(sd(A2, 0, A1)).accesses, &[access]);
+        access.kind = AccessKind::Load;
+        assert_eq!(&*b.one(ld(A0, 0, A1)).accesses, &[access]);
+        assert_eq!(b.x(A0), 0x8877_6655_4433_2211);
+    }
+}
+
+#[test]
+fn floating_point_accesses_are_not_boxed() {
+    let mut b = Bench::rv64();
+    b.status(status::FS);
+    b.set_x(A1, DATA);
+    b.set_mem(DATA, 4, 0x8765_4321);
+    let effects = b.one(flw(3, 0, A1));
+    let mut access = Access {
+        kind: AccessKind::Load,
+        size: 2,
+        addr: DATA,
+        paddr: Some(DATA),
+        data: Some(0x8765_4321),
+        operand: None,
+    };
+    assert_eq!(&*effects.accesses, &[access]);
+    assert_eq!(regs(&effects), [(RegId::F(3), 0xffff_ffff_8765_4321)]);
+    access.kind = AccessKind::Store;
+    assert_eq!(&*b.one(fsw(3, 0, A1)).accesses, &[access]);
 }
 
 #[test]

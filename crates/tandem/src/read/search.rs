@@ -13,6 +13,10 @@ pub const CONFIRM: usize = 3;
 /// Bytes these may take together.
 const WINDOW: usize = 1024;
 
+/// Items that a group has at most which a search takes for one: more than any
+/// instruction needs, so that a place is soon judged.
+const MOST_ITEMS: u32 = 64;
+
 /// Whether groups start at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -27,37 +31,29 @@ impl Reader {
     #[cold]
     pub(super) fn next_slowly(&mut self, bytes: &mut &[u8]) -> Next {
         while self.state == State::Lost {
+            if bytes.is_empty() {
+                return Next::More;
+            }
             if self.kept.is_empty() {
-                match self.search(bytes, false) {
-                    Some(found) => {
-                        self.pass(bytes, found);
-                        return self.found();
-                    }
-                    None => {
-                        let undecided = undecided(bytes, &self.config);
-                        self.at += (bytes.len() - undecided.len()) as u64;
-                        self.kept.extend_from_slice(undecided);
-                        *bytes = &[];
-                        return Next::More;
-                    }
+                let (at, found) = self.search(bytes, false);
+                self.pass(bytes, at);
+                if found {
+                    return self.found();
                 }
+                self.kept.extend_from_slice(bytes);
+                *bytes = &[];
+                return Next::More;
             }
             // A little at a time, so that the bytes are soon read in place.
             let (some, rest) = bytes.split_at(bytes.len().min(WINDOW));
-            if some.is_empty() {
-                return Next::More;
-            }
             *bytes = rest;
-            self.kept.extend_from_slice(some);
-            let kept = core::mem::take(&mut self.kept);
-            let found = self.search(&kept, false);
-            let rest = match found {
-                Some(at) => kept.get(at..).unwrap_or_default(),
-                None => undecided(&kept, &self.config),
-            };
-            self.at += (kept.len() - rest.len()) as u64;
-            self.kept.extend_from_slice(rest);
-            if found.is_some() {
+            let mut kept = core::mem::take(&mut self.kept);
+            kept.extend_from_slice(some);
+            let (at, found) = self.search(&kept, false);
+            self.at += at as u64;
+            kept.drain(..at);
+            self.kept = kept;
+            if found {
                 return self.found();
             }
         }
@@ -116,16 +112,15 @@ impl Reader {
 
     /// The end of the trace while looking for a group.
     pub(super) fn finish_search(&mut self) -> Next {
-        let kept = core::mem::take(&mut self.kept);
-        let found = self.search(&kept, true);
-        let at = found.unwrap_or(kept.len());
+        let mut kept = core::mem::take(&mut self.kept);
+        let (at, found) = self.search(&kept, true);
         self.at += at as u64;
-        self.kept
-            .extend_from_slice(kept.get(at..).unwrap_or_default());
+        kept.drain(..at);
+        self.kept = kept;
         self.state = State::Idle;
         match found {
-            Some(_) => self.found(),
-            None => Next::More,
+            true => self.found(),
+            false => Next::More,
         }
     }
 
@@ -134,32 +129,29 @@ impl Reader {
         Next::Resumed(self.at - self.lost_at)
     }
 
-    /// The first place where groups start. The place of the problem itself is
-    /// not one.
-    fn search(&self, bytes: &[u8], at_end: bool) -> Option<usize> {
+    /// The first place where groups start, or may turn out to, and which of
+    /// the two; everything if there is none. The place of the problem itself
+    /// is not one.
+    fn search(&mut self, bytes: &[u8], at_end: bool) -> (usize, bool) {
         let first = usize::from(self.at == self.lost_at);
         let starts = bytes.iter().enumerate().skip(first);
-        let mut starts = starts.filter(|(_, byte)| **byte == 1);
-        let (at, verdict) = starts.find_map(|(at, _)| {
-            let verdict = judge(bytes.get(at..)?, &self.config, at_end);
-            (verdict != Verdict::No).then_some((at, verdict))
-        })?;
-        (verdict == Verdict::Yes).then_some(at)
+        for (at, _) in starts.filter(|(_, byte)| **byte == 1) {
+            let rest = bytes.get(at..).unwrap_or_default();
+            // The group that was being read is gone.
+            match judge(rest, &self.config, &mut self.group, at_end) {
+                Verdict::No => {}
+                verdict => return (at, verdict == Verdict::Yes),
+            }
+        }
+        (bytes.len(), false)
     }
 }
 
-/// The part of the bytes from the first place on that may turn out to be one.
-fn undecided<'a>(bytes: &'a [u8], config: &Config) -> &'a [u8] {
-    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == 1);
-    let mut rest = starts.filter_map(|(at, _)| bytes.get(at..));
-    rest.find(|rest| judge(rest, config, false) == Verdict::Open)
-        .unwrap_or_default()
-}
-
-/// Whether groups of instructions start here, one behind the other.
-fn judge(bytes: &[u8], config: &Config, at_end: bool) -> Verdict {
+/// Whether groups start here, one behind the other: [`CONFIRM`] of instructions
+/// or of initial state, and whatever else is between them.
+fn judge(bytes: &[u8], config: &Config, group: &mut Group, at_end: bool) -> Verdict {
     let window = bytes.get(..bytes.len().min(WINDOW)).unwrap_or_default();
-    let (mut rest, mut group, mut request) = (window, Group::default(), None);
+    let (mut rest, mut request) = (window, None);
     let (mut open, mut whole) = (false, 0);
     loop {
         let item = match Item::read(rest, config, request.as_ref()) {
@@ -177,22 +169,22 @@ fn judge(bytes: &[u8], config: &Config, at_end: bool) -> Verdict {
             Item::Request(request) => Some(request),
             _ => None,
         };
-        match item {
-            Item::BeginGroup | Item::EndGroup => {
-                if open {
-                    if group.insn.is_none() && !group.init || group.check().is_err() {
-                        return Verdict::No;
-                    }
-                    whole += 1;
-                    if whole == CONFIRM {
-                        return Verdict::Yes;
-                    }
-                }
-                open = item == Item::BeginGroup;
-                group.clear(0, 0, false);
+        if !matches!(item, Item::BeginGroup | Item::EndGroup) {
+            if group.items == MOST_ITEMS || group.add(&item).is_err() {
+                return Verdict::No;
             }
-            _ if group.add(&item).is_err() => return Verdict::No,
-            _ => {}
+            continue;
         }
+        if open {
+            if group.items == 0 || group.check().is_err() {
+                return Verdict::No;
+            }
+            whole += usize::from(group.insn.is_some() || group.init);
+            if whole == CONFIRM {
+                return Verdict::Yes;
+            }
+        }
+        open = item == Item::BeginGroup;
+        group.clear(0, 0, !open);
     }
 }

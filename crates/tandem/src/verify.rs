@@ -1,0 +1,418 @@
+//! The verifier (3.1, 3.2): a trace against a model, group by group.
+//!
+//! Every group that executes something makes the model attempt one
+//! instruction; then everything that changed on either side is compared. The
+//! shadow holds what the trace says, and between groups the model holds the
+//! same: where they differ it is reported, and the model is set to what the
+//! trace says.
+//!
+//! Nearly all groups agree in the plainest way. `plain` sees that while the
+//! model runs on; whatever it does not understand goes to `judge`, which knows
+//! the whole story.
+
+mod dispute;
+mod host;
+mod judge;
+mod plain;
+mod report;
+mod untold;
+mod volatile;
+
+use core::ops::ControlFlow;
+
+use hartrace_flow::{Effects, Mode, Model, Place, RegId, Step};
+
+pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
+pub use volatile::{Range, UnknownVolatile, Volatile};
+
+use self::dispute::Disputes;
+use self::host::Mailbox;
+use self::judge::Ask;
+use crate::config::Config;
+use crate::group::{Group, NewPc};
+use crate::read::{Next, Reader};
+use crate::register::Register;
+use crate::shadow::{Shadow, Touched};
+
+/// Groups before a mismatch that are remembered.
+pub const PAST: usize = 16;
+
+/// What a verifier is told besides the format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// State that comes from the trace.
+    pub volatile: Volatile,
+    /// The word through which the program calls a host outside of the trace
+    /// (HTIF `tohost`), by physical address. What the host answers comes from
+    /// the trace.
+    pub tohost: Option<u64>,
+    /// The word through which the host answers (`fromhost`).
+    pub fromhost: Option<u64>,
+    /// Differences in instructions before this number are not told; the model
+    /// follows the trace through them.
+    pub from: u64,
+    /// Stop in front of the instruction with this number.
+    pub until: Option<u64>,
+}
+
+/// Checks a trace against a model.
+#[derive(Debug)]
+pub struct Verifier<M> {
+    model: M,
+    core: Core,
+}
+
+/// Everything but the model.
+#[derive(Debug)]
+struct Core {
+    config: Config,
+    options: Options,
+    reader: Reader,
+    shadow: Shadow,
+    counters: Counters,
+    /// Registers that changed on either side.
+    touched: Touched,
+    /// Volatile CSRs the trace has told since they were last copied.
+    fresh: Touched,
+    /// A group is read and not yet dealt with.
+    ready: bool,
+    /// What reading came to when it was no group.
+    next: Option<Next>,
+    /// A step that is not plain, with its effects below.
+    step: Option<Step>,
+    effects: Effects,
+    mailbox: Mailbox,
+    disputes: Disputes,
+    /// The interrupt at hand is not enabled in the model.
+    disabled: bool,
+    /// Writes the trace told although they changed nothing: if there are
+    /// some, one that is not told is missing.
+    unchanged: u32,
+    /// The interrupt taken last.
+    last_interrupt: Option<u32>,
+    /// Ring of the last groups.
+    past: [Past; PAST],
+    /// The same in order, for a report.
+    ordered: [Past; PAST],
+}
+
+/// What a group asks of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// Attempt an instruction, and go on with the next if nothing is odd.
+    Run,
+    /// Attempt an instruction, with volatile state copied before.
+    Attempt,
+    /// Take an interrupt.
+    Interrupt(u32),
+    /// Take over what the group says: it cannot be checked.
+    Adopt,
+    /// State was set from outside.
+    Init,
+    /// Reset.
+    Reset,
+    /// Nothing: state changed beside the instructions.
+    Update,
+}
+
+impl<M: Model> Verifier<M> {
+    /// A verifier of a trace that starts in the model's present state.
+    #[must_use]
+    pub fn new(config: Config, options: Options, model: M) -> Verifier<M> {
+        let mut shadow = Shadow::new(&config);
+        adopt(&mut shadow, &model);
+        Verifier {
+            model,
+            core: Core {
+                mailbox: Mailbox::new(options.tohost, options.fromhost),
+                reader: Reader::new(config.clone()),
+                config,
+                options,
+                shadow,
+                counters: Counters::default(),
+                touched: Touched::default(),
+                fresh: Touched::default(),
+                ready: false,
+                next: None,
+                step: None,
+                effects: Effects::default(),
+                disputes: Disputes::default(),
+                disabled: false,
+                unchanged: 0,
+                last_interrupt: None,
+                past: [Past::default(); PAST],
+                ordered: [Past::default(); PAST],
+            },
+        }
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
+
+    /// What the trace says the state is.
+    #[must_use]
+    pub fn shadow(&self) -> &Shadow {
+        &self.core.shadow
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// The byte offset reading has come to.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.core.reader.offset()
+    }
+
+    /// Checks what comes next. Breaks when the reporter does, or at the last
+    /// instruction that was asked for; what is left of the bytes is not looked
+    /// at then.
+    pub fn feed(&mut self, bytes: &[u8], reporter: &mut impl Reporter) -> ControlFlow<()> {
+        let mut bytes = bytes;
+        loop {
+            let next = match self.core.next.take() {
+                Some(next) => next,
+                None if self.core.ready => Next::Group,
+                None => self.core.reader.next(&mut bytes),
+            };
+            if next == Next::More {
+                return ControlFlow::Continue(());
+            }
+            self.deal(next, &mut bytes, reporter)?;
+        }
+    }
+
+    /// The trace has ended.
+    pub fn finish(&mut self, reporter: &mut impl Reporter) -> ControlFlow<()> {
+        loop {
+            let next = match self.core.next.take() {
+                Some(next) if next != Next::More => next,
+                _ if self.core.ready => Next::Group,
+                _ => self.core.reader.finish(),
+            };
+            if next == Next::More {
+                return ControlFlow::Continue(());
+            }
+            self.deal(next, &mut &[][..], reporter)?;
+        }
+    }
+
+    fn deal(
+        &mut self,
+        next: Next,
+        bytes: &mut &[u8],
+        reporter: &mut impl Reporter,
+    ) -> ControlFlow<()> {
+        match next {
+            Next::More => ControlFlow::Continue(()),
+            Next::Problem(problem) => {
+                reporter.problem(&problem)?;
+                // Something may have happened that nobody has told.
+                self.core.shadow.forget();
+                ControlFlow::Continue(())
+            }
+            Next::Resumed(skipped) => {
+                reporter.resumed(skipped);
+                ControlFlow::Continue(())
+            }
+            Next::Group => self.group(bytes, reporter),
+        }
+    }
+
+    /// Deals with the group that was read, and with plain ones behind it.
+    fn group(&mut self, bytes: &mut &[u8], reporter: &mut impl Reporter) -> ControlFlow<()> {
+        let Verifier { model, core } = self;
+        let act = core.act();
+        let executes = matches!(act, Act::Run | Act::Attempt | Act::Interrupt(_));
+        if executes && core.is_over() {
+            core.ready = true;
+            return ControlFlow::Break(());
+        }
+        core.ready = false;
+        match act {
+            Act::Run => {
+                // The reporter's word does not matter here.
+                let _ = model.steps(u64::MAX, &mut |step, effects| {
+                    core.watch(step, effects, bytes)
+                });
+                match core.step.take() {
+                    Some(step) => core.judge(model, Ask::Step, step, reporter),
+                    None => ControlFlow::Continue(()),
+                }
+            }
+            Act::Attempt => {
+                core.copy_volatile(model);
+                let step = core.ask(model, Ask::Step);
+                core.judge(model, Ask::Step, step, reporter)
+            }
+            Act::Interrupt(code) => {
+                core.copy_volatile(model);
+                let ask = Ask::Interrupt(code);
+                let step = core.ask(model, ask);
+                core.judge(model, ask, step, reporter)
+            }
+            Act::Adopt => {
+                core.counters.unchecked += 1;
+                core.take_over(model);
+                ControlFlow::Continue(())
+            }
+            Act::Init => {
+                core.counters.inits += 1;
+                core.take_over(model);
+                ControlFlow::Continue(())
+            }
+            Act::Reset => {
+                core.counters.resets += 1;
+                model.reset();
+                core.shadow.forget();
+                adopt(&mut core.shadow, model);
+                core.take_over(model);
+                ControlFlow::Continue(())
+            }
+            Act::Update => core.update(model, reporter),
+        }
+    }
+}
+
+impl Core {
+    /// What the group that was read asks for (notes 34 to 36).
+    #[inline]
+    fn act(&self) -> Act {
+        let group = self.reader.group();
+        if group.insn.is_some() && !group.outside && !group.reset && self.shadow.pc.is_some() {
+            return match self.is_plain(group) {
+                true => Act::Run,
+                false => Act::Attempt,
+            };
+        }
+        self.rare_act(group)
+    }
+
+    #[cold]
+    fn rare_act(&self, group: &Group) -> Act {
+        if group.reset {
+            return Act::Reset;
+        }
+        if group.init {
+            return Act::Init;
+        }
+        if group.outside {
+            return Act::Update;
+        }
+        let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
+        let csr = |number: u16| {
+            let told = |c: &&crate::group::Change| c.register == Register::csr(number);
+            group.changes.iter().find(told)
+        };
+        let cause = csr(0x342).or_else(|| csr(0x142));
+        let trap = cause.is_some() || csr(0x341).or_else(|| csr(0x141)).is_some();
+        let executes = group.insn.is_some() || jumps && (trap || group.mode.is_some());
+        if !executes {
+            return Act::Update;
+        }
+        if self.shadow.pc.is_none() {
+            return Act::Adopt;
+        }
+        let top = self.config.xlen.bits() - 1;
+        match cause.and_then(|change| self.shadow.after(change)) {
+            _ if group.insn.is_some() => Act::Attempt,
+            Some(cause) if cause >> top & 1 != 0 => Act::Interrupt(cause as u32 & 0x7fff_ffff),
+            // Nothing was fetched: the instruction's address was at fault.
+            Some(_) => Act::Attempt,
+            None => Act::Adopt,
+        }
+    }
+
+    /// Whether a group with an instruction can be looked at while the model
+    /// runs.
+    #[inline]
+    fn is_plain(&self, group: &Group) -> bool {
+        let system = group.insn.is_some_and(|insn| insn.bits & 0x7f == 0x73);
+        !(system && !self.fresh.is_empty() || group.init || self.is_over())
+    }
+
+    /// Whether the last instruction that was asked for is done.
+    #[inline]
+    fn is_over(&self) -> bool {
+        let until = self.options.until;
+        until.is_some_and(|until| self.counters.instructions() >= until)
+    }
+
+    /// Sees a step of the model, against the group at hand; breaks when the
+    /// model must not go on by itself.
+    #[inline]
+    fn watch(&mut self, step: &Step, effects: &Effects, bytes: &mut &[u8]) -> ControlFlow<()> {
+        if !self.agrees(step, effects) {
+            self.step = Some(*step);
+            self.effects.clone_from(effects);
+            return ControlFlow::Break(());
+        }
+        let next = self.reader.next(bytes);
+        if next != Next::Group {
+            self.next = Some(next);
+            return ControlFlow::Break(());
+        }
+        if self.act() == Act::Run {
+            return ControlFlow::Continue(());
+        }
+        self.ready = true;
+        ControlFlow::Break(())
+    }
+
+    /// Copies volatile CSRs the trace has told (3.1, step 2).
+    fn copy_volatile(&mut self, model: &mut impl Model) {
+        for register in self.fresh.iter() {
+            let (Some(csr), Some(told)) = (register.as_csr(), self.shadow.get(register)) else {
+                continue;
+            };
+            let bits = self.options.volatile.bits(register);
+            let own = model.read(Place::Csr(csr)).unwrap_or(0);
+            // A model without it cannot be told.
+            let _ = model.write(Place::Csr(csr), own & !bits | told & bits);
+        }
+        self.fresh.clear();
+    }
+
+    /// Whether the model would take an interrupt if it were pending: enabled
+    /// by itself, and globally in the mode it goes to.
+    fn is_enabled(&self, model: &impl Model, code: u32) -> bool {
+        let csr = |number| model.read(Place::Csr(number)).ok();
+        let (Some(mstatus), Some(mie)) = (csr(0x300), csr(0x304)) else {
+            return true;
+        };
+        let mode = model.read(Place::Mode).unwrap_or(3);
+        if code >= 16 {
+            // Not one of those that the architecture defines.
+            return true;
+        }
+        let delegated = mode < 3 && csr(0x303).unwrap_or(0) >> code & 1 != 0;
+        let (level, enable) = if delegated {
+            (1, mstatus >> 1)
+        } else {
+            (3, mstatus >> 3)
+        };
+        mie >> code & 1 != 0 && (mode < level || mode == level && enable & 1 != 0)
+    }
+}
+
+/// Fills the shadow with the model's state.
+fn adopt(shadow: &mut Shadow, model: &impl Model) {
+    for number in 0..32 {
+        for reg in [RegId::X(number), RegId::F(number)] {
+            if let Ok(value) = model.read(Place::Reg(reg)) {
+                shadow.set(reg.into(), value, &mut |_| {});
+            }
+        }
+    }
+    model.csrs(&mut |csr, value| shadow.fill_csr(csr, value));
+    shadow.pc = model.read(Place::Pc).ok();
+    let mode = model.read(Place::Mode).ok();
+    shadow.mode = mode.and_then(|code| Mode::from_code(code as u8));
+    model.memory(&mut |addr, bytes| shadow.memory.load(addr, bytes));
+}

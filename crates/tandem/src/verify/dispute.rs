@@ -1,0 +1,240 @@
+//! What a difference leaves open: whether the core went on with the value the
+//! trace told, or the trace told it wrong and the core has what the model has.
+//!
+//! The model is set to what the trace says (3.1, step 5). If a later group does
+//! not agree with that and does agree with the model's own value, the trace has
+//! taken its word back: the model's value is put in place again, and that group
+//! is no second mismatch.
+
+use alloc::vec::Vec;
+
+use hartrace_flow::{AccessKind, Cause, Effects, Mode, Model, Place, Step};
+
+use super::Core;
+use super::host::Mailbox;
+use super::judge::{Ask, Found, place};
+use super::report::Field;
+use crate::register::Register;
+use crate::shadow::{Saved, Shadow, Touched};
+
+/// More values than this are not kept in mind.
+const MOST: usize = 256;
+
+/// A value in dispute: what the trace told and what the model had.
+#[derive(Clone, Copy, Debug)]
+struct Dispute<T> {
+    what: T,
+    told: u64,
+    own: u64,
+}
+
+/// Values in dispute. They are looked at only when something differs, and
+/// count as long as the shadow still has what was told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disputes {
+    registers: Vec<Dispute<Register>>,
+    memory: Vec<Dispute<u64>>,
+    mode: Option<Dispute<()>>,
+    /// Of the last group only.
+    pc: Option<Dispute<u64>>,
+}
+
+impl Disputes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.registers.is_empty()
+            && self.memory.is_empty()
+            && self.mode.is_none()
+            && self.pc.is_none()
+    }
+}
+
+/// What a step has done, to be taken back.
+pub(super) struct Undo {
+    shadow: Saved,
+    fresh: Touched,
+    mailbox: Mailbox,
+    /// Bytes of memory before the step.
+    memory: Vec<(u64, u8)>,
+}
+
+impl Core {
+    /// Remembers what the model has where it differs from the trace, before it
+    /// is set to what the trace says.
+    pub(super) fn keep_in_mind<M: Model>(&mut self, model: &M, effects: &Effects, found: &Found) {
+        let disputes = &mut self.disputes;
+        for difference in found.iter() {
+            match difference.field {
+                Field::Register(register) => {
+                    let Ok(own) = model.read(place(register)) else {
+                        continue;
+                    };
+                    disputes.registers.retain(|d| d.what != register);
+                    disputes.registers.push(Dispute {
+                        what: register,
+                        told: self.shadow.last(register),
+                        own: self.shadow.fits(register, own),
+                    });
+                }
+                Field::Pc => {
+                    disputes.pc = self.shadow.pc.map(|told| Dispute {
+                        what: self.reader.group().number + 1,
+                        told,
+                        own: model.read(Place::Pc).unwrap_or(told),
+                    });
+                }
+                Field::Mode => {
+                    disputes.mode = self.shadow.mode.map(|told| Dispute {
+                        what: (),
+                        told: told.code().into(),
+                        own: model.read(Place::Mode).unwrap_or(3),
+                    });
+                }
+                _ => {}
+            }
+        }
+        let stores = |kind: Field| found.iter().any(|d| d.field == kind);
+        if stores(Field::StoreAddress) || stores(Field::StoreData) || stores(Field::StoreSize) {
+            for addr in self.stored(effects) {
+                let Ok(own) = model.read(Place::Memory { addr, size: 1 }) else {
+                    continue;
+                };
+                let told = self.shadow.memory.byte(addr).unwrap_or(0).into();
+                self.disputes.memory.retain(|d| d.what != addr);
+                self.disputes.memory.push(Dispute {
+                    what: addr,
+                    told,
+                    own,
+                });
+            }
+        }
+        let disputes = &mut self.disputes;
+        disputes.registers.truncate(MOST);
+        let extra = disputes.memory.len().saturating_sub(MOST);
+        disputes.memory.drain(..extra);
+    }
+
+    /// Whether the group agrees with what is in dispute the other way: `Some`
+    /// is the step that does. Otherwise both sides are as before the step.
+    pub(super) fn take_back<M: Model>(&mut self, model: &mut M, ask: Ask) -> Option<Step> {
+        self.settle();
+        if self.disputes.is_empty() {
+            return None;
+        }
+        self.swap(model);
+        let step = self.ask(model, ask);
+        let undo = self.save();
+        if self.examine(model, ask, &step).is_empty() {
+            self.counters.taken_back += 1;
+            self.disputes = Disputes::default();
+            return Some(step);
+        }
+        self.undo(model, &undo);
+        self.swap(model);
+        None
+    }
+
+    /// Asks the model, and sees whether it would have taken an interrupt.
+    pub(super) fn ask<M: Model>(&mut self, model: &mut M, ask: Ask) -> Step {
+        match ask {
+            Ask::Step => model.step(&mut self.effects),
+            Ask::Interrupt(code) => {
+                self.disabled = !self.is_enabled(model, code);
+                model.interrupt(Cause::Interrupt(Some(code)), &mut self.effects)
+            }
+        }
+    }
+
+    /// Drops what has been overwritten since.
+    fn settle(&mut self) {
+        let shadow = &self.shadow;
+        let number = self.reader.group().number;
+        let disputes = &mut self.disputes;
+        disputes
+            .registers
+            .retain(|d| shadow.get(d.what) == Some(d.told));
+        disputes
+            .memory
+            .retain(|d| shadow.memory.byte(d.what).unwrap_or(0) == d.told as u8);
+        let mode = shadow.mode.map(|mode| u64::from(mode.code()));
+        disputes.mode = disputes.mode.filter(|d| mode == Some(d.told));
+        disputes.pc = disputes
+            .pc
+            .filter(|d| shadow.pc == Some(d.told) && d.what == number);
+    }
+
+    /// Exchanges what was told and what the model had, on both sides.
+    fn swap<M: Model>(&mut self, model: &mut M) {
+        for dispute in &mut self.disputes.registers {
+            core::mem::swap(&mut dispute.told, &mut dispute.own);
+            self.shadow.put(dispute.what, dispute.told);
+            // The model has it: it was read there.
+            let _ = model.write(place(dispute.what), dispute.told);
+        }
+        for dispute in &mut self.disputes.memory {
+            core::mem::swap(&mut dispute.told, &mut dispute.own);
+            let addr = dispute.what;
+            self.shadow.memory.write(addr, 1, dispute.told);
+            let _ = model.write(Place::Memory { addr, size: 1 }, dispute.told);
+        }
+        if let Some(dispute) = &mut self.disputes.mode {
+            core::mem::swap(&mut dispute.told, &mut dispute.own);
+            self.shadow.mode = Mode::from_code(dispute.told as u8);
+        }
+        if let Some(dispute) = &mut self.disputes.pc {
+            core::mem::swap(&mut dispute.told, &mut dispute.own);
+            self.shadow.pc = Some(dispute.told);
+        }
+        self.place_model(model);
+    }
+
+    /// What a look at the step at hand may change.
+    pub(super) fn save(&self) -> Undo {
+        let mut touched = Touched::default();
+        for write in self.effects.regs.iter() {
+            touched.add(write.reg.into());
+        }
+        let csrs = self.effects.csrs.iter().map(|w| Register::csr(w.csr));
+        let told = self.reader.group().changes.iter().map(|c| c.register);
+        for register in csrs.chain(told) {
+            Shadow::holders(register, &mut |holder| touched.add(holder));
+        }
+        let stored = self.stored(&self.effects);
+        Undo {
+            shadow: self.shadow.save(touched.iter()),
+            fresh: self.fresh.clone(),
+            mailbox: self.mailbox.clone(),
+            memory: stored
+                .map(|addr| (addr, self.shadow.memory.byte(addr).unwrap_or(0)))
+                .collect(),
+        }
+    }
+
+    /// Back to before the step, on both sides.
+    pub(super) fn undo<M: Model>(&mut self, model: &mut M, undo: &Undo) {
+        self.shadow.restore(&undo.shadow);
+        self.fresh = undo.fresh.clone();
+        self.mailbox = undo.mailbox.clone();
+        for &(register, value, _) in &undo.shadow.registers {
+            let _ = model.write(place(register), value);
+        }
+        for &(addr, byte) in &undo.memory {
+            self.shadow.memory.write(addr, 1, byte.into());
+            let _ = model.write(Place::Memory { addr, size: 1 }, byte.into());
+        }
+        self.place_model(model);
+    }
+
+    /// The bytes of memory that a step or the group at hand writes.
+    fn stored(&self, effects: &Effects) -> impl Iterator<Item = u64> + use<> {
+        let own = effects.accesses.iter();
+        let own = own.filter(|a| a.kind != AccessKind::Load);
+        let own = own.map(|a| (a.paddr.unwrap_or(a.addr), 1u64 << a.size.min(3)));
+        let told = self.reader.group().data.iter().filter_map(|data| {
+            let (size, _) = data.store?;
+            Some((data.paddr.or(data.eaddr)?, 1u64 << size))
+        });
+        let all: Vec<(u64, u64)> = own.chain(told).collect();
+        all.into_iter()
+            .flat_map(|(addr, len)| (0..len).map(move |i| addr.wrapping_add(i)))
+    }
+}

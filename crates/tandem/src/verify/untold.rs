@@ -1,0 +1,75 @@
+//! Interrupts that the trace does not tell: it is in the handler all of a
+//! sudden. The model follows, so that one lost group is one mismatch.
+
+use hartrace_flow::{Model, Place, Step};
+
+use super::Core;
+use super::judge::Ask;
+use crate::register::Register;
+
+impl Core {
+    /// Whether the group agrees if the model takes an interrupt first: `Some`
+    /// is the step behind it, and the interrupt's code. Otherwise both sides
+    /// are as before.
+    pub(super) fn untold_interrupt<M: Model>(&mut self, model: &mut M) -> Option<(Step, u32)> {
+        for code in self.candidates(model) {
+            self.ask(model, Ask::Interrupt(code));
+            let before = self.save();
+            self.follow(model);
+            let step = self.ask(model, Ask::Step);
+            let undo = self.save();
+            if self.examine(model, Ask::Step, &step).is_empty() {
+                return Some((step, code));
+            }
+            self.undo(model, &undo);
+            self.undo(model, &before);
+        }
+        None
+    }
+
+    /// The trace went where the model did not. If that is the handler of an
+    /// interrupt, the model takes it behind the instruction; `own` is where the
+    /// model went.
+    pub(super) fn enter_untold<M: Model>(&mut self, model: &mut M, own: u64) {
+        let told = self.shadow.pc;
+        for code in self.candidates(model) {
+            // The model has a pc, and its interrupts go somewhere.
+            let _ = model.write(Place::Pc, own);
+            let effects = self.effects;
+            self.ask(model, Ask::Interrupt(code));
+            let before = self.save();
+            if model.read(Place::Pc).ok() == told {
+                self.follow(model);
+                self.effects = effects;
+                return;
+            }
+            self.undo(model, &before);
+            self.effects = effects;
+        }
+    }
+
+    /// The interrupts that the model would take, the likeliest first.
+    fn candidates<M: Model>(&self, model: &M) -> impl Iterator<Item = u32> + use<M> {
+        let usual = [7, 3, 11, 5, 1, 9];
+        let last = self.last_interrupt;
+        let rest = usual.map(|code| Some(code).filter(|code| Some(*code) != last));
+        let [a, b, c, d, e, f] = rest;
+        let all = [last, a, b, c, d, e, f];
+        let enabled = all.map(|code| code.filter(|code| self.is_enabled(model, *code)));
+        enabled.into_iter().flatten()
+    }
+
+    /// The shadow follows an interrupt of the model's. Nobody has told what it
+    /// wrote: the CSRs are not known until somebody does.
+    fn follow<M: Model>(&mut self, model: &M) {
+        for write in self.effects.csrs.iter() {
+            let register = Register::csr(write.csr);
+            self.shadow.put(register, write.value);
+            self.shadow.doubt(register);
+        }
+        if let Some(mode) = self.effects.mode {
+            self.shadow.mode = Some(mode);
+        }
+        self.shadow.pc = model.read(Place::Pc).ok();
+    }
+}
