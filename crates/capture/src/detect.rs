@@ -2,6 +2,7 @@
 
 use hartrace_etrace::is_framed;
 use hartrace_ntrace::guess;
+use hartrace_tandem as tandem;
 use std::fmt;
 
 /// How many bytes of a file [`detect`] wants to see.
@@ -33,6 +34,8 @@ pub enum Kind {
     /// Packets of E-Trace as the reference flow lists them (`te_inst`), with a
     /// heading.
     EtraceCsv,
+    /// A stream of groups of the tandem-verification trace.
+    Tandem,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -55,6 +58,7 @@ impl Kind {
             Kind::Ntrace => "ntrace",
             Kind::Etrace => "etrace",
             Kind::EtraceCsv => "etrace-csv",
+            Kind::Tandem => "tandem",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -75,6 +79,7 @@ impl fmt::Display for Kind {
             Kind::Ntrace => "N-Trace",
             Kind::Etrace => "E-Trace",
             Kind::EtraceCsv => "E-Trace CSV",
+            Kind::Tandem => "tandem trace",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -95,6 +100,7 @@ pub fn detect(head: &[u8]) -> Kind {
     let Some(text) = text(head) else {
         return match head {
             _ if unpacker(head).is_some() => Kind::Unknown,
+            _ if tandem::is_trace(head) => Kind::Tandem,
             _ if is_framed(head) => Kind::Etrace,
             _ if guess(head).is_some() => Kind::Ntrace,
             _ => Kind::Unknown,
@@ -261,6 +267,7 @@ mod tests {
             ),
             (b"iaddr,size\n", Kind::Unknown),
             (b"\x41\x1f\x43\x73\0\x04\x41\xf2", Kind::Etrace),
+            (b"\x01\x03\x10\x01\0\x02\x01\x03\x10", Kind::Tandem),
             (
                 b"format,subformat,address,branch,branches,branch_map\n",
                 Kind::EtraceCsv,

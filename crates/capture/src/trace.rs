@@ -3,6 +3,7 @@
 
 mod decoder;
 mod format;
+mod groups;
 mod pieces;
 mod table;
 mod transport;
@@ -10,10 +11,13 @@ mod write;
 
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
+pub use groups::{GroupPiece, Groups};
 pub use pieces::{Framing, Pieces, pieces};
 pub use table::{BadRow, Table, from_table};
 pub use transport::{Transport, TransportError};
-pub use write::{EtraceWriter, NtraceWriter, Shared, TraceWriter, Written};
+pub use write::{
+    Direct, EtraceWriter, NtraceWriter, Shared, Source, TandemWriter, TraceWriter, Written,
+};
 
 use crate::config::{Config, Program, Setting, Trace};
 use crate::digest::Digest;

@@ -1,6 +1,7 @@
 //! What a trace is made of, whatever its format.
 
-use hartrace_capture::trace::{Pieces, Settings};
+use crate::census_tandem::GroupCount;
+use hartrace_capture::trace::{Groups, Pieces, Settings};
 use hartrace_etrace as etrace;
 use hartrace_ntrace as ntrace;
 
@@ -9,6 +10,13 @@ use hartrace_ntrace as ntrace;
 pub(crate) struct Count {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, other: Count) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+    }
 }
 
 /// What was counted.
@@ -74,6 +82,7 @@ pub(crate) struct Bandwidth {
 pub(crate) enum Counting {
     Ntrace(ntrace::Layout, Pieces<ntrace::Framer>, Box<ntrace::Tally>),
     Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
+    Tandem(Box<Groups>, Box<GroupCount>),
 }
 
 impl Counting {
@@ -84,6 +93,10 @@ impl Counting {
             }
             Settings::Etrace(config) => {
                 Counting::Etrace(config.layout(), Pieces::default(), Box::default())
+            }
+            Settings::Tandem(config) => {
+                let groups = Groups::new(config.as_ref().clone());
+                Counting::Tandem(Box::new(groups), Box::default())
             }
         }
     }
@@ -100,6 +113,12 @@ impl Counting {
             Counting::Etrace(layout, pieces, tally) => {
                 let _ = pieces.feed(chunk, |at, _, piece| {
                     tally.piece(at, piece, layout);
+                    Ok::<(), Never>(())
+                });
+            }
+            Counting::Tandem(groups, count) => {
+                let _ = groups.feed(chunk, |at, bytes, piece| {
+                    count.piece(at, bytes.len() as u64, piece);
                     Ok::<(), Never>(())
                 });
             }
@@ -122,6 +141,13 @@ impl Counting {
                     Ok::<(), Never>(())
                 });
                 of_etrace(&tally)
+            }
+            Counting::Tandem(mut groups, mut count) => {
+                let _ = groups.finish(|at, bytes, piece| {
+                    count.piece(at, bytes.len() as u64, piece);
+                    Ok::<(), Never>(())
+                });
+                count.census()
             }
         }
     }

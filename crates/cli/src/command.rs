@@ -6,6 +6,7 @@ mod decode_json;
 mod dump;
 mod dump_etrace;
 mod dump_json;
+mod dump_tandem;
 mod encode;
 mod info;
 mod info_json;
@@ -17,6 +18,7 @@ mod run;
 mod stats;
 mod stats_json;
 mod trace_fit;
+mod trace_harts;
 mod trace_write;
 
 use crate::args::{self, Args, Command};

@@ -17,6 +17,7 @@ use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
+use hartrace_tandem as tandem;
 use std::path::Path;
 
 /// The settings in force for a trace, from its sidecar, configuration files
@@ -53,6 +54,7 @@ impl Settings {
         {
             config.ntrace = sidecar.ntrace.clone();
             config.etrace = sidecar.etrace.clone();
+            config.tandem = sidecar.tandem.clone();
         }
         Settings {
             config,
@@ -81,11 +83,10 @@ impl Settings {
         }
     }
 
-    /// The width of addresses without reading the program.
-    fn xlen(&self) -> Option<Xlen> {
-        let isa = self.config.program.isa.as_ref();
-        let isa = isa.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
-        isa.map(|isa| isa.xlen())
+    /// The instruction set without reading the program.
+    pub(crate) fn isa(&self) -> Option<Isa> {
+        let isa = self.config.program.isa.as_ref()?;
+        Isa::parse_lenient(&isa.value).ok()
     }
 
     /// The format, where somebody says it.
@@ -104,7 +105,7 @@ impl Settings {
     ) -> Result<Input, Failure> {
         let transport = transport.get();
         let said = self.said_format();
-        if transport.pib.is_some() && said == Some(Format::Etrace) {
+        if transport.pib.is_some() && said.is_some_and(|said| said != Format::Ntrace) {
             return Err(Failure::Usage("--pib goes with N-Trace"));
         }
         let mut input = Input::open(path)?;
@@ -118,7 +119,7 @@ impl Settings {
             kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => {
                 return Err(not_a_trace(path, kind));
             }
-            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Unknown => {}
+            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem | Kind::Unknown => {}
             // Samples of pins may look like anything.
             kind if bare => return Err(not_a_trace(path, kind)),
             _ => {}
@@ -145,7 +146,7 @@ impl Settings {
         strict: bool,
         talk: &Talk,
     ) -> Result<(trace::Settings, Input), Failure> {
-        let said = xlen.or_else(|| self.xlen());
+        let said = xlen.or_else(|| self.isa().map(|isa| isa.xlen()));
         let known = said.unwrap_or(Xlen::Rv64);
         let format = match self.said_format() {
             Some(format) => format,
@@ -160,6 +161,12 @@ impl Settings {
                 let (config, diagnostic) = guess.map_err(Failure::Diagnostic)?;
                 talk.warning(&diagnostic);
                 trace::Settings::Etrace(config)
+            }
+            trace::Settings::Tandem(config) if !self.config.tandem.is_said() => {
+                let guess = guess_tandem(&config, &mut input, said);
+                let (config, diagnostic) = guess.map_err(Failure::Diagnostic)?;
+                talk.warning(&diagnostic);
+                trace::Settings::Tandem(Box::new(config))
             }
             settings => settings,
         };
@@ -214,6 +221,7 @@ fn format_of(input: &mut Input) -> Result<Format, Failure> {
     let found = match detect(input.peek(HEAD)?) {
         Kind::Etrace | Kind::EtraceCsv => Some(Format::Etrace),
         Kind::Ntrace => Some(Format::Ntrace),
+        Kind::Tandem => Some(Format::Tandem),
         _ => Format::from_extension(&path),
     };
     found.ok_or_else(|| not_recognised(&path, "a trace").into())
@@ -228,7 +236,7 @@ fn not_recognised(path: &Path, what: &str) -> Diagnostic {
     )
     .note("it has no sidecar, and no configuration says what it is")
     .note("what a memory or a probe holds is put in order by --ram, --pib or --order")
-    .help("give its settings in section [ntrace] or [etrace] of a configuration: -c FILE")
+    .help("give its settings in section [ntrace], [etrace] or [tandem] of a configuration: -c FILE")
 }
 
 fn guess_ntrace(
@@ -277,6 +285,29 @@ pub(crate) fn guess_etrace(
     if xlen.is_none() {
         let text = "addresses of 64 bits are assumed; --isa rv32gc or the program (-e) says others";
         diagnostic = diagnostic.note(text);
+    }
+    Ok((guess.config, diagnostic))
+}
+
+/// Settings that fit a tandem trace, and what is to be said of them. `xlen` is
+/// `None` where nobody says how wide registers are.
+pub(crate) fn guess_tandem(
+    config: &tandem::Config,
+    input: &mut Input,
+    xlen: Option<Xlen>,
+) -> Result<(tandem::Config, Diagnostic), Box<Diagnostic>> {
+    let path = input.path().to_path_buf();
+    let head = input.peek(GUESS).map_err(|e| Box::new(e.into()))?;
+    let Some(guess) = tandem::guess(head, config, xlen) else {
+        return Err(Box::new(not_recognised(&path, "a tandem trace")));
+    };
+    let mut diagnostic = guessed(&path, "the tandem trace", "tandem").note(guess.to_string());
+    if !guess.also.is_empty() {
+        let others = guess.also.join(", and ");
+        diagnostic = diagnostic.note(format!("these fit as well: {others}"));
+        if xlen.is_none() {
+            diagnostic = diagnostic.note("--isa or the program (-e) may tell which is right");
+        }
     }
     Ok((guess.config, diagnostic))
 }
@@ -371,8 +402,10 @@ pub(crate) const MAX_WHOLE: u64 = 4 << 30;
 /// One that is not larger is not worth the threads.
 const MIN_WHOLE: u64 = 1 << 18;
 
-/// Whether a trace is decoded on several threads.
-pub(crate) fn is_for_threads(input: &Input, threads: usize) -> bool {
+/// Whether a trace is decoded on several threads. What a tandem trace tells
+/// depends on all that was told before.
+pub(crate) fn is_for_threads(input: &Input, format: Format, threads: usize) -> bool {
+    let threads = if format == Format::Tandem { 1 } else { threads };
     let size = input.size().unwrap_or(0);
     threads > 1 && size >= MIN_WHOLE && (size <= MAX_WHOLE || input.is_file())
 }

@@ -22,6 +22,7 @@ extern crate alloc;
 mod config;
 pub mod container;
 mod decode;
+mod detect;
 mod elements;
 mod encode;
 mod explain;
@@ -42,6 +43,7 @@ pub use config::{
     StoreData, Style,
 };
 pub use decode::Decoder;
+pub use detect::{Guess, guess, is_trace};
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Piece, Pieces, explain};

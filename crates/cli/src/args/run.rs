@@ -23,6 +23,7 @@ Logs:
 Traces:
   ntrace=FILE       N-Trace, by [ntrace], with a sidecar FILE.toml
   etrace=FILE       E-Trace, by [etrace], with a sidecar FILE.toml
+  tandem=FILE       tandem trace, by [tandem], with a sidecar FILE.toml
 
 Examples:
   hartrace run prog.elf
@@ -50,6 +51,9 @@ pub(crate) struct Run {
     /// Decode the traces at once, and compare
     #[arg(long)]
     pub(crate) check: bool,
+    /// Tandem traces begin with the program as it is loaded into memory
+    #[arg(long)]
+    pub(crate) load: bool,
     /// With --log pc: also list ecall and ebreak, which do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,

@@ -67,6 +67,9 @@ pub(crate) struct Encode {
     /// Decode the trace at once, and compare
     #[arg(long)]
     pub(crate) check: bool,
+    /// A tandem trace begins with the program as it is loaded into memory
+    #[arg(long)]
+    pub(crate) load: bool,
     /// Mode of a log that does not tell it, such as a pc list [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
@@ -187,6 +190,8 @@ pub(crate) enum TraceKind {
     Ntrace,
     /// E-Trace, by section etrace of the settings
     Etrace,
+    /// Tandem trace, by section tandem of the settings; from a log with effects
+    Tandem,
 }
 
 impl TraceKind {
@@ -194,6 +199,7 @@ impl TraceKind {
         match self {
             TraceKind::Ntrace => Format::Ntrace,
             TraceKind::Etrace => Format::Etrace,
+            TraceKind::Tandem => Format::Tandem,
         }
     }
 }

@@ -13,6 +13,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{self, Format};
 use hartrace_flow::{Assumed, Image, Replay};
 use hartrace_isa::Isa;
+use hartrace_tandem::Elements;
 use std::path::Path;
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
@@ -36,9 +37,9 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     };
     let old = read.as_recorded();
     let (old, input) = old.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
-    let new = args.to.format().settings(&write, isa.xlen())?;
+    let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_fit::check(&new, &write.ingress, isa, code, talk)?;
+    trace_fit::check(&new, &write, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {
         args,
@@ -47,16 +48,29 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         settings: old,
         single: !new.has_sources(),
     };
-    let writer = trace_write::writer(&write, &new, isa, check, &file.sink)?;
+    let writer = trace_write::writer(&write, &new, isa, check, &file.sink, Vec::new())?;
     let (writer, report, assumed) = job.run(input, &file, writer)?;
-    let written = writer.written();
+    let done = writer.done();
+    done.complete(&mut new);
+    if let trace::Settings::Tandem(config) = &mut new {
+        untold(&mut config.absent, &assumed);
+    }
     report.judge(&args.trace, args.strict, talk)?;
     for diagnostic in stand_ins(&args.trace, new.format(), &assumed) {
         talk.warning(&diagnostic);
     }
     file.finish(&program.config, &new, &program.elf)?;
     let left = trace_write::leaves_out(&write, &new);
-    trace_write::report(&args.output.output, new.format(), &written, left, talk)
+    trace_write::report(&args.output.output, new.format(), &done.written, left, talk)
+}
+
+/// A tandem trace of what another tells is partial: it has no effects.
+fn untold(absent: &mut Elements, assumed: &Assumed) {
+    for name in ["gpr", "fpr", "csr", "store"] {
+        // There are such elements.
+        let _ = absent.add(name);
+    }
+    absent.mode |= assumed.modes;
 }
 
 struct Job<'a> {
@@ -108,7 +122,7 @@ fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
     } = *assumed;
     // N-Trace has no room for causes and values, and tells a mode only with a
     // context.
-    if new == Format::Etrace && (modes || causes > 0 || values > 0) {
+    if new != Format::Ntrace && (modes || causes > 0 || values > 0) {
         let message = format!("{name} does not tell all that {new} has room for");
         let mut diagnostic = Diagnostic::new(Code::Assumed, message);
         if modes {

@@ -100,7 +100,7 @@ impl Job<'_> {
         make: impl Fn(Option<&'s Sink>) -> T + Sync,
     ) -> Result<Report, Failure> {
         let threads = self.args.threads.unwrap_or_else(traces::cores);
-        if traces::is_for_threads(&input, threads) {
+        if traces::is_for_threads(&input, self.settings.format(), threads) {
             return self.threaded(input, output, threads, make);
         }
         let mut all = Watch::new(make(Some(output)), self.args.hart);

@@ -8,7 +8,7 @@ use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
-use crate::traces::{guess_etrace, stream};
+use crate::traces::{guess_etrace, guess_tandem, stream};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -207,8 +207,13 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         trace.and_then(|trace| Format::from_name(&trace.format.value))
     });
     let kind = match (detect(head), said) {
-        (Kind::Unknown | Kind::Ntrace | Kind::Etrace, Some(Format::Ntrace)) => Kind::Ntrace,
-        (Kind::Unknown | Kind::Ntrace | Kind::Etrace, Some(Format::Etrace)) => Kind::Etrace,
+        (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => {
+            match format {
+                Format::Ntrace => Kind::Ntrace,
+                Format::Etrace => Kind::Etrace,
+                Format::Tandem => Kind::Tandem,
+            }
+        }
         (kind, _) => kind,
     };
     let (content, bytes, sha256) = match kind {
@@ -228,10 +233,11 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
             scan(input, kind, context)?
         }
-        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv => {
+        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem => {
             let said = beside.as_ref().map(|beside| beside.config.clone());
             let format = match kind {
                 Kind::Ntrace => Format::Ntrace,
+                Kind::Tandem => Format::Tandem,
                 _ => Format::Etrace,
             };
             scan_trace(input, format, said.unwrap_or_default(), context)?
@@ -346,6 +352,13 @@ fn scan_trace(
     {
         context.talk.warning(&diagnostic);
         *etrace = guess;
+    }
+    if let Settings::Tandem(tandem) = &mut settings
+        && !config.tandem.is_said()
+        && let Ok((guess, diagnostic)) = guess_tandem(tandem, &mut input, xlen)
+    {
+        context.talk.warning(&diagnostic);
+        **tandem = guess;
     }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();

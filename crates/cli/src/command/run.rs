@@ -6,7 +6,7 @@ mod streams;
 mod traced;
 mod verdict;
 
-pub(super) use machine::complete;
+pub(super) use machine::{complete, program};
 
 use super::log_json::JsonWriter;
 use super::log_write::{RowWriter, Sink, Text};
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
-    let written = writers.into_iter().map(Writer::written).collect();
+    let written = writers.into_iter().map(Writer::done).collect();
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
     let facts = Facts {
@@ -239,6 +239,7 @@ fn observe(
         ([], _, []) => drive.run(Nobody),
         ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
         ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
+        ([], _, [Writer::Tandem(writer)]) => drive.run(writer.as_mut()),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
         ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
         (logs, sinks, writers) => {

@@ -88,7 +88,7 @@ fn look(
     let threads = args.threads.unwrap_or_else(traces::cores);
     if let Some(decoder) = decoder
         .as_ref()
-        .filter(|_| traces::is_for_threads(&input, threads))
+        .filter(|_| traces::is_for_threads(&input, settings.format(), threads))
     {
         let whole = input.contents(traces::MAX_WHOLE)?;
         bytes = whole.len() as u64;
@@ -165,8 +165,8 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     for source in &census.sources {
         let messages = count(source.all.messages, unit);
         match census.sources.len() {
-            // E-Trace has one stream, which has no number.
-            1 if counted.format == Format::Etrace => write!(out, "stream     {messages}")?,
+            // Only N-Trace numbers its streams.
+            1 if counted.format != Format::Ntrace => write!(out, "stream     {messages}")?,
             _ => write!(out, "source {:<3} {messages}", source.number)?,
         }
         write!(out, ", {}", count(source.all.bytes, "byte"))?;

@@ -2,9 +2,10 @@
 
 use super::create;
 use super::log_write::Sink;
+use super::trace_harts::Harts;
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::settings::Elf;
+use crate::settings::{Elf, Raw};
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Filter, Machine};
 use hartrace_capture::output::Output;
@@ -15,6 +16,7 @@ use hartrace_capture::trace::{
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
+use hartrace_tandem::{Elements, Register};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
@@ -78,32 +80,72 @@ impl TraceFile {
     }
 }
 
-type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+pub(super) type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
 /// What encodes steps into a sink.
 pub(super) enum Writer<'a> {
     Ntrace(NtraceWriter<'a, Put<'a>>),
     Etrace(EtraceWriter<'a, Put<'a>>),
+    Tandem(Box<Harts<'a>>),
 }
 
 impl Writer<'_> {
     /// What was written; after [`Observer::finish`].
-    pub(super) fn written(self) -> Written {
-        match self {
+    pub(super) fn done(self) -> Done {
+        let untold = match &self {
+            Writer::Tandem(harts) => harts.untold(),
+            _ => Elements::default(),
+        };
+        let written = match self {
             Writer::Ntrace(writer) => writer.written(),
             Writer::Etrace(writer) => writer.written(),
+            Writer::Tandem(writer) => writer.written(),
+        };
+        Done { written, untold }
+    }
+}
+
+/// What became of a trace.
+pub(super) struct Done {
+    pub(super) written: Written,
+    /// What the source of a tandem trace did not tell.
+    pub(super) untold: Elements,
+}
+
+impl Done {
+    /// Adds to the settings what the trace turned out not to tell.
+    pub(super) fn complete(&self, settings: &mut Settings) {
+        if let Settings::Tandem(config) = settings {
+            for name in self.untold.names() {
+                // It comes from such a list.
+                let _ = config.absent.add(&name);
+            }
         }
     }
 }
 
+/// The code as a loader puts it into memory.
+pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+    let mut parts = Vec::new();
+    for elf in elf {
+        let program = super::run::program(elf)?;
+        let segments = program.segments.into_iter();
+        parts.extend(segments.map(|segment| (segment.addr, segment.data)));
+    }
+    parts.extend(raw.iter().map(|raw| (raw.file.base, raw.bytes.clone())));
+    Ok(parts)
+}
+
 impl Observer for Writer<'_> {
-    const WANTS: Wants = Wants::STEPS;
+    // As much as one of them wants.
+    const WANTS: Wants = Wants::ALL;
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         match self {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
             Writer::Etrace(writer) => writer.step(hart, step, effects),
+            Writer::Tandem(writer) => writer.step(hart, step, effects),
         }
     }
 
@@ -111,7 +153,25 @@ impl Observer for Writer<'_> {
         match self {
             Writer::Ntrace(writer) => writer.finish(),
             Writer::Etrace(writer) => writer.finish(),
+            Writer::Tandem(writer) => writer.finish(),
         }
+    }
+}
+
+/// Told nothing of what steps change: whoever does not want it is not kept
+/// waiting for it.
+pub(super) struct Plain<O>(pub(super) O);
+
+impl<O: Observer> Observer for Plain<O> {
+    const WANTS: Wants = Wants::STEPS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
     }
 }
 
@@ -122,6 +182,7 @@ pub(super) fn writer<'a>(
     isa: Isa,
     check: Option<&'a Image>,
     sink: &'a Sink,
+    load: Vec<(u64, Vec<u8>)>,
 ) -> Result<Writer<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
@@ -152,6 +213,11 @@ pub(super) fn writer<'a>(
                 Some((decoder, untold)) => writer.checking(decoder, untold),
                 None => writer,
             })
+        }
+        // It has no port, and a decoder for each hart.
+        Settings::Tandem(tandem) => {
+            let open = |_| -> Put<'a> { Box::new(|bytes| sink.put(bytes)) };
+            Writer::Tandem(Box::new(Harts::new(tandem, check, load, open)?))
         }
     })
 }
@@ -217,6 +283,7 @@ pub(super) const fn unit(format: Format) -> &'static str {
     match format {
         Format::Ntrace => "message",
         Format::Etrace => "packet",
+        Format::Tandem => "group",
     }
 }
 
@@ -235,6 +302,15 @@ pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'stati
             etrace.starts_disabled,
             etrace.triggers,
         ),
+        Settings::Tandem(tandem) => {
+            let absent = &tandem.absent;
+            // By which a trap is known.
+            let mut causes = [0x342, 0x142].into_iter().map(Register::csr);
+            let causes =
+                causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
+            let blind = absent.pc || absent.insn || causes;
+            return blind.then_some("absent in [tandem]");
+        }
     };
     if queue {
         Some("queue_bytes without queue_stall")

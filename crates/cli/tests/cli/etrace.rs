@@ -137,7 +137,7 @@ fn a_trace_knows_its_program_and_settings() {
     let other = other.to_str().unwrap();
     fails(&["decode", &trace, "-e", other], 1, "HT0205");
     // A sidecar says more than the bytes look like.
-    let renamed = sidecar.replace("\"etrace\"", "\"tandem\"");
+    let renamed = sidecar.replace("\"etrace\"", "\"ctr\"");
     folder.file("run.etrace.toml", renamed);
     fails(&["decode", &trace], 1, "HT0113");
 }
