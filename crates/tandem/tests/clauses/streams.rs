@@ -216,9 +216,11 @@ fn found_and_then_cut() {
     let bytes = hex(&text);
     let mut reader = Reader::new(config);
     let mut told = Vec::new();
-    // Asked for once a chunk, the rest is given at the end.
+    // Asked no more once the bytes are used up: the rest is given at the end.
     for mut chunk in bytes.chunks(5) {
-        told.push(reader.next(&mut chunk));
+        while !chunk.is_empty() {
+            told.push(reader.next(&mut chunk));
+        }
     }
     loop {
         match reader.finish() {
