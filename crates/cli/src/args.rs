@@ -5,7 +5,8 @@ mod trace;
 
 pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
 pub(crate) use trace::{
-    Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, Transport,
+    Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
+    Transport,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};

@@ -80,6 +80,8 @@ pub(crate) struct Encode {
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
+    pub(crate) container: Container,
+    #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -176,11 +178,32 @@ pub(crate) struct Convert {
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
+    pub(crate) container: Container,
+    #[command(flatten)]
     pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// What a tandem trace is put into.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Container")]
+pub(crate) struct Container {
+    /// Put the tandem trace into a container, with its settings, hart ids and checksums
+    #[arg(long)]
+    pub(crate) container: bool,
+    /// Compress what is in the container
+    #[arg(long, requires = "container")]
+    pub(crate) compress: bool,
+}
+
+impl Container {
+    /// Whether there is one, and if so whether it is compressed.
+    pub(crate) fn get(&self) -> Option<bool> {
+        self.container.then_some(self.compress)
+    }
 }
 
 /// A trace format.

@@ -9,9 +9,10 @@ use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Report, Settings, Text, Watch};
 use hartrace_analyze::{Names, PcList, TraceListing};
+use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::Input;
 use hartrace_capture::shard::Sharding;
-use hartrace_capture::trace;
+use hartrace_capture::trace::{self, Streams};
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
 use std::io;
@@ -36,7 +37,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     let Some(image) = program.image()? else {
         return Err(traces::no_program());
     };
-    let (settings, input) =
+    let (settings, mut input) =
         settings.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
     let mut names = Names::new();
     for elf in &program.elf {
@@ -49,7 +50,8 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         settings,
         image: &image,
     };
-    let harts = job.settings.has_sources();
+    let contained = Streams::parameters(input.peek(HEAD)?).is_some();
+    let harts = job.settings.has_sources() || contained;
     let is_file = output.is_file();
     let sink = Sink::new(output);
     let report = match args.format {

@@ -4,7 +4,7 @@ use super::stats_json;
 use super::trace_write::unit;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Stats, StatsFormat};
-use crate::census::{Bandwidth, Census, Counting, Packets};
+use crate::census::{Bandwidth, Census, Count, Counting, Kind, Packets};
 use crate::diagnostic::{Code, Failure, count};
 use crate::progress::Progress;
 use crate::talk::Talk;
@@ -154,6 +154,7 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         row(&kind.name, kind.count.messages, kind.count.bytes)?;
     }
     row("all", census.all.messages, census.all.bytes)?;
+    write_items(&census.items, bytes, out)?;
     if census.idle > 0 {
         writeln!(out, "\nidle       {}", count(census.idle, "byte"))?;
     }
@@ -198,6 +199,33 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)
+}
+
+/// What groups of a tandem trace consist of.
+fn write_items(items: &[Kind], bytes: u64, out: &mut impl Write) -> io::Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let all = items.iter().map(|item| item.count.messages).sum();
+    let heading = ["item", "count", "%", "bytes", "%"];
+    let [name, number, percents, size, share] = heading;
+    writeln!(
+        out,
+        "\n{name:<24} {number:>12} {percents:>7} {size:>12} {share:>7}"
+    )?;
+    for Kind { name, count, .. } in items {
+        let Count {
+            messages,
+            bytes: size,
+        } = count;
+        writeln!(
+            out,
+            "{name:<24} {messages:>12} {:>7.2} {size:>12} {:>7.2}",
+            percent(*messages, all),
+            percent(*size, bytes)
+        )?;
+    }
+    Ok(())
 }
 
 /// What packets of E-Trace tell, and how much compression saves.
