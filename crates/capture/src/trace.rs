@@ -1,6 +1,7 @@
 //! Traces of every format: made from steps with a [`TraceWriter`], turned into
 //! events with [`decode`]. [`Format`] and [`Settings`] say which and how.
 
+mod code;
 mod decoder;
 mod format;
 mod groups;
@@ -10,6 +11,7 @@ mod table;
 mod transport;
 mod write;
 
+pub use code::Code;
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
 pub use groups::{GroupPiece, Groups, items};

@@ -41,6 +41,14 @@ pub(crate) struct Census {
     pub(crate) packets: Option<Packets>,
 }
 
+impl Census {
+    /// All bytes, good and bad.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bad: u64 = self.faults.iter().map(|fault| fault.2.bytes).sum();
+        self.all.bytes + self.idle + bad
+    }
+}
+
 /// What packets of E-Trace tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packets {

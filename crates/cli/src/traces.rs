@@ -12,7 +12,9 @@ use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::trace::{self, Format, Streams, Transport, TransportError, from_table};
+use hartrace_capture::trace::{
+    self, Code as CodeIn, Format, Streams, Transport, TransportError, from_table,
+};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
@@ -26,6 +28,15 @@ use std::path::Path;
 pub(crate) struct Settings {
     pub(crate) config: Config,
     sidecar: Option<Config>,
+}
+
+/// A trace and the program it is of.
+pub(crate) struct Loaded {
+    pub(crate) program: Program,
+    pub(crate) isa: Isa,
+    pub(crate) image: Image,
+    pub(crate) settings: trace::Settings,
+    pub(crate) input: Input,
 }
 
 impl Settings {
@@ -70,6 +81,49 @@ impl Settings {
             program.check_against(sidecar)?;
         }
         Ok(program)
+    }
+
+    /// The program, its code and the decoder's settings, and the stream it
+    /// reads. Without a program a tandem trace has to tell the code.
+    pub(crate) fn with_program(
+        &self,
+        mut input: Input,
+        strict: bool,
+        talk: &Talk,
+    ) -> Result<Loaded, Failure> {
+        if self.program() == Named::Nowhere {
+            if self.format(&mut input)? != Format::Tandem {
+                return Err(no_program());
+            }
+            let (settings, input) = self.of_trace(input, None, None, strict, talk)?;
+            let trace::Settings::Tandem(config) = &settings else {
+                return Err(no_program());
+            };
+            let isa = self.isa().unwrap_or(general(config.xlen));
+            let (image, input) = code_in(input, config, isa)?;
+            let program = settings::load(self.config.clone(), talk)?;
+            return Ok(Loaded {
+                program,
+                isa,
+                image,
+                settings,
+                input,
+            });
+        }
+        let program = self.load(talk)?;
+        let isa = program.isa.unwrap_or(Isa::RV64GC);
+        let Some(image) = program.image()? else {
+            return Err(no_program());
+        };
+        let (settings, input) =
+            self.of_trace(input, Some(isa.xlen()), Some(&image), strict, talk)?;
+        Ok(Loaded {
+            program,
+            isa,
+            image,
+            settings,
+            input,
+        })
     }
 
     /// Whether a program is named, and only by the sidecar.
@@ -386,6 +440,37 @@ fn not_a_trace(path: &Path, kind: Kind) -> Failure {
         _ => diagnostic.help("`hartrace encode` makes a trace of a log"),
     }
     .into()
+}
+
+/// The program that a trace itself holds, which only a tandem trace does, and
+/// the trace again.
+pub(crate) fn code_in(
+    input: Input,
+    config: &tandem::Config,
+    isa: Isa,
+) -> Result<(Image, Input), Failure> {
+    let path = input.path().to_path_buf();
+    let mut code = CodeIn::new(config);
+    let again = if input.is_file() {
+        input.chunks(|chunk| {
+            code.feed(chunk);
+            Ok::<(), Failure>(())
+        })?;
+        Input::open(&path)?
+    } else {
+        let bytes = input.read_all(MAX_WHOLE)?;
+        code.feed(&bytes);
+        Input::of(&path, bytes)
+    };
+    Ok((code.image(isa), again))
+}
+
+/// The general instruction set of a width.
+pub(crate) const fn general(xlen: Xlen) -> Isa {
+    match xlen {
+        Xlen::Rv32 => Isa::RV32GC,
+        Xlen::Rv64 => Isa::RV64GC,
+    }
 }
 
 /// No program is named.

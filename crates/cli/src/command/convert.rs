@@ -8,11 +8,10 @@ use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
-use crate::traces::{self, Named, Report, Settings, Watch};
+use crate::traces::{Loaded, Report, Settings, Watch};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{self, Format};
 use hartrace_flow::{Assumed, Image, Replay};
-use hartrace_isa::Isa;
 use hartrace_tandem::Elements;
 use std::path::Path;
 
@@ -36,16 +35,13 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         return convert_tandem::run(args, &read, input, &files, talk);
     }
     let file = TraceFile::create(&args.output.output, files.iter().copied())?;
-    if read.program() == Named::Nowhere {
-        return Err(traces::no_program());
-    }
-    let program = read.load(talk)?;
-    let isa = program.isa.unwrap_or(Isa::RV64GC);
-    let Some(image) = program.image()? else {
-        return Err(traces::no_program());
-    };
-    let old = read.as_recorded();
-    let (old, input) = old.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
+    let Loaded {
+        program,
+        isa,
+        image,
+        settings: old,
+        input,
+    } = read.as_recorded().with_program(input, args.strict, talk)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_fit::check(&new, &write, isa, code, talk)?;

@@ -53,7 +53,10 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
     };
     let xlen = isa.map(|isa| isa.xlen());
     let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), args.strict, talk)?;
-    let counted = look(args, input, &settings, image.as_ref(), talk)?;
+    // The instructions are in a tandem trace.
+    let nothing = Image::new();
+    let tandem = Some(&nothing).filter(|_| settings.format() == Format::Tandem);
+    let counted = look(args, input, &settings, image.as_ref().or(tandem), talk)?;
     let written = match args.format {
         StatsFormat::Text => write(&counted, &mut output),
         StatsFormat::Json => stats_json::write(&counted, &mut output),
@@ -134,9 +137,14 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
-    let (census, bytes) = (&counted.census, counted.bytes);
+    let census = &counted.census;
     let unit = unit(counted.format);
-    writeln!(out, "{}: {}", counted.file, count(bytes, "byte"))?;
+    writeln!(out, "{}: {}", counted.file, count(counted.bytes, "byte"))?;
+    // A container has room for more.
+    let bytes = match counted.format {
+        Format::Tandem => census.bytes(),
+        _ => counted.bytes,
+    };
     writeln!(
         out,
         "\n{:<24} {:>12} {:>7} {:>12} {:>7}",
