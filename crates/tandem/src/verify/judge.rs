@@ -166,13 +166,11 @@ impl Core {
             Xlen::Rv64 => Isa::RV64GC,
         };
         let bits = bits.unwrap_or(0);
-        let causes = [0x342, 0x142].map(Register::csr);
         let rs2 = Register::x((bits >> 20) as u8);
         Case {
             op: decode(bits, isa).op,
             bits,
-            trap: matches!(step, Step::Trap(_))
-                || group.changes.iter().any(|c| causes.contains(&c.register)),
+            trap: matches!(step, Step::Trap(_)) || group.traps(),
             operand: self.shadow.get(rs2).unwrap_or(0),
             known: *self.shadow.known(),
         }
