@@ -258,7 +258,7 @@ impl<M: Model> Verifier<M> {
                 core.judge(model, ask, step, reporter)
             }
             Act::Adopt => {
-                core.counters.unchecked += 1;
+                core.count_unchecked();
                 core.take_over(model);
                 ControlFlow::Continue(())
             }
@@ -326,6 +326,19 @@ impl Core {
             // Nothing was fetched: the instruction's address was at fault.
             Some(_) => Act::Attempt,
             None => Act::Adopt,
+        }
+    }
+
+    /// Counts a group that cannot be checked. Its instruction has a number all
+    /// the same: how a trace is numbered does not depend on what is known.
+    fn count_unchecked(&mut self) {
+        self.counters.unchecked += 1;
+        let group = self.reader.group();
+        if self.shadow.attempts(group, &self.config.absent) {
+            match group.insn.is_none() || group.traps() {
+                true => self.counters.exceptions += 1,
+                false => self.counters.retired += 1,
+            }
         }
     }
 
