@@ -167,7 +167,7 @@ fn same_origin(found: Origin, place: Option<&(u64, u64)>, lost: Option<u64>) {
 #[test]
 fn histories_are_what_a_loop_finds() {
     let mut random = Random(11);
-    for round in 0..30 {
+    for round in 0..60 {
         let mut config = random.config();
         if round % 3 == 0 {
             config.store_data = StoreData::Operand;
@@ -181,7 +181,7 @@ fn histories_are_what_a_loop_finds() {
             trace[at] = random.next() as u8;
         }
         let all = plainly(&config, &trace);
-        for (every, most) in [(1, 1000), (3, 4)] {
+        for (every, most) in [(1, 1000), (3, 4), (1000, 2)] {
             let chunk = 1 + random.below(40) as usize;
             compare(&record(&config, &trace, every, most, chunk), &trace, &all);
         }
