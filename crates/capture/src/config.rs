@@ -50,6 +50,10 @@
 //! [etrace]                     # the E-Trace encoder
 //! version = "2.0"              # 2.0 or 1.1.1-draft
 //! full_address = false
+//!
+//! [tandem]                     # the tandem-verification trace
+//! style = "full"               # full, compact or bluespec
+//! absent = ["trap.mstatus"]    # what it does not tell
 //! ```
 
 #[macro_use]
@@ -63,6 +67,7 @@ mod ntrace;
 mod read;
 mod read_filter;
 mod read_hart;
+mod tandem;
 mod write;
 
 pub use etrace::Etrace;
@@ -71,6 +76,7 @@ pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
 pub use ntrace::{Ntrace, Registers};
 pub use read::{ConfigError, LoadError, Problem};
+pub use tandem::{Tandem, TandemStyle, TandemVersion};
 
 use crate::program::{ElfFile, RawFile};
 use std::fmt;
@@ -143,6 +149,8 @@ pub struct Config {
     pub ntrace: Ntrace,
     /// `[etrace]`.
     pub etrace: Etrace,
+    /// `[tandem]`.
+    pub tandem: Tandem,
     /// `[filter]`.
     pub filter: Filter,
     /// `[trace]`: only sidecars have it.
@@ -194,6 +202,7 @@ impl Config {
             hart: self.hart.over(below.hart),
             ntrace: self.ntrace.over(below.ntrace),
             etrace: self.etrace.over(below.etrace),
+            tandem: self.tandem.over(below.tandem),
             filter: self.filter.over(below.filter),
             trace: self.trace.or(below.trace),
         }

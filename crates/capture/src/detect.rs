@@ -2,6 +2,7 @@
 
 use hartrace_etrace::is_framed;
 use hartrace_ntrace::guess;
+use hartrace_tandem as tandem;
 use std::fmt;
 
 /// How many bytes of a file [`detect`] wants to see.
@@ -33,6 +34,10 @@ pub enum Kind {
     /// Packets of E-Trace as the reference flow lists them (`te_inst`), with a
     /// heading.
     EtraceCsv,
+    /// A stream of groups of the tandem-verification trace.
+    Tandem,
+    /// Streams of the tandem-verification trace in a container.
+    TandemContainer,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -55,6 +60,8 @@ impl Kind {
             Kind::Ntrace => "ntrace",
             Kind::Etrace => "etrace",
             Kind::EtraceCsv => "etrace-csv",
+            Kind::Tandem => "tandem",
+            Kind::TandemContainer => "tandem-container",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -75,6 +82,8 @@ impl fmt::Display for Kind {
             Kind::Ntrace => "N-Trace",
             Kind::Etrace => "E-Trace",
             Kind::EtraceCsv => "E-Trace CSV",
+            Kind::Tandem => "tandem trace",
+            Kind::TandemContainer => "tandem trace in a container",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -92,9 +101,13 @@ pub fn detect(head: &[u8]) -> Kind {
     if head.starts_with(b"\x7fELF") {
         return Kind::Elf;
     }
+    if tandem::container::FrameReader::is_container(head) {
+        return Kind::TandemContainer;
+    }
     let Some(text) = text(head) else {
         return match head {
             _ if unpacker(head).is_some() => Kind::Unknown,
+            _ if tandem::is_trace(head) => Kind::Tandem,
             _ if is_framed(head) => Kind::Etrace,
             _ if guess(head).is_some() => Kind::Ntrace,
             _ => Kind::Unknown,
@@ -261,6 +274,8 @@ mod tests {
             ),
             (b"iaddr,size\n", Kind::Unknown),
             (b"\x41\x1f\x43\x73\0\x04\x41\xf2", Kind::Etrace),
+            (b"\x89TPC\r\n\x1a\n", Kind::TandemContainer),
+            (b"\x01\x03\x10\x01\0\x02\x01\x03\x10", Kind::Tandem),
             (
                 b"format,subformat,address,branch,branches,branch_map\n",
                 Kind::EtraceCsv,

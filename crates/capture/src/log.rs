@@ -256,5 +256,34 @@ pub fn spike_isa(head: &[u8]) -> Isa {
     if narrow { Isa::RV32GC } else { Isa::RV64GC }
 }
 
+/// Which of its logs Spike wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpikeParts {
+    /// `-l`: every instruction before it is done, and traps.
+    pub listing: bool,
+    /// `--log-commits`: what instructions changed.
+    pub commits: bool,
+}
+
+/// Which parts the Spike log has that starts with `head`.
+#[must_use]
+pub fn spike_parts(head: &[u8]) -> SpikeParts {
+    let mut parts = SpikeParts::default();
+    for line in head.split(|&b| b == b'\n') {
+        let Some(rest) = line.strip_prefix(b"core") else {
+            continue;
+        };
+        let mut words = rest.split(|&b| b == b':').skip(1);
+        let mut words = words.next().unwrap_or_default().split(|&b| b == b' ');
+        match words.find(|word| !word.is_empty()) {
+            Some([b'0'..=b'3']) => parts.commits = true,
+            Some(word) if word.starts_with(b"0x") => parts.listing = true,
+            Some(b"exception") => parts.listing = true,
+            _ => {}
+        }
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,13 @@
 //! Doing it.
 
 mod convert;
+mod convert_tandem;
 mod decode;
 mod decode_json;
 mod dump;
 mod dump_etrace;
 mod dump_json;
+mod dump_tandem;
 mod encode;
 mod info;
 mod info_json;
@@ -17,6 +19,7 @@ mod run;
 mod stats;
 mod stats_json;
 mod trace_fit;
+mod trace_harts;
 mod trace_write;
 
 use crate::args::{self, Args, Command};

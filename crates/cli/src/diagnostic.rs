@@ -112,6 +112,8 @@ codes! {
     NotSynchronised "HT0112" exit 5,
     /// Some other kind of file where a trace is wanted.
     NotATrace "HT0113" exit 1,
+    /// A log that does not tell what a tandem trace needs.
+    NoEffects "HT0114" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
@@ -479,7 +481,8 @@ mod tests {
         let text = documentation();
         let ntrace = hartrace_ntrace::Fault::ALL.iter().map(|f| f.code());
         let etrace = hartrace_etrace::Fault::ALL.iter().map(|f| f.code());
-        let used: Vec<&str> = ntrace.chain(etrace).collect();
+        let tandem = hartrace_tandem::Fault::ALL.iter().map(|f| f.code());
+        let used: Vec<&str> = ntrace.chain(etrace).chain(tandem).collect();
         let documented: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("## "))

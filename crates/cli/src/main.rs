@@ -7,6 +7,7 @@
 
 mod args;
 mod census;
+mod census_tandem;
 mod command;
 mod diagnostic;
 mod listing;

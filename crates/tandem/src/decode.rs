@@ -14,7 +14,7 @@ use hartrace_isa::Isa;
 
 use self::hart::Hart;
 use crate::read::{Next, Reader};
-use crate::{Config, ConfigError};
+use crate::{Config, ConfigError, Fault};
 
 /// Reconstructs what a hart did from its groups.
 ///
@@ -112,6 +112,13 @@ impl Decoder {
             }
         }
         bytes.len() - rest.len()
+    }
+
+    /// Bytes are missing here, for this reason and value: a frame of a
+    /// container was damaged. What comes next starts with a group.
+    pub fn missing<C: Consumer>(&mut self, fault: Fault, value: u64, out: &mut C) {
+        let problem = self.reader.missing(fault, value);
+        self.hart.lose(&problem, out);
     }
 
     /// The stream ends here.

@@ -6,7 +6,8 @@ macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
         /// What is wrong with a trace. Numbers 01xx concern the bytes: what
         /// comes behind cannot be read, until a group is found again. 02xx
-        /// concern single groups. 03xx concern what groups say together.
+        /// concern single groups. 03xx concern what groups say together. 04xx
+        /// concern a container.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Fault { $($(#[$doc])* $name,)* }
 
@@ -82,6 +83,28 @@ faults! {
     Elsewhere = "TP0303", "the instruction is not where the group before it went";
     /// The trace does not tell instructions, so nobody knows what this one did.
     NoInsn = "TP0304", "the instruction is not in the trace";
+
+    /// The file does not start like a container.
+    NotContainer = "TP0401", "the file is no container";
+    /// A container of another version.
+    ContainerVersion = "TP0402", "container of an unknown version";
+    /// The parameters are damaged, too long, or make no sense.
+    ContainerParameters = "TP0403", "the parameters of the container cannot be used";
+    /// Where a frame is due there is none.
+    FrameHeader = "TP0404", "bytes that are no frame";
+    /// A frame of more bytes than there may be, or of sizes that do not go
+    /// together.
+    FrameSize = "TP0405", "frame of an impossible size";
+    /// A frame whose bytes are stored in an unknown way.
+    FrameMethod = "TP0406", "frame stored in an unknown way";
+    /// A frame whose bytes are not those that were framed.
+    FrameChecksum = "TP0407", "frame with a wrong checksum";
+    /// The container ends inside a frame.
+    FrameTruncated = "TP0408", "the container ends inside a frame";
+    /// The container ends without saying so.
+    NoEnd = "TP0409", "the container has no end";
+    /// Something follows the end of the container.
+    AfterEnd = "TP0410", "bytes behind the end of the container";
 }
 
 impl Fault {

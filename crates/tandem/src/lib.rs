@@ -21,7 +21,9 @@
 extern crate alloc;
 
 mod config;
+pub mod container;
 mod decode;
+mod detect;
 mod elements;
 mod encode;
 mod explain;
@@ -43,6 +45,7 @@ pub use config::{
     StoreData, Style,
 };
 pub use decode::Decoder;
+pub use detect::{Guess, guess, is_trace};
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Piece, Pieces, explain};

@@ -167,6 +167,16 @@ impl Reader {
         self.next_slowly(bytes)
     }
 
+    /// Bytes are missing here, for this reason and value: a frame of a
+    /// container was damaged. What comes next starts with a group.
+    pub fn missing(&mut self, fault: Fault, value: u64) -> Problem {
+        let problem = self.problem_at(fault, value);
+        self.kept.clear();
+        self.request = None;
+        self.state = State::Idle;
+        problem
+    }
+
     /// The trace has ended: gives what is left, and in the end
     /// [`Next::More`].
     pub fn finish(&mut self) -> Next {

@@ -20,13 +20,10 @@ use toml::de::{DeTable, DeValue};
 const MAX_SIZE: u64 = 4 << 20;
 
 /// Sections that files of other versions have, and what they belong to.
-const LATER: &[(&str, &str)] = &[
-    ("tandem", "the tandem-verification trace"),
-    ("ctr", "Control Transfer Records"),
-];
+const LATER: &[(&str, &str)] = &[("ctr", "Control Transfer Records")];
 
 const SECTIONS: &[&str] = &[
-    "program", "ingress", "hart", "filter", "ntrace", "etrace", "trace",
+    "program", "ingress", "hart", "filter", "ntrace", "etrace", "tandem", "trace",
 ];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
@@ -282,6 +279,7 @@ impl Reader {
                 "hart" => config.hart = self.hart(table),
                 "ntrace" => config.ntrace = self.ntrace(table),
                 "etrace" => config.etrace = self.etrace(table),
+                "tandem" => config.tandem = self.tandem(table),
                 "filter" => config.filter = self.filter(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {

@@ -51,7 +51,8 @@ impl Writer {
         self.filter(&config.filter)?;
         self.hart(&config.hart)?;
         config.ntrace.write(self)?;
-        config.etrace.write(self)
+        config.etrace.write(self)?;
+        config.tandem.write(self)
     }
 
     fn ingress(&mut self, i: &Ingress) -> fmt::Result {

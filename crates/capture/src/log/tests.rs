@@ -227,3 +227,21 @@ fn where_a_log_starts() {
     }
     assert_eq!(first_pc(Kind::Elf, b"1000\n"), None);
 }
+
+#[test]
+fn parts_of_a_spike_log() {
+    let listing = "core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n";
+    let commit = "core   0: 3 0x0000000000001000 (0x00000297) x5  0x0000000000001000\n";
+    let exception = "core   0: exception trap_user_ecall, epc 0x000000008000006e\n";
+    for (text, listed, commits) in [
+        (String::new(), false, false),
+        (listing.to_owned(), true, false),
+        (commit.to_owned(), false, true),
+        (format!("{listing}{commit}"), true, true),
+        (format!("{commit}{exception}"), true, true),
+        ("core dumped\n".to_owned(), false, false),
+    ] {
+        let parts = spike_parts(text.as_bytes());
+        assert_eq!((parts.listing, parts.commits), (listed, commits), "{text}");
+    }
+}

@@ -1,10 +1,11 @@
 //! A decoder of any format.
 
-use super::{Settings, SettingsError};
+use super::{Settings, SettingsError, TandemDecoder};
 use crate::shard::Resume;
 use hartrace_etrace as etrace;
-use hartrace_flow::{Consumer, Image};
+use hartrace_flow::{Consumer, HartId, Image};
 use hartrace_ntrace as ntrace;
+use hartrace_tandem as tandem;
 
 /// A decoder of one format or another.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub enum Decoder<'a> {
     Ntrace(Box<ntrace::Decoder<'a>>),
     /// Of E-Trace.
     Etrace(Box<etrace::Decoder<'a>>),
+    /// Of tandem traces.
+    Tandem(Box<TandemDecoder>),
 }
 
 impl<'a> Decoder<'a> {
@@ -29,7 +32,22 @@ impl<'a> Decoder<'a> {
             Settings::Etrace(config) => {
                 Decoder::Etrace(Box::new(etrace::Decoder::new(config.clone(), image)?))
             }
+            Settings::Tandem(config) => Decoder::tandem(config, image, HartId(0))?,
         })
+    }
+
+    /// A decoder of tandem traces; a plain one is of this hart.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn tandem(
+        config: &tandem::Config,
+        image: &Image,
+        hart: HartId,
+    ) -> Result<Decoder<'a>, SettingsError> {
+        let decoder = TandemDecoder::new(config.clone(), image.isa(), hart)?;
+        Ok(Decoder::Tandem(Box::new(decoder)))
     }
 
     /// Another with the same settings and code, at the start of a stream.
@@ -38,17 +56,21 @@ impl<'a> Decoder<'a> {
         match self {
             Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
             Decoder::Etrace(decoder) => Decoder::Etrace(Box::new(decoder.another())),
+            Decoder::Tandem(decoder) => Decoder::Tandem(Box::new(decoder.another())),
         }
     }
 }
 
-/// The state of a [`Decoder`] between two messages.
+/// The state of a [`Decoder`] between two messages. That of a tandem trace is
+/// too much to carry about: such a trace is decoded in one piece.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seam {
     /// Of N-Trace.
     Ntrace(ntrace::Seam),
     /// Of E-Trace.
     Etrace(etrace::Seam),
+    /// Of a tandem trace: where it is, and no more.
+    Tandem(u64),
 }
 
 impl Resume for Decoder<'_> {
@@ -58,6 +80,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => decoder.feed(bytes, out),
             Decoder::Etrace(decoder) => decoder.feed(bytes, out),
+            Decoder::Tandem(decoder) => decoder.feed(bytes, out),
         }
     }
 
@@ -65,6 +88,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => decoder.finish(out),
             Decoder::Etrace(decoder) => decoder.finish(out),
+            Decoder::Tandem(decoder) => decoder.finish(out),
         }
     }
 
@@ -72,6 +96,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => Seam::Ntrace(decoder.seam()),
             Decoder::Etrace(decoder) => Seam::Etrace(decoder.seam()),
+            Decoder::Tandem(decoder) => Seam::Tandem(decoder.position()),
         }
     }
 
@@ -88,6 +113,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => decoder.restart(offset),
             Decoder::Etrace(decoder) => decoder.restart(offset),
+            Decoder::Tandem(_) => {}
         }
     }
 
@@ -95,6 +121,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => decoder.is_synchronised(),
             Decoder::Etrace(decoder) => decoder.is_synchronised(),
+            Decoder::Tandem(_) => false,
         }
     }
 
@@ -110,6 +137,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => decoder.position(),
             Decoder::Etrace(decoder) => decoder.position(),
+            Decoder::Tandem(decoder) => decoder.position(),
         }
     }
 
@@ -117,6 +145,7 @@ impl Resume for Decoder<'_> {
         match seam {
             Seam::Ntrace(seam) => seam.at(),
             Seam::Etrace(seam) => seam.at(),
+            Seam::Tandem(at) => *at,
         }
     }
 
@@ -124,6 +153,7 @@ impl Resume for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder) => decoder.boundary(bytes, from),
             Decoder::Etrace(decoder) => decoder.boundary(bytes, from),
+            Decoder::Tandem(_) => None,
         }
     }
 }

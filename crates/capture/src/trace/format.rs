@@ -3,8 +3,9 @@
 use crate::config::{Config, Etrace, Ingress, Ntrace};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Inference, ItypeWidth, PortConfig, Untold};
-use hartrace_isa::Xlen;
+use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
+use hartrace_tandem as tandem;
 use std::fmt;
 use std::path::Path;
 
@@ -15,11 +16,13 @@ pub enum Format {
     Ntrace,
     /// E-Trace.
     Etrace,
+    /// The tandem-verification trace.
+    Tandem,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: &'static [Format] = &[Format::Ntrace, Format::Etrace];
+    pub const ALL: &'static [Format] = &[Format::Ntrace, Format::Etrace, Format::Tandem];
 
     /// Its name in `[trace]`, on the command line, and of its section.
     #[must_use]
@@ -27,6 +30,7 @@ impl Format {
         match self {
             Format::Ntrace => "ntrace",
             Format::Etrace => "etrace",
+            Format::Tandem => "tandem",
         }
     }
 
@@ -42,6 +46,7 @@ impl Format {
         match path.extension()?.to_str()? {
             "ntrace" | "nexus" => Some(Format::Ntrace),
             "etrace" | "et" | "te_inst_raw" | "te_inst" => Some(Format::Etrace),
+            "tandem" => Some(Format::Tandem),
             _ => None,
         }
     }
@@ -50,11 +55,13 @@ impl Format {
     /// is only one.
     #[must_use]
     pub fn from_sections(config: &Config) -> Option<Format> {
-        match (config.ntrace.is_said(), config.etrace.is_said()) {
-            (true, false) => Some(Format::Ntrace),
-            (false, true) => Some(Format::Etrace),
-            _ => None,
-        }
+        let said = |format: &Format| match format {
+            Format::Ntrace => config.ntrace.is_said(),
+            Format::Etrace => config.etrace.is_said(),
+            Format::Tandem => config.tandem.is_said(),
+        };
+        let mut there = Format::ALL.iter().copied().filter(said);
+        there.next().filter(|_| there.next().is_none())
     }
 
     /// Its settings for a hart of this width.
@@ -73,6 +80,10 @@ impl Format {
                 }
                 Settings::Etrace(settings)
             }
+            Format::Tandem => {
+                let settings = config.tandem.settings(isa(config, xlen))?;
+                Settings::Tandem(Box::new(settings))
+            }
         })
     }
 }
@@ -83,8 +94,19 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Format::Ntrace => "N-Trace",
             Format::Etrace => "E-Trace",
+            Format::Tandem => "tandem trace",
         })
     }
+}
+
+/// The instruction set of a hart of this width.
+fn isa(config: &Config, xlen: Xlen) -> Isa {
+    let said = config.program.isa.as_ref();
+    let said = said.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
+    said.filter(|isa| isa.xlen() == xlen).unwrap_or(match xlen {
+        Xlen::Rv32 => Isa::RV32GC,
+        Xlen::Rv64 => Isa::RV64GC,
+    })
 }
 
 /// The settings of a trace of one format.
@@ -94,6 +116,8 @@ pub enum Settings {
     Ntrace(ntrace::Config),
     /// Of E-Trace.
     Etrace(etrace::Config),
+    /// Of a tandem trace.
+    Tandem(Box<tandem::Config>),
 }
 
 impl Settings {
@@ -103,6 +127,7 @@ impl Settings {
         match self {
             Settings::Ntrace(_) => Format::Ntrace,
             Settings::Etrace(_) => Format::Etrace,
+            Settings::Tandem(_) => Format::Tandem,
         }
     }
 
@@ -118,6 +143,7 @@ impl Settings {
                 etrace::Version::V2_0 => "2.0",
                 etrace::Version::V1_1_1 => "1.1.1-draft",
             },
+            Settings::Tandem(_) => "2018-11-20",
         }
     }
 
@@ -126,7 +152,7 @@ impl Settings {
     pub const fn has_sources(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.src_bits > 0,
-            Settings::Etrace(_) => false,
+            Settings::Etrace(_) | Settings::Tandem(_) => false,
         }
     }
 
@@ -137,6 +163,8 @@ impl Settings {
         match self {
             Settings::Ntrace(config) => Ntrace::port(config, ingress),
             Settings::Etrace(config) => Etrace::port(config, ingress),
+            // It has no port: it is told every step.
+            Settings::Tandem(_) => ingress,
         }
     }
 
@@ -144,7 +172,7 @@ impl Settings {
     #[must_use]
     pub fn untold(&self, port: &PortConfig) -> Untold {
         match self {
-            Settings::Ntrace(_) => Untold::default(),
+            Settings::Ntrace(_) | Settings::Tandem(_) => Untold::default(),
             Settings::Etrace(config) => Untold {
                 traps: config.version == etrace::Version::V1_1_1,
                 // Values are as wide as addresses in a packet.
@@ -167,6 +195,9 @@ impl Settings {
             Settings::Etrace(settings) => {
                 config.etrace = std::mem::take(&mut config.etrace).completed(settings);
             }
+            Settings::Tandem(settings) => {
+                config.tandem = std::mem::take(&mut config.tandem).completed(settings);
+            }
         }
     }
 }
@@ -184,6 +215,8 @@ pub enum SettingsError {
     Ntrace(ntrace::RegisterError),
     /// Of E-Trace.
     Etrace(etrace::ConfigError),
+    /// Of a tandem trace.
+    Tandem(tandem::ConfigError),
 }
 
 impl SettingsError {
@@ -193,6 +226,7 @@ impl SettingsError {
         match self {
             SettingsError::Ntrace(_) => Format::Ntrace,
             SettingsError::Etrace(_) => Format::Etrace,
+            SettingsError::Tandem(_) => Format::Tandem,
         }
     }
 }
@@ -202,6 +236,7 @@ impl fmt::Display for SettingsError {
         match self {
             SettingsError::Ntrace(error) => error.fmt(f),
             SettingsError::Etrace(error) => error.fmt(f),
+            SettingsError::Tandem(error) => error.fmt(f),
         }
     }
 }
@@ -223,5 +258,11 @@ impl From<ntrace::ConfigError> for SettingsError {
 impl From<etrace::ConfigError> for SettingsError {
     fn from(error: etrace::ConfigError) -> SettingsError {
         SettingsError::Etrace(error)
+    }
+}
+
+impl From<tandem::ConfigError> for SettingsError {
+    fn from(error: tandem::ConfigError) -> SettingsError {
+        SettingsError::Tandem(error)
     }
 }

@@ -75,7 +75,7 @@ impl Transport {
             // The rest of a message at the start is no damage.
             let buffer = ram.unwrap(&bytes).map_err(TransportError::Ram)?;
             bytes = match format {
-                Some(Format::Etrace) => [buffer.older, buffer.newer].concat(),
+                Some(Format::Etrace | Format::Tandem) => [buffer.older, buffer.newer].concat(),
                 _ => buffer.whole().concat(),
             };
         }

@@ -9,6 +9,7 @@ use hartrace_flow::{
     Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
+use hartrace_tandem as tandem;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -18,10 +19,13 @@ const LOOK: u32 = 1024;
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 1 << 16;
 
+/// Bytes that are loaded between two looks.
+const PAGE: usize = 4096;
+
 /// Encodes steps; `sink` takes the bytes. With [`TraceWriter::checking`] they are
 /// decoded again at once, and must come to the same steps.
-pub struct TraceWriter<'a, E, F> {
-    port: Port<E>,
+pub struct TraceWriter<'a, S, F> {
+    source: S,
     sent: Rc<RefCell<Sent>>,
     check: Option<(Decoder<'a>, Check)>,
     steps: u32,
@@ -30,17 +34,54 @@ pub struct TraceWriter<'a, E, F> {
 }
 
 /// Encodes steps as N-Trace.
-pub type NtraceWriter<'a, F> = TraceWriter<'a, ntrace::Encoder<Shared>, F>;
+pub type NtraceWriter<'a, F> = TraceWriter<'a, Port<ntrace::Encoder<Shared>>, F>;
 
 /// Encodes steps as E-Trace.
-pub type EtraceWriter<'a, F> = TraceWriter<'a, etrace::Encoder<Shared>, F>;
+pub type EtraceWriter<'a, F> = TraceWriter<'a, Port<etrace::Encoder<Shared>>, F>;
+
+/// Encodes the steps of one hart as a tandem trace.
+pub type TandemWriter<'a, F> = TraceWriter<'a, Direct, F>;
+
+/// What makes a trace of steps.
+pub trait Source: Observer {
+    /// What it needs to be told.
+    const NEEDS: Wants;
+}
+
+impl<E: IngressSink> Source for Port<E> {
+    // The port also shows data accesses, which no encoder here tells.
+    const NEEDS: Wants = Wants::STEPS;
+}
+
+/// An encoder without a port: it is told everything.
+pub struct Direct {
+    encoder: tandem::Encoder,
+    sink: Shared,
+}
+
+impl Source for Direct {
+    const NEEDS: Wants = Wants::ALL;
+}
+
+impl Observer for Direct {
+    const WANTS: Wants = Wants::ALL;
+
+    #[inline]
+    fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
+        self.encoder.step(step, effects, &mut self.sink);
+    }
+
+    fn finish(&mut self) {
+        self.encoder.finish(&mut self.sink);
+    }
+}
 
 /// What was written.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// Instructions that retired.
     pub instructions: u64,
-    /// Messages or packets of all kinds.
+    /// Messages, packets or groups of all kinds.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -80,6 +121,12 @@ impl etrace::Sink for Shared {
     }
 }
 
+impl tandem::Sink for Shared {
+    fn group(&mut self, bytes: &[u8]) {
+        self.take(bytes);
+    }
+}
+
 impl<F: FnMut(&[u8])> NtraceWriter<'_, F> {
     /// An encoder behind the port of a hart; it traces what the filters let
     /// through.
@@ -93,8 +140,9 @@ impl<F: FnMut(&[u8])> NtraceWriter<'_, F> {
         filter: &FilterConfig,
         sink: F,
     ) -> Result<Self, ntrace::ConfigError> {
-        TraceWriter::with(port, sink, |shared| {
-            Ok(ntrace::Encoder::new(config, shared)?.with_filter(filter))
+        TraceWriter::with(sink, |shared| {
+            let encoder = ntrace::Encoder::new(config, shared)?;
+            Ok(Port::new(port, encoder.with_filter(filter)))
         })
     }
 }
@@ -112,22 +160,57 @@ impl<F: FnMut(&[u8])> EtraceWriter<'_, F> {
         filter: &FilterConfig,
         sink: F,
     ) -> Result<Self, etrace::ConfigError> {
-        TraceWriter::with(port, sink, |shared| {
-            Ok(etrace::Encoder::new(config, shared)?.with_filter(filter))
+        TraceWriter::with(sink, |shared| {
+            let encoder = etrace::Encoder::new(config, shared)?;
+            Ok(Port::new(port, encoder.with_filter(filter)))
         })
     }
 }
 
-impl<'a, E: IngressSink, F: FnMut(&[u8])> TraceWriter<'a, E, F> {
+impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
+    /// An encoder of the steps of one hart.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn new(config: tandem::Config, sink: F) -> Result<Self, tandem::ConfigError> {
+        TraceWriter::with(sink, |sink| {
+            let encoder = tandem::Encoder::new(config)?;
+            Ok(Direct { encoder, sink })
+        })
+    }
+
+    /// Bytes that were in memory before the first step.
+    pub fn load(&mut self, addr: u64, bytes: &[u8]) {
+        let (mut addr, mut rest) = (addr, bytes);
+        while !rest.is_empty() {
+            // As far as the next page: aligned pieces stay whole.
+            let room = PAGE - addr as usize % PAGE;
+            let (now, behind) = rest.split_at(room.min(rest.len()));
+            let Direct { encoder, sink } = &mut self.source;
+            encoder.load(addr, now, sink);
+            self.look(BUFFER);
+            addr = addr.wrapping_add(now.len() as u64);
+            rest = behind;
+        }
+    }
+
+    /// What the steps did not tell, so that the trace does not have it.
+    #[must_use]
+    pub fn untold(&self) -> &tandem::Elements {
+        self.source.encoder.untold()
+    }
+}
+
+impl<'a, S: Source, F: FnMut(&[u8])> TraceWriter<'a, S, F> {
     fn with<X>(
-        port: PortConfig,
         sink: F,
-        encoder: impl FnOnce(Shared) -> Result<E, X>,
-    ) -> Result<TraceWriter<'a, E, F>, X> {
+        source: impl FnOnce(Shared) -> Result<S, X>,
+    ) -> Result<TraceWriter<'a, S, F>, X> {
         let sent = Rc::new(RefCell::new(Sent::default()));
-        let encoder = encoder(Shared(Rc::clone(&sent)))?;
+        let source = source(Shared(Rc::clone(&sent)))?;
         Ok(TraceWriter {
-            port: Port::new(port, encoder),
+            source,
             sent,
             check: None,
             steps: 0,
@@ -138,7 +221,7 @@ impl<'a, E: IngressSink, F: FnMut(&[u8])> TraceWriter<'a, E, F> {
 
     /// Also decodes what is sent, but for what the format leaves untold.
     #[must_use]
-    pub fn checking(mut self, decoder: Decoder<'a>, untold: Untold) -> TraceWriter<'a, E, F> {
+    pub fn checking(mut self, decoder: Decoder<'a>, untold: Untold) -> TraceWriter<'a, S, F> {
         self.check = Some((decoder, Check::new().without(untold)));
         self
     }
@@ -176,9 +259,8 @@ impl<'a, E: IngressSink, F: FnMut(&[u8])> TraceWriter<'a, E, F> {
     }
 }
 
-impl<E: IngressSink, F: FnMut(&[u8])> Observer for TraceWriter<'_, E, F> {
-    // The port also shows data accesses, which no encoder here tells.
-    const WANTS: Wants = Wants::STEPS;
+impl<S: Source, F: FnMut(&[u8])> Observer for TraceWriter<'_, S, F> {
+    const WANTS: Wants = S::NEEDS;
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
@@ -186,7 +268,7 @@ impl<E: IngressSink, F: FnMut(&[u8])> Observer for TraceWriter<'_, E, F> {
             check.step(hart, step, effects);
         }
         self.instructions += u64::from(matches!(step, Step::Insn(_)));
-        self.port.step(hart, step, effects);
+        self.source.step(hart, step, effects);
         self.steps += 1;
         if self.steps == LOOK {
             let least = if self.check.is_some() { 1 } else { BUFFER };
@@ -195,7 +277,7 @@ impl<E: IngressSink, F: FnMut(&[u8])> Observer for TraceWriter<'_, E, F> {
     }
 
     fn finish(&mut self) {
-        self.port.finish();
+        self.source.finish();
         self.look(1);
         if let Some((decoder, check)) = &mut self.check {
             decoder.finish(check);

@@ -1,5 +1,6 @@
 //! `hartrace run`, as it is typed.
 
+use super::Container;
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::quantity::parse_count;
@@ -23,6 +24,7 @@ Logs:
 Traces:
   ntrace=FILE       N-Trace, by [ntrace], with a sidecar FILE.toml
   etrace=FILE       E-Trace, by [etrace], with a sidecar FILE.toml
+  tandem=FILE       tandem trace, by [tandem], with a sidecar FILE.toml
 
 Examples:
   hartrace run prog.elf
@@ -50,6 +52,11 @@ pub(crate) struct Run {
     /// Decode the traces at once, and compare
     #[arg(long)]
     pub(crate) check: bool,
+    /// Tandem traces begin with the program as it is loaded into memory
+    #[arg(long)]
+    pub(crate) load: bool,
+    #[command(flatten)]
+    pub(crate) container: Container,
     /// With --log pc: also list ecall and ebreak, which do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,

@@ -2,14 +2,16 @@
 
 use super::dump_etrace;
 use super::dump_json::JsonPieces;
+use super::dump_tandem;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::Failure;
 use crate::talk::Talk;
-use crate::traces::{Named, Settings};
+use crate::traces::{Named, Settings, general};
+use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::output::{Output, OutputError};
-use hartrace_capture::trace::{self, pieces};
+use hartrace_capture::trace::{self, Streams, pieces};
 use hartrace_ntrace::{
     self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process,
     Sync, Tcode, explain,
@@ -37,12 +39,14 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
         Some(program) => program.image()?,
         None => None,
     };
-    let xlen = program
-        .and_then(|program| program.isa)
-        .map(|isa| isa.xlen());
+    let isa = program.and_then(|program| program.isa);
+    let isa = isa.or_else(|| settings.isa());
+    let xlen = isa.map(|isa| isa.xlen());
     let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), false, talk)?;
     match settings {
-        trace::Settings::Ntrace(_) if args.format == DumpFormat::Csv => {
+        trace::Settings::Ntrace(_) | trace::Settings::Tandem(_)
+            if args.format == DumpFormat::Csv =>
+        {
             return Err(Failure::Usage("-f csv goes with E-Trace"));
         }
         trace::Settings::Ntrace(config) => messages(args, input, &config, &mut output)?,
@@ -52,6 +56,16 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
                 bytes: args.bytes,
             };
             dump_etrace::run(input, &config, &shape, &mut output, talk)?;
+        }
+        trace::Settings::Tandem(config) => {
+            let mut input = input;
+            let shape = dump_tandem::Shape {
+                format: args.format,
+                bytes: args.bytes,
+                isa: isa.unwrap_or(general(config.xlen)),
+                harts: Streams::parameters(input.peek(HEAD)?).is_some(),
+            };
+            dump_tandem::run(input, &config, &shape, &mut output)?;
         }
     }
     Ok(output.finish()?)

@@ -2,19 +2,23 @@
 
 use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
-use super::trace_write::{self, TraceFile};
+use super::trace_write::{self, Pack, Plain, TraceFile};
 use super::{configs, inputs, one_stdin, trace_fit};
 use crate::args::Encode;
-use crate::diagnostic::Failure;
+use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
-use hartrace_capture::detect::{HEAD, detect};
-use hartrace_capture::input::Input;
-use hartrace_capture::log::{Assume, Damage, LineCount, LogOptions, LogReader};
-use hartrace_flow::{HartId, Mode, Observer};
+use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::input::{self, Input};
+use hartrace_capture::log::{
+    Assume, Damage, LineCount, LogOptions, LogReader, SpikeParts, spike_parts,
+};
+use hartrace_capture::trace::Format;
+use hartrace_flow::{HartId, Image, Mode, Observer};
 use hartrace_isa::Isa;
+use std::path::Path;
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
@@ -41,30 +45,81 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     LogReader::new(kind, &options).map_err(not_readable)?;
     let options = logs::options(kind, head, &program, image.as_ref(), talk);
     let isa = options.isa.unwrap_or(Isa::RV64GC);
-    let settings = args.to.format().settings(&program.config, isa.xlen())?;
+    let mut settings = args.to.format().settings(&program.config, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_fit::check(&settings, &program.config.ingress, isa, code, talk)?;
+    trace_fit::check(&settings, &program.config, isa, code, talk)?;
     let told = tells_modes(kind, &options, head);
+    let tandem = settings.format() == Format::Tandem;
+    if tandem {
+        tells_effects(&args.input, kind, head, talk)?;
+    } else if args.load || args.container.container {
+        return Err(Failure::Usage("--load and --container go with --to tandem"));
+    }
+    let load = match args.load {
+        true => trace_write::loaded(&program.elf, &program.raw)?,
+        false => Vec::new(),
+    };
+    let pack = Pack {
+        load,
+        container: args.container.get(),
+        // Such a log does not tell what traps do to the status.
+        untold: vec!["trap.mstatus", "trap.sstatus"],
+    };
     let reader = LogReader::new(kind, &options).map_err(not_readable)?;
-    let check = image.as_ref().filter(|_| args.check);
+    // The instructions are in a tandem trace.
+    let nothing = Image::new();
+    let image = image.as_ref().or(Some(&nothing).filter(|_| tandem));
+    let check = image.filter(|_| args.check);
     if args.check && check.is_none() {
         return Err(crate::traces::no_program());
     }
-    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink)?;
-    let single = !settings.has_sources();
-    let written = match args.mode {
+    let single = !settings.has_sources() && pack.container.is_none();
+    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink, pack)?;
+    let done = match args.mode {
+        _ if tandem => copy(args, reader, input, &file, single, writer, talk)?,
         mode if !told => {
             let mode = mode.map_or(Mode::M, mode_of);
-            let writer = Assume::new(writer, mode);
-            copy(args, reader, input, &file, single, writer, talk)?.into_inner()
+            let writer = Assume::new(Plain(writer), mode);
+            let writer = copy(args, reader, input, &file, single, writer, talk)?;
+            writer.into_inner().0
         }
-        _ => copy(args, reader, input, &file, single, writer, talk)?,
+        _ => copy(args, reader, input, &file, single, Plain(writer), talk)?.0,
     }
-    .written();
+    .done();
+    done.complete(&mut settings);
     file.finish(&program.config, &settings, &program.elf)?;
     let left = trace_write::leaves_out(&program.config, &settings);
     let format = settings.format();
-    trace_write::report(&args.output.output, format, &written, left, talk)
+    trace_write::report(&args.output.output, format, &done, left, talk)
+}
+
+/// Refuses what does not tell what instructions changed, and says what else is
+/// missing.
+fn tells_effects(path: &Path, kind: Kind, head: &[u8], talk: &Talk) -> Result<(), Failure> {
+    let name = input::name(path);
+    let message = format!("{name} does not tell what instructions changed");
+    let refuse = |note: String| {
+        Diagnostic::new(Code::NoEffects, &*message)
+            .note(note)
+            .help("a log of `spike -l --log-commits` does; so does `hartrace run --trace tandem=FILE`")
+            .into()
+    };
+    if kind != Kind::SpikeLog {
+        return Err(refuse(format!("it is a log of this kind: {kind}")));
+    }
+    let SpikeParts { listing, commits } = spike_parts(head);
+    if !commits {
+        return Err(refuse("it was written by `spike -l` alone".to_owned()));
+    }
+    if !listing {
+        let message = format!("{name} does not tell of traps: it was written without `-l`");
+        let warning = Diagnostic::new(Code::Assumed, message)
+            .note("a trap shows as a jump; its cause, its value and the instruction are unknown")
+            .note("behind an indirect jump it does not show at all")
+            .help("write the log with `spike -l --log-commits`");
+        talk.warning(&warning);
+    }
+    Ok(())
 }
 
 /// Reads all of the input. Gives the writer back.

@@ -8,7 +8,7 @@ use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
-use crate::traces::{guess_etrace, stream};
+use crate::traces::{bad_container, contained, guess_etrace, guess_tandem, stream};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -17,7 +17,7 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
 use hartrace_capture::program::ElfFile;
 use hartrace_capture::sidecar;
-use hartrace_capture::trace::{Format, Settings};
+use hartrace_capture::trace::{Format, Settings, Streams};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
 use std::io::{self, Write};
@@ -207,8 +207,13 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         trace.and_then(|trace| Format::from_name(&trace.format.value))
     });
     let kind = match (detect(head), said) {
-        (Kind::Unknown | Kind::Ntrace | Kind::Etrace, Some(Format::Ntrace)) => Kind::Ntrace,
-        (Kind::Unknown | Kind::Ntrace | Kind::Etrace, Some(Format::Etrace)) => Kind::Etrace,
+        (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => {
+            match format {
+                Format::Ntrace => Kind::Ntrace,
+                Format::Etrace => Kind::Etrace,
+                Format::Tandem => Kind::Tandem,
+            }
+        }
         (kind, _) => kind,
     };
     let (content, bytes, sha256) = match kind {
@@ -228,10 +233,11 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
             scan(input, kind, context)?
         }
-        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv => {
+        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem | Kind::TandemContainer => {
             let said = beside.as_ref().map(|beside| beside.config.clone());
             let format = match kind {
                 Kind::Ntrace => Format::Ntrace,
+                Kind::Tandem | Kind::TandemContainer => Format::Tandem,
                 _ => Format::Etrace,
             };
             scan_trace(input, format, said.unwrap_or_default(), context)?
@@ -346,6 +352,16 @@ fn scan_trace(
     {
         context.talk.warning(&diagnostic);
         *etrace = guess;
+    }
+    let container = Streams::parameters(input.peek(HEAD)?);
+    if let (Settings::Tandem(tandem), Some(parameters)) = (&mut settings, container) {
+        contained(tandem, parameters).map_err(|fault| bad_container(input.path(), fault))?;
+    } else if let Settings::Tandem(tandem) = &mut settings
+        && !config.tandem.is_said()
+        && let Ok((guess, diagnostic)) = guess_tandem(tandem, &mut input, xlen)
+    {
+        context.talk.warning(&diagnostic);
+        **tandem = guess;
     }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();

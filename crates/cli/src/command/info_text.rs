@@ -207,6 +207,15 @@ fn write_trace(trace: &TraceFacts, out: &mut impl Write) -> io::Result<()> {
             row(out, "sources", sources.join(" "))?;
         }
         Settings::Etrace(_) => row(out, "packets", census.all.messages)?,
+        Settings::Tandem(config) => {
+            let (xlen, flen, mlen) = (config.xlen.bits(), config.flen.bits(), config.mlen.bits());
+            let widths = format_args!("XLEN {xlen}, FLEN {flen}, MLEN {mlen}");
+            row(out, "widths", widths)?;
+            row(out, "groups", census.all.messages)?;
+            if !config.absent.is_empty() {
+                row(out, "absent", &config.absent)?;
+            }
+        }
     }
     let syncs: u64 = census.sources.iter().map(|s| s.syncs).sum();
     row(out, "addresses", format_args!("{syncs} full ones"))?;

@@ -6,7 +6,7 @@ mod streams;
 mod traced;
 mod verdict;
 
-pub(super) use machine::complete;
+pub(super) use machine::{complete, program};
 
 use super::log_json::JsonWriter;
 use super::log_write::{RowWriter, Sink, Text};
@@ -22,6 +22,7 @@ use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::sidecar::path_for;
+use hartrace_capture::trace::Format;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
@@ -89,7 +90,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
-    let written = writers.into_iter().map(Writer::written).collect();
+    let written = writers.into_iter().map(Writer::done).collect();
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
     let facts = Facts {
@@ -107,6 +108,12 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
 
 /// Flags that do not go together.
 fn check_usage(args: &Run) -> Result<(), Failure> {
+    let tandem = args.trace.iter().any(|t| t.format == Format::Tandem);
+    if !tandem && (args.load || args.container.container) {
+        return Err(Failure::Usage(
+            "--load and --container go with --trace tandem=FILE",
+        ));
+    }
     let kinds = || args.log.iter().map(|log| log.kind);
     if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
         return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));
@@ -239,6 +246,7 @@ fn observe(
         ([], _, []) => drive.run(Nobody),
         ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
         ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
+        ([], _, [Writer::Tandem(writer)]) => drive.run(writer.as_mut()),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
         ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
         (logs, sinks, writers) => {

@@ -3,12 +3,13 @@
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::settings::{Elf, Raw};
 use crate::talk::Talk;
-use hartrace_capture::config::Ingress;
+use hartrace_capture::config::{Config, Filter, Ingress};
 use hartrace_capture::input;
 use hartrace_capture::trace::Settings;
 use hartrace_etrace as etrace;
 use hartrace_flow::elf_bias;
 use hartrace_isa::{Ext, Isa};
+use hartrace_tandem as tandem;
 use std::path::Path;
 
 /// Codes of exceptions below this are the ones every hart has.
@@ -17,14 +18,44 @@ const USUAL_ECAUSE: u8 = 4;
 /// Refuses settings by which no decoder could follow the program.
 pub(super) fn check(
     settings: &Settings,
+    config: &Config,
+    isa: Isa,
+    (elf, raw): (&[Elf], &[Raw]),
+    talk: &Talk,
+) -> Result<(), Failure> {
+    match settings {
+        Settings::Ntrace(_) => Ok(()),
+        Settings::Etrace(etrace) => check_etrace(etrace, &config.ingress, isa, (elf, raw), talk),
+        Settings::Tandem(tandem) => check_tandem(tandem, config, isa),
+    }
+}
+
+fn check_tandem(tandem: &tandem::Config, config: &Config, isa: Isa) -> Result<(), Failure> {
+    if config.filter != Filter::default() {
+        let message = "[filter] does not go with a tandem trace";
+        return Err(Diagnostic::new(Code::Contradiction, message)
+            .note("such a trace tells every instruction: each depends on those before it")
+            .help("leave the section out; absent in [tandem] leaves out parts of the state")
+            .into());
+    }
+    if tandem.xlen != isa.xlen() {
+        let (said, bits) = (tandem.xlen.bits(), isa.xlen().bits());
+        let message = format!("xlen = {said} in [tandem] does not go with a hart of {bits} bits");
+        return Err(Diagnostic::new(Code::Contradiction, message)
+            .note(format!("the instruction set is {isa}"))
+            .help("leave xlen out: it follows the instruction set")
+            .into());
+    }
+    Ok(())
+}
+
+fn check_etrace(
+    config: &etrace::Config,
     ingress: &Ingress,
     isa: Isa,
     (elf, raw): (&[Elf], &[Raw]),
     talk: &Talk,
 ) -> Result<(), Failure> {
-    let Settings::Etrace(config) = settings else {
-        return Ok(());
-    };
     if ingress.all_jumps.as_ref().is_some_and(|s| s.value) {
         let message = "all_jumps = true in [ingress] does not go with E-Trace";
         return Err(Diagnostic::new(Code::Contradiction, message)

@@ -2,21 +2,27 @@
 
 use super::create;
 use super::log_write::Sink;
+use super::trace_harts::Harts;
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::settings::Elf;
+use crate::settings::{Elf, Raw};
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Filter, Machine};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
-    self, Decoder, EtraceWriter, Format, NtraceWriter, Settings, SettingsError, Written,
+    self, ContainerWriter, Decoder, EtraceWriter, Format, NtraceWriter, Settings, SettingsError,
+    Written,
 };
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
+use hartrace_tandem::container::{ParameterError, Parameters};
+use hartrace_tandem::{Elements, Register};
+use std::cell::RefCell;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A trace that is to be written.
 pub(super) struct TraceFile {
@@ -78,32 +84,75 @@ impl TraceFile {
     }
 }
 
-type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+pub(super) type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
 /// What encodes steps into a sink.
 pub(super) enum Writer<'a> {
     Ntrace(NtraceWriter<'a, Put<'a>>),
     Etrace(EtraceWriter<'a, Put<'a>>),
+    Tandem(Box<Harts<'a>>),
 }
 
 impl Writer<'_> {
     /// What was written; after [`Observer::finish`].
-    pub(super) fn written(self) -> Written {
-        match self {
+    pub(super) fn done(self) -> Done {
+        let (untold, container) = match &self {
+            Writer::Tandem(harts) => (harts.untold(), harts.container()),
+            _ => (Elements::default(), None),
+        };
+        let written = match self {
             Writer::Ntrace(writer) => writer.written(),
             Writer::Etrace(writer) => writer.written(),
+            Writer::Tandem(writer) => writer.written(),
+        };
+        Done {
+            written,
+            untold,
+            container,
         }
     }
 }
 
+/// What became of a trace.
+pub(super) struct Done {
+    pub(super) written: Written,
+    /// What the source of a tandem trace did not tell.
+    pub(super) untold: Elements,
+    /// Bytes of the container it is in.
+    pub(super) container: Option<u64>,
+}
+
+impl Done {
+    /// Adds to the settings what the trace turned out not to tell.
+    pub(super) fn complete(&self, settings: &mut Settings) {
+        if let Settings::Tandem(config) = settings {
+            add_all(&mut config.absent, &self.untold.names());
+        }
+    }
+}
+
+/// The code as a loader puts it into memory.
+pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+    let mut parts = Vec::new();
+    for elf in elf {
+        let program = super::run::program(elf)?;
+        let segments = program.segments.into_iter();
+        parts.extend(segments.map(|segment| (segment.addr, segment.data)));
+    }
+    parts.extend(raw.iter().map(|raw| (raw.file.base, raw.bytes.clone())));
+    Ok(parts)
+}
+
 impl Observer for Writer<'_> {
-    const WANTS: Wants = Wants::STEPS;
+    // As much as one of them wants.
+    const WANTS: Wants = Wants::ALL;
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         match self {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
             Writer::Etrace(writer) => writer.step(hart, step, effects),
+            Writer::Tandem(writer) => writer.step(hart, step, effects),
         }
     }
 
@@ -111,8 +160,50 @@ impl Observer for Writer<'_> {
         match self {
             Writer::Ntrace(writer) => writer.finish(),
             Writer::Etrace(writer) => writer.finish(),
+            Writer::Tandem(writer) => writer.finish(),
         }
     }
+}
+
+/// Told nothing of what steps change: whoever does not want it is not kept
+/// waiting for it.
+pub(super) struct Plain<O>(pub(super) O);
+
+impl<O: Observer> Observer for Plain<O> {
+    const WANTS: Wants = Wants::STEPS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// What a tandem trace has around it.
+#[derive(Clone, Default)]
+pub(super) struct Pack {
+    /// What is in memory before the first step.
+    pub(super) load: Vec<(u64, Vec<u8>)>,
+    /// A container, and whether it is compressed.
+    pub(super) container: Option<bool>,
+    /// What the source will not tell: a container says so at the start.
+    pub(super) untold: Vec<&'static str>,
+}
+
+fn add_all<N: AsRef<str>>(absent: &mut Elements, names: &[N]) {
+    for name in names {
+        // They are names of elements.
+        let _ = absent.add(name.as_ref());
+    }
+}
+
+/// Parameters that do not fit into a container.
+pub(super) fn too_long(error: &ParameterError) -> Diagnostic {
+    let message = format!("the settings in [tandem] do not fit into a container: {error}");
+    Diagnostic::new(Code::Contradiction, message).help("name classes of registers in `absent`")
 }
 
 /// An encoder in front of a sink; with a program, its trace is decoded at once.
@@ -122,6 +213,7 @@ pub(super) fn writer<'a>(
     isa: Isa,
     check: Option<&'a Image>,
     sink: &'a Sink,
+    pack: Pack,
 ) -> Result<Writer<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
@@ -153,6 +245,31 @@ pub(super) fn writer<'a>(
                 None => writer,
             })
         }
+        // It has no port, and a decoder for each hart.
+        Settings::Tandem(tandem) => {
+            let Some(compress) = pack.container else {
+                let open = |_| -> Put<'a> { Box::new(|bytes| sink.put(bytes)) };
+                let harts = Harts::new(tandem, check, pack.load, open)?;
+                return Ok(Writer::Tandem(Box::new(harts)));
+            };
+            let mut parameters = Parameters {
+                config: tandem.as_ref().clone(),
+                isa: Some(isa.to_string()),
+            };
+            add_all(&mut parameters.config.absent, &pack.untold);
+            let container = ContainerWriter::new(&parameters, compress, put)
+                .map_err(|error| too_long(&error))?;
+            let container = Rc::new(RefCell::new(container));
+            let one = Rc::clone(&container);
+            let open = move |hart| -> Put<'a> {
+                let one = Rc::clone(&one);
+                Box::new(move |bytes| one.borrow_mut().put(hart, bytes))
+            };
+            let harts = Harts::new(tandem, check, pack.load, open)?;
+            Writer::Tandem(Box::new(
+                harts.inside(move || container.borrow_mut().finish()),
+            ))
+        }
     })
 }
 
@@ -160,7 +277,9 @@ pub(super) fn writer<'a>(
 pub(super) fn report(
     path: &Path,
     format: Format,
-    written: &Written,
+    Done {
+        written, container, ..
+    }: &Done,
     leaves_out: Option<&'static str>,
     talk: &Talk,
 ) -> Result<(), Failure> {
@@ -172,6 +291,9 @@ pub(super) fn report(
         count(written.messages, unit(format)),
         count(written.bytes, "byte"),
     );
+    if let Some(container) = container {
+        text += &format!(", {} in the container", count(*container, "byte"));
+    }
     let Some(check) = &written.check else {
         talk.summary(&text);
         return Ok(());
@@ -217,6 +339,7 @@ pub(super) const fn unit(format: Format) -> &'static str {
     match format {
         Format::Ntrace => "message",
         Format::Etrace => "packet",
+        Format::Tandem => "group",
     }
 }
 
@@ -235,6 +358,15 @@ pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'stati
             etrace.starts_disabled,
             etrace.triggers,
         ),
+        Settings::Tandem(tandem) => {
+            let absent = &tandem.absent;
+            // By which a trap is known.
+            let mut causes = [0x342, 0x142].into_iter().map(Register::csr);
+            let causes =
+                causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
+            let blind = absent.pc || absent.insn || causes;
+            return blind.then_some("absent in [tandem]");
+        }
     };
     if queue {
         Some("queue_bytes without queue_stall")

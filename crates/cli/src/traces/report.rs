@@ -219,11 +219,13 @@ fn other_format(path: &Path, code: &str) -> Option<(Format, &'static str)> {
     let looks = match detect(input.peek(HEAD).ok()?) {
         Kind::Ntrace => Format::Ntrace,
         Kind::Etrace | Kind::EtraceCsv => Format::Etrace,
+        Kind::Tandem | Kind::TandemContainer => Format::Tandem,
         _ => return None,
     };
-    let was = match code.starts_with("NT") {
-        true => Format::Ntrace,
-        false => Format::Etrace,
+    let was = match code.get(..2) {
+        Some("NT") => Format::Ntrace,
+        Some("ET") => Format::Etrace,
+        _ => Format::Tandem,
     };
     (looks != was).then_some((looks, looks.name()))
 }
@@ -294,6 +296,17 @@ fn likely(code: &str) -> Option<&'static str> {
         "ET0304" => "sijump in [etrace], or another program",
         "ET0305" => "another program than the one that ran, or lost packets",
         "ET0307" => "lost packets, or code that changed",
+        "TP0101" | "TP0103" | "TP0104" | "TP0106" | "TP0107" | "TP0108" | "TP0111" => {
+            "damaged bytes, or other widths or another dialect in [tandem]"
+        }
+        "TP0102" | "TP0201" => "the trace was cut off while a group was written",
+        "TP0105" => "another flen in [tandem], or damaged bytes",
+        "TP0109" | "TP0110" => "damaged bytes, or another order of nibbles in [tandem]",
+        "TP0112" => "damaged bytes, or another max_items in [tandem]",
+        "TP0301" => "the start is missing: where the first instructions are, nothing tells",
+        "TP0404" | "TP0405" | "TP0407" => "damaged bytes of the container",
+        "TP0408" | "TP0409" => "the container was cut off, or is still being written",
+        "TP0302" => "the start is missing, or damaged bytes before it",
         _ => return None,
     })
 }

@@ -24,7 +24,7 @@ fn traced(folder: &Folder, more: &[&str]) -> (String, String) {
 }
 
 /// A loop, a call, an ecall and its handler; the name of the program.
-fn small(folder: &Folder) -> String {
+pub(crate) fn small(folder: &Folder) -> String {
     let words = [
         auipc(5),
         addi(6, 5, 0x2c),
@@ -137,7 +137,7 @@ fn a_trace_knows_its_program_and_settings() {
     let other = other.to_str().unwrap();
     fails(&["decode", &trace, "-e", other], 1, "HT0205");
     // A sidecar says more than the bytes look like.
-    let renamed = sidecar.replace("\"etrace\"", "\"tandem\"");
+    let renamed = sidecar.replace("\"etrace\"", "\"ctr\"");
     folder.file("run.etrace.toml", renamed);
     fails(&["decode", &trace], 1, "HT0113");
 }

@@ -194,7 +194,7 @@ fn taken(config: &HartConfig) -> &'static str {
 }
 
 /// The program in an ELF file.
-pub(super) fn program(elf: &Elf) -> Result<Program, Failure> {
+pub(in super::super) fn program(elf: &Elf) -> Result<Program, Failure> {
     Program::from_elf(&elf.bytes).map_err(|error| {
         let path = elf.file.file.as_path();
         let message = format!("{} is {error}", input::name(path));

@@ -1,0 +1,138 @@
+//! The tandem trace of each hart, on its way into a file.
+
+use super::trace_write::Put;
+use hartrace_capture::trace::{Decoder, SettingsError, TandemWriter, Written};
+use hartrace_flow::{Checked, Difference, Effects, HartId, Image, Observer, Step, Untold, Wants};
+use hartrace_tandem as tandem;
+
+/// A stream for each hart that appears.
+pub(super) struct Harts<'a> {
+    config: tandem::Config,
+    /// The program, if the traces are to be decoded at once.
+    check: Option<&'a Image>,
+    /// What takes the stream of a hart.
+    open: Box<dyn FnMut(HartId) -> Put<'a> + 'a>,
+    /// What is in memory before the first step.
+    load: Vec<(u64, Vec<u8>)>,
+    writers: Vec<(HartId, TandemWriter<'a, Put<'a>>)>,
+    /// Ends the container they are in, and gives its size.
+    end: Option<Box<dyn FnMut() -> u64 + 'a>>,
+    container: Option<u64>,
+    /// The one whose turn it is.
+    current: usize,
+}
+
+impl<'a> Harts<'a> {
+    /// Settings that contradict each other are refused.
+    pub(super) fn new(
+        config: &tandem::Config,
+        check: Option<&'a Image>,
+        load: Vec<(u64, Vec<u8>)>,
+        open: impl FnMut(HartId) -> Put<'a> + 'a,
+    ) -> Result<Harts<'a>, SettingsError> {
+        config.validate()?;
+        Ok(Harts {
+            config: config.clone(),
+            check,
+            open: Box::new(open),
+            load,
+            writers: Vec::new(),
+            end: None,
+            container: None,
+            current: 0,
+        })
+    }
+
+    /// The streams are in a container, which `end` ends.
+    pub(super) fn inside(mut self, end: impl FnMut() -> u64 + 'a) -> Harts<'a> {
+        self.end = Some(Box::new(end));
+        self
+    }
+
+    /// The size of the container; after [`Observer::finish`].
+    pub(super) fn container(&self) -> Option<u64> {
+        self.container
+    }
+
+    /// What the steps did not tell.
+    pub(super) fn untold(&self) -> tandem::Elements {
+        let mut all = tandem::Elements::default();
+        for (_, writer) in &self.writers {
+            for name in writer.untold().names() {
+                // They come from such a list.
+                let _ = all.add(&name);
+            }
+        }
+        all
+    }
+
+    /// What was written; after [`Observer::finish`].
+    pub(super) fn written(self) -> Written {
+        let none = Written {
+            instructions: 0,
+            messages: 0,
+            bytes: 0,
+            check: self.check.map(|_| Ok(Checked::default())),
+        };
+        let each = self.writers.into_iter().map(|(_, writer)| writer.written());
+        each.fold(none, |all, one| Written {
+            instructions: all.instructions + one.instructions,
+            messages: all.messages + one.messages,
+            bytes: all.bytes + one.bytes,
+            check: all.check.zip(one.check).map(|(a, b)| both(a, b)),
+        })
+    }
+
+    /// The writer of a hart; the first gets what is loaded.
+    #[cold]
+    fn enter(&mut self, hart: HartId) -> Result<(), SettingsError> {
+        if let Some(at) = self.writers.iter().position(|(id, _)| *id == hart) {
+            self.current = at;
+            return Ok(());
+        }
+        let mut writer = TandemWriter::new(self.config.clone(), (self.open)(hart))?;
+        if let Some(image) = self.check {
+            let decoder = Decoder::tandem(&self.config, image, hart)?;
+            writer = writer.checking(decoder, Untold::default());
+        }
+        for (addr, bytes) in std::mem::take(&mut self.load) {
+            writer.load(addr, &bytes);
+        }
+        self.current = self.writers.len();
+        self.writers.push((hart, writer));
+        Ok(())
+    }
+}
+
+type Check = Result<Checked, Box<Difference>>;
+
+fn both(a: Check, b: Check) -> Check {
+    let (a, b) = (a?, b?);
+    Ok(Checked {
+        insns: a.insns + b.insns,
+        traps: a.traps + b.traps,
+        lost: a.lost + b.lost,
+    })
+}
+
+impl Observer for Harts<'_> {
+    const WANTS: Wants = Wants::ALL;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        let current = self.writers.get(self.current);
+        if current.is_none_or(|(id, _)| *id != hart) && self.enter(hart).is_err() {
+            return; // the settings have been looked at
+        }
+        if let Some((_, writer)) = self.writers.get_mut(self.current) {
+            writer.step(hart, step, effects);
+        }
+    }
+
+    fn finish(&mut self) {
+        for (_, writer) in &mut self.writers {
+            writer.finish();
+        }
+        self.container = self.end.as_mut().map(|end| end());
+    }
+}

@@ -1,0 +1,273 @@
+//! Whether bytes are a trace, and of which widths and dialect. There is no
+//! mark to know it by: only that group after group can be read.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use hartrace_isa::Xlen;
+
+use crate::config::{Config, EaddrWidth, Flen, Mlen, Nibbles, PcForm};
+use crate::group::{Group, NewPc};
+use crate::read::{Next, Reader};
+
+/// Groups that must be whole in bytes that do not end with the last of them.
+const MIN_GROUPS: u64 = 3;
+
+/// Groups in bytes that are damaged.
+const MIN_DAMAGED: u64 = 64;
+
+/// Settings that fit a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// Settings by which the bytes can be read.
+    pub config: Config,
+    /// Groups that were read.
+    pub groups: u64,
+    /// Other settings that fit as well, in words.
+    pub also: Vec<String>,
+}
+
+/// `XLEN 64, FLEN 64, MLEN 64`, and the dialect.
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&words(&self.config))
+    }
+}
+
+fn words(config: &Config) -> String {
+    let mut text = format!(
+        "XLEN {}, FLEN {}, MLEN {}",
+        config.xlen.bits(),
+        config.flen.bits(),
+        config.mlen.bits()
+    );
+    if config.eaddr == EaddrWidth::Xlen {
+        text += ", effective addresses of XLEN";
+    }
+    if config.nibbles == Nibbles::High {
+        text += ", four-bit fields from the top";
+    }
+    if config.pc == PcForm::Both {
+        text += ", two pcs";
+    }
+    if config.lenient_pc_identifier {
+        text += ", identifier 16 for the pc";
+    }
+    text
+}
+
+/// Settings by which the bytes at the start of a stream can be read, and with
+/// them what `base` says else; `None` if they are no trace. `xlen` leaves only
+/// settings of this width.
+#[must_use]
+pub fn guess(head: &[u8], base: &Config, xlen: Option<Xlen>) -> Option<Guess> {
+    let readings: Vec<(Config, Reading)> = candidates(base)
+        .filter(|config| xlen.is_none_or(|xlen| config.xlen == xlen))
+        .map(|config| {
+            let reading = Reading::of(head, &config);
+            (config, reading)
+        })
+        .collect();
+    // The first of the best: the specification comes before its dialects.
+    let best = readings.iter().map(|(_, r)| r.merit()).max()?;
+    let mut fitting = readings.iter().filter(|(_, r)| r.merit() == best);
+    let (config, reading) = fitting.next()?;
+    if !reading.is_trace(head.len() as u64) {
+        return None;
+    }
+    // Settings that read the same are the same here.
+    let (mut sums, mut also) = (Vec::from([reading.sum]), Vec::new());
+    for (config, other) in fitting {
+        if !sums.contains(&other.sum) {
+            sums.push(other.sum);
+            also.push(words(config));
+        }
+    }
+    Some(Guess {
+        config: config.clone(),
+        groups: reading.groups,
+        also,
+    })
+}
+
+/// Whether a stream that starts with `head` is a trace.
+#[must_use]
+pub fn is_trace(head: &[u8]) -> bool {
+    // Nearly everything else is told by its first bytes.
+    let starts = head.first() == Some(&1) && head.get(1).is_some_and(|&b| (3..=17).contains(&b));
+    let base = Config::default();
+    if starts && guess(head, &base, None).is_some() {
+        return true;
+    }
+    candidates(&base).any(|config| {
+        let reading = Reading::of(head, &config);
+        reading.groups >= MIN_DAMAGED && reading.is_trace(head.len() as u64)
+    })
+}
+
+/// What may be meant, the likeliest first.
+fn candidates(base: &Config) -> impl Iterator<Item = Config> + '_ {
+    use EaddrWidth::{Mlen as AsMlen, Xlen as AsXlen};
+    let widths = [
+        (Xlen::Rv64, Mlen::M64, AsMlen),
+        (Xlen::Rv32, Mlen::M34, AsMlen),
+        (Xlen::Rv32, Mlen::M34, AsXlen),
+        (Xlen::Rv32, Mlen::M32, AsMlen),
+    ];
+    let forms = [
+        (PcForm::New, Nibbles::Low, false),
+        (PcForm::New, Nibbles::High, false),
+        (PcForm::Both, Nibbles::Low, false),
+        (PcForm::New, Nibbles::Low, true),
+    ];
+    let flens = [base.flen, Flen::F64, Flen::F32];
+    forms.into_iter().flat_map(move |(pc, nibbles, lenient)| {
+        flens.into_iter().flat_map(move |flen| {
+            widths.into_iter().map(move |(xlen, mlen, eaddr)| Config {
+                xlen,
+                flen,
+                mlen,
+                eaddr,
+                nibbles,
+                pc,
+                lenient_pc_identifier: lenient,
+                ..base.clone()
+            })
+        })
+    })
+}
+
+/// What became of bytes by some settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reading {
+    /// Groups that are whole.
+    groups: u64,
+    /// Those with an instruction.
+    insns: u64,
+    /// Places where something is wrong.
+    problems: u64,
+    /// Bytes that are in no group because of them.
+    bad: u64,
+    /// Groups that contradict what they should follow.
+    odd: u64,
+    /// All that was read: other settings may read the same.
+    sum: u64,
+}
+
+impl Reading {
+    fn of(head: &[u8], config: &Config) -> Reading {
+        let mut reading = Reading::default();
+        let mut reader = Reader::new(config.clone());
+        let mut rest = head;
+        let mut lost = None;
+        let mut pc = None;
+        loop {
+            match reader.next(&mut rest) {
+                Next::Group => reading.group(reader.group(), config, &mut pc),
+                Next::More => break,
+                Next::Problem(problem) => {
+                    reading.problems += 1;
+                    // No settings will be right that are wrong so often.
+                    if reading.problems > 64 && reading.problems > reading.groups {
+                        break;
+                    }
+                    pc = None;
+                    lost = problem.fault.breaks_framing().then_some(problem.at);
+                }
+                Next::Resumed(bytes) => {
+                    reading.bad += bytes;
+                    lost = None;
+                }
+            }
+        }
+        if let Some(at) = lost {
+            reading.bad += (head.len() as u64).saturating_sub(at);
+        }
+        reading
+    }
+
+    fn group(&mut self, group: &Group, config: &Config, pc: &mut Option<u64>) {
+        if group.outside || group.items == 0 {
+            self.odd += u64::from(group.items == 0);
+            return;
+        }
+        self.groups += 1;
+        self.insns += u64::from(group.insn.is_some());
+        let here = match group.pc {
+            Some(NewPc::FromTo(from, _)) => {
+                self.odd += u64::from(pc.is_some_and(|pc| pc != from));
+                Some(from)
+            }
+            _ => *pc,
+        };
+        *pc = match group.pc {
+            Some(NewPc::To(to) | NewPc::FromTo(_, to)) => {
+                self.odd += to & 1;
+                Some(to)
+            }
+            Some(NewPc::Increment) => {
+                let len = group.insn.map_or(0, |insn| insn.len.into());
+                here.map(|pc| config.xlen.wrap(pc.wrapping_add(len)))
+            }
+            None => here,
+        };
+        if let Some(insn) = group.insn {
+            // A length by its opcode that the bits do not have; 0 is illegal
+            // at any length.
+            let long = insn.bits & 3 == 3;
+            self.odd += u64::from(long != (insn.len == 4) && insn.bits != 0);
+        }
+        // Addresses wider than MLEN, as bytes of what comes next would be.
+        let wide = |addr: Option<u64>| {
+            let unused = config.mlen.bits() < 64 && !config.mlen.bits().is_multiple_of(8);
+            addr.is_some_and(|addr| unused && addr >> config.mlen.bits() != 0)
+        };
+        let data = group.data.iter().any(|d| wide(d.paddr) || wide(d.eaddr));
+        self.odd += u64::from(data);
+        self.mix(group.at);
+        self.mix(pc.unwrap_or(0));
+        for change in &group.changes {
+            self.mix(match change.how {
+                crate::How::Full(value) => value,
+                crate::How::Offset(offset) => offset.cast_unsigned().into(),
+                crate::How::Mask(mask) => mask.into(),
+            });
+        }
+        for data in &group.data {
+            self.mix(data.paddr.unwrap_or(1));
+            self.mix(data.eaddr.unwrap_or(2));
+        }
+        for transaction in &group.memory {
+            self.mix(transaction.request.addr);
+            self.mix(transaction.request.op.code().into());
+        }
+    }
+
+    fn mix(&mut self, value: u64) {
+        let sum = self.sum.rotate_left(5) ^ value;
+        self.sum = sum.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// What is best has the least that is wrong.
+    fn merit(&self) -> (u64, u64) {
+        let wrong = self.bad + 16 * self.problems + 4 * self.odd;
+        (u64::MAX - wrong, self.groups.min(1))
+    }
+
+    /// Whether it is a trace, and not bytes that can be read as one.
+    fn is_trace(&self, length: u64) -> bool {
+        // The last group may be cut.
+        if self.problems == 0 && self.odd == 0 {
+            return self.groups >= MIN_GROUPS || self.groups > 0 && length <= 1 << 10;
+        }
+        self.groups >= MIN_DAMAGED
+            && self.insns > 0
+            && self.bad <= length / 8
+            && self.problems + self.odd <= self.groups / 8
+    }
+}
+
+#[cfg(test)]
+mod tests;
