@@ -197,12 +197,20 @@ impl History {
             return all.finish();
         }
         let mut until = until;
+        let mut open = Vec::from([(addr, len as u64)]);
         for point in self.points.get(..=last).unwrap_or_default().iter().rev() {
-            let behind = &point.behind;
-            if behind.lost_memory || lines::touches(&behind.memory, addr, len as u64) {
+            let Interval {
+                memory,
+                lost_memory,
+                ..
+            } = &point.behind;
+            let touches = |&(addr, len): &(u64, u64)| lines::touches(memory, addr, len);
+            if *lost_memory || open.iter().any(touches) {
                 let mut window = Window::new(addr, len);
                 Replay::new(self, point, trace).run(until, &mut window);
-                if all.fill_from(&window) {
+                all.fill_from(&window);
+                all.find_open(&mut open);
+                if all.lost || open.is_empty() {
                     break;
                 }
             }
@@ -245,16 +253,25 @@ impl Window {
         }
     }
 
-    /// What an earlier stretch tells of bytes that are not yet told. Whether
-    /// nothing is left to ask for.
-    fn fill_from(&mut self, earlier: &Window) -> bool {
-        let mut whole = true;
+    /// What an earlier stretch tells of bytes that are not yet told.
+    fn fill_from(&mut self, earlier: &Window) {
         for (byte, &found) in self.bytes.iter_mut().zip(&earlier.bytes) {
             *byte = byte.or(found);
-            whole &= byte.is_some();
         }
         self.lost |= earlier.lost;
-        whole || self.lost
+    }
+
+    /// The stretches that are not yet told, as address and length.
+    fn find_open(&self, open: &mut Vec<(u64, u64)>) {
+        open.clear();
+        let mut addr = self.addr;
+        for bytes in self.bytes.chunk_by(|a, b| a.is_none() == b.is_none()) {
+            let len = bytes.len() as u64;
+            if bytes.first().is_some_and(Option::is_none) {
+                open.push((addr, len));
+            }
+            addr = addr.wrapping_add(len);
+        }
     }
 
     fn finish(self) -> Vec<Byte> {
