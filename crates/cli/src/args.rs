@@ -1,9 +1,11 @@
 //! What was typed.
 
 mod run;
+mod state;
 mod trace;
 
 pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
+pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
     Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
     Transport,
@@ -26,6 +28,7 @@ Examples:
   hartrace decode t -e prog.elf          what a trace says was executed
   hartrace dump t                        the messages of a trace
   hartrace convert t --to etrace -o u    the same trace in another format
+  hartrace state t --at 5000             the registers at an instruction
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
@@ -153,6 +156,9 @@ pub(crate) enum Command {
     /// Write a trace as one of another format
     #[command(after_help = trace::CONVERT_EXAMPLES)]
     Convert(Convert),
+    /// The state at any instruction of a tandem trace, and who wrote it
+    #[command(after_help = state::EXAMPLES)]
+    State(State),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),
