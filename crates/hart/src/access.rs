@@ -92,11 +92,13 @@ impl Port<'_> {
         let bytes = value.to_le_bytes();
         if let Some(spot) = self.bus.memory.spot(paddr) {
             let data = bytes.get(..len as usize)?;
-            return self
-                .bus
-                .memory
-                .write_quietly(paddr, data)
-                .then(|| self.bus.note_store(paddr, spot.frame, len));
+            let memory = &mut self.bus.memory;
+            let to = memory.at_mut(spot.frame, paddr, len as usize)?;
+            if !spot.writable {
+                return None;
+            }
+            to.copy_from_slice(data);
+            return Some(self.bus.note_store(paddr, spot.frame, len));
         }
         if len.is_power_of_two() && paddr & (len - 1) == 0 {
             return self

@@ -250,20 +250,7 @@ impl Memory {
             self.note(frame, lines(from, len));
             (from, left) = (0, left - len);
         }
-        self.put(first, paddr, data)
-    }
-
-    /// Writes bytes to RAM like [`Memory::write`], for a caller that says
-    /// itself what was written with [`Memory::note_store`].
-    pub(crate) fn write_quietly(&mut self, paddr: u64, data: &[u8]) -> bool {
-        match self.range(paddr, data.len()) {
-            Some((mapped, frame)) if mapped.writable => self.put(frame, paddr, data),
-            _ => false,
-        }
-    }
-
-    fn put(&mut self, frame: u32, paddr: u64, data: &[u8]) -> bool {
-        match self.at_mut(frame, paddr, data.len()) {
+        match self.at_mut(first, paddr, data.len()) {
             Some(bytes) => {
                 bytes.copy_from_slice(data);
                 true
@@ -313,7 +300,7 @@ impl Memory {
         }
     }
 
-    /// Bytes from an address of a page on, which is RAM.
+    /// Bytes from an address of a page on, which the caller knows to be RAM.
     #[inline(always)]
     pub(crate) fn at_mut(&mut self, frame: u32, addr: u64, len: usize) -> Option<&mut [u8]> {
         let start = (u64::from(frame) * PAGE + addr % PAGE) as usize;

@@ -312,6 +312,22 @@ fn memory_has_as_many_pages_as_can_be_numbered() {
 }
 
 #[test]
+fn the_largest_region_of_memory_is_the_one_at_hand() {
+    let region = |base, size| Region { base, size };
+    let (small, large) = (region(0x1000, 0x1000), region(0x8000_0000, 0x4000));
+    let main = |ram: &[Region]| Memory::new(ram, 0x10_0000, &[1; 100]).unwrap().main_ram();
+    assert_eq!(main(&[small, large]), Some(large));
+    assert_eq!(main(&[large, small]), Some(large));
+    assert_eq!(main(&[small]), Some(small));
+    assert_eq!(main(&[]), None);
+    let memory = Memory::new(&[small, large], 0x10_0000, &[7; 100]).unwrap();
+    assert_eq!(memory.spot(large.base).map(|spot| spot.frame), Some(0));
+    assert_eq!(memory.spot(small.base).map(|spot| spot.frame), Some(4));
+    assert_eq!(memory.spot(0x10_0000).map(|spot| spot.frame), Some(5));
+    assert_eq!(memory.page(5).map(|page| page[99]), Some(7));
+}
+
+#[test]
 fn a_model_decodes_again_when_misa_is_set() {
     // c.addi x1, 1; c.j .-2
     let mut machine = Start::virt(RAM).load(&[0xbffd_0085]);

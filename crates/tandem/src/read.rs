@@ -7,9 +7,12 @@ use crate::fault::Fault;
 use crate::group::Group;
 use crate::item::{Item, Request};
 
+mod quick;
 mod search;
 
 pub use search::CONFIRM;
+
+use quick::Widths;
 
 /// What is wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +76,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Reader {
     config: Config,
+    widths: Widths,
     state: State,
     /// The group being read, or just read.
     group: Group,
@@ -96,6 +100,7 @@ impl Reader {
     #[must_use]
     pub fn new(config: Config) -> Reader {
         Reader {
+            widths: Widths::of(&config),
             config,
             state: State::Idle,
             group: Group::default(),
@@ -155,6 +160,14 @@ impl Reader {
     #[inline]
     pub fn next(&mut self, bytes: &mut &[u8]) -> Next {
         if self.kept.is_empty() && self.state != State::Lost {
+            if self.state == State::Idle && bytes.first() == Some(&1) {
+                self.group.clear(self.at, self.begun, false);
+                if let Some(len) = quick::read(bytes, &self.widths, &mut self.group) {
+                    self.begun += 1;
+                    self.pass(bytes, len);
+                    return Next::Group;
+                }
+            }
             return match self.read(bytes) {
                 Some(next) => next,
                 None => {
@@ -191,10 +204,12 @@ impl Reader {
                 self.kept.extend_from_slice(rest);
                 return next;
             }
-            let problem = self.problem_at(Fault::Truncated, rest.len() as u64);
-            self.at += rest.len() as u64;
-            self.state = State::Idle;
-            return Next::Problem(problem);
+            if !rest.is_empty() {
+                let problem = self.problem_at(Fault::Truncated, rest.len() as u64);
+                self.at += rest.len() as u64;
+                self.state = State::Idle;
+                return Next::Problem(problem);
+            }
         }
         match self.state {
             State::Outside => self.whole(),
@@ -212,7 +227,6 @@ impl Reader {
 
     /// Reads items until there is something to tell; `None` when the bytes end
     /// first, with the start of an item left in them.
-    #[inline(always)]
     fn read(&mut self, bytes: &mut &[u8]) -> Option<Next> {
         loop {
             match Item::read(bytes, &self.config, self.request.as_ref()) {

@@ -131,14 +131,14 @@ impl Shadow {
     /// the cause tells from an interrupt (notes 36).
     #[cold]
     fn attempts_untold(&self, group: &Group, absent: &Elements) -> bool {
-        if !matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..))) {
-            return false;
-        }
-        match group.told(TrapCsr::Cause) {
-            Some(cause) => self
-                .after(cause)
-                .is_some_and(|cause| cause >> (self.xlen.bits() - 1) & 1 == 0),
-            None => absent.insn && group.told(TrapCsr::Epc).is_none(),
+        let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
+        let cause = group.told(TrapCsr::Cause).and_then(|c| self.after(c));
+        match cause {
+            Some(cause) => {
+                let interrupt = cause >> (self.xlen.bits() - 1) & 1 != 0;
+                (jumps || absent.pc) && !interrupt
+            }
+            None => absent.insn && jumps,
         }
     }
 

@@ -336,3 +336,51 @@ fn several_regions_of_memory_are_as_good_as_one() {
     b.one(lwu(A2, 0, A1));
     assert_eq!(b.x(A2), next & 0xffff_ffff);
 }
+
+#[test]
+fn memory_beside_the_largest_region_holds_data_and_code() {
+    // The largest region has a way of its own; the others come before and
+    // behind it in every sense.
+    let (low, high) = (0x1000_0000, BASE + SIZE);
+    let region = |base| Region { base, size: 0x2000 };
+    for xlen in WIDTHS {
+        let mut config = virt(xlen);
+        config.memory.insert(0, region(high));
+        config.memory.push(region(low));
+        let mut b = Bench::new(config);
+        for base in [low, high] {
+            b.set_x(A1, base + 0x1000);
+            b.set_x(A0, 0x7766_5544);
+            for (store, load, offset) in [
+                (sb(A0, 1, A1), lbu(A2, 1, A1), 1),
+                (sh(A0, 2, A1), lhu(A2, 2, A1), 2),
+                (sw(A0, 4, A1), lw(A2, 4, A1), 4),
+                (sw(A0, -2, A1), lw(A2, -2, A1), -2),
+            ] {
+                // Twice: the second time the page is known.
+                for _ in 0..2 {
+                    let steps = b.exec(&[store, load]);
+                    let access = steps[0].1.accesses[0];
+                    let addr = (base + 0x1000).wrapping_add_signed(offset);
+                    assert_eq!((access.addr, access.paddr), (addr, Some(addr)));
+                    assert_eq!(access.data, Some(b.x(A2)));
+                    assert_eq!(b.mem(addr, 1 << access.size), b.x(A2));
+                }
+            }
+            // Code there, which changes itself.
+            b.set_x(A0, addi(A3, A3, 64).into());
+            b.code(base + 0x1000, &[addi(A3, ZERO, 1), sw(A0, 8, A1), NOP]);
+            b.set_pc(base + 0x1000);
+            b.steps(3);
+            assert_eq!(b.x(A3), 65);
+            let amo = b.exec(&[lr_w(A2, A1), sc_w(A3, A0, A1), amoadd_w(A2, A0, A1)]);
+            assert_eq!(amo[1].1.regs[0].value, 0);
+            assert_eq!(amo[2].1.accesses[0].operand, Some(b.x(A0)));
+        }
+        // Nothing is before or behind.
+        b.set_x(A1, low - 4);
+        assert_eq!(b.fault(&[lw(A2, 0, A1)]).0, 5);
+        b.set_x(A1, high + 0x2000);
+        assert_eq!(b.fault(&[sw(A2, 0, A1)]).0, 7);
+    }
+}
