@@ -16,6 +16,8 @@ mod judge;
 mod plain;
 mod report;
 mod untold;
+#[cfg(test)]
+mod tests;
 mod volatile;
 
 use core::ops::ControlFlow;
