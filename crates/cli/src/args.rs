@@ -5,7 +5,8 @@ mod trace;
 
 pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
 pub(crate) use trace::{
-    Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, Transport,
+    Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
+    Transport,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -36,8 +37,8 @@ Exit codes:
   5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001, NT0101 or ET0101; docs/diagnostics.md says
-more about each.";
+Errors have codes such as HT0001, NT0101, ET0101 or TP0101;
+docs/diagnostics.md says more about each.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
@@ -78,8 +79,8 @@ Examples:
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  N-Trace and E-Trace of these versions, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), tandem traces (2018-11-20), Spike logs and CSV, pc lists, ingress CSV",
+    "\nwrites:  N-Trace, E-Trace and tandem traces of these versions, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
@@ -140,7 +141,7 @@ pub(crate) enum Command {
     /// Encode a log as a trace
     #[command(after_help = trace::ENCODE_EXAMPLES)]
     Encode(Encode),
-    /// Show the messages or packets of a trace
+    /// Show the messages, packets or groups of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),
     /// Reconstruct what was executed from a trace

@@ -1,6 +1,7 @@
 //! Doing it.
 
 mod convert;
+mod convert_tandem;
 mod decode;
 mod decode_json;
 mod dump;

@@ -1,6 +1,6 @@
 //! The machine and its host: calls through `tohost`, semihosting.
 
-use hartrace_flow::{HartId, Observer, RegId, Signal, Step, Wants};
+use hartrace_flow::{Access, AccessKind, HartId, Observer, RegId, Signal, Step, Wants};
 use hartrace_isa::Op;
 
 use crate::bus::Bus;
@@ -21,28 +21,54 @@ pub(super) const HALVES: u64 = 16;
 
 impl Machine {
     /// Looks at the host when it is time to.
-    pub(super) fn look_outside(&mut self) -> Option<Stop> {
+    pub(super) fn look_outside<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         if self.hart.cpu.retired < self.glance {
             return None;
         }
         // What has stopped stays so: the next look is at once.
-        let stop = self.poll_host().or_else(|| self.find_spin());
+        let stop = self.poll_host(observer).or_else(|| self.find_spin());
         if stop.is_none() {
             self.glance = self.hart.cpu.retired + GLANCE;
         }
         stop
     }
 
-    pub(super) fn poll_host(&mut self) -> Option<Stop> {
+    pub(super) fn poll_host<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         let tohost = self.bus.tohost?;
-        let mut memory = Physical(&mut self.bus.memory);
+        let mut memory = Physical {
+            memory: &mut self.bus.memory,
+            written: Written::new::<O>(),
+        };
         let code = self
             .htif
             .poll(&mut self.host, &mut memory, tohost, self.fromhost);
+        let written = memory.written;
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
+        self.tell_written(&written, observer);
         code.map(Stop::Exit)
+    }
+
+    /// Tells what the host has written to the program's memory.
+    fn tell_written<O: Observer>(&mut self, written: &Written, observer: &mut O) {
+        let hart = &mut self.hart;
+        let Some(pieces) = written.0.as_deref().filter(|pieces| !pieces.is_empty()) else {
+            return;
+        };
+        hart.effects.clear();
+        let id = HartId(hart.cpu.id);
+        let update = Step::Signal(Signal::Update);
+        for access in pieces.iter().flat_map(|(addr, data)| accesses(*addr, data)) {
+            if hart.effects.accesses.push(access).is_err() {
+                observer.step(id, &update, &hart.effects);
+                hart.effects.clear();
+                // There is room again.
+                let _ = hart.effects.accesses.push(access);
+            }
+        }
+        observer.step(id, &update, &hart.effects);
+        hart.effects.clear();
     }
 
     /// Whether the system instruction at pc is a semihosting call to be served.
@@ -79,6 +105,7 @@ impl Machine {
         let mut memory = Virtual {
             cpu: &self.hart.cpu,
             bus: &mut self.bus,
+            written: Written::new::<O>(),
         };
         let outcome =
             self.semihosting
@@ -87,7 +114,9 @@ impl Machine {
             Outcome::Return(result) => result,
             Outcome::Exit(code) => return Some(Stop::Exit(code)),
         };
+        let written = memory.written;
         self.settle();
+        self.tell_written(&written, observer);
         let hart = &mut self.hart;
         hart.effects.clear();
         hart.cpu.write_x(10, result);
@@ -107,16 +136,63 @@ impl Machine {
     }
 }
 
+/// What the host has written, by physical address, if somebody wants to know.
+struct Written(Option<Vec<(u64, Vec<u8>)>>);
+
+impl Written {
+    fn new<O: Observer>() -> Written {
+        let wanted = O::WANTS.contains(Wants::EVENTS) && O::WANTS.contains(Wants::ACCESSES);
+        Written(wanted.then(Vec::new))
+    }
+
+    fn note(&mut self, address: u64, data: &[u8]) {
+        if let Some(pieces) = &mut self.0 {
+            pieces.push((address, data.to_vec()));
+        }
+    }
+}
+
+/// Stores of the largest aligned sizes that make up some bytes.
+fn accesses(addr: u64, data: &[u8]) -> impl Iterator<Item = Access> {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        let addr = addr.wrapping_add(at as u64);
+        let left = data.len() - at;
+        let size = (0..=3u8)
+            .rev()
+            .find(|size| left >> size != 0 && addr.is_multiple_of(1 << size))
+            .filter(|_| left > 0)?;
+        let part = data.get(at..at + (1 << size))?;
+        at += part.len();
+        let value = part.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b));
+        Some(Access {
+            kind: AccessKind::Store,
+            size,
+            addr,
+            paddr: Some(addr),
+            data: Some(value),
+            operand: None,
+        })
+    })
+}
+
 /// Memory by physical address, for the host-target interface.
-struct Physical<'a>(&'a mut Memory);
+struct Physical<'a> {
+    memory: &'a mut Memory,
+    written: Written,
+}
 
 impl GuestMemory for Physical<'_> {
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
-        self.0.read(address, buffer)
+        self.memory.read(address, buffer)
     }
 
     fn write(&mut self, address: u64, data: &[u8]) -> bool {
-        self.0.write(address, data)
+        let wrote = self.memory.write(address, data);
+        if wrote {
+            self.written.note(address, data);
+        }
+        wrote
     }
 }
 
@@ -124,6 +200,7 @@ impl GuestMemory for Physical<'_> {
 struct Virtual<'a> {
     cpu: &'a Cpu,
     bus: &'a mut Bus,
+    written: Written,
 }
 
 impl Virtual<'_> {
@@ -162,6 +239,7 @@ impl GuestMemory for Virtual<'_> {
             if !self.bus.memory.write(paddr, now) {
                 return false;
             }
+            self.written.note(paddr, now);
             (at, rest) = (at.wrapping_add(len as u64), later);
         }
         true

@@ -123,8 +123,10 @@ pub(super) struct Tail<'a> {
     /// An atomic's load, which waits for its store.
     held: Option<u64>,
     accesses: u32,
-    /// The last value written to mstatus.
+    /// The last values written to what decides on modes.
     pub(super) mstatus: Option<u64>,
+    pub(super) medeleg: Option<u64>,
+    pub(super) mideleg: Option<u64>,
 }
 
 impl<'a> Tail<'a> {
@@ -144,6 +146,8 @@ impl<'a> Tail<'a> {
             held: None,
             accesses: 0,
             mstatus: None,
+            medeleg: None,
+            mideleg: None,
         }
     }
 
@@ -226,8 +230,11 @@ impl<'a> Tail<'a> {
         }
         line.rest = line.rest.get(name + 1..).ok_or(Kind::Effect)?;
         let (value, _) = line.hex().ok_or(Kind::Effect)?;
-        if csr == 0x300 {
-            self.mstatus = Some(value);
+        match csr {
+            0x300 => self.mstatus = Some(value),
+            0x302 => self.medeleg = Some(value),
+            0x303 => self.mideleg = Some(value),
+            _ => {}
         }
         if self.parts.csrs {
             let csr = csr as u16;

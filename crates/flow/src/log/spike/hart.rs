@@ -33,6 +33,14 @@ struct Previous {
     spp: Option<Mode>,
 }
 
+/// Traps below machine mode that supervisor mode takes, by their codes; none
+/// after reset.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delegated {
+    exceptions: u64,
+    interrupts: u64,
+}
+
 /// One hart.
 #[derive(Clone, Debug)]
 pub(super) struct Hart {
@@ -52,6 +60,7 @@ pub(super) struct Hart {
     trap: Option<Held>,
     shadow: Shadow,
     previous: Previous,
+    delegated: Delegated,
     /// Mode of the last instruction given.
     mode: Option<Mode>,
 }
@@ -69,6 +78,7 @@ impl Hart {
             trap: None,
             shadow: Shadow::default(),
             previous: Previous::default(),
+            delegated: Delegated::default(),
             mode: None,
         }
     }
@@ -281,6 +291,9 @@ impl Hart {
         let op = MemoryOp::of(bits, self.narrow);
         let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
         tail.read(line, bits)?;
+        let delegated = &mut self.delegated;
+        delegated.exceptions = tail.medeleg.unwrap_or(delegated.exceptions);
+        delegated.interrupts = tail.mideleg.unwrap_or(delegated.interrupts);
         if let Some(mstatus) = tail.mstatus
             && Flow::of(bits, Isa::RV64GC) != Flow::TrapReturn
         {
@@ -318,7 +331,25 @@ impl Hart {
             if !commits {
                 self.give_listed(Some(epc), ground, out);
             }
-            self.give_trap(Some(epc), None, ground, out);
+            let mode = self.handler_mode().filter(|_| commits);
+            self.give_trap(Some(epc), mode, ground, out);
+            self.mode = mode;
+        }
+    }
+
+    /// The mode the trap that waits leads to, where no line shows it: by the
+    /// delegation registers.
+    fn handler_mode(&self) -> Option<Mode> {
+        let held = self.trap?;
+        let (traps, code) = match held.cause {
+            Cause::Exception(code) => (self.delegated.exceptions, code?),
+            Cause::Interrupt(code) => (self.delegated.interrupts, code?),
+            Cause::Unknown => return None,
+        };
+        let delegated = traps.checked_shr(code).is_some_and(|bits| bits & 1 != 0);
+        match held.mode? {
+            mode if mode != Mode::M && delegated => Some(Mode::S),
+            _ => Some(Mode::M),
         }
     }
 
@@ -370,7 +401,8 @@ impl Hart {
             self.give_listed(None, ground, out);
         }
         self.listed = None;
-        self.give_trap(None, None, ground, out);
+        let mode = self.handler_mode().filter(|_| commits);
+        self.give_trap(None, mode, ground, out);
         self.mode = None;
         self.previous = Previous::default();
         self.shadow.forget();
