@@ -15,9 +15,9 @@ mod host;
 mod judge;
 mod plain;
 mod report;
-mod untold;
 #[cfg(test)]
 mod tests;
+mod untold;
 mod volatile;
 
 use core::ops::ControlFlow;

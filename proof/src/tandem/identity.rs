@@ -188,8 +188,7 @@ pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, Strin
         let name = &subject.name;
         format!(
             "{what}\n  {name} with {:?}\n  absent: {}\n  again: hartrace-proof tandem-identity --program {name} {number} {limit}",
-            setting.config,
-            setting.config.absent
+            setting.config, setting.config.absent
         )
     };
     let mut pipe = Pipe::new(subject, &setting).map_err(blame)?;

@@ -44,7 +44,9 @@ impl Subject {
     ///
     /// None that is known.
     pub fn torture(seed: u64, length: u32) -> Result<Subject, String> {
-        let isa = ISAS.get(seed as usize % ISAS.len()).map_or_else(String::new, |isa| isa());
+        let isa = ISAS
+            .get(seed as usize % ISAS.len())
+            .map_or_else(String::new, |isa| isa());
         let elf = torture::make(&torture::Spec {
             seed,
             isa: isa.clone(),
@@ -86,7 +88,8 @@ impl Subject {
             return Subject::torture(seed, LENGTH);
         }
         let mut all = Subject::programs()?.into_iter();
-        all.find(|s| s.name == name).ok_or(format!("no program {name}"))
+        all.find(|s| s.name == name)
+            .ok_or(format!("no program {name}"))
     }
 
     fn program(&self) -> Result<Program, String> {
@@ -105,9 +108,10 @@ impl Subject {
             board.isa.clone_from(isa);
         }
         let blame = |what: String| format!("{}: {what}", self.name);
-        let mut machine =
-            Machine::new(board, Host::silent()).map_err(|e| blame(e.to_string()))?;
-        machine.load(program, None).map_err(|e| blame(e.to_string()))?;
+        let mut machine = Machine::new(board, Host::silent()).map_err(|e| blame(e.to_string()))?;
+        machine
+            .load(program, None)
+            .map_err(|e| blame(e.to_string()))?;
         Ok(machine)
     }
 

@@ -162,7 +162,10 @@ impl Bench {
     fn mismatches(&self) -> Vec<String> {
         let outcome = self.run();
         assert_eq!(outcome.heard.problems, []);
-        assert_eq!(outcome.heard.mismatches.len() as u64, outcome.counters.mismatches);
+        assert_eq!(
+            outcome.heard.mismatches.len() as u64,
+            outcome.counters.mismatches
+        );
         outcome.heard.mismatches
     }
 

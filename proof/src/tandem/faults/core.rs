@@ -2,8 +2,8 @@
 //! everything behind follows from it.
 
 use hartrace_flow::{
-    Access, AccessKind, CsrWrite, Effects, Few, HartId, Mode, Model, Observer, Place, RegId, RegWrite,
-    Step, Wants,
+    Access, AccessKind, CsrWrite, Effects, Few, HartId, Mode, Model, Observer, Place, RegId,
+    RegWrite, Step, Wants,
 };
 use hartrace_hart::Machine;
 use hartrace_tandem::Encoder;
@@ -145,9 +145,13 @@ fn spoil(
             insn?;
             let float = kind == Kind::Float;
             let bits = if float { 32 } else { xlen };
-            let write = change(&mut effects.regs, |w| is_float(w) == float, |w| {
-                w.value ^= 1 << random.below(bits.into());
-            })?;
+            let write = change(
+                &mut effects.regs,
+                |w| is_float(w) == float,
+                |w| {
+                    w.value ^= 1 << random.below(bits.into());
+                },
+            )?;
             spoilt.places.push((Place::Reg(write.reg), write.value));
         }
         Kind::LostWrite => {
@@ -211,10 +215,16 @@ fn spoil(
         }
         Kind::Csr | Kind::TrapCsr => {
             (insn.is_some() == (kind == Kind::Csr)).then_some(())?;
-            let known = [0x001, 0x140, 0x141, 0x142, 0x143, 0x340, 0x341, 0x342, 0x343];
-            let write = change(&mut effects.csrs, |w| known.contains(&w.csr), |w| {
-                w.value ^= 4 << random.below(3);
-            })?;
+            let known = [
+                0x001, 0x140, 0x141, 0x142, 0x143, 0x340, 0x341, 0x342, 0x343,
+            ];
+            let write = change(
+                &mut effects.csrs,
+                |w| known.contains(&w.csr),
+                |w| {
+                    w.value ^= 4 << random.below(3);
+                },
+            )?;
             spoilt.places.push((Place::Csr(write.csr), write.value));
         }
         Kind::ExtraCsr => {

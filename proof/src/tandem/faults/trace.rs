@@ -85,8 +85,7 @@ impl Tape {
             let number = 1 + random.below(groups.saturating_sub(2)) as usize;
             let mut items = self.items(number);
             let mut reader = Reader::new(self.config.clone());
-            if reader.next(&mut self.group(number)) != Next::Group
-                && reader.finish() != Next::Group
+            if reader.next(&mut self.group(number)) != Next::Group && reader.finish() != Next::Group
             {
                 continue;
             }
@@ -205,9 +204,7 @@ impl Scene<'_> {
             }),
             Kind::TrapCsr => self.trap_csr(items, random),
             Kind::LostWrite => self.lose(items, |r| r.as_csr().is_none()),
-            Kind::LostCsr => self.lose(items, |r| {
-                r.as_csr().is_some_and(|csr| !is_volatile(csr))
-            }),
+            Kind::LostCsr => self.lose(items, |r| r.as_csr().is_some_and(|csr| !is_volatile(csr))),
             Kind::ExtraWrite => self.extra(items, end, any_register(self.config, random), random),
             Kind::ExtraCsr => {
                 let csr = random.one_of([0x340, 0x305, 0x140, 0x341, 0x105]);
@@ -338,9 +335,9 @@ impl Scene<'_> {
             _ => next ^ 2 << random.below(20),
         };
         let wrong = wrong & self.xlen_bits() & !1;
-        let item = items.iter_mut().find(|item| {
-            matches!(item, Item::IncrementPc | Item::Pc(_) | Item::TwoPcs(..))
-        })?;
+        let item = items
+            .iter_mut()
+            .find(|item| matches!(item, Item::IncrementPc | Item::Pc(_) | Item::TwoPcs(..)))?;
         *item = match *item {
             Item::TwoPcs(from, _) => Item::TwoPcs(from, wrong),
             _ => Item::Pc(wrong),

@@ -14,7 +14,10 @@ fn bench(store_data: StoreData, program: &[u32]) -> Bench {
     pointers(&mut bench);
     bench.toy.x[5] = 3;
     let addr = THERE;
-    bench.toy.write(Place::Memory { addr, size: 4 }, 10).unwrap();
+    bench
+        .toy
+        .write(Place::Memory { addr, size: 4 }, 10)
+        .unwrap();
     bench
 }
 
@@ -66,7 +69,10 @@ fn conditional(bench: &mut Bench, items: &[Item], then: u64) -> (Vec<String>, u6
     bench.insn(amo(3, 6, 10, 5), items);
     bench.insn(lw(8, 10, 0), &[x(8, then)]);
     let outcome = bench.run();
-    (outcome.heard.mismatches, outcome.counters.conditionals_taken)
+    (
+        outcome.heard.mismatches,
+        outcome.counters.conditionals_taken,
+    )
 }
 
 #[test]

@@ -135,9 +135,15 @@ fn stores_are_compared() {
     let wrong = Item::StoreData(2, 0x1234_5679);
     assert_eq!(stores(&[addr, wrong]), ["0: store data 12345678/12345679"]);
     let wrong = Item::EffectiveAddress(there + 4);
-    assert_eq!(stores(&[wrong, data]), ["0: store address 80000800/80000804"]);
+    assert_eq!(
+        stores(&[wrong, data]),
+        ["0: store address 80000800/80000804"]
+    );
     let wrong = Item::PhysicalAddress(there + 4);
-    assert_eq!(stores(&[wrong, data]), ["0: store address 80000800/80000804"]);
+    assert_eq!(
+        stores(&[wrong, data]),
+        ["0: store address 80000800/80000804"]
+    );
     let wrong = Item::StoreData(1, 0x5678);
     assert_eq!(stores(&[addr, wrong]), ["0: store size 4/2"]);
     assert_eq!(stores(&[]), ["0: store address 80000800/-"]);
@@ -157,8 +163,14 @@ fn a_store_out_of_nowhere() {
 fn addresses_of_loads_are_compared() {
     let mut bench = Bench::new(&[lw(5, 10, 0), lw(5, 10, 0), NOP]);
     pointers(&mut bench);
-    bench.insn(lw(5, 10, 0), &[x(5, 0), Item::EffectiveAddress(BASE + 0x800)]);
-    bench.insn(lw(5, 10, 0), &[x(5, 0), Item::EffectiveAddress(BASE + 0x804)]);
+    bench.insn(
+        lw(5, 10, 0),
+        &[x(5, 0), Item::EffectiveAddress(BASE + 0x800)],
+    );
+    bench.insn(
+        lw(5, 10, 0),
+        &[x(5, 0), Item::EffectiveAddress(BASE + 0x804)],
+    );
     bench.insn(NOP, &[Item::EffectiveAddress(BASE)]);
     assert_eq!(
         bench.mismatches(),
@@ -182,7 +194,11 @@ fn the_order_of_items_does_not_matter() {
 #[test]
 fn ends_may_be_left_out() {
     let mut bench = Bench::new(&[addi(5, 0, 7), addi(5, 5, 1)]);
-    let first = [Item::BeginGroup, Item::IncrementPc, Item::Insn32(addi(5, 0, 7))];
+    let first = [
+        Item::BeginGroup,
+        Item::IncrementPc,
+        Item::Insn32(addi(5, 0, 7)),
+    ];
     bench.outside(&first).outside(&[x(5, 7)]);
     bench.insn(addi(5, 5, 1), &[x(5, 8)]);
     assert_eq!(bench.agrees().counters.groups, 2);
@@ -255,7 +271,12 @@ fn rv32() {
 fn views() {
     let trap = |status: Item| {
         let mut bench = Bench::new(&[ECALL]);
-        let csrs = [csr("mepc", BASE), csr("mcause", 11), csr("mtval", 0), status];
+        let csrs = [
+            csr("mepc", BASE),
+            csr("mcause", 11),
+            csr("mtval", 0),
+            status,
+        ];
         bench.jump(ECALL, HANDLER, &csrs);
         bench.mismatches()
     };

@@ -133,7 +133,11 @@ fn absent_in_traps() {
 fn absent_in_traps_only() {
     let items = [csr("mepc", BASE), csr("mcause", 11), csr("mtval", 0)];
     let mut bench = trap("trap.mstatus");
-    bench.jump(ECALL, BASE + 4, &[&items[..], &[csr("mstatus", 0)]].concat());
+    bench.jump(
+        ECALL,
+        BASE + 4,
+        &[&items[..], &[csr("mstatus", 0)]].concat(),
+    );
     assert_eq!(bench.mismatches(), ["0: mstatus a00001800/0"]);
     let mut bench = trap("trap.mstatus");
     bench.jump(ECALL, BASE + 4, &items);

@@ -46,7 +46,10 @@ fn nothing_is_taken_back_for_another_fault() {
 fn lost_and_spurious_writes_both_ways() {
     for (told, then) in [(None, 0), (None, 7), (Some(9), 9), (Some(9), 0)] {
         // The first is lost, or one that did not happen is told.
-        let program = [addi(if told.is_none() { 5 } else { 0 }, 0, 7), addi(6, 5, 1)];
+        let program = [
+            addi(if told.is_none() { 5 } else { 0 }, 0, 7),
+            addi(6, 5, 1),
+        ];
         let mut bench = Bench::new(&program);
         let items: Vec<Item> = told.into_iter().map(|value| x(5, value)).collect();
         bench.insn(program[0], &items);
@@ -130,7 +133,16 @@ fn a_mode_both_ways() {
             Item::Mode(3),
         ]
     };
-    bench.toy.write(Place::Memory { addr: BASE + 8, size: 4 }, ECALL.into()).unwrap();
+    bench
+        .toy
+        .write(
+            Place::Memory {
+                addr: BASE + 8,
+                size: 4,
+            },
+            ECALL.into(),
+        )
+        .unwrap();
     bench.insn(program[1], &[x(5, 0)]);
     let mut stays = Bench {
         toy: bench.toy.clone(),

@@ -84,7 +84,10 @@ impl Toy {
     fn restart(&mut self) {
         self.x = [0; 32];
         self.f = [0; 32];
-        self.csrs = CSRS.into_iter().map(|(n, v)| (n, self.xlen.wrap(v))).collect();
+        self.csrs = CSRS
+            .into_iter()
+            .map(|(n, v)| (n, self.xlen.wrap(v)))
+            .collect();
         self.pc = BASE;
         self.mode = 3;
         self.memory = self.first.clone();
@@ -102,7 +105,12 @@ impl Toy {
         }
         let at = addr.checked_sub(BASE).filter(|at| at + size <= SIZE)? as usize;
         let bytes = &self.memory[at..at + size as usize];
-        Some(bytes.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b)))
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |sum, b| sum << 8 | u64::from(*b)),
+        )
     }
 
     fn store(&mut self, addr: u64, size: u64, value: u64) -> Option<()> {
@@ -165,7 +173,9 @@ impl Toy {
     /// What an instruction does; `Err` is an exception with its value.
     fn execute(&mut self, bits: u32, effects: &mut Effects) -> Result<u64, (u32, u64)> {
         let illegal = (2, u64::from(bits));
-        let next = self.xlen.wrap(self.pc.wrapping_add(if bits & 3 == 3 { 4 } else { 2 }));
+        let next = self
+            .xlen
+            .wrap(self.pc.wrapping_add(if bits & 3 == 3 { 4 } else { 2 }));
         let (rd, rs1, rs2) = (bits >> 7 & 31, bits >> 15 & 31, bits >> 20 & 31);
         let (a, b) = (self.x[rs1 as usize], self.x[rs2 as usize]);
         let immediate = i64::from(bits.cast_signed() >> 20);
@@ -184,7 +194,10 @@ impl Toy {
             (0x03, width @ (2..=4)) => {
                 let size = [4, 8, 1][width as usize - 2];
                 let value = self.load(sum, size).ok_or((5, sum))?;
-                effects.accesses.push(access(AccessKind::Load, size, sum, value)).unwrap();
+                effects
+                    .accesses
+                    .push(access(AccessKind::Load, size, sum, value))
+                    .unwrap();
                 let value = match size {
                     4 => i64::from(value as i32).cast_unsigned(),
                     _ => value,
@@ -197,7 +210,10 @@ impl Toy {
                 let size = 1 << width;
                 self.store(addr, size, b).ok_or((7, addr))?;
                 let value = if width == 2 { b & 0xffff_ffff } else { b };
-                effects.accesses.push(access(AccessKind::Store, size, addr, value)).unwrap();
+                effects
+                    .accesses
+                    .push(access(AccessKind::Store, size, addr, value))
+                    .unwrap();
             }
             // fmv.w.x
             (0x53, 0) if bits >> 25 == 0x78 => {
@@ -253,7 +269,10 @@ impl Toy {
         match bits >> 27 {
             2 => {
                 self.reserved = Some(addr);
-                effects.accesses.push(access(AccessKind::Load, 4, addr, old)).unwrap();
+                effects
+                    .accesses
+                    .push(access(AccessKind::Load, 4, addr, old))
+                    .unwrap();
                 self.set_x(rd, signed, effects);
             }
             3 => {
@@ -353,9 +372,7 @@ impl Model for Toy {
                     ..Insn::default()
                 })
             }
-            Err((code, tval)) => {
-                self.trap(Cause::Exception(Some(code)), tval, Some(bits), effects)
-            }
+            Err((code, tval)) => self.trap(Cause::Exception(Some(code)), tval, Some(bits), effects),
         }
     }
 

@@ -37,7 +37,10 @@ fn a_trap_with_one_thing_wrong_each() {
         bench.jump(ECALL, HANDLER, &items);
         bench.mismatches()
     };
-    assert_eq!(told(0, csr("mepc", BASE + 4)), ["0: mepc 80000000/80000004"]);
+    assert_eq!(
+        told(0, csr("mepc", BASE + 4)),
+        ["0: mepc 80000000/80000004"]
+    );
     assert_eq!(told(1, csr("mcause", 8)), ["0: mcause b/8"]);
     assert_eq!(
         told(2, csr("mstatus", STATUS)),
