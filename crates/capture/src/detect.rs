@@ -36,6 +36,8 @@ pub enum Kind {
     EtraceCsv,
     /// A stream of groups of the tandem-verification trace.
     Tandem,
+    /// Streams of the tandem-verification trace in a container.
+    TandemContainer,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -59,6 +61,7 @@ impl Kind {
             Kind::Etrace => "etrace",
             Kind::EtraceCsv => "etrace-csv",
             Kind::Tandem => "tandem",
+            Kind::TandemContainer => "tandem-container",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -80,6 +83,7 @@ impl fmt::Display for Kind {
             Kind::Etrace => "E-Trace",
             Kind::EtraceCsv => "E-Trace CSV",
             Kind::Tandem => "tandem trace",
+            Kind::TandemContainer => "tandem trace in a container",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -96,6 +100,9 @@ pub fn detect(head: &[u8]) -> Kind {
     }
     if head.starts_with(b"\x7fELF") {
         return Kind::Elf;
+    }
+    if tandem::container::FrameReader::is_container(head) {
+        return Kind::TandemContainer;
     }
     let Some(text) = text(head) else {
         return match head {
@@ -267,6 +274,7 @@ mod tests {
             ),
             (b"iaddr,size\n", Kind::Unknown),
             (b"\x41\x1f\x43\x73\0\x04\x41\xf2", Kind::Etrace),
+            (b"\x89TPC\r\n\x1a\n", Kind::TandemContainer),
             (b"\x01\x03\x10\x01\0\x02\x01\x03\x10", Kind::Tandem),
             (
                 b"format,subformat,address,branch,branches,branch_map\n",

@@ -1,18 +1,22 @@
 //! Traces of every format: made from steps with a [`TraceWriter`], turned into
 //! events with [`decode`]. [`Format`] and [`Settings`] say which and how.
 
+mod code;
 mod decoder;
 mod format;
 mod groups;
 mod pieces;
+mod streams;
 mod table;
 mod transport;
 mod write;
 
+pub use code::Code;
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
-pub use groups::{GroupPiece, Groups};
+pub use groups::{GroupPiece, Groups, items};
 pub use pieces::{Framing, Pieces, pieces};
+pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
 pub use table::{BadRow, Table, from_table};
 pub use transport::{Transport, TransportError};
 pub use write::{

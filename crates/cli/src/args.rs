@@ -1,14 +1,17 @@
 //! What was typed.
 
 mod run;
+mod state;
 mod trace;
 mod verify;
 
 pub(crate) use run::{
     FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout,
 };
+pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
-    Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat, Transport,
+    Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
+    Transport,
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 
@@ -30,6 +33,7 @@ Examples:
   hartrace dump t                        the messages of a trace
   hartrace convert t --to etrace -o u    the same trace in another format
   hartrace verify t -e prog.elf          a tandem trace against the built-in hart
+  hartrace state t --at 5000             the registers at an instruction
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
@@ -83,8 +87,8 @@ Examples:
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  N-Trace and E-Trace of these versions, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), tandem traces (2018-11-20), Spike logs and CSV, pc lists, ingress CSV",
+    "\nwrites:  N-Trace, E-Trace and tandem traces of these versions, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
@@ -145,7 +149,7 @@ pub(crate) enum Command {
     /// Encode a log as a trace
     #[command(after_help = trace::ENCODE_EXAMPLES)]
     Encode(Encode),
-    /// Show the messages or packets of a trace
+    /// Show the messages, packets or groups of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),
     /// Reconstruct what was executed from a trace
@@ -160,6 +164,9 @@ pub(crate) enum Command {
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),
+    /// The state at any instruction of a tandem trace, and who wrote it
+    #[command(after_help = state::EXAMPLES)]
+    State(State),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),

@@ -1,7 +1,7 @@
 //! What a trace is made of, whatever its format.
 
 use crate::census_tandem::GroupCount;
-use hartrace_capture::trace::{Groups, Pieces, Settings};
+use hartrace_capture::trace::{Pieces, Settings};
 use hartrace_etrace as etrace;
 use hartrace_ntrace as ntrace;
 
@@ -24,6 +24,8 @@ impl Count {
 pub(crate) struct Census {
     /// By type, in the order of their codes.
     pub(crate) kinds: Vec<Kind>,
+    /// What groups of a tandem trace consist of.
+    pub(crate) items: Vec<Kind>,
     /// All that are good.
     pub(crate) all: Count,
     /// Bytes between them.
@@ -37,6 +39,14 @@ pub(crate) struct Census {
     pub(crate) bandwidth: Option<Bandwidth>,
     /// What packets of E-Trace tell besides.
     pub(crate) packets: Option<Packets>,
+}
+
+impl Census {
+    /// All bytes, good and bad.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bad: u64 = self.faults.iter().map(|fault| fault.2.bytes).sum();
+        self.all.bytes + self.idle + bad
+    }
 }
 
 /// What packets of E-Trace tell.
@@ -61,7 +71,7 @@ pub(crate) struct Kind {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    pub(crate) number: u16,
+    pub(crate) number: u32,
     pub(crate) all: Count,
     /// Those with a full address.
     pub(crate) syncs: u64,
@@ -82,7 +92,7 @@ pub(crate) struct Bandwidth {
 pub(crate) enum Counting {
     Ntrace(ntrace::Layout, Pieces<ntrace::Framer>, Box<ntrace::Tally>),
     Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
-    Tandem(Box<Groups>, Box<GroupCount>),
+    Tandem(Box<GroupCount>),
 }
 
 impl Counting {
@@ -94,10 +104,7 @@ impl Counting {
             Settings::Etrace(config) => {
                 Counting::Etrace(config.layout(), Pieces::default(), Box::default())
             }
-            Settings::Tandem(config) => {
-                let groups = Groups::new(config.as_ref().clone());
-                Counting::Tandem(Box::new(groups), Box::default())
-            }
+            Settings::Tandem(config) => Counting::Tandem(Box::new(GroupCount::new(config))),
         }
     }
 
@@ -116,12 +123,7 @@ impl Counting {
                     Ok::<(), Never>(())
                 });
             }
-            Counting::Tandem(groups, count) => {
-                let _ = groups.feed(chunk, |at, bytes, piece| {
-                    count.piece(at, bytes.len() as u64, piece);
-                    Ok::<(), Never>(())
-                });
-            }
+            Counting::Tandem(count) => count.feed(chunk),
         }
     }
 
@@ -142,13 +144,7 @@ impl Counting {
                 });
                 of_etrace(&tally)
             }
-            Counting::Tandem(mut groups, mut count) => {
-                let _ = groups.finish(|at, bytes, piece| {
-                    count.piece(at, bytes.len() as u64, piece);
-                    Ok::<(), Never>(())
-                });
-                count.census()
-            }
+            Counting::Tandem(count) => count.census(),
         }
     }
 }
@@ -169,7 +165,7 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
     let faults = tally.faults();
     let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
     let sources = tally.sources().map(|(number, source)| Source {
-        number,
+        number: number.into(),
         all: count(source.all),
         syncs: source.syncs,
         interval: source.interval(),
@@ -177,6 +173,7 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
     });
     Census {
         kinds: kinds.collect(),
+        items: Vec::new(),
         all: count(tally.all()),
         idle: tally.idle,
         stamped: tally.stamped,
@@ -204,7 +201,7 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
     let faults = tally.faults();
     let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
     let sources = tally.sources().map(|(number, source)| Source {
-        number,
+        number: number.into(),
         all: count(source.all),
         syncs: source.syncs,
         interval: source.interval(),
@@ -212,6 +209,7 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
     });
     Census {
         kinds: kinds.collect(),
+        items: Vec::new(),
         all: count(tally.all()),
         idle: tally.idle,
         stamped: 0,

@@ -1,108 +1,198 @@
 //! What a tandem trace is made of.
 
 use crate::census::{Census, Count, Kind, Source};
-use hartrace_capture::trace::GroupPiece;
-use hartrace_tandem::{Fault, Group, NewPc};
+use hartrace_capture::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
+use hartrace_flow::HartId;
+use hartrace_tandem::{self as tandem, Config, Fault, NewPc, Piece, Tally};
 
-/// Groups by what they tell.
-#[derive(Default)]
+/// Counts the groups of all harts.
 pub(crate) struct GroupCount {
-    kinds: [Count; NAMES.len()],
+    config: Config,
+    streams: Streams,
+    harts: Vec<Hart>,
+    counted: Counted,
+}
+
+struct Hart {
+    id: HartId,
+    groups: Groups,
+    source: Whole,
+}
+
+/// What is counted for all together.
+#[derive(Default)]
+struct Counted {
+    tally: Tally,
     all: Count,
     /// Ends of groups that never began.
     stray: u64,
     stamped: u64,
     faults: Vec<(Fault, Count)>,
-    /// Groups with a whole pc, where the last one was, and the longest way
-    /// between two.
-    syncs: u64,
+}
+
+/// Groups with a whole pc.
+#[derive(Default)]
+struct Whole {
+    all: Count,
+    number: u64,
+    /// Where the first and the last were, and the longest way between two.
     first: Option<u64>,
     last: u64,
     longest: u64,
 }
 
-const NAMES: [&str; 6] = [
-    "instruction",
-    "trap",
-    "state initialization",
-    "reset",
-    "other",
-    "outside of groups",
-];
+/// Counting does not fail.
+enum Never {}
 
 impl GroupCount {
-    pub(crate) fn piece(&mut self, at: u64, bytes: u64, piece: &GroupPiece<'_>) {
-        let one = Count { messages: 1, bytes };
-        match piece {
-            GroupPiece::Stray => self.stray += bytes,
-            GroupPiece::Bad(problem) => {
-                let known = self.faults.iter_mut().find(|f| f.0 == problem.fault);
-                match known {
-                    Some((_, count)) => count.add(one),
-                    None => self.faults.push((problem.fault, one)),
-                }
-            }
-            GroupPiece::Group(group) => {
-                if let Some(kind) = self.kinds.get_mut(kind(group)) {
-                    kind.add(one);
-                }
-                self.all.add(one);
-                self.stamped += u64::from(group.mtime.is_some());
-                if matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..))) {
-                    self.syncs += 1;
-                    match self.first {
-                        None => self.first = Some(at),
-                        Some(_) => self.longest = self.longest.max(at - self.last),
-                    }
-                    self.last = at;
-                }
-            }
+    pub(crate) fn new(config: &Config) -> GroupCount {
+        GroupCount {
+            config: config.clone(),
+            streams: Streams::default(),
+            harts: Vec::new(),
+            counted: Counted::default(),
         }
     }
 
-    pub(crate) fn census(&self) -> Census {
-        let kinds = NAMES.iter().zip(self.kinds);
-        let kinds = kinds.filter(|(_, count)| count.messages > 0);
-        let between = self.syncs.saturating_sub(1);
-        let way = self.last - self.first.unwrap_or(self.last);
-        let faults = self.faults.iter();
+    /// The next bytes of the file.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let mut streams = std::mem::take(&mut self.streams);
+        let _ = streams.feed(bytes, |piece| {
+            self.piece(piece);
+            Ok::<(), Never>(())
+        });
+        self.streams = streams;
+    }
+
+    fn piece(&mut self, piece: StreamPiece<'_>) {
+        let GroupCount {
+            config,
+            harts,
+            counted,
+            ..
+        } = self;
+        let (id, bytes) = match piece {
+            StreamPiece::Lost(problem) => return counted.fault(problem.fault, 0),
+            StreamPiece::Bytes(hart, bytes) => (hart, bytes),
+        };
+        if !harts.iter().any(|hart| hart.id == id) {
+            harts.push(Hart {
+                id,
+                groups: Groups::new(config.clone()),
+                source: Whole::default(),
+            });
+        }
+        let Some(Hart { groups, source, .. }) = harts.iter_mut().find(|hart| hart.id == id) else {
+            return;
+        };
+        let _ = groups.feed(bytes, |at, bytes, piece| {
+            counted.piece(at, bytes, piece, config, source);
+            Ok::<(), Never>(())
+        });
+    }
+
+    /// The file ends.
+    pub(crate) fn census(mut self) -> Census {
+        let mut streams = std::mem::take(&mut self.streams);
+        let _ = streams.finish(|piece| {
+            self.piece(piece);
+            Ok::<(), Never>(())
+        });
+        let GroupCount {
+            config,
+            mut harts,
+            mut counted,
+            ..
+        } = self;
+        for Hart { groups, source, .. } in &mut harts {
+            let _ = groups.finish(|at, bytes, piece| {
+                counted.piece(at, bytes, piece, &config, source);
+                Ok::<(), Never>(())
+            });
+        }
+        let kind = |name: &str, count: tandem::Count| Kind {
+            tcode: None,
+            name: name.to_owned(),
+            count: Count {
+                messages: count.number,
+                bytes: count.bytes,
+            },
+        };
+        let tally = &counted.tally;
+        let faults = counted.faults.iter();
         Census {
-            kinds: kinds
-                .map(|(name, count)| Kind {
-                    tcode: None,
-                    name: (*name).to_owned(),
-                    count,
-                })
-                .collect(),
-            all: self.all,
-            idle: self.stray,
-            stamped: self.stamped,
+            kinds: tally.groups().map(|(k, n)| kind(k.name(), n)).collect(),
+            items: tally.items().map(|(name, n)| kind(name, n)).collect(),
+            all: counted.all,
+            idle: counted.stray,
+            stamped: counted.stamped,
             faults: faults
                 .map(|(fault, count)| (fault.code(), fault.text(), *count))
                 .collect(),
-            sources: vec![Source {
-                number: 0,
-                all: self.all,
-                syncs: self.syncs,
-                interval: way.checked_div(between),
-                longest: self.longest,
-            }],
+            sources: harts.iter().map(Hart::source).collect(),
             bandwidth: None,
             packets: None,
         }
     }
 }
 
-/// An index into the names.
-fn kind(group: &Group) -> usize {
-    let traps = |csr: u16| matches!(csr, 0x042 | 0x142 | 0x242 | 0x342);
-    let mut csrs = group.changes.iter().filter_map(|c| c.register.as_csr());
-    match group {
-        _ if group.outside => 5,
-        _ if group.reset => 3,
-        _ if group.init => 2,
-        _ if group.pc.is_some() && csrs.any(traps) && group.mode.is_some() => 1,
-        _ if group.insn.is_some() => 0,
-        _ => 4,
+impl Hart {
+    fn source(&self) -> Source {
+        let whole = &self.source;
+        let way = whole.last - whole.first.unwrap_or(whole.last);
+        Source {
+            number: self.id.0,
+            all: whole.all,
+            syncs: whole.number,
+            interval: way.checked_div(whole.number.saturating_sub(1)),
+            longest: whole.longest,
+        }
+    }
+}
+
+impl Counted {
+    fn fault(&mut self, fault: Fault, bytes: u64) {
+        let one = Count { messages: 1, bytes };
+        match self.faults.iter_mut().find(|f| f.0 == fault) {
+            Some((_, count)) => count.add(one),
+            None => self.faults.push((fault, one)),
+        }
+    }
+
+    fn piece(
+        &mut self,
+        at: u64,
+        bytes: &[u8],
+        piece: &GroupPiece<'_>,
+        config: &Config,
+        source: &mut Whole,
+    ) {
+        let length = bytes.len() as u64;
+        let group = match piece {
+            GroupPiece::Stray => return self.stray += length,
+            GroupPiece::Bad(problem) => return self.fault(problem.fault, length),
+            GroupPiece::Group(group) => group,
+        };
+        for (from, length, item) in items(bytes, config) {
+            self.tally
+                .piece(&Piece::Item(item, at + from as u64, length));
+        }
+        let whole = Piece::Group(group.kind(config.xlen), group.number, at, length);
+        self.tally.piece(&whole);
+        let one = Count {
+            messages: 1,
+            bytes: length,
+        };
+        self.all.add(one);
+        source.all.add(one);
+        self.stamped += u64::from(group.mtime.is_some());
+        if matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..))) {
+            source.number += 1;
+            match source.first {
+                None => source.first = Some(at),
+                Some(_) => source.longest = source.longest.max(at - source.last),
+            }
+            source.last = at;
+        }
     }
 }

@@ -12,12 +12,15 @@ use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::{HEAD, Kind, detect, unpacker};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::trace::{self, Format, Transport, TransportError, from_table};
+use hartrace_capture::trace::{
+    self, Code as CodeIn, Format, Streams, Transport, TransportError, from_table,
+};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
+use hartrace_tandem::container::Parameters;
 use std::path::Path;
 
 /// The settings in force for a trace, from its sidecar, configuration files
@@ -25,6 +28,15 @@ use std::path::Path;
 pub(crate) struct Settings {
     pub(crate) config: Config,
     sidecar: Option<Config>,
+}
+
+/// A trace and the program it is of.
+pub(crate) struct Loaded {
+    pub(crate) program: Program,
+    pub(crate) isa: Isa,
+    pub(crate) image: Image,
+    pub(crate) settings: trace::Settings,
+    pub(crate) input: Input,
 }
 
 impl Settings {
@@ -71,6 +83,49 @@ impl Settings {
         Ok(program)
     }
 
+    /// The program, its code and the decoder's settings, and the stream it
+    /// reads. Without a program a tandem trace has to tell the code.
+    pub(crate) fn with_program(
+        &self,
+        mut input: Input,
+        strict: bool,
+        talk: &Talk,
+    ) -> Result<Loaded, Failure> {
+        if self.program() == Named::Nowhere {
+            if self.format(&mut input)? != Format::Tandem {
+                return Err(no_program());
+            }
+            let (settings, input) = self.of_trace(input, None, None, strict, talk)?;
+            let trace::Settings::Tandem(config) = &settings else {
+                return Err(no_program());
+            };
+            let isa = self.isa().unwrap_or(general(config.xlen));
+            let (image, input) = code_in(input, config, isa)?;
+            let program = settings::load(self.config.clone(), talk)?;
+            return Ok(Loaded {
+                program,
+                isa,
+                image,
+                settings,
+                input,
+            });
+        }
+        let program = self.load(talk)?;
+        let isa = program.isa.unwrap_or(Isa::RV64GC);
+        let Some(image) = program.image()? else {
+            return Err(no_program());
+        };
+        let (settings, input) =
+            self.of_trace(input, Some(isa.xlen()), Some(&image), strict, talk)?;
+        Ok(Loaded {
+            program,
+            isa,
+            image,
+            settings,
+            input,
+        })
+    }
+
     /// Whether programs are those that were traced.
     pub(crate) fn check(&self, elf: &[settings::Elf]) -> Result<(), Failure> {
         match &self.sidecar {
@@ -109,6 +164,15 @@ impl Settings {
         named.or_else(|| Format::from_sections(&self.config))
     }
 
+    /// The format of a trace: a container says it, then the settings, then its
+    /// bytes.
+    pub(crate) fn format(&self, input: &mut Input) -> Result<Format, Failure> {
+        if Streams::parameters(input.peek(HEAD)?).is_some() {
+            return Ok(Format::Tandem);
+        }
+        self.said_format().map_or_else(|| format_of(input), Ok)
+    }
+
     /// Opens a trace. What is clearly something else is refused.
     pub(crate) fn open(
         &self,
@@ -132,7 +196,8 @@ impl Settings {
             kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => {
                 return Err(not_a_trace(path, kind));
             }
-            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem | Kind::Unknown => {}
+            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Unknown => {}
+            Kind::Tandem | Kind::TandemContainer => {}
             // Samples of pins may look like anything.
             kind if bare => return Err(not_a_trace(path, kind)),
             _ => {}
@@ -161,10 +226,8 @@ impl Settings {
     ) -> Result<(trace::Settings, Input), Failure> {
         let said = xlen.or_else(|| self.isa().map(|isa| isa.xlen()));
         let known = said.unwrap_or(Xlen::Rv64);
-        let format = match self.said_format() {
-            Some(format) => format,
-            None => format_of(&mut input)?,
-        };
+        let container = Streams::parameters(input.peek(HEAD)?);
+        let format = self.format(&mut input)?;
         let settings = match format.settings(&self.config, known)? {
             trace::Settings::Ntrace(config) if !self.config.ntrace.is_said() => {
                 trace::Settings::Ntrace(guess_ntrace(config, &mut input, talk)?)
@@ -174,6 +237,13 @@ impl Settings {
                 let (config, diagnostic) = guess.map_err(Failure::Diagnostic)?;
                 talk.warning(&diagnostic);
                 trace::Settings::Etrace(config)
+            }
+            trace::Settings::Tandem(mut config) if container.is_some() => {
+                if let Some(parameters) = container {
+                    contained(&mut config, parameters)
+                        .map_err(|f| bad_container(input.path(), f))?;
+                }
+                trace::Settings::Tandem(config)
             }
             trace::Settings::Tandem(config) if !self.config.tandem.is_said() => {
                 let guess = guess_tandem(&config, &mut input, said);
@@ -234,7 +304,7 @@ fn format_of(input: &mut Input) -> Result<Format, Failure> {
     let found = match detect(input.peek(HEAD)?) {
         Kind::Etrace | Kind::EtraceCsv => Some(Format::Etrace),
         Kind::Ntrace => Some(Format::Ntrace),
-        Kind::Tandem => Some(Format::Tandem),
+        Kind::Tandem | Kind::TandemContainer => Some(Format::Tandem),
         _ => Format::from_extension(&path),
     };
     found.ok_or_else(|| not_recognised(&path, "a trace").into())
@@ -302,6 +372,36 @@ pub(crate) fn guess_etrace(
     Ok((guess.config, diagnostic))
 }
 
+/// The settings of a container; what else is said to be absent is, too.
+pub(crate) fn contained(
+    config: &mut tandem::Config,
+    parameters: Result<Parameters, tandem::Fault>,
+) -> Result<(), tandem::Fault> {
+    let parameters = parameters?;
+    let absent = config.absent.names();
+    *config = tandem::Config {
+        style: config.style,
+        ..parameters.config
+    };
+    for name in absent {
+        // It comes from such a list.
+        let _ = config.absent.add(&name);
+    }
+    Ok(())
+}
+
+/// A container of which nothing can be read.
+pub(crate) fn bad_container(path: &Path, fault: tandem::Fault) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!(
+        "{name} is a container that cannot be read: {}",
+        fault.text()
+    );
+    Diagnostic::new(Code::NotATrace, message)
+        .named(fault.code())
+        .help("without its parameters nobody knows what the bytes mean; get the file again")
+}
+
 /// Settings that fit a tandem trace, and what is to be said of them. `xlen` is
 /// `None` where nobody says how wide registers are.
 pub(crate) fn guess_tandem(
@@ -353,6 +453,37 @@ fn not_a_trace(path: &Path, kind: Kind) -> Failure {
         _ => diagnostic.help("`hartrace encode` makes a trace of a log"),
     }
     .into()
+}
+
+/// The program that a trace itself holds, which only a tandem trace does, and
+/// the trace again.
+pub(crate) fn code_in(
+    input: Input,
+    config: &tandem::Config,
+    isa: Isa,
+) -> Result<(Image, Input), Failure> {
+    let path = input.path().to_path_buf();
+    let mut code = CodeIn::new(config);
+    let again = if input.is_file() {
+        input.chunks(|chunk| {
+            code.feed(chunk);
+            Ok::<(), Failure>(())
+        })?;
+        Input::open(&path)?
+    } else {
+        let bytes = input.read_all(MAX_WHOLE)?;
+        code.feed(&bytes);
+        Input::of(&path, bytes)
+    };
+    Ok((code.image(isa), again))
+}
+
+/// The general instruction set of a width.
+pub(crate) const fn general(xlen: Xlen) -> Isa {
+    match xlen {
+        Xlen::Rv32 => Isa::RV32GC,
+        Xlen::Rv64 => Isa::RV64GC,
+    }
 }
 
 /// No program is named.

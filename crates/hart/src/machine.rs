@@ -183,7 +183,7 @@ impl Machine {
 
     /// Goes on to the next thing that needs attention.
     fn advance<W: Width, O: Observer>(&mut self, until: u64, observer: &mut O) -> Option<Stop> {
-        if let Some(stop) = self.look_outside() {
+        if let Some(stop) = self.look_outside(observer) {
             return Some(stop);
         }
         self.refresh_interrupts();

@@ -208,7 +208,9 @@ impl Encoder {
         while !rest.is_empty() {
             let aligned = addr.trailing_zeros().min(3);
             let size = aligned.min(rest.len().ilog2());
-            let (now, behind) = rest.split_at(1 << size);
+            let Some((now, behind)) = rest.split_at_checked(1 << size) else {
+                return;
+            };
             let mut data = [0; 8];
             data.iter_mut().zip(now).for_each(|(to, from)| *to = *from);
             self.begin();
@@ -343,15 +345,17 @@ impl Encoder {
         if let Some(told) = &mut self.told {
             told.begin();
         }
-        for (at, write) in effects.regs.iter().enumerate() {
-            let mut behind = effects.regs.iter().skip(at + 1);
-            if !behind.any(|other| other.reg == write.reg) {
+        let mut regs = &*effects.regs;
+        while let [write, behind @ ..] = regs {
+            regs = behind;
+            if !behind.iter().any(|other| other.reg == write.reg) {
                 self.change(write.reg.into(), write.value, in_trap);
             }
         }
-        for (at, write) in effects.csrs.iter().enumerate() {
-            let mut behind = effects.csrs.iter().skip(at + 1);
-            if !behind.any(|other| other.csr == write.csr) {
+        let mut csrs = &*effects.csrs;
+        while let [write, behind @ ..] = csrs {
+            csrs = behind;
+            if !behind.iter().any(|other| other.csr == write.csr) {
                 self.change(Register::csr(write.csr), write.value, in_trap);
             }
         }
@@ -360,14 +364,11 @@ impl Encoder {
     #[inline]
     fn change(&mut self, register: Register, value: u64, in_trap: bool) {
         let absent = &self.config.absent;
-        if absent.registers.contains(register) || in_trap && absent.in_traps.contains(register) {
-            // It is not what was told any more.
-            if let Some(told) = &mut self.told {
-                told.lose(register);
-            }
-            return;
-        }
-        if register.is_zero() || register.is_float() && self.config.flen.bits() == 0 {
+        if register.is_zero()
+            || absent.registers.contains(register)
+            || in_trap && absent.in_traps.contains(register)
+            || register.is_float() && self.config.flen.bits() == 0
+        {
             return;
         }
         let item = match &mut self.told {

@@ -1,6 +1,6 @@
 //! A decoder of any format.
 
-use super::{Settings, SettingsError};
+use super::{Settings, SettingsError, TandemDecoder};
 use crate::shard::Resume;
 use hartrace_etrace as etrace;
 use hartrace_flow::{Consumer, HartId, Image};
@@ -15,7 +15,7 @@ pub enum Decoder<'a> {
     /// Of E-Trace.
     Etrace(Box<etrace::Decoder<'a>>),
     /// Of tandem traces.
-    Tandem(Box<tandem::Decoder>),
+    Tandem(Box<TandemDecoder>),
 }
 
 impl<'a> Decoder<'a> {
@@ -36,7 +36,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// A decoder of the tandem trace of a hart.
+    /// A decoder of tandem traces; a plain one is of this hart.
     ///
     /// # Errors
     ///
@@ -46,11 +46,8 @@ impl<'a> Decoder<'a> {
         image: &Image,
         hart: HartId,
     ) -> Result<Decoder<'a>, SettingsError> {
-        let decoder = tandem::Decoder::new(config.clone(), hart)?;
-        Ok(Decoder::Tandem(Box::new(match image.isa() {
-            Some(isa) => decoder.with_isa(isa),
-            None => decoder,
-        })))
+        let decoder = TandemDecoder::new(config.clone(), image.isa(), hart)?;
+        Ok(Decoder::Tandem(Box::new(decoder)))
     }
 
     /// Another with the same settings and code, at the start of a stream.
@@ -59,7 +56,7 @@ impl<'a> Decoder<'a> {
         match self {
             Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
             Decoder::Etrace(decoder) => Decoder::Etrace(Box::new(decoder.another())),
-            Decoder::Tandem(decoder) => Decoder::Tandem(decoder.clone()),
+            Decoder::Tandem(decoder) => Decoder::Tandem(Box::new(decoder.another())),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A tandem stream cut into its groups.
 
-use hartrace_tandem::{Config, Group, Next, Problem, Reader};
+use hartrace_tandem::{Config, Group, Item, Next, Problem, Reader};
 
 /// A part of a tandem stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +25,27 @@ pub struct Groups {
     base: u64,
     /// Why the bytes since `base` are of no use.
     problem: Option<Problem>,
+}
+
+/// The items in the bytes of a group, each with its offset there and its
+/// length.
+pub fn items<'a>(
+    bytes: &'a [u8],
+    config: &'a Config,
+) -> impl Iterator<Item = (usize, usize, Item)> + 'a {
+    let (mut at, mut request) = (0, None);
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at..)?;
+        // The reader has read it before.
+        let (item, length) = Item::read(rest, config, request.as_ref()).ok()??;
+        request = match item {
+            Item::Request(request) => Some(request),
+            _ => None,
+        };
+        let here = at;
+        at += length;
+        Some((here, length, item))
+    })
 }
 
 /// Useless bytes that are given out at once.

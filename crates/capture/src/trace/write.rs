@@ -19,6 +19,9 @@ const LOOK: u32 = 1024;
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 1 << 16;
 
+/// Bytes that are loaded between two looks.
+const PAGE: usize = 4096;
+
 /// Encodes steps; `sink` takes the bytes. With [`TraceWriter::checking`] they are
 /// decoded again at once, and must come to the same steps.
 pub struct TraceWriter<'a, S, F> {
@@ -179,9 +182,17 @@ impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
 
     /// Bytes that were in memory before the first step.
     pub fn load(&mut self, addr: u64, bytes: &[u8]) {
-        let Direct { encoder, sink } = &mut self.source;
-        encoder.load(addr, bytes, sink);
-        self.look(1);
+        let (mut addr, mut rest) = (addr, bytes);
+        while !rest.is_empty() {
+            // As far as the next page: aligned pieces stay whole.
+            let room = PAGE - addr as usize % PAGE;
+            let (now, behind) = rest.split_at(room.min(rest.len()));
+            let Direct { encoder, sink } = &mut self.source;
+            encoder.load(addr, now, sink);
+            self.look(BUFFER);
+            addr = addr.wrapping_add(now.len() as u64);
+            rest = behind;
+        }
     }
 
     /// What the steps did not tell, so that the trace does not have it.

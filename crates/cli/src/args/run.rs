@@ -1,5 +1,6 @@
 //! `hartrace run`, as it is typed.
 
+use super::Container;
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::quantity::parse_count;
@@ -54,6 +55,8 @@ pub(crate) struct Run {
     /// Tandem traces begin with the program as it is loaded into memory
     #[arg(long)]
     pub(crate) load: bool,
+    #[command(flatten)]
+    pub(crate) container: Container,
     /// With --log pc: also list ecall and ebreak, which do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,

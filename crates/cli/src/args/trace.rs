@@ -9,29 +9,32 @@ use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const ENCODE_EXAMPLES: &str = "\
-The settings of the encoder are in section [ntrace] or [etrace] of a configuration; configs/ has \
-some ready made. A sidecar, FILE.toml beside the trace, tells them and the program to those who \
-read it.
+The settings of the encoder are in section [ntrace], [etrace] or [tandem] of a configuration; \
+configs/ has some ready made. A sidecar, FILE.toml beside the trace, tells them and the program to \
+those who read it. A tandem trace needs what instructions changed: a log of `spike -l --log-commits`.
 
 Examples:
   hartrace encode run.pc -e prog.elf --to ntrace -o run.ntrace
   hartrace encode spike.log -e prog.elf --to ntrace -c btm.toml -o run.ntrace --check
-  hartrace encode rows.csv -e prog.elf --to etrace -o run.etrace";
+  hartrace encode rows.csv -e prog.elf --to etrace -o run.etrace
+  hartrace encode spike.log -e prog.elf --to tandem --load -o run.tandem";
 
 pub(super) const DUMP_EXAMPLES: &str = "\
 Without --bytes there is one line per message or packet: its offset, its name, its fields and, \
 behind an arrow, the full address. With --bytes there is one per byte, with the fields that end in \
-it.
+it. Of a tandem trace there is one line per group: its offset, its number, where the instruction is, \
+and its items; with --bytes one per field.
 
 Examples:
   hartrace dump run.ntrace
   hartrace dump run.ntrace --bytes | head
   hartrace dump run.ntrace -f json | jq .name
-  hartrace dump run.te_inst_raw -f csv -o run.te_inst";
+  hartrace dump run.te_inst_raw -f csv -o run.te_inst
+  hartrace dump run.tandem | grep mcause=";
 
 pub(super) const DECODE_EXAMPLES: &str = "\
-The settings come from the sidecar of the trace or from section [ntrace] or [etrace] of a \
-configuration. The trace need not be whole: what cannot be decoded is told as a gap, with a code \
+The settings come from the sidecar of the trace or from section [ntrace], [etrace] or [tandem] of \
+a configuration. A tandem trace needs no program: it has the instructions. The trace need not be whole: what cannot be decoded is told as a gap, with a code \
 that docs/diagnostics.md explains.
 
 Examples:
@@ -49,11 +52,14 @@ Examples:
 pub(super) const CONVERT_EXAMPLES: &str = "\
 The trace is decoded, and what it tells is encoded again. Its sidecar says how it is read; the \
 configuration says how the new one is written, and if there is no sidecar how the old one is read \
-as well. A gap is a loss in the new trace, too.
+as well. A gap is a loss in the new trace, too. A tandem trace made of another is partial; of a \
+tandem trace the groups are kept, and go into a container or out of it: one file for each hart, \
+FILE.0 and so on if there are several.
 
 Examples:
   hartrace convert run.ntrace --to etrace -o run.etrace --check
-  hartrace convert run.te_inst_raw -e prog.elf -c itype3-basic.toml --to ntrace -o run.ntrace";
+  hartrace convert run.te_inst_raw -e prog.elf -c itype3-basic.toml --to ntrace -o run.ntrace
+  hartrace convert run.tandem --to tandem --container --compress -o run.tpc";
 
 /// `hartrace encode`.
 #[derive(Debug, ClapArgs)]
@@ -73,12 +79,14 @@ pub(crate) struct Encode {
     /// Mode of a log that does not tell it, such as a pc list [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
-    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace
+    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace, or a container
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the log has lines that cannot be read, or does not follow the program
     #[arg(long)]
     pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) container: Container,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
@@ -94,7 +102,7 @@ pub(crate) struct Dump {
     /// How to write it
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: DumpFormat,
-    /// One line per byte instead of one per message or packet
+    /// One line per byte (of a tandem trace per field) instead of one per message, packet or group
     #[arg(long)]
     pub(crate) bytes: bool,
     #[command(flatten)]
@@ -169,18 +177,39 @@ pub(crate) struct Convert {
     /// Decode the new trace at once, and compare
     #[arg(long)]
     pub(crate) check: bool,
-    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace
+    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace, or a container
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the trace has gaps
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
+    pub(crate) container: Container,
+    #[command(flatten)]
     pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// What a tandem trace is put into.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Container")]
+pub(crate) struct Container {
+    /// Put the tandem trace into a container, with its settings, hart ids and checksums
+    #[arg(long)]
+    pub(crate) container: bool,
+    /// Compress what is in the container
+    #[arg(long, requires = "container")]
+    pub(crate) compress: bool,
+}
+
+impl Container {
+    /// Whether there is one, and if so whether it is compressed.
+    pub(crate) fn get(&self) -> Option<bool> {
+        self.container.then_some(self.compress)
+    }
 }
 
 /// A trace format.
@@ -209,7 +238,7 @@ impl TraceKind {
 pub(crate) enum DumpFormat {
     /// For people
     Text,
-    /// JSON lines: a header, then one object per message or packet
+    /// JSON lines: a header, then one object per message, packet or group
     Json,
     /// Of E-Trace: the table that the reference models call te_inst
     Csv,

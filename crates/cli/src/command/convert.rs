@@ -1,18 +1,17 @@
 //! `hartrace convert`: a trace as one of another format.
 
 use super::log::which_hart;
-use super::trace_write::{self, TraceFile, Writer};
-use super::{configs, inputs, one_stdin, trace_fit};
+use super::trace_write::{self, Pack, TraceFile, Writer};
+use super::{configs, convert_tandem, inputs, one_stdin, trace_fit};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
-use crate::traces::{self, Named, Report, Settings, Watch};
+use crate::traces::{Loaded, Report, Settings, Watch};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{self, Format};
 use hartrace_flow::{Assumed, Image, Replay};
-use hartrace_isa::Isa;
 use hartrace_tandem::Elements;
 use std::path::Path;
 
@@ -21,22 +20,28 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     // old one it is about that too.
     let read = Settings::resolve(&args.trace, &args.program, talk)?;
     let write = settings::resolve(&[], &args.program, talk)?;
-    let file = {
-        let files = inputs(&read.config).chain([args.trace.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        TraceFile::create(&args.output.output, files)?
-    };
-    let input = read.open(&args.trace, &args.transport, "convert")?;
-    if read.program() == Named::Nowhere {
-        return Err(traces::no_program());
+    let files: Vec<&Path> = inputs(&read.config).chain([args.trace.as_path()]).collect();
+    one_stdin(files.iter().copied().chain(configs(&args.program)))?;
+    let tandem = args.to.format() == Format::Tandem;
+    if !tandem && args.container.container {
+        return Err(Failure::Usage("--container goes with --to tandem"));
     }
-    let program = read.load(talk)?;
-    let isa = program.isa.unwrap_or(Isa::RV64GC);
-    let Some(image) = program.image()? else {
-        return Err(traces::no_program());
-    };
-    let old = read.as_recorded();
-    let (old, input) = old.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
+    let mut input = read.open(&args.trace, &args.transport, "convert")?;
+    if tandem
+        && read
+            .format(&mut input)
+            .is_ok_and(|format| format == Format::Tandem)
+    {
+        return convert_tandem::run(args, &read, input, &files, talk);
+    }
+    let file = TraceFile::create(&args.output.output, files.iter().copied())?;
+    let Loaded {
+        program,
+        isa,
+        image,
+        settings: old,
+        input,
+    } = read.as_recorded().with_program(input, args.strict, talk)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_fit::check(&new, &write, isa, code, talk)?;
@@ -46,9 +51,14 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         talk,
         image: &image,
         settings: old,
-        single: !new.has_sources(),
+        single: !new.has_sources() && !args.container.container,
     };
-    let writer = trace_write::writer(&write, &new, isa, check, &file.sink, Vec::new())?;
+    let pack = Pack {
+        container: args.container.get(),
+        untold: NO_EFFECTS.to_vec(),
+        ..Pack::default()
+    };
+    let writer = trace_write::writer(&write, &new, isa, check, &file.sink, pack)?;
     let (writer, report, assumed) = job.run(input, &file, writer)?;
     let done = writer.done();
     done.complete(&mut new);
@@ -61,12 +71,15 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     }
     file.finish(&program.config, &new, &program.elf)?;
     let left = trace_write::leaves_out(&write, &new);
-    trace_write::report(&args.output.output, new.format(), &done.written, left, talk)
+    trace_write::report(&args.output.output, new.format(), &done, left, talk)
 }
+
+/// What no other trace tells.
+const NO_EFFECTS: [&str; 4] = ["gpr", "fpr", "csr", "store"];
 
 /// A tandem trace of what another tells is partial: it has no effects.
 fn untold(absent: &mut Elements, assumed: &Assumed) {
-    for name in ["gpr", "fpr", "csr", "store"] {
+    for name in NO_EFFECTS {
         // There are such elements.
         let _ = absent.add(name);
     }

@@ -7,13 +7,13 @@ use crate::args::{Decode, DecodeFormat};
 use crate::diagnostic::Failure;
 use crate::progress::Progress;
 use crate::talk::Talk;
-use crate::traces::{self, Named, Report, Settings, Text, Watch};
+use crate::traces::{self, Loaded, Report, Settings, Text, Watch};
 use hartrace_analyze::{Names, PcList, TraceListing};
+use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::Input;
 use hartrace_capture::shard::Sharding;
-use hartrace_capture::trace;
+use hartrace_capture::trace::{self, Streams};
 use hartrace_flow::Image;
-use hartrace_isa::Isa;
 use std::io;
 
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
@@ -28,16 +28,13 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     };
     // What is no trace is told first.
     let input = settings.open(&args.trace, &args.transport, "decode")?;
-    if settings.program() == Named::Nowhere {
-        return Err(traces::no_program());
-    }
-    let program = settings.load(talk)?;
-    let isa = program.isa.unwrap_or(Isa::RV64GC);
-    let Some(image) = program.image()? else {
-        return Err(traces::no_program());
-    };
-    let (settings, input) =
-        settings.of_trace(input, Some(isa.xlen()), Some(&image), args.strict, talk)?;
+    let Loaded {
+        program,
+        isa,
+        image,
+        settings,
+        mut input,
+    } = settings.with_program(input, args.strict, talk)?;
     let mut names = Names::new();
     for elf in &program.elf {
         // What has no symbols has no names.
@@ -49,7 +46,8 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         settings,
         image: &image,
     };
-    let harts = job.settings.has_sources();
+    let contained = Streams::parameters(input.peek(HEAD)?).is_some();
+    let harts = job.settings.has_sources() || contained;
     let is_file = output.is_file();
     let sink = Sink::new(output);
     let report = match args.format {

@@ -7,11 +7,11 @@ use super::{configs, create, inputs, one_stdin};
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::Failure;
 use crate::talk::Talk;
-use crate::traces::{Named, Settings};
+use crate::traces::{Named, Settings, general};
+use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::output::{Output, OutputError};
-use hartrace_capture::trace::{self, pieces};
-use hartrace_isa::{Isa, Xlen};
+use hartrace_capture::trace::{self, Streams, pieces};
 use hartrace_ntrace::{
     self as ntrace, Body, Btype, Evcode, Field, Follower, Framer, Layout, Message, Piece, Process,
     Sync, Tcode, explain,
@@ -58,13 +58,12 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
             dump_etrace::run(input, &config, &shape, &mut output, talk)?;
         }
         trace::Settings::Tandem(config) => {
+            let mut input = input;
             let shape = dump_tandem::Shape {
                 format: args.format,
                 bytes: args.bytes,
-                isa: isa.unwrap_or(match config.xlen {
-                    Xlen::Rv32 => Isa::RV32GC,
-                    Xlen::Rv64 => Isa::RV64GC,
-                }),
+                isa: isa.unwrap_or(general(config.xlen)),
+                harts: Streams::parameters(input.peek(HEAD)?).is_some(),
             };
             dump_tandem::run(input, &config, &shape, &mut output)?;
         }

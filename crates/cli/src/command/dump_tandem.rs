@@ -7,10 +7,12 @@ use crate::args::DumpFormat;
 use crate::diagnostic::Failure;
 use hartrace_capture::input::Input;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{GroupPiece, Groups};
-use hartrace_flow::Mode;
+use hartrace_capture::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
+use hartrace_flow::{HartId, Mode};
 use hartrace_isa::{Isa, Resolve, Style, decode};
-use hartrace_tandem::{Config, Group, Item, NewPc, Operation, Request, Response};
+use hartrace_tandem::{
+    Config, Field, Group, Item, NewPc, Operation, Problem, Request, Response, explain,
+};
 use serde::Serialize;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -22,6 +24,8 @@ pub(super) struct Shape {
     pub(super) bytes: bool,
     /// Whose instructions they are.
     pub(super) isa: Isa,
+    /// Groups have a hart: they are in a container.
+    pub(super) harts: bool,
 }
 
 pub(super) fn run(
@@ -32,36 +36,119 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let mut shown = Shown {
         config,
+        shape,
         style: Style::new(shape.isa),
+        hart: None,
         pc: None,
     };
-    if shape.format == DumpFormat::Json {
-        let schema = "hartrace-groups";
-        put(&Line::Header { schema, version: 1 }, output).map_err(|e| output.failed(e))?;
-    }
-    let mut groups = Groups::new(config.clone());
-    let mut take = |at: u64, bytes: &[u8], piece: &GroupPiece<'_>| {
-        let written = match shape.format {
-            DumpFormat::Json => shown.json(at, bytes, piece, output),
-            _ if shape.bytes => shown.table(at, bytes, piece, output),
-            _ => shown.line(at, bytes, piece, output),
-        };
-        written.map_err(|error| Stop::Output(output.failed(error)))
+    shown.heading(output).map_err(|e| output.failed(e))?;
+    let mut streams = Streams::default();
+    let mut harts: Vec<Stream> = Vec::new();
+    let mut write = |piece: StreamPiece<'_>, output: &mut Output| -> Result<(), Stop> {
+        match piece {
+            StreamPiece::Lost(problem) => {
+                let written = shown.lost(&problem, output);
+                written.map_err(|error| Stop::Output(output.failed(error)))
+            }
+            StreamPiece::Bytes(hart, bytes) => {
+                let stream = match harts.iter_mut().position(|s| s.hart == hart) {
+                    Some(at) => harts.get_mut(at),
+                    None => {
+                        harts.push(Stream::new(hart, config));
+                        harts.last_mut()
+                    }
+                };
+                let Some(Stream { groups, pc, .. }) = stream else {
+                    return Ok(());
+                };
+                shown.hart = shape.harts.then_some(hart.0);
+                shown.pc = *pc;
+                groups.feed(bytes, |at, bytes, piece| {
+                    let written = shown.piece(at, bytes, piece, output);
+                    written.map_err(|error| Stop::Output(output.failed(error)))
+                })?;
+                *pc = shown.pc;
+                Ok(())
+            }
+        }
     };
-    input.chunks(|chunk| groups.feed(chunk, &mut take))?;
-    groups.finish(take)?;
+    input.chunks(|chunk| streams.feed(chunk, |piece| write(piece, output)))?;
+    streams.finish(|piece| write(piece, output))?;
+    for Stream { hart, groups, pc } in &mut harts {
+        shown.hart = shape.harts.then_some(hart.0);
+        shown.pc = *pc;
+        groups.finish(|at, bytes, piece| {
+            let written = shown.piece(at, bytes, piece, output);
+            written.map_err(|error| Stop::Output(output.failed(error)))
+        })?;
+    }
     Ok(())
+}
+
+/// The stream of a hart, and its pc as far as groups have told it.
+struct Stream {
+    hart: HartId,
+    groups: Groups,
+    pc: Option<u64>,
+}
+
+impl Stream {
+    fn new(hart: HartId, config: &Config) -> Stream {
+        Stream {
+            hart,
+            groups: Groups::new(config.clone()),
+            pc: None,
+        }
+    }
 }
 
 /// What is needed to show a group.
 struct Shown<'a> {
     config: &'a Config,
+    shape: &'a Shape,
     style: Style,
+    /// Whose groups come, if there are several.
+    hart: Option<u32>,
     /// The pc, as far as groups have told it.
     pc: Option<u64>,
 }
 
 impl Shown<'_> {
+    fn heading(&self, out: &mut impl Write) -> io::Result<()> {
+        match self.shape.format {
+            DumpFormat::Json => {
+                let schema = "hartrace-groups";
+                put(&Line::Header { schema, version: 1 }, out)
+            }
+            _ if self.shape.bytes => writeln!(out, "offset    bytes                    meaning"),
+            _ => Ok(()),
+        }
+    }
+
+    fn piece(
+        &mut self,
+        at: u64,
+        bytes: &[u8],
+        piece: &GroupPiece<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        match self.shape.format {
+            DumpFormat::Json => self.json(at, bytes, piece, out),
+            _ if self.shape.bytes => self.table(at, bytes, piece, out),
+            _ => self.line(at, bytes, piece, out),
+        }
+    }
+
+    /// Something of the container is missing.
+    fn lost(&mut self, problem: &Problem, out: &mut impl Write) -> io::Result<()> {
+        self.hart = None;
+        if self.shape.format == DumpFormat::Json {
+            return put(&self.json_bad(problem.at, 0, problem), out);
+        }
+        let (code, text) = (problem.fault.code(), problem.fault.text());
+        writeln!(out, "{:08x}  (container) {code}: {text}", problem.at)
+    }
+
     /// Where the instruction of a group is; and the pc moves on.
     fn follow(&mut self, group: &Group) -> Option<u64> {
         let here = match group.pc {
@@ -99,6 +186,9 @@ impl Shown<'_> {
         };
         let here = self.follow(group);
         let mut line = format!("{at:08x}  ");
+        if let Some(hart) = self.hart {
+            let _ = write!(line, "hart {hart}  ");
+        }
         match group.outside {
             true => line.push('-'),
             false => {
@@ -124,7 +214,7 @@ impl Shown<'_> {
         &self,
         at: u64,
         bytes: &[u8],
-        problem: &hartrace_tandem::Problem,
+        problem: &Problem,
         out: &mut impl Write,
     ) -> io::Result<()> {
         let (code, text) = (problem.fault.code(), problem.fault.text());
@@ -196,7 +286,7 @@ impl Shown<'_> {
         text.replace('\t', " ")
     }
 
-    /// One line per field.
+    /// One line per field, as in the tables of the specification's examples.
     fn table(
         &mut self,
         at: u64,
@@ -204,8 +294,47 @@ impl Shown<'_> {
         piece: &GroupPiece<'_>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let _ = piece;
-        writeln!(out, "{at:08x} {}", hex(bytes))
+        let group = match piece {
+            GroupPiece::Group(group) => group,
+            _ => return self.line(at, bytes, piece, out),
+        };
+        let here = self.follow(group);
+        for (start, length, item) in items(bytes, self.config) {
+            let fields = explain(&item, self.config);
+            let byte = |f: &Field| f.first_bit as usize / 8;
+            let mut rest = fields.as_slice();
+            while let Some(first) = rest.first() {
+                // Fields that share a byte share a line.
+                let (now, behind) = rest.split_at(
+                    rest.iter()
+                        .position(|f| byte(f) != byte(first))
+                        .unwrap_or(rest.len()),
+                );
+                rest = behind;
+                let from = start + byte(first);
+                let to = behind.first().map_or(start + length, |f| start + byte(f));
+                let told: Vec<String> = now.iter().map(|f| self.field(f, &item, here)).collect();
+                let shown = bytes.get(from..to).unwrap_or_default();
+                let shown: Vec<String> = shown.iter().map(|b| format!("{b:02x}")).collect();
+                let offset = at + from as u64;
+                let (shown, told) = (shown.join(" "), told.join(", "));
+                writeln!(out, "{offset:08x}  {shown:<23}  {told}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn field(&self, field: &Field, item: &Item, here: Option<u64>) -> String {
+        match (field.name, item) {
+            ("opcode", _) => match item.identifier() {
+                Some(_) => "additional state".to_owned(),
+                None => item.name().to_owned(),
+            },
+            ("identifier", _) => item.name().to_owned(),
+            (_, Item::Insn16(bits)) => self.text((*bits).into(), here),
+            (_, Item::Insn32(bits)) => self.text(*bits, here),
+            (name, _) => format!("{name} {field}"),
+        }
     }
 
     fn json(
@@ -218,25 +347,28 @@ impl Shown<'_> {
         let count = bytes.len() as u64;
         let group = match piece {
             GroupPiece::Group(group) => group,
-            GroupPiece::Stray => return put(&Line::Stray { offset: at, count }, out),
+            GroupPiece::Stray => {
+                let hart = self.hart;
+                let offset = at;
+                return put(
+                    &Line::Stray {
+                        hart,
+                        offset,
+                        count,
+                    },
+                    out,
+                );
+            }
             GroupPiece::Bad(problem) => {
                 self.pc = None;
-                let line = Line::Bad {
-                    offset: at,
-                    count,
-                    at: problem.at,
-                    group: problem.group,
-                    fault: problem.fault.code(),
-                    text: problem.fault.text(),
-                    value: Hex(problem.value),
-                };
-                return put(&line, out);
+                return put(&self.json_bad(at, count, problem), out);
             }
         };
         let here = self.follow(group);
         let items = items(bytes, self.config);
         let items = items.filter(|(_, _, i)| !matches!(i, Item::BeginGroup | Item::EndGroup));
         let line = Line::Group {
+            hart: self.hart,
             offset: at,
             bytes: hex(bytes),
             number: (!group.outside).then_some(group.number),
@@ -246,6 +378,19 @@ impl Shown<'_> {
                 .collect(),
         };
         put(&line, out)
+    }
+
+    fn json_bad(&self, offset: u64, count: u64, problem: &Problem) -> Line {
+        Line::Bad {
+            hart: self.hart,
+            offset,
+            count,
+            at: problem.at,
+            group: problem.group,
+            fault: problem.fault.code(),
+            text: problem.fault.text(),
+            value: Hex(problem.value),
+        }
     }
 
     fn json_item(&self, item: &Item, here: Option<u64>) -> JsonItem {
@@ -326,26 +471,6 @@ impl Shown<'_> {
     }
 }
 
-/// The items of a group, with the offset of each in it and its length.
-fn items<'a>(
-    bytes: &'a [u8],
-    config: &'a Config,
-) -> impl Iterator<Item = (usize, usize, Item)> + 'a {
-    let (mut at, mut request) = (0, None);
-    std::iter::from_fn(move || {
-        let rest = bytes.get(at..)?;
-        // The reader has read it before.
-        let (item, length) = Item::read(rest, config, request.as_ref()).ok()??;
-        request = match item {
-            Item::Request(request) => Some(request),
-            _ => None,
-        };
-        let here = at;
-        at += length;
-        Some((here, length, item))
-    })
-}
-
 fn mode(code: u8) -> String {
     match Mode::from_code(code) {
         Some(mode) => mode.name().to_owned(),
@@ -373,7 +498,7 @@ const fn operation(op: Operation) -> &'static str {
 }
 
 /// Places relative to an instruction at 0.
-struct Relative;
+pub(super) struct Relative;
 
 impl Resolve for Relative {
     fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {
@@ -395,6 +520,8 @@ enum Line {
         version: u32,
     },
     Group {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hart: Option<u32>,
         offset: u64,
         bytes: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -404,10 +531,14 @@ enum Line {
         items: Vec<JsonItem>,
     },
     Stray {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hart: Option<u32>,
         offset: u64,
         count: u64,
     },
     Bad {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hart: Option<u32>,
         offset: u64,
         count: u64,
         at: u64,

@@ -2,7 +2,7 @@
 
 use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
-use super::trace_write::{self, Plain, TraceFile};
+use super::trace_write::{self, Pack, Plain, TraceFile};
 use super::{configs, inputs, one_stdin, trace_fit};
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -52,12 +52,18 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let tandem = settings.format() == Format::Tandem;
     if tandem {
         tells_effects(&args.input, kind, head, talk)?;
-    } else if args.load {
-        return Err(Failure::Usage("--load goes with --to tandem"));
+    } else if args.load || args.container.container {
+        return Err(Failure::Usage("--load and --container go with --to tandem"));
     }
     let load = match args.load {
         true => trace_write::loaded(&program.elf, &program.raw)?,
         false => Vec::new(),
+    };
+    let pack = Pack {
+        load,
+        container: args.container.get(),
+        // Such a log does not tell what traps do to the status.
+        untold: vec!["trap.mstatus", "trap.sstatus"],
     };
     let reader = LogReader::new(kind, &options).map_err(not_readable)?;
     // The instructions are in a tandem trace.
@@ -67,8 +73,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     if args.check && check.is_none() {
         return Err(crate::traces::no_program());
     }
-    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink, load)?;
-    let single = !settings.has_sources();
+    let single = !settings.has_sources() && pack.container.is_none();
+    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink, pack)?;
     let done = match args.mode {
         _ if tandem => copy(args, reader, input, &file, single, writer, talk)?,
         mode if !told => {
@@ -84,7 +90,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     file.finish(&program.config, &settings, &program.elf)?;
     let left = trace_write::leaves_out(&program.config, &settings);
     let format = settings.format();
-    trace_write::report(&args.output.output, format, &done.written, left, talk)
+    trace_write::report(&args.output.output, format, &done, left, talk)
 }
 
 /// Refuses what does not tell what instructions changed, and says what else is

@@ -8,7 +8,7 @@ use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
-use crate::traces::{guess_etrace, guess_tandem, stream};
+use crate::traces::{bad_container, contained, guess_etrace, guess_tandem, stream};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -17,7 +17,7 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
 use hartrace_capture::program::ElfFile;
 use hartrace_capture::sidecar;
-use hartrace_capture::trace::{Format, Settings};
+use hartrace_capture::trace::{Format, Settings, Streams};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
 use std::io::{self, Write};
@@ -233,11 +233,11 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
             scan(input, kind, context)?
         }
-        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem => {
+        Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem | Kind::TandemContainer => {
             let said = beside.as_ref().map(|beside| beside.config.clone());
             let format = match kind {
                 Kind::Ntrace => Format::Ntrace,
-                Kind::Tandem => Format::Tandem,
+                Kind::Tandem | Kind::TandemContainer => Format::Tandem,
                 _ => Format::Etrace,
             };
             scan_trace(input, format, said.unwrap_or_default(), context)?
@@ -353,7 +353,10 @@ fn scan_trace(
         context.talk.warning(&diagnostic);
         *etrace = guess;
     }
-    if let Settings::Tandem(tandem) = &mut settings
+    let container = Streams::parameters(input.peek(HEAD)?);
+    if let (Settings::Tandem(tandem), Some(parameters)) = (&mut settings, container) {
+        contained(tandem, parameters).map_err(|fault| bad_container(input.path(), fault))?;
+    } else if let Settings::Tandem(tandem) = &mut settings
         && !config.tandem.is_said()
         && let Ok((guess, diagnostic)) = guess_tandem(tandem, &mut input, xlen)
     {

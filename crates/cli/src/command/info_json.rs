@@ -91,7 +91,7 @@ struct Log {
 #[derive(Serialize)]
 struct Trace {
     messages: u64,
-    sources: Vec<u16>,
+    sources: Vec<u32>,
     full_addresses: u64,
     timestamps: u64,
     idle: u64,

@@ -22,6 +22,7 @@ use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::sidecar::path_for;
+use hartrace_capture::trace::Format;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
@@ -106,6 +107,12 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
 
 /// Flags that do not go together.
 fn check_usage(args: &Run) -> Result<(), Failure> {
+    let tandem = args.trace.iter().any(|t| t.format == Format::Tandem);
+    if !tandem && (args.load || args.container.container) {
+        return Err(Failure::Usage(
+            "--load and --container go with --trace tandem=FILE",
+        ));
+    }
     let kinds = || args.log.iter().map(|log| log.kind);
     if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
         return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));

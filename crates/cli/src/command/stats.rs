@@ -4,7 +4,7 @@ use super::stats_json;
 use super::trace_write::unit;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Stats, StatsFormat};
-use crate::census::{Bandwidth, Census, Counting, Packets};
+use crate::census::{Bandwidth, Census, Count, Counting, Kind, Packets};
 use crate::diagnostic::{Code, Failure, count};
 use crate::progress::Progress;
 use crate::talk::Talk;
@@ -53,7 +53,10 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
     };
     let xlen = isa.map(|isa| isa.xlen());
     let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), args.strict, talk)?;
-    let counted = look(args, input, &settings, image.as_ref(), talk)?;
+    // The instructions are in a tandem trace.
+    let nothing = Image::new();
+    let tandem = Some(&nothing).filter(|_| settings.format() == Format::Tandem);
+    let counted = look(args, input, &settings, image.as_ref().or(tandem), talk)?;
     let written = match args.format {
         StatsFormat::Text => write(&counted, &mut output),
         StatsFormat::Json => stats_json::write(&counted, &mut output),
@@ -134,9 +137,14 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
-    let (census, bytes) = (&counted.census, counted.bytes);
+    let census = &counted.census;
     let unit = unit(counted.format);
-    writeln!(out, "{}: {}", counted.file, count(bytes, "byte"))?;
+    writeln!(out, "{}: {}", counted.file, count(counted.bytes, "byte"))?;
+    // A container has room for more.
+    let bytes = match counted.format {
+        Format::Tandem => census.bytes(),
+        _ => counted.bytes,
+    };
     writeln!(
         out,
         "\n{:<24} {:>12} {:>7} {:>12} {:>7}",
@@ -154,6 +162,7 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         row(&kind.name, kind.count.messages, kind.count.bytes)?;
     }
     row("all", census.all.messages, census.all.bytes)?;
+    write_items(&census.items, bytes, out)?;
     if census.idle > 0 {
         writeln!(out, "\nidle       {}", count(census.idle, "byte"))?;
     }
@@ -198,6 +207,33 @@ fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)
+}
+
+/// What groups of a tandem trace consist of.
+fn write_items(items: &[Kind], bytes: u64, out: &mut impl Write) -> io::Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let all = items.iter().map(|item| item.count.messages).sum();
+    let heading = ["item", "count", "%", "bytes", "%"];
+    let [name, number, percents, size, share] = heading;
+    writeln!(
+        out,
+        "\n{name:<24} {number:>12} {percents:>7} {size:>12} {share:>7}"
+    )?;
+    for Kind { name, count, .. } in items {
+        let Count {
+            messages,
+            bytes: size,
+        } = count;
+        writeln!(
+            out,
+            "{name:<24} {messages:>12} {:>7.2} {size:>12} {:>7.2}",
+            percent(*messages, all),
+            percent(*size, bytes)
+        )?;
+    }
+    Ok(())
 }
 
 /// What packets of E-Trace tell, and how much compression saves.

@@ -16,6 +16,8 @@ struct All<'a> {
     idle: u64,
     timestamps: u64,
     kinds: Vec<Kind<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<Kind<'a>>,
     bad: Vec<Bad>,
     sources: Vec<Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +73,7 @@ struct Bad {
 
 #[derive(Serialize)]
 struct Source {
-    src: u16,
+    src: u32,
     messages: u64,
     bytes: u64,
     syncs: u64,
@@ -90,12 +92,7 @@ struct Decoded {
 /// Writes one object.
 pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     let census = &counted.census;
-    let kinds = census.kinds.iter().map(|kind| Kind {
-        tcode: kind.tcode,
-        name: &kind.name,
-        messages: kind.count.messages,
-        bytes: kind.count.bytes,
-    });
+    let kinds = census.kinds.iter().map(kind);
     let bad = census.faults.iter().map(|&(code, text, bad)| Bad {
         code,
         text,
@@ -126,6 +123,7 @@ pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         idle: census.idle,
         timestamps: census.stamped,
         kinds: kinds.collect(),
+        items: census.items.iter().map(kind).collect(),
         bad: bad.collect(),
         sources: sources.collect(),
         bandwidth: census.bandwidth.as_ref().map(|bandwidth| Bandwidth {
@@ -138,6 +136,15 @@ pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     };
     serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)
+}
+
+fn kind(kind: &census::Kind) -> Kind<'_> {
+    Kind {
+        tcode: kind.tcode,
+        name: &kind.name,
+        messages: kind.count.messages,
+        bytes: kind.count.bytes,
+    }
 }
 
 fn packets(packets: &census::Packets) -> Packets {

@@ -15,6 +15,9 @@ pub(super) struct Harts<'a> {
     /// What is in memory before the first step.
     load: Vec<(u64, Vec<u8>)>,
     writers: Vec<(HartId, TandemWriter<'a, Put<'a>>)>,
+    /// Ends the container they are in, and gives its size.
+    end: Option<Box<dyn FnMut() -> u64 + 'a>>,
+    container: Option<u64>,
     /// The one whose turn it is.
     current: usize,
 }
@@ -34,8 +37,21 @@ impl<'a> Harts<'a> {
             open: Box::new(open),
             load,
             writers: Vec::new(),
+            end: None,
+            container: None,
             current: 0,
         })
+    }
+
+    /// The streams are in a container, which `end` ends.
+    pub(super) fn inside(mut self, end: impl FnMut() -> u64 + 'a) -> Harts<'a> {
+        self.end = Some(Box::new(end));
+        self
+    }
+
+    /// The size of the container; after [`Observer::finish`].
+    pub(super) fn container(&self) -> Option<u64> {
+        self.container
     }
 
     /// What the steps did not tell.
@@ -117,5 +133,6 @@ impl Observer for Harts<'_> {
         for (_, writer) in &mut self.writers {
             writer.finish();
         }
+        self.container = self.end.as_mut().map(|end| end());
     }
 }

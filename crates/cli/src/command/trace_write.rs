@@ -11,14 +11,18 @@ use hartrace_capture::config::{Config, Filter, Hart, Machine, Origin, Setting};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
-    self, Decoder, EtraceWriter, Format, NtraceWriter, Settings, SettingsError, Written,
+    self, ContainerWriter, Decoder, EtraceWriter, Format, NtraceWriter, Settings, SettingsError,
+    Written,
 };
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
+use hartrace_tandem::container::{ParameterError, Parameters};
 use hartrace_tandem::{Elements, Register};
+use std::cell::RefCell;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A trace that is to be written.
 pub(super) struct TraceFile {
@@ -106,16 +110,20 @@ pub(super) enum Writer<'a> {
 impl Writer<'_> {
     /// What was written; after [`Observer::finish`].
     pub(super) fn done(self) -> Done {
-        let untold = match &self {
-            Writer::Tandem(harts) => harts.untold(),
-            _ => Elements::default(),
+        let (untold, container) = match &self {
+            Writer::Tandem(harts) => (harts.untold(), harts.container()),
+            _ => (Elements::default(), None),
         };
         let written = match self {
             Writer::Ntrace(writer) => writer.written(),
             Writer::Etrace(writer) => writer.written(),
             Writer::Tandem(writer) => writer.written(),
         };
-        Done { written, untold }
+        Done {
+            written,
+            untold,
+            container,
+        }
     }
 }
 
@@ -124,16 +132,15 @@ pub(super) struct Done {
     pub(super) written: Written,
     /// What the source of a tandem trace did not tell.
     pub(super) untold: Elements,
+    /// Bytes of the container it is in.
+    pub(super) container: Option<u64>,
 }
 
 impl Done {
     /// Adds to the settings what the trace turned out not to tell.
     pub(super) fn complete(&self, settings: &mut Settings) {
         if let Settings::Tandem(config) = settings {
-            for name in self.untold.names() {
-                // It comes from such a list.
-                let _ = config.absent.add(&name);
-            }
+            add_all(&mut config.absent, &self.untold.names());
         }
     }
 }
@@ -189,6 +196,30 @@ impl<O: Observer> Observer for Plain<O> {
     }
 }
 
+/// What a tandem trace has around it.
+#[derive(Clone, Default)]
+pub(super) struct Pack {
+    /// What is in memory before the first step.
+    pub(super) load: Vec<(u64, Vec<u8>)>,
+    /// A container, and whether it is compressed.
+    pub(super) container: Option<bool>,
+    /// What the source will not tell: a container says so at the start.
+    pub(super) untold: Vec<&'static str>,
+}
+
+fn add_all<N: AsRef<str>>(absent: &mut Elements, names: &[N]) {
+    for name in names {
+        // They are names of elements.
+        let _ = absent.add(name.as_ref());
+    }
+}
+
+/// Parameters that do not fit into a container.
+pub(super) fn too_long(error: &ParameterError) -> Diagnostic {
+    let message = format!("the settings in [tandem] do not fit into a container: {error}");
+    Diagnostic::new(Code::Contradiction, message).help("name classes of registers in `absent`")
+}
+
 /// An encoder in front of a sink; with a program, its trace is decoded at once.
 pub(super) fn writer<'a>(
     config: &Config,
@@ -196,7 +227,7 @@ pub(super) fn writer<'a>(
     isa: Isa,
     check: Option<&'a Image>,
     sink: &'a Sink,
-    load: Vec<(u64, Vec<u8>)>,
+    pack: Pack,
 ) -> Result<Writer<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
@@ -230,8 +261,28 @@ pub(super) fn writer<'a>(
         }
         // It has no port, and a decoder for each hart.
         Settings::Tandem(tandem) => {
-            let open = |_| -> Put<'a> { Box::new(|bytes| sink.put(bytes)) };
-            Writer::Tandem(Box::new(Harts::new(tandem, check, load, open)?))
+            let Some(compress) = pack.container else {
+                let open = |_| -> Put<'a> { Box::new(|bytes| sink.put(bytes)) };
+                let harts = Harts::new(tandem, check, pack.load, open)?;
+                return Ok(Writer::Tandem(Box::new(harts)));
+            };
+            let mut parameters = Parameters {
+                config: tandem.as_ref().clone(),
+                isa: Some(isa.to_string()),
+            };
+            add_all(&mut parameters.config.absent, &pack.untold);
+            let container = ContainerWriter::new(&parameters, compress, put)
+                .map_err(|error| too_long(&error))?;
+            let container = Rc::new(RefCell::new(container));
+            let one = Rc::clone(&container);
+            let open = move |hart| -> Put<'a> {
+                let one = Rc::clone(&one);
+                Box::new(move |bytes| one.borrow_mut().put(hart, bytes))
+            };
+            let harts = Harts::new(tandem, check, pack.load, open)?;
+            Writer::Tandem(Box::new(
+                harts.inside(move || container.borrow_mut().finish()),
+            ))
         }
     })
 }
@@ -240,7 +291,9 @@ pub(super) fn writer<'a>(
 pub(super) fn report(
     path: &Path,
     format: Format,
-    written: &Written,
+    Done {
+        written, container, ..
+    }: &Done,
     leaves_out: Option<&'static str>,
     talk: &Talk,
 ) -> Result<(), Failure> {
@@ -252,6 +305,9 @@ pub(super) fn report(
         count(written.messages, unit(format)),
         count(written.bytes, "byte"),
     );
+    if let Some(container) = container {
+        text += &format!(", {} in the container", count(*container, "byte"));
+    }
     let Some(check) = &written.check else {
         talk.summary(&text);
         return Ok(());

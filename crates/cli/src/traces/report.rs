@@ -219,7 +219,7 @@ fn other_format(path: &Path, code: &str) -> Option<(Format, &'static str)> {
     let looks = match detect(input.peek(HEAD).ok()?) {
         Kind::Ntrace => Format::Ntrace,
         Kind::Etrace | Kind::EtraceCsv => Format::Etrace,
-        Kind::Tandem => Format::Tandem,
+        Kind::Tandem | Kind::TandemContainer => Format::Tandem,
         _ => return None,
     };
     let was = match code.get(..2) {
@@ -304,6 +304,8 @@ fn likely(code: &str) -> Option<&'static str> {
         "TP0109" | "TP0110" => "damaged bytes, or another order of nibbles in [tandem]",
         "TP0112" => "damaged bytes, or another max_items in [tandem]",
         "TP0301" => "the start is missing: where the first instructions are, nothing tells",
+        "TP0404" | "TP0405" | "TP0407" => "damaged bytes of the container",
+        "TP0408" | "TP0409" => "the container was cut off, or is still being written",
         "TP0302" => "the start is missing, or damaged bytes before it",
         _ => return None,
     })

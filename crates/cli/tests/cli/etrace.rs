@@ -24,7 +24,7 @@ fn traced(folder: &Folder, more: &[&str]) -> (String, String) {
 }
 
 /// A loop, a call, an ecall and its handler; the name of the program.
-fn small(folder: &Folder) -> String {
+pub(crate) fn small(folder: &Folder) -> String {
     let words = [
         auipc(5),
         addi(6, 5, 0x2c),

@@ -306,8 +306,8 @@ fn only_a_part() {
     let registers: Vec<String> = (1..32).map(|n| format!("x{n}")).collect();
     let absent = registers.join(",");
     assert!(verify(&["--absent", &absent]).0.is_empty());
-    fails(&["verify", &trace, "--volatile", "nothing"], 2, "HT0309");
-    fails(&["verify", &trace, "--absent", "nothing"], 2, "HT0309");
+    fails(&["verify", &trace, "--volatile", "nothing"], 2, "HT0311");
+    fails(&["verify", &trace, "--absent", "nothing"], 2, "HT0311");
     fails(&["verify", &trace, "--until", "nowhere"], 2, "HT0308");
 }
 

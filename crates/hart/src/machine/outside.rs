@@ -21,28 +21,59 @@ pub(super) const HALVES: u64 = 16;
 
 impl Machine {
     /// Looks at the host when it is time to.
-    pub(super) fn look_outside(&mut self) -> Option<Stop> {
+    pub(super) fn look_outside<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         if self.hart.cpu.retired < self.glance {
             return None;
         }
         // What has stopped stays so: the next look is at once.
-        let stop = self.poll_host().or_else(|| self.find_spin());
+        let stop = self.poll_host(observer).or_else(|| self.find_spin());
         if stop.is_none() {
             self.glance = self.hart.cpu.retired + GLANCE;
         }
         stop
     }
 
-    pub(super) fn poll_host(&mut self) -> Option<Stop> {
+    pub(super) fn poll_host<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         let tohost = self.bus.tohost?;
-        let mut memory = Physical(&mut self.bus.memory);
+        let mut memory = Physical {
+            memory: &mut self.bus.memory,
+            written: Written::new::<O>(),
+        };
         let code = self
             .htif
             .poll(&mut self.host, &mut memory, tohost, self.fromhost);
+        let written = memory.written;
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
         }
+        self.tell_written(&written, observer);
         code.map(Stop::Exit)
+    }
+
+    /// Tells what the host has written to the program's memory.
+    fn tell_written<O: Observer>(&mut self, written: &Written, observer: &mut O) {
+        let hart = &mut self.hart;
+        let Some(pieces) = written.0.as_deref().filter(|pieces| !pieces.is_empty()) else {
+            return;
+        };
+        hart.effects.clear();
+        let id = HartId(hart.cpu.id);
+        let update = Step::Signal(Signal::Update);
+        let mut tell = |effects: &mut Effects| {
+            if !O::WANTS.contains(Wants::ACCESSES) {
+                effects.accesses.clear();
+            }
+            observer.step(id, &update, effects);
+            effects.clear();
+        };
+        for access in pieces.iter().flat_map(|(addr, data)| accesses(*addr, data)) {
+            if hart.effects.accesses.push(access).is_err() {
+                tell(&mut hart.effects);
+                // There is room again.
+                let _ = hart.effects.accesses.push(access);
+            }
+        }
+        tell(&mut hart.effects);
     }
 
     /// Whether the system instruction at pc is a semihosting call to be served.
@@ -76,21 +107,21 @@ impl Machine {
         let (operation, param) = (self.hart.cpu.read_x(10), self.hart.cpu.read_x(11));
         self.bus.set_time(self.hart.cpu.cycles);
         let time = self.bus.clint.mtime;
-        let wanted = O::WANTS.contains(Wants::EVENTS | Wants::ACCESSES);
         let mut memory = Virtual {
             cpu: &self.hart.cpu,
             bus: &mut self.bus,
-            written: wanted.then(Vec::new),
+            written: Written::new::<O>(),
         };
         let outcome =
             self.semihosting
                 .call(&mut self.host, xlen, operation, param, time, &mut memory);
-        let written = memory.written.unwrap_or_default();
         let result = match outcome {
             Outcome::Return(result) => result,
             Outcome::Exit(code) => return Some(Stop::Exit(code)),
         };
+        let written = memory.written;
         self.settle();
+        self.tell_written(&written, observer);
         let hart = &mut self.hart;
         hart.effects.clear();
         hart.cpu.write_x(10, result);
@@ -104,39 +135,68 @@ impl Machine {
             report.reg(RegId::X(10), result);
             observer.step(id, &Step::Signal(Signal::Halted), &hart.effects);
             hart.effects.clear();
-            tell_written(id, &written, observer);
             observer.step(id, &Step::Signal(Signal::Resumed), &hart.effects);
         }
         None
     }
 }
 
-/// Tells what the host has written, as much at a time as there is room for.
-fn tell_written<O: Observer>(id: HartId, written: &[Access], observer: &mut O) {
-    let mut effects = Effects::default();
-    for access in written {
-        if effects.accesses.push(*access).is_err() {
-            observer.step(id, &Step::Signal(Signal::Update), &effects);
-            effects.clear();
-            // There is room now.
-            let _ = effects.accesses.push(*access);
-        }
+/// What the host has written, by physical address, if somebody wants to know.
+struct Written(Option<Vec<(u64, Vec<u8>)>>);
+
+impl Written {
+    fn new<O: Observer>() -> Written {
+        Written(O::WANTS.contains(Wants::EVENTS).then(Vec::new))
     }
-    if !effects.accesses.is_empty() {
-        observer.step(id, &Step::Signal(Signal::Update), &effects);
+
+    fn note(&mut self, address: u64, data: &[u8]) {
+        if let Some(pieces) = &mut self.0 {
+            pieces.push((address, data.to_vec()));
+        }
     }
 }
 
+/// Stores of the largest aligned sizes that make up some bytes.
+fn accesses(addr: u64, data: &[u8]) -> impl Iterator<Item = Access> {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        let addr = addr.wrapping_add(at as u64);
+        let left = data.len() - at;
+        let size = (0..=3u8)
+            .rev()
+            .find(|size| left >> size != 0 && addr.is_multiple_of(1 << size))
+            .filter(|_| left > 0)?;
+        let part = data.get(at..at + (1 << size))?;
+        at += part.len();
+        let value = part.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b));
+        Some(Access {
+            kind: AccessKind::Store,
+            size,
+            addr,
+            paddr: Some(addr),
+            data: Some(value),
+            operand: None,
+        })
+    })
+}
+
 /// Memory by physical address, for the host-target interface.
-struct Physical<'a>(&'a mut Memory);
+struct Physical<'a> {
+    memory: &'a mut Memory,
+    written: Written,
+}
 
 impl GuestMemory for Physical<'_> {
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
-        self.0.read(address, buffer)
+        self.memory.read(address, buffer)
     }
 
     fn write(&mut self, address: u64, data: &[u8]) -> bool {
-        self.0.write(address, data)
+        let wrote = self.memory.write(address, data);
+        if wrote {
+            self.written.note(address, data);
+        }
+        wrote
     }
 }
 
@@ -144,37 +204,10 @@ impl GuestMemory for Physical<'_> {
 struct Virtual<'a> {
     cpu: &'a Cpu,
     bus: &'a mut Bus,
-    /// What was written, if somebody wants to know.
-    written: Option<Vec<Access>>,
+    written: Written,
 }
 
 impl Virtual<'_> {
-    /// Notes bytes that were written, in aligned stores that are as large as
-    /// can be.
-    fn note(&mut self, addr: u64, paddr: u64, data: &[u8]) {
-        let Some(written) = &mut self.written else {
-            return;
-        };
-        let mut at = 0;
-        while let Some(rest) = data.get(at..).filter(|rest| !rest.is_empty()) {
-            let offset = at as u64;
-            let aligned = paddr.wrapping_add(offset).trailing_zeros();
-            let size = aligned.min(rest.len().ilog2()).min(3);
-            let mut bytes = [0; 8];
-            let part = rest.iter().take(1 << size);
-            part.zip(&mut bytes).for_each(|(from, to)| *to = *from);
-            written.push(Access {
-                kind: AccessKind::Store,
-                size: size as u8,
-                addr: addr.wrapping_add(offset),
-                paddr: Some(paddr.wrapping_add(offset)),
-                data: Some(u64::from_le_bytes(bytes)),
-                operand: None,
-            });
-            at += 1 << size;
-        }
-    }
-
     /// The physical address and how many of `len` bytes are in its page.
     fn part(&mut self, address: u64, len: usize, what: Use) -> Option<(u64, usize)> {
         let room = 4096 - (address % 4096) as usize;
@@ -210,7 +243,7 @@ impl GuestMemory for Virtual<'_> {
             if !self.bus.memory.write(paddr, now) {
                 return false;
             }
-            self.note(at, paddr, now);
+            self.written.note(paddr, now);
             (at, rest) = (at.wrapping_add(len as u64), later);
         }
         true

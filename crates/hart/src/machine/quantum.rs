@@ -44,7 +44,7 @@ impl Machine {
         observer: &mut O,
     ) -> Option<Stop> {
         if self.quantum == 0 {
-            if let Some(stop) = self.poll_host() {
+            if let Some(stop) = self.poll_host(observer) {
                 return Some(stop);
             }
             if let Some(stop) = self.find_spin() {

@@ -46,51 +46,52 @@ impl Told {
 
     /// A trap has changed the status register, and nobody tells how.
     pub(super) fn forget_status(&mut self) {
-        self.lose(Register::csr(0x300));
-    }
-
-    /// A register has changed, and nobody tells how; neither is known what the
-    /// others hold that show the same bits.
-    #[cold]
-    pub(super) fn lose(&mut self, register: Register) {
-        self.known.remove(register);
-        let others: &[u16] = match register.number() {
-            0x100 | 0x300 => &[0x100, 0x300],
-            0x104 | 0x304 => &[0x104, 0x304],
-            FFLAGS | FRM | FCSR => &[FFLAGS, FRM, FCSR],
-            _ => &[],
-        };
-        for csr in others {
-            self.known.remove(Register::csr(*csr));
-        }
+        self.known.remove(Register::csr(0x300));
+        self.known.remove(Register::csr(0x100));
     }
 
     /// The shortest way to tell a new value, which is told with it.
+    #[inline]
     pub(super) fn tell(&mut self, register: Register, value: u64) -> Item {
-        let number = register.number();
-        if register.is_float() || is_volatile(number) {
-            return Item::Full(register, value);
-        }
-        let value = self.xlen.wrap(value);
-        // A difference to what the same group tells would be ambiguous.
-        let bits = float_bits(number);
-        let old = self.get(register).filter(|_| self.float_bits & bits == 0);
-        self.float_bits |= bits;
-        self.set(number, value);
-        self.follow(number, value);
+        let old = match register.as_csr() {
+            Some(csr) if is_volatile(csr) => None,
+            Some(csr) => self.replace_csr(register, csr, value),
+            None if register.is_float() => None,
+            None => self.replace(register, value),
+        };
         old.and_then(|old| difference(self.xlen, register, old, value))
             .unwrap_or(Item::Full(register, value))
     }
 
+    /// Sets a register; its value before, if it was told.
+    #[inline]
+    fn replace(&mut self, register: Register, value: u64) -> Option<u64> {
+        let old = self.get(register);
+        self.set(register, value);
+        old
+    }
+
+    /// As [`replace`](Told::replace), with the CSRs that show the same bits.
+    fn replace_csr(&mut self, register: Register, csr: u16, value: u64) -> Option<u64> {
+        // A difference to what the same group tells would be ambiguous.
+        let bits = float_bits(csr);
+        let told_twice = self.float_bits & bits != 0;
+        self.float_bits |= bits;
+        let old = self.replace(register, value);
+        self.follow(csr, value);
+        old.filter(|_| !told_twice)
+    }
+
+    #[inline]
     fn get(&self, register: Register) -> Option<u64> {
         let value = self.values.get(usize::from(register.number()))?;
         self.known.contains(register).then_some(*value)
     }
 
-    fn set(&mut self, number: u16, value: u64) {
-        let slot = self.values.get_mut(usize::from(number));
-        if let (Some(slot), Some(register)) = (slot, Register::new(number)) {
-            *slot = value;
+    #[inline]
+    fn set(&mut self, register: Register, value: u64) {
+        if let Some(slot) = self.values.get_mut(usize::from(register.number())) {
+            *slot = self.xlen.wrap(value);
             self.known.insert(register);
         }
     }
@@ -100,11 +101,11 @@ impl Told {
         let fcsr = self.get(Register::csr(FCSR));
         match (number, fcsr) {
             (FCSR, _) => {
-                self.set(FFLAGS, value & 31);
-                self.set(FRM, value >> 5 & 7);
+                self.set(Register::csr(FFLAGS), value & 31);
+                self.set(Register::csr(FRM), value >> 5 & 7);
             }
-            (FFLAGS, Some(fcsr)) => self.set(FCSR, fcsr & !31 | value & 31),
-            (FRM, Some(fcsr)) => self.set(FCSR, fcsr & 31 | (value & 7) << 5),
+            (FFLAGS, Some(fcsr)) => self.set(Register::csr(FCSR), fcsr & !31 | value & 31),
+            (FRM, Some(fcsr)) => self.set(Register::csr(FCSR), fcsr & 31 | (value & 7) << 5),
             // Which bits the other one shows is not for the encoder to know.
             (0x100 | 0x104, _) => self.known.remove(Register::csr(number | 0x200)),
             (0x300 | 0x304, _) => self.known.remove(Register::csr(number & !0x200)),
@@ -133,6 +134,7 @@ const fn is_volatile(number: u16) -> bool {
 }
 
 /// The difference between two values, if it fits.
+#[inline]
 fn difference(xlen: Xlen, register: Register, old: u64, value: u64) -> Option<Item> {
     let offset = match xlen {
         Xlen::Rv32 => i64::from((value as u32).wrapping_sub(old as u32).cast_signed()),

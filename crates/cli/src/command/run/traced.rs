@@ -3,14 +3,14 @@
 use super::super::inputs;
 use super::super::log_write::Sink;
 use super::super::trace_fit;
-use super::super::trace_write::{self, Done, TraceFile, Writer};
+use super::super::trace_write::{self, Done, Pack, TraceFile, Writer};
 use super::files;
 use crate::args::{Run, TraceSpec};
 use crate::diagnostic::{Failure, bad_image};
 use crate::settings::{Elf, add_boot_code};
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
-use hartrace_capture::trace::{Format, Settings, Written};
+use hartrace_capture::trace::{Format, Settings};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ pub(super) struct Traced {
     files: Vec<(TraceFile, Settings)>,
     /// Only for a check.
     image: Option<Image>,
-    /// What a tandem trace begins with.
-    load: Vec<(u64, Vec<u8>)>,
+    /// What a tandem trace has around it.
+    pack: Pack,
 }
 
 impl Traced {
@@ -57,7 +57,11 @@ impl Traced {
         Ok(Traced {
             files: args.trace.iter().map(one).collect::<Result<_, Failure>>()?,
             image,
-            load,
+            pack: Pack {
+                load,
+                container: args.container.get(),
+                untold: Vec::new(),
+            },
         })
     }
 
@@ -73,7 +77,7 @@ impl Traced {
     ) -> Result<Vec<Writer<'w>>, Failure> {
         let image = self.image.as_ref();
         let one = |(file, settings): &'w (TraceFile, Settings)| {
-            trace_write::writer(config, settings, isa, image, &file.sink, self.load.clone())
+            trace_write::writer(config, settings, isa, image, &file.sink, self.pack.clone())
         };
         self.files.iter().map(one).collect()
     }
@@ -93,7 +97,7 @@ impl Traced {
                 path: file.path().to_path_buf(),
                 format: settings.format(),
                 leaves_out: trace_write::leaves_out(config, &settings),
-                written: done.written,
+                done,
             });
             match file.finish(config, &settings, std::slice::from_ref(elf)) {
                 Ok(()) | Err(Failure::ClosedPipe) => {}
@@ -110,7 +114,7 @@ pub(super) struct Finished(Vec<Trace>);
 struct Trace {
     path: PathBuf,
     format: Format,
-    written: Written,
+    done: Done,
     leaves_out: Option<&'static str>,
 }
 
@@ -120,8 +124,8 @@ impl Finished {
         // All are told, and one is enough to fail.
         let mut result = Ok(());
         for one in &self.0 {
-            let (written, leaves_out) = (&one.written, one.leaves_out);
-            let one = trace_write::report(&one.path, one.format, written, leaves_out, talk);
+            let (done, leaves_out) = (&one.done, one.leaves_out);
+            let one = trace_write::report(&one.path, one.format, done, leaves_out, talk);
             result = result.and(one);
         }
         result

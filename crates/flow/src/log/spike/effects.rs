@@ -123,10 +123,10 @@ pub(super) struct Tail<'a> {
     /// An atomic's load, which waits for its store.
     held: Option<u64>,
     accesses: u32,
-    /// The last value written to mstatus.
+    /// The last values written to what decides on modes.
     pub(super) mstatus: Option<u64>,
-    /// The last values written to medeleg and mideleg.
-    pub(super) delegated: [Option<u64>; 2],
+    pub(super) medeleg: Option<u64>,
+    pub(super) mideleg: Option<u64>,
 }
 
 impl<'a> Tail<'a> {
@@ -146,7 +146,8 @@ impl<'a> Tail<'a> {
             held: None,
             accesses: 0,
             mstatus: None,
-            delegated: [None; 2],
+            medeleg: None,
+            mideleg: None,
         }
     }
 
@@ -231,8 +232,8 @@ impl<'a> Tail<'a> {
         let (value, _) = line.hex().ok_or(Kind::Effect)?;
         match csr {
             0x300 => self.mstatus = Some(value),
-            0x302 => self.delegated[0] = Some(value),
-            0x303 => self.delegated[1] = Some(value),
+            0x302 => self.medeleg = Some(value),
+            0x303 => self.mideleg = Some(value),
             _ => {}
         }
         if self.parts.csrs {

@@ -33,27 +33,12 @@ struct Previous {
     spp: Option<Mode>,
 }
 
-/// Which traps go to S mode (medeleg, mideleg); none after a reset.
+/// Traps below machine mode that supervisor mode takes, by their codes; none
+/// after reset.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delegated {
     exceptions: u64,
     interrupts: u64,
-}
-
-impl Delegated {
-    /// The mode that a trap taken in another goes to.
-    fn mode(&self, cause: Cause, before: Mode) -> Option<Mode> {
-        let (set, code) = match cause {
-            Cause::Exception(code) => (self.exceptions, code?),
-            Cause::Interrupt(code) => (self.interrupts, code?),
-            Cause::Unknown => return None,
-        };
-        let delegated = set.checked_shr(code).unwrap_or(0) & 1 != 0;
-        Some(match delegated && before < Mode::M {
-            true => Mode::S,
-            false => Mode::M,
-        })
-    }
 }
 
 /// One hart.
@@ -188,9 +173,6 @@ impl Hart {
         let Some(held) = self.trap.take() else {
             return;
         };
-        // No line tells the mode between two traps.
-        let goes = |before| self.delegated.mode(held.cause, before);
-        let mode = mode.or_else(|| held.mode.and_then(goes));
         let before = held.mode.or(mode).unwrap_or_default();
         match mode {
             Some(Mode::M) => self.previous.mpp = Some(before),
@@ -209,7 +191,7 @@ impl Hart {
             context: Context(0),
             time: 0,
         });
-        self.mode = mode;
+        self.mode = None;
         let effects = Effects {
             mode: mode.filter(|&mode| mode != before),
             ..*ground.untold
@@ -309,9 +291,9 @@ impl Hart {
         let op = MemoryOp::of(bits, self.narrow);
         let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
         tail.read(line, bits)?;
-        let [exceptions, interrupts] = tail.delegated;
-        self.delegated.exceptions = exceptions.unwrap_or(self.delegated.exceptions);
-        self.delegated.interrupts = interrupts.unwrap_or(self.delegated.interrupts);
+        let delegated = &mut self.delegated;
+        delegated.exceptions = tail.medeleg.unwrap_or(delegated.exceptions);
+        delegated.interrupts = tail.mideleg.unwrap_or(delegated.interrupts);
         if let Some(mstatus) = tail.mstatus
             && Flow::of(bits, Isa::RV64GC) != Flow::TrapReturn
         {
@@ -349,7 +331,25 @@ impl Hart {
             if !commits {
                 self.give_listed(Some(epc), ground, out);
             }
-            self.give_trap(Some(epc), None, ground, out);
+            let mode = self.handler_mode().filter(|_| commits);
+            self.give_trap(Some(epc), mode, ground, out);
+            self.mode = mode;
+        }
+    }
+
+    /// The mode the trap that waits leads to, where no line shows it: by the
+    /// delegation registers.
+    fn handler_mode(&self) -> Option<Mode> {
+        let held = self.trap?;
+        let (traps, code) = match held.cause {
+            Cause::Exception(code) => (self.delegated.exceptions, code?),
+            Cause::Interrupt(code) => (self.delegated.interrupts, code?),
+            Cause::Unknown => return None,
+        };
+        let delegated = traps.checked_shr(code).is_some_and(|bits| bits & 1 != 0);
+        match held.mode? {
+            mode if mode != Mode::M && delegated => Some(Mode::S),
+            _ => Some(Mode::M),
         }
     }
 
@@ -401,7 +401,8 @@ impl Hart {
             self.give_listed(None, ground, out);
         }
         self.listed = None;
-        self.give_trap(None, None, ground, out);
+        let mode = self.handler_mode().filter(|_| commits);
+        self.give_trap(None, mode, ground, out);
         self.mode = None;
         self.previous = Previous::default();
         self.shadow.forget();
