@@ -360,6 +360,61 @@ fn damage() {
 }
 
 #[test]
+fn containers() {
+    use hartrace_flow::HartId;
+    use hartrace_tandem::container::{Parameters, write_end, write_start, write_stored};
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &["--container", "--compress"]);
+    succeeds(&["verify", "-q", &trace]);
+    // Without a sidecar the container knows.
+    fs::remove_file(folder.path("run.tandem.toml")).ok();
+    succeeds(&["verify", "-q", &trace, "-e", RV64]);
+    succeeds(&[
+        "verify", "-q", &trace, "-e", RV64, "--from", "main", "--until", "19K",
+    ]);
+    let mut bytes = fs::read(&trace).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let damaged = folder.file("damaged", &bytes);
+    let output = run(&["verify", "-q", &damaged, "-e", RV64]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stderr).starts_with("error[TP04"),
+        "{}",
+        text(&output.stderr)
+    );
+    // Two harts, and the second one is wrong.
+    let plain = traced(&folder, RV64, &[]);
+    let good = fs::read(&plain).unwrap();
+    let mut groups = Groups::read(&plain);
+    groups.edit(1000, FAULTS[0].1);
+    groups.write(&plain);
+    let bad = fs::read(&plain).unwrap();
+    let parameters = Parameters {
+        config: groups.config,
+        isa: Some("rv64imafdcb_zicsr_zifencei_zicntr_zihpm_zicond_zfh_zcb_zbc".to_owned()),
+    };
+    let mut bytes = Vec::new();
+    write_start(&parameters, &mut bytes).unwrap();
+    write_stored(HartId(0), &good, &mut bytes);
+    write_stored(HartId(3), &bad, &mut bytes);
+    write_end(&mut bytes);
+    let both = folder.file("both", &bytes);
+    let verify = |more: &[&str]| {
+        let output = run(&[&["verify", "-q", &both, "-e", RV64][..], more].concat());
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    assert_eq!(verify(&["--hart", "0"]).0, Some(0));
+    assert_eq!(verify(&["--hart", "3"]).0, Some(4));
+    for more in [&[][..], &["--hart", "1"]] {
+        let (code, message) = verify(more);
+        assert_eq!(code, Some(2));
+        assert!(message.starts_with("error[HT0305]: "), "{message}");
+        assert!(message.contains("it has: 0, 3"), "{message}");
+    }
+}
+
+#[test]
 fn other_files() {
     let folder = Folder::new();
     let message = fails(
