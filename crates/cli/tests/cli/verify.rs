@@ -17,8 +17,11 @@ fn config(name: &str) -> String {
 fn traced(folder: &Folder, program: &str, more: &[&str]) -> String {
     let trace = folder.name("run.tandem");
     let to = format!("tandem={trace}");
-    let mut args = vec!["run", "-q", program, "--max-insns", "20K", "--trace", &to];
+    let mut args = vec!["run", "-q", program, "--trace", &to];
     args.extend(more);
+    if !more.contains(&"--max-insns") {
+        args.extend(["--max-insns", "20K"]);
+    }
     let output = run(&args);
     let code = output.status.code();
     assert!(matches!(code, Some(0 | 10)), "{}", text(&output.stderr));
@@ -38,7 +41,7 @@ fn every_program_verifies() {
         let program = program.to_str().unwrap();
         for name in ["full", "compact", "bluespec", "partial"] {
             let config = config(&format!("{name}.toml"));
-            let trace = traced(&folder, program, &["-c", &config]);
+            let trace = traced(&folder, program, &["-c", &config, "--max-insns", "10K"]);
             let output = run(&["verify", "-q", &trace]);
             let report = text(&output.stdout);
             assert_eq!(output.status.code(), Some(0), "{program} {name}: {report}");

@@ -229,9 +229,11 @@ fn verdict(
             problem.at,
             problem.group
         );
-        let code = match groups {
-            0 => Code::NotSynchronised,
-            _ => Code::DamagedTrace,
+        // The bytes of a container that can be read are those of a trace.
+        let unread = groups == 0 && !problem.fault.code().starts_with("TP04");
+        let code = match unread {
+            true => Code::NotSynchronised,
+            false => Code::DamagedTrace,
         };
         let diagnostic = Diagnostic::new(code, message).named(problem.fault.code());
         let more = report.problems() - 1;
@@ -240,7 +242,7 @@ fn verdict(
             _ => diagnostic.note(format!("and in {} more", count(more, "place"))),
         };
         match end {
-            End::Stuck if groups == 0 => diagnostic
+            End::Stuck if unread => diagnostic
                 .help("are these the settings of the trace, in section [tandem], and its --isa?"),
             End::Stuck => diagnostic.help("--resync goes on behind it"),
             _ => diagnostic,
