@@ -25,6 +25,7 @@ mod logs;
 mod mutate;
 mod ntrace;
 mod port;
+mod tandem;
 mod text;
 mod trace;
 mod walk;
@@ -148,6 +149,21 @@ pub const PROPERTIES: &[Property] = &[
         name: "etrace_roundtrip",
         holds: trace::round_trip::<ETrace>,
         seeds: trace::round_trip_seeds,
+    },
+    Property {
+        name: "tandem_item",
+        holds: tandem::item,
+        seeds: tandem::seeds,
+    },
+    Property {
+        name: "tandem_stream",
+        holds: tandem::stream,
+        seeds: tandem::seeds,
+    },
+    Property {
+        name: "tandem_container",
+        holds: tandem::frames,
+        seeds: tandem::container_seeds,
     },
     Property {
         name: "hart_run",

@@ -192,10 +192,12 @@ impl Reader {
                 self.kept.extend_from_slice(rest);
                 return next;
             }
-            let problem = self.problem_at(Fault::Truncated, rest.len() as u64);
-            self.at += rest.len() as u64;
-            self.state = State::Idle;
-            return Next::Problem(problem);
+            if !rest.is_empty() {
+                let problem = self.problem_at(Fault::Truncated, rest.len() as u64);
+                self.at += rest.len() as u64;
+                self.state = State::Idle;
+                return Next::Problem(problem);
+            }
         }
         match self.state {
             State::Outside => self.whole(),

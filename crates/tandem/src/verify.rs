@@ -85,6 +85,8 @@ struct Core {
     disputes: Disputes,
     /// The interrupt at hand is not enabled in the model.
     disabled: bool,
+    /// Some registers are absent from the trace.
+    has_absent: bool,
     /// Writes the trace told although they changed nothing: if there are
     /// some, one that is not told is missing.
     unchanged: u32,
@@ -105,6 +107,8 @@ enum Act {
     Attempt,
     /// Take an interrupt.
     Interrupt(u32),
+    /// Take an interrupt whose cause is not told.
+    Guess,
     /// Take over what the group says: it cannot be checked.
     Adopt,
     /// State was set from outside.
@@ -126,6 +130,7 @@ impl<M: Model> Verifier<M> {
             core: Core {
                 mailbox: Mailbox::new(options.tohost, options.fromhost),
                 reader: Reader::new(config.clone()),
+                has_absent: !config.absent.registers.is_empty(),
                 config,
                 options,
                 shadow,
@@ -229,7 +234,8 @@ impl<M: Model> Verifier<M> {
     fn group(&mut self, bytes: &mut &[u8], reporter: &mut impl Reporter) -> ControlFlow<()> {
         let Verifier { model, core } = self;
         let act = core.act();
-        let executes = matches!(act, Act::Run | Act::Attempt | Act::Interrupt(_));
+        let executes = matches!(act, Act::Run | Act::Attempt);
+        let executes = executes || matches!(act, Act::Interrupt(_) | Act::Guess);
         if executes && core.is_over() {
             core.ready = true;
             return ControlFlow::Break(());
@@ -257,11 +263,11 @@ impl<M: Model> Verifier<M> {
                 let step = core.ask(model, ask);
                 core.judge(model, ask, step, reporter)
             }
-            Act::Adopt => {
-                core.counters.unchecked += 1;
-                core.take_over(model);
-                ControlFlow::Continue(())
-            }
+            Act::Guess => match core.guess(model) {
+                Some((ask, step)) => core.judge(model, ask, step, reporter),
+                None => core.adopt(model),
+            },
+            Act::Adopt => core.adopt(model),
             Act::Init => {
                 core.counters.inits += 1;
                 core.take_over(model);
@@ -305,6 +311,7 @@ impl Core {
         if group.outside {
             return Act::Update;
         }
+        let absent = &self.config.absent;
         let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
         let csr = |number: u16| {
             let told = |c: &&crate::group::Change| c.register == Register::csr(number);
@@ -312,8 +319,10 @@ impl Core {
         };
         let cause = csr(0x342).or_else(|| csr(0x142));
         let trap = cause.is_some() || csr(0x341).or_else(|| csr(0x141)).is_some();
-        let executes = group.insn.is_some() || jumps && (trap || group.mode.is_some());
-        if !executes {
+        let silent = absent.registers.contains(Register::csr(0x342));
+        let traps = trap || silent || group.mode.is_some();
+        let insn = group.insn.is_some() || absent.insn && jumps;
+        if !insn && !(traps && (jumps || absent.pc)) {
             return Act::Update;
         }
         if self.shadow.pc.is_none() {
@@ -325,7 +334,8 @@ impl Core {
             Some(cause) if cause >> top & 1 != 0 => Act::Interrupt(cause as u32 & 0x7fff_ffff),
             // Nothing was fetched: the instruction's address was at fault.
             Some(_) => Act::Attempt,
-            None => Act::Adopt,
+            None if insn => Act::Attempt,
+            None => Act::Guess,
         }
     }
 

@@ -186,6 +186,8 @@ impl Hart {
                 bytes: self.at.saturating_sub(lost.from),
                 unconfirmed: 0,
             };
+            // Told once, even if this group is of no use either.
+            self.good = self.at;
             self.event(&Event::Gap(gap), out);
         }
         if let Some(mode) = self.mode.news() {

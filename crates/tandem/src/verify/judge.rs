@@ -355,14 +355,22 @@ impl Core {
             return false;
         }
         if case.bits & 0x7f == 0x73 {
+            let csr = (case.bits >> 20) as u16;
             let mut bits = 0;
-            Shadow::holders(Register::csr((case.bits >> 20) as u16), &mut |holder| {
-                bits |= match case.known.contains(holder) {
-                    true => self.options.volatile.bits(holder),
-                    false => u64::MAX,
+            Shadow::holders(Register::csr(csr), &mut |holder| {
+                let untold =
+                    self.config.absent.registers.contains(holder) || !case.known.contains(holder);
+                bits |= match untold {
+                    false => self.options.volatile.bits(holder),
+                    true => u64::MAX,
                 };
             });
             let excused = (told ^ own) & !bits == 0;
+            // An instruction that only reads tells what is there.
+            let reads = case.bits >> 13 & 1 != 0 && case.bits >> 15 & 31 == 0;
+            if excused && reads {
+                let _ = model.write(Place::Csr(csr), told);
+            }
             self.counters.csrs_taken += u64::from(excused);
             return excused;
         }

@@ -21,6 +21,7 @@ impl Core {
             Some(NewPc::Increment) => self.config.xlen.wrap(insn.pc.wrapping_add(told.len.into())),
             Some(NewPc::To(pc)) => pc,
             Some(NewPc::FromTo(from, to)) if from == insn.pc => to,
+            None if self.config.absent.pc => insn.next,
             _ => return false,
         };
         let odd = effects.mode.is_some()
@@ -148,7 +149,7 @@ impl Core {
             self.shadow.memory.write(addr, 1 << access.size, value);
             self.counters.compare(Kind::Store, 1);
         }
-        if !self.config.absent.registers.is_empty() {
+        if self.has_absent {
             self.shadow.follow_absent(&self.config.absent, effects);
         }
         let counters = &mut self.counters;

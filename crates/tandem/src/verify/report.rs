@@ -228,7 +228,7 @@ impl Counters {
         self.retired + self.exceptions
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn compare(&mut self, kind: Kind, count: u64) {
         if let Some(slot) = self.compared.get_mut(kind as usize) {
             *slot += count;

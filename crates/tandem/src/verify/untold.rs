@@ -1,10 +1,13 @@
 //! Interrupts that the trace does not tell: it is in the handler all of a
 //! sudden. The model follows, so that one lost group is one mismatch.
 
+use core::ops::ControlFlow;
+
 use hartrace_flow::{Model, Place, Step};
 
 use super::Core;
 use super::judge::Ask;
+use crate::group::NewPc;
 use crate::register::Register;
 
 impl Core {
@@ -46,6 +49,32 @@ impl Core {
             self.undo(model, &before);
             self.effects = effects;
         }
+    }
+
+    /// An interrupt without a cause: the model takes the likeliest that leads
+    /// where the trace goes. `None` if there is none such.
+    pub(super) fn guess<M: Model>(&mut self, model: &mut M) -> Option<(Ask, Step)> {
+        let told = match self.reader.group().pc {
+            Some(NewPc::To(pc) | NewPc::FromTo(_, pc)) => pc,
+            _ => return None,
+        };
+        for code in self.candidates(model) {
+            let ask = Ask::Interrupt(code);
+            let step = self.ask(model, ask);
+            if model.read(Place::Pc) == Ok(told) {
+                return Some((ask, step));
+            }
+            let undo = self.save();
+            self.undo(model, &undo);
+        }
+        None
+    }
+
+    /// Takes over a group that cannot be checked.
+    pub(super) fn adopt<M: Model>(&mut self, model: &mut M) -> ControlFlow<()> {
+        self.counters.unchecked += 1;
+        self.take_over(model);
+        ControlFlow::Continue(())
     }
 
     /// The interrupts that the model would take, the likeliest first.

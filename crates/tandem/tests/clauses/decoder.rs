@@ -488,6 +488,14 @@ fn problems_are_gaps() {
             "run 2000-2004 2 Stop 2004"
         ]
     );
+    // No byte is in two gaps, though a reset and what is missing may share a
+    // group.
+    let mut bytes = trace(&config, &[groups[0], groups[1]]);
+    bytes.extend(&trace(&config, &[&[Item::Reset, Item::IncrementPc, NOP]])[13..]);
+    assert_eq!(
+        decode(&config, &bytes)[1..],
+        ["gap 15 TP0202 7", "Reset", "gap 1a TP0301 7"]
+    );
     // To the end of the trace.
     let mut bytes = trace(&config, &[groups[0]]);
     bytes.extend([0xff; 10]);

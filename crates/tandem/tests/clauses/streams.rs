@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hartrace_tandem::{CONFIRM, Config, Fault, Item, PcForm, Reader, Register};
+use hartrace_tandem::{CONFIRM, Config, Fault, Item, Next, PcForm, Reader, Register};
 
 use crate::common::{
     Random, Told, configs, decode_chunks, faults, hex, items, read, read_all, read_chunks, rv32,
@@ -204,6 +204,34 @@ fn found_at_the_end() {
         let groups = told.iter().filter(|t| matches!(t, Told::Group(_))).count();
         assert_eq!(groups, count);
     }
+}
+
+/// The end inside a group is told as that, also where the bytes before it were
+/// kept for a search.
+#[test]
+fn found_and_then_cut() {
+    let config = Config::default();
+    let nop = "01 03 10 01 00 02";
+    let text = format!("01 0c {} 01 03", format!("{nop} ").repeat(3));
+    let bytes = hex(&text);
+    let mut reader = Reader::new(config);
+    let mut told = Vec::new();
+    // Asked no more once the bytes are used up: the rest is given at the end.
+    for mut chunk in bytes.chunks(5) {
+        while !chunk.is_empty() {
+            told.push(reader.next(&mut chunk));
+        }
+    }
+    loop {
+        match reader.finish() {
+            Next::More => break,
+            next => told.push(next),
+        }
+    }
+    let Some(Next::Problem(problem)) = told.last() else {
+        panic!("{told:?}");
+    };
+    assert_eq!((problem.fault, problem.at), (Fault::OpenGroup, 22));
 }
 
 /// The longest group there may be, and one item more.
