@@ -1,12 +1,14 @@
 //! What was typed.
 
 mod run;
+mod state;
 mod trace;
 mod verify;
 
 pub(crate) use run::{
     FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout,
 };
+pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
     Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
     Transport,
@@ -31,6 +33,7 @@ Examples:
   hartrace dump t                        the messages of a trace
   hartrace convert t --to etrace -o u    the same trace in another format
   hartrace verify t -e prog.elf          a tandem trace against the built-in hart
+  hartrace state t --at 5000             the registers at an instruction
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
@@ -161,6 +164,9 @@ pub(crate) enum Command {
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),
+    /// The state at any instruction of a tandem trace, and who wrote it
+    #[command(after_help = state::EXAMPLES)]
+    State(State),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),

@@ -146,8 +146,12 @@ codes! {
     BadMemory "HT0307" exit 2,
     /// An entry that is neither an address nor a symbol.
     BadEntry "HT0308" exit 2,
+    /// What is neither a register, nor an address, nor a symbol.
+    BadPlace "HT0309" exit 2,
+    /// A trace with fewer instructions.
+    BeyondEnd "HT0310" exit 2,
     /// State that nobody knows by this name.
-    BadState "HT0309" exit 2,
+    BadState "HT0311" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
     /// Values were written that the source does not tell (a warning).
@@ -164,6 +168,8 @@ codes! {
     MissingExtension "HT0407" exit 0,
     /// Settings by which a trace tells less than there is (a warning).
     CutShort "HT0408" exit 0,
+    /// An index that does not fit its trace (a warning).
+    StaleIndex "HT0409" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart takes traps for ever.
