@@ -24,6 +24,7 @@ mod stats_json;
 mod trace_fit;
 mod trace_harts;
 mod trace_write;
+mod verify;
 
 use crate::args::{self, Args, Command};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -50,6 +51,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),
         Command::Convert(args) => convert::run(args, talk),
+        Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
