@@ -114,6 +114,7 @@ fn one_manual_page_per_command() {
         "hartrace-run.1",
         "hartrace-state.1",
         "hartrace-stats.1",
+        "hartrace-verify.1",
         "hartrace.1",
     ];
     assert_eq!(pages[5..], expected);
