@@ -16,5 +16,6 @@ pub mod model;
 pub mod ntrace;
 pub mod objdump;
 pub mod speed;
+pub mod tandem;
 pub mod torture;
 pub mod trace;

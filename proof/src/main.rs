@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use hartrace_proof::etrace::ETrace;
 use hartrace_proof::ntrace::NTrace;
-use hartrace_proof::trace;
+use hartrace_proof::{tandem, trace};
 
 mod logs;
 mod walk;
@@ -125,6 +125,26 @@ const COMMANDS: &[Command] = &[
         "etrace-peer",
         "[PROGRAM...]: decoding and encoding beside riscv-etrace, in one run",
         hartrace_proof::etrace::peer::command,
+    ),
+    (
+        "tandem-identity",
+        "[INSNS] [SEED]: tandem traces decode to what was done and verify, every setting",
+        tandem::identity::command,
+    ),
+    (
+        "tandem-faults",
+        "[TRIALS] [SEED]: faults of trace and core are found where they are, and only there",
+        tandem::faults::command,
+    ),
+    (
+        "tandem-corruption",
+        "[TRIALS] [SEED]: what damage to a tandem trace costs, in groups",
+        tandem::corruption::command,
+    ),
+    (
+        "tandem-speed",
+        "[PROGRAM...]: tandem traces, how small and how fast",
+        tandem::speed::command,
     ),
     (
         "speed",

@@ -251,6 +251,10 @@ fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
         (true, true) => old & 0xffff_ffff | value << 32,
     };
     match csr {
+        // As a program's write these would make FS dirty.
+        0x001 => cpu.fflags = value as u8 & 31,
+        0x002 => cpu.frm = value as u8 & 7,
+        0x003 => (cpu.frm, cpu.fflags) = ((value >> 5) as u8 & 7, value as u8 & 31),
         0x300 => cpu.mstatus = half(cpu.mstatus, false),
         0x310 if rv32 => cpu.mstatus = half(cpu.mstatus, true),
         0x304 => cpu.mie = value,

@@ -278,6 +278,15 @@ impl Shadow {
         }
     }
 
+    /// A register's value as a model has it, whose floating-point registers
+    /// may be longer than the trace's: a shorter value is boxed.
+    pub(crate) fn boxed(&self, register: Register, value: u64) -> u64 {
+        match register.is_float() {
+            true => value | !self.float,
+            false => value,
+        }
+    }
+
     /// Sets a CSR that holds something; views are left alone.
     pub(crate) fn fill_csr(&mut self, csr: u16, value: u64) {
         if !is_view(csr) {

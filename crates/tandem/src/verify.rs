@@ -15,6 +15,8 @@ mod host;
 mod judge;
 mod plain;
 mod report;
+#[cfg(test)]
+mod tests;
 mod untold;
 mod volatile;
 

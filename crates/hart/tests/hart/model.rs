@@ -449,3 +449,15 @@ fn translation_follows_state_set_from_outside() {
     b.set_mem(root + 16, 8, BASE >> 2 | 0xcb);
     assert_eq!(b.fault(&[sw(A0, 0, A1)]).0, 15, "seen without a fence");
 }
+
+/// State set from outside has no side effects: FS stays as it is.
+#[test]
+fn float_csrs_set_from_outside_leave_the_status_alone() {
+    let mut b = Bench::rv64();
+    b.set_csr(csr::MSTATUS, 0x2000);
+    for (number, value, fcsr) in [(1, 0xff, 0x1f), (2, 0x1f, 0xff), (3, 0x121, 0x21)] {
+        b.m.write(Place::Csr(number), value).unwrap();
+        assert_eq!(b.csr(3), fcsr);
+        assert_eq!(b.csr(csr::MSTATUS) & 0x6000, 0x2000);
+    }
+}

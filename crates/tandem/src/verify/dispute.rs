@@ -201,7 +201,8 @@ impl Core {
             core::mem::swap(&mut dispute.told, &mut dispute.own);
             self.shadow.put(dispute.what, dispute.told);
             // The model has it: it was read there.
-            let _ = model.write(place(dispute.what), dispute.told);
+            let told = self.shadow.boxed(dispute.what, dispute.told);
+            let _ = model.write(place(dispute.what), told);
         }
         for dispute in &mut self.disputes.memory {
             core::mem::swap(&mut dispute.told, &mut dispute.own);
@@ -248,7 +249,7 @@ impl Core {
         self.fresh = undo.fresh.clone();
         self.mailbox = undo.mailbox.clone();
         for &(register, value, _) in &undo.shadow.registers {
-            let _ = model.write(place(register), value);
+            self.set_register(model, register, value);
         }
         for &(addr, byte) in &undo.memory {
             self.shadow.memory.write(addr, 1, byte.into());

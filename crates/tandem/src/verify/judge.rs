@@ -10,7 +10,7 @@ use super::report::{Difference, Field, Mismatch, Past, Reporter};
 use super::{Core, PAST};
 use crate::config::StoreData;
 use crate::elements::Registers;
-use crate::group::Data;
+use crate::group::{Data, NewPc};
 use crate::register::Register;
 use crate::shadow::Shadow;
 
@@ -65,8 +65,9 @@ impl Core {
         let carry = matches!(step, Step::Trap(_)) && self.must_carry();
         let undo = self.save();
         let found = self.examine(model, ask, &step);
-        let (step, found) = match found.is_empty() {
-            true if carry => {
+        let agreed = found.is_empty();
+        let (step, found) = match agreed || self.is_final(&step) {
+            true if agreed && carry => {
                 self.undo(model, &undo);
                 self.carry(model, ask)
             }
@@ -90,6 +91,18 @@ impl Core {
         };
         self.remember(past);
         flow
+    }
+
+    /// Whether there is no other way to look at a group that differs: it has
+    /// the model's store-conditional, which cannot be done again because its
+    /// reservation is gone, and nothing is in dispute.
+    fn is_final(&self, step: &Step) -> bool {
+        let (_, Some(bits)) = self.whereabouts(step) else {
+            return false;
+        };
+        let told = self.reader.group().insn.map(|insn| insn.bits);
+        let conditional = bits & 0x7f == 0x2f && bits >> 27 == 3;
+        conditional && told == Some(bits) && self.disputes.is_empty()
     }
 
     /// Looks at a group that differs in other ways: with what is in dispute
@@ -129,11 +142,17 @@ impl Core {
         {
             differ(&mut found, Field::Interrupt, None, Some(code.into()));
         }
-        let (_, bits) = self.whereabouts(step);
+        let (pc, bits) = self.whereabouts(step);
         let case = self.case(step, bits);
         let effects = core::mem::take(&mut self.effects);
         self.apply(&effects);
         self.compare_insn(bits, case.trap, &mut found);
+        if let Some(NewPc::FromTo(from, _)) = self.reader.group().pc
+            && from != pc
+            && !self.config.absent.pc
+        {
+            differ(&mut found, Field::Pc, Some(pc), Some(from));
+        }
         self.compare_accesses(model, &case, &effects, &mut found);
         self.compare_registers(model, &case, &effects, &mut found);
         self.compare_place(model, &mut found);
@@ -257,6 +276,7 @@ impl Core {
             told => {
                 self.counters.compare(super::Kind::Mode, 1);
                 if told != own {
+                    let told = told.filter(|_| group.mode.is_some());
                     let told = told.map(|mode| mode.code().into());
                     differ(found, Field::Mode, mode, told);
                 }
@@ -286,8 +306,7 @@ impl Core {
         effects: &Effects,
         found: &mut Found,
     ) {
-        let place = place(register);
-        let Ok(own) = model.read(place) else {
+        let Ok(own) = model.read(place(register)) else {
             self.counters.unmodelled += 1;
             return;
         };
@@ -322,12 +341,14 @@ impl Core {
             return;
         }
         let volatile = self.options.volatile.bits(register);
+        // What is not told has not come from anywhere, unless this trace leaves
+        // out writes that change nothing.
+        let can_be = tells || self.unchanged < SURE;
         let excused = (told ^ own) & !volatile == 0
             || !case.known.contains(register)
-            || self.excuse(model, register, told, own, case, effects);
+            || can_be && self.excuse(model, register, told, own, case, effects);
         if excused {
-            // The model cannot refuse: it has the register.
-            let _ = model.write(place, told);
+            self.set_register(model, register, told);
             return;
         }
         let expected = Some(own).filter(|_| written);
@@ -410,12 +431,18 @@ impl Core {
         let operand = self.config.store_data == StoreData::Operand;
         let addr = access.paddr.unwrap_or(access.addr);
         let mask = u64::MAX >> (64 - (8 << access.size.min(3)));
-        let right = store.is_none_or(|(_, value)| (value ^ case.operand) & mask == 0);
+        // What succeeds stores, and what fails does not.
+        let right = match store {
+            Some((_, value)) => (value ^ case.operand) & mask == 0,
+            None => self.config.absent.stores,
+        };
         match told {
             0 if right => self.set_memory(model, addr, access.size, case.operand),
             1 if store.is_none() || operand => {
-                let old = self.shadow.memory.read(addr, 1 << access.size);
-                self.set_memory(model, addr, access.size, old);
+                if self.config.absent.stores {
+                    let old = self.shadow.memory.read(addr, 1 << access.size);
+                    self.set_memory(model, addr, access.size, old);
+                }
             }
             _ => return false,
         }
@@ -452,20 +479,16 @@ impl Core {
         let group = self.reader.group();
         let told: Few<Data, 16> = gather(group.data.iter().filter(|d| d.store.is_some()));
         let own: Few<Access, 16> = gather(effects.accesses.iter().filter(writes));
-        let conditional = matches!(case.op, Op::ScW | Op::ScD);
-        let reserved = matches!(case.op, Op::LrW | Op::LrD);
         let operand = self.config.store_data == StoreData::Operand;
-        // Whether a store-conditional stores comes from the trace.
-        let result = self.shadow.get(Register::x((case.bits >> 7) as u8));
-        let stores = result == Some(0) || case.bits >> 7 & 31 == 0;
-        let fails = result != Some(0) || case.bits >> 7 & 31 == 0;
+        let first = effects.accesses.first();
         for i in 0..told.len().max(own.len()) {
-            match (told.get(i), own.get(i)) {
-                // Only operands: nothing was stored (notes 38).
-                (Some(_), None) if operand && (conditional || reserved) => {}
-                (None, Some(_)) if conditional && fails => {}
-                (Some(_), None) if conditional && stores => {}
-                (told, own) => self.compare_store(model, told, own, case, found),
+            match (case.op, told.get(i), own.get(i)) {
+                (Op::ScW | Op::ScD, told, own) if self.is_unsure(case, told, own) => {
+                    self.store_unsurely(model, told, first, case);
+                }
+                // Only an operand: nothing was stored (notes 38).
+                (Op::LrW | Op::LrD, Some(_), None) if operand => {}
+                (_, told, own) => self.compare_store(model, told, own, case, found),
             }
         }
         self.compare_loads(effects, found);
@@ -473,6 +496,48 @@ impl Core {
             let addr = access.paddr.unwrap_or(access.addr);
             let read = |addr| model.read(Place::Memory { addr, size: 8 }).ok();
             self.mailbox.stored(addr, 1 << access.size, read);
+        }
+    }
+
+    /// Whether a store-conditional stores in the trace and not in the model,
+    /// or the other way round. Its result says so; of one without a result,
+    /// the store itself, unless operands are told in any case.
+    fn is_unsure(&self, case: &Case, told: Option<&Data>, own: Option<&Access>) -> bool {
+        let rd = Register::x((case.bits >> 7) as u8);
+        let stores = match self.shadow.get(rd).filter(|_| !rd.is_zero()) {
+            Some(0) => true,
+            Some(1) => false,
+            // No result: only the store can be believed.
+            Some(_) => told.is_some(),
+            None if self.config.store_data == StoreData::Operand => own.is_some(),
+            None => told.is_some(),
+        };
+        stores != own.is_some() && !self.config.absent.stores
+    }
+
+    /// Memory after a store-conditional on which the sides do not agree is as
+    /// the trace has it.
+    fn store_unsurely<M: Model>(
+        &mut self,
+        model: &mut M,
+        told: Option<&Data>,
+        access: Option<&Access>,
+        case: &Case,
+    ) {
+        let Some(access) = access else {
+            return;
+        };
+        let addr = access.paddr.unwrap_or(access.addr);
+        if access.kind == AccessKind::Store {
+            // It failed.
+            let old = self.shadow.memory.read(addr, 1 << access.size);
+            self.set_memory(model, addr, access.size, old);
+        } else if let Some((size, value)) = told.and_then(|data| data.store) {
+            self.shadow.memory.write(addr, 1 << size, value);
+            if case.bits >> 7 & 31 == 0 {
+                // No result will be excused.
+                self.set_memory(model, addr, size, value);
+            }
         }
     }
 
@@ -582,8 +647,7 @@ impl Core {
     fn repair<M: Model>(&mut self, model: &mut M, effects: &Effects) {
         for register in self.touched.iter() {
             if let Some(value) = self.shadow.get(register) {
-                // What the model does not have cannot be set.
-                let _ = model.write(place(register), value);
+                self.set_register(model, register, value);
             }
         }
         self.place_model(model);
@@ -598,6 +662,12 @@ impl Core {
                 self.copy_memory(model, addr, 1 << size);
             }
         }
+    }
+
+    /// Sets a register in the model as the trace has it.
+    pub(super) fn set_register<M: Model>(&self, model: &mut M, register: Register, value: u64) {
+        // What the model does not have cannot be set.
+        let _ = model.write(place(register), self.shadow.boxed(register, value));
     }
 
     /// pc and mode from the shadow.
@@ -660,7 +730,7 @@ impl Core {
         self.shadow.apply_memory(group);
         for register in self.touched.iter() {
             if let Some(value) = self.shadow.get(register) {
-                let _ = model.write(place(register), value);
+                self.set_register(model, register, value);
             }
         }
         self.place_model(model);
@@ -697,7 +767,7 @@ impl Core {
             let own = self.shadow.fits(register, own);
             let volatile = self.options.volatile.bits(register);
             if !known.contains(register) {
-                let _ = model.write(place(register), told);
+                self.set_register(model, register, told);
             } else if (told ^ own) & !volatile != 0
                 && !self.config.absent.registers.contains(register)
             {

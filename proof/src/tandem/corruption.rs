@@ -1,0 +1,10 @@
+//! Damage.
+
+/// Damage.
+///
+/// # Errors
+///
+/// None.
+pub fn command(_: &[String]) -> Result<(), String> {
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Speed.
+
+/// Speed.
+///
+/// # Errors
+///
+/// None.
+pub fn command(_: &[String]) -> Result<(), String> {
+    Ok(())
+}
