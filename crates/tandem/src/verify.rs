@@ -31,6 +31,7 @@ use self::dispute::Disputes;
 use self::host::Mailbox;
 use self::judge::Ask;
 use crate::config::Config;
+use crate::fault::Fault;
 use crate::group::{Group, NewPc};
 use crate::read::{Next, Reader};
 use crate::register::Register;
@@ -193,6 +194,18 @@ impl<M: Model> Verifier<M> {
             }
             self.deal(next, &mut bytes, reporter)?;
         }
+    }
+
+    /// Bytes are missing here, for this reason and value: a frame of a
+    /// container was damaged. What comes next starts with a group.
+    pub fn missing(
+        &mut self,
+        fault: Fault,
+        value: u64,
+        reporter: &mut impl Reporter,
+    ) -> ControlFlow<()> {
+        let problem = self.core.reader.missing(fault, value);
+        self.deal(Next::Problem(problem), &mut &[][..], reporter)
     }
 
     /// The trace has ended.

@@ -33,8 +33,8 @@ Exit codes:
 Examples:
   hartrace run prog.elf --trace tandem=t && hartrace verify t
   hartrace encode spike.log -e prog.elf --to tandem -o t && hartrace verify t
-  hartrace verify core.tandem -e prog.elf --isa rv64gc --from 1M --max-mismatches 1
-  hartrace verify core.tandem -e prog.elf --isa rv32imac --volatile 0x10000000:0x1000 --absent mip
+  hartrace verify core.tandem -e prog.elf --isa rv64gc --max-mismatches 1
+  hartrace verify core.tandem -e prog.elf --volatile 0x10000000:0x1000
   hartrace verify tcp-listen:4000 -e prog.elf --isa rv64gc -f json | jq .insn";
 
 /// `hartrace verify`.

@@ -6,6 +6,7 @@ mod json;
 mod model;
 mod place;
 mod report;
+mod source;
 mod text;
 
 use super::{create, one_stdin};
@@ -13,18 +14,21 @@ use crate::args::{self, Mark, Verify};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::settings::{self, Elf};
 use crate::talk::{Talk, end_on_signal};
-use crate::traces::Settings;
+use crate::traces::{Settings, bad_container, contained};
 use drive::Drive;
+use find::Search;
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::Config;
+use hartrace_capture::config::{Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
-use hartrace_capture::input::{self, Address, Input};
-use hartrace_capture::trace::{self, Format};
+use hartrace_capture::input::{self, Input};
+use hartrace_capture::trace::{self, Format, Streams};
 use hartrace_isa::Isa;
+use hartrace_tandem::container::Parameters;
 use hartrace_tandem::verify::Volatile;
-use hartrace_tandem::{self as tandem, Verifier};
+use hartrace_tandem::{self as tandem, Register, Verifier};
 use place::Places;
 use report::{Facts, Report};
+use source::{Choice, Source};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
@@ -36,6 +40,11 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     };
     let volatile = volatile(args)?;
     let elf = programs(&settings)?;
+    end_on_signal();
+    let mut source = Source::open(&args.trace, talk)?;
+    let parameters = source.parameters(&args.trace)?;
+    let contained = parameters.is_some();
+    adopt(&mut settings.config, parameters.as_ref(), &args.trace);
     let (hart, isa) = model::configure(&mut settings.config, &elf, &volatile, talk)?;
     let symbols = elf
         .first()
@@ -43,12 +52,14 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let entry = super::run::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
     let (machine, mut options) = model::build(&hart, &elf, entry)?;
     options.volatile = volatile;
-    let (mut config, source) = open(args, &settings, isa, talk)?;
+    let mut config = format(args, &settings, &source, parameters, isa, talk)?;
     absent(args, &mut config)?;
-    let targets = [args.from.as_ref(), args.until.as_ref()];
-    let bounds = bounds(targets, &source, &config, machine.pc(), symbols.as_ref())?;
-    options.from = bounds[0].unwrap_or(0);
-    options.until = bounds[1];
+    let search = Search {
+        config: &config,
+        start: machine.pc(),
+        choice: Choice::new(args, contained),
+    };
+    (options.from, options.until) = bounds(args, &source, search, symbols.as_ref())?;
     let places = Places::new(&elf, isa);
     let facts = Facts {
         trace: &args.trace,
@@ -57,14 +68,28 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
         places: &places,
     };
     let mut report = Report::new(args, facts);
-    end_on_signal();
     let drive = Drive {
         verifier: Verifier::new(config.clone(), options, machine),
+        streams: Streams::default(),
+        choice: Choice::new(args, contained),
         report: &mut report,
         output,
         talk,
     };
     drive.run(source)
+}
+
+/// The instruction set of a container, where nobody says another.
+fn adopt(config: &mut Config, parameters: Option<&Parameters>, path: &Path) {
+    if let Some(value) = parameters.and_then(|p| p.isa.clone()) {
+        config.program.isa.get_or_insert(Setting {
+            value,
+            origin: Origin::File {
+                path: path.into(),
+                line: 1,
+            },
+        });
+    }
 }
 
 /// The settings in force: flags over configuration files over the sidecar.
@@ -118,6 +143,10 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
         };
         volatile.add(text).map_err(bad)?;
     }
+    if args.hart.is_some_and(|hart| hart != 0) {
+        // The built-in hart is hart 0.
+        volatile.add_bits(Register::csr(0xf14), u64::MAX);
+    }
     Ok(volatile)
 }
 
@@ -133,50 +162,42 @@ fn absent(args: &Verify, config: &mut tandem::Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the trace comes from.
-enum Source {
-    File(Input),
-    /// Nobody knows when it comes, and it cannot be read twice.
-    Live(Input),
-}
-
-/// Opens the trace, and finds out how it is read.
-fn open(
+/// Finds out how the trace is read.
+fn format(
     args: &Verify,
     settings: &Settings,
+    source: &Source,
+    parameters: Option<Parameters>,
     isa: Isa,
     talk: &Talk,
-) -> Result<(tandem::Config, Source), Failure> {
+) -> Result<tandem::Config, Failure> {
     let path = args.trace.as_path();
-    let live = match Address::parse(path) {
-        Some(address) => Some(Input::connect(path, &address)?),
-        None => Some(Input::open(path)?).filter(|input| !input.is_file()),
-    };
-    if let Some(input) = live {
-        if let Some(place) = input.place() {
-            talk.summary(&format!("waiting for a trace at {place}"));
-        }
+    if let Source::Live(..) = source {
+        // What has come so far is too little to guess from.
         let config = settings.config.tandem.settings(isa);
-        let config = config.map_err(trace::SettingsError::from)?;
-        return Ok((config, Source::Live(input)));
+        let mut config = config.map_err(trace::SettingsError::from)?;
+        if let Some(parameters) = parameters {
+            contained(&mut config, Ok(parameters)).map_err(|f| bad_container(path, f))?;
+        }
+        return Ok(config);
     }
     let kind = detect(Input::open(path)?.peek(HEAD)?);
-    if !matches!(kind, Kind::Tandem | Kind::Unknown | Kind::Empty)
-        && !settings.is_said(Format::Tandem)
-    {
-        return Err(not_tandem(
-            path,
-            &format!("it looks like this kind of file: {kind}"),
-        ));
+    let tandem = matches!(
+        kind,
+        Kind::Tandem | Kind::TandemContainer | Kind::Unknown | Kind::Empty
+    );
+    if !tandem && !settings.is_said(Format::Tandem) {
+        let note = format!("it looks like this kind of file: {kind}");
+        return Err(not_tandem(path, &note));
     }
     let input = settings.open(path, &args::Transport::default(), "verify")?;
-    let (found, input) = settings.of_trace(input, Some(isa.xlen()), None, false, talk)?;
+    let (found, _) = settings.of_trace(input, Some(isa.xlen()), None, false, talk)?;
     match found {
-        trace::Settings::Tandem(config) => Ok((*config, Source::File(input))),
-        other => Err(not_tandem(
-            path,
-            &format!("it is of this format: {}", other.format()),
-        )),
+        trace::Settings::Tandem(config) => Ok(*config),
+        other => {
+            let note = format!("it is of this format: {}", other.format());
+            Err(not_tandem(path, &note))
+        }
     }
 }
 
@@ -190,12 +211,12 @@ fn not_tandem(path: &Path, note: &str) -> Failure {
 
 /// The instructions where to begin and to end.
 fn bounds(
-    marks: [Option<&Mark>; 2],
+    args: &Verify,
     source: &Source,
-    config: &tandem::Config,
-    start: u64,
+    search: Search<'_>,
     symbols: Option<&Symbols>,
-) -> Result<[Option<u64>; 2], Failure> {
+) -> Result<(u64, Option<u64>), Failure> {
+    let marks = [&args.from, &args.until];
     let mut numbers = [None; 2];
     let mut searched = [None; 2];
     for ((mark, number), at) in marks.into_iter().zip(&mut numbers).zip(&mut searched) {
@@ -205,20 +226,20 @@ fn bounds(
             Some(Mark::Symbol(name)) => *at = Some(find::address(name, symbols)?),
         }
     }
-    if searched == [None; 2] {
-        return Ok(numbers);
-    }
-    let Source::File(input) = source else {
-        return Err(Failure::Usage(
-            "a symbol in --from or --until is looked for in a file; give a number",
-        ));
-    };
-    let found = find::first(input.path(), config, start, searched)?;
-    for ((number, at), found) in numbers.iter_mut().zip(searched).zip(found) {
-        if at.is_some() {
-            // Never there is behind the end.
-            *number = Some(found.unwrap_or(u64::MAX));
+    if searched != [None; 2] {
+        if !matches!(source, Source::File(_)) {
+            return Err(Failure::Usage(
+                "a symbol in --from or --until is looked for in a file; give a number",
+            ));
+        }
+        let found = search.first(&args.trace, searched)?;
+        for ((number, at), found) in numbers.iter_mut().zip(searched).zip(found) {
+            if at.is_some() {
+                // Never there is behind the end.
+                *number = Some(found.unwrap_or(u64::MAX));
+            }
         }
     }
-    Ok(numbers)
+    let [from, until] = numbers;
+    Ok((from.unwrap_or(0), until))
 }

@@ -27,6 +27,7 @@ fn help_is_wrapped_cleanly() {
         &["decode"],
         &["stats"],
         &["convert"],
+        &["verify"],
         &["state"],
         &["config"],
     ] {
@@ -63,6 +64,7 @@ fn help_texts() {
     help(&["decode", "--help"]).stdout_eq(file!["snapshots/decode.txt"]);
     help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
+    help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }

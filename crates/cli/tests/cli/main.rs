@@ -19,6 +19,7 @@ mod state;
 mod tandem;
 mod tiny;
 mod trace;
+mod verify;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What README.md shows is what happens.
+//! What README.md and the pages on formats show is what happens.
 
 use crate::repository;
 use std::fs;
@@ -9,6 +9,13 @@ use std::fs;
 #[cfg(unix)]
 #[test]
 fn samples_are_real() {
+    let checked = samples("README.md");
+    assert!(checked > 5);
+    assert!(samples("docs/tandem.md") > 3);
+}
+
+#[cfg(unix)]
+fn samples(page: &str) -> usize {
     use crate::{Folder, text};
     use std::path::Path;
     use std::process::Command;
@@ -17,7 +24,7 @@ fn samples_are_real() {
     std::os::unix::fs::symlink(programs, folder.path("programs")).unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_hartrace")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let readme = fs::read_to_string(repository().join(page)).unwrap();
     let mut checked = 0;
     for block in readme.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap();
@@ -35,7 +42,7 @@ fn samples_are_real() {
             checked += 1;
         }
     }
-    assert!(checked > 5);
+    checked
 }
 
 /// Without how long a run took.

@@ -1,16 +1,18 @@
 //! The trace, piece by piece, through the verifier.
 
-use super::Source;
 use super::report::Report;
+use super::source::{Choice, LOOK, Source};
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::progress::{Progress, RunProgress};
 use crate::talk::{Talk, interrupted};
 use hartrace_capture::detect::Kind;
-use hartrace_capture::input::{self, Arrival, Input};
+use hartrace_capture::input::{self, Arrival, Input, Live};
 use hartrace_capture::output::Output;
+use hartrace_capture::trace::{StreamPiece, Streams};
 use hartrace_flow::Model;
-use hartrace_tandem::Verifier;
+use hartrace_tandem::{Problem, Verifier};
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Why it ended.
@@ -43,12 +45,11 @@ impl End {
 /// Bytes of a file between two looks at the user: about a tenth of a second.
 const SLICE: usize = 4 << 20;
 
-/// How often waiting looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// Everything verifying has to look after.
 pub(super) struct Drive<'r, 'a, M> {
     pub(super) verifier: Verifier<M>,
+    pub(super) streams: Streams,
+    pub(super) choice: Choice,
     pub(super) report: &'r mut Report<'a>,
     pub(super) output: Output,
     pub(super) talk: &'r Talk,
@@ -60,16 +61,18 @@ impl<M: Model> Drive<'_, '_, M> {
         let begin = Instant::now();
         let end = match source {
             Source::File(input) => self.file(input)?,
-            Source::Live(input) => self.live(input)?,
+            Source::Live(live, head) => self.live(live, &head)?,
         };
         let time = begin.elapsed();
         self.report.conclude(self.verifier.counters(), end);
         self.write()?;
+        self.choice.check(self.report.facts().trace)?;
         let Drive {
             verifier,
             report,
             output,
             talk,
+            ..
         } = self;
         // The report is there, whatever it says.
         output.finish()?;
@@ -85,7 +88,7 @@ impl<M: Model> Drive<'_, '_, M> {
         let bytes = input.contents(crate::traces::MAX_WHOLE)?;
         let mut seen = 0;
         for piece in bytes.chunks(SLICE) {
-            let flow = self.verifier.feed(piece, self.report);
+            let flow = self.feed(piece)?;
             seen += piece.len() as u64;
             if self.write()? {
                 progress.give_way();
@@ -99,20 +102,17 @@ impl<M: Model> Drive<'_, '_, M> {
             progress.say(&rate(self.verifier.counters().groups, begin.elapsed()));
             progress.reach(seen);
         }
-        Ok(self.finish())
+        self.finish()
     }
 
-    /// Bytes as they come.
-    fn live(&mut self, input: Input) -> Result<End, Failure> {
-        let path = input.path().to_path_buf();
+    /// Bytes as they come, the first of them at once.
+    fn live(&mut self, mut live: Live, head: &[u8]) -> Result<End, Failure> {
         let progress = RunProgress::new(self.talk, None);
-        let mut live = input.live();
-        let mut any = false;
+        let mut arrival = Arrival::Bytes(head);
         loop {
-            match live.next(LOOK)? {
+            match arrival {
                 Arrival::Bytes(bytes) => {
-                    any = true;
-                    let flow = self.verifier.feed(bytes, self.report);
+                    let flow = self.feed(bytes)?;
                     if self.write()? {
                         progress.give_way();
                     }
@@ -122,22 +122,56 @@ impl<M: Model> Drive<'_, '_, M> {
                     progress.at(self.verifier.counters().instructions());
                 }
                 Arrival::Nothing => {}
-                Arrival::End if !any => {
-                    return Err(unknown_format(&path, Kind::Empty, &[], "verify").into());
+                Arrival::End if head.is_empty() => {
+                    let path = self.report.facts().trace;
+                    return Err(unknown_format(path, Kind::Empty, &[], "verify").into());
                 }
-                Arrival::End => return Ok(self.finish()),
+                Arrival::End => return self.finish(),
             }
             if interrupted() {
                 return Ok(End::Interrupted);
             }
+            arrival = live.next(LOOK)?;
         }
     }
 
-    fn finish(&mut self) -> End {
-        match self.verifier.finish(self.report).is_break() {
-            true => self.broken(),
-            false => End::Whole,
+    /// The next bytes; breaks where the verifier does.
+    fn feed(&mut self, bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
+        let mut streams = std::mem::take(&mut self.streams);
+        let fed = streams.feed(bytes, |piece| self.piece(piece));
+        self.streams = streams;
+        over(fed)
+    }
+
+    fn piece(&mut self, piece: StreamPiece<'_>) -> Result<(), Halt> {
+        let flow = match piece {
+            StreamPiece::Bytes(hart, bytes) => {
+                let takes = self.choice.takes(hart, self.report.facts().trace);
+                match takes.map_err(Halt::Failure)? {
+                    true => self.verifier.feed(bytes, self.report),
+                    false => ControlFlow::Continue(()),
+                }
+            }
+            StreamPiece::Lost(Problem { fault, value, .. }) => {
+                self.verifier.missing(fault, value, self.report)
+            }
+        };
+        match flow {
+            ControlFlow::Break(()) => Err(Halt::Break),
+            ControlFlow::Continue(()) => Ok(()),
         }
+    }
+
+    fn finish(&mut self) -> Result<End, Failure> {
+        let mut streams = std::mem::take(&mut self.streams);
+        let mut flow = over(streams.finish(|piece| self.piece(piece)))?;
+        if flow.is_continue() {
+            flow = self.verifier.finish(self.report);
+        }
+        Ok(match flow {
+            ControlFlow::Break(()) => self.broken(),
+            ControlFlow::Continue(()) => End::Whole,
+        })
     }
 
     /// Why the verifier has stopped.
@@ -161,6 +195,20 @@ impl<M: Model> Drive<'_, '_, M> {
         let written = written.and_then(|()| self.output.flush());
         written.map_err(|error| self.output.failed(error))?;
         Ok(true)
+    }
+}
+
+/// Why no more is fed.
+enum Halt {
+    Break,
+    Failure(Failure),
+}
+
+fn over(fed: Result<(), Halt>) -> Result<ControlFlow<()>, Failure> {
+    match fed {
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(Halt::Break) => Ok(ControlFlow::Break(())),
+        Err(Halt::Failure(failure)) => Err(failure),
     }
 }
 

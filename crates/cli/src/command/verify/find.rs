@@ -1,8 +1,10 @@
 //! The first instruction at an address, by its number.
 
+use super::source::Choice;
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use hartrace_analyze::Symbols;
 use hartrace_capture::input::Input;
+use hartrace_capture::trace::{StreamPiece, Streams};
 use hartrace_isa::Xlen;
 use hartrace_tandem::{Config, Group, How, NewPc, Next, Reader};
 use std::path::Path;
@@ -18,50 +20,59 @@ pub(super) fn address(name: &str, symbols: Option<&Symbols>) -> Result<u64, Fail
     })
 }
 
-/// How many instructions come before the first one at each address, by a
-/// first look at the trace; `None` where there is none.
-pub(super) fn first(
-    path: &Path,
-    config: &Config,
-    start: u64,
-    wanted: [Option<u64>; 2],
-) -> Result<[Option<u64>; 2], Failure> {
-    let bytes = Input::open(path)?.contents(u64::MAX)?;
-    let mut rest = &bytes[..];
-    let mut reader = Reader::new(config.clone());
-    let mut pass = Pass {
-        xlen: config.xlen,
-        start,
-        pc: Some(start),
-        before: 0,
-        causes: [0; 2],
-    };
-    let mut found = [None; 2];
-    loop {
-        match reader.next(&mut rest) {
-            Next::More => return Ok(found),
-            // What happened in between, nobody knows.
-            Next::Problem(_) => pass.pc = None,
-            Next::Resumed(_) => {}
-            Next::Group => {
-                let here = pass.pc.filter(|_| reader.group().insn.is_some());
-                for (found, wanted) in found.iter_mut().zip(wanted) {
-                    if found.is_none() && wanted.is_some() && here == wanted {
-                        *found = Some(pass.before);
+/// Looks for addresses in a trace.
+pub(super) struct Search<'a> {
+    pub(super) config: &'a Config,
+    /// Where the hart starts.
+    pub(super) start: u64,
+    pub(super) choice: Choice,
+}
+
+impl Search<'_> {
+    /// How many instructions come before the first one at each address, by a
+    /// first look at the trace; `None` where there is none.
+    pub(super) fn first(
+        mut self,
+        path: &Path,
+        wanted: [Option<u64>; 2],
+    ) -> Result<[Option<u64>; 2], Failure> {
+        let bytes = Input::open(path)?.contents(u64::MAX)?;
+        let mut reader = Reader::new(self.config.clone());
+        let mut pass = Pass {
+            xlen: self.config.xlen,
+            start: self.start,
+            pc: Some(self.start),
+            before: 0,
+            causes: [0; 2],
+            wanted,
+            found: [None; 2],
+        };
+        let mut streams = Streams::default();
+        for chunk in bytes.chunks(CHUNK) {
+            streams.feed(chunk, |piece| -> Result<(), Failure> {
+                match piece {
+                    StreamPiece::Bytes(hart, bytes) => {
+                        if self.choice.takes(hart, path)? {
+                            pass.bytes(&mut reader, bytes);
+                        }
+                    }
+                    StreamPiece::Lost(problem) => {
+                        reader.missing(problem.fault, problem.value);
+                        pass.pc = None;
                     }
                 }
-                if found
-                    .iter()
-                    .zip(wanted)
-                    .all(|(f, w)| f.is_some() || w.is_none())
-                {
-                    return Ok(found);
-                }
-                pass.group(reader.group());
+                Ok(())
+            })?;
+            if pass.is_done() {
+                break;
             }
         }
+        Ok(pass.found)
     }
 }
+
+/// Bytes between two looks whether all is found.
+const CHUNK: usize = 1 << 20;
 
 /// A trace passing by.
 struct Pass {
@@ -72,9 +83,37 @@ struct Pass {
     before: u64,
     /// mcause and scause.
     causes: [u64; 2],
+    wanted: [Option<u64>; 2],
+    found: [Option<u64>; 2],
 }
 
 impl Pass {
+    fn is_done(&self) -> bool {
+        let mut both = self.found.iter().zip(self.wanted);
+        both.all(|(found, wanted)| found.is_some() || wanted.is_none())
+    }
+
+    fn bytes(&mut self, reader: &mut Reader, bytes: &[u8]) {
+        let mut rest = bytes;
+        loop {
+            match reader.next(&mut rest) {
+                Next::More => return,
+                // What happened in between, nobody knows.
+                Next::Problem(_) => self.pc = None,
+                Next::Resumed(_) => {}
+                Next::Group => {
+                    let here = self.pc.filter(|_| reader.group().insn.is_some());
+                    for (found, wanted) in self.found.iter_mut().zip(self.wanted) {
+                        if found.is_none() && wanted.is_some() && here == wanted {
+                            *found = Some(self.before);
+                        }
+                    }
+                    self.group(reader.group());
+                }
+            }
+        }
+    }
+
     fn group(&mut self, group: &Group) {
         let mut trap = None;
         for change in &group.changes {
