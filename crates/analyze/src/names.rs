@@ -44,11 +44,10 @@ impl Names {
     /// Where a symbol is: the first of that name.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
-        let found = self.files.iter().find_map(|(symbols, bias)| {
+        self.files.iter().find_map(|(symbols, bias)| {
             let (address, _) = symbols.iter().find(|(_, n)| *n == name)?;
             Some(address.wrapping_add(*bias))
-        });
-        found
+        })
     }
 
     /// `main+0x10`, or nothing.

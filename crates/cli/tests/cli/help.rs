@@ -28,6 +28,7 @@ fn help_is_wrapped_cleanly() {
         &["stats"],
         &["convert"],
         &["verify"],
+        &["state"],
         &["config"],
     ] {
         for flag in ["-h", "--help"] {
@@ -64,6 +65,7 @@ fn help_texts() {
     help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
+    help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -112,6 +114,7 @@ fn one_manual_page_per_command() {
         "hartrace-log.1",
         "hartrace-man.1",
         "hartrace-run.1",
+        "hartrace-state.1",
         "hartrace-stats.1",
         "hartrace-verify.1",
         "hartrace.1",

@@ -158,7 +158,7 @@ const FAULTS: [Fault; 8] = [
     }),
     // A lost write.
     ("integer register", |group| {
-        let at = group.iter_mut().position(|mut item| register(&&mut item));
+        let at = group.iter_mut().position(|mut item| register(&mut item));
         at.map(|at| group.remove(at)).is_some()
     }),
     // An extra write.
