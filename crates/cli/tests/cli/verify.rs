@@ -139,7 +139,7 @@ impl Groups {
     }
 }
 
-fn register(item: &&mut Item) -> bool {
+fn register(item: &Item) -> bool {
     matches!(item, Item::Full(register, _) if register.as_reg().is_some())
 }
 
@@ -147,7 +147,7 @@ type Fault = (&'static str, fn(&mut Vec<Item>) -> bool);
 
 const FAULTS: [Fault; 8] = [
     ("integer register", |group| {
-        let item = group.iter_mut().find(register);
+        let item = group.iter_mut().find(|item| register(item));
         item.is_some_and(|item| match item {
             Item::Full(_, value) => {
                 *value ^= 1 << 17;
@@ -158,7 +158,7 @@ const FAULTS: [Fault; 8] = [
     }),
     // A lost write.
     ("integer register", |group| {
-        let at = group.iter_mut().position(|mut item| register(&mut item));
+        let at = group.iter().position(register);
         at.map(|at| group.remove(at)).is_some()
     }),
     // An extra write.
