@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use hartrace_flow::{Cause, Check, Effects, HartId, Model, Observer, Place, Step, Wants};
+use hartrace_flow::{Cause, Check, Effects, HartId, Model, Observer, Place, Step};
 use hartrace_hart::Machine;
 use hartrace_tandem::{Config, Decoder, Encoder, Item, PcForm, Register, Verifier};
 
@@ -155,15 +155,13 @@ fn decoder(subject: &Subject, config: &Config, machine: &Machine) -> Result<Deco
     Ok(decoder)
 }
 
-impl Observer for Pipe {
-    const WANTS: Wants = Wants::ALL;
-
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+impl Pipe {
+    fn step(&mut self, step: &Step, effects: &Effects) {
         if self.stopped {
             return;
         }
         if let Some((_, check)) = &mut self.check {
-            check.step(hart, step, effects);
+            check.step(HART, step, effects);
         }
         match step {
             Step::Insn(_) => self.insns += 1,
@@ -192,7 +190,9 @@ pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, Strin
         )
     };
     let mut pipe = Pipe::new(subject, &setting).map_err(blame)?;
-    subject.run(limit, &mut pipe).map_err(blame)?;
+    subject
+        .run(limit, &mut |step, effects| pipe.step(step, effects))
+        .map_err(blame)?;
     pipe.result().map_err(blame)
 }
 

@@ -477,10 +477,15 @@ impl Core {
         let first = effects.accesses.first();
         for i in 0..told.len().max(own.len()) {
             match (case.op, told.get(i), own.get(i)) {
-                (Op::ScW | Op::ScD, told, own) if self.is_unsure(case, told, own) => {
-                    self.store_unsurely(model, told, first, case);
+                (Op::ScW | Op::ScD, told, own) => {
+                    match (self.is_conditional_made(case, told, own), own.is_some()) {
+                        (true, true) => self.compare_store(model, told, own, case, found),
+                        // The operand is told all the same (notes 38).
+                        (false, false) if operand => {}
+                        (false, false) => self.compare_store(model, told, own, case, found),
+                        _ => self.store_unsurely(model, told, first, case),
+                    }
                 }
-                // Only an operand: nothing was stored (notes 38).
                 (Op::LrW | Op::LrD, Some(_), None) if operand => {}
                 (_, told, own) => self.compare_store(model, told, own, case, found),
             }
@@ -493,20 +498,21 @@ impl Core {
         }
     }
 
-    /// Whether a store-conditional stores in the trace and not in the model,
-    /// or the other way round. Its result says so; of one without a result,
-    /// the store itself, unless operands are told in any case.
-    fn is_unsure(&self, case: &Case, told: Option<&Data>, own: Option<&Access>) -> bool {
+    /// Whether a store-conditional stores, by the trace. Its result says so; of
+    /// one without a result, the store itself, unless operands are told in any
+    /// case or stores never.
+    fn is_conditional_made(&self, case: &Case, told: Option<&Data>, own: Option<&Access>) -> bool {
         let rd = Register::x((case.bits >> 7) as u8);
-        let stores = match self.shadow.get(rd).filter(|_| !rd.is_zero()) {
+        let operand = self.config.store_data == StoreData::Operand;
+        match self.shadow.get(rd).filter(|_| !rd.is_zero()) {
+            _ if self.config.absent.stores => own.is_some(),
             Some(0) => true,
             Some(1) => false,
             // No result: only the store can be believed.
             Some(_) => told.is_some(),
-            None if self.config.store_data == StoreData::Operand => own.is_some(),
+            None if operand => own.is_some(),
             None => told.is_some(),
-        };
-        stores != own.is_some() && !self.config.absent.stores
+        }
     }
 
     /// Memory after a store-conditional on which the sides do not agree is as
