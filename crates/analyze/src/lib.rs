@@ -12,6 +12,7 @@
 //! The layers:
 //!
 //! * [`Symbols`]: names for addresses, chosen among aliases as objdump does.
+//! * [`Lines`]: lines of source text for addresses, from DWARF.
 //! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte
 //!   but for instructions that are not decoded (vector, vendor and others) and
 //!   encodings that are reserved: they are `.4byte` where objdump has names;
@@ -25,12 +26,14 @@
 #![forbid(unsafe_code)]
 
 mod elf;
+mod lines;
 mod listing;
 mod names;
 mod symbols;
 mod trace;
 
 pub use elf::{ElfError, isa_of};
+pub use lines::{Line, Lines};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
 pub use symbols::Symbols;

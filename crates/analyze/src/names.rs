@@ -41,6 +41,15 @@ impl Names {
         found.min_by_key(|&(_, offset)| offset)
     }
 
+    /// Where a symbol is: the first of that name.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<u64> {
+        self.files.iter().find_map(|(symbols, bias)| {
+            let (address, _) = symbols.iter().find(|(_, n)| *n == name)?;
+            Some(address.wrapping_add(*bias))
+        })
+    }
+
     /// `main+0x10`, or nothing.
     #[must_use]
     pub fn label(&self, address: u64) -> Label<'_> {

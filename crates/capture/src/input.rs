@@ -1,5 +1,12 @@
-//! Opening what is to be read: files, standard input, pipes.
+//! Opening what is to be read: files, standard input, pipes, sockets.
 
+mod live;
+mod socket;
+
+pub use live::{Arrival, Live};
+pub use socket::Address;
+
+use socket::Removed;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,6 +25,10 @@ pub struct Input {
     reader: Box<dyn Read + Send>,
     /// The same file again, where it is a regular one.
     file: Option<File>,
+    /// Where it waits for a connection.
+    place: Option<String>,
+    /// The file of a socket.
+    removed: Option<Removed>,
 }
 
 /// Everything an input has, see [`Input::contents`].
@@ -112,6 +123,8 @@ impl Input {
             head: Vec::new(),
             reader: Box::new(io::Cursor::new(bytes)),
             file: None,
+            place: None,
+            removed: None,
         }
     }
 
@@ -131,6 +144,8 @@ impl Input {
             head: Vec::new(),
             reader: Box::new(io::stdin()),
             file: None,
+            place: None,
+            removed: None,
         };
         if is_stdin(path) {
             return Ok(input);

@@ -1,13 +1,19 @@
 //! What was typed.
 
 mod run;
+mod state;
 mod trace;
+mod verify;
 
-pub(crate) use run::{FilesSpec, LogSpec, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout};
+pub(crate) use run::{
+    FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout,
+};
+pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
     Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
     Transport,
 };
+pub(crate) use verify::{Mark, Verify, VerifyFormat};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -26,19 +32,21 @@ Examples:
   hartrace decode t -e prog.elf          what a trace says was executed
   hartrace dump t                        the messages of a trace
   hartrace convert t --to etrace -o u    the same trace in another format
+  hartrace verify t -e prog.elf          a tandem trace against the built-in hart
+  hartrace state t --at 5000             the registers at an instruction
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
   0  clean, also when the reader of stdout went away
   1  tool or I/O failure
   2  wrong usage
-  3  errors or gaps in the input, with --strict
-  4  a difference was found, with --check
+  3  errors or gaps in the input, with --strict; a damaged trace, of verify
+  4  a difference was found, with --check or by verify
   5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001, NT0101, ET0101 or TP0101;
-docs/diagnostics.md says more about each.";
+Errors have codes such as HT0001, NT0101, ET0101 or TP0101; docs/diagnostics.md
+says more about each.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
@@ -153,6 +161,12 @@ pub(crate) enum Command {
     /// Write a trace as one of another format
     #[command(after_help = trace::CONVERT_EXAMPLES)]
     Convert(Convert),
+    /// Check a tandem trace against the built-in hart
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(Verify),
+    /// The state at any instruction of a tandem trace, and who wrote it
+    #[command(after_help = state::EXAMPLES)]
+    State(State),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),

@@ -16,11 +16,15 @@ mod log;
 mod log_json;
 mod log_write;
 mod run;
+mod state;
+mod state_json;
+mod state_text;
 mod stats;
 mod stats_json;
 mod trace_fit;
 mod trace_harts;
 mod trace_write;
+mod verify;
 
 use crate::args::{self, Args, Command};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -47,6 +51,8 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),
         Command::Convert(args) => convert::run(args, talk),
+        Command::Verify(args) => verify::run(args, talk),
+        Command::State(args) => state::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),

@@ -114,6 +114,10 @@ codes! {
     NotATrace "HT0113" exit 1,
     /// A log that does not tell what a tandem trace needs.
     NoEffects "HT0114" exit 1,
+    /// Bytes of a tandem trace that cannot be read.
+    DamagedTrace "HT0115" exit 3,
+    /// Something else where a tandem trace is wanted.
+    NotTandem "HT0116" exit 5,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
@@ -142,6 +146,12 @@ codes! {
     BadMemory "HT0307" exit 2,
     /// An entry that is neither an address nor a symbol.
     BadEntry "HT0308" exit 2,
+    /// What is neither a register, nor an address, nor a symbol.
+    BadPlace "HT0309" exit 2,
+    /// A trace with fewer instructions.
+    BeyondEnd "HT0310" exit 2,
+    /// State that nobody knows by this name.
+    BadState "HT0311" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
     /// Values were written that the source does not tell (a warning).
@@ -158,6 +168,8 @@ codes! {
     MissingExtension "HT0407" exit 0,
     /// Settings by which a trace tells less than there is (a warning).
     CutShort "HT0408" exit 0,
+    /// An index that does not fit its trace (a warning).
+    StaleIndex "HT0409" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart takes traps for ever.
@@ -174,6 +186,8 @@ codes! {
     HostMemory "HT0507" exit 1,
     /// What was decoded is not what was done.
     Difference "HT0601" exit 4,
+    /// A trace and the built-in hart differ.
+    Mismatch "HT0602" exit 4,
 }
 
 impl Diagnostic {

@@ -16,6 +16,8 @@ pub(crate) struct Progress {
     seen: u64,
     begin: Instant,
     shown: Shown,
+    /// What else there is to say.
+    said: String,
 }
 
 enum Shown {
@@ -37,6 +39,22 @@ impl Progress {
             seen: 0,
             begin: Instant::now(),
             shown,
+            said: String::new(),
+        }
+    }
+
+    /// Something to show beside the bytes.
+    pub(crate) fn say(&mut self, text: &str) {
+        text.clone_into(&mut self.said);
+    }
+
+    /// Something else is going to be shown, from now on.
+    pub(crate) fn give_way(&mut self) {
+        if let Shown::Bar(bar) = &mut self.shown {
+            if let Some(bar) = bar.take() {
+                bar.finish_and_clear();
+            }
+            self.shown = Shown::Nothing;
         }
     }
 
@@ -56,12 +74,18 @@ impl Progress {
                 if tenths > *told {
                     *told = tenths;
                     let mut stderr = anstream::stderr().lock();
-                    let _ = writeln!(stderr, "{seen} of {total} bytes, {tenths}0 %");
+                    let gap = if self.said.is_empty() { "" } else { ", " };
+                    let said = &self.said;
+                    let _ = writeln!(stderr, "{seen} of {total} bytes, {tenths}0 %{gap}{said}");
                 }
             }
             Shown::Bar(bar) => {
                 if self.begin.elapsed() > PATIENCE {
-                    bar.get_or_insert_with(|| new_bar(total)).set_position(seen);
+                    let bar = bar.get_or_insert_with(|| new_bar(total));
+                    bar.set_position(seen);
+                    if !self.said.is_empty() {
+                        bar.set_message(format!("{}, ", self.said));
+                    }
                 }
             }
         }
@@ -155,7 +179,7 @@ fn run_bar(limit: Option<u64>) -> ProgressBar {
 
 fn new_bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    let template = "{wide_bar} {bytes} of {total_bytes}, {eta} left";
+    let template = "{wide_bar} {bytes} of {total_bytes}, {msg}{eta} left";
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

@@ -61,12 +61,17 @@ impl Program {
 
     /// Whether the programs are those that the sidecar of a log names.
     pub(crate) fn check_against(&self, sidecar: &Config) -> Result<(), Failure> {
-        for Elf { file, bytes, .. } in &self.elf {
-            let checked = sidecar::check(sidecar, &file.file, Digest::of(bytes));
-            checked.map_err(|m| wrong_program(&m.given, m.found, m.expected))?;
-        }
-        Ok(())
+        check_against(&self.elf, sidecar)
     }
+}
+
+/// Whether programs are those that a sidecar names.
+pub(crate) fn check_against(elf: &[Elf], sidecar: &Config) -> Result<(), Failure> {
+    for Elf { file, bytes, .. } in elf {
+        let checked = sidecar::check(sidecar, &file.file, Digest::of(bytes));
+        checked.map_err(|m| wrong_program(&m.given, m.found, m.expected))?;
+    }
+    Ok(())
 }
 
 /// A run on Spike's machine starts in its boot code, which is in no program.
@@ -246,7 +251,7 @@ pub(crate) fn load(mut config: Config, talk: &Talk) -> Result<Program, Failure> 
     })
 }
 
-fn files<T, U>(
+pub(crate) fn files<T, U>(
     setting: &Option<Setting<Vec<T>>>,
     read: fn(&T) -> Result<U, Failure>,
 ) -> Result<Vec<U>, Failure> {

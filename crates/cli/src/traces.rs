@@ -126,6 +126,19 @@ impl Settings {
         })
     }
 
+    /// Whether programs are those that were traced.
+    pub(crate) fn check(&self, elf: &[settings::Elf]) -> Result<(), Failure> {
+        match &self.sidecar {
+            Some(sidecar) => settings::check_against(elf, sidecar),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether somebody says that it is of a format.
+    pub(crate) fn is_said(&self, format: Format) -> bool {
+        self.said_format() == Some(format)
+    }
+
     /// Whether a program is named, and only by the sidecar.
     pub(crate) fn program(&self) -> Named {
         let program = &self.config.program;

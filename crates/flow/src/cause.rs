@@ -34,6 +34,31 @@ pub const fn exception_name(code: u32) -> Option<&'static str> {
     })
 }
 
+/// What an interrupt is called (privileged architecture, `mcause`); `None` for
+/// codes that are reserved or custom.
+///
+/// ```
+/// assert_eq!(hartrace_flow::interrupt_name(7), Some("machine timer interrupt"));
+/// assert_eq!(hartrace_flow::interrupt_name(16), None);
+/// ```
+#[must_use]
+pub const fn interrupt_name(code: u32) -> Option<&'static str> {
+    Some(match code {
+        1 => "supervisor software interrupt",
+        2 => "virtual supervisor software interrupt",
+        3 => "machine software interrupt",
+        5 => "supervisor timer interrupt",
+        6 => "virtual supervisor timer interrupt",
+        7 => "machine timer interrupt",
+        9 => "supervisor external interrupt",
+        10 => "virtual supervisor external interrupt",
+        11 => "machine external interrupt",
+        12 => "supervisor guest external interrupt",
+        13 => "counter overflow interrupt",
+        _ => return None,
+    })
+}
+
 /// `store page fault (15)`, `exception 24`, `interrupt 7`.
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

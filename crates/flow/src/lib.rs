@@ -88,7 +88,7 @@ mod walk;
 
 pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
-pub use cause::exception_name;
+pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Untold, What};
 pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};

@@ -10,6 +10,7 @@
 //! * [`Item`]: an opcode and its payload.
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
 //! * [`Shadow`]: the state that groups tell.
+//! * [`History`]: the state at any instruction, and who changed it.
 //! * [`Verifier`]: the state against a model's.
 //! * [`Encoder`]: what a hart did, step by step, to groups.
 //! * [`Decoder`]: groups to the events that every view understands.
@@ -28,6 +29,7 @@ mod encode;
 mod explain;
 mod fault;
 mod group;
+pub mod history;
 mod item;
 mod memory;
 mod read;
@@ -49,6 +51,7 @@ pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Piece, Pieces, explain};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, GroupKind, How, Insn, NewPc, Transaction};
+pub use history::History;
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
 pub use memory::{Memory, PAGE};
 pub use read::{CONFIRM, Next, Problem, Reader};

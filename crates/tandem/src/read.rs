@@ -113,6 +113,18 @@ impl Reader {
         }
     }
 
+    /// A reader that goes on between two groups: at a byte offset, with the
+    /// number of the group that comes next, as [`Reader::offset`] and
+    /// [`Reader::groups`] told them when a group was whole.
+    #[must_use]
+    pub fn resume(config: Config, offset: u64, group: u64) -> Reader {
+        Reader {
+            at: offset,
+            begun: group,
+            ..Reader::new(config)
+        }
+    }
+
     /// What the trace is read by.
     #[must_use]
     pub fn config(&self) -> &Config {

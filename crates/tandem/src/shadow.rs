@@ -9,7 +9,7 @@ use hartrace_isa::Xlen;
 use crate::config::Config;
 use crate::elements::{Elements, Registers};
 use crate::fault::Fault;
-use crate::group::{Change, Group, How, NewPc};
+use crate::group::{Change, Group, How, NewPc, TrapCsr};
 use crate::memory::Memory;
 use crate::register::{REGISTERS, Register};
 
@@ -118,6 +118,30 @@ impl Shadow {
         }
     }
 
+    /// Whether the hart attempts an instruction in a group that comes next:
+    /// one that retires, or one that traps. Where instructions are not told,
+    /// every new pc without a cause counts.
+    #[inline]
+    pub(crate) fn attempts(&self, group: &Group, absent: &Elements) -> bool {
+        let counts = !(group.outside || group.reset || group.init);
+        counts && (group.insn.is_some() || self.attempts_untold(group, absent))
+    }
+
+    /// The same without an instruction: it could not be fetched, which only
+    /// the cause tells from an interrupt (notes 36).
+    #[cold]
+    fn attempts_untold(&self, group: &Group, absent: &Elements) -> bool {
+        let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
+        let cause = group.told(TrapCsr::Cause).and_then(|c| self.after(c));
+        match cause {
+            Some(cause) => {
+                let interrupt = cause >> (self.xlen.bits() - 1) & 1 != 0;
+                (jumps || absent.pc) && !interrupt
+            }
+            None => absent.insn && jumps,
+        }
+    }
+
     /// What a group tells of registers, pc, mode and time; for memory see
     /// [`Shadow::apply_memory`]. Gives the registers that were set to
     /// `touched`.
@@ -136,7 +160,9 @@ impl Shadow {
             match self.after(change) {
                 Some(value) => self.set(change.register, value, touched),
                 None => {
-                    self.known.remove(change.register);
+                    // Of a view, a part may have been known.
+                    let known = &mut self.known;
+                    Shadow::holders(change.register, &mut |r| known.remove(r));
                     result = Err((Fault::UnknownValue, change.register.number().into()));
                 }
             }

@@ -212,7 +212,7 @@ impl FilesSpec {
     }
 }
 
-fn count(text: &str) -> Result<u64, String> {
+pub(super) fn count(text: &str) -> Result<u64, String> {
     parse_count(text).ok_or_else(|| "write a number such as 1000000, 10M or 0x1000".to_owned())
 }
 

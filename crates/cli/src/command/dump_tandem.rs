@@ -498,7 +498,7 @@ const fn operation(op: Operation) -> &'static str {
 }
 
 /// Places relative to an instruction at 0.
-struct Relative;
+pub(super) struct Relative;
 
 impl Resolve for Relative {
     fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {

@@ -6,7 +6,8 @@ mod streams;
 mod traced;
 mod verdict;
 
-pub(super) use machine::{complete, program};
+pub(super) use machine::{complete, configure, entry, program, typed_hart};
+pub(super) use verdict::counted;
 
 use super::log_json::JsonWriter;
 use super::log_write::{RowWriter, Sink, Text};
@@ -15,7 +16,6 @@ use super::{create, inputs, one_stdin};
 use crate::args::{FilesSpec, LogSpec, Run, RunLog, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::progress::RunProgress;
-use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
@@ -26,7 +26,7 @@ use hartrace_capture::trace::Format;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
-use hartrace_hart::{Machine, Program};
+use hartrace_hart::{Config as HartConfig, Machine, Program};
 use hartrace_isa::Isa;
 use std::fs;
 use std::io::IsTerminal as _;
@@ -70,9 +70,8 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         RunProgress::new(talk, config.hart.max_insns.as_ref().map(|n| n.value)),
     );
     let host = host(args, &elf.file.file, &fate, &progress)?;
-    let mut machine =
-        Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(&hart, &e))?;
-    load(&mut machine, &elf, program.clone(), entry)?;
+    let mut machine = build(&hart, host)?;
+    load(&mut machine, &elf.file.file, program.clone(), entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let logs = sinks(args, &config)?;
     let mut writers = traced.writers(&config, isa)?;
@@ -195,9 +194,15 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
     })
 }
 
-fn load(
+/// A machine that can be built or a reason why not.
+pub(super) fn build(hart: &HartConfig, host: Host) -> Result<Machine, Failure> {
+    Ok(Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(hart, &e))?)
+}
+
+/// Puts a program into memory.
+pub(super) fn load(
     machine: &mut Machine,
-    elf: &Elf,
+    path: &Path,
     program: Program,
     entry: Option<u64>,
 ) -> Result<(), Failure> {
@@ -211,7 +216,7 @@ fn load(
         .collect();
     machine
         .load(program, entry)
-        .map_err(|error| machine::bad_load(&elf.file.file, machine.config(), &parts, &error).into())
+        .map_err(|error| machine::bad_load(path, machine.config(), &parts, &error).into())
 }
 
 /// Opens the logs, in their order.

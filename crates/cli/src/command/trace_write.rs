@@ -7,7 +7,7 @@ use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::{Elf, Raw};
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Filter, Machine};
+use hartrace_capture::config::{Config, Filter, Hart, Machine, Origin, Setting};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
@@ -77,11 +77,25 @@ impl TraceFile {
             // Its boot code is needed to read the trace.
             let machine = config.hart.machine.clone();
             sidecar.hart.machine = machine.filter(|m| m.value == Machine::Spike);
+            if settings.format() == Format::Tandem {
+                recall(&config.hart, &mut sidecar.hart);
+            }
             let text = sidecar.to_toml(false);
             output.write_with(|out| out.write_all(text.as_bytes()))?;
         }
         sink.finish()
     }
+}
+
+/// Notes what the state of a hart depends on, where it is not as usual: a
+/// tandem trace is verified on the same machine.
+fn recall(hart: &Hart, to: &mut Hart) {
+    fn said<T: Clone>(setting: &Option<Setting<T>>) -> Option<Setting<T>> {
+        setting.clone().filter(|s| s.origin != Origin::Default)
+    }
+    to.memory = said(&hart.memory);
+    to.misaligned = said(&hart.misaligned);
+    to.update_ad = said(&hart.update_ad);
 }
 
 pub(super) type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;

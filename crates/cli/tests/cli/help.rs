@@ -27,6 +27,7 @@ fn help_is_wrapped_cleanly() {
         &["decode"],
         &["stats"],
         &["convert"],
+        &["state"],
         &["config"],
     ] {
         for flag in ["-h", "--help"] {
@@ -62,6 +63,7 @@ fn help_texts() {
     help(&["decode", "--help"]).stdout_eq(file!["snapshots/decode.txt"]);
     help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
+    help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -110,7 +112,9 @@ fn one_manual_page_per_command() {
         "hartrace-log.1",
         "hartrace-man.1",
         "hartrace-run.1",
+        "hartrace-state.1",
         "hartrace-stats.1",
+        "hartrace-verify.1",
         "hartrace.1",
     ];
     assert_eq!(pages[5..], expected);

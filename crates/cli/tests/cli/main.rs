@@ -15,6 +15,7 @@ mod log;
 mod readme;
 mod run;
 mod signals;
+mod state;
 mod tandem;
 mod tiny;
 mod trace;

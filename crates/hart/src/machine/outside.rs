@@ -1,6 +1,6 @@
 //! The machine and its host: calls through `tohost`, semihosting.
 
-use hartrace_flow::{Access, AccessKind, HartId, Observer, RegId, Signal, Step, Wants};
+use hartrace_flow::{Access, AccessKind, Effects, HartId, Observer, RegId, Signal, Step, Wants};
 use hartrace_isa::Op;
 
 use crate::bus::Bus;
@@ -59,16 +59,21 @@ impl Machine {
         hart.effects.clear();
         let id = HartId(hart.cpu.id);
         let update = Step::Signal(Signal::Update);
+        let mut tell = |effects: &mut Effects| {
+            if !O::WANTS.contains(Wants::ACCESSES) {
+                effects.accesses.clear();
+            }
+            observer.step(id, &update, effects);
+            effects.clear();
+        };
         for access in pieces.iter().flat_map(|(addr, data)| accesses(*addr, data)) {
             if hart.effects.accesses.push(access).is_err() {
-                observer.step(id, &update, &hart.effects);
-                hart.effects.clear();
+                tell(&mut hart.effects);
                 // There is room again.
                 let _ = hart.effects.accesses.push(access);
             }
         }
-        observer.step(id, &update, &hart.effects);
-        hart.effects.clear();
+        tell(&mut hart.effects);
     }
 
     /// Whether the system instruction at pc is a semihosting call to be served.
@@ -141,8 +146,7 @@ struct Written(Option<Vec<(u64, Vec<u8>)>>);
 
 impl Written {
     fn new<O: Observer>() -> Written {
-        let wanted = O::WANTS.contains(Wants::EVENTS) && O::WANTS.contains(Wants::ACCESSES);
-        Written(wanted.then(Vec::new))
+        Written(O::WANTS.contains(Wants::EVENTS).then(Vec::new))
     }
 
     fn note(&mut self, address: u64, data: &[u8]) {

@@ -133,6 +133,39 @@ impl Core {
         None
     }
 
+    /// Whether a register is in dispute that a trap writes and does not tell.
+    pub(super) fn must_carry(&mut self) -> bool {
+        if self.disputes.registers.is_empty() {
+            return false;
+        }
+        self.settle();
+        let untold = &self.config.absent.in_traps;
+        let mut disputes = self.disputes.registers.iter();
+        disputes.any(|d| untold.contains(d.what))
+    }
+
+    /// A trap that both sides agree on changes what is in dispute: what it
+    /// makes of the model's value is in dispute behind it. Both sides are as
+    /// before the trap.
+    pub(super) fn carry<M: Model>(&mut self, model: &mut M, ask: Ask) -> (Step, Found) {
+        self.swap(model);
+        self.ask(model, ask);
+        let read = |d: &Dispute<Register>| Some((d.what, model.read(place(d.what)).ok()?));
+        let after: Vec<_> = self.disputes.registers.iter().filter_map(read).collect();
+        let undo = self.save();
+        self.undo(model, &undo);
+        self.swap(model);
+        let step = self.ask(model, ask);
+        let found = self.examine(model, ask, &step);
+        for dispute in &mut self.disputes.registers {
+            if let Some((_, own)) = after.iter().find(|(what, _)| *what == dispute.what) {
+                dispute.told = self.shadow.last(dispute.what);
+                dispute.own = self.shadow.fits(dispute.what, *own);
+            }
+        }
+        (step, found)
+    }
+
     /// Asks the model, and sees whether it would have taken an interrupt.
     pub(super) fn ask<M: Model>(&mut self, model: &mut M, ask: Ask) -> Step {
         match ask {

@@ -62,9 +62,15 @@ impl Core {
             (_, Step::Insn(_)) => self.counters.retired += 1,
             _ => self.counters.exceptions += 1,
         }
+        let carry = matches!(step, Step::Trap(_)) && self.must_carry();
         let undo = self.save();
         let found = self.examine(model, ask, &step);
-        let (step, found) = match found.is_empty() || self.is_final(&step) {
+        let agreed = found.is_empty();
+        let (step, found) = match agreed || self.is_final(&step) {
+            true if agreed && carry => {
+                self.undo(model, &undo);
+                self.carry(model, ask)
+            }
             true => (step, found),
             false => {
                 self.undo(model, &undo);

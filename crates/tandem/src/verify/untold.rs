@@ -70,9 +70,17 @@ impl Core {
         None
     }
 
-    /// Takes over a group that cannot be checked.
+    /// Takes over a group that cannot be checked. Its instruction has a number
+    /// all the same: how a trace is numbered does not depend on what is known.
     pub(super) fn adopt<M: Model>(&mut self, model: &mut M) -> ControlFlow<()> {
         self.counters.unchecked += 1;
+        let group = self.reader.group();
+        if self.shadow.attempts(group, &self.config.absent) {
+            match group.insn.is_none() || group.traps() {
+                true => self.counters.exceptions += 1,
+                false => self.counters.retired += 1,
+            }
+        }
         self.take_over(model);
         ControlFlow::Continue(())
     }

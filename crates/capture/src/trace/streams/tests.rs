@@ -3,7 +3,8 @@ use std::ops::ControlFlow;
 
 /// An initial pc, and instructions.
 fn stream(groups: usize) -> Vec<u8> {
-    let mut bytes = vec![1, 11, 7, 10, 0, 16, 0, 0, 0, 0, 0, 0, 2];
+    // As long as three instructions, with a group of nothing.
+    let mut bytes = vec![1, 11, 7, 10, 0, 16, 0, 0, 0, 0, 0, 0, 7, 1, 3, 2, 1, 2];
     bytes.extend([1, 3, 16, 1, 0, 2].repeat(groups));
     bytes
 }
@@ -121,7 +122,7 @@ fn damage_is_told() {
         file[at] ^= 0x10;
         let (all, lost) = unpacked(&file, 1 << 16);
         assert!(!lost.is_empty(), "{compress}");
-        assert!(all[0].1.len() < plain.len());
+        assert!((1..plain.len()).contains(&all[0].1.len()));
         let seen = decoded(&file, 1 << 16);
         assert!(seen.gaps.iter().any(|code| code.starts_with("TP04")));
         // No whole pc comes after it.

@@ -39,25 +39,32 @@ pub(super) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
             ..ProgramConfig::default()
         },
         hart: Hart {
-            machine: machine.machine.map(|name| {
-                let value = match name {
-                    MachineName::Virt => MachineSetting::Virt,
-                    MachineName::Spike => MachineSetting::Spike,
-                };
-                Setting::flag(value, "--machine")
-            }),
-            memory: Some(machine.memory.clone())
-                .filter(|memory| !memory.is_empty())
-                .map(|memory| Setting::flag(memory, "--memory")),
-            misaligned: machine
-                .misaligned
-                .map(|yes| Setting::flag(yes == YesNo::Yes, "--misaligned")),
             max_insns: args.max_insns.map(|n| Setting::flag(n, "--max-insns")),
-            ..Hart::default()
+            ..typed_hart(machine)
         },
         ..Config::default()
     };
     Ok(flags.over(below))
+}
+
+/// What was typed of the machine.
+pub(in super::super) fn typed_hart(machine: &args::Machine) -> Hart {
+    Hart {
+        machine: machine.machine.map(|name| {
+            let value = match name {
+                MachineName::Virt => MachineSetting::Virt,
+                MachineName::Spike => MachineSetting::Spike,
+            };
+            Setting::flag(value, "--machine")
+        }),
+        memory: Some(machine.memory.clone())
+            .filter(|memory| !memory.is_empty())
+            .map(|memory| Setting::flag(memory, "--memory")),
+        misaligned: machine
+            .misaligned
+            .map(|yes| Setting::flag(yes == YesNo::Yes, "--misaligned")),
+        ..Hart::default()
+    }
 }
 
 /// Reads the one program that is to run.
@@ -132,7 +139,10 @@ fn region(range: &MemoryRange) -> Region {
 
 /// The machine for a program, with the instruction set that is to be; the
 /// settings say it all then.
-pub(super) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, Isa), Failure> {
+pub(in super::super) fn configure(
+    config: &mut Config,
+    elf: &Elf,
+) -> Result<(HartConfig, Isa), Failure> {
     let xlen = match elf.info.bits {
         32 => Xlen::Rv32,
         _ => Xlen::Rv64,
@@ -216,7 +226,10 @@ pub(in super::super) fn program(elf: &Elf) -> Result<Program, Failure> {
 }
 
 /// Where the run starts, if not where the program says.
-pub(super) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Option<u64>, Failure> {
+pub(in super::super) fn entry(
+    text: Option<&str>,
+    symbols: Option<&Symbols>,
+) -> Result<Option<u64>, Failure> {
     let Some(text) = text else { return Ok(None) };
     let numeric = text.starts_with(|c: char| c.is_ascii_digit());
     if let Some(address) = parse_address(text).filter(|_| numeric) {

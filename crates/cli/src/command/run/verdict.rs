@@ -247,7 +247,7 @@ pub(super) fn speed(instructions: u64, cycles: u64, time: Duration) -> String {
 }
 
 /// `1 cycle`, `1 000 cycles`.
-fn counted(number: u64, word: &str) -> String {
+pub(in super::super) fn counted(number: u64, word: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {word}{plural}", grouped(number))
 }

@@ -1,0 +1,104 @@
+//! Lines of source text for addresses, from DWARF.
+
+use addr2line::Context;
+use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, Section as _, SectionId};
+use object::read::elf::{FileHeader, SectionHeader as _};
+use object::{Endianness, FileKind, elf};
+use std::fmt;
+
+/// The line table of an ELF file. A unit is read when an address in it is
+/// asked for, and once only.
+pub struct Lines<'a> {
+    context: Context<EndianSlice<'a, LittleEndian>>,
+}
+
+/// A line of source text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// The file, as the compiler was told.
+    pub file: &'a str,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+/// `sort.c:31`.
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of an ELF file; `None` if it has none that can be read, or
+    /// only compressed ones.
+    #[must_use]
+    pub fn from_elf(file: &'a [u8]) -> Option<Lines<'a>> {
+        match FileKind::parse(file).ok()? {
+            FileKind::Elf32 => read::<elf::FileHeader32<Endianness>>(file),
+            FileKind::Elf64 => read::<elf::FileHeader64<Endianness>>(file),
+            _ => None,
+        }
+    }
+
+    /// The line that the instruction at an address comes from.
+    #[must_use]
+    pub fn lookup(&self, address: u64) -> Option<Line<'_>> {
+        let location = self.context.find_location(address).ok()??;
+        let file = location.file?;
+        Some(Line {
+            file: file.strip_prefix("./").unwrap_or(file),
+            line: location.line.filter(|line| *line > 0)?,
+        })
+    }
+}
+
+fn read<H: FileHeader<Endian = Endianness>>(file: &[u8]) -> Option<Lines<'_>> {
+    let header = H::parse(file).ok()?;
+    let endian = header.endian().ok().filter(|e| *e == Endianness::Little)?;
+    let sections = header.sections(endian, file).ok()?;
+    let load = |id: SectionId| {
+        let found = sections.section_by_name(endian, id.name().as_bytes());
+        let plain = |s: &H::SectionHeader| !s.sh_flags(endian).contains(elf::SHF_COMPRESSED);
+        let section = found.map(|(_, s)| s).filter(|s| plain(s));
+        let data = section.and_then(|s| s.data(endian, file).ok());
+        Ok::<_, ()>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
+    };
+    let dwarf = Dwarf::load(load).ok()?;
+    if dwarf.debug_info.reader().is_empty() {
+        return None;
+    }
+    let context = Context::from_dwarf(dwarf).ok()?;
+    Some(Lines { context })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_program() {
+        for name in ["sieve-rv64gc.elf", "sieve-rv32imac.elf"] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/sieve/");
+            let file = std::fs::read([folder, name].concat()).unwrap();
+            let lines = Lines::from_elf(&file).unwrap();
+            let first = lines.lookup(0x8000_0000).unwrap();
+            assert!(first.file.ends_with("start.S"), "{first}");
+            assert!(first.line > 1);
+            assert_eq!(lines.lookup(0x1000), None);
+        }
+    }
+
+    #[test]
+    fn nothing_to_read() {
+        assert!(Lines::from_elf(b"").is_none());
+        assert!(Lines::from_elf(b"\x7fELF").is_none());
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/sieve/");
+        let file = std::fs::read([folder, "sieve-rv64gc.elf"].concat()).unwrap();
+        // Cut anywhere, it is read or refused, and asked in vain.
+        for size in (0..file.len()).step_by(97) {
+            if let Some(lines) = Lines::from_elf(&file[..size]) {
+                let _ = lines.lookup(0x8000_0000);
+            }
+        }
+    }
+}
