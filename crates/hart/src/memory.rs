@@ -357,10 +357,9 @@ fn split_while(pages: &[Page], alike: impl Fn(&Page) -> bool) -> (&[Page], &[Pag
 
 /// Whether a page holds nothing.
 fn is_zero(page: &Page) -> bool {
-    let (words, _) = page.as_chunks::<64>();
-    words
-        .iter()
-        .all(|line| line.iter().fold(0, |all, byte| all | byte) == 0)
+    // As one comparison of memory, which is fast in every build.
+    const NOTHING: Page = [0; PAGE as usize];
+    *page == NOTHING
 }
 
 /// The lines of `len` bytes at offset `from` of a page.
