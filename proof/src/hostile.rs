@@ -28,6 +28,7 @@ mod port;
 mod tandem;
 mod text;
 mod trace;
+mod verify;
 mod walk;
 
 pub use input::Input;
@@ -164,6 +165,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "tandem_container",
         holds: tandem::frames,
         seeds: tandem::container_seeds,
+    },
+    Property {
+        name: "tandem_verify",
+        holds: verify::verify,
+        seeds: verify::seeds,
     },
     Property {
         name: "hart_run",

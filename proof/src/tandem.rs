@@ -9,7 +9,7 @@ pub mod speed;
 mod subject;
 
 pub use setting::Setting;
-pub use subject::{Heard, Subject, Told};
+pub use subject::{Heard, Subject, Told, Watch};
 
 /// The argument in this place as a number, or the default.
 fn number(args: &[String], at: usize, default: u64) -> Result<u64, String> {

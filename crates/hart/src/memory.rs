@@ -357,8 +357,9 @@ fn split_while(pages: &[Page], alike: impl Fn(&Page) -> bool) -> (&[Page], &[Pag
 
 /// Whether a page holds nothing.
 fn is_zero(page: &Page) -> bool {
-    // One comparison of memory, which is quick in every build.
-    *page == [0; PAGE as usize]
+    // As one comparison of memory, which is fast in every build.
+    const NOTHING: Page = [0; PAGE as usize];
+    *page == NOTHING
 }
 
 /// The lines of `len` bytes at offset `from` of a page.

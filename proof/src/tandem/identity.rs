@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use hartrace_flow::{Cause, Check, Effects, HartId, Model, Observer, Place, Step, Wants};
+use hartrace_flow::{Cause, Check, Effects, HartId, Model, Observer, Place, Step};
 use hartrace_hart::Machine;
-use hartrace_tandem::{Config, Decoder, Encoder, Item, PcForm, Register, Verifier};
+use hartrace_tandem::{Config, Decoder, Elements, Encoder, Item, PcForm, Register, Verifier};
 
 use super::subject::LENGTH;
 use super::{Heard, Setting, Subject, number};
@@ -155,15 +155,13 @@ fn decoder(subject: &Subject, config: &Config, machine: &Machine) -> Result<Deco
     Ok(decoder)
 }
 
-impl Observer for Pipe {
-    const WANTS: Wants = Wants::ALL;
-
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+impl Pipe {
+    fn step(&mut self, step: &Step, effects: &Effects) {
         if self.stopped {
             return;
         }
         if let Some((_, check)) = &mut self.check {
-            check.step(hart, step, effects);
+            check.step(HART, step, effects);
         }
         match step {
             Step::Insn(_) => self.insns += 1,
@@ -183,7 +181,11 @@ impl Observer for Pipe {
 ///
 /// The first difference, and how to see it again.
 pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, String> {
-    let setting = Setting::new(number, subject.isa()?);
+    let mut setting = Setting::new(number, subject.isa()?);
+    if subject.name.starts_with("semihost") {
+        // What a debugger does has to be told.
+        setting.config.absent = Elements::default();
+    }
     let blame = |what: String| {
         let name = &subject.name;
         format!(
@@ -192,7 +194,9 @@ pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, Strin
         )
     };
     let mut pipe = Pipe::new(subject, &setting).map_err(blame)?;
-    subject.run(limit, &mut pipe).map_err(blame)?;
+    subject
+        .run(limit, &mut |step, effects| pipe.step(step, effects))
+        .map_err(blame)?;
     pipe.result().map_err(blame)
 }
 

@@ -148,13 +148,10 @@ impl Subject {
     /// # Errors
     ///
     /// A program that does not end well.
-    pub fn run<O: Observer>(&self, limit: u64, out: &mut O) -> Result<(), String> {
+    pub fn run(&self, limit: u64, see: &mut dyn FnMut(&Step, &Effects)) -> Result<(), String> {
         let mut machine = self.machine()?;
-        match machine.run(limit, out) {
-            Stop::Exit(_) | Stop::Limit => {
-                out.finish();
-                Ok(())
-            }
+        match machine.run(limit, &mut Watch(see)) {
+            Stop::Exit(_) | Stop::Limit => Ok(()),
             other => Err(format!("{}: {other:x?}", self.name)),
         }
     }
@@ -165,12 +162,13 @@ impl Subject {
     ///
     /// A program that does not end well, settings that make no sense.
     pub fn trace(&self, config: &Config, limit: u64) -> Result<Vec<u8>, String> {
-        let mut taped = Taped {
-            encoder: Encoder::new(config.clone()).map_err(|e| e.to_string())?,
-            bytes: Vec::new(),
-        };
-        self.run(limit, &mut taped)?;
-        Ok(taped.bytes)
+        let mut encoder = Encoder::new(config.clone()).map_err(|e| e.to_string())?;
+        let mut bytes = Vec::new();
+        self.run(limit, &mut |step, effects| {
+            encoder.step(step, effects, &mut bytes);
+        })?;
+        encoder.finish(&mut bytes);
+        Ok(bytes)
     }
 
     /// What a verifier says of a trace.
@@ -192,21 +190,21 @@ impl Subject {
 /// Atoms of a torture program.
 pub(super) const LENGTH: u32 = 1500;
 
-/// Steps through an encoder.
-struct Taped {
-    encoder: Encoder,
-    bytes: Vec<u8>,
-}
+/// Shows steps to a function. The hart is compiled anew for each kind of
+/// observer, so that one serves all.
+pub struct Watch<'a>(pub &'a mut dyn FnMut(&Step, &Effects));
 
-impl Observer for Taped {
+impl Observer for Watch<'_> {
     const WANTS: Wants = Wants::ALL;
 
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
-        self.encoder.step(step, effects, &mut self.bytes);
+        (self.0)(step, effects);
     }
+}
 
-    fn finish(&mut self) {
-        self.encoder.finish(&mut self.bytes);
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watch")
     }
 }
 

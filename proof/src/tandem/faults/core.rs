@@ -2,14 +2,14 @@
 //! everything behind follows from it.
 
 use hartrace_flow::{
-    Access, AccessKind, CsrWrite, Effects, Few, HartId, Mode, Model, Observer, Place, RegId,
-    RegWrite, Step, Wants,
+    Access, AccessKind, CsrWrite, Effects, Few, Mode, Model, Place, RegId, RegWrite, Step,
 };
 use hartrace_hart::Machine;
 use hartrace_tandem::Encoder;
 
 use super::{Fault, Kind, Trial};
 use crate::generate::Random;
+use crate::tandem::Watch;
 
 /// Steps that are looked at for a place.
 const TRIES: u64 = 3000;
@@ -20,11 +20,16 @@ struct Core {
     bytes: Vec<u8>,
 }
 
-impl Observer for Core {
-    const WANTS: Wants = Wants::ALL;
-
-    fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
+impl Core {
+    fn step(&mut self, step: &Step, effects: &Effects) {
         self.encoder.step(step, effects, &mut self.bytes);
+    }
+
+    fn run(&mut self, machine: &mut Machine, limit: u64) {
+        machine.run(
+            limit,
+            &mut Watch(&mut |step, effects| self.step(step, effects)),
+        );
     }
 }
 
@@ -46,13 +51,13 @@ pub(super) fn fault(
         encoder: Encoder::new(trial.config.clone()).map_err(|e| e.to_string())?,
         bytes: Vec::new(),
     };
-    machine.run(random.below(trial.limit), &mut core);
+    core.run(&mut machine, random.below(trial.limit));
     let mut effects = Effects::default();
     for _ in 0..TRIES {
         let before = Before::new(&machine);
         let step = machine.step(&mut effects);
         let Some(spoilt) = spoil(kind, &step, &effects, &before, &machine, random) else {
-            core.step(HartId(0), &step, &effects);
+            core.step(&step, &effects);
             continue;
         };
         let set = |(place, value): &(Place, u64)| {
@@ -63,8 +68,8 @@ pub(super) fn fault(
             return Ok(None);
         }
         let group = core.encoder.counters().groups;
-        core.step(HartId(0), &spoilt.step, &spoilt.effects);
-        machine.run(trial.limit / 2, &mut core);
+        core.step(&spoilt.step, &spoilt.effects);
+        core.run(&mut machine, trial.limit / 2);
         core.encoder.finish(&mut core.bytes);
         return Ok(Some(Fault {
             kind,

@@ -102,6 +102,36 @@ fn a_store_conditional_that_fails_in_the_trace() {
     assert_eq!(told, (vec![], 1));
 }
 
+/// Both fail: the operand is told where that is the dialect.
+#[test]
+fn a_store_conditional_that_fails_on_both_sides() {
+    let program = [amo(3, 6, 10, 5), lw(8, 10, 0)];
+    let quiet = [x(6, 1), Item::EffectiveAddress(THERE)];
+    let told = conditional(&mut bench(StoreData::Result, &program), &quiet, 10);
+    assert_eq!(told, (vec![], 0));
+    let items = [&[x(6, 1)][..], &data(3)].concat();
+    let told = conditional(&mut bench(StoreData::Operand, &program), &items, 10);
+    assert_eq!(told, (vec![], 0));
+    let (told, _) = conditional(&mut bench(StoreData::Result, &program), &items, 10);
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+/// Without a result only the store tells.
+#[test]
+fn a_store_conditional_without_a_result() {
+    let program = [amo(2, 7, 10, 0), amo(3, 0, 10, 5), lw(8, 10, 0)];
+    for (stores, then, holds) in [(true, 3, true), (false, 10, true), (true, 3, false)] {
+        let mut bench = bench(StoreData::Result, &program[usize::from(!holds)..]);
+        if holds {
+            bench.insn(program[0], &[x(7, 10), Item::EffectiveAddress(THERE)]);
+        }
+        let items = if stores { &data(3)[..] } else { &data(3)[..1] };
+        bench.insn(program[1], items);
+        bench.insn(program[2], &[x(8, then)]);
+        bench.agrees();
+    }
+}
+
 /// The model has lost a reservation that the core has kept.
 #[test]
 fn a_store_conditional_that_succeeds_in_the_trace() {

@@ -232,3 +232,34 @@ fn a_trace_that_ends_in_a_group() {
     assert_eq!(outcome.heard.problems[0].fault, Fault::Truncated);
     assert_eq!(outcome.counters.retired, 1);
 }
+
+/// Behind a problem registers are not known. What an instruction makes of one
+/// cannot be judged until it has been told.
+#[test]
+fn what_is_not_known_is_not_judged() {
+    let program = [
+        addi(6, 0, 1),
+        addi(5, 0, 1),
+        addi(5, 6, 1),
+        sw(6, 10, 0),
+        beq(6, 0),
+        NOP,
+        addi(6, 0, 2),
+        addi(5, 6, 1),
+    ];
+    let mut bench = Bench::new(&program);
+    pointers(&mut bench);
+    // t1 was 7 for the core.
+    bench.insn(program[0], &[x(6, 7), x(6, 7)]);
+    bench.jump(program[1], BASE + 8, &[x(5, 1)]);
+    bench.insn(program[2], &[x(5, 8)]);
+    let addr = Item::PhysicalAddress(BASE + 0x800);
+    bench.insn(program[3], &[addr, Item::StoreData(2, 7)]);
+    bench.jump(program[4], BASE + 24, &[]);
+    bench.insn(program[6], &[x(6, 2)]);
+    bench.insn(program[7], &[x(5, 4)]);
+    let outcome = bench.run();
+    assert_eq!(outcome.heard.mismatches, ["6: t0 3/4"]);
+    assert_eq!(outcome.counters.unchecked, 3);
+    assert_eq!(outcome.verifier.model.load(BASE + 0x800, 4), Some(7));
+}
