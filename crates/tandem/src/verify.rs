@@ -10,10 +10,13 @@
 //! model runs on; whatever it does not understand goes to `judge`, which knows
 //! the whole story.
 
+mod accesses;
 mod dispute;
 mod host;
 mod judge;
 mod plain;
+mod registers;
+mod repair;
 mod report;
 #[cfg(test)]
 mod tests;

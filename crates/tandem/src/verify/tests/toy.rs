@@ -335,18 +335,17 @@ impl Model for Toy {
 
     fn write(&mut self, place: Place, value: u64) -> Result<(), Absent> {
         let done = match place {
-            Place::Pc => Some(self.pc = value),
-            Place::Mode => Some(self.mode = value as u8),
-            Place::Reg(RegId::X(0)) => Some(()),
-            Place::Reg(RegId::X(n)) => Some(self.x[usize::from(n)] = value),
-            Place::Reg(RegId::F(n)) => Some(self.f[usize::from(n)] = value),
-            Place::Csr(csr) => self.csrs.get_mut(&csr).map(|slot| *slot = value),
-            Place::Memory { addr, size } => match addr >= BASE {
-                true => self.store(addr, size.into(), value),
-                false => None,
-            },
+            Place::Pc => set(Some(&mut self.pc), value),
+            Place::Mode => set(Some(&mut self.mode), value as u8),
+            Place::Reg(RegId::X(0)) => true,
+            Place::Reg(RegId::X(n)) => set(self.x.get_mut(usize::from(n)), value),
+            Place::Reg(RegId::F(n)) => set(self.f.get_mut(usize::from(n)), value),
+            Place::Csr(csr) => set(self.csrs.get_mut(&csr), value),
+            Place::Memory { addr, size } => {
+                addr >= BASE && self.store(addr, size.into(), value).is_some()
+            }
         };
-        done.ok_or(Absent(place))
+        done.then_some(()).ok_or(Absent(place))
     }
 
     fn memory(&self, visit: &mut dyn FnMut(u64, &[u8])) {
@@ -384,4 +383,9 @@ impl Model for Toy {
         self.resets += 1;
         self.restart();
     }
+}
+
+/// Puts a value where there is a place for it.
+fn set<T>(slot: Option<&mut T>, value: T) -> bool {
+    slot.map(|slot| *slot = value).is_some()
 }
