@@ -364,11 +364,14 @@ impl Encoder {
     #[inline]
     fn change(&mut self, register: Register, value: u64, in_trap: bool) {
         let absent = &self.config.absent;
-        if register.is_zero()
-            || absent.registers.contains(register)
-            || in_trap && absent.in_traps.contains(register)
-            || register.is_float() && self.config.flen.bits() == 0
-        {
+        if absent.registers.contains(register) || in_trap && absent.in_traps.contains(register) {
+            // It is not what was told any more.
+            if let Some(told) = &mut self.told {
+                told.lose(register);
+            }
+            return;
+        }
+        if register.is_zero() || register.is_float() && self.config.flen.bits() == 0 {
             return;
         }
         let item = match &mut self.told {

@@ -46,8 +46,23 @@ impl Told {
 
     /// A trap has changed the status register, and nobody tells how.
     pub(super) fn forget_status(&mut self) {
-        self.known.remove(Register::csr(0x300));
-        self.known.remove(Register::csr(0x100));
+        self.lose(Register::csr(0x300));
+    }
+
+    /// A register has changed, and nobody tells how; neither is known what the
+    /// others hold that show the same bits.
+    #[cold]
+    pub(super) fn lose(&mut self, register: Register) {
+        self.known.remove(register);
+        let others: &[u16] = match register.number() {
+            0x100 | 0x300 => &[0x100, 0x300],
+            0x104 | 0x304 => &[0x104, 0x304],
+            FFLAGS | FRM | FCSR => &[FFLAGS, FRM, FCSR],
+            _ => &[],
+        };
+        for csr in others {
+            self.known.remove(Register::csr(*csr));
+        }
     }
 
     /// The shortest way to tell a new value, which is told with it.
