@@ -268,15 +268,15 @@ mod tests {
     #[test]
     fn random_programs_come_back() {
         for seed in 0..24 {
-            let subject = Subject::torture(seed, 200).unwrap();
-            identity(&subject, seed, 5_000).unwrap();
+            let subject = Subject::torture(seed, 60).unwrap();
+            identity(&subject, seed, 2_000).unwrap();
         }
     }
 
     #[test]
     fn programs_come_back() {
         for (setting, program) in (0..).zip(&Subject::programs().unwrap()) {
-            identity(program, setting, 10_000).unwrap();
+            identity(program, setting, 2_000).unwrap();
         }
     }
 }

@@ -67,8 +67,9 @@ pub(super) fn fault(
             // Half of it may have been done.
             return Ok(None);
         }
-        let group = core.encoder.counters().groups;
         core.step(&spoilt.step, &spoilt.effects);
+        // A return in front of it may have waited for it: count behind it.
+        let group = core.encoder.counters().groups - 1;
         core.run(&mut machine, trial.limit / 2);
         core.encoder.finish(&mut core.bytes);
         return Ok(Some(Fault {

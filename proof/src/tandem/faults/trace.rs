@@ -10,8 +10,10 @@ use super::{Fault, Kind};
 use crate::generate::Random;
 use crate::tandem::Subject;
 
-/// Groups that are looked at for a place.
+/// Groups that are looked at for a place, and of those that suit, how many
+/// closely: that takes all that was told before.
 const TRIES: u64 = 3000;
+const CLOSELY: usize = 12;
 
 /// A trace, cut into groups.
 #[derive(Debug)]
@@ -79,6 +81,7 @@ impl Tape {
     /// A fault of a kind, if there is a place for one.
     pub(super) fn fault(&self, kind: Kind, random: &mut Random) -> Option<Fault> {
         let groups = self.starts.len() as u64 - 1;
+        let mut closely = 0;
         for _ in 0..TRIES {
             // Not the first: it may be where the trace starts. Not the last:
             // nobody sees what an interrupt led to.
@@ -99,6 +102,10 @@ impl Tape {
             if !rough.suits(kind) || self.is_taken(group) {
                 continue;
             }
+            if closely == CLOSELY {
+                break;
+            }
+            closely += 1;
             let before = items.clone();
             let scene = Scene {
                 shadow: &self.shadow(number),
