@@ -170,6 +170,8 @@ codes! {
     CutShort "HT0408" exit 0,
     /// An index that does not fit its trace (a warning).
     StaleIndex "HT0409" exit 0,
+    /// Groups of a tandem trace that could not be checked (a warning).
+    Unchecked "HT0410" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart takes traps for ever.

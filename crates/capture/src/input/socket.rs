@@ -35,6 +35,17 @@ impl Address {
         })
     }
 
+    /// Whether it can be a place at all: a host and a port, or a path.
+    #[must_use]
+    pub fn is_place(&self) -> bool {
+        match self {
+            Address::Tcp(at) | Address::TcpListen(at) => at
+                .rsplit_once(':')
+                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()),
+            Address::Unix(path) | Address::UnixListen(path) => !path.as_os_str().is_empty(),
+        }
+    }
+
     fn open(&self) -> io::Result<Socket> {
         match self {
             Address::Tcp(at) => Ok(Socket::connected(TcpStream::connect(at)?)),
@@ -217,6 +228,27 @@ mod tests {
         );
         for file in ["trace", "-", "a:b", "./tcp:1"] {
             assert_eq!(address(file), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn places() {
+        for name in ["tcp:host:7", "tcp:[::1]:7", "tcp-listen:0", "unix:a"] {
+            assert!(address(name).unwrap().is_place(), "{name}");
+        }
+        for name in [
+            "tcp:abc",
+            "tcp:",
+            "tcp::7",
+            "tcp:host:",
+            "tcp:host:http",
+            "tcp-listen:99999",
+            "tcp-listen:",
+            "tcp-listen:-1",
+            "unix:",
+            "unix-listen:",
+        ] {
+            assert!(!address(name).unwrap().is_place(), "{name}");
         }
     }
 

@@ -44,6 +44,11 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let mut source = Source::open(&args.trace, talk)?;
     let parameters = source.parameters(&args.trace)?;
     let contained = parameters.is_some();
+    if !contained && args.hart.is_some_and(|hart| hart != 0) {
+        return Err(Failure::Usage(
+            "--hart chooses a hart of a container, and this is a trace of one hart",
+        ));
+    }
     adopt(&mut settings.config, parameters.as_ref(), &args.trace);
     let (hart, isa) = model::configure(&mut settings.config, &elf, &volatile, talk)?;
     let symbols = elf
@@ -69,10 +74,12 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     };
     let mut report = Report::new(args, facts);
     let drive = Drive {
+        from: options.from,
         verifier: Verifier::new(config.clone(), options, machine),
         streams: Streams::default(),
         choice: Choice::new(args, contained),
         report: &mut report,
+        lost: None,
         output,
         talk,
     };
@@ -233,6 +240,13 @@ fn bounds(
             ));
         }
         let found = search.first(&args.trace, searched)?;
+        if let ([Some(_), _], [None, _], Some(Mark::Symbol(name))) = (searched, found, &args.from) {
+            let name_of_trace = input::name(&args.trace);
+            let message = format!("{name_of_trace} never comes to `{name}`");
+            return Err(Diagnostic::new(Code::BeyondEnd, message)
+                .note("--from names where to begin, and nothing would be verified")
+                .into());
+        }
         for ((number, at), found) in numbers.iter_mut().zip(searched).zip(found) {
             if at.is_some() {
                 // Never there is behind the end.
@@ -241,5 +255,11 @@ fn bounds(
         }
     }
     let [from, until] = numbers;
-    Ok((from.unwrap_or(0), until))
+    let from = from.unwrap_or(0);
+    if until.is_some_and(|until| from >= until) {
+        return Err(Failure::Usage(
+            "--from is not in front of --until: nothing would be verified",
+        ));
+    }
+    Ok((from, until))
 }

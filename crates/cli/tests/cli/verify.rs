@@ -312,6 +312,21 @@ fn only_a_part() {
     fails(&["verify", &trace, "--volatile", "nothing"], 2, "HT0311");
     fails(&["verify", &trace, "--absent", "nothing"], 2, "HT0311");
     fails(&["verify", &trace, "--until", "nowhere"], 2, "HT0308");
+    // The trace has 20002 instructions, two of which trap.
+    let message = fails(&["verify", &trace, "--from", "20002"], 2, "HT0310");
+    assert!(message.contains("has 20002 instructions"), "{message}");
+    assert!(verify(&["--from", "20001"]).0.is_empty());
+    for (from, until) in [("10", "10"), ("20K", "100"), ("main", "1")] {
+        let output = run(&["verify", &trace, "--from", from, "--until", until]);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("--until"), "{message}");
+    }
+    // Cut off in front of the first time at a symbol.
+    let mut groups = Groups::read(&trace);
+    groups.groups.truncate(5);
+    groups.write(&trace);
+    fails(&["verify", &trace, "--from", "main"], 2, "HT0310");
 }
 
 #[test]
@@ -466,6 +481,108 @@ fn from_standard_input() {
     assert!(text(&output.stdout).ends_with("clean\n"));
     let empty = folder.file("empty", "");
     assert_eq!(verify(&empty).status.code(), Some(5));
+}
+
+/// An interrupt whose cause is not told.
+#[test]
+fn what_cannot_be_checked() {
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &[]);
+    let mut groups = Groups::read(&trace);
+    groups.groups.truncate(30);
+    groups.groups.push(vec![
+        Item::BeginGroup,
+        Item::Pc(0x8000_0000),
+        Item::Full(Register::csr(0x341), 0x8000_0010),
+        Item::Mode(3),
+        Item::EndGroup,
+    ]);
+    groups.write(&trace);
+    let output = run(&["verify", &trace]);
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    let verdict = "clean, but 1 group could not be checked (";
+    assert!(report.contains(verdict), "{report}");
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("warning[HT0410]: 1 group of "),
+        "{message}"
+    );
+}
+
+/// Places that cannot be, and harts of a trace that has only one.
+#[test]
+fn places_and_harts_that_cannot_be() {
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &[]);
+    succeeds(&["verify", "-q", &trace, "--hart", "0"]);
+    let sockets = ["tcp:abc", "tcp-listen:99999", "tcp:host:", "unix:"];
+    let mut wrong: Vec<Vec<&str>> = sockets.map(|s| vec![s, "-e", RV64]).into();
+    wrong.push(vec![&trace, "--hart", "1"]);
+    for args in wrong {
+        let output = run(&[&["verify"][..], &args].concat());
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        assert!(output.stdout.is_empty() && message.contains("Usage:"));
+    }
+}
+
+#[test]
+fn another_program() {
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &[]);
+    fs::remove_file(folder.path("run.tandem.toml")).unwrap();
+    let other = repository().join("programs/timer/timer-rv64gc.elf");
+    let other = other.to_str().unwrap();
+    let output = run(&["verify", "-q", &trace, "-e", other]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{message}");
+    assert!(message.contains("is the program the one"), "{message}");
+}
+
+/// A connection that is reset: what came is told of.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_simulation_that_dies() {
+    use std::io::Write as _;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::process::Stdio;
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &[]);
+    let die = |bytes: &[u8]| {
+        let (mut simulation, mut socket) = UnixStream::pair().unwrap();
+        // Closing with this unread is a reset.
+        socket.write_all(b"unread").unwrap();
+        let mut command = hartrace();
+        command.args(["verify", "-", "-e", RV64, "-f", "json"]);
+        command.stdin(OwnedFd::from(socket));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        drop(command);
+        simulation.write_all(bytes).unwrap();
+        drop(simulation);
+        child.wait_with_output().unwrap()
+    };
+    let bytes = fs::read(&trace).unwrap();
+    let output = die(&bytes[..bytes.len() - 3]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("error[HT0003]: "), "{message}");
+    let summary = lines(&output).last().unwrap().clone();
+    assert_eq!(
+        (&summary["verdict"], &summary["end"]),
+        (&"interrupted".into(), &"lost".into())
+    );
+    assert!(summary["instructions"].as_u64().unwrap() > 19_990);
+    let mut groups = Groups::read(&trace);
+    groups.edit(1000, FAULTS[0].1);
+    groups.write(&trace);
+    let output = die(&fs::read(&trace).unwrap());
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{message}");
+    assert!(message.contains("warning[HT0003]: "), "{message}");
+    assert_eq!(lines(&output).last().unwrap()["verdict"], "mismatch");
 }
 
 /// A mismatch is told while the simulation still runs, and Ctrl-C ends it all

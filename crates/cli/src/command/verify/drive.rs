@@ -6,10 +6,11 @@ use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::progress::{Progress, RunProgress};
 use crate::talk::{Talk, interrupted};
 use hartrace_capture::detect::Kind;
-use hartrace_capture::input::{self, Arrival, Input, Live};
+use hartrace_capture::input::{self, Arrival, Input, InputError, Live};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{StreamPiece, Streams};
 use hartrace_flow::Model;
+use hartrace_tandem::verify::Counters;
 use hartrace_tandem::{Problem, Verifier};
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -28,6 +29,8 @@ pub(super) enum End {
     Stuck,
     /// By the user.
     Interrupted,
+    /// It could not be read any further.
+    Lost,
 }
 
 impl End {
@@ -38,19 +41,28 @@ impl End {
             End::Full => "max-mismatches",
             End::Stuck => "damage",
             End::Interrupted => "interrupted",
+            End::Lost => "lost",
         }
     }
 }
+
+/// Why a group cannot be checked.
+const UNCHECKED: &str =
+    "where they are is not known, or they tell a trap without its cause; they were taken over";
 
 /// Bytes of a file between two looks at the user: about a tenth of a second.
 const SLICE: usize = 4 << 20;
 
 /// Everything verifying has to look after.
 pub(super) struct Drive<'r, 'a, M> {
+    /// The instruction where to begin.
+    pub(super) from: u64,
     pub(super) verifier: Verifier<M>,
     pub(super) streams: Streams,
     pub(super) choice: Choice,
     pub(super) report: &'r mut Report<'a>,
+    /// Why a trace that was on its way did not come to its end.
+    pub(super) lost: Option<InputError>,
     pub(super) output: Output,
     pub(super) talk: &'r Talk,
 }
@@ -64,12 +76,14 @@ impl<M: Model> Drive<'_, '_, M> {
             Source::Live(live, head) => self.live(live, &head)?,
         };
         let time = begin.elapsed();
+        self.reached(end)?;
         self.report.conclude(self.verifier.counters(), end);
         self.write()?;
         self.choice.check(self.report.facts().trace)?;
         let Drive {
             verifier,
             report,
+            lost,
             output,
             talk,
             ..
@@ -78,7 +92,23 @@ impl<M: Model> Drive<'_, '_, M> {
         output.finish()?;
         let counters = verifier.counters();
         talk.summary(&speed(counters.groups, time));
-        verdict(report, counters.mismatches, counters.groups, end, talk)
+        warn(report, counters, end, talk);
+        verdict(report, counters, end, lost, talk)
+    }
+
+    /// Fails if the trace ended in front of where to begin: nothing was
+    /// verified. What is damaged has its own verdict.
+    fn reached(&self, end: End) -> Result<(), Failure> {
+        let all = self.verifier.counters().instructions();
+        let damaged = self.report.problem().is_some();
+        if end != End::Whole || self.from < all.max(1) || damaged {
+            return Ok(());
+        }
+        let (from, all) = (self.from, count(all, "instruction"));
+        let message = format!("there is no instruction {from}: the trace has {all}");
+        Err(Diagnostic::new(Code::BeyondEnd, message)
+            .note("they are counted from 0, and --from is the first that is verified")
+            .into())
     }
 
     /// A file, as it is in memory.
@@ -131,7 +161,15 @@ impl<M: Model> Drive<'_, '_, M> {
             if interrupted() {
                 return Ok(End::Interrupted);
             }
-            arrival = live.next(LOOK)?;
+            arrival = match live.next(LOOK) {
+                Ok(arrival) => arrival,
+                // Nothing has come that could be told of.
+                Err(error) if head.is_empty() => return Err(error.into()),
+                Err(error) => {
+                    self.lost = Some(error);
+                    return Ok(End::Lost);
+                }
+            };
         }
     }
 
@@ -215,9 +253,9 @@ fn over(fed: Result<(), Halt>) -> Result<ControlFlow<()>, Failure> {
 /// What the end means for the command.
 fn verdict(
     report: &Report<'_>,
-    mismatches: u64,
-    groups: u64,
+    counters: &Counters,
     end: End,
+    lost: Option<InputError>,
     talk: &Talk,
 ) -> Result<(), Failure> {
     let name = input::name(report.facts().trace);
@@ -230,7 +268,7 @@ fn verdict(
             problem.group
         );
         // The bytes of a container that can be read are those of a trace.
-        let unread = groups == 0 && !problem.fault.code().starts_with("TP04");
+        let unread = counters.groups == 0 && !problem.fault.code().starts_with("TP04");
         let code = match unread {
             true => Code::NotSynchronised,
             false => Code::DamagedTrace,
@@ -248,20 +286,41 @@ fn verdict(
             _ => diagnostic,
         }
     });
-    match (mismatches, damage) {
-        (0, None) if end == End::Interrupted => Err(Failure::Told(Code::Interrupted)),
-        (0, None) => Ok(()),
-        (0, Some(damage)) => Err(damage.into()),
-        (_, damage) => {
-            damage.iter().for_each(|damage| talk.warning(damage));
-            let first = report.first().unwrap_or(0);
-            let groups = count(mismatches, "group");
-            let message = format!("{name} differs from the hart in {groups}");
-            Err(Diagnostic::new(Code::Mismatch, message)
-                .note(format!("the first is at instruction {first}"))
-                .into())
-        }
+    let mut troubles = lost.map(Diagnostic::from).into_iter().chain(damage);
+    if counters.mismatches == 0 {
+        return match troubles.next_back() {
+            Some(worst) => {
+                troubles.for_each(|trouble| talk.warning(&trouble));
+                Err(worst.into())
+            }
+            None if end == End::Interrupted => Err(Failure::Told(Code::Interrupted)),
+            None => Ok(()),
+        };
     }
+    troubles.for_each(|trouble| talk.warning(&trouble));
+    let first = report.first().unwrap_or(0);
+    let groups = count(counters.mismatches, "group");
+    let message = format!("{name} differs from the hart in {groups}");
+    let mismatch = Diagnostic::new(Code::Mismatch, message)
+        .note(format!("the first is at instruction {first}"));
+    Err(match report.is_foreign() {
+        true => mismatch.note("is the program the one that was traced? the instructions differ"),
+        false => mismatch,
+    }
+    .into())
+}
+
+/// Tells of what could not be checked, where nothing else is wrong.
+fn warn(report: &Report<'_>, counters: &Counters, end: End, talk: &Talk) {
+    let clean = counters.mismatches == 0 && report.problems() == 0 && end != End::Lost;
+    if counters.unchecked == 0 || !clean {
+        return;
+    }
+    let name = input::name(report.facts().trace);
+    let groups = count(counters.unchecked, "group");
+    let message = format!("{groups} of {name} could not be checked");
+    let warning = Diagnostic::new(Code::Unchecked, message).note(UNCHECKED);
+    talk.warning(&warning);
 }
 
 /// `12 345 groups in 0.01 s (12 M/s)`.

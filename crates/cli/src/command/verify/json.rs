@@ -164,7 +164,6 @@ fn difference(difference: &verify::Difference) -> Difference {
         expected,
         actual,
     } = *difference;
-    let value = expected.or(actual);
     Difference {
         field: field.to_string(),
         kind: field.kind().name(),
@@ -175,7 +174,11 @@ fn difference(difference: &verify::Difference) -> Difference {
         expected: expected.map(Hex),
         actual: actual.map(Hex),
         meaning: match field {
-            Field::Interrupt => value.map(|code| interrupt(code as u32)),
+            Field::Interrupt => Some(match (expected, actual) {
+                (None, None) => "taken, not told".to_owned(),
+                (Some(code), None) => format!("{}, not told", interrupt(code as u32)),
+                (_, Some(code)) => format!("{}, taken though disabled", interrupt(code as u32)),
+            }),
             Field::Mode => {
                 let mode = |code: Option<u64>| Mode::from_code(code? as u8).map(Mode::name);
                 let (a, b) = (mode(expected).unwrap_or("?"), mode(actual).unwrap_or("?"));

@@ -3,8 +3,12 @@
 use crate::settings::Elf;
 use hartrace_analyze::{Lines, Names};
 use hartrace_flow::{exception_name, interrupt_name};
-use hartrace_isa::{Isa, Style, Xlen, decode};
+use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use hartrace_tandem::Register;
+use std::fmt;
+
+/// Bytes behind a symbol where it has no more to do with an address.
+const FAR: u64 = 16 << 20;
 
 /// What is known of the addresses of the programs.
 pub(super) struct Places<'a> {
@@ -32,7 +36,10 @@ impl<'a> Places<'a> {
 
     /// `main+0x10`.
     pub(super) fn symbol(&self, address: u64) -> Option<String> {
-        self.names.lookup(address)?;
+        let (_, distance) = self.names.lookup(address)?;
+        if distance > FAR {
+            return None;
+        }
         Some(self.names.label(address).to_string())
     }
 
@@ -53,7 +60,7 @@ impl<'a> Places<'a> {
     /// An instruction as text.
     pub(super) fn text(&self, pc: u64, bits: u32) -> String {
         let inst = decode(bits, self.style.isa);
-        let text = inst.text(pc, &self.style).resolve(&self.names).to_string();
+        let text = inst.text(pc, &self.style).resolve(self).to_string();
         text.replace('\t', " ")
     }
 
@@ -68,6 +75,16 @@ impl<'a> Places<'a> {
         match cause >> top & 1 {
             0 => named(exception_name(code), "exception", code),
             _ => interrupt(code),
+        }
+    }
+}
+
+impl Resolve for Places<'_> {
+    fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {
+        write!(f, "{address:x}")?;
+        match self.symbol(address) {
+            Some(symbol) => write!(f, " <{symbol}>"),
+            None => Ok(()),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::place::Places;
 use super::text;
 use crate::args::{Verify, VerifyFormat};
 use hartrace_isa::Isa;
-use hartrace_tandem::verify::{Counters, Mismatch, Reporter};
+use hartrace_tandem::verify::{Counters, Field, Mismatch, Reporter};
 use hartrace_tandem::{Config, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -31,6 +31,8 @@ pub(super) struct Report<'a> {
     text: String,
     /// Mismatches told.
     told: u64,
+    /// Mismatches from the first on that all differ in the instruction.
+    foreign: u64,
     /// Instruction of the first one.
     first: Option<u64>,
     /// What is wrong with the trace, the first of it.
@@ -53,6 +55,7 @@ impl<'a> Report<'a> {
             resync: args.resync,
             text,
             told: 0,
+            foreign: 0,
             first: None,
             problem: None,
             problems: 0,
@@ -91,6 +94,12 @@ impl<'a> Report<'a> {
         self.first
     }
 
+    /// The trace is probably of another program: from the first mismatch on,
+    /// the instructions themselves differ.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.foreign >= 3
+    }
+
     /// How it all went.
     pub(super) fn conclude(&mut self, counters: &Counters, end: End) {
         let outcome = Outcome {
@@ -120,7 +129,7 @@ impl Outcome<'_> {
         match self.end {
             _ if self.counters.mismatches > 0 => "mismatch",
             _ if self.problems > 0 => "damaged",
-            End::Interrupted => "interrupted",
+            End::Interrupted | End::Lost => "interrupted",
             _ => "clean",
         }
     }
@@ -128,6 +137,10 @@ impl Outcome<'_> {
 
 impl Reporter for Report<'_> {
     fn mismatch(&mut self, mismatch: &Mismatch<'_>) -> ControlFlow<()> {
+        let mut fields = mismatch.differences.iter().map(|d| d.field);
+        if self.foreign == self.told && fields.any(|field| field == Field::Insn) {
+            self.foreign += 1;
+        }
         self.told += 1;
         self.first.get_or_insert(mismatch.insn);
         self.text += &match self.format {

@@ -31,6 +31,12 @@ impl Source {
     /// Opens the trace; waits for the first bytes of one that is on its way.
     pub(super) fn open(path: &Path, talk: &Talk) -> Result<Source, Failure> {
         let input = match Address::parse(path) {
+            Some(address) if !address.is_place() => {
+                return Err(Failure::Usage(
+                    "a socket is tcp:HOST:PORT, tcp-listen:[HOST:]PORT, unix:PATH or \
+                     unix-listen:PATH, with a PORT up to 65535",
+                ));
+            }
             Some(address) => Input::connect(path, &address)?,
             None => Input::open(path)?,
         };

@@ -95,7 +95,11 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
         Field::Register(r) => register(r),
         other => other.to_string(),
     };
-    let (none, untold) = nothing(field);
+    let (none, untold) = match (field, expected, actual) {
+        // One that the trace goes on behind of.
+        (Field::Interrupt, None, None) => ("taken, which one is not known", "not told"),
+        _ => nothing(field),
+    };
     let shown = |value: Option<u64>, none: &str| match value {
         Some(value) => value_text(facts, pc, field, value),
         None => none.to_owned(),
@@ -117,7 +121,7 @@ const fn nothing(field: Field) -> (&'static str, &'static str) {
         Field::Register(_) => ("not written", "not told"),
         Field::LoadAddress => ("no access", "no access"),
         Field::StoreAddress | Field::StoreSize | Field::StoreData => ("no store", "no store"),
-        Field::Interrupt => ("not enabled", "not taken"),
+        Field::Interrupt => ("disabled", "not told"),
         Field::Insn | Field::Pc | Field::Mode => ("nothing", "not told"),
     }
 }
@@ -201,6 +205,7 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
         ),
         End::Stuck => line("ended", "at damage; --resync goes on behind it"),
         End::Interrupted => line("ended", "by a signal"),
+        End::Lost => line("ended", "where the trace could not be read any further"),
     }
     let mut groups = vec![
         count(counters.retired, "instruction"),
@@ -260,6 +265,12 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
         "mismatch" if counters.mismatches == 1 => "1 mismatch".to_owned(),
         "mismatch" => format!("{} mismatches", counters.mismatches),
         "interrupted" => "clean so far".to_owned(),
+        "clean" if counters.unchecked > 0 => {
+            let groups = count(counters.unchecked, "group");
+            format!(
+                "clean, but {groups} could not be checked (no known pc, or a trap without its cause)"
+            )
+        }
         other => other.to_owned(),
     };
     line("verdict", &verdict);
