@@ -369,6 +369,10 @@ impl Encoder {
             || in_trap && absent.in_traps.contains(register)
             || register.is_float() && self.config.flen.bits() == 0
         {
+            if let Some(told) = &mut self.told {
+                // It has changed, and nobody tells how.
+                told.doubt(register);
+            }
             return;
         }
         let item = match &mut self.told {

@@ -44,6 +44,11 @@ impl Told {
         self.known = Registers::NONE;
     }
 
+    /// A register has changed, and the trace does not tell it.
+    pub(super) fn doubt(&mut self, register: Register) {
+        self.known.remove(register);
+    }
+
     /// A trap has changed the status register, and nobody tells how.
     pub(super) fn forget_status(&mut self) {
         self.known.remove(Register::csr(0x300));
