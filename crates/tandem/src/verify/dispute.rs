@@ -37,6 +37,8 @@ pub(super) struct Disputes {
     mode: Option<Dispute<()>>,
     /// Of the last group only.
     pc: Option<Dispute<u64>>,
+    /// There may be some: spares all groups of a right trace a look.
+    pub(super) open: bool,
 }
 
 impl Disputes {
@@ -45,6 +47,16 @@ impl Disputes {
             && self.memory.is_empty()
             && self.mode.is_none()
             && self.pc.is_none()
+    }
+
+    /// A register has a new value that both sides agree on, be it the same.
+    pub(super) fn overwrite(&mut self, register: Register) {
+        self.registers.retain(|d| d.what != register);
+    }
+
+    /// So has memory.
+    pub(super) fn overwrite_memory(&mut self, addr: u64, len: u64) {
+        self.memory.retain(|d| d.what.wrapping_sub(addr) >= len);
     }
 }
 
@@ -58,6 +70,23 @@ pub(super) struct Undo {
 }
 
 impl Core {
+    /// Drops what the group at hand has told anew, with the registers that
+    /// changed at hand. Where that differs it is in dispute again.
+    pub(super) fn overwrite(&mut self) {
+        if !self.disputes.open {
+            return;
+        }
+        for register in self.touched.iter() {
+            self.disputes.overwrite(register);
+        }
+        for addr in self.stored(&self.effects) {
+            self.disputes.overwrite_memory(addr, 1);
+        }
+        if self.reader.group().mode.is_some() {
+            self.disputes.mode = None;
+        }
+    }
+
     /// Remembers what the model has where it differs from the trace, before it
     /// is set to what the trace says.
     pub(super) fn keep_in_mind<M: Model>(&mut self, model: &M, effects: &Effects, found: &Found) {
@@ -108,6 +137,7 @@ impl Core {
             }
         }
         let disputes = &mut self.disputes;
+        disputes.open = !disputes.is_empty();
         disputes.registers.truncate(MOST);
         let extra = disputes.memory.len().saturating_sub(MOST);
         disputes.memory.drain(..extra);

@@ -81,6 +81,7 @@ impl Core {
                 self.reconsider(model, ask)
             }
         };
+        self.overwrite();
         let (pc, bits) = self.whereabouts(&step);
         let flow = match found.is_empty() {
             true => ControlFlow::Continue(()),

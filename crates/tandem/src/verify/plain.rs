@@ -7,6 +7,7 @@ use hartrace_flow::{Access, AccessKind, Effects, Step};
 use super::report::Kind;
 use super::{Core, PAST, Past};
 use crate::group::{Data, Group, How, NewPc};
+use crate::shadow::Shadow;
 
 impl Core {
     /// Whether an instruction did what the group at hand says. If so, the
@@ -35,6 +36,9 @@ impl Core {
             return false;
         };
         self.accept(insn.pc, told.bits, effects, store);
+        if self.disputes.open {
+            self.settle_plainly(store);
+        }
         self.shadow.pc = Some(next);
         true
     }
@@ -167,6 +171,19 @@ impl Core {
             bits,
         };
         self.remember(past);
+    }
+
+    /// What both have agreed on is not in dispute any more.
+    #[cold]
+    fn settle_plainly(&mut self, store: Option<&Access>) {
+        for change in &self.reader.group().changes {
+            let disputes = &mut self.disputes;
+            Shadow::holders(change.register, &mut |holder| disputes.overwrite(holder));
+        }
+        if let Some(access) = store {
+            let addr = access.paddr.unwrap_or(access.addr);
+            self.disputes.overwrite_memory(addr, 1 << access.size);
+        }
     }
 
     /// Puts a group among those that are over.

@@ -255,10 +255,9 @@ impl Scene<'_> {
         Some(())
     }
 
-    /// A bit of what a trap writes. Which of several interrupts was taken only
-    /// the trace knows.
+    /// A bit of what a trap writes. Which interrupt was taken only the trace
+    /// knows.
     fn trap_csr(&self, items: &mut [Item], random: &mut Random) -> Option<()> {
-        let top = self.config.xlen.bits() - 1;
         let number = random.below(4) as u16;
         let csrs = [[0x300, 0x341, 0x342, 0x343], [0x300, 0x141, 0x142, 0x143]];
         let csr = csrs.map(|c| c.get(usize::from(number)).copied());
@@ -269,10 +268,10 @@ impl Scene<'_> {
         let (register, value) =
             full.find(|(register, _)| csr.contains(&Some(register.number())))?;
         let cause = matches!(register.number(), 0x142 | 0x342);
-        *value ^= match cause && self.kind == GroupKind::Interrupt {
-            true => 1 << top,
-            false => 1 << random.below(top.into()),
-        };
+        if cause && self.kind == GroupKind::Interrupt {
+            return None;
+        }
+        *value ^= 1 << random.below(u64::from(self.config.xlen.bits()) - 1);
         Some(())
     }
 

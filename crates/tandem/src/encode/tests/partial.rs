@@ -50,6 +50,25 @@ fn absent_in_traps() {
     assert_eq!(told, [0x341, 0x342]);
 }
 
+/// What a trap has left out has changed all the same: the next time it is told
+/// in full.
+#[test]
+fn absent_in_traps_and_differences() {
+    let mut config = absent("trap.mepc");
+    config.style.incremental = true;
+    let write = |value| (Step::Insn(insn(0x3412_9073)), none().csr(0x341, value));
+    let step = Step::Trap(trap(Cause::Exception(Some(2)), Some(0x1f)));
+    let trapped = (step, none().csr(0x341, 0x1000).csr(0x342, 2));
+    let bytes = encode(&config, &[write(0x80), write(0x84), trapped, write(0x88)]);
+    let told: Vec<How> = groups(&config, &bytes)
+        .iter()
+        .flat_map(|g| &g.changes)
+        .filter(|c| c.register.number() == 0x341)
+        .map(|c| c.how)
+        .collect();
+    assert_eq!(told, [How::Full(0x80), How::Offset(4), How::Full(0x88)]);
+}
+
 /// x0 never changes, and of two writes the last one counts.
 #[test]
 fn a_register_is_told_once() {

@@ -212,3 +212,39 @@ fn every_fault_is_told() {
         assert!(told.starts_with(&format!("{group}: t0")), "{told}");
     }
 }
+
+/// What both have agreed on since is not taken back, be it the same value.
+#[test]
+fn a_dispute_ends_when_the_register_is_written() {
+    let program = [
+        addi(13, 0, 1),
+        addi(12, 0, 1),
+        addi(5, 13, 1),
+        addi(6, 12, 0),
+    ];
+    let mut bench = Bench::new(&program);
+    bench.toy.x[12] = 5;
+    // a3 was meant.
+    bench.insn(program[0], &[x(12, 1)]);
+    bench.insn(program[1], &[x(12, 1)]);
+    bench.insn(program[2], &[x(5, 2)]);
+    bench.insn(program[3], &[x(6, 1)]);
+    assert_eq!(bench.mismatches(), ["0: a3 1/-, a2 -/1"]);
+    assert_eq!(bench.run().counters.taken_back, 1);
+}
+
+/// Nor is memory that was stored to again.
+#[test]
+fn a_dispute_ends_when_memory_is_written() {
+    let program = [sw(5, 10, 0), sw(6, 10, 4), lw(7, 10, 0), lw(8, 10, 4)];
+    let mut bench = Bench::new(&program);
+    pointers(&mut bench);
+    (bench.toy.x[5], bench.toy.x[6]) = (3, 3);
+    // To the next word by mistake, where the same is stored then.
+    let next = Item::EffectiveAddress(BASE + 0x804);
+    bench.insn(program[0], &[next, Item::StoreData(2, 3)]);
+    bench.insn(program[1], &[next, Item::StoreData(2, 3)]);
+    bench.insn(program[2], &[x(7, 3)]);
+    bench.insn(program[3], &[x(8, 3)]);
+    assert_eq!(bench.mismatches(), ["0: store address 80000800/80000804"]);
+}
