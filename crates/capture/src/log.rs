@@ -38,6 +38,9 @@ pub struct LogOptions<'a> {
     pub isa: Option<Isa>,
     /// What `iretire` counts in ingress rows.
     pub iretire: Iretire,
+    /// Jumps of a Spike log that nothing explains stay jumps
+    /// ([`SpikeOptions::plain_jumps`]).
+    pub plain_jumps: bool,
 }
 
 /// Why a log is not read as steps.
@@ -95,6 +98,7 @@ impl<'a> LogReader<'a> {
                 let isa = options.isa;
                 let spike = SpikeOptions {
                     isa,
+                    plain_jumps: options.plain_jumps,
                     ..SpikeOptions::default()
                 };
                 Steps::Spike(SpikeReader::new(spike, options.image))

@@ -39,6 +39,7 @@ pub(crate) fn options<'a>(
         image,
         isa: Some(isa),
         iretire: iretire(kind, head, program, talk),
+        plain_jumps: false,
     }
 }
 

@@ -118,6 +118,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     budget: &mut u64,
     observer: &mut O,
 ) -> Leave {
+    bus.memory.run();
     let id = HartId(hart.cpu.id);
     let (mode, context) = (hart.cpu.mode, hart.cpu.context());
     let misalignment = hart.cpu.misalignment();

@@ -112,6 +112,8 @@ pub struct Memory {
     ram: Vec<u8>,
     /// Its size, while the bytes are lent.
     main: usize,
+    /// Bytes of it behind which all is zero, until a hart has run.
+    used: Option<usize>,
     /// The other RAM regions, and ROM.
     rest: Vec<u8>,
     regions: Vec<Mapped>,
@@ -158,6 +160,7 @@ impl Memory {
         let mut memory = Memory {
             ram: zeroed(main).ok_or(MemoryError::TooLarge(all))?,
             main: main as usize,
+            used: Some(0),
             rest: zeroed(all - main).ok_or(MemoryError::TooLarge(all))?,
             regions,
             code: vec![0; total as usize],
@@ -183,6 +186,11 @@ impl Memory {
         regions.sort_by_key(|mapped| mapped.region.base);
         for mapped in regions {
             let Region { base, size } = mapped.region;
+            // Not all of a large memory is looked at where nobody has been.
+            let size = match self.used.filter(|_| mapped.frame == 0) {
+                Some(used) => size.min((used as u64).next_multiple_of(PAGE)),
+                None => size,
+            };
             let bytes = self.at(mapped.frame, 0, size as usize).unwrap_or_default();
             let (mut at, mut rest) = (base, bytes.as_chunks().0);
             while !rest.is_empty() {
@@ -250,6 +258,8 @@ impl Memory {
             self.note(frame, lines(from, len));
             (from, left) = (0, left - len);
         }
+        let end = (u64::from(first) * PAGE + paddr % PAGE) as usize + data.len();
+        self.used = self.used.map(|used| used.max(end.min(self.main)));
         match self.at_mut(first, paddr, data.len()) {
             Some(bytes) => {
                 bytes.copy_from_slice(data);
@@ -288,6 +298,12 @@ impl Memory {
     #[inline]
     pub(crate) fn swap_ram(&mut self, other: &mut Vec<u8>) {
         core::mem::swap(&mut self.ram, other);
+    }
+
+    /// A hart may store anywhere from now on.
+    #[inline]
+    pub(crate) fn run(&mut self) {
+        self.used = None;
     }
 
     /// Bytes from an address of a page on; none of what is lent.

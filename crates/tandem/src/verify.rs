@@ -337,7 +337,11 @@ impl Core {
         };
         let cause = csr(0x342).or_else(|| csr(0x142));
         let trap = cause.is_some() || csr(0x341).or_else(|| csr(0x141)).is_some();
-        let silent = absent.registers.contains(Register::csr(0x342));
+        let untold = |csr| {
+            let csr = Register::csr(csr);
+            absent.registers.contains(csr) || absent.in_traps.contains(csr)
+        };
+        let silent = untold(0x342) || untold(0x142);
         let traps = trap || silent || group.mode.is_some();
         let insn = group.insn.is_some() || absent.insn && jumps;
         if !insn && !(traps && (jumps || absent.pc)) {
@@ -353,7 +357,9 @@ impl Core {
             // Nothing was fetched: the instruction's address was at fault.
             Some(_) => Act::Attempt,
             None if insn => Act::Attempt,
-            None => Act::Guess,
+            None if silent => Act::Guess,
+            // It should say why.
+            None => Act::Update,
         }
     }
 

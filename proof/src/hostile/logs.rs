@@ -151,6 +151,7 @@ pub(super) fn spike(bytes: &[u8]) -> Result<(), String> {
     let mut input = Input::new(bytes);
     let choices = input.byte();
     let options = SpikeOptions {
+        plain_jumps: choices & 8 != 0,
         isa: (choices & 1 != 0).then_some(Isa::RV32GC),
         max_harts: 1 + usize::from(choices >> 4),
         max_repeat: 9,

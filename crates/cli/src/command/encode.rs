@@ -65,6 +65,11 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         // Such a log does not tell what traps do to the status.
         untold: vec!["trap.mstatus", "trap.sstatus"],
     };
+    let options = LogOptions {
+        // A verifier is to see them.
+        plain_jumps: tandem,
+        ..options
+    };
     let reader = LogReader::new(kind, &options).map_err(not_readable)?;
     // The instructions are in a tandem trace.
     let nothing = Image::new();

@@ -29,6 +29,10 @@ pub struct SpikeOptions {
     pub isa: Option<Isa>,
     /// More harts than this are a fault in the log.
     pub max_harts: usize,
+    /// A jump that no instruction makes and no line explains is where the log
+    /// says the instruction went, not a trap, if the log tells traps (`-l` and
+    /// `--log-commits`): for a verifier, who wants to see it.
+    pub plain_jumps: bool,
     /// A repeat count above this ("Executed N times") is a fault in the log.
     pub max_repeat: u64,
 }
@@ -38,6 +42,7 @@ impl Default for SpikeOptions {
         SpikeOptions {
             isa: None,
             max_harts: 1024,
+            plain_jumps: false,
             max_repeat: 1 << 24,
         }
     }
@@ -81,6 +86,7 @@ impl<'a> SpikeReader<'a> {
                 options,
                 isa: options.isa.or(image.and_then(Image::isa)),
                 sites: image.map(|image| Sites::new(image, SpaceId::FIRST)),
+                listing: false,
                 commits: false,
                 harts: Vec::new(),
                 current: 0,
@@ -126,6 +132,8 @@ struct Log<'a> {
     options: SpikeOptions,
     isa: Option<Isa>,
     sites: Option<Sites<'a>>,
+    /// An instruction line was seen: traps are told.
+    listing: bool,
     /// A commit line was seen: instruction lines do not show what retired.
     commits: bool,
     harts: Vec<Hart>,
@@ -216,6 +224,7 @@ impl<'a> Log<'a> {
                 }
             }
             Form::Listed { pc, bits, narrow } => {
+                self.listing = true;
                 let commits = self.commits;
                 let (harts, mut ground) = self.ground(narrow);
                 if let Some(hart) = harts.get_mut(at) {
@@ -290,6 +299,7 @@ impl<'a> Log<'a> {
         let default = if narrow { Isa::RV32GC } else { Isa::RV64GC };
         let ground = Ground {
             isa: self.isa.unwrap_or(default),
+            plain_jumps: self.options.plain_jumps && self.listing && self.commits,
             sites: &mut self.sites,
             untold: &self.untold,
         };

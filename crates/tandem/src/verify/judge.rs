@@ -87,7 +87,9 @@ impl Core {
             false => self.conclude(model, (pc, bits), found, reporter),
         };
         let group = self.reader.group();
+        let done = self.counters.instructions();
         let past = Past {
+            insn: done.saturating_sub((ask == Ask::Step).into()),
             group: group.number,
             at: group.at,
             pc,
@@ -139,15 +141,24 @@ impl Core {
             return (step, Found::new());
         }
         if ask == Ask::Step
-            && let Some((step, code)) = self.untold_interrupt(model)
+            && let Some(told) = self.untold_trap(model)
         {
-            let mut found = Found::new();
-            differ(&mut found, Field::Interrupt, Some(code.into()), None);
-            return (step, found);
+            return told;
         }
         let step = self.ask(model, ask);
         let found = self.examine(model, ask, &step);
         (step, found)
+    }
+
+    /// A trap in front of the group that nobody told.
+    fn untold_trap<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
+        if let Some(told) = self.untold_exception(model) {
+            return Some(told);
+        }
+        let (step, code) = self.untold_interrupt(model)?;
+        let mut found = Found::new();
+        differ(&mut found, Field::Interrupt, code.map(u64::from), None);
+        Some((step, found))
     }
 
     /// Where a step was, and its instruction.

@@ -160,6 +160,7 @@ impl Core {
         counters.compare(Kind::Pc, 1);
         counters.retired += 1;
         let past = Past {
+            insn: counters.instructions() - 1,
             group: group.number,
             at: group.at,
             pc,

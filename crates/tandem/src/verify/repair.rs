@@ -159,6 +159,7 @@ impl Core {
     pub(super) fn note(&mut self) {
         let group = self.reader.group();
         let past = Past {
+            insn: self.counters.instructions(),
             group: group.number,
             at: group.at,
             pc: self.shadow.pc.unwrap_or(0),

@@ -28,7 +28,9 @@ pub enum Field {
     StoreSize,
     /// What it stores.
     StoreData,
-    /// An interrupt, by its code, that was not enabled.
+    /// An interrupt, by its code: of the trace alone one that was not enabled;
+    /// of the model alone one that the trace does not tell, and so where
+    /// neither has a code and several could be it.
     Interrupt,
 }
 
@@ -139,6 +141,8 @@ impl Default for Difference {
 /// A group that is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Past {
+    /// Instructions before it, as in [`Mismatch::insn`].
+    pub insn: u64,
     /// Number of the group.
     pub group: u64,
     /// Its byte offset.

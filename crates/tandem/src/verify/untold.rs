@@ -1,28 +1,63 @@
-//! Interrupts that the trace does not tell: it is in the handler all of a
-//! sudden. The model follows, so that one lost group is one mismatch.
+//! Traps that the trace does not tell: it is in the handler all of a sudden.
+//! The model follows, so that one lost group is one mismatch.
 
 use core::ops::ControlFlow;
 
 use hartrace_flow::{Model, Place, Step};
 
 use super::Core;
-use super::judge::Ask;
+use super::judge::{Ask, Found, differ};
+use super::report::Field;
 use crate::group::NewPc;
 use crate::register::Register;
 
 impl Core {
+    /// Whether the group agrees if the model's instruction traps first: `Some`
+    /// is that trap, and what it wrote. Otherwise both sides are as before.
+    pub(super) fn untold_exception<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
+        let trap = self.ask(model, Ask::Step);
+        let before = self.save();
+        let mut found = Found::new();
+        if matches!(trap, Step::Trap(_)) {
+            for write in self.effects.csrs.iter() {
+                let register = Register::csr(write.csr);
+                differ(
+                    &mut found,
+                    Field::Register(register),
+                    Some(write.value),
+                    None,
+                );
+                self.shadow.put(register, write.value);
+            }
+            self.shadow.mode = self.effects.mode.or(self.shadow.mode);
+            self.shadow.pc = model.read(Place::Pc).ok();
+            let step = self.ask(model, Ask::Step);
+            let undo = self.save();
+            if self.examine(model, Ask::Step, &step).is_empty() {
+                return Some((trap, found));
+            }
+            self.undo(model, &undo);
+        }
+        self.undo(model, &before);
+        None
+    }
+
     /// Whether the group agrees if the model takes an interrupt first: `Some`
-    /// is the step behind it, and the interrupt's code. Otherwise both sides
-    /// are as before.
-    pub(super) fn untold_interrupt<M: Model>(&mut self, model: &mut M) -> Option<(Step, u32)> {
+    /// is the interrupt, and its code if there is only one that it can be.
+    /// Otherwise both sides are as before.
+    pub(super) fn untold_interrupt<M: Model>(
+        &mut self,
+        model: &mut M,
+    ) -> Option<(Step, Option<u32>)> {
+        let only = self.candidates(model).count() == 1;
         for code in self.candidates(model) {
-            self.ask(model, Ask::Interrupt(code));
+            let taken = self.ask(model, Ask::Interrupt(code));
             let before = self.save();
             self.follow(model);
             let step = self.ask(model, Ask::Step);
             let undo = self.save();
             if self.examine(model, Ask::Step, &step).is_empty() {
-                return Some((step, code));
+                return Some((taken, Some(code).filter(|_| only)));
             }
             self.undo(model, &undo);
             self.undo(model, &before);

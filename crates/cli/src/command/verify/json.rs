@@ -79,6 +79,7 @@ struct Difference {
 
 #[derive(Serialize)]
 struct Past<'a> {
+    insn: u64,
     group: u64,
     offset: u64,
     #[serde(flatten)]
@@ -128,6 +129,7 @@ pub(super) fn header(facts: &Facts<'_>) -> String {
 
 pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) -> String {
     let past = mismatch.past.iter().map(|past| Past {
+        insn: past.insn,
         group: past.group,
         offset: past.at,
         place: place(facts, past.pc, Some(past.bits).filter(|bits| *bits != 0)),

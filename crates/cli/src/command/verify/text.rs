@@ -71,17 +71,14 @@ pub(super) fn told_cause(group: &Group) -> Option<u64> {
 
 fn before(places: &Places<'_>, config: &Config, past: &[Past], out: &mut String) {
     let digits = config.xlen.bits() as usize / 4;
-    let width = past.last().map_or(1, |p| p.group.to_string().len());
-    for Past {
-        group, pc, bits, ..
-    } in past
-    {
+    let width = past.last().map_or(1, |p| p.insn.to_string().len());
+    for Past { insn, pc, bits, .. } in past {
         let (bits, text) = match bits {
             0 => (String::new(), "(no instruction)".to_owned()),
             _ => (encoding(*bits), places.text(*pc, *bits)),
         };
         let symbol = places.symbol(*pc).unwrap_or_default();
-        let line = format!("    {group:>width$}  {pc:0digits$x}  {bits:<8}  {text:<32}  {symbol}");
+        let line = format!("    {insn:>width$}  {pc:0digits$x}  {bits:<8}  {text:<32}  {symbol}");
         *out += line.trim_end();
         out.push('\n');
     }

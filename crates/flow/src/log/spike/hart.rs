@@ -11,6 +11,8 @@ use crate::{Cause, Context, Effects, HartId, Insn, Mode, Observer, Step, Trap, T
 pub(super) struct Ground<'g, 'a> {
     /// Classifies instructions.
     pub(super) isa: Isa,
+    /// What nothing explains is no trap.
+    pub(super) plain_jumps: bool,
     pub(super) sites: &'g mut Option<Sites<'a>>,
     /// Stands for effects the log does not tell.
     pub(super) untold: &'g Effects,
@@ -140,7 +142,7 @@ impl Hart {
         // Only a trap raises the privilege; after an indirect jump its epc
         // is unknown and it goes without.
         let rose = mode.is_some_and(|m| m > insn.mode) && site.exits == Exits::Known;
-        if (site.allows(pc) && !rose) || site.exits == Exits::Trap {
+        if (site.allows(pc) && !rose) || site.exits == Exits::Trap || ground.plain_jumps {
             insn.next = pc;
             let after = mode.unwrap_or_else(|| self.mode_after(&insn));
             self.effects.mode = Some(after).filter(|&after| after != insn.mode);

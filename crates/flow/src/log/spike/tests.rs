@@ -363,6 +363,26 @@ fn commits_alone_show_traps_as_jumps_that_cannot_be() {
     assert_eq!(traps[0].bits, Some(0x73));
 }
 
+/// Where traps are told, a jump that cannot be may stay one.
+#[test]
+fn jumps_that_nothing_explains_stay_jumps_if_asked_for() {
+    let listed = "core   0: 0x0000000000001000 (0x00000013) nop\n";
+    let commits = commit(0, 0x1000, 0x13) + &commit(0, 0x8000, 0x13);
+    let text = alloc::format!("{listed}{commits}");
+    let options = SpikeOptions {
+        plain_jumps: true,
+        ..SpikeOptions::default()
+    };
+    let nexts = |text: &str| {
+        let (keep, bad) = whole(SpikeReader::new(options, None), text.as_bytes());
+        assert_eq!(bad, vec![]);
+        (keep.traps().len(), keep.insns().first().map(|i| i.next))
+    };
+    assert_eq!(nexts(&text), (0, Some(0x8000)));
+    // Without the listing there is nothing that would tell a trap.
+    assert_eq!(nexts(&commits), (1, Some(0x1004)));
+}
+
 #[test]
 fn a_rise_in_privilege_is_a_trap() {
     let text = "core   0: 0 0x0000000000001000 (0x00000013)\n\

@@ -194,11 +194,25 @@ fn two_pcs() {
 /// An interrupt whose cause is not told cannot be checked.
 #[test]
 fn an_interrupt_without_a_cause_is_adopted() {
-    let mut bench = Bench::new(&[NOP]);
+    let config = Config {
+        absent: "trap.mcause".parse().unwrap(),
+        ..Config::default()
+    };
+    let mut bench = Bench::with(config, &[NOP]);
     bench.insn(NOP, &[]);
     bench.group(&[Item::Pc(HANDLER), csr("mepc", BASE + 4), Item::Mode(3)]);
     assert_eq!(bench.run().counters.unchecked, 1);
     assert_eq!(bench.run().verifier.model.pc, HANDLER);
+}
+
+/// A jump that says where it came from and not why, in a trace that tells
+/// causes, is no trap.
+#[test]
+fn a_jump_without_a_reason_is_a_mismatch() {
+    let mut bench = Bench::new(&[NOP, NOP]);
+    bench.insn(NOP, &[]);
+    bench.group(&[Item::Pc(BASE + 8), csr("mepc", BASE + 4), Item::Mode(3)]);
+    assert_eq!(bench.mismatches().len(), 1);
 }
 
 /// Bytes that are no trace: a problem with its place, and on behind it.

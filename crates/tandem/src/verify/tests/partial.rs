@@ -155,3 +155,15 @@ fn absent_in_traps_is_not_copied() {
     assert_eq!(outcome.heard.mismatches, ["0: mepc 80000000/80000008"]);
     assert_eq!(outcome.verifier.model.csr(0x300), 0xa_0000_1800);
 }
+
+/// A trap that the trace does not take leaves nothing behind.
+#[test]
+fn absent_in_a_trap_that_was_not_taken() {
+    let mut bench = trap("trap.mstatus");
+    bench.toy.csrs.insert(0x305, HANDLER);
+    bench.insn(ECALL, &[]);
+    let outcome = bench.run();
+    assert_eq!(outcome.heard.mismatches.len(), 1);
+    assert_eq!(outcome.verifier.model.csr(0x300), bench.toy.csr(0x300));
+    assert_eq!(outcome.verifier.shadow().pc, Some(BASE + 4));
+}

@@ -155,6 +155,24 @@ fn an_interrupt_that_is_not_told() {
     assert_eq!(bench.mismatches(), ["1: interrupt 7/-"]);
 }
 
+/// A lost group of an exception is one mismatch, at the instruction that
+/// traps.
+#[test]
+fn an_exception_that_is_not_told() {
+    let mut bench = Bench::new(&[NOP, ECALL]);
+    let code = [csrr(5, 0x342), csrr(6, 0x341)];
+    for (addr, bits) in (HANDLER..).step_by(4).zip(code) {
+        let place = Place::Memory { addr, size: 4 };
+        bench.toy.write(place, bits.into()).unwrap();
+    }
+    bench.insn(NOP, &[]);
+    bench.insn(code[0], &[x(5, 11)]);
+    bench.insn(code[1], &[x(6, BASE + 4)]);
+    let found = bench.mismatches();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("mcause b/-"), "{found:?}");
+}
+
 /// As a core tells it that is in the handler all of a sudden: whole pcs.
 #[test]
 fn an_interrupt_that_is_not_told_with_whole_pcs() {
