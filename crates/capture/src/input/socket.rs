@@ -127,7 +127,7 @@ impl Drop for Removed {
 mod unix {
     use super::{Removed, Socket};
     use std::io;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
     use std::path::Path;
 
     pub(super) fn connect(path: &Path) -> io::Result<Socket> {
@@ -153,7 +153,10 @@ mod unix {
         use std::os::unix::fs::FileTypeExt as _;
         let socket = std::fs::metadata(path).is_ok_and(|m| m.file_type().is_socket());
         let refused = |e: io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        socket && UnixStream::connect(path).err().is_some_and(refused)
+        // Somebody who listens does not notice one of another type, and does
+        // not take it for the connection that is waited for.
+        let probe = UnixDatagram::unbound().and_then(|probe| probe.connect(path));
+        socket && probe.err().is_some_and(refused)
     }
 }
 

@@ -252,3 +252,24 @@ fn by_kind(numbers: &[u64; Kind::ALL.len()]) -> Map<String, Value> {
         .map(|(kind, n)| (kind.name().to_owned(), Value::from(*n)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_in_words() {
+        let meaning = |expected, actual| {
+            let field = Field::Interrupt;
+            let told = verify::Difference {
+                field,
+                expected,
+                actual,
+            };
+            difference(&told).meaning.unwrap()
+        };
+        assert_eq!(meaning(None, None), "taken, not told");
+        assert!(meaning(Some(7), None).ends_with("(7), not told"));
+        assert!(meaning(None, Some(7)).ends_with("(7), taken though disabled"));
+    }
+}

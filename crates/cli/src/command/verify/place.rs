@@ -126,3 +126,23 @@ pub(super) fn numbered(register: Register) -> Option<String> {
         None => Some(format!("x{}", number & 31)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_symbols_say_nothing() {
+        let elf = include_bytes!("../../../../../programs/sieve/sieve-rv64gc.elf");
+        let mut places = Places::new(&[], Isa::RV64GC);
+        places.names.add_elf(elf, None).unwrap();
+        let start = 0x8000_0000;
+        assert_eq!(places.address(start), "0x80000000 <_start>");
+        let far = start + (64 << 20);
+        assert!(places.names.lookup(far).is_some());
+        assert_eq!(places.address(far), "0x84000000");
+        // j . + 4
+        assert!(places.text(start, 0x0040_006f).ends_with(" <_start+0x4>"));
+        assert!(places.text(far, 0x0040_006f).ends_with(" 84000004"));
+    }
+}
