@@ -336,7 +336,8 @@ impl Core {
             group.changes.iter().find(told)
         };
         let cause = csr(0x342).or_else(|| csr(0x142));
-        let trap = cause.is_some() || csr(0x341).or_else(|| csr(0x141)).is_some();
+        let epc = csr(0x341).or_else(|| csr(0x141));
+        let trap = cause.is_some() || epc.is_some();
         let untold = |csr| {
             let csr = Register::csr(csr);
             absent.registers.contains(csr) || absent.in_traps.contains(csr)
@@ -351,8 +352,10 @@ impl Core {
             return Act::Adopt;
         }
         let top = self.config.xlen.bits() - 1;
+        // Where instructions are not told, one may have written the cause.
+        let written = absent.insn && epc.is_none() && group.mode.is_none();
         match cause.and_then(|change| self.shadow.after(change)) {
-            _ if group.insn.is_some() => Act::Attempt,
+            _ if group.insn.is_some() || insn && written => Act::Attempt,
             Some(cause) if cause >> top & 1 != 0 => Act::Interrupt(cause as u32 & 0x7fff_ffff),
             // Nothing was fetched: the instruction's address was at fault.
             Some(_) => Act::Attempt,

@@ -79,6 +79,25 @@ fn absent_instructions() {
     assert_eq!(outcome.counters.updates, 2);
 }
 
+/// One that writes a cause is no interrupt.
+#[test]
+fn absent_instructions_that_write_a_cause() {
+    let mut bench = Bench::absent("insn", &[csrrw(0, 0x342, 5), NOP]);
+    bench.toy.x[5] = 1 << 63 | 7;
+    bench.toy.csrs.insert(0x300, 8);
+    bench.toy.csrs.insert(0x304, 0x80);
+    bench.group(&[Item::Pc(BASE + 4), csr("mcause", 1 << 63 | 7)]);
+    bench.group(&[
+        Item::Pc(HANDLER),
+        csr("mepc", BASE + 4),
+        csr("mcause", 1 << 63 | 7),
+        csr("mstatus", 0x1880),
+        csr("mtval", 0),
+    ]);
+    let counters = bench.agrees().counters;
+    assert_eq!((counters.retired, counters.interrupts), (1, 1));
+}
+
 #[test]
 fn absent_stores() {
     let program = [sw(10, 10, 0), lw(5, 10, 0)];
