@@ -1,35 +1,12 @@
 //! What can be wrong with a trace: one flat list, each with a stable code.
 
-use hartrace_flow::Reason;
-
-macro_rules! faults {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// What is wrong with a trace. Numbers 01xx concern the bytes, 02xx
-        /// single packets, 03xx what they say about the program, 04xx what is
-        /// known to be lost.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Fault { $($(#[$doc])* $name,)* }
-
-        impl Fault {
-            /// Every fault there is.
-            pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
-
-            /// The stable code, such as `ET0101`.
-            #[must_use]
-            pub const fn code(self) -> &'static str {
-                match self { $(Fault::$name => $code,)* }
-            }
-
-            /// What it means, in a few words.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self { $(Fault::$name => $text,)* }
-            }
-        }
-    };
-}
+use hartrace_flow::faults;
 
 faults! {
+    //! What is wrong with a trace. Numbers 01xx concern the bytes, 02xx
+    //! single packets, 03xx what they say about the program, 04xx what is
+    //! known to be lost.
+
     /// A byte that cannot be the header of a packet.
     BadHeader = "ET0101", "byte that is no packet header";
     /// The bytes end inside a packet.
@@ -71,16 +48,4 @@ faults! {
 
     /// The encoder says that it lost packets.
     TraceLost = "ET0401", "the encoder lost packets";
-}
-
-impl Fault {
-    /// As the reason of a gap, with the value that goes with it.
-    #[must_use]
-    pub const fn reason(self, value: u64) -> Reason {
-        Reason {
-            code: self.code(),
-            text: self.text(),
-            value,
-        }
-    }
 }

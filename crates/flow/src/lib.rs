@@ -70,6 +70,7 @@ mod check;
 mod cuts;
 mod event;
 mod evidence;
+mod fault;
 mod few;
 pub mod filter;
 mod image;

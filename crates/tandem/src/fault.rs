@@ -1,36 +1,13 @@
 //! What can be wrong with a trace: one flat list, each with a stable code.
 
-use hartrace_flow::Reason;
-
-macro_rules! faults {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// What is wrong with a trace. Numbers 01xx concern the bytes: what
-        /// comes behind cannot be read, until a group is found again. 02xx
-        /// concern single groups. 03xx concern what groups say together. 04xx
-        /// concern a container.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Fault { $($(#[$doc])* $name,)* }
-
-        impl Fault {
-            /// Every fault there is.
-            pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
-
-            /// The stable code, such as `TP0101`.
-            #[must_use]
-            pub const fn code(self) -> &'static str {
-                match self { $(Fault::$name => $code,)* }
-            }
-
-            /// What it means, in a few words.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self { $(Fault::$name => $text,)* }
-            }
-        }
-    };
-}
+use hartrace_flow::faults;
 
 faults! {
+    //! What is wrong with a trace. Numbers 01xx concern the bytes: what
+    //! comes behind cannot be read, until a group is found again. 02xx
+    //! concern single groups. 03xx concern what groups say together. 04xx
+    //! concern a container.
+
     /// A byte where an opcode is due and that is none.
     UnknownOpcode = "TP0101", "byte that is no opcode";
     /// The bytes end inside an item.
@@ -108,16 +85,6 @@ faults! {
 }
 
 impl Fault {
-    /// As the reason of a gap, with the value that goes with it.
-    #[must_use]
-    pub const fn reason(self, value: u64) -> Reason {
-        Reason {
-            code: self.code(),
-            text: self.text(),
-            value,
-        }
-    }
-
     /// Whether the bytes behind it cannot be read until a group is found
     /// again.
     #[must_use]
