@@ -143,10 +143,12 @@ impl Core {
     }
 
     /// Whether the group may tell of a trap that the model has taken: it says
-    /// so, has no instruction, or goes to the same handler.
+    /// so, has no instruction, or goes to the same handler, as far as anybody
+    /// tells.
     fn may_have_trapped<M: Model>(&self, model: &M) -> bool {
         let group = self.reader.group();
-        group.traps() || group.insn.is_none() || self.shadow.pc == model.read(Place::Pc).ok()
+        let there = || self.shadow.pc == model.read(Place::Pc).ok();
+        group.traps() || group.insn.is_none() || self.config.absent.pc || there()
     }
 
     /// Whether the group has a register, under any of its names.
