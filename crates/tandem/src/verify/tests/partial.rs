@@ -122,6 +122,22 @@ fn the_address_of_an_absent_store() {
     assert_eq!(bench.mismatches().len(), 1);
 }
 
+/// A CSR instruction that traps, told without where and where to.
+#[test]
+fn a_trap_without_its_epc_in_a_trace_without_pcs() {
+    let bits = csrrw(0, 0x7c0, 5);
+    let mut bench = Bench::absent("pc,trap.mepc", &[bits]);
+    let items = [
+        csr("mcause", 2),
+        csr("mstatus", 0xa_0000_1800),
+        csr("mtval", bits.into()),
+        Item::Mode(3),
+        Item::Insn32(bits),
+    ];
+    bench.group(&items);
+    bench.agrees();
+}
+
 fn trap(absent: &str) -> Bench {
     let program = [ECALL, csrrw(0, 0x300, 5)];
     let mut bench = Bench::absent(absent, &program);
