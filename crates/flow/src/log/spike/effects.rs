@@ -210,6 +210,12 @@ impl<'a> Tail<'a> {
         self.written += 1;
         self.value = value;
         self.effects.incomplete |= digits > 16;
+        // While misa.D is clear, registers of 64 bits are shown by half; what is
+        // narrower than a register is boxed in it.
+        let value = match !integer && digits == 8 {
+            true => value | 0xffff_ffff_0000_0000,
+            false => value,
+        };
         if self.parts.regs && !(integer && number == 0) {
             let reg = if integer {
                 RegId::X(number as u8)

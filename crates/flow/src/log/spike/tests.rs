@@ -363,6 +363,16 @@ fn commits_alone_show_traps_as_jumps_that_cannot_be() {
     assert_eq!(traps[0].bits, Some(0x73));
 }
 
+/// While misa.D is clear Spike shows half of a register, which holds a boxed
+/// value.
+#[test]
+fn half_a_float_register_is_boxed() {
+    let text =
+        "core   0: 3 0x0000000080000000 (0xf7819907) f18 0xffffbc02 mem 0x0000000080001000\n";
+    let told = reg(RegId::F(18), 0xffff_ffff_ffff_bc02);
+    assert_eq!(&*effects(text).regs, &[told]);
+}
+
 /// Where traps are told, a jump that cannot be may stay one.
 #[test]
 fn jumps_that_nothing_explains_stay_jumps_if_asked_for() {
