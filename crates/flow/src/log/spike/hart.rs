@@ -397,7 +397,11 @@ impl Hart {
         out: &mut O,
     ) {
         if let Some(insn) = self.insn.take() {
-            self.give_natural(insn, ground, out);
+            let site = Site::new(insn.pc, insn.bits, insn.len(), ground.isa, |_| None);
+            // Who wants to see where instructions went is not told a guess.
+            if !ground.plain_jumps || site.successor().is_some() {
+                self.give_natural(insn, ground, out);
+            }
         }
         if !commits {
             self.give_listed(None, ground, out);

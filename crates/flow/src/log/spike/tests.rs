@@ -389,6 +389,13 @@ fn jumps_that_nothing_explains_stay_jumps_if_asked_for() {
         (keep.traps().len(), keep.insns().first().map(|i| i.next))
     };
     assert_eq!(nexts(&text), (0, Some(0x8000)));
+    // Where the last one goes is not guessed if it is a branch.
+    let branch = commit(0, 0x1000, 0x13) + &commit(0, 0x1004, 0xfed8_ebe3);
+    let (keep, _) = whole(
+        SpikeReader::new(options, None),
+        alloc::format!("{listed}{branch}").as_bytes(),
+    );
+    assert_eq!(keep.insns().len(), 1);
     // Without the listing there is nothing that would tell a trap.
     assert_eq!(nexts(&commits), (1, Some(0x1004)));
 }
