@@ -28,8 +28,27 @@ pub struct Transfer {
     pub cause: Option<Cause>,
     /// Time of the transfer in the source's unit, where known.
     pub time: Option<u64>,
+    /// Cycles since the transfer before it, where the source counts them.
+    pub cycles: Option<u64>,
     /// A predictor got it wrong; sources without one say `false`.
     pub mispredicted: bool,
+}
+
+/// A transfer of which nothing is known.
+impl Default for Transfer {
+    fn default() -> Transfer {
+        Transfer {
+            source: 0,
+            target: 0,
+            kind: Itype::None,
+            from: None,
+            to: None,
+            cause: None,
+            time: None,
+            cycles: None,
+            mispredicted: false,
+        }
+    }
 }
 
 /// Takes transfers.
@@ -102,6 +121,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     to: None,
                     cause: None,
                     time: Some(insn.time),
+                    cycles: None,
                     mispredicted: false,
                 };
                 *self.pending.of(hart) = Some(transfer);
@@ -116,6 +136,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     to: None,
                     cause: Some(t.trap.cause),
                     time: Some(t.time),
+                    cycles: None,
                     mispredicted: false,
                 };
                 *self.pending.of(hart) = Some(transfer);
@@ -196,6 +217,7 @@ impl<S: TransferSink> EventTransfers<S> {
             to,
             cause: None,
             time: known.time.take(),
+            cycles: None,
             mispredicted: false,
         };
         known.mode = to;
@@ -217,6 +239,7 @@ impl<S: TransferSink> Consumer for EventTransfers<S> {
                     to: None,
                     cause: Some(trap.cause),
                     time: known.time.take(),
+                    cycles: None,
                     mispredicted: false,
                 };
                 self.sink.transfer(hart, &transfer);
@@ -349,6 +372,7 @@ mod tests {
             to: Some(Mode::M),
             cause: Some(Cause::Interrupt(Some(7))),
             time: Some(9),
+            cycles: None,
             mispredicted: false,
         };
         assert_eq!(found, [expected]);
