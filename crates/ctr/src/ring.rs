@@ -91,9 +91,9 @@ impl Ring {
     }
 
     /// Lets some entries go by unseen: as many pushes, whatever they held.
-    pub(crate) fn skip(&mut self, pushes: usize) {
-        let end = usize::from(self.next) + pushes;
-        self.wrapped |= end > usize::from(self.mask);
+    pub(crate) fn skip(&mut self, pushes: u64) {
+        let end = u64::from(self.next) + pushes;
+        self.wrapped |= end > u64::from(self.mask);
         self.next = end as u8 & self.mask;
     }
 
