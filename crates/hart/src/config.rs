@@ -117,7 +117,7 @@ impl Config {
         };
         // There is no machine mode without CSRs, and code always follows
         // memory.
-        let isa = isa.with(Ext::Zicsr).with(Ext::Zifencei);
+        let isa = with_ground_of_ctr(isa.with(Ext::Zicsr).with(Ext::Zifencei));
         let known = isa.extensions().filter(|ext| !is_supported(*ext));
         let known = known.map(|ext| ext.name().to_owned());
         // Vendors' extensions can be anything.
@@ -193,6 +193,17 @@ fn describe(text: &str, why: &IsaError<'_>) -> String {
     format!("{text}: {why}")
 }
 
+/// Control transfer records come with all they can make use of: access through
+/// the select registers of both levels, state enables, and counters whose
+/// overflow can freeze them.
+fn with_ground_of_ctr(isa: Isa) -> Isa {
+    if !isa.has(Ext::Smctr) && !isa.has(Ext::Ssctr) {
+        return isa;
+    }
+    let ground = [Ext::Smcsrind, Ext::Smstateen, Ext::Sscofpmf];
+    ground.into_iter().fold(isa, Isa::with)
+}
+
 fn is_supported(ext: Ext) -> bool {
     use Ext::*;
     let base = matches!(
@@ -203,7 +214,9 @@ fn is_supported(ext: Ext) -> bool {
     let more = matches!(ext, Zicond | Zfh | Zfhmin | Zba | Zbb | Zbc | Zbs | Zcb);
     // Hints, and an ordering that a hart that does one thing at a time keeps.
     let silent = matches!(ext, Zihintpause | Zihintntl | Ztso);
-    base || parts || more || silent
+    let state = matches!(ext, Smcsrind | Sscsrind | Smstateen | Sscofpmf);
+    let records = matches!(ext, Smctr | Ssctr);
+    base || parts || more || silent || state || records
 }
 
 /// Why a machine cannot be built.

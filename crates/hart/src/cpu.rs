@@ -121,6 +121,13 @@ pub(crate) struct Cpu {
     pub(crate) satp: u64,
     pub(crate) scontext: u64,
     pub(crate) mcontext: u64,
+    /// Which registers the indirect aliases show.
+    pub(crate) miselect: u64,
+    pub(crate) siselect: u64,
+    pub(crate) mstateen: [u64; 4],
+    /// The bit of `mstateen0` that control transfer records have, if there
+    /// are any: 54, or 55 in the draft.
+    pub(crate) ctr_stateen: Option<u32>,
     pub(crate) pmp: Pmp,
 
     /// What programs read as `mcycle` and `minstret`.
@@ -193,6 +200,10 @@ impl Cpu {
             satp: 0,
             scontext: 0,
             mcontext: 0,
+            miselect: 0,
+            siselect: 0,
+            mstateen: [0; 4],
+            ctr_stateen: None,
             pmp: Pmp::open(isa.xlen()),
             mcycle: 0,
             minstret: 0,

@@ -1,6 +1,9 @@
 //! Control and status registers: which exist, who may touch them, what they
 //! hold.
 
+mod indirect;
+mod stateen;
+
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Isa, Xlen};
 
@@ -31,7 +34,7 @@ impl Cpu {
     /// has to exist.
     pub(crate) fn may_access(&self, csr: u16, write: bool) -> bool {
         let level = (csr >> 8 & 3) as u8;
-        if write && csr >> 10 == 3 || self.mode.code() < level {
+        if write && csr >> 10 == 3 || self.mode.code() < level || !self.is_enabled(csr) {
             return false;
         }
         match csr {
@@ -141,6 +144,7 @@ impl Cpu {
             0x105 => self.stvec,
             0x106 => self.scounteren,
             0x10a => 0,
+            0x10c..=0x10f | 0x30c..=0x30f | 0x31c..=0x31f => self.read_stateen(csr)?,
             0x30a => self.menvcfg,
             0x31a if rv32 => self.menvcfg >> 32,
             0x140 => self.sscratch,
@@ -148,6 +152,8 @@ impl Cpu {
             0x142 => self.scause,
             0x143 => self.stval,
             0x144 => self.mip & self.mideleg,
+            0x150 if self.isa.has(Ext::Sscsrind) => self.siselect,
+            0x151..=0x157 | 0x351..=0x357 => self.read_alias(csr)?,
             0x180 => self.satp,
             0x5a8 => self.scontext,
             0x300 => self.mstatus,
@@ -165,6 +171,7 @@ impl Cpu {
             0x342 => self.mcause,
             0x343 => self.mtval,
             0x344 => self.mip,
+            0x350 if self.isa.has(Ext::Smcsrind) => self.miselect,
             0x3a0..=0x3af => self.pmpcfg(csr)?,
             0x3b0..=0x3ef => self.pmp.addr(usize::from(csr - 0x3b0)),
             0x7a0..=0x7a4 => 0,
@@ -259,6 +266,10 @@ impl Cpu {
                 after.translation = true;
                 self.write_menvcfg(csr, value, wrote);
             }
+            0x10c..=0x10f | 0x30c..=0x30f | 0x31c..=0x31f => {
+                self.write_stateen(csr, value, wrote);
+            }
+            0x151..=0x157 | 0x351..=0x357 => self.write_alias(csr, value, wrote),
             0x3a0..=0x3ef => after.translation = self.write_pmp(csr, value, wrote),
             0xb00..=0xb9f => self.write_counter(csr, value, wrote),
             _ => self.write_plain(csr, value, wrote),
@@ -284,6 +295,8 @@ impl Cpu {
             0x141 => (&mut self.sepc, !1),
             0x142 => (&mut self.scause, !0),
             0x143 => (&mut self.stval, !0),
+            0x150 => (&mut self.siselect, indirect::SELECT),
+            0x350 => (&mut self.miselect, indirect::SELECT),
             0x5a8 => (&mut self.scontext, if rv32 { 0xffff } else { 0xffff_ffff }),
             0x302 => (&mut self.medeleg, DELEGABLE | fetch | error),
             0x303 => (&mut self.mideleg, interrupt::SUPERVISOR),

@@ -3,7 +3,8 @@
 //! A [`Machine`] is a hart with memory, a CLINT and a host. It runs bare-metal
 //! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
 //! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
-//! Sv57 and physical memory protection. Whoever watches is an
+//! Sv57 and physical memory protection; when the ISA string names them, with
+//! Smcsrind, Sscsrind and Smstateen. Whoever watches is an
 //! [`Observer`](hartrace_flow::Observer); what it does not want costs nothing.
 //!
 //! ```
