@@ -74,7 +74,7 @@ pub(crate) fn execute<O: Observer>(
         hart.costs.taken
     };
     let cycles = u64::from(hart.costs.system) + u64::from(taken);
-    hart.cpu.retire(1, cycles);
+    hart.cpu.retire_in(mode, 1, cycles);
     let moved = hart.cpu.pc != next || matches!(micro.op, Op::Mret | Op::Sret);
     if O::WANTS.contains(Wants::INSNS) || O::WANTS.contains(Wants::TRANSFERS) && moved {
         let insn = Insn {
