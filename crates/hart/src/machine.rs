@@ -12,7 +12,7 @@ use hartrace_ctr::Ctr;
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::{Itype, Xlen};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, FOREVER};
 use crate::config::{Config, ConfigError, Platform};
 use crate::cpu::{Exception, interrupt, status};
 use crate::exec::{self, Brake, Leave, NoBrake};
@@ -213,6 +213,9 @@ impl Machine {
             let sure = (deadline - cpu.cycles) / self.hart.costs.most();
             budget = budget.min(sure.max(1));
         }
+        if cpu.mie & interrupt::LCOFI != 0 {
+            budget = budget.min(cpu.room().budget(self.hart.costs.most()));
+        }
         self.execute::<W, O>(&mut budget, observer)
     }
 
@@ -289,25 +292,31 @@ impl Machine {
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
-    /// pass until the timer. False when nothing can end it.
+    /// pass until the timer or the overflow of a counter. False when nothing
+    /// can end it.
     fn wake(&mut self) -> bool {
         let cpu = &mut self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let Some(deadline) = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
+            let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
+            let overflow = cpu.cycles.checked_add(cpu.room().cycles);
+            let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
+            let Some(first) = timer.into_iter().chain(overflow).min() else {
                 return false;
             };
-            cpu.retire(0, deadline - cpu.cycles);
+            cpu.retire(0, first - cpu.cycles);
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
         true
     }
 
-    /// Whether an interrupt can come by itself: only time can bring one.
+    /// Whether an interrupt can come by itself: only time and counters can
+    /// bring one.
     fn can_wake(&self) -> bool {
         let cpu = &self.hart.cpu;
         let far = self.bus.clint.deadline(cpu.id) > u64::MAX / 2;
-        cpu.mip & cpu.mie != 0 || cpu.mie & interrupt::MTI != 0 && !far
+        let timer = cpu.mie & interrupt::MTI != 0 && !far;
+        cpu.mip & cpu.mie != 0 || timer || cpu.room().is_finite()
     }
 
     /// The hart jumps to itself and no interrupt will take it away.

@@ -80,7 +80,7 @@ pub(crate) fn execute<O: Observer>(
         hart.costs.taken
     };
     let cycles = u64::from(hart.costs.system) + u64::from(taken);
-    hart.cpu.retire(1, cycles);
+    hart.cpu.retire_in(mode, 1, cycles);
     if matches!(micro.op, Op::Mret | Op::Sret) {
         hart.cpu.record(pc, mode, Itype::TrapReturn, None);
     }
