@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use hartrace_isa::Xlen;
+use hartrace_isa::{ItypeTable, Xlen};
 
 use crate::control::Control;
 
@@ -33,6 +33,16 @@ impl Version {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Version> {
         Version::ALL.into_iter().find(|v| v.name() == name)
+    }
+
+    /// Whose table says what type an instruction is: 0.1.4 refers to E-Trace
+    /// 2.0; 1.0 has a table of its own, which is that of N-Trace 1.0.
+    #[must_use]
+    pub const fn types(self) -> ItypeTable {
+        match self {
+            Version::V0_1_4 => ItypeTable::ETrace20,
+            Version::V1_0 => ItypeTable::NTrace10,
+        }
     }
 
     /// The bit of `mstateen0` and `hstateen0` that opens CTR to the modes below

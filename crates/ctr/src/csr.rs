@@ -144,7 +144,8 @@ impl Caller {
     /// the machine's alone needs no opening.
     fn is_open(&self, bit: u32) -> Result<(), Denied> {
         let closed = |enable: Option<u64>| enable.is_some_and(|enable| enable >> bit & 1 == 0);
-        if self.mode != Mode::M && closed(self.mstateen0) {
+        let machine = matches!(self.mode, Mode::M | Mode::D);
+        if !machine && closed(self.mstateen0) {
             return Err(Denied::Illegal);
         }
         if self.mode.is_virtual() && closed(self.hstateen0) {

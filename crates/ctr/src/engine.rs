@@ -94,10 +94,15 @@ impl Ctr {
         &self.config
     }
 
-    /// Whether a branch predictor wants to see every branch and jump.
+    /// Types of which [`Ctr::replay`] must be shown every transfer, a bit for
+    /// each code of [`Itype`]: those that are recorded within the current mode,
+    /// and what a predictor learns from.
     #[must_use]
-    pub fn has_predictor(&self) -> bool {
-        self.predictor.is_some()
+    pub fn wanted(&self) -> u16 {
+        match self.predictor {
+            Some(_) => TAKEN_TYPES | 1 << Itype::NotTaken.code(),
+            None => self.allowed,
+        }
     }
 
     /// The fields of the machine's control register.
@@ -198,13 +203,6 @@ impl Ctr {
         !self.frozen && self.is_enabled(self.mode)
     }
 
-    /// Types that are recorded within the current mode, a bit for each code of
-    /// [`Itype`].
-    #[must_use]
-    pub fn allowed(&self) -> u16 {
-        self.allowed
-    }
-
     fn is_enabled(&self, mode: Mode) -> bool {
         self.control_of(mode).enables(mode)
     }
@@ -249,21 +247,22 @@ impl Ctr {
     }
 
     /// Jumps and branches of the current mode, in their order: all whose type
-    /// is among [`Ctr::allowed`], or with a predictor all there were. Jumps and
-    /// taken branches that are not allowed do no harm.
-    pub fn replay(&mut self, raws: impl ExactSizeIterator<Item = Raw>) {
-        let all = self.allowed & TAKEN_TYPES == TAKEN_TYPES;
-        let unseen = if all && self.predictor.is_none() {
-            // Of a longer row only the end will be seen, and the one in front
-            // of it, from which the first of them counts its cycles.
-            raws.len().saturating_sub(usize::from(self.depth()) + 1)
-        } else {
-            0
-        };
+    /// is among [`Ctr::wanted`]. Others do no harm. `unseen` is how many there
+    /// were in front of them; [`Ctr::memory`] says how many can be left out.
+    pub fn replay(&mut self, unseen: u64, raws: impl Iterator<Item = Raw>) {
         self.ring.skip(unseen);
-        for raw in raws.skip(unseen) {
+        for raw in raws {
             self.record_raw(&raw);
         }
+    }
+
+    /// How many of the last taken branches and jumps [`Ctr::replay`] must see:
+    /// when all of them are recorded those that stay, and the one in front,
+    /// from which the first of them counts its cycles. `None`: all.
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        let all = self.allowed & TAKEN_TYPES == TAKEN_TYPES && self.predictor.is_none();
+        all.then_some(u64::from(self.depth()) + 1)
     }
 
     #[inline]

@@ -72,6 +72,7 @@ impl<F: FnMut(HartId, &Transfer)> TransferSink for F {
 #[derive(Debug)]
 pub struct StepTransfers<S> {
     isa: Isa,
+    table: ItypeTable,
     sink: S,
     pending: PerHart<Option<Transfer>>,
 }
@@ -81,9 +82,17 @@ impl<S: TransferSink> StepTransfers<S> {
     pub fn new(isa: Isa, sink: S) -> Self {
         StepTransfers {
             isa,
+            table: ItypeTable::NTrace10,
             sink,
             pending: PerHart::default(),
         }
+    }
+
+    /// Types by another table than that of N-Trace 1.0, which is also that of
+    /// CTR 1.0.
+    #[must_use]
+    pub fn with_types(self, table: ItypeTable) -> Self {
+        StepTransfers { table, ..self }
     }
 
     /// The sink, with everything in it.
@@ -112,7 +121,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     return;
                 }
                 let taken = insn.next != self.isa.xlen().wrap(insn.end());
-                let kind = flow.itype4(insn.bits, taken, ItypeTable::NTrace10);
+                let kind = flow.itype4(insn.bits, taken, self.table);
                 let transfer = Transfer {
                     source: insn.pc,
                     target: insn.next,

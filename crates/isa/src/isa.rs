@@ -215,16 +215,16 @@ extensions! {
     Smrnmi "smrnmi";
     /// State enables.
     Smstateen "smstateen";
-    /// Indirect CSR access, machine level.
-    Smcsrind "smcsrind";
+    /// Indirect CSR access, over all levels.
+    Smcsrind "smcsrind" implies Sscsrind;
     /// Indirect CSR access, supervisor level.
     Sscsrind "sscsrind";
     /// Counter overflow and filtering.
     Sscofpmf "sscofpmf";
     /// Control transfer records, machine level.
-    Smctr "smctr";
+    Smctr "smctr" implies Smcsrind;
     /// Control transfer records, supervisor level.
-    Ssctr "ssctr";
+    Ssctr "ssctr" implies Sscsrind;
     /// Supervisor timer compare.
     Sstc "sstc";
     /// Double traps, machine level.

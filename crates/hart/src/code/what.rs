@@ -106,7 +106,7 @@ impl Do {
             O::NtlP1 | O::NtlPall | O::NtlS1 | O::NtlAll => Do::Nothing,
             O::Csrrw | O::Csrrs | O::Csrrc | O::Csrrwi | O::Csrrsi | O::Csrrci => Do::System,
             O::Ecall | O::Ebreak | O::Mret | O::Sret | O::Wfi => Do::System,
-            O::FenceI | O::SfenceVma => Do::System,
+            O::FenceI | O::SfenceVma | O::Sctrclr => Do::System,
             O::Unknown | O::Unimp | O::Uret | O::Dret | O::Mnret => Do::Illegal,
             op if bits::is_bits(op) => Do::Bits,
             _ => Do::Rare,

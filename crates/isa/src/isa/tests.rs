@@ -26,6 +26,22 @@ fn compressed_floating_point_follows_the_base() {
 }
 
 #[test]
+fn records_need_indirect_access() {
+    // Smcsrind is that of all levels, Sscsrind that of the supervisor.
+    for (name, machine, supervisor) in [
+        ("smcsrind", true, true),
+        ("sscsrind", false, true),
+        ("smctr", true, true),
+        ("ssctr", false, true),
+        ("smstateen", false, false),
+    ] {
+        let isa = Isa::parse(&std::format!("rv64i_{name}")).unwrap();
+        let has = (isa.has(Ext::Smcsrind), isa.has(Ext::Sscsrind));
+        assert_eq!(has, (machine, supervisor), "{name}");
+    }
+}
+
+#[test]
 fn refusals_name_the_culprit() {
     assert_eq!(Isa::parse("x86"), Err(IsaError::Base("x86")));
     assert_eq!(Isa::parse("rv64"), Err(IsaError::BaseLetter("rv64")));

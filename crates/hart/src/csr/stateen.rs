@@ -1,0 +1,89 @@
+//! State enables (Smstateen): bits by which machine mode keeps state from the
+//! modes below.
+
+use hartrace_flow::Mode;
+use hartrace_isa::{Ext, Xlen};
+
+use crate::cpu::Cpu;
+use crate::csr::Wrote;
+
+/// `sstateen` of the same number; all four registers have it.
+const SE: u64 = 1 << 63;
+/// `senvcfg`.
+const ENVCFG: u64 = 1 << 62;
+/// `siselect` and what it shows.
+const CSRIND: u64 = 1 << 60;
+/// `scontext`.
+const CONTEXT: u64 = 1 << 57;
+
+impl Cpu {
+    /// Whether the state enables let the current mode at a CSR. Machine mode
+    /// is above them.
+    pub(super) fn is_enabled(&self, csr: u16) -> bool {
+        if self.mode == Mode::M || !self.isa.has(Ext::Smstateen) {
+            return true;
+        }
+        let (number, bit) = match csr {
+            0x10a => (0, ENVCFG),
+            0x10c..=0x10f => (csr & 3, SE),
+            0x150..=0x153 | 0x155..=0x157 => (0, CSRIND),
+            0x5a8 => (0, CONTEXT),
+            _ => return true,
+        };
+        self.mstateen(number) & bit != 0
+    }
+
+    fn mstateen(&self, number: u16) -> u64 {
+        let register = self.mstateen.get(usize::from(number));
+        register.copied().unwrap_or(0)
+    }
+
+    /// The writable bits of a register: those whose state there is.
+    fn mstateen_mask(&self, number: u16) -> u64 {
+        if number != 0 {
+            return SE;
+        }
+        let select = if self.isa.has(Ext::Sscsrind) {
+            CSRIND
+        } else {
+            0
+        };
+        let records = self
+            .ctr
+            .as_ref()
+            .map_or(0, |ctr| 1 << ctr.config().version.state_enable());
+        SE | ENVCFG | CONTEXT | select | records
+    }
+
+    /// Reads `mstateen`, its high half or `sstateen`; `None` without the
+    /// extension, and for high halves on RV64.
+    pub(super) fn read_stateen(&self, csr: u16) -> Option<u64> {
+        let number = csr & 3;
+        if !self.isa.has(Ext::Smstateen) {
+            return None;
+        }
+        match csr >> 4 {
+            // No state below supervisor mode has a bit.
+            0x10 => Some(0),
+            0x30 => Some(self.mstateen(number)),
+            0x31 if self.xlen() == Xlen::Rv32 => Some(self.mstateen(number) >> 32),
+            _ => None,
+        }
+    }
+
+    pub(super) fn write_stateen(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
+        let number = csr & 3;
+        let mask = self.mstateen_mask(number);
+        let rv32 = self.xlen() == Xlen::Rv32;
+        if let Some(register) = self.mstateen.get_mut(usize::from(number)) {
+            *register = match (csr >> 4, rv32) {
+                (0x30, false) => value & mask,
+                (0x30, true) => *register & !0xffff_ffff | value & mask & 0xffff_ffff,
+                (0x31, true) => *register & 0xffff_ffff | value << 32 & mask,
+                _ => *register,
+            };
+        }
+        let shown = self.read_stateen(csr).unwrap_or(0);
+        wrote(csr, self.xlen().wrap(shown));
+    }
+}
