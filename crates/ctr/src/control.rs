@@ -112,6 +112,8 @@ impl Control {
     pub const ALL: Control = Control(FIXED | 0x40_0000_0387);
     /// Recording in M-, S- and U-mode.
     pub const MODES: Control = Control(7);
+    /// The filters by which transfers that are taken are not recorded.
+    pub const INHIBITS: Control = Control(0xff2e << 32);
 
     /// These fields and others.
     #[must_use]
