@@ -268,7 +268,7 @@ impl DumpReader {
     fn one(&mut self, rest: &mut &[u8]) -> Option<Result<bool, Problem>> {
         self.fill(rest, 2)?;
         let size = usize::from(u16_at(&self.kept, 0));
-        if !(HEADER..=MOST).contains(&size) || (size - HEADER) % ENTRY != 0 {
+        if !(HEADER..=MOST).contains(&size) || !(size - HEADER).is_multiple_of(ENTRY) {
             return Some(Err(Problem {
                 at: self.at,
                 fault: Fault::Size,

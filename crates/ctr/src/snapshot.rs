@@ -39,9 +39,8 @@ pub struct Snapshot {
     pub entries: Vec<Record>,
 }
 
-/// `sctrstatus.WRPTR`, and `mctrstatus.WRAP` of 0.1.4.
+/// `sctrstatus.WRPTR`.
 const WRPTR: u32 = 0xff;
-const WRAP: u32 = 1 << 14;
 
 /// Of a hart of which nothing is known.
 impl Default for Snapshot {
@@ -92,22 +91,14 @@ impl Snapshot {
         self.fields().with(guest).and(all)
     }
 
-    /// Whether older records may have been overwritten. Of a stack of calls
-    /// 0.1.4 tells (WRAP); in 1.0 one is whole as long as WRPTR counts its
-    /// calls.
+    /// Whether older records may have been overwritten. A stack of calls is
+    /// whole as long as WRPTR counts its calls.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         let depth = usize::from(self.depth);
         let valid = self.records().count();
-        if valid >= depth {
-            return true;
-        }
         let next = (self.status & WRPTR) as usize % depth.max(1);
-        self.is_stack()
-            && match self.version {
-                Version::V0_1_4 => self.status & WRAP != 0,
-                Version::V1_0 => next != valid,
-            }
+        valid >= depth || self.is_stack() && next != valid
     }
 
     /// The records, the newest first. In RAS emulation mode these are the calls

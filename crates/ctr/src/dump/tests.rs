@@ -145,8 +145,8 @@ fn each_fault_has_its_place() {
         file[at..at + value.len()].copy_from_slice(value);
         read_all(&file, 13)
     };
-    let cases: [(usize, &[u8], Fault, usize, u64, usize); 11] = [
-        (0, b"x", Fault::NotADump, 0, 0, 0),
+    let cases = [
+        (0, &b"x"[..], Fault::NotADump, 0, 0, 0),
         (8, &[2, 1], Fault::Form, 8, 0x102, 0),
         (first, &[55, 0], Fault::Size, first, 55, 0),
         (first, &[57, 0], Fault::Size, first, 57, 0),
