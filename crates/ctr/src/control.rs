@@ -139,6 +139,23 @@ impl Control {
         self.0 & other.0 == other.0
     }
 
+    /// The filters by which only transfers of these types are recorded.
+    #[must_use]
+    pub fn recording(kinds: impl IntoIterator<Item = Itype>) -> Control {
+        let codes = kinds.into_iter().map(|kind| 1u64 << kind.code());
+        let wanted = codes.fold(0, |all, one| all | one);
+        // Each filter stands at 32 and its code; one of them is an enable.
+        let filters = !wanted ^ 1 << Itype::NotTaken.code();
+        Control((filters & u64::from(TYPES)) << 32)
+    }
+
+    /// The types that the filters let through.
+    pub fn recorded(self) -> impl Iterator<Item = Itype> {
+        let types = self.types();
+        let kinds = (0..16).filter(move |code| types >> code & 1 != 0);
+        kinds.filter_map(Itype::from_code)
+    }
+
     /// The field of this name, in either map, in either case.
     #[must_use]
     pub fn field(name: &str) -> Option<Control> {

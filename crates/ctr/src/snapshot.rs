@@ -180,5 +180,11 @@ mod tests {
             .filter(|(name, _)| name.ends_with("INH"));
         let inhibits = inhibits.fold(Control::NONE, |all, (_, one)| all.with(*one));
         assert_eq!(inhibits, Control::INHIBITS);
+        let all = crate::KINDS.map(|(_, kind)| kind);
+        assert_eq!(Control::recording(all), Control::NTBREN);
+        assert_eq!(Control::recording([]), Control::INHIBITS);
+        let calls = [Itype::IndirectCall, Itype::DirectCall];
+        assert!(Control::recording(calls).recorded().eq(calls));
+        assert_eq!(Control::MODES.recorded().count(), 12);
     }
 }
