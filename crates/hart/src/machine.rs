@@ -276,6 +276,7 @@ impl Machine {
             let delay = if bytes < 8 { outside::HALVES } else { 0 };
             self.glance = self.glance.min(self.hart.cpu.retired + delay);
         }
+        self.serve_devices();
     }
 
     /// The pending bits that come from the CLINT.

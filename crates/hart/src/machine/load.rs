@@ -15,6 +15,7 @@ use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
 use crate::memory::{Memory, Region};
 use crate::program::Program;
+use crate::uart::Uart;
 use crate::vigil::Vigil;
 
 /// Why a program cannot be put into a machine.
@@ -199,10 +200,14 @@ pub(super) fn build(
     }
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
+    let virt = config.platform == Platform::Virt;
     let mut bus = Bus {
         memory,
         clint: Clint::new(1),
         clock,
+        uart: (virt && description.uart).then(Uart::default),
+        finisher: virt && description.finisher,
+        finish: None,
         deadline: None,
         tohost: None,
         called: None,
