@@ -28,8 +28,27 @@ pub struct Transfer {
     pub cause: Option<Cause>,
     /// Time of the transfer in the source's unit, where known.
     pub time: Option<u64>,
+    /// Cycles since the transfer before it, where the source counts them.
+    pub cycles: Option<u64>,
     /// A predictor got it wrong; sources without one say `false`.
     pub mispredicted: bool,
+}
+
+/// A transfer of which nothing is known.
+impl Default for Transfer {
+    fn default() -> Transfer {
+        Transfer {
+            source: 0,
+            target: 0,
+            kind: Itype::None,
+            from: None,
+            to: None,
+            cause: None,
+            time: None,
+            cycles: None,
+            mispredicted: false,
+        }
+    }
 }
 
 /// Takes transfers.
@@ -53,6 +72,7 @@ impl<F: FnMut(HartId, &Transfer)> TransferSink for F {
 #[derive(Debug)]
 pub struct StepTransfers<S> {
     isa: Isa,
+    table: ItypeTable,
     sink: S,
     pending: PerHart<Option<Transfer>>,
 }
@@ -62,9 +82,17 @@ impl<S: TransferSink> StepTransfers<S> {
     pub fn new(isa: Isa, sink: S) -> Self {
         StepTransfers {
             isa,
+            table: ItypeTable::NTrace10,
             sink,
             pending: PerHart::default(),
         }
+    }
+
+    /// Types by another table than that of N-Trace 1.0, which is also that of
+    /// CTR 1.0.
+    #[must_use]
+    pub fn with_types(self, table: ItypeTable) -> Self {
+        StepTransfers { table, ..self }
     }
 
     /// The sink, with everything in it.
@@ -93,7 +121,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     return;
                 }
                 let taken = insn.next != self.isa.xlen().wrap(insn.end());
-                let kind = flow.itype4(insn.bits, taken, ItypeTable::NTrace10);
+                let kind = flow.itype4(insn.bits, taken, self.table);
                 let transfer = Transfer {
                     source: insn.pc,
                     target: insn.next,
@@ -102,6 +130,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     to: None,
                     cause: None,
                     time: Some(insn.time),
+                    cycles: None,
                     mispredicted: false,
                 };
                 *self.pending.of(hart) = Some(transfer);
@@ -116,6 +145,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     to: None,
                     cause: Some(t.trap.cause),
                     time: Some(t.time),
+                    cycles: None,
                     mispredicted: false,
                 };
                 *self.pending.of(hart) = Some(transfer);
@@ -196,6 +226,7 @@ impl<S: TransferSink> EventTransfers<S> {
             to,
             cause: None,
             time: known.time.take(),
+            cycles: None,
             mispredicted: false,
         };
         known.mode = to;
@@ -217,6 +248,7 @@ impl<S: TransferSink> Consumer for EventTransfers<S> {
                     to: None,
                     cause: Some(trap.cause),
                     time: known.time.take(),
+                    cycles: None,
                     mispredicted: false,
                 };
                 self.sink.transfer(hart, &transfer);
@@ -349,6 +381,7 @@ mod tests {
             to: Some(Mode::M),
             cause: Some(Cause::Interrupt(Some(7))),
             time: Some(9),
+            cycles: None,
             mispredicted: false,
         };
         assert_eq!(found, [expected]);

@@ -1,5 +1,6 @@
 //! The architectural state of one hart, and traps.
 
+use hartrace_ctr::Ctr;
 use hartrace_flow::{Cause, Context, Mode};
 use hartrace_isa::{Ext, Isa, Xlen};
 
@@ -128,9 +129,8 @@ pub(crate) struct Cpu {
     pub(crate) miselect: u64,
     pub(crate) siselect: u64,
     pub(crate) mstateen: [u64; 4],
-    /// The bit of `mstateen0` that control transfer records have, if there
-    /// are any: 54, or 55 in the draft.
-    pub(crate) ctr_stateen: Option<u32>,
+    /// Control transfer records, if there are any.
+    pub(crate) ctr: Option<Box<Ctr>>,
     pub(crate) pmp: Pmp,
 
     /// What programs read as `mcycle` and `minstret`.
@@ -208,7 +208,7 @@ impl Cpu {
             miselect: 0,
             siselect: 0,
             mstateen: [0; 4],
-            ctr_stateen: None,
+            ctr: None,
             pmp: Pmp::open(isa.xlen()),
             mcycle: 0,
             minstret: 0,

@@ -2,7 +2,7 @@
 //! hold.
 
 mod counters;
-mod indirect;
+mod records;
 mod stateen;
 
 pub(crate) use counters::merge;
@@ -16,6 +16,10 @@ use crate::pmp::{ENTRIES, Pmp};
 /// Exceptions that can be delegated: all but those that cannot happen below
 /// machine mode. Misaligned fetches only where there are any.
 const DELEGABLE: u64 = 0xb3fe;
+
+/// What the select registers of Smcsrind and Sscsrind hold: the range that a
+/// supervisor is promised.
+const SELECT: u64 = 0xfff;
 
 /// A hardware error, which has come with the counters.
 const HARDWARE_ERROR: u64 = 1 << 19;
@@ -44,7 +48,7 @@ impl Cpu {
             0x001..=0x003 => self.isa.has(Ext::F) && self.float_on(),
             0x180 => self.mode == Mode::M || self.mstatus & status::TVM == 0,
             0xc00..=0xc1f | 0xc80..=0xc9f => self.may_count(csr),
-            _ => true,
+            _ => self.may_access_records(csr),
         }
     }
 
@@ -165,6 +169,7 @@ impl Cpu {
             0xf11 | 0xf13 | 0xf15 => 0,
             0xf12 => 5,
             0xf14 => self.id.into(),
+            _ if self.is_record_csr(csr) => self.read_record_csr(csr)?,
             _ => self.read_counter(csr, time)?,
         };
         Some(self.xlen().wrap(value))
@@ -238,6 +243,7 @@ impl Cpu {
             }
             0x151..=0x157 | 0x351..=0x357 => self.write_alias(csr, value, wrote),
             0x3a0..=0x3ef => after.translation = self.write_pmp(csr, value, wrote),
+            _ if self.is_record_csr(csr) => self.write_record_csr(csr, value, wrote),
             0x323..=0x33f | 0x723..=0x73f => self.write_event(csr, value, wrote),
             0xb00..=0xb9f => self.write_counter(csr, value, wrote),
             _ => self.write_plain(csr, value, wrote),
@@ -264,8 +270,8 @@ impl Cpu {
             0x141 => (&mut self.sepc, !1),
             0x142 => (&mut self.scause, !0),
             0x143 => (&mut self.stval, !0),
-            0x150 => (&mut self.siselect, indirect::SELECT),
-            0x350 => (&mut self.miselect, indirect::SELECT),
+            0x150 => (&mut self.siselect, SELECT),
+            0x350 => (&mut self.miselect, SELECT),
             0x5a8 => (&mut self.scontext, if rv32 { 0xffff } else { 0xffff_ffff }),
             0x302 => (&mut self.medeleg, DELEGABLE | fetch | error),
             0x303 => (&mut self.mideleg, interrupt::SUPERVISOR | overflow),

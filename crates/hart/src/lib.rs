@@ -108,6 +108,7 @@ mod machine;
 mod memory;
 mod mmu;
 mod model;
+mod notes;
 mod pmp;
 mod program;
 mod system;

@@ -8,8 +8,9 @@ pub use load::LoadError;
 
 use core::fmt;
 
+use hartrace_ctr::Ctr;
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
-use hartrace_isa::Xlen;
+use hartrace_isa::{Itype, Xlen};
 
 use crate::bus::{Bus, FOREVER};
 use crate::config::{Config, ConfigError, Platform};
@@ -151,6 +152,12 @@ impl Machine {
     #[must_use]
     pub fn pc(&self) -> u64 {
         self.hart.cpu.pc
+    }
+
+    /// The hart's control transfer records, if its instruction set has them.
+    #[must_use]
+    pub fn ctr(&self) -> Option<&Ctr> {
+        self.hart.cpu.ctr.as_deref()
     }
 
     /// Runs up to `limit` more instructions; with a limit of 0 nothing happens.
@@ -384,6 +391,11 @@ impl Machine {
         hart.cpu
             .trap(cause, tval, &mut |csr, value| report.csr(csr, value));
         hart.tlb.change_mode(&hart.cpu);
+        let kind = match cause {
+            Cause::Interrupt(_) => Itype::Interrupt,
+            Cause::Exception(_) | Cause::Unknown => Itype::Exception,
+        };
+        hart.cpu.record(epc, mode, kind, Some(cause));
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));

@@ -91,6 +91,10 @@ impl Model for Machine {
             Place::Mode => match Mode::from_code(value as u8) {
                 Some(mode @ (Mode::U | Mode::S | Mode::M)) => {
                     cpu.mode = mode;
+                    let now = cpu.cycles;
+                    if let Some(ctr) = &mut cpu.ctr {
+                        ctr.enter(mode, Some(now));
+                    }
                     self.hart.tlb.flush(cpu);
                     true
                 }

@@ -1,0 +1,54 @@
+//! The cycle counter (5.3).
+
+/// `CtrCycleCounter`: cycles while recording since the last record.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    /// Cycles of stretches that are over.
+    counted: u64,
+    /// When the stretch that runs began, if one does and that is known.
+    since: Option<u64>,
+    /// The count is that of all cycles since the last record.
+    valid: bool,
+}
+
+impl Clock {
+    /// Starts anew; the next record has no valid count.
+    pub(crate) fn reset(&mut self) {
+        self.counted = 0;
+        self.valid = false;
+    }
+
+    /// A time between two records: recording went on until now, if `active`.
+    #[inline]
+    pub(crate) fn settle(&mut self, active: bool, now: Option<u64>) {
+        match (self.since.take(), now) {
+            (Some(since), Some(now)) => self.add(now.saturating_sub(since)),
+            _ if active => self.valid = false,
+            _ => {}
+        }
+    }
+
+    /// Recording goes on from now, if `active`. Stands behind [`Clock::settle`].
+    #[inline]
+    pub(crate) fn resume(&mut self, active: bool, now: Option<u64>) {
+        self.since = now.filter(|_| active);
+        self.valid &= !active || now.is_some();
+    }
+
+    /// The cycles up to now, for a record; `None` when nobody knows.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<u64> {
+        let cycles = core::mem::take(&mut self.counted);
+        core::mem::replace(&mut self.valid, true).then_some(cycles)
+    }
+
+    /// More cycles, which a record that is gone had counted.
+    pub(crate) fn add(&mut self, cycles: u64) {
+        self.counted = self.counted.saturating_add(cycles);
+    }
+
+    /// Some cycles were not counted.
+    pub(crate) fn lose(&mut self) {
+        self.valid = false;
+    }
+}
