@@ -14,6 +14,7 @@ use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
 use crate::memory::{Memory, Region};
+use crate::notes::Records;
 use crate::program::Program;
 use crate::uart::Uart;
 use crate::vigil::Vigil;
@@ -198,7 +199,7 @@ pub(super) fn build(
     if config.platform == Platform::Spike {
         cpu.unwritten = u32::MAX;
     }
-    cpu.ctr = config.records(isa)?.map(Box::new);
+    cpu.records = config.records(isa)?.map(|ctr| Box::new(Records::new(ctr)));
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
     let virt = config.platform == Platform::Virt;
