@@ -257,14 +257,14 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 // For control transfer records.
                 macro_rules! note {
-                    ($wanted:ident, $to:expr, $time:expr, $kind:expr) => {
-                        if wanted.$wanted {
+                    ($to:expr, $time:expr, $kind:expr) => {
+                        if wanted.has($kind) {
                             pen.note(here!(), $to, $time, $kind);
                         }
                     };
                 }
                 macro_rules! jump {
-                    ($to:expr, $wanted:ident, $kind:expr, $then:block) => {{
+                    ($to:expr, $kind:expr, $then:block) => {{
                         let to: u64 = $to;
                         if to & misalignment != 0 {
                             trap!(Exception {
@@ -275,7 +275,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         $then;
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
-                        note!($wanted, to, cycles, $kind);
+                        note!(to, cycles, $kind);
                         if O::WANTS.contains(Wants::TRANSFERS) {
                             tell!(to, cycles);
                         }
@@ -292,9 +292,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let ($a, $b) = (hart.get(op.rs1), hart.get(op.rs2));
                         if $taken {
                             let to = W::unsigned(pc.wrapping_add(op.imm as u64));
-                            jump!(to, taken, Itype::Taken.code(), {});
+                            jump!(to, Itype::Taken.code(), {});
                         }
-                        note!(not_taken, next_pc!(), now!(), Itype::NotTaken.code());
+                        note!(next_pc!(), now!(), Itype::NotTaken.code());
                     }};
                 }
                 macro_rules! load {
@@ -386,12 +386,12 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     (Jal) => {{
                         let link = here!().wrapping_add(op.len.into());
                         let to = W::unsigned(pc.wrapping_add(op.imm as u64));
-                        jump!(to, jumps, op.rs2, { set!(link) })
+                        jump!(to, op.rs2, { set!(link) })
                     }};
                     (Jalr) => {{
                         let link = here!().wrapping_add(op.len.into());
                         let to = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64)) & !1;
-                        jump!(to, jumps, op.rs2, { set!(link) })
+                        jump!(to, op.rs2, { set!(link) })
                     }};
                 }
                 macro_rules! two {

@@ -85,9 +85,16 @@ fn read_notes(ctr: &mut Ctr, notes: &[Note], taken: u64) {
 /// What is to be noted while mode and settings stay as they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
-    pub(crate) taken: bool,
-    pub(crate) not_taken: bool,
-    pub(crate) jumps: bool,
+    /// A bit for each code of [`Itype`].
+    types: u32,
+}
+
+impl Wanted {
+    /// Whether a transfer of this type is.
+    #[inline(always)]
+    pub(crate) fn has(self, kind: u8) -> bool {
+        self.types >> (kind & 15) & 1 != 0
+    }
 }
 
 /// Notes being taken.
@@ -113,12 +120,9 @@ impl<'a> Pen<'a> {
                 ctr: None,
             };
         };
-        let types = ctr.wanted();
         Pen {
             wanted: Wanted {
-                taken: types >> Itype::Taken.code() & 1 != 0,
-                not_taken: types >> Itype::NotTaken.code() & 1 != 0,
-                jumps: types >> Itype::IndirectCall.code() != 0,
+                types: ctr.wanted().into(),
             },
             taken: *taken,
             limit: ctr.memory().map_or(ROOM as u64, |_| u64::MAX),
