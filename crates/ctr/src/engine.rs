@@ -357,8 +357,8 @@ impl Ctr {
         }
         let wrong = wrong && self.config.mispredicts;
         Record {
-            ctrsource: source & !VALID | VALID,
-            ctrtarget: target & !MISP | if wrong { MISP } else { 0 },
+            ctrsource: self.config.xlen.wrap(source) & !VALID | VALID,
+            ctrtarget: self.config.xlen.wrap(target) & !MISP | if wrong { MISP } else { 0 },
             ctrdata: data,
         }
     }
