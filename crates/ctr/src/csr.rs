@@ -144,7 +144,8 @@ impl Caller {
     /// closed to the machine, nor to debug mode, which has its rights.
     fn is_open(&self, bit: u32) -> Result<(), Denied> {
         let closed = |enable: Option<u64>| enable.is_some_and(|enable| enable >> bit & 1 == 0);
-        if !matches!(self.mode, Mode::M | Mode::D) && closed(self.mstateen0) {
+        let machine = matches!(self.mode, Mode::M | Mode::D);
+        if !machine && closed(self.mstateen0) {
             return Err(Denied::Illegal);
         }
         if self.mode.is_virtual() && closed(self.hstateen0) {

@@ -33,14 +33,10 @@ impl Ring {
         self.mask as u16 + 1
     }
 
-    /// Chooses another depth. The texts leave open what the entries hold then;
-    /// here nothing of what was recorded stays, so that no entry appears in a
-    /// place it was never recorded for.
-    pub(crate) fn set_depth(&mut self, depth: u16) {
-        if depth != self.depth() {
-            self.clear();
-            self.mask = (depth - 1) as u8;
-        }
+    /// Chooses another depth. The texts leave open what entries and WRPTR hold
+    /// then; here the array stays as it is and WRPTR loses its upper bits.
+    pub(crate) const fn set_depth(&mut self, depth: u16) {
+        self.mask = (depth - 1) as u8;
         self.set_next(self.next);
     }
 

@@ -20,7 +20,7 @@ pub(crate) enum Clock {
 
 /// No hart gets this far: cycle counts below it can be added up without a
 /// thought.
-const FOREVER: u64 = u64::MAX / 2;
+pub(crate) const FOREVER: u64 = u64::MAX / 2;
 
 /// Memory and devices, as all harts see them.
 #[derive(Debug)]

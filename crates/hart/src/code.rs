@@ -12,7 +12,7 @@
 
 mod what;
 
-use hartrace_isa::{Isa, Op, decode};
+use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
 use crate::cost::Costs;
 use crate::cpu::SINK;
@@ -77,22 +77,27 @@ pub(crate) struct Code {
     pub(crate) micros: Vec<Micro>,
     /// The instructions as they are in memory.
     pub(crate) bits: Vec<u32>,
+    /// What kind of transfer each is when it jumps.
+    pub(crate) kinds: Vec<Itype>,
     tables: Vec<Box<Table>>,
     /// Number of the table of a frame, plus one.
     by_frame: Vec<u32>,
     isa: Isa,
     costs: Costs,
+    types: ItypeTable,
 }
 
 impl Code {
-    pub(crate) fn new(isa: Isa, costs: Costs) -> Code {
+    pub(crate) fn new(isa: Isa, costs: Costs, types: ItypeTable) -> Code {
         Code {
             micros: Vec::new(),
             bits: Vec::new(),
+            kinds: Vec::new(),
             tables: Vec::new(),
             by_frame: Vec::new(),
             isa,
             costs,
+            types,
         }
     }
 
@@ -149,7 +154,7 @@ impl Code {
 
     /// Forgets everything; the instruction set may have changed.
     pub(crate) fn clear(&mut self, isa: Isa) {
-        *self = Code::new(isa, self.costs);
+        *self = Code::new(isa, self.costs, self.types);
     }
 
     /// Whether it is time to forget everything.
@@ -168,8 +173,7 @@ impl Code {
         while let Some(bits) = instruction(page, at) {
             let index = self.micros.len() - first;
             let micro = self.micro(bits, at - start, index, &mut cost);
-            self.micros.push(micro);
-            self.bits.push(bits);
+            self.push(micro, bits);
             at += u64::from(micro.len);
             if micro.what.ends_block() || self.micros.len() - first == LONGEST {
                 break;
@@ -204,8 +208,7 @@ impl Code {
         let mut cost = 0;
         let micro = self.micro(bits, 0, 0, &mut cost);
         let first = self.micros.len() as u32;
-        self.micros.push(micro);
-        self.bits.push(bits);
+        self.push(micro, bits);
         Block {
             first,
             count: 1,
@@ -218,7 +221,15 @@ impl Code {
         if self.micros.len() == block.first as usize + 1 {
             self.micros.pop();
             self.bits.pop();
+            self.kinds.pop();
         }
+    }
+
+    fn push(&mut self, micro: Micro, bits: u32) {
+        self.micros.push(micro);
+        self.bits.push(bits);
+        let flow = Flow::of_retired(bits, self.isa);
+        self.kinds.push(flow.itype4(bits, true, self.types));
     }
 
     fn micro(&self, bits: u32, offset: u64, index: usize, cost: &mut u16) -> Micro {

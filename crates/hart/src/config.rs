@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use hartrace_ctr::{Ctr, PredictorKind, Version};
 use hartrace_isa::{Ext, Isa, IsaError, Xlen};
 
 use crate::clint::CLINT;
@@ -58,6 +59,11 @@ pub struct Config {
     pub update_ad: bool,
     /// Semihosting calls are served.
     pub semihosting: bool,
+    /// The control transfer records, if the ISA string names Smctr or Ssctr;
+    /// their width is the hart's.
+    pub ctr: hartrace_ctr::Config,
+    /// The branch predictor they tell of.
+    pub predictor: PredictorKind,
 }
 
 /// The instruction set of Spike without `--isa`.
@@ -90,6 +96,8 @@ impl Config {
             misaligned: !spike,
             update_ad: false,
             semihosting: !spike,
+            ctr: hartrace_ctr::Config::new(Version::default(), xlen),
+            predictor: PredictorKind::None,
         }
     }
 
@@ -128,6 +136,19 @@ impl Config {
         } else {
             Err(ConfigError::Unsupported(missing))
         }
+    }
+
+    /// The control transfer records of a hart with this instruction set.
+    pub(crate) fn records(&self, isa: Isa) -> Result<Option<Ctr>, ConfigError> {
+        if !isa.has(Ext::Smctr) && !isa.has(Ext::Ssctr) {
+            return Ok(None);
+        }
+        let config = hartrace_ctr::Config {
+            xlen: isa.xlen(),
+            ..self.ctr
+        };
+        let ctr = Ctr::new(config).map_err(ConfigError::Records)?;
+        Ok(Some(ctr.with_predictor(self.predictor.build())))
     }
 
     /// Where the boot ROM is: where Spike has it, or on our own machine, if RAM
@@ -232,6 +253,8 @@ pub enum ConfigError {
     Clock,
     /// An instruction that takes no time.
     Cost,
+    /// Control transfer records that cannot be.
+    Records(hartrace_ctr::ConfigError),
 }
 
 impl fmt::Display for ConfigError {
@@ -242,6 +265,7 @@ impl fmt::Display for ConfigError {
                 write!(f, "the built-in hart does not execute {}", names.join(", "))
             }
             ConfigError::Memory(why) => why.fmt(f),
+            ConfigError::Records(why) => why.fmt(f),
             ConfigError::Clock => f.write_str("cycles_per_tick must be at least 1"),
             ConfigError::Cost => f.write_str(
                 "every instruction takes at least 1 cycle; only taken and trap can be 0",

@@ -1,8 +1,10 @@
 //! The architectural state of one hart, and traps.
 
+use hartrace_ctr::Ctr;
 use hartrace_flow::{Cause, Context, Mode};
 use hartrace_isa::{Ext, Isa, Xlen};
 
+use crate::events::Events;
 use crate::pmp::Pmp;
 
 /// A register that swallows writes to x0, so that the interpreter need not ask.
@@ -39,11 +41,13 @@ pub(crate) mod interrupt {
     pub(crate) const MTI: u64 = 1 << 7;
     pub(crate) const SEI: u64 = 1 << 9;
     pub(crate) const MEI: u64 = 1 << 11;
+    /// Only with Sscofpmf.
+    pub(crate) const LCOFI: u64 = 1 << 13;
     pub(crate) const SUPERVISOR: u64 = SSI | STI | SEI;
     pub(crate) const ALL: u64 = SUPERVISOR | MSI | MTI | MEI;
 
     /// Highest priority first (privileged architecture, 3.1.9).
-    pub(crate) const PRIORITY: [u32; 6] = [11, 3, 7, 9, 1, 5];
+    pub(crate) const PRIORITY: [u32; 7] = [11, 3, 7, 9, 1, 5, 13];
 }
 
 /// Codes of exceptions in xcause.
@@ -125,9 +129,8 @@ pub(crate) struct Cpu {
     pub(crate) miselect: u64,
     pub(crate) siselect: u64,
     pub(crate) mstateen: [u64; 4],
-    /// The bit of `mstateen0` that control transfer records have, if there
-    /// are any: 54, or 55 in the draft.
-    pub(crate) ctr_stateen: Option<u32>,
+    /// Control transfer records, if there are any.
+    pub(crate) ctr: Option<Box<Ctr>>,
     pub(crate) pmp: Pmp,
 
     /// What programs read as `mcycle` and `minstret`.
@@ -137,6 +140,8 @@ pub(crate) struct Cpu {
     /// the write wins over the increment.
     pub(crate) wrote_mcycle: bool,
     pub(crate) wrote_minstret: bool,
+    /// The counters of events.
+    pub(crate) events: Events,
     /// Instructions and cycles since reset, whatever programs write.
     pub(crate) retired: u64,
     pub(crate) cycles: u64,
@@ -203,12 +208,13 @@ impl Cpu {
             miselect: 0,
             siselect: 0,
             mstateen: [0; 4],
-            ctr_stateen: None,
+            ctr: None,
             pmp: Pmp::open(isa.xlen()),
             mcycle: 0,
             minstret: 0,
             wrote_mcycle: false,
             wrote_minstret: false,
+            events: Events::new(),
             retired: 0,
             cycles: 0,
             reservation: None,
@@ -298,9 +304,16 @@ impl Cpu {
         }
     }
 
-    /// Counts instructions that have retired and the cycles they took.
+    /// Counts instructions that have retired and the cycles they took, all of
+    /// it in the current mode.
     #[inline]
     pub(crate) fn retire(&mut self, instructions: u64, cycles: u64) {
+        self.retire_in(self.mode, instructions, cycles);
+    }
+
+    /// The same for what happened in a mode that may have been left by it.
+    #[inline]
+    pub(crate) fn retire_in(&mut self, mode: Mode, instructions: u64, cycles: u64) {
         self.retired += instructions;
         self.cycles += cycles;
         if self.mcountinhibit & 4 == 0 && !self.wrote_minstret {
@@ -311,6 +324,12 @@ impl Cpu {
         }
         self.wrote_minstret = false;
         self.wrote_mcycle = false;
+        if !self.events.is_idle() {
+            let inhibited = self.mcountinhibit;
+            if self.events.count(mode, inhibited, instructions, cycles) {
+                self.mip |= interrupt::LCOFI;
+            }
+        }
     }
 
     /// Sets the bits of `mip` that programs cannot.

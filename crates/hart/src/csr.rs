@@ -1,8 +1,11 @@
 //! Control and status registers: which exist, who may touch them, what they
 //! hold.
 
-mod indirect;
+mod counters;
+mod records;
 mod stateen;
+
+pub(crate) use counters::merge;
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Isa, Xlen};
@@ -13,6 +16,10 @@ use crate::pmp::{ENTRIES, Pmp};
 /// Exceptions that can be delegated: all but those that cannot happen below
 /// machine mode. Misaligned fetches only where there are any.
 const DELEGABLE: u64 = 0xb3fe;
+
+/// What the select registers of Smcsrind and Sscsrind hold: the range that a
+/// supervisor is promised.
+const SELECT: u64 = 0xfff;
 
 /// A hardware error, which has come with the counters.
 const HARDWARE_ERROR: u64 = 1 << 19;
@@ -41,31 +48,13 @@ impl Cpu {
             0x001..=0x003 => self.isa.has(Ext::F) && self.float_on(),
             0x180 => self.mode == Mode::M || self.mstatus & status::TVM == 0,
             0xc00..=0xc1f | 0xc80..=0xc9f => self.may_count(csr),
-            _ => true,
+            _ => self.may_access_records(csr),
         }
     }
 
-    /// User-level counters are opened by the mode above.
-    fn may_count(&self, csr: u16) -> bool {
-        let bit = csr & 31;
-        let machine = self.mode == Mode::M || self.mcounteren >> bit & 1 != 0;
-        let supervisor = self.mode != Mode::U || self.scounteren >> bit & 1 != 0;
-        machine && supervisor
-    }
-
-    fn has_counters(&self) -> bool {
-        self.always_counters || self.whole.has(Ext::Zicntr)
-    }
-
-    fn has_events(&self) -> bool {
-        self.always_counters || self.whole.has(Ext::Zihpm)
-    }
-
-    /// Counters that exist, as `mcounteren` shows them.
-    fn counter_mask(&self) -> u64 {
-        let base = if self.has_counters() { 7 } else { 0 };
-        let events = if self.has_events() { 0xffff_fff8 } else { 0 };
-        base | events
+    /// The interrupts there are.
+    fn interrupts(&self) -> u64 {
+        interrupt::ALL | self.overflow_interrupt()
     }
 
     /// The fields of `sstatus`, read.
@@ -165,7 +154,7 @@ impl Cpu {
             0x306 => self.mcounteren,
             0x310 if rv32 => self.mstatus >> 32,
             0x320 => self.mcountinhibit,
-            0x323..=0x33f => 0,
+            0x323..=0x33f | 0x723..=0x73f => self.read_event(csr)?,
             0x340 => self.mscratch,
             0x341 => self.mepc & self.epc_mask(),
             0x342 => self.mcause,
@@ -176,31 +165,14 @@ impl Cpu {
             0x3b0..=0x3ef => self.pmp.addr(usize::from(csr - 0x3b0)),
             0x7a0..=0x7a4 => 0,
             0x7a8 => self.mcontext,
+            0xda0 => self.scountovf()?,
             0xf11 | 0xf13 | 0xf15 => 0,
             0xf12 => 5,
             0xf14 => self.id.into(),
+            _ if self.is_record_csr(csr) => self.read_record_csr(csr)?,
             _ => self.read_counter(csr, time)?,
         };
         Some(self.xlen().wrap(value))
-    }
-
-    fn read_counter(&self, csr: u16, time: u64) -> Option<u64> {
-        let high = csr & 0x80 != 0;
-        if high && self.xlen() == Xlen::Rv64 {
-            return None;
-        }
-        let user = csr >> 8 == 0xc;
-        let value = match csr & !0x80 {
-            0xb00 => self.mcycle,
-            0xb02 => self.minstret,
-            0xb03..=0xb1f => 0,
-            0xc00 if self.has_counters() => self.mcycle,
-            0xc01 if self.has_counters() => time,
-            0xc02 if self.has_counters() => self.minstret,
-            0xc03..=0xc1f if user && self.has_events() => 0,
-            _ => return None,
-        };
-        Some(if high { value >> 32 } else { value })
     }
 
     fn pmpcfg(&self, csr: u16) -> Option<u64> {
@@ -226,12 +198,12 @@ impl Cpu {
                 wrote(0x300, xlen.wrap(self.mstatus));
             }
             0x104 => {
-                let mask = self.mideleg & interrupt::ALL;
+                let mask = self.mideleg & self.interrupts();
                 self.mie = self.mie & !mask | value & mask;
                 wrote(0x304, self.mie);
             }
             0x144 => {
-                let mask = self.mideleg & interrupt::SSI;
+                let mask = self.mideleg & (interrupt::SSI | self.overflow_interrupt());
                 self.mip = self.mip & !mask | value & mask;
                 wrote(0x344, self.mip);
             }
@@ -254,11 +226,11 @@ impl Cpu {
                 }
             }
             0x304 => {
-                self.mie = value & interrupt::ALL;
+                self.mie = value & self.interrupts();
                 wrote(csr, self.mie);
             }
             0x344 => {
-                let mask = interrupt::SUPERVISOR;
+                let mask = interrupt::SUPERVISOR | self.overflow_interrupt();
                 self.mip = self.mip & !mask | value & mask;
                 wrote(csr, self.mip);
             }
@@ -271,6 +243,8 @@ impl Cpu {
             }
             0x151..=0x157 | 0x351..=0x357 => self.write_alias(csr, value, wrote),
             0x3a0..=0x3ef => after.translation = self.write_pmp(csr, value, wrote),
+            _ if self.is_record_csr(csr) => self.write_record_csr(csr, value, wrote),
+            0x323..=0x33f | 0x723..=0x73f => self.write_event(csr, value, wrote),
             0xb00..=0xb9f => self.write_counter(csr, value, wrote),
             _ => self.write_plain(csr, value, wrote),
         }
@@ -280,6 +254,7 @@ impl Cpu {
     /// Registers that hold what is written, under a mask.
     fn write_plain(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
         let counters = self.counter_mask();
+        let overflow = self.overflow_interrupt();
         let rv32 = self.xlen() == Xlen::Rv32;
         let fetch = if self.isa.has(Ext::Zca) { 0 } else { 1 };
         let error = if self.has_counters() {
@@ -295,11 +270,11 @@ impl Cpu {
             0x141 => (&mut self.sepc, !1),
             0x142 => (&mut self.scause, !0),
             0x143 => (&mut self.stval, !0),
-            0x150 => (&mut self.siselect, indirect::SELECT),
-            0x350 => (&mut self.miselect, indirect::SELECT),
+            0x150 => (&mut self.siselect, SELECT),
+            0x350 => (&mut self.miselect, SELECT),
             0x5a8 => (&mut self.scontext, if rv32 { 0xffff } else { 0xffff_ffff }),
             0x302 => (&mut self.medeleg, DELEGABLE | fetch | error),
-            0x303 => (&mut self.mideleg, interrupt::SUPERVISOR),
+            0x303 => (&mut self.mideleg, interrupt::SUPERVISOR | overflow),
             0x305 => (&mut self.mtvec, !2),
             0x306 => (&mut self.mcounteren, counters),
             0x320 => (&mut self.mcountinhibit, counters & !2),
@@ -309,7 +284,7 @@ impl Cpu {
             0x343 => (&mut self.mtval, !0),
             0x7a8 => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
             // Registers without a writable bit.
-            0x10a | 0x323..=0x33f | 0x7a0 => {
+            0x10a | 0x7a0 => {
                 shown = Some(0);
                 (&mut 0, 0)
             }
@@ -406,27 +381,5 @@ impl Cpu {
             }
         }
         true
-    }
-
-    fn write_counter(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
-        let rv32 = self.xlen() == Xlen::Rv32;
-        let half = |old: u64| match (rv32, csr & 0x80 != 0) {
-            (false, _) => value,
-            (true, false) => old & !0xffff_ffff | value & 0xffff_ffff,
-            (true, true) => old & 0xffff_ffff | value << 32,
-        };
-        match csr & !0x80 {
-            0xb00 => {
-                self.mcycle = half(self.mcycle);
-                self.wrote_mcycle = true;
-            }
-            0xb02 => {
-                self.minstret = half(self.minstret);
-                self.wrote_minstret = true;
-            }
-            // The event counters count nothing.
-            _ => return,
-        }
-        wrote(csr, self.xlen().wrap(value));
     }
 }

@@ -20,6 +20,7 @@ use crate::cpu::{Exception, cause};
 use crate::hart::Hart;
 use crate::memory::PAGE;
 use crate::mmu::Tlb;
+use crate::notes::Pen;
 use crate::width::Width;
 
 /// Why the interpreter came back. The pc is where it will go on: at the
@@ -124,6 +125,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
+    let mut pen = Pen::new(&mut hart.notes, &code.kinds, &hart.cpu);
+    let wanted = pen.wanted;
     let report = Report {
         effects: &mut hart.effects,
         observer,
@@ -249,8 +252,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         leave_behind!(Leave::Event);
                     }};
                 }
+                // For control transfer records.
+                macro_rules! note {
+                    ($on:expr, $to:expr, $time:expr, $not_taken:expr) => {
+                        if $on {
+                            let index = first + usize::from(op.number) - 1;
+                            let way = (here!(), $to);
+                            pen.note(hart.cpu, way, $time, index, $not_taken);
+                        }
+                    };
+                }
                 macro_rules! jump {
-                    ($to:expr, $then:block) => {{
+                    ($to:expr, $wanted:expr, $then:block) => {{
                         let to: u64 = $to;
                         if to & misalignment != 0 {
                             trap!(Exception {
@@ -261,6 +274,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         $then;
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
+                        note!($wanted, to, cycles, false);
                         if O::WANTS.contains(Wants::TRANSFERS) {
                             tell!(to, cycles);
                         }
@@ -276,8 +290,10 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     ($a:ident, $b:ident => $taken:expr) => {{
                         let ($a, $b) = (hart.get(op.rs1), hart.get(op.rs2));
                         if $taken {
-                            jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), {});
+                            let to = W::unsigned(pc.wrapping_add(op.imm as u64));
+                            jump!(to, wanted.taken, {});
                         }
+                        note!(wanted.not_taken, next_pc!(), now!(), true);
                     }};
                 }
                 macro_rules! load {
@@ -368,12 +384,13 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     (Bltu) => { branch!(a, b => a < b) };
                     (Jal) => {{
                         let link = here!().wrapping_add(op.len.into());
-                        jump!(W::unsigned(pc.wrapping_add(op.imm as u64)), { set!(link) })
+                        let to = W::unsigned(pc.wrapping_add(op.imm as u64));
+                        jump!(to, wanted.jumps, { set!(link) })
                     }};
                     (Jalr) => {{
                         let link = here!().wrapping_add(op.len.into());
                         let to = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64)) & !1;
-                        jump!(to, { set!(link) })
+                        jump!(to, wanted.jumps, { set!(link) })
                     }};
                 }
                 macro_rules! two {
@@ -571,6 +588,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         }
     };
     hart.finish();
+    pen.finish(hart.cpu);
     let retired = *budget - left;
     *budget = left;
     let spent = cycles - hart.cpu.cycles;

@@ -9,6 +9,7 @@ use crate::cost::Costs;
 use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
 use crate::mmu::{Tlb, Use, translate};
+use crate::notes::Notes;
 
 /// A hart.
 #[derive(Debug)]
@@ -20,14 +21,19 @@ pub(crate) struct Hart {
     pub(crate) effects: Effects,
     pub(crate) costs: Costs,
     pub(crate) misaligned: bool,
+    /// Room for the transfers that control transfer records will see.
+    pub(crate) notes: Notes,
 }
 
 impl Hart {
     pub(crate) fn new(cpu: Cpu, costs: Costs, misaligned: bool) -> Hart {
+        let version = cpu.ctr.as_ref().map(|ctr| ctr.config().version);
+        let types = version.unwrap_or_default().types();
         let mut tlb = Tlb::new();
         tlb.enter(&cpu);
         Hart {
-            code: Code::new(cpu.isa, costs),
+            code: Code::new(cpu.isa, costs, types),
+            notes: Notes::new(cpu.ctr.is_some()),
             cpu,
             tlb,
             effects: Effects::default(),

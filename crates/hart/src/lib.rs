@@ -4,7 +4,7 @@
 //! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
 //! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
 //! Sv57 and physical memory protection; when the ISA string names them, with
-//! Smcsrind, Sscsrind and Smstateen. Whoever watches is an
+//! Smcsrind, Sscsrind, Smstateen and Sscofpmf. Whoever watches is an
 //! [`Observer`](hartrace_flow::Observer); what it does not want costs nothing.
 //!
 //! ```
@@ -62,7 +62,8 @@
 //!
 //! * `memory`, `clint`, `bus`: physical addresses. `pmp`, `mmu`, `access`:
 //!   protection, translation, and the accesses that need them.
-//! * `cpu`, `csr`: the architectural state, traps, control registers.
+//! * `cpu`, `csr`, `events`: the architectural state, traps, control registers,
+//!   counters that overflow.
 //! * `code`, `exec`: code decoded once into blocks, and the interpreter that
 //!   runs them; [`float`] is its arithmetic. `system`: the instructions that
 //!   concern the whole hart.
@@ -77,8 +78,9 @@
 //! ## What is not there
 //!
 //! Several harts, the hypervisor, debug triggers (`tselect` reads 0 and there
-//! are none behind it), performance-monitor events (the counters read 0), a
-//! PLIC and a UART.
+//! are none behind it), performance-monitor events (without Sscofpmf the
+//! counters read 0, with it they know cycles and instructions), a PLIC and a
+//! UART.
 
 #![forbid(unsafe_code)]
 
@@ -90,6 +92,7 @@ mod config;
 mod cost;
 mod cpu;
 mod csr;
+mod events;
 mod exec;
 pub mod fdt;
 pub mod float;
@@ -99,6 +102,7 @@ mod machine;
 mod memory;
 mod mmu;
 mod model;
+mod notes;
 mod pmp;
 mod program;
 mod system;

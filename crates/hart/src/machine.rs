@@ -8,10 +8,11 @@ pub use load::LoadError;
 
 use core::fmt;
 
+use hartrace_ctr::Ctr;
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
-use hartrace_isa::Xlen;
+use hartrace_isa::{Itype, Xlen};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, FOREVER};
 use crate::config::{Config, ConfigError, Platform};
 use crate::cpu::{Exception, interrupt, status};
 use crate::exec::{self, Brake, Leave, NoBrake};
@@ -153,6 +154,12 @@ impl Machine {
         self.hart.cpu.pc
     }
 
+    /// The hart's control transfer records, if its instruction set has them.
+    #[must_use]
+    pub fn ctr(&self) -> Option<&Ctr> {
+        self.hart.cpu.ctr.as_deref()
+    }
+
     /// Runs up to `limit` more instructions; with a limit of 0 nothing happens.
     /// An observer that wants more than nothing sees every step it wants.
     pub fn run<O: Observer>(&mut self, limit: u64, observer: &mut O) -> Stop {
@@ -205,6 +212,9 @@ impl Machine {
             // Not one instruction past the deadline, however long each takes.
             let sure = (deadline - cpu.cycles) / self.hart.costs.most();
             budget = budget.min(sure.max(1));
+        }
+        if cpu.mie & interrupt::LCOFI != 0 {
+            budget = budget.min(cpu.room().budget(self.hart.costs.most()));
         }
         self.execute::<W, O>(&mut budget, observer)
     }
@@ -282,25 +292,31 @@ impl Machine {
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
-    /// pass until the timer. False when nothing can end it.
+    /// pass until the timer or the overflow of a counter. False when nothing
+    /// can end it.
     fn wake(&mut self) -> bool {
         let cpu = &mut self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let Some(deadline) = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0) else {
+            let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
+            let overflow = cpu.cycles.checked_add(cpu.room().cycles);
+            let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
+            let Some(first) = timer.into_iter().chain(overflow).min() else {
                 return false;
             };
-            cpu.retire(0, deadline - cpu.cycles);
+            cpu.retire(0, first - cpu.cycles);
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
         true
     }
 
-    /// Whether an interrupt can come by itself: only time can bring one.
+    /// Whether an interrupt can come by itself: only time and counters can
+    /// bring one.
     fn can_wake(&self) -> bool {
         let cpu = &self.hart.cpu;
         let far = self.bus.clint.deadline(cpu.id) > u64::MAX / 2;
-        cpu.mip & cpu.mie != 0 || cpu.mie & interrupt::MTI != 0 && !far
+        let timer = cpu.mie & interrupt::MTI != 0 && !far;
+        cpu.mip & cpu.mie != 0 || timer || cpu.room().is_finite()
     }
 
     /// The hart jumps to itself and no interrupt will take it away.
@@ -374,6 +390,11 @@ impl Machine {
         hart.cpu
             .trap(cause, tval, &mut |csr, value| report.csr(csr, value));
         hart.tlb.change_mode(&hart.cpu);
+        let kind = match cause {
+            Cause::Interrupt(_) => Itype::Interrupt,
+            Cause::Exception(_) | Cause::Unknown => Itype::Exception,
+        };
+        hart.cpu.record(epc, mode, kind, Some(cause));
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));

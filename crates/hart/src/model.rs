@@ -9,7 +9,7 @@ use hartrace_flow::{
 use hartrace_isa::Xlen;
 
 use crate::cpu::{Cpu, interrupt};
-use crate::csr::Aftermath;
+use crate::csr::{Aftermath, merge};
 use crate::exec::{Brake, Leave, NoBrake};
 use crate::machine::Machine;
 use crate::system;
@@ -91,6 +91,10 @@ impl Model for Machine {
             Place::Mode => match Mode::from_code(value as u8) {
                 Some(mode @ (Mode::U | Mode::S | Mode::M)) => {
                     cpu.mode = mode;
+                    let now = cpu.cycles;
+                    if let Some(ctr) = &mut cpu.ctr {
+                        ctr.enter(mode, Some(now));
+                    }
                     self.hart.tlb.flush(cpu);
                     true
                 }
@@ -245,11 +249,8 @@ impl Machine {
 fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
     let rv32 = cpu.xlen() == Xlen::Rv32;
     let value = cpu.xlen().wrap(value);
-    let half = |old: u64, high: bool| match (rv32, high) {
-        (false, _) => value,
-        (true, false) => old & !0xffff_ffff | value & 0xffff_ffff,
-        (true, true) => old & 0xffff_ffff | value << 32,
-    };
+    let xlen = cpu.xlen();
+    let half = |old: u64, high: bool| merge(old, value, xlen, high);
     match csr {
         // As a program's write these would make FS dirty.
         0x001 => cpu.fflags = value as u8 & 31,
@@ -263,11 +264,19 @@ fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
         0xb02 | 0xc02 => cpu.minstret = half(cpu.minstret, false),
         0xb80 | 0xc80 if rv32 => cpu.mcycle = half(cpu.mcycle, true),
         0xb82 | 0xc82 if rv32 => cpu.minstret = half(cpu.minstret, true),
+        0xb03..=0xb1f | 0xc03..=0xc1f | 0xb83..=0xb9f | 0xc83..=0xc9f
+            if cpu.counts_events() && cpu.read_csr(csr, 0).is_some() =>
+        {
+            let number = csr & 31;
+            let new = half(cpu.events.counter(number), csr & 0x80 != 0);
+            cpu.events.set_counter(number, new);
+        }
         _ if csr >> 10 == 3 || cpu.read_csr(csr, 0).is_none() => return None,
         _ => {
             let after = cpu.write_csr(csr, value, &mut |_, _| {});
             cpu.wrote_mcycle = false;
             cpu.wrote_minstret = false;
+            cpu.events.retire_writes();
             return Some(after);
         }
     }

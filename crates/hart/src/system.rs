@@ -2,7 +2,7 @@
 //! traps, waiting, fences of address translation.
 
 use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
-use hartrace_isa::Op;
+use hartrace_isa::{Itype, Op};
 
 use crate::bus::Bus;
 use crate::code::Micro;
@@ -50,6 +50,12 @@ pub(crate) fn execute<O: Observer>(
             hart.cpu.pc = next;
             hart.forget_stale(bus);
         }
+        Op::Sctrclr if hart.cpu.may_clear_records() => {
+            hart.cpu.pc = next;
+            if let Some(ctr) = &mut hart.cpu.ctr {
+                ctr.clear();
+            }
+        }
         Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
             access_csr(hart, bus, bits, micro, observer).ok_or(illegal)?;
             hart.cpu.pc = next;
@@ -74,7 +80,10 @@ pub(crate) fn execute<O: Observer>(
         hart.costs.taken
     };
     let cycles = u64::from(hart.costs.system) + u64::from(taken);
-    hart.cpu.retire(1, cycles);
+    hart.cpu.retire_in(mode, 1, cycles);
+    if matches!(micro.op, Op::Mret | Op::Sret) {
+        hart.cpu.record(pc, mode, Itype::TrapReturn, None);
+    }
     let moved = hart.cpu.pc != next || matches!(micro.op, Op::Mret | Op::Sret);
     if O::WANTS.contains(Wants::INSNS) || O::WANTS.contains(Wants::TRANSFERS) && moved {
         let insn = Insn {

@@ -14,7 +14,9 @@
 //! | unpriv. 1.5, 2.5 control transfer; 6 Zifencei; 27 C | `control`, `pairs` |
 //! | unpriv. 7 Zicsr; priv. 2, 3.1, 10.1 CSRs | `csrs` |
 //! | unpriv. 8 Zicntr, Zihpm; priv. 3.1.10 to 3.1.12, 3.2.1 | `counters` |
+//! | priv. Sscofpmf | `events` |
 //! | priv. Smcsrind, Sscsrind, Smstateen | `stateen` |
+//! | Control Transfer Records in the hart | `records` |
 //! | unpriv. 21 F, 22 D, 24 Zfh | `float`, `conversions` |
 //! | priv. 3.1.6 to 3.1.8, 3.1.14 to 3.1.16, 3.3 traps | `traps` |
 //! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts` |
@@ -53,6 +55,8 @@ mod costs;
 mod counters;
 #[path = "hart/csrs.rs"]
 mod csrs;
+#[path = "hart/events.rs"]
+mod events;
 #[path = "hart/float.rs"]
 mod float;
 #[path = "hart/host.rs"]
@@ -75,6 +79,8 @@ mod paging;
 mod pairs;
 #[path = "hart/pmp.rs"]
 mod pmp;
+#[path = "hart/records.rs"]
+mod records;
 #[path = "hart/stateen.rs"]
 mod stateen;
 #[path = "hart/traps.rs"]

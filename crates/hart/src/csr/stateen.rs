@@ -48,7 +48,10 @@ impl Cpu {
         } else {
             0
         };
-        let records = self.ctr_stateen.map_or(0, |bit| 1 << bit);
+        let records = self
+            .ctr
+            .as_ref()
+            .map_or(0, |ctr| 1 << ctr.config().version.state_enable());
         SE | ENVCFG | CONTEXT | select | records
     }
 

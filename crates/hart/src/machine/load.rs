@@ -197,6 +197,7 @@ pub(super) fn build(
     if config.platform == Platform::Spike {
         cpu.unwritten = u32::MAX;
     }
+    cpu.ctr = config.records(isa)?.map(Box::new);
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
     let mut bus = Bus {

@@ -139,13 +139,13 @@ const fn float_bits(number: u16) -> u64 {
     }
 }
 
-/// Registers that change by themselves: counters and pending interrupts. A
-/// difference would be to a value that was never told.
+/// Registers that change by themselves: counters with their overflow bits, and
+/// pending interrupts. A difference would be to a value that was never told.
 const fn is_volatile(number: u16) -> bool {
     matches!(
         number,
         0x144 | 0x244 | 0x344 | 0x644 | 0x645 | 0xb00..=0xb9f | 0xc00..=0xcff | 0xda0..=0xfff
-    )
+    ) || matches!(number, 0x323..=0x33f | 0x723..=0x73f)
 }
 
 /// The difference between two values, if it fits.

@@ -124,6 +124,12 @@ impl Default for Volatile {
             volatile.add_bits(Register::csr(csr), u64::MAX);
             volatile.add_bits(Register::csr(csr | 0x80), u64::MAX);
         }
+        // The overflow bits of the event counters, and their shadow.
+        for csr in 0x323..=0x33f {
+            volatile.add_bits(Register::csr(csr), 1 << 63);
+            volatile.add_bits(Register::csr(csr + 0x400), 1 << 31);
+        }
+        volatile.add_bits(Register::csr(0xda0), u64::MAX);
         volatile
     }
 }
@@ -155,6 +161,22 @@ impl core::error::Error for UnknownVolatile {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn overflow_bits_change_by_themselves() {
+        // Privileged manual, Sscofpmf: the filters do not.
+        let volatile = Volatile::default();
+        let bits = |name| volatile.bits(Register::from_name(name).unwrap());
+        for name in ["mhpmevent3", "mhpmevent31"] {
+            assert_eq!(bits(name), 1 << 63);
+        }
+        for name in ["mhpmevent3h", "mhpmevent31h"] {
+            assert_eq!(bits(name), 1 << 31);
+        }
+        assert_eq!(bits("scountovf"), u64::MAX);
+        assert_eq!(bits("mhpmcounter31"), u64::MAX);
+        assert_eq!(bits("mcountinhibit"), 0);
+    }
 
     #[test]
     fn texts() {

@@ -191,7 +191,9 @@ pub(super) fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic
         ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message).help(
             "write --memory BASE:SIZE, such as 0x80000000:256M; 0x makes a number hexadecimal",
         ),
-        ConfigError::Clock | ConfigError::Cost => Diagnostic::new(Code::ConfigValue, message),
+        ConfigError::Clock | ConfigError::Cost | ConfigError::Records(_) => {
+            Diagnostic::new(Code::ConfigValue, message)
+        }
     }
 }
 

@@ -1,0 +1,108 @@
+//! The registers of control transfer records (Smctr, Ssctr).
+
+use hartrace_ctr::{Caller, Csr, Ctr, Indirect, Version, Window};
+use hartrace_isa::Ext;
+
+use crate::cpu::Cpu;
+use crate::csr::Wrote;
+
+impl Cpu {
+    /// The current mode, as control transfer records ask about it.
+    pub(crate) fn caller(&self) -> Caller {
+        let [mstateen0, ..] = self.mstateen;
+        Caller {
+            mode: self.mode,
+            xlen: self.xlen(),
+            mstateen0: self.whole.has(Ext::Smstateen).then_some(mstateen0),
+            hstateen0: None,
+            cycles: self.cycles,
+        }
+    }
+
+    /// The control transfer records and their register of this number.
+    fn record_csr(&self, csr: u16) -> Option<(&Ctr, Csr)> {
+        let ctr = self.ctr.as_deref()?;
+        Some((ctr, Csr::from_number(ctr.config().version, csr)?))
+    }
+
+    /// Whether this is a register of control transfer records.
+    pub(super) fn is_record_csr(&self, csr: u16) -> bool {
+        self.record_csr(csr).is_some()
+    }
+
+    /// Whether the current mode may access a register of control transfer
+    /// records; true for any other.
+    pub(super) fn may_access_records(&self, csr: u16) -> bool {
+        self.record_csr(csr)
+            .is_none_or(|(ctr, csr)| ctr.check(csr, &self.caller()).is_ok())
+    }
+
+    /// Whether the current mode may clear them.
+    pub(crate) fn may_clear_records(&self) -> bool {
+        let ctr = self.ctr.as_ref();
+        ctr.is_some_and(|ctr| ctr.check_clear(&self.caller()).is_ok())
+    }
+
+    pub(super) fn read_record_csr(&self, csr: u16) -> Option<u64> {
+        let caller = self.caller();
+        self.record_csr(csr)
+            .map(|(ctr, csr)| ctr.read(csr, &caller))
+    }
+
+    /// Writes one; what is told is the machine's register behind it.
+    pub(super) fn write_record_csr(&mut self, number: u16, value: u64, wrote: Wrote<'_>) {
+        let caller = self.caller();
+        let Some(ctr) = self.ctr.as_deref_mut() else {
+            return;
+        };
+        let version = ctr.config().version;
+        let Some(csr) = Csr::from_number(version, number) else {
+            return;
+        };
+        ctr.write(csr, value, &caller);
+        let (behind, number) = match (version, csr) {
+            (Version::V1_0, Csr::SupervisorControl) => (Csr::MachineControl, 0x34e),
+            (Version::V0_1_4, Csr::SupervisorControl) => (Csr::MachineControl, 0x381),
+            (_, Csr::SupervisorControlHigh) => (Csr::MachineControlHigh, 0x382),
+            (Version::V0_1_4, Csr::SupervisorStatus) => (Csr::MachineStatus, 0x383),
+            _ => (csr, number),
+        };
+        wrote(number, ctr.read(behind, &caller));
+    }
+
+    /// The entry and its register that an alias CSR shows, if it shows one.
+    fn shown_entry(&self, csr: u16) -> Option<(u8, u8)> {
+        let ctr = self.ctr.as_ref()?;
+        let (window, indirect) = Window::from_number(csr)?;
+        let Indirect::Register(register) = indirect else {
+            return None;
+        };
+        let select = match window {
+            Window::Machine => self.miselect,
+            Window::Supervisor => self.siselect,
+            Window::Guest => return None,
+        };
+        let entry = Window::entry(select)?;
+        let may = ctr.check_entry(window, &self.caller()).is_ok();
+        may.then_some((entry, register))
+    }
+
+    /// Reads an alias CSR (Smcsrind, Sscsrind); `None` where it shows nothing,
+    /// and an access to it is illegal. Nothing but the entries is behind them.
+    pub(super) fn read_alias(&self, csr: u16) -> Option<u64> {
+        let (entry, register) = self.shown_entry(csr)?;
+        let ctr = self.ctr.as_ref()?;
+        Some(ctr.read_entry(entry, register, &self.caller()))
+    }
+
+    /// Writes an alias CSR.
+    pub(super) fn write_alias(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
+        let caller = self.caller();
+        if let Some((entry, register)) = self.shown_entry(csr)
+            && let Some(ctr) = &mut self.ctr
+        {
+            ctr.write_entry(entry, register, value, &caller);
+            wrote(csr, ctr.read_entry(entry, register, &caller));
+        }
+    }
+}
