@@ -194,6 +194,33 @@ fn changes_of_depth() {
     }
 }
 
+/// Reading 7: the physical entries stay where they are, and those behind the
+/// depth come back with it; WRPTR loses the bits that the depth has not.
+#[test]
+fn reading_07_the_array_stays() {
+    for version in Version::ALL {
+        for (from, _, _) in CODES {
+            for (to, _, _) in CODES {
+                let mut s = Software::new(full(version));
+                s.depth(256);
+                // With WRPTR 0, physical entry Y is logical entry 255 - Y.
+                for y in 0..256 {
+                    s.set_entry(255 - y, (0x1000 + 2 * u64::from(y), 0, 0));
+                }
+                s.depth(from);
+                s.set_status(u64::from(from) - 3);
+                s.depth(to);
+                let wrptr = u64::from((from - 3) % to);
+                assert_eq!(s.wrptr(), wrptr, "{version} {from} {to}");
+                for x in 0..to {
+                    let y = (wrptr + 256 - u64::from(x) - 1) % u64::from(to);
+                    assert_eq!(s.entry(x).0, 0x1000 + 2 * y, "{version} {from} {to}");
+                }
+            }
+        }
+    }
+}
+
 /// Writing the depth that is chosen already changes nothing.
 #[test]
 fn the_same_depth_again() {
