@@ -302,18 +302,24 @@ impl Ctr {
             }
             Itype::Swap => {
                 self.take_over(&self.ring.get(0));
-                let cycles = self.clock.take();
+                let cycles = self.stack_cycles();
                 let record = self.record_of(source, target, kind, wrong, cycles);
                 if let Some(entry) = self.ring.get_mut(0) {
                     *entry = record;
                 }
             }
             _ => {
-                let cycles = self.clock.take();
+                let cycles = self.stack_cycles();
                 let record = self.record_of(source, target, kind, wrong, cycles);
                 self.ring.push(record);
             }
         }
+    }
+
+    /// The count of a call in RAS emulation mode.
+    fn stack_cycles(&mut self) -> Option<u64> {
+        let cycles = self.clock.take();
+        cycles.filter(|_| self.config.ras_cycles == RasCycles::Accumulate)
     }
 
     /// The cycles of a call that has returned belong to the next record.
@@ -351,8 +357,7 @@ impl Ctr {
         if self.config.types {
             data = u64::from(kind.code());
         }
-        let counts = !self.stack || self.config.ras_cycles == RasCycles::Accumulate;
-        if let (Some(bits), Some(cycles), true) = (self.config.cycles, cycles, counts) {
+        if let (Some(bits), Some(cycles)) = (self.config.cycles, cycles) {
             data |= CCV | u64::from(CycleCount::new(cycles, bits).0) << 16;
         }
         let wrong = wrong && self.config.mispredicts;

@@ -354,6 +354,25 @@ fn cycles_left_out() {
     }
 }
 
+/// 1.0, 6.1.1: on the way to a guest that does not emulate, RASEMU is 0: the
+/// trap return is recorded, and counts as others do.
+#[test]
+fn cycles_on_the_way_to_a_guest() {
+    for ras_cycles in [RasCycles::Invalid, RasCycles::Accumulate] {
+        let mut s = Software::new(Config {
+            ras_cycles,
+            ..full(V1_0)
+        });
+        s.control(bits(V1_0, "S RASEMU"));
+        s.guest_control(bits(V1_0, "S"));
+        s.mode = S;
+        at(&mut s, 10, CALL);
+        s.now = 14;
+        s.change(Itype::TrapReturn, 0x1000, 0x2000, VS);
+        assert_eq!(count(&mut s), Some(4), "{ras_cycles:?}");
+    }
+}
+
 /// Software writes a control register: the next call has no count, and none
 /// after it that takes over from one without.
 #[test]
