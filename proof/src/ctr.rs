@@ -36,7 +36,9 @@ pub fn model(args: &[String]) -> Result<(), String> {
 fn bytes_of(seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let words = 200 + random.below(400);
-    (0..words).flat_map(|_| random.draw().to_le_bytes()).collect()
+    (0..words)
+        .flat_map(|_| random.draw().to_le_bytes())
+        .collect()
 }
 
 /// Scripts for a fuzzer to start from.

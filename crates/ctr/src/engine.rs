@@ -361,9 +361,10 @@ impl Ctr {
             data |= CCV | u64::from(CycleCount::new(cycles, bits).0) << 16;
         }
         let wrong = wrong && self.config.mispredicts;
+        let xlen = self.config.xlen;
         Record {
-            ctrsource: self.config.xlen.wrap(source) & !VALID | VALID,
-            ctrtarget: self.config.xlen.wrap(target) & !MISP | if wrong { MISP } else { 0 },
+            ctrsource: xlen.wrap(source) & !VALID | VALID,
+            ctrtarget: xlen.wrap(target) & !MISP | u64::from(wrong),
             ctrdata: data,
         }
     }

@@ -353,7 +353,9 @@ impl Pair {
     fn way(&self, input: &mut Input<'_>, ways: &[(Mode, Mode)]) -> (Mode, Mode) {
         let at = usize::from(input.byte());
         let modes = self.modes();
-        let there = ways.iter().filter(|w| modes.contains(&w.0) && modes.contains(&w.1));
+        let there = ways
+            .iter()
+            .filter(|w| modes.contains(&w.0) && modes.contains(&w.1));
         let ways: Vec<_> = there.copied().collect();
         let here = ways.iter().filter(|way| way.0 == self.naive.mode);
         let here: Vec<_> = here.copied().collect();
