@@ -3,15 +3,17 @@
 use core::fmt;
 use core::ops::AddAssign;
 
-use hartrace_ctr::{
-    Caller, Config, Control, Csr, Ctr, Denied, Depths, Indirect, Predictor, RasCycles, Raw,
-    Version, Window,
-};
+use hartrace_ctr::{Csr, Ctr, Predictor, Raw};
 use hartrace_flow::{Cause, HartId, Mode, Transfer};
-use hartrace_isa::{Itype, Xlen};
+use hartrace_isa::Itype;
 
-use super::naive::{Asker, FIELDS, Naive, Plan};
+use super::naive::{Asker, Naive};
+use super::plan::{config, plan, repair};
 use crate::hostile::Input;
+
+use accesses::caller;
+
+mod accesses;
 
 /// How much was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,94 +63,6 @@ impl Predictor for Odd {
     fn boxed(&self) -> Box<dyn Predictor> {
         Box::new(self.clone())
     }
-}
-
-/// Any implementation, also such as are none.
-fn plan(input: &mut Input<'_>) -> Plan {
-    let kind = input.byte();
-    let bit = |n: u32| kind >> n & 1 != 0;
-    let draft = bit(0);
-    let hypervisor = bit(1);
-    let depths = match input.below(4) {
-        0 => 0b11111,
-        1 => 0b00001,
-        _ => input.byte() & 31,
-    };
-    let some = input.number(3);
-    let fields = FIELDS.iter().enumerate().filter(|(n, _)| match kind >> 6 {
-        0 => false,
-        1 => some >> n & 1 != 0,
-        _ => true,
-    });
-    Plan {
-        draft,
-        narrow: bit(2),
-        // Rarely none, and rarely none that is needed.
-        supervisor: !bit(3) || hypervisor && bit(4),
-        hypervisor,
-        depths: (0..5)
-            .filter(|n| depths >> n & 1 != 0)
-            .map(|n| 16 << n)
-            .collect(),
-        fields: fields.map(|(_, row)| row.0).collect(),
-        types: input.below(4) != 0,
-        mispredicts: input.below(4) != 0,
-        cycles: match input.below(8) {
-            6 => None,
-            bits => Some(bits.min(5)),
-        },
-        accumulates: input.flag(),
-        predicts: input.below(4) == 0,
-    }
-}
-
-/// The same in the words of the crate.
-fn config(plan: &Plan) -> Config {
-    let depths = plan.depths.iter();
-    let fields = plan.fields.iter().filter_map(|name| Control::field(name));
-    Config {
-        version: if plan.draft {
-            Version::V0_1_4
-        } else {
-            Version::V1_0
-        },
-        xlen: if plan.narrow { Xlen::Rv32 } else { Xlen::Rv64 },
-        supervisor: plan.supervisor,
-        hypervisor: plan.hypervisor,
-        depths: depths.fold(Depths::NONE, |set, d| set.with(*d).unwrap_or(set)),
-        fields: fields.fold(Control::NONE, Control::with),
-        types: plan.types,
-        mispredicts: plan.mispredicts,
-        cycles: plan.cycles,
-        ras_cycles: if plan.accumulates {
-            RasCycles::Accumulate
-        } else {
-            RasCycles::Invalid
-        },
-    }
-}
-
-/// Makes an implementation of what is none.
-fn repair(plan: &mut Plan) {
-    if plan.depths.is_empty() {
-        plan.depths = vec![32];
-    }
-    if plan.draft {
-        let (least, most) = (plan.depths.first(), plan.depths.last());
-        if let (Some(&least), Some(&most)) = (least, most) {
-            plan.depths = (4..9)
-                .map(|bit| 1 << bit)
-                .filter(|d| (least..=most).contains(d))
-                .collect();
-        }
-    }
-    for name in ["MTE", "STE"] {
-        if !plan.fields.contains(&name) {
-            plan.fields.push(name);
-        }
-    }
-    plan.supervisor |= plan.hypervisor || !plan.draft;
-    plan.cycles = plan.cycles.map(|bits| bits.min(4));
 }
 
 /// Both models, and the hart around them.
@@ -254,7 +168,7 @@ pub fn agree(bytes: &[u8]) -> Result<Done, String> {
         let step = pair.done.steps;
         let blame = |what| format!("step {step}: {what}");
         pair.step(&mut input).map_err(blame)?;
-        pair.compare(step % 16 == 0).map_err(blame)?;
+        pair.compare(step.is_multiple_of(16)).map_err(blame)?;
     }
     pair.compare(true)?;
     Ok(pair.done)
@@ -475,252 +389,6 @@ impl Pair {
         self.compare(true)
     }
 
-    /// Who asks: often the machine.
-    fn asker(&mut self, input: &mut Input<'_>) -> Asker {
-        let kind = input.byte();
-        let mode = match kind {
-            0..=99 => Mode::M,
-            100..=179 => self.naive.mode,
-            _ => input.pick(&self.modes()).unwrap_or_default(),
-        };
-        self.now = self.now.saturating_add(u64::from(kind & 15));
-        let machine = matches!(mode, Mode::M | Mode::D);
-        Asker {
-            mode,
-            narrow: self.naive.plan.narrow || self.narrow_below && !machine,
-            mstateen0: self.mstateen0,
-            hstateen0: self.hstateen0,
-            now: self.now,
-        }
-    }
-
-    /// A control register with something that makes sense.
-    fn control(&mut self, input: &mut Input<'_>) -> Result<(), String> {
-        let numbers: &[u16] = match (self.naive.plan.draft, self.naive.plan.narrow) {
-            (true, true) => &[0x381, 0x382, 0x281, 0x282, 0x181, 0x182],
-            (true, false) => &[0x381, 0x281, 0x181],
-            (false, _) => &[0x34e, 0x24e, 0x14e],
-        };
-        let number = input.pick(numbers).unwrap_or(0x34e);
-        // Modes are enabled more often than not, filters are few.
-        let modes = u64::from(input.byte() | input.byte()) & 7;
-        let rest = input.number(6);
-        let few = rest & rest >> 13 & rest >> 29;
-        let mut value = modes | few & !7;
-        if input.below(4) != 0 {
-            // RAS emulation and CLR are rarer.
-            value &= !0x480;
-        }
-        if self.naive.plan.narrow && input.flag() {
-            value |= few << 32;
-        }
-        let who = Asker {
-            mode: Mode::M,
-            ..self.asker(input)
-        };
-        let who = Asker {
-            narrow: self.naive.plan.narrow,
-            ..who
-        };
-        self.write(number, value, &who)
-    }
-
-    /// Any register with any value, by anybody.
-    fn access(&mut self, input: &mut Input<'_>) -> Result<(), String> {
-        let own: &[u16] = if self.naive.plan.draft {
-            &NUMBERS_0_1_4
-        } else {
-            &NUMBERS_1_0
-        };
-        let number = match input.byte() {
-            0..=127 => input.pick(own),
-            128..=239 => input.pick(&WINDOWS),
-            // Of the other map, or nobody's.
-            _ => Some(input.number(2) as u16 & 0xfff),
-        };
-        let number = number.unwrap_or(0);
-        let who = self.asker(input);
-        if input.flag() {
-            return self.read(number, &who);
-        }
-        let value = match input.byte() {
-            0..=31 => u64::MAX,
-            32..=63 => 0,
-            64..=127 => input.number(2),
-            _ => input.number(8),
-        };
-        self.write(number, value, &who)
-    }
-
-    /// A select, and a register behind it.
-    fn window(&mut self, input: &mut Input<'_>) -> Result<(), String> {
-        let base = input.pick(&[0x150, 0x250, 0x350]).unwrap_or(0x150);
-        let select = match input.byte() {
-            low @ 0..=199 => 0x200 | u64::from(low) & 31,
-            200..=239 => 0x200 | u64::from(input.byte()),
-            _ => input.number(2),
-        };
-        let who = self.asker(input);
-        self.write(base, select, &who)?;
-        let register = input.pick(&[1, 2, 3, 5, 6, 7]).unwrap_or(1);
-        if input.flag() {
-            self.read(base + register, &who)
-        } else {
-            let value = input.number(8);
-            self.write(base + register, value, &who)
-        }
-    }
-
-    fn clear(&mut self, input: &mut Input<'_>) -> Result<(), String> {
-        let who = self.asker(input);
-        let ours = self.ctr.check_clear(&caller(&who));
-        same("SCTRCLR", ours, self.naive.may_clear(&who))?;
-        if ours.is_ok() {
-            self.ctr.clear();
-            self.naive.clear();
-        }
-        Ok(())
-    }
-
-    fn enter(&mut self, input: &mut Input<'_>) {
-        let mode = input.pick(&self.modes()).unwrap_or_default();
-        let now = self.time(input);
-        self.ctr.enter(mode, now);
-        self.naive.enter(mode, now);
-    }
-
-    /// Other state enables, and widths.
-    fn enables(&mut self, input: &mut Input<'_>) {
-        let kind = input.byte();
-        let some = |bits: u64| match kind & 3 {
-            0 => None,
-            1 => Some(u64::MAX),
-            _ => Some(bits),
-        };
-        self.mstateen0 = some(input.number(8));
-        self.hstateen0 = some(input.number(8)).filter(|_| self.naive.plan.hypervisor);
-        self.narrow_below = kind >> 2 & 3 == 0;
-    }
-
-    /// Everything is enabled in a mode, and that is where it goes on: so that
-    /// something happens.
-    fn run_in(&mut self, input: &mut Input<'_>) {
-        let mode = input.pick(&self.modes()).unwrap_or_default();
-        let now = Some(self.now);
-        let fields = Control::MODES;
-        let who = Asker {
-            mode: Mode::M,
-            narrow: false,
-            mstateen0: None,
-            hstateen0: None,
-            now: self.now,
-        };
-        let bits = fields.to_bits(self.ctr.config().version);
-        self.ctr.set_control(fields, self.now);
-        let depth = self.naive.read(0x381, &who) & 0xf_0000;
-        self.naive.write(0x381, bits | depth, &who);
-        self.naive.write(0x34e, bits, &who);
-        if self.naive.plan.hypervisor {
-            self.ctr.set_guest_control(fields, self.now);
-            self.naive.write(0x281, bits, &who);
-            self.naive.write(0x24e, bits, &who);
-        }
-        self.ctr.enter(mode, now);
-        self.naive.enter(mode, now);
-    }
-
-    /// What a select of a window holds for somebody.
-    fn select(&mut self, window: Window, mode: Mode) -> &mut u64 {
-        let [machine, supervisor, guest] = &mut self.selects;
-        match window {
-            Window::Machine => machine,
-            Window::Supervisor if !mode.is_virtual() => supervisor,
-            _ => guest,
-        }
-    }
-
-    /// Whether both allow an access. A register behind a window comes with its
-    /// entry.
-    fn check(&mut self, number: u16, who: &Asker) -> Result<Access, String> {
-        let caller = caller(who);
-        let window = Window::from_number(number);
-        let select = window.map_or(0, |(window, _)| *self.select(window, who.mode));
-        let plain = self.naive.may(number, select, who);
-        let mut entry = None;
-        let ours = match window {
-            Some((window, what)) => {
-                let there = match window {
-                    Window::Machine => true,
-                    Window::Supervisor => self.naive.plan.supervisor,
-                    Window::Guest => self.naive.plan.hypervisor,
-                };
-                match (what, Window::entry(select)) {
-                    // Whether the window exists is the hart's business.
-                    _ if !there => Err(Denied::Illegal),
-                    (Indirect::Select, _) => caller.check_window(window),
-                    (Indirect::Register(_), None) => Err(Denied::Illegal),
-                    (Indirect::Register(register), Some(selected)) => {
-                        entry = Some((selected, register));
-                        self.ctr.check_entry(window, &caller)
-                    }
-                }
-            }
-            None => match Csr::from_number(self.ctr.config().version, number) {
-                Some(csr) => self.ctr.check(csr, &caller),
-                None => Err(Denied::Illegal),
-            },
-        };
-        same(&format!("access to {number:#x} by {who:?}"), ours, plain)?;
-        if ours.is_err() {
-            self.done.denied += 1;
-            return Ok(Access::Denied);
-        }
-        Ok(match (window, entry) {
-            (_, Some((entry, register))) => Access::Entry(entry, register),
-            (Some((window, _)), None) => Access::Select(window),
-            (None, None) => match Csr::from_number(self.ctr.config().version, number) {
-                Some(csr) => Access::Csr(csr),
-                None => Access::Denied,
-            },
-        })
-    }
-
-    fn read(&mut self, number: u16, who: &Asker) -> Result<(), String> {
-        let caller = caller(who);
-        let what = format!("{number:#x} read by {who:?}");
-        match self.check(number, who)? {
-            Access::Csr(csr) => same(
-                &what,
-                self.ctr.read(csr, &caller),
-                self.naive.read(number, who),
-            ),
-            Access::Entry(entry, register) => same(
-                &what,
-                self.ctr.read_entry(entry, register, &caller),
-                self.naive.read_entry(entry, register, who.narrow),
-            ),
-            Access::Select(_) | Access::Denied => Ok(()),
-        }
-    }
-
-    fn write(&mut self, number: u16, value: u64, who: &Asker) -> Result<(), String> {
-        let caller = caller(who);
-        let value = caller.xlen.wrap(value);
-        match self.check(number, who)? {
-            Access::Csr(csr) => {
-                self.ctr.write(csr, value, &caller);
-                self.naive.write(number, value, who);
-            }
-            Access::Entry(entry, register) => {
-                self.ctr.write_entry(entry, register, value, &caller);
-                self.naive.write_entry(entry, register, value, who.narrow);
-            }
-            Access::Select(window) => *self.select(window, who.mode) = value & 0xfff,
-            Access::Denied => {}
-        }
-        Ok(())
-    }
-
     /// What software could see now: the newest entry and the status; or
     /// everything, entries behind the depth and all registers of all modes.
     fn compare(&mut self, everything: bool) -> Result<(), String> {
@@ -781,23 +449,5 @@ impl Pair {
             }
         }
         Ok(())
-    }
-}
-
-/// What an access is to.
-enum Access {
-    Csr(Csr),
-    Entry(u8, u8),
-    Select(Window),
-    Denied,
-}
-
-fn caller(who: &Asker) -> Caller {
-    Caller {
-        mode: who.mode,
-        xlen: if who.narrow { Xlen::Rv32 } else { Xlen::Rv64 },
-        mstateen0: who.mstateen0,
-        hstateen0: who.hstateen0,
-        cycles: who.now,
     }
 }
