@@ -19,6 +19,9 @@
 //!   [`raw_listing`]: code without a file format.
 //! * [`PcList`], [`TraceListing`]: what a trace says was executed, as a list of
 //!   pcs or as text.
+//! * [`Sample`]: control transfers before a moment; [`BrStack`], [`AutoFdo`],
+//!   [`Folded`], [`Blocks`], [`Branches`], [`Table`]: what profilers make of
+//!   them.
 //!
 //! This crate sees ELF files and the events of `hartrace-flow`; it never sees
 //! trace bytes.
@@ -29,12 +32,20 @@ mod elf;
 mod lines;
 mod listing;
 mod names;
+mod places;
+mod segments;
 mod symbols;
 mod trace;
+mod transfers;
 
 pub use elf::{ElfError, isa_of};
 pub use lines::{Line, Lines};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
+pub use places::{Place, Places};
+pub use segments::Segments;
 pub use symbols::Symbols;
 pub use trace::{PcList, TraceListing};
+pub use transfers::{
+    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Sample, Table, mmap_events,
+};

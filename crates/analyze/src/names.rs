@@ -34,11 +34,27 @@ impl Names {
     /// The nearest symbol at or before an address, and the distance from it.
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
-        let found = self.files.iter().filter_map(|(symbols, bias)| {
-            let at = address.checked_sub(*bias)?;
-            symbols.lookup(at)
-        });
-        found.min_by_key(|&(_, offset)| offset)
+        self.nearest(address, Symbols::lookup)
+    }
+
+    fn nearest<'a>(
+        &'a self,
+        address: u64,
+        find: impl Fn(&'a Symbols, u64) -> Option<(&'a str, u64)>,
+    ) -> Option<(&'a str, u64)> {
+        let files = self.files.iter();
+        // A program may have been moved down; a symbol above the address is
+        // not before it, though.
+        let found = files.filter_map(|(symbols, bias)| find(symbols, address.wrapping_sub(*bias)));
+        found
+            .filter(|(_, offset)| *offset <= address)
+            .min_by_key(|&(_, offset)| offset)
+    }
+
+    /// The function an address is in and the distance from its start.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<(&str, u64)> {
+        self.nearest(address, Symbols::function)
     }
 
     /// Where a symbol is: the first of that name.

@@ -22,6 +22,8 @@ pub struct Symbols {
     /// Indices of those that may be shown: all but mapping symbols and the
     /// assembler's own labels.
     shown: Vec<usize>,
+    /// Indices of those that are functions.
+    functions: Vec<usize>,
     by_section: HashMap<usize, Vec<usize>>,
     /// Mapping symbols, also by section.
     marks: HashMap<usize, Vec<usize>>,
@@ -144,7 +146,7 @@ impl Symbols {
         let mut all: Vec<Ranked> = all.map(|s| (rank_of_name(&s), s)).collect();
         all.sort_by(order);
         let all: Vec<Symbol> = all.into_iter().map(|(_, s)| s).collect();
-        let mut shown = Vec::new();
+        let (mut shown, mut functions) = (Vec::new(), Vec::new());
         let mut by_section: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut marks: HashMap<usize, Vec<usize>> = HashMap::new();
         for (i, symbol) in all.iter().enumerate() {
@@ -154,6 +156,7 @@ impl Symbols {
                 false if symbol.name == ".L0 " => continue,
                 false => {
                     shown.push(i);
+                    functions.extend(symbol.is_function().then_some(i));
                     &mut by_section
                 }
             };
@@ -164,6 +167,7 @@ impl Symbols {
         let symbols = Symbols {
             all,
             shown,
+            functions,
             by_section,
             marks,
             dynamic: std::mem::take(&mut elf.dynamic),
@@ -178,6 +182,15 @@ impl Symbols {
     pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
         let symbol = self.at_or_before(&self.shown, address)?;
         Some((&symbol.name, address - symbol.value))
+    }
+
+    /// The function an address is in and the distance from its start. One
+    /// without a size ends where the next begins.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<(&str, u64)> {
+        let symbol = self.at_or_before(&self.functions, address)?;
+        let offset = address - symbol.value;
+        (symbol.size == 0 || offset < symbol.size).then_some((&symbol.name, offset))
     }
 
     /// All symbols that may be shown, by address.

@@ -54,11 +54,17 @@
 //! [tandem]                     # the tandem-verification trace
 //! style = "full"               # full, compact or bluespec
 //! absent = ["trap.mstatus"]    # what it does not tell
+//!
+//! [ctr]                        # control transfer records
+//! version = "1.0"              # 1.0 or 0.1.4
+//! depth = 32                   # 16, 32, 64, 128 or 256
+//! control = ["M", "S", "U"]    # fields of the control register that are set
 //! ```
 
 #[macro_use]
 mod section;
 
+mod ctr;
 mod etrace;
 mod filter;
 mod hart;
@@ -70,6 +76,7 @@ mod read_hart;
 mod tandem;
 mod write;
 
+pub use ctr::{CtrError, Records};
 pub use etrace::Etrace;
 pub use filter::{Filter, Span};
 pub use hart::{COSTS, Hart, Machine};
@@ -151,6 +158,8 @@ pub struct Config {
     pub etrace: Etrace,
     /// `[tandem]`.
     pub tandem: Tandem,
+    /// `[ctr]`.
+    pub ctr: Records,
     /// `[filter]`.
     pub filter: Filter,
     /// `[trace]`: only sidecars have it.
@@ -203,6 +212,7 @@ impl Config {
             ntrace: self.ntrace.over(below.ntrace),
             etrace: self.etrace.over(below.etrace),
             tandem: self.tandem.over(below.tandem),
+            ctr: self.ctr.over(below.ctr),
             filter: self.filter.over(below.filter),
             trace: self.trace.or(below.trace),
         }

@@ -1,5 +1,6 @@
 //! What kind of file this is, from its first bytes.
 
+use hartrace_ctr::dump::DumpReader;
 use hartrace_etrace::is_framed;
 use hartrace_ntrace::guess;
 use hartrace_tandem as tandem;
@@ -38,6 +39,10 @@ pub enum Kind {
     Tandem,
     /// Streams of the tandem-verification trace in a container.
     TandemContainer,
+    /// Snapshots of control transfer records.
+    CtrDump,
+    /// Snapshots of control transfer records as JSON lines.
+    CtrJson,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -62,6 +67,8 @@ impl Kind {
             Kind::EtraceCsv => "etrace-csv",
             Kind::Tandem => "tandem",
             Kind::TandemContainer => "tandem-container",
+            Kind::CtrDump => "ctr",
+            Kind::CtrJson => "ctr-json",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -84,6 +91,8 @@ impl fmt::Display for Kind {
             Kind::EtraceCsv => "E-Trace CSV",
             Kind::Tandem => "tandem trace",
             Kind::TandemContainer => "tandem trace in a container",
+            Kind::CtrDump => "control transfer records",
+            Kind::CtrJson => "control transfer records as JSON",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -103,6 +112,9 @@ pub fn detect(head: &[u8]) -> Kind {
     }
     if tandem::container::FrameReader::is_container(head) {
         return Kind::TandemContainer;
+    }
+    if DumpReader::is_dump(head) {
+        return Kind::CtrDump;
     }
     let Some(text) = text(head) else {
         return match head {
@@ -124,6 +136,9 @@ pub fn detect(head: &[u8]) -> Kind {
     let Some(first) = lines().next() else {
         return Kind::Unknown;
     };
+    if first.starts_with('{') && first.contains(r#""hartrace-ctr""#) {
+        return Kind::CtrJson;
+    }
     if is_heading(first, &["itype", "iaddr", "iretire"]) {
         return Kind::IngressCsv;
     }
@@ -273,6 +288,15 @@ mod tests {
                 Kind::SpikeCsv,
             ),
             (b"iaddr,size\n", Kind::Unknown),
+            (b"\x89CTR\r\n\x1a\n\x01\0\0\0", Kind::CtrDump),
+            (
+                b"{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n",
+                Kind::CtrJson,
+            ),
+            (
+                b"{\"type\":\"header\",\"schema\":\"hartrace-log\",\"version\":1}\n",
+                Kind::Unknown,
+            ),
             (b"\x41\x1f\x43\x73\0\x04\x41\xf2", Kind::Etrace),
             (b"\x89TPC\r\n\x1a\n", Kind::TandemContainer),
             (b"\x01\x03\x10\x01\0\x02\x01\x03\x10", Kind::Tandem),

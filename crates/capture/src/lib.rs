@@ -26,6 +26,7 @@
 //! * [`detect`]: what kind of file this is; [`elf_info`]: what an ELF file says;
 //!   [`log`]: logs of every kind as steps, and what is in them.
 //! * [`trace`]: traces made from steps and turned into events.
+//! * [`records`]: control transfer records in files.
 //! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
 //!   spell a program; [`digest`]: its SHA-256;
 //!   [`memory`]: `BASE:SIZE`; [`quantity`]: numbers with units;
@@ -44,6 +45,7 @@ pub mod memory;
 pub mod output;
 pub mod program;
 pub mod quantity;
+pub mod records;
 pub mod shard;
 pub mod sidecar;
 pub mod trace;

@@ -132,6 +132,7 @@ fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
     for format in Format::ALL {
         format.settings(&config, xlen)?.complete(&mut config);
     }
+    config.ctr = config.ctr.completed(xlen)?;
     let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
     Ok(())

@@ -1,7 +1,7 @@
 //! What can go wrong, with a stable code for each.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
-use hartrace_capture::config::{ConfigError, LoadError, Problem};
+use hartrace_capture::config::{ConfigError, CtrError, LoadError, Problem};
 use hartrace_capture::detect::{self, Kind};
 use hartrace_capture::elf_info::ElfError;
 use hartrace_capture::input::{self, InputError, InputProblem};
@@ -118,12 +118,15 @@ codes! {
     DamagedTrace "HT0115" exit 3,
     /// Something else where a tandem trace is wanted.
     NotTandem "HT0116" exit 5,
+    /// Snapshots of control transfer records that cannot be read; an error with
+    /// --strict.
+    DamagedRecords "HT0117" exit 3,
+    /// Records that do not hold what a report is made of.
+    UnfitRecords "HT0118" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// A key or section nobody knows.
     ConfigUnknown "HT0202" exit 1,
-    /// A section for a part this version does not have.
-    ConfigLater "HT0203" exit 1,
     /// A value its key does not take, or one that is missing.
     ConfigValue "HT0204" exit 1,
     /// An ELF file differs from what a configuration or sidecar says.
@@ -288,6 +291,15 @@ impl From<SettingsError> for Diagnostic {
     }
 }
 
+impl From<CtrError> for Failure {
+    fn from(error: CtrError) -> Failure {
+        let message = format!("the settings in [ctr] cannot be: {error}");
+        Diagnostic::new(Code::Contradiction, message)
+            .help("change one of the settings that the message is about")
+            .into()
+    }
+}
+
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Failure {
         Diagnostic::from(error).into()
@@ -346,10 +358,6 @@ impl From<LoadError> for Diagnostic {
             Problem::UnknownSection { .. } | Problem::UnknownKey { .. } => (
                 Code::ConfigUnknown,
                 Some("`hartrace config show` writes all settings there are"),
-            ),
-            Problem::LaterSection { .. } => (
-                Code::ConfigLater,
-                Some("remove the section, or use a version that has it"),
             ),
             Problem::NotASection(_) => (
                 Code::ConfigUnknown,
@@ -439,8 +447,8 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
             .help("log the run as pc, spike, spike-traps or ingress");
     }
     Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
-        "known are ELF files, N-Trace and E-Trace with their sidecars, Spike logs and CSV, pc lists, \
-         ingress CSV and configuration files",
+        "known are ELF files, N-Trace and E-Trace with their sidecars, tandem traces, control \
+         transfer records, Spike logs and CSV, pc lists, ingress CSV and configuration files",
     )
 }
 
@@ -498,7 +506,8 @@ mod tests {
         let ntrace = hartrace_ntrace::Fault::ALL.iter().map(|f| f.code());
         let etrace = hartrace_etrace::Fault::ALL.iter().map(|f| f.code());
         let tandem = hartrace_tandem::Fault::ALL.iter().map(|f| f.code());
-        let used: Vec<&str> = ntrace.chain(etrace).chain(tandem).collect();
+        let ctr = hartrace_ctr::Fault::ALL.iter().map(|f| f.code());
+        let used: Vec<&str> = ntrace.chain(etrace).chain(tandem).chain(ctr).collect();
         let documented: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("## "))

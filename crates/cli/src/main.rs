@@ -13,6 +13,7 @@ mod diagnostic;
 mod listing;
 mod logs;
 mod progress;
+mod records;
 mod settings;
 mod talk;
 mod traces;

@@ -112,6 +112,8 @@ impl Control {
     pub const ALL: Control = Control(FIXED | 0x40_0000_0387);
     /// Recording in M-, S- and U-mode.
     pub const MODES: Control = Control(7);
+    /// The filters by which transfers that are taken are not recorded.
+    pub const INHIBITS: Control = Control(0xff2e << 32);
 
     /// These fields and others.
     #[must_use]
@@ -135,6 +137,23 @@ impl Control {
     #[must_use]
     pub const fn has(self, other: Control) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The filters by which only transfers of these types are recorded.
+    #[must_use]
+    pub fn recording(kinds: impl IntoIterator<Item = Itype>) -> Control {
+        let codes = kinds.into_iter().map(|kind| 1u64 << kind.code());
+        let wanted = codes.fold(0, |all, one| all | one);
+        // Each filter stands at 32 and its code; one of them is an enable.
+        let filters = !wanted ^ 1 << Itype::NotTaken.code();
+        Control((filters & u64::from(TYPES)) << 32)
+    }
+
+    /// The types that the filters let through.
+    pub fn recorded(self) -> impl Iterator<Item = Itype> {
+        let types = self.types();
+        let kinds = (0..16).filter(move |code| types >> code & 1 != 0);
+        kinds.filter_map(Itype::from_code)
     }
 
     /// The field of this name, in either map, in either case.

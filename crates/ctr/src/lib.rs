@@ -12,7 +12,8 @@
 //!   by software through CSRs ([`Csr`], [`Caller`]) and through the windows of
 //!   Smcsrind and Sscsrind ([`Window`]).
 //! * [`Predictor`]: who says what was mispredicted.
-//! * [`Snapshot`]: everything at one moment.
+//! * [`Snapshot`]: everything at one moment; [`dump`]: snapshots in a file;
+//!   [`Sampler`]: snapshots of what steps tell.
 //!
 //! ```
 //! use hartrace_ctr::{Config, Control, Ctr};
@@ -45,16 +46,21 @@ mod clock;
 mod config;
 mod control;
 mod csr;
+pub mod dump;
 mod engine;
+mod fault;
 mod predict;
 mod record;
 mod ring;
+mod sample;
 mod snapshot;
 
 pub use config::{Config, ConfigError, Depths, RasCycles, Version};
 pub use control::Control;
 pub use csr::{Caller, Csr, Denied, Indirect, Window};
 pub use engine::{Ctr, Raw};
+pub use fault::Fault;
 pub use predict::{Bimodal, Gshare, NotTaken, Predictor, PredictorKind};
-pub use record::{CycleCount, Record};
+pub use record::{CycleCount, KINDS, Record};
+pub use sample::{Every, Sampler, Told};
 pub use snapshot::Snapshot;

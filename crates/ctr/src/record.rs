@@ -14,6 +14,23 @@ pub struct Record {
     pub ctrdata: u64,
 }
 
+/// The types there are, by name, in the order of their codes.
+pub const KINDS: [(&str, Itype); 13] = [
+    ("exception", Itype::Exception),
+    ("interrupt", Itype::Interrupt),
+    ("trap-return", Itype::TrapReturn),
+    ("not-taken", Itype::NotTaken),
+    ("taken", Itype::Taken),
+    ("indirect-call", Itype::IndirectCall),
+    ("direct-call", Itype::DirectCall),
+    ("indirect-jump", Itype::IndirectJump),
+    ("direct-jump", Itype::DirectJump),
+    ("swap", Itype::Swap),
+    ("return", Itype::Return),
+    ("other-indirect", Itype::OtherIndirect),
+    ("other-direct", Itype::OtherDirect),
+];
+
 /// `ctrsource.V`.
 pub(crate) const VALID: u64 = 1;
 /// `ctrtarget.MISP`.

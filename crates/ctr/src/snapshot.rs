@@ -6,6 +6,7 @@ use hartrace_flow::{HartId, Mode};
 use hartrace_isa::Xlen;
 
 use crate::config::Version;
+use crate::control::Control;
 use crate::record::Record;
 
 /// What software that stops here would read.
@@ -38,10 +39,152 @@ pub struct Snapshot {
     pub entries: Vec<Record>,
 }
 
+/// `sctrstatus.WRPTR`.
+const WRPTR: u32 = 0xff;
+
+/// Of a hart of which nothing is known.
+impl Default for Snapshot {
+    fn default() -> Snapshot {
+        Snapshot {
+            hart: HartId(0),
+            pc: None,
+            mode: None,
+            instructions: None,
+            cycles: None,
+            version: Version::default(),
+            xlen: Xlen::Rv64,
+            control: 0,
+            guest_control: 0,
+            status: 0,
+            depth: 16,
+            entries: Vec::new(),
+        }
+    }
+}
+
 impl Snapshot {
+    /// The fields of the machine's control register.
+    #[must_use]
+    pub fn fields(&self) -> Control {
+        Control::from_bits(self.version, self.control)
+    }
+
+    /// Whether the records are calls that have not returned: RAS emulation in
+    /// the mode the hart is in.
+    #[must_use]
+    pub fn is_stack(&self) -> bool {
+        let guest = self.mode.is_some_and(Mode::is_virtual);
+        let bits = if guest {
+            self.guest_control
+        } else {
+            self.control
+        };
+        Control::from_bits(self.version, bits).has(Control::RASEMU)
+    }
+
+    /// The fields by which not every transfer that is taken in an enabled mode
+    /// is recorded: filters, and RAS emulation.
+    #[must_use]
+    pub fn left_out(&self) -> Control {
+        let guest = Control::from_bits(self.version, self.guest_control);
+        let all = Control::INHIBITS.with(Control::RASEMU);
+        self.fields().with(guest).and(all)
+    }
+
+    /// Whether older records may have been overwritten. A stack of calls is
+    /// whole as long as WRPTR counts its calls.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        let depth = usize::from(self.depth);
+        let valid = self.records().count();
+        let next = (self.status & WRPTR) as usize % depth.max(1);
+        valid >= depth || self.is_stack() && next != valid
+    }
+
     /// The records, the newest first. In RAS emulation mode these are the calls
     /// that have not returned.
     pub fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
         self.entries.iter().filter(|entry| entry.is_valid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::engine::Ctr;
+    use hartrace_flow::Transfer;
+    use hartrace_isa::Itype;
+
+    fn stack(version: Version) -> Ctr {
+        let mut ctr = Ctr::new(Config::new(version, Xlen::Rv64)).unwrap();
+        ctr.set_control(Control::MODES.with(Control::RASEMU), 0);
+        ctr
+    }
+
+    fn go(ctr: &mut Ctr, kind: Itype, times: u64) -> Snapshot {
+        for n in 0..times {
+            ctr.record(&Transfer {
+                source: 0x1000 + n * 4,
+                target: 0x2000,
+                kind,
+                ..Transfer::default()
+            });
+        }
+        ctr.snapshot(HartId(0))
+    }
+
+    /// More calls than there is room for leave their mark until all of those
+    /// that are left have returned.
+    #[test]
+    fn a_stack_that_was_too_deep_is_cut() {
+        for version in Version::ALL {
+            let mut ctr = stack(version);
+            assert!(!go(&mut ctr, Itype::DirectCall, 15).is_cut());
+            assert!(go(&mut ctr, Itype::DirectCall, 5).is_cut());
+            let some = go(&mut ctr, Itype::Return, 6);
+            assert_eq!((some.records().count(), some.is_cut()), (10, true));
+            let mut fresh = stack(version);
+            go(&mut fresh, Itype::DirectCall, 5);
+            assert!(!go(&mut fresh, Itype::Return, 3).is_cut());
+            assert!(go(&mut fresh, Itype::Taken, 40).is_stack());
+        }
+    }
+
+    #[test]
+    fn without_emulation_a_full_array_is_cut() {
+        let mut ctr = stack(Version::V1_0);
+        ctr.set_control(Control::MODES, 0);
+        assert!(!go(&mut ctr, Itype::Taken, 15).is_cut());
+        let full = go(&mut ctr, Itype::Taken, 1);
+        assert!(full.is_cut() && !full.is_stack());
+    }
+
+    #[test]
+    fn what_is_left_out() {
+        for version in Version::ALL {
+            let mut ctr = stack(version);
+            let snapshot = |ctr: &mut Ctr, control| {
+                ctr.set_control(control, 0);
+                ctr.snapshot(HartId(0)).left_out()
+            };
+            let all = Control::ALL.without(Control::ETEN);
+            let filters = snapshot(&mut ctr, all);
+            assert_eq!(filters, Control::INHIBITS.with(Control::RASEMU));
+            let harmless = all.without(filters);
+            assert!(harmless.has(Control::NTBREN));
+            assert_eq!(snapshot(&mut ctr, harmless), Control::NONE);
+        }
+        let inhibits = Control::NAMES
+            .iter()
+            .filter(|(name, _)| name.ends_with("INH"));
+        let inhibits = inhibits.fold(Control::NONE, |all, (_, one)| all.with(*one));
+        assert_eq!(inhibits, Control::INHIBITS);
+        let all = crate::KINDS.map(|(_, kind)| kind);
+        assert_eq!(Control::recording(all), Control::NTBREN);
+        assert_eq!(Control::recording([]), Control::INHIBITS);
+        let calls = [Itype::IndirectCall, Itype::DirectCall];
+        assert!(Control::recording(calls).recorded().eq(calls));
+        assert_eq!(Control::MODES.recorded().count(), 12);
     }
 }

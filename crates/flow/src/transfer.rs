@@ -95,6 +95,11 @@ impl<S: TransferSink> StepTransfers<S> {
         StepTransfers { table, ..self }
     }
 
+    /// The sink, for what it gathered so far.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
     /// The sink, with everything in it.
     pub fn into_sink(mut self) -> S {
         self.finish();

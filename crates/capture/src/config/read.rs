@@ -19,11 +19,8 @@ use toml::de::{DeTable, DeValue};
 /// by mistake.
 const MAX_SIZE: u64 = 4 << 20;
 
-/// Sections that files of other versions have, and what they belong to.
-const LATER: &[(&str, &str)] = &[("ctr", "Control Transfer Records")];
-
 const SECTIONS: &[&str] = &[
-    "program", "ingress", "hart", "filter", "ntrace", "etrace", "tandem", "trace",
+    "program", "ingress", "hart", "filter", "ntrace", "etrace", "tandem", "ctr", "trace",
 ];
 const PROGRAM: &[&str] = &["isa", "elf", "raw"];
 const INGRESS: &[&str] = &[
@@ -63,13 +60,6 @@ pub enum Problem {
         name: String,
         /// What was probably meant.
         nearest: Option<&'static str>,
-    },
-    /// A section for a part that this version does not have.
-    LaterSection {
-        /// As written.
-        name: String,
-        /// What it configures.
-        part: &'static str,
     },
     /// A key its section does not have.
     UnknownKey {
@@ -112,13 +102,6 @@ impl fmt::Display for ConfigError {
             Problem::UnknownSection { name, nearest } => {
                 write!(f, "unknown section [{name}]")?;
                 *nearest
-            }
-            Problem::LaterSection { name, part } => {
-                write!(
-                    f,
-                    "section [{name}] configures {part}, which this version does not have"
-                )?;
-                None
             }
             Problem::UnknownKey {
                 name,
@@ -280,17 +263,13 @@ impl Reader {
                 "ntrace" => config.ntrace = self.ntrace(table),
                 "etrace" => config.etrace = self.etrace(table),
                 "tandem" => config.tandem = self.tandem(table),
+                "ctr" => config.ctr = self.ctr(table),
                 "filter" => config.filter = self.filter(table),
                 "trace" => config.trace = self.trace(table, key.span()),
                 _ => {
-                    let later = LATER.iter().find(|(section, _)| *section == name);
-                    let name = name.to_owned();
-                    let problem = match later {
-                        Some(&(_, part)) => Problem::LaterSection { name, part },
-                        None => Problem::UnknownSection {
-                            nearest: nearest(&name, SECTIONS),
-                            name,
-                        },
+                    let problem = Problem::UnknownSection {
+                        nearest: nearest(name, SECTIONS),
+                        name: name.to_owned(),
                     };
                     self.fail(problem, key.span());
                 }

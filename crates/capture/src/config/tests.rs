@@ -114,16 +114,6 @@ fn unknown_keys_and_sections_suggest_the_nearest_name() {
 }
 
 #[test]
-fn sections_of_other_versions_are_named() {
-    let (message, place) = refused("[ctr]\nx = 1\n");
-    assert_eq!(
-        message,
-        "section [ctr] configures Control Transfer Records, which this version does not have"
-    );
-    assert_eq!(place, "ctr");
-}
-
-#[test]
 fn values_out_of_range_or_of_the_wrong_type() {
     for (text, message, place) in [
         (

@@ -52,7 +52,8 @@ impl Writer {
         self.hart(&config.hart)?;
         config.ntrace.write(self)?;
         config.etrace.write(self)?;
-        config.tandem.write(self)
+        config.tandem.write(self)?;
+        config.ctr.write(self)
     }
 
     fn ingress(&mut self, i: &Ingress) -> fmt::Result {

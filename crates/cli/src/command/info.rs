@@ -6,6 +6,7 @@ use crate::census::{Census, Counting};
 use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
+use crate::records;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
 use crate::traces::{bad_container, contained, guess_etrace, guess_tandem, stream};
@@ -16,6 +17,7 @@ use hartrace_capture::elf_info::ElfInfo;
 use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
 use hartrace_capture::program::ElfFile;
+use hartrace_capture::records::{Form, RecordSummary, SnapshotReader};
 use hartrace_capture::sidecar;
 use hartrace_capture::trace::{Format, Settings, Streams};
 use hartrace_flow::Image;
@@ -41,6 +43,7 @@ pub(super) enum Content {
     Log(Box<LogFacts>),
     Config(Box<Config>),
     Trace(Box<TraceFacts>),
+    Records(Box<RecordSummary>),
 }
 
 /// What is in a trace.
@@ -181,8 +184,13 @@ impl Writer {
 /// Whether a log is one that may pass. Damaged lines are among its facts, so
 /// there is no need to warn of them.
 fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
-    let Content::Log(log) = &facts.content else {
-        return Ok(());
+    let log = match &facts.content {
+        Content::Log(log) => log,
+        Content::Records(summary) => {
+            return records::judge(&facts.path, summary, strict)
+                .map_or(Ok(()), |diagnostic| Err(diagnostic.into()));
+        }
+        _ => return Ok(()),
     };
     let summary = &log.summary;
     let nothing = summary.instructions + summary.rows + summary.all_traps() == 0;
@@ -242,9 +250,11 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
             };
             scan_trace(input, format, said.unwrap_or_default(), context)?
         }
+        Kind::CtrDump => scan_records(input, Form::Binary, context.talk)?,
+        Kind::CtrJson => scan_records(input, Form::Json, context.talk)?,
     };
     let sidecar = match content {
-        Content::Log(_) | Content::Trace(_) => beside,
+        Content::Log(_) | Content::Trace(_) | Content::Records(_) => beside,
         _ => None,
     };
     Ok(Facts {
@@ -390,6 +400,25 @@ fn scan_trace(
     let census = counting.finish();
     let facts = TraceFacts { census, settings };
     Ok((Content::Trace(Box::new(facts)), bytes, hasher.finish()))
+}
+
+fn scan_records(input: Input, form: Form, talk: &Talk) -> Result<(Content, u64, Digest), Stop> {
+    let mut progress = Progress::new(talk, input.size());
+    let mut hasher = Hasher::new();
+    let mut reader = SnapshotReader::new(form);
+    let mut summary = RecordSummary::default();
+    let mut bytes = 0;
+    input.chunks(|chunk| {
+        hasher.update(chunk);
+        progress.advance(chunk.len());
+        bytes += chunk.len() as u64;
+        reader.feed(chunk, &mut |snapshot| summary.add(snapshot));
+        Ok::<(), InputError>(())
+    })?;
+    if let Err(error) = reader.finish(&mut |snapshot| summary.add(snapshot)) {
+        summary.error(error);
+    }
+    Ok((Content::Records(Box::new(summary)), bytes, hasher.finish()))
 }
 
 fn find_sidecar(path: &Path) -> Result<Option<Sidecar>, Stop> {

@@ -6,6 +6,7 @@ use super::info_text::{access, hex};
 use super::log_json::{cause, signal_word};
 use hartrace_capture::config::Config;
 use hartrace_capture::elf_info::ElfInfo;
+use hartrace_capture::records::RecordSummary;
 use hartrace_isa::Isa;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -30,6 +31,8 @@ struct File<'a> {
     log: Option<Log>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<Trace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<Records>,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Settings>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +102,17 @@ struct Trace {
 }
 
 #[derive(Serialize)]
+struct Records {
+    specification: Option<&'static str>,
+    fields: Vec<&'static str>,
+    depths: Vec<u16>,
+    harts: Vec<u32>,
+    snapshots: u64,
+    records: u64,
+    damaged: u64,
+}
+
+#[derive(Serialize)]
 struct Trap {
     cause: &'static str,
     code: Option<u32>,
@@ -161,6 +175,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         elf: None,
         log: None,
         trace: None,
+        records: None,
         config: None,
         sidecar: facts.sidecar.as_ref().map(beside),
     };
@@ -169,6 +184,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         Content::Log(info) => file.log = Some(log(info)),
         Content::Config(config) => file.config = Some(settings(config)),
         Content::Trace(facts) => file.trace = Some(trace(facts)),
+        Content::Records(summary) => file.records = Some(records(summary)),
     }
     line(&file, out)
 }
@@ -259,6 +275,19 @@ fn trace(facts: &TraceFacts) -> Trace {
         timestamps: census.stamped,
         idle: census.idle,
         bad: census.faults.iter().map(|f| f.2.bytes).sum(),
+    }
+}
+
+fn records(summary: &RecordSummary) -> Records {
+    let fields = summary.first.map(|(version, fields)| fields.names(version));
+    Records {
+        specification: summary.first.map(|(version, _)| version.name()),
+        fields: fields.into_iter().flatten().collect(),
+        depths: summary.depths.iter().copied().collect(),
+        harts: summary.harts.iter().map(|hart| hart.0).collect(),
+        snapshots: summary.snapshots,
+        records: summary.records,
+        damaged: summary.errors,
     }
 }
 

@@ -8,6 +8,7 @@ use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::elf_info::{ElfInfo, Segment};
 use hartrace_capture::input::is_stdin;
+use hartrace_capture::records::RecordSummary;
 use hartrace_capture::trace::Settings;
 use hartrace_flow::Cause;
 use hartrace_isa::Isa;
@@ -30,6 +31,7 @@ pub(super) fn write(facts: &Facts, out: &mut impl Write) -> io::Result<()> {
         Content::Log(log) => write_log(facts.kind, log, out)?,
         Content::Config(config) => write_config(config, out)?,
         Content::Trace(trace) => write_trace(trace, out)?,
+        Content::Records(records) => write_records(records, out)?,
     }
     if let Some(sidecar) = &facts.sidecar {
         write_sidecar(sidecar, out)?;
@@ -232,6 +234,38 @@ fn write_trace(trace: &TraceFacts, out: &mut impl Write) -> io::Result<()> {
         title = "";
     }
     Ok(())
+}
+
+fn write_records(records: &RecordSummary, out: &mut impl Write) -> io::Result<()> {
+    fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+        let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+        items.join(" ")
+    }
+    if let Some((version, fields)) = records.first {
+        row(out, "version", version)?;
+        let others = if records.mixed { ", and others" } else { "" };
+        row(out, "control", format_args!("{fields}{others}"))?;
+        row(out, "depth", list(&records.depths))?;
+        row(out, "hart ids", list(records.harts.iter().map(|h| h.0)))?;
+    }
+    row(out, "snapshots", records.snapshots)?;
+    row(out, "records", records.records)?;
+    if records.errors == 0 {
+        return Ok(());
+    }
+    row(out, "damaged", count(records.errors, "place"))?;
+    for error in &records.first_errors {
+        let code = error.problem.fault.code();
+        row(
+            out,
+            "",
+            format_args!("{code}: {}", clean(&error.to_string())),
+        )?;
+    }
+    match records.more_errors() {
+        0 => Ok(()),
+        more => row(out, "", format_args!("and {more} more")),
+    }
 }
 
 fn write_config(config: &Config, out: &mut impl Write) -> io::Result<()> {

@@ -75,7 +75,12 @@ fn mistakes_are_shown_with_their_place() {
             "did you mean `ingress`?",
         ),
         ("isa = \"rv64gc\"\n", "HT0202", "1:1", "outside any section"),
-        ("\n[ctr]\nx = 1\n", "HT0203", "2:2", "Control Transfer"),
+        (
+            "[ctr]\ndepht = 32\n",
+            "HT0202",
+            "2:1",
+            "did you mean `depth`?",
+        ),
         (
             "[ntrace]\nhits_bits = 3\n",
             "HT0202",

@@ -150,6 +150,8 @@ pub(in super::super) fn configure(
     let mut hart = complete(&mut config.hart, xlen);
     let isa = config.program.isa.get_or_insert(Setting::default(hart.isa));
     hart.isa = isa.value.clone();
+    hart.ctr = config.ctr.implementation(xlen)?;
+    hart.predictor = config.ctr.predictor();
     let bad_isa = |error| crate::diagnostic::bad_isa(&isa.value, &error);
     let parsed = Isa::parse(&isa.value).map_err(bad_isa)?;
     settings::check_width(parsed, &isa.origin, std::slice::from_ref(elf))?;

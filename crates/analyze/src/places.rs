@@ -1,0 +1,132 @@
+//! What is known of the addresses of programs.
+
+use crate::elf::ElfError;
+use crate::lines::{Line, Lines};
+use crate::names::{Label, Names};
+use hartrace_flow::elf_bias;
+use std::fmt;
+
+/// Bytes behind a symbol where it has no more to do with an address.
+const FAR: u64 = 16 << 20;
+
+/// Names and lines of source text of any number of ELF files, each where it is
+/// loaded.
+#[derive(Default)]
+pub struct Places<'a> {
+    names: Names,
+    /// Line tables, and what is added to their addresses.
+    lines: Vec<(Lines<'a>, u64)>,
+}
+
+impl<'a> Places<'a> {
+    /// Nothing is known.
+    #[must_use]
+    pub fn new() -> Places<'a> {
+        Places::default()
+    }
+
+    /// Adds what an ELF file tells; its lowest loaded address goes to `base`,
+    /// or stays where the file says.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_elf(&mut self, file: &'a [u8], base: Option<u64>) -> Result<(), ElfError> {
+        self.names.add_elf(file, base)?;
+        let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        self.lines
+            .extend(Lines::from_elf(file).map(|lines| (lines, bias)));
+        Ok(())
+    }
+
+    /// The names alone.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The line that the instruction at an address comes from.
+    #[must_use]
+    pub fn line(&self, address: u64) -> Option<Line<'_>> {
+        let mut lines = self.lines.iter();
+        lines.find_map(|(lines, bias)| lines.lookup(address.wrapping_sub(*bias)))
+    }
+
+    /// The function an address is in; where none is, the nearest name before
+    /// it.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<&str> {
+        let near = || self.names.lookup(address).filter(|near| near.1 < FAR);
+        Some(self.names.function(address).or_else(near)?.0)
+    }
+
+    /// `0x80000010 main+0x10 main.c:7`, as far as it is known.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Place<'_> {
+        let label = self.names.lookup(address).filter(|near| near.1 < FAR);
+        Place {
+            address,
+            label: label.map(|_| self.names.label(address)),
+            line: self.line(address),
+        }
+    }
+}
+
+/// An address and what is known of it, ready to be written.
+pub struct Place<'a> {
+    address: u64,
+    label: Option<Label<'a>>,
+    line: Option<Line<'a>>,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.address)?;
+        if let Some(label) = &self.label {
+            write!(f, " {label}")?;
+        }
+        if let Some(Line { file, line }) = self.line {
+            let file = file.rsplit('/').next().unwrap_or(file);
+            write!(f, " {file}:{line}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sieve() -> Vec<u8> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/sieve/");
+        std::fs::read([folder, "sieve-rv64gc.elf"].concat()).unwrap()
+    }
+
+    #[test]
+    fn a_moved_program_has_its_names_and_lines() {
+        let file = sieve();
+        let mut here = Places::new();
+        here.add_elf(&file, None).unwrap();
+        let mut moved = Places::new();
+        moved.add_elf(&file, Some(0x4000_0000)).unwrap();
+        let text = here.at(0x8000_0004).to_string();
+        assert!(text.starts_with("0x80000004 _start+0x4 start.S:"), "{text}");
+        let expected = text.replace("0x8", "0x4");
+        assert_eq!(moved.at(0x4000_0004).to_string(), expected);
+        assert_eq!(here.function(0x8000_0004), Some("_start"));
+        assert_eq!(here.at(0x1000).to_string(), "0x1000");
+        // Too far behind anything.
+        assert_eq!(here.at(0x9000_0000).to_string(), "0x90000000");
+        assert_eq!(here.function(0x9000_0000), None);
+        // Below a program that was moved up there is nothing of it.
+        let mut up = Places::new();
+        up.add_elf(&file, Some(0x9000_0000)).unwrap();
+        assert_eq!(up.at(0x1000).to_string(), "0x1000");
+    }
+
+    #[test]
+    fn without_programs_an_address_is_a_number() {
+        assert_eq!(Places::new().at(0x1234).to_string(), "0x1234");
+        assert!(Places::new().add_elf(b"no ELF", None).is_err());
+    }
+}

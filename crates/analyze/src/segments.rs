@@ -1,0 +1,134 @@
+//! Where the code of a program is in its file.
+
+use crate::elf::ElfError;
+use hartrace_flow::elf_bias;
+use object::elf as e;
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, FileKind};
+
+/// Pages as `mmap` has them.
+const PAGE: u64 = 0x1000;
+
+/// The executable segments of an ELF file. Profilers name code by its place in
+/// the file, not in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segments(Vec<Segment>);
+
+/// A segment in memory and in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+impl Segment {
+    /// As `mmap` maps it: whole pages, their address, size and offset.
+    pub(crate) fn pages(&self) -> (u64, u64, u64) {
+        let inside = self.address % PAGE;
+        let size = inside.saturating_add(self.size).div_ceil(PAGE);
+        let size = size.saturating_mul(PAGE);
+        (self.address - inside, size, self.offset & !(PAGE - 1))
+    }
+}
+
+impl Segments {
+    /// Those of an ELF file; its lowest loaded address goes to `base`, or stays
+    /// where the file says.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file. One without executable segments has none.
+    pub fn from_elf(file: &[u8], base: Option<u64>) -> Result<Segments, ElfError> {
+        let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        match FileKind::parse(file) {
+            Ok(FileKind::Elf32) => read::<e::FileHeader32<Endianness>>(file, bias),
+            Ok(FileKind::Elf64) => read::<e::FileHeader64<Endianness>>(file, bias),
+            _ => Err(ElfError::NotElf),
+        }
+    }
+
+    /// The place in the file of an address in memory.
+    #[must_use]
+    pub fn offset(&self, address: u64) -> Option<u64> {
+        let found = self
+            .0
+            .iter()
+            .find(|s| address.wrapping_sub(s.address) < s.size)?;
+        found.offset.checked_add(address - found.address)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
+        self.0.iter()
+    }
+}
+
+fn read<H: FileHeader<Endian = Endianness>>(file: &[u8], bias: u64) -> Result<Segments, ElfError> {
+    let header = H::parse(file).map_err(|_| ElfError::NotElf)?;
+    let endian = header.endian().map_err(|_| ElfError::NotElf)?;
+    let headers = header.program_headers(endian, file).unwrap_or_default();
+    let code = headers
+        .iter()
+        .filter(|p| p.p_type(endian) == e::PT_LOAD && p.p_flags(endian).contains(e::PF_X));
+    Ok(Segments(
+        code.map(|p| Segment {
+            address: p.p_vaddr(endian).into().wrapping_add(bias),
+            offset: p.p_offset(endian).into(),
+            size: p.p_memsz(endian).into(),
+        })
+        .collect(),
+    ))
+}
+
+#[cfg(test)]
+pub(crate) fn testing(segments: &[(u64, u64, u64)]) -> Segments {
+    let one = |&(address, offset, size)| Segment {
+        address,
+        offset,
+        size,
+    };
+    Segments(segments.iter().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_one_segment() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/");
+        let read = |name| std::fs::read([folder, name].concat()).unwrap();
+        for name in [
+            "recursion/recursion-rv64gc.elf",
+            "recursion/recursion-rv32gc.elf",
+        ] {
+            let file = read(name);
+            let segments = Segments::from_elf(&file, None).unwrap();
+            let first = segments.iter().next().unwrap();
+            assert_eq!(first.address, 0x8000_0000);
+            assert_eq!(segments.offset(0x8000_0000), Some(first.offset));
+            assert_eq!(segments.offset(0x8000_0004), Some(first.offset + 4));
+            assert_eq!(segments.offset(0x7fff_fffe), None);
+            assert_eq!(segments.offset(0), None);
+            let moved = Segments::from_elf(&file, Some(0x1_0000)).unwrap();
+            assert_eq!(moved.offset(0x1_0004), Some(first.offset + 4));
+        }
+        assert_eq!(Segments::from_elf(b"no ELF", None), Err(ElfError::NotElf));
+    }
+
+    #[test]
+    fn whole_pages() {
+        let segment = Segment {
+            address: 0x8000_0ff0,
+            offset: 0x1ff0,
+            size: 0x20,
+        };
+        assert_eq!(segment.pages(), (0x8000_0000, 0x2000, 0x1000));
+        let last = Segment {
+            address: u64::MAX,
+            offset: 0,
+            size: u64::MAX,
+        };
+        assert_eq!(last.pages().0, u64::MAX - 0xfff);
+    }
+}

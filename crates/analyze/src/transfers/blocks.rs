@@ -1,0 +1,381 @@
+//! Cycles of stretches of code.
+
+use super::{Sample, percent};
+use crate::places::Places;
+use hartrace_flow::{Image, SpaceId};
+use hartrace_isa::Flow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// How often each stretch between two transfers was run through, and how many
+/// cycles that took.
+///
+/// The cycles of a transfer are those since the one before: they belong to the
+/// stretch from the target of that one to the source of this one. So the
+/// samples must hold everything that was taken; a stretch that no code can go
+/// through is refused by [`Blocks::rows`].
+#[derive(Debug, Default)]
+pub struct Blocks {
+    blocks: HashMap<Key, Tally>,
+    bogus: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    start: u64,
+    end: u64,
+    /// A trap ended it: the instruction at `end` has not retired.
+    trap: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    runs: u64,
+    counted: u64,
+    cycles: u64,
+    least: u64,
+    most: u64,
+}
+
+/// A stretch of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its first instruction.
+    pub start: u64,
+    /// Its last instruction, or the one that trapped.
+    pub end: u64,
+    /// A trap ended it, so that the instruction at `end` is not part of it.
+    pub trap: bool,
+    /// How often it was run through.
+    pub runs: u64,
+    /// How often of these the cycles are known.
+    pub counted: u64,
+    /// All its cycles.
+    pub cycles: u64,
+    /// The fewest and the most cycles of one time.
+    pub range: (u64, u64),
+    /// Instructions in it, where the code is known.
+    pub insns: Option<u64>,
+}
+
+impl Block {
+    /// Instructions per cycle.
+    #[must_use]
+    pub fn ipc(&self) -> Option<f64> {
+        let insns = self.insns?.checked_mul(self.counted)?;
+        (self.cycles > 0).then(|| insns as f64 / self.cycles as f64)
+    }
+}
+
+/// A longer stretch is none.
+const LONGEST: u64 = 1 << 20;
+
+/// Instructions of a stretch that are counted.
+const MOST_INSNS: u64 = 1 << 16;
+
+impl Blocks {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Blocks {
+        Blocks::default()
+    }
+
+    /// Counts the stretches of a sample.
+    pub fn add(&mut self, sample: &Sample<'_>) {
+        for pair in sample.transfers.windows(2) {
+            let [later, earlier] = pair else { continue };
+            let key = Key {
+                start: earlier.target,
+                end: later.source,
+                trap: later.kind.is_trap(),
+            };
+            // Halves of records have no other end.
+            if key.start == 0 || key.end == 0 {
+                continue;
+            }
+            if key.end < key.start || key.end - key.start > LONGEST {
+                self.bogus += 1;
+                continue;
+            }
+            let tally = self.blocks.entry(key).or_default();
+            tally.runs += 1;
+            if let Some(cycles) = later.cycles {
+                tally.least = match tally.counted {
+                    0 => cycles,
+                    _ => tally.least.min(cycles),
+                };
+                tally.most = tally.most.max(cycles);
+                tally.counted += 1;
+                tally.cycles = tally.cycles.saturating_add(cycles);
+            }
+        }
+    }
+
+    /// The blocks, those with most cycles first, and how many stretches cannot
+    /// be: backwards, too long, or through a jump. With the code the
+    /// instructions are counted.
+    #[must_use]
+    pub fn rows(&self, image: Option<&Image>) -> (Vec<Block>, u64) {
+        let mut bogus = self.bogus;
+        let mut rows = Vec::with_capacity(self.blocks.len());
+        for (key, tally) in &self.blocks {
+            let insns = match image.map(|image| insns(image, key)) {
+                Some(Way::Jump) => {
+                    bogus += tally.runs;
+                    continue;
+                }
+                Some(Way::Straight(insns)) => Some(insns),
+                Some(Way::Unknown) | None => None,
+            };
+            rows.push(Block {
+                start: key.start,
+                end: key.end,
+                trap: key.trap,
+                runs: tally.runs,
+                counted: tally.counted,
+                cycles: tally.cycles,
+                range: (tally.least, tally.most),
+                insns,
+            });
+        }
+        rows.sort_unstable_by_key(|b| (Reverse((b.cycles, b.runs)), b.start, b.end, b.trap));
+        (rows, bogus)
+    }
+
+    /// Writes a table of blocks, those with most cycles first.
+    ///
+    /// # Errors
+    ///
+    /// Failures of `out`.
+    pub fn write(
+        rows: &[Block],
+        top: Option<usize>,
+        places: &Places<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let all = rows
+            .iter()
+            .fold(0u64, |sum, b| sum.saturating_add(b.cycles));
+        let runs: u64 = rows.iter().map(|b| b.runs).sum();
+        writeln!(
+            out,
+            "{} blocks, run through {runs} times, {all} cycles\n",
+            rows.len()
+        )?;
+        writeln!(
+            out,
+            "{:>14} {:>7} {:>12} {:>10} {:>8} {:>8} {:>6} {:>6}  block",
+            "cycles", "share", "runs", "per run", "least", "most", "insns", "ipc"
+        )?;
+        for block in rows.iter().take(top.unwrap_or(usize::MAX)) {
+            write_row(block, all, places, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_row(b: &Block, all: u64, places: &Places<'_>, out: &mut impl Write) -> io::Result<()> {
+    let known = |text: String| match b.counted {
+        0 => "-".to_owned(),
+        _ => text,
+    };
+    let per_run = known(format!("{:.1}", b.cycles as f64 / b.counted.max(1) as f64));
+    let insns = b.insns.map_or("-".to_owned(), |n| n.to_string());
+    let ipc = b.ipc().map_or("-".to_owned(), |ipc| format!("{ipc:.2}"));
+    write!(
+        out,
+        "{:>14} {:>7} {:>12} {per_run:>10} {:>8} {:>8} {insns:>6} {ipc:>6}  {}",
+        known(b.cycles.to_string()),
+        percent(b.cycles, all),
+        b.runs,
+        known(b.range.0.to_string()),
+        known(b.range.1.to_string()),
+        places.at(b.start),
+    )?;
+    let to = if b.trap { "up to the trap at" } else { "up to" };
+    writeln!(out, " {to} {:#x}", b.end)
+}
+
+/// What the code of a stretch is.
+enum Way {
+    /// So many instructions, one behind the other.
+    Straight(u64),
+    /// Something in it goes elsewhere always.
+    Jump,
+    /// It is not in the image, or does not end between two instructions.
+    Unknown,
+}
+
+fn insns(image: &Image, key: &Key) -> Way {
+    let code = image.insns(SpaceId::FIRST, key.start, MOST_INSNS);
+    for (before, (pc, insn)) in (0..).zip(code) {
+        if pc == key.end {
+            return Way::Straight(before + u64::from(!key.trap));
+        }
+        if pc > key.end || pc < key.start {
+            return Way::Unknown;
+        }
+        let flow = Flow::of_retired(insn.bits, insn.isa);
+        if !flow.is_sequential() && !matches!(flow, Flow::Branch { .. } | Flow::Trap) {
+            return Way::Jump;
+        }
+    }
+    Way::Unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+    use hartrace_flow::Transfer;
+    use hartrace_isa::{Isa, Itype};
+
+    fn after(cycles: u64, source: u64, target: u64, kind: Itype) -> Transfer {
+        Transfer {
+            cycles: Some(cycles),
+            ..testing(source, target, kind)
+        }
+    }
+
+    fn rows(transfers: &[Transfer], image: Option<&Image>) -> (Vec<Block>, u64) {
+        let mut blocks = Blocks::new();
+        blocks.add(&Sample {
+            pc: None,
+            transfers,
+            cut: false,
+        });
+        blocks.rows(image)
+    }
+
+    /// c.nop; c.nop; beqz a0, .+8; nop; c.j .-8 at 0x1000 to 0x100c.
+    fn image() -> Image {
+        let mut image = Image::new();
+        let code = [
+            0x01, 0, 0x01, 0, 0x63, 0x04, 0x05, 0, 0x13, 0, 0, 0, 0xe5, 0xbf, 0x01, 0,
+        ];
+        image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+        image
+    }
+
+    #[test]
+    fn cycles_belong_to_the_stretch_before_the_transfer() {
+        let transfers = [
+            after(5, 0x1004, 0x100c, Itype::Taken),
+            after(9, 0x100c, 0x1000, Itype::DirectJump),
+            after(7, 0x100c, 0x1000, Itype::DirectJump),
+            testing(0x2000, 0x1000, Itype::DirectCall),
+        ];
+        let (found, bogus) = rows(&transfers, Some(&image()));
+        assert_eq!(bogus, 0);
+        let block = |end, runs, cycles, range, insns| Block {
+            start: 0x1000,
+            end,
+            trap: false,
+            runs,
+            counted: runs,
+            cycles,
+            range,
+            insns: Some(insns),
+        };
+        assert_eq!(
+            found,
+            [
+                block(0x100c, 2, 16, (7, 9), 5),
+                block(0x1004, 1, 5, (5, 5), 3)
+            ]
+        );
+        assert_eq!(found[0].ipc(), Some(10.0 / 16.0));
+    }
+
+    #[test]
+    fn an_instruction_that_traps_is_not_counted() {
+        let transfers = [
+            after(3, 0x1004, 0x2000, Itype::Interrupt),
+            after(1, 0x1004, 0x1000, Itype::Taken),
+            after(1, 0x1000, 0x1004, Itype::Interrupt),
+            testing(0x2000, 0x1000, Itype::TrapReturn),
+        ];
+        let (found, _) = rows(&transfers, Some(&image()));
+        let insns: Vec<_> = found
+            .iter()
+            .map(|b| (b.start, b.end, b.trap, b.insns))
+            .collect();
+        assert_eq!(
+            insns,
+            [
+                (0x1000, 0x1004, true, Some(2)),
+                (0x1000, 0x1000, true, Some(0)),
+                (0x1004, 0x1004, false, Some(1)),
+            ]
+        );
+    }
+
+    #[test]
+    fn stretches_that_cannot_be() {
+        let transfers = [
+            after(1, 0x100e, 0x9000, Itype::Taken),      // through the c.j
+            after(1, 0x0800, 0x1000, Itype::Taken),      // backwards
+            after(1, 0x9000_0000, 0x1000, Itype::Taken), // far
+            testing(0x1000, 0x1000, Itype::Taken),
+        ];
+        assert_eq!(rows(&transfers, Some(&image())), (Vec::new(), 3));
+        // Without the code only addresses can tell.
+        let (found, bogus) = rows(&transfers, None);
+        assert_eq!((found.len(), found[0].insns, bogus), (1, None, 2));
+        // Not between two instructions, or outside of the code.
+        let transfers = [
+            after(1, 0x1006, 0x5000, Itype::Taken),
+            after(1, 0x1000, 0x1000, Itype::Taken),
+        ];
+        assert_eq!(rows(&transfers, Some(&image())).0[0].insns, None);
+        let transfers = [
+            after(1, 0x5004, 0x1000, Itype::Taken),
+            after(1, 0x1000, 0x5000, Itype::Taken),
+        ];
+        assert_eq!(rows(&transfers, Some(&image())).0[0].insns, None);
+    }
+
+    #[test]
+    fn halves_of_records_and_missing_counts() {
+        let transfers = [
+            after(8, 0, 0x1000, Itype::Exception),
+            testing(0x1004, 0, Itype::TrapReturn),
+            testing(0x1004, 0x1000, Itype::Taken),
+            testing(0x1004, 0x1000, Itype::Taken),
+        ];
+        let (found, bogus) = rows(&transfers, None);
+        assert_eq!((found.len(), bogus), (1, 0));
+        let one = found[0];
+        assert_eq!((one.runs, one.counted, one.ipc()), (2, 0, None));
+        let mut out = Vec::new();
+        Blocks::write(&found, None, &Places::new(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected = "\
+1 blocks, run through 2 times, 0 cycles
+
+        cycles   share         runs    per run    least     most  insns    ipc  block
+             -       -            2          -        -        -      -      -  0x1000 up to 0x1004
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_table() {
+        let transfers = [
+            after(5, 0x1004, 0x100c, Itype::Taken),
+            after(9, 0x100c, 0x1000, Itype::Exception),
+            testing(0x2000, 0x1000, Itype::DirectCall),
+        ];
+        let (found, _) = rows(&transfers, Some(&image()));
+        let mut out = Vec::new();
+        Blocks::write(&found, Some(1), &Places::new(), &mut out).unwrap();
+        let expected = "\
+2 blocks, run through 2 times, 14 cycles
+
+        cycles   share         runs    per run    least     most  insns    ipc  block
+             9  64.3 %            1        9.0        9        9      4   0.44  0x1000 up to the trap at 0x100c
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,286 @@
+//! Statistics of transfers.
+
+use super::{Sample, kind_name, percent};
+use crate::places::Places;
+use hartrace_isa::Itype;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+/// Counts of transfers by type, by source and by edge.
+#[derive(Debug, Default)]
+pub struct Branches {
+    edges: HashMap<(u64, u64, Itype), Tally>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    count: u64,
+    mispredicted: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.count += other.count;
+        self.mispredicted += other.mispredicted;
+    }
+}
+
+/// From one address to another, by one kind of transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Where it comes from; 0 where that was not recorded.
+    pub source: u64,
+    /// Where it goes; 0 where that was not recorded.
+    pub target: u64,
+    /// What it is.
+    pub kind: Itype,
+    /// How often.
+    pub count: u64,
+    /// How often of these a predictor was wrong.
+    pub mispredicted: u64,
+}
+
+/// Edges that are listed at the end, unless somebody says how many.
+const EDGES: usize = 20;
+
+/// All edges of one source.
+#[derive(Default)]
+struct Source {
+    all: Tally,
+    not_taken: u64,
+    edges: Vec<Edge>,
+}
+
+impl Branches {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Branches {
+        Branches::default()
+    }
+
+    /// Counts the transfers of a sample.
+    pub fn add(&mut self, sample: &Sample<'_>) {
+        for t in sample.transfers {
+            let one = Tally {
+                count: 1,
+                mispredicted: u64::from(t.mispredicted),
+            };
+            let edge = self.edges.entry((t.source, t.target, t.kind));
+            edge.or_default().add(one);
+        }
+    }
+
+    /// All edges, the most frequent first.
+    #[must_use]
+    pub fn edges(&self) -> Vec<Edge> {
+        let one = |(&(source, target, kind), tally): (&(u64, u64, Itype), &Tally)| Edge {
+            source,
+            target,
+            kind,
+            count: tally.count,
+            mispredicted: tally.mispredicted,
+        };
+        let mut edges: Vec<Edge> = self.edges.iter().map(one).collect();
+        edges.sort_unstable_by_key(|e| (Reverse(e.count), e.source, e.target, e.kind));
+        edges
+    }
+
+    /// Writes three tables: types, sources with their targets, and the most
+    /// frequent edges; of sources and edges at most `top`.
+    ///
+    /// # Errors
+    ///
+    /// Failures of `out`.
+    pub fn write(
+        &self,
+        top: Option<usize>,
+        places: &Places<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let edges = self.edges();
+        let all = sum(&edges);
+        writeln!(
+            out,
+            "{} transfers, {} mispredicted ({})\n",
+            all.count,
+            all.mispredicted,
+            percent(all.mispredicted, all.count)
+        )?;
+        write_types(&edges, all.count, out)?;
+        write_sources(&edges, top, places, out)?;
+        writeln!(out, "\n{:>12} {:>12}  edge", "count", "mispredicted")?;
+        let taken = edges.iter().filter(|e| e.kind != Itype::NotTaken);
+        for e in taken.take(top.unwrap_or(EDGES)) {
+            writeln!(
+                out,
+                "{:>12} {:>12}  {} -> {}, {}",
+                e.count,
+                e.mispredicted,
+                places.at(e.source),
+                places.at(e.target),
+                kind_name(e.kind)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn sum<'a>(edges: impl IntoIterator<Item = &'a Edge>) -> Tally {
+    let mut all = Tally::default();
+    for e in edges {
+        all.add(Tally {
+            count: e.count,
+            mispredicted: e.mispredicted,
+        });
+    }
+    all
+}
+
+fn write_types(edges: &[Edge], all: u64, out: &mut impl Write) -> io::Result<()> {
+    let mut types: BTreeMap<Itype, Tally> = BTreeMap::new();
+    for e in edges {
+        types
+            .entry(e.kind)
+            .or_default()
+            .add(sum(std::slice::from_ref(e)));
+    }
+    let mut types: Vec<(Itype, Tally)> = types.into_iter().collect();
+    types.sort_by_key(|(kind, tally)| (Reverse(tally.count), *kind));
+    writeln!(
+        out,
+        "{:>12} {:>7} {:>12} {:>7}  type",
+        "count", "share", "mispredicted", "rate"
+    )?;
+    for (kind, tally) in types {
+        writeln!(
+            out,
+            "{:>12} {:>7} {:>12} {:>7}  {}",
+            tally.count,
+            percent(tally.count, all),
+            tally.mispredicted,
+            percent(tally.mispredicted, tally.count),
+            kind_name(kind)
+        )?;
+    }
+    Ok(())
+}
+
+fn write_sources(
+    edges: &[Edge],
+    top: Option<usize>,
+    places: &Places<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut sources: HashMap<u64, Source> = HashMap::new();
+    for e in edges {
+        let source = sources.entry(e.source).or_default();
+        source.all.add(sum(std::slice::from_ref(e)));
+        if e.kind == Itype::NotTaken {
+            source.not_taken += e.count;
+        }
+        source.edges.push(*e);
+    }
+    let mut sources: Vec<(u64, Source)> = sources.into_iter().collect();
+    sources.sort_unstable_by_key(|(address, s)| (Reverse(s.all.count), *address));
+    writeln!(
+        out,
+        "\n{:>12} {:>12} {:>12} {:>12} {:>7}  source, and its targets",
+        "count", "taken", "not taken", "mispredicted", "rate"
+    )?;
+    for (address, s) in sources.iter().take(top.unwrap_or(usize::MAX)) {
+        writeln!(
+            out,
+            "{:>12} {:>12} {:>12} {:>12} {:>7}  {}",
+            s.all.count,
+            s.all.count - s.not_taken,
+            s.not_taken,
+            s.all.mispredicted,
+            percent(s.all.mispredicted, s.all.count),
+            places.at(*address)
+        )?;
+        for e in &s.edges {
+            writeln!(
+                out,
+                "{:>12} {:47}  -> {}, {}",
+                e.count,
+                "",
+                places.at(e.target),
+                kind_name(e.kind)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+    use hartrace_flow::Transfer;
+
+    #[test]
+    fn types_sources_and_edges() {
+        let wrong = |t: Transfer| Transfer {
+            mispredicted: true,
+            ..t
+        };
+        let taken = testing(0x10, 0x40, Itype::Taken);
+        let not = testing(0x10, 0x14, Itype::NotTaken);
+        let jump = |target| testing(0x50, target, Itype::IndirectJump);
+        let transfers = [taken, wrong(not), taken, jump(0x10), wrong(jump(0x20))];
+        let mut branches = Branches::new();
+        for _ in 0..2 {
+            branches.add(&Sample {
+                transfers: &transfers,
+                ..Sample::default()
+            });
+        }
+        let first = branches.edges()[0];
+        let expected = Edge {
+            source: 0x10,
+            target: 0x40,
+            kind: Itype::Taken,
+            count: 4,
+            mispredicted: 0,
+        };
+        assert_eq!(first, expected);
+        let mut out = Vec::new();
+        branches.write(None, &Places::new(), &mut out).unwrap();
+        let expected = "\
+10 transfers, 4 mispredicted (40.0 %)
+
+       count   share mispredicted    rate  type
+           4  40.0 %            0   0.0 %  taken
+           4  40.0 %            2  50.0 %  indirect jump
+           2  20.0 %            2 100.0 %  not taken
+
+       count        taken    not taken mispredicted    rate  source, and its targets
+           6            4            2            2  33.3 %  0x10
+           4                                                  -> 0x40, taken
+           2                                                  -> 0x14, not taken
+           4            4            0            2  50.0 %  0x50
+           2                                                  -> 0x10, indirect jump
+           2                                                  -> 0x20, indirect jump
+
+       count mispredicted  edge
+           4            0  0x10 -> 0x40, taken
+           2            0  0x50 -> 0x10, indirect jump
+           2            2  0x50 -> 0x20, indirect jump
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let mut out = Vec::new();
+        branches.write(Some(1), &Places::new(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains("0x50"), "{text}");
+    }
+
+    #[test]
+    fn nothing_to_count() {
+        let mut out = Vec::new();
+        Branches::new()
+            .write(None, &Places::new(), &mut out)
+            .unwrap();
+        assert!(out.starts_with(b"0 transfers, 0 mispredicted (-)\n"));
+    }
+}

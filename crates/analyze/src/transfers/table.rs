@@ -1,0 +1,173 @@
+//! One sample for people.
+
+use super::{Sample, kind_name};
+use crate::places::Places;
+use hartrace_flow::Transfer;
+use hartrace_isa::Itype;
+use std::io::{self, Write};
+
+/// The transfers of a sample as a table, the newest first, with names, lines of
+/// source text and what is not obvious.
+#[derive(Clone, Copy)]
+pub struct Table<'p, 'a> {
+    /// What is known of the addresses.
+    pub places: &'p Places<'a>,
+    /// The transfers are calls that have not returned (RAS emulation).
+    pub calls: bool,
+}
+
+impl Table<'_, '_> {
+    /// Writes the table of a sample.
+    ///
+    /// # Errors
+    ///
+    /// Failures of `out`.
+    pub fn write(&self, sample: &Sample<'_>, out: &mut impl Write) -> io::Result<()> {
+        let place = |address: u64| match address {
+            0 => "-".to_owned(),
+            address => self.places.at(address).to_string(),
+        };
+        let text = |t: &Transfer| (place(t.source), place(t.target));
+        let rows: Vec<(String, String)> = sample.transfers.iter().map(text).collect();
+        let width = rows.iter().map(|(from, _)| from.chars().count()).max();
+        let width = width.unwrap_or(0).max(4);
+        if !rows.is_empty() {
+            writeln!(
+                out,
+                "{:>4}  {:<14} {:>9}  {:<width$}  to",
+                "#", "type", "cycles", "from"
+            )?;
+        }
+        for (i, (t, (from, to))) in sample.transfers.iter().zip(&rows).enumerate() {
+            let cycles = t.cycles.map_or("-".to_owned(), |c| c.to_string());
+            let kind = kind_name(t.kind);
+            let wrong = if t.mispredicted { "  mispredicted" } else { "" };
+            writeln!(
+                out,
+                "{i:>4}  {kind:<14} {cycles:>9}  {from:<width$}  {to}{wrong}"
+            )?;
+            let later = i.checked_sub(1).and_then(|i| sample.transfers.get(i));
+            for note in self.notes(t, later) {
+                writeln!(out, "      {note}")?;
+            }
+        }
+        if sample.cut && self.calls {
+            writeln!(out, "      older calls may have been overwritten")?;
+        }
+        Ok(())
+    }
+
+    /// What is not obvious about a transfer and the one after it.
+    fn notes(&self, t: &Transfer, later: Option<&Transfer>) -> Vec<String> {
+        let mut notes = Vec::new();
+        match (t.source, t.target) {
+            (0, 0) => notes.push("neither address was recorded".to_owned()),
+            (0, _) => notes.push("it came from a mode that is not recorded".to_owned()),
+            (_, 0) => notes.push("it went to a mode that is not recorded".to_owned()),
+            _ => {}
+        }
+        if t.kind == Itype::Swap {
+            notes.push(match self.calls {
+                false => "a co-routine swap: a return and a call in one".to_owned(),
+                true => "a co-routine swap, which took the place of the call below it: \
+                         a return and a call in one"
+                    .to_owned(),
+            });
+        }
+        if let Some(later) = later.filter(|_| self.calls)
+            && let Some(from) = self.moved(t.target, later.source)
+        {
+            notes.push(format!(
+                "the next call came from {from}, where it went without a call: \
+                 a tail call, longjmp, or another stack"
+            ));
+        }
+        notes
+    }
+
+    /// The function that the next call came from, if it is not the callee.
+    fn moved(&self, callee: u64, source: u64) -> Option<&str> {
+        if callee == 0 || source == 0 {
+            return None;
+        }
+        let (callee, source) = (self.places.function(callee)?, self.places.function(source)?);
+        (callee != source).then_some(source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    fn text(table: &Table<'_, '_>, sample: &Sample<'_>) -> String {
+        let mut out = Vec::new();
+        table.write(sample, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_table_with_notes() {
+        let places = Places::new();
+        let table = Table {
+            places: &places,
+            calls: false,
+        };
+        let transfers = [
+            Transfer {
+                cycles: Some(12),
+                mispredicted: true,
+                ..testing(0x8000_0010, 0x20, Itype::Taken)
+            },
+            testing(0, 0x8000_0000, Itype::TrapReturn),
+            testing(0x44, 0, Itype::Exception),
+            testing(0x40, 0x50, Itype::Swap),
+        ];
+        let sample = Sample {
+            pc: Some(0x20),
+            transfers: &transfers,
+            cut: true,
+        };
+        let expected = "   #  type              cycles  from        to
+   0  taken                 12  0x80000010  0x20  mispredicted
+   1  trap return            -  -           0x80000000
+      it came from a mode that is not recorded
+   2  exception              -  0x44        -
+      it went to a mode that is not recorded
+   3  swap                   -  0x40        0x50
+      a co-routine swap: a return and a call in one
+";
+        assert_eq!(text(&table, &sample), expected);
+        assert_eq!(text(&table, &Sample::default()), "");
+    }
+
+    #[test]
+    fn calls_that_do_not_follow_are_explained() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/recursion/");
+        let file = std::fs::read([folder, "recursion-rv64gc.elf"].concat()).unwrap();
+        let mut places = Places::new();
+        places.add_elf(&file, None).unwrap();
+        let at = |name: &str| places.names().address(name).unwrap();
+        let (start, main, print) = (at("_start"), at("main"), at("printf"));
+        let table = Table {
+            places: &places,
+            calls: true,
+        };
+        let call = |source, target| testing(source, target, Itype::DirectCall);
+        let transfers = [call(print + 4, main), call(start + 4, main)];
+        let sample = Sample {
+            pc: Some(main),
+            transfers: &transfers,
+            cut: true,
+        };
+        let text = text(&table, &sample);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].contains("printf+0x4"), "{text}");
+        assert!(lines[2].contains("_start+0x4"), "{text}");
+        assert!(
+            lines[3].starts_with("      the next call came from printf"),
+            "{text}"
+        );
+        assert_eq!(lines[4], "      older calls may have been overwritten");
+    }
+}

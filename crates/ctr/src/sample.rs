@@ -1,0 +1,263 @@
+//! Records kept beside a hart, of which snapshots are taken.
+
+use alloc::vec::Vec;
+
+use hartrace_flow::{
+    Effects, HartId, Insn, Mode, Observer, Signal, Step, StepTransfers, Transfer, TransferSink,
+    Wants,
+};
+use hartrace_isa::{Flow, Isa};
+
+use crate::control::Control;
+use crate::engine::Ctr;
+use crate::snapshot::Snapshot;
+
+/// How often snapshots are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Every {
+    /// After so many instructions of a hart.
+    Instructions(u64),
+    /// After so many cycles of a hart.
+    Cycles(u64),
+}
+
+/// What steps tell besides where a hart went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The privilege modes. Otherwise transfers are recorded as if all of them
+    /// were enabled.
+    pub modes: bool,
+    /// The time of each step in cycles. Otherwise no cycles are counted.
+    pub cycles: bool,
+}
+
+/// Records the transfers of each hart as its own records would, and takes
+/// snapshots: every so often, and one at the end.
+///
+/// A snapshot stands between two instructions: the transfers up to there are
+/// in it, and its pc is that of the instruction that follows. Where steps are
+/// missing the records start anew, so that no two of them seem to follow each
+/// other that do not.
+///
+/// ```
+/// use hartrace_ctr::{Config, Control, Ctr, Every, Sampler, Told};
+/// use hartrace_flow::{Effects, HartId, Insn, Observer, Step};
+/// use hartrace_isa::Isa;
+///
+/// let mut ctr = Ctr::new(Config::default())?;
+/// ctr.set_control(Control::MODES, 0);
+/// let mut pcs = Vec::new();
+/// let told = Told { modes: true, cycles: false };
+/// let take = |s: &hartrace_ctr::Snapshot| pcs.push((s.pc, s.records().count()));
+/// let mut sampler = Sampler::new(ctr, Isa::RV64GC, Some(Every::Instructions(2)), told, take);
+/// // c.nop; c.j 0x1000
+/// for (pc, bits, next) in [(0x1000, 0x0001, 0x1002), (0x1002, 0xbffd, 0x1000), (0x1000, 0x0001, 0x1002)] {
+///     let insn = Insn { pc, bits, next, ..Insn::default() };
+///     sampler.step(HartId(0), &Step::Insn(insn), &Effects::default());
+/// }
+/// sampler.finish();
+/// assert_eq!(pcs, [(Some(0x1000), 1), (Some(0x1002), 1)]);
+/// # Ok::<(), hartrace_ctr::ConfigError>(())
+/// ```
+#[derive(Debug)]
+pub struct Sampler<F> {
+    transfers: StepTransfers<Recorders>,
+    isa: Isa,
+    every: Option<Every>,
+    sink: F,
+    snapshot: Snapshot,
+}
+
+#[derive(Debug)]
+struct Recorders {
+    /// What each hart starts with.
+    fresh: Ctr,
+    told: Told,
+    harts: Vec<(HartId, Recorder)>,
+    /// The one whose turn it is.
+    current: usize,
+}
+
+#[derive(Debug)]
+struct Recorder {
+    ctr: Ctr,
+    insns: u64,
+    /// In cycles, if they are told.
+    time: u64,
+    /// When the next snapshot is due, in the unit of [`Every`].
+    due: Option<u64>,
+    /// Where the hart goes, and in which mode, as far as that is known.
+    next: Option<u64>,
+    mode: Option<Mode>,
+    /// The last instruction.
+    bits: u32,
+}
+
+impl Recorders {
+    #[inline]
+    fn of(&mut self, hart: HartId) -> Option<&mut Recorder> {
+        if self.harts.get(self.current).is_none_or(|h| h.0 != hart) {
+            self.enter(hart);
+        }
+        self.harts.get_mut(self.current).map(|(_, one)| one)
+    }
+
+    #[cold]
+    fn enter(&mut self, hart: HartId) {
+        let found = self.harts.iter().position(|(id, _)| *id == hart);
+        self.current = found.unwrap_or_else(|| {
+            let one = Recorder {
+                ctr: self.fresh.clone(),
+                insns: 0,
+                time: 0,
+                due: None,
+                next: None,
+                mode: None,
+                bits: 0,
+            };
+            self.harts.push((hart, one));
+            self.harts.len() - 1
+        });
+    }
+}
+
+impl TransferSink for Recorders {
+    #[inline]
+    fn transfer(&mut self, hart: HartId, transfer: &Transfer) {
+        let told = self.told;
+        let Some(one) = self.of(hart) else { return };
+        one.ctr.record(&Transfer {
+            time: transfer.time.filter(|_| told.cycles),
+            from: transfer.from.filter(|_| told.modes),
+            to: transfer.to.filter(|_| told.modes),
+            ..*transfer
+        });
+    }
+}
+
+impl<F: FnMut(&Snapshot)> Sampler<F> {
+    /// Every hart starts with these records, which are enabled, and gives its
+    /// snapshots to the sink. The instruction set is that of the code.
+    pub fn new(ctr: Ctr, isa: Isa, every: Option<Every>, told: Told, sink: F) -> Sampler<F> {
+        let mut fresh = ctr;
+        if !told.modes {
+            let control = fresh.control().with(Control::MODES);
+            fresh.set_control(control, 0);
+        }
+        let recorders = Recorders {
+            fresh,
+            told,
+            harts: Vec::new(),
+            current: 0,
+        };
+        Sampler {
+            transfers: StepTransfers::new(isa, recorders),
+            isa,
+            every,
+            sink,
+            snapshot: Snapshot::default(),
+        }
+    }
+
+    /// What took the snapshots.
+    pub fn into_sink(self) -> F {
+        self.sink
+    }
+
+    /// Takes a snapshot if one is due in front of this instruction.
+    #[inline]
+    fn look(&mut self, hart: HartId, insn: &Insn) {
+        let recorders = self.transfers.sink();
+        let told = recorders.told;
+        let Some(one) = recorders.of(hart) else {
+            return;
+        };
+        let (now, first, step) = match self.every {
+            None => return,
+            Some(Every::Instructions(step)) => (one.insns, 0, step),
+            Some(Every::Cycles(step)) => (one.time, insn.time, step),
+        };
+        let step = step.max(1);
+        // Multiples of the step; time need not start at 0.
+        let start = if one.insns == 0 { first } else { now };
+        let next = (start / step).saturating_add(1).saturating_mul(step);
+        let due = *one.due.get_or_insert(next);
+        if now < due {
+            return;
+        }
+        let missed = (now - due) / step;
+        one.due = Some(due.saturating_add((missed + 1).saturating_mul(step)));
+        let mode = Some(insn.mode).filter(|_| told.modes);
+        one.snapshot(hart, Some(insn.pc), mode, told, &mut self.snapshot);
+        (self.sink)(&self.snapshot);
+    }
+}
+
+impl Recorder {
+    fn snapshot(
+        &self,
+        hart: HartId,
+        pc: Option<u64>,
+        mode: Option<Mode>,
+        told: Told,
+        to: &mut Snapshot,
+    ) {
+        self.ctr.snapshot_into(to);
+        to.hart = hart;
+        to.pc = pc;
+        to.mode = mode;
+        to.instructions = Some(self.insns);
+        to.cycles = told.cycles.then_some(self.time);
+    }
+}
+
+impl<F: FnMut(&Snapshot)> Observer for Sampler<F> {
+    const WANTS: Wants = Wants::STEPS;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        // Gives the transfer of the step before, and keeps that of this one.
+        self.transfers.step(hart, step, effects);
+        if let Step::Insn(insn) = step {
+            self.look(hart, insn);
+        }
+        let Some(one) = self.transfers.sink().of(hart) else {
+            return;
+        };
+        match step {
+            Step::Insn(insn) => {
+                one.insns += 1;
+                one.time = insn.time;
+                one.next = Some(insn.next);
+                one.mode = Some(insn.mode);
+                one.bits = insn.bits;
+            }
+            Step::Trap(trap) => {
+                one.time = trap.time;
+                one.next = trap.trap.handler;
+                one.mode = None;
+            }
+            Step::Signal(Signal::Lost | Signal::Untraced | Signal::Reset) => {
+                one.ctr.clear();
+                (one.next, one.mode) = (None, None);
+            }
+            Step::Signal(_) => {}
+        }
+    }
+
+    fn finish(&mut self) {
+        self.transfers.finish();
+        let recorders = self.transfers.sink();
+        let told = recorders.told;
+        for (hart, one) in recorders.harts.iter().filter(|(_, one)| one.insns > 0) {
+            // What follows a return from a trap nobody has seen.
+            let stays = Flow::of_retired(one.bits, self.isa) != Flow::TrapReturn;
+            let mode = one.mode.filter(|_| told.modes && stays);
+            one.snapshot(*hart, one.next, mode, told, &mut self.snapshot);
+            (self.sink)(&self.snapshot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

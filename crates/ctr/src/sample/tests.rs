@@ -1,0 +1,196 @@
+use alloc::vec;
+
+use super::*;
+use crate::config::{Config, Version};
+use hartrace_flow::{Cause, Context, Insn, Trap, TrapStep};
+use hartrace_isa::Xlen;
+
+const HART: HartId = HartId(0);
+const NOP: u32 = 0x13;
+const CALL: u32 = 0x0080_00ef;
+const MRET: u32 = 0x3020_0073;
+
+fn recorder(control: Control) -> Ctr {
+    let mut ctr = Ctr::new(Config::new(Version::V1_0, Xlen::Rv64)).unwrap();
+    ctr.set_control(control, 0);
+    ctr
+}
+
+fn insn(pc: u64, bits: u32, next: u64, mode: Mode, time: u64) -> Step {
+    Step::Insn(Insn {
+        pc,
+        bits,
+        next,
+        mode,
+        time,
+        ..Insn::default()
+    })
+}
+
+fn sample(control: Control, every: Option<Every>, told: Told, steps: &[Step]) -> Vec<Snapshot> {
+    let mut found = Vec::new();
+    let take = |snapshot: &Snapshot| found.push(snapshot.clone());
+    let mut sampler = Sampler::new(recorder(control), Isa::RV64GC, every, told, take);
+    for step in steps {
+        sampler.step(HART, step, &Effects::default());
+    }
+    sampler.finish();
+    found
+}
+
+const ALL: Told = Told {
+    modes: true,
+    cycles: true,
+};
+
+/// A loop of three instructions, a call in the middle, 10 cycles each.
+fn round(n: u64) -> [Step; 3] {
+    let m = Mode::M;
+    let at = n * 30;
+    [
+        insn(0x100, NOP, 0x104, m, at + 10),
+        insn(0x104, CALL, 0x10c, m, at + 20),
+        insn(0x10c, 0xff5f_f06f, 0x100, m, at + 30),
+    ]
+}
+
+#[test]
+fn every_so_many_instructions() {
+    let steps: Vec<Step> = (0..4).flat_map(round).collect();
+    let every = Some(Every::Instructions(2));
+    let found = sample(Control::MODES, every, ALL, &steps);
+    let rows: Vec<_> = found
+        .iter()
+        .map(|s| (s.instructions, s.pc, s.cycles, s.records().count()))
+        .collect();
+    let row = |insns, pc, cycles, records| (Some(insns), Some(pc), Some(cycles), records);
+    assert_eq!(
+        rows,
+        [
+            row(2, 0x10c, 20, 1),
+            row(4, 0x104, 40, 2),
+            row(6, 0x100, 60, 4),
+            row(8, 0x10c, 80, 5),
+            row(10, 0x104, 100, 6),
+            row(12, 0x100, 120, 8),
+        ]
+    );
+    // All transfers up to there, the newest first, with their cycles.
+    let newest = found[0].entries[0];
+    assert_eq!((newest.source(), newest.target()), (0x104, 0x10c));
+    let second = found[2].entries[0];
+    assert_eq!((second.source(), second.cycles()), (0x10c, Some(10)));
+    assert_eq!(found[2].mode, Some(Mode::M));
+}
+
+#[test]
+fn every_so_many_cycles() {
+    let steps: Vec<Step> = (0..3).flat_map(round).collect();
+    let found = sample(Control::MODES, Some(Every::Cycles(25)), ALL, &steps);
+    // In front of the first instruction behind 25, 50 and 75, and at the end.
+    let times: Vec<_> = found.iter().map(|s| s.cycles).collect();
+    assert_eq!(times, [Some(30), Some(50), Some(80), Some(90)]);
+    // Time need not start at 0.
+    let steps: Vec<Step> = (10..12).flat_map(round).collect();
+    let found = sample(Control::MODES, Some(Every::Cycles(50)), ALL, &steps);
+    let times: Vec<_> = found.iter().map(|s| s.cycles).collect();
+    assert_eq!(times, [Some(350), Some(360)]);
+    // It may jump as far as it likes.
+    let steps = [
+        insn(0x100, NOP, 0x104, Mode::M, 1),
+        insn(0x104, NOP, 0x108, Mode::M, u64::MAX - 1),
+        insn(0x108, NOP, 0x10c, Mode::M, u64::MAX),
+    ];
+    assert_eq!(
+        sample(Control::MODES, Some(Every::Cycles(1)), ALL, &steps).len(),
+        3
+    );
+}
+
+#[test]
+fn one_at_the_end_and_none_of_nothing() {
+    let found = sample(Control::MODES, None, ALL, &round(0));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].pc, found[0].records().count()), (Some(0x100), 2));
+    assert_eq!(sample(Control::MODES, None, ALL, &[]).len(), 0);
+    let lost = Step::Signal(Signal::Lost);
+    assert_eq!(sample(Control::MODES, None, ALL, &[lost]).len(), 0);
+}
+
+#[test]
+fn modes_count_where_they_are_told() {
+    let trap = Step::Trap(TrapStep {
+        trap: Trap {
+            epc: Some(0x104),
+            handler: Some(0x800),
+            cause: Cause::Exception(Some(8)),
+            tval: None,
+        },
+        bits: Some(0x73),
+        mode: Mode::U,
+        context: Context(0),
+        time: 0,
+    });
+    let steps = [
+        insn(0x100, NOP, 0x104, Mode::U, 0),
+        trap,
+        insn(0x800, MRET, 0x108, Mode::M, 0),
+        insn(0x108, CALL, 0x110, Mode::U, 0),
+    ];
+    let told = Told {
+        modes: true,
+        cycles: false,
+    };
+    let found = sample(Control::U, None, told, &steps);
+    assert_eq!(found[0].records().count(), 1);
+    assert_eq!((found[0].mode, found[0].cycles), (Some(Mode::U), None));
+    assert!(found[0].records().all(|r| r.cycles().is_none()));
+    // Behind a trap or a return from one the mode is not known.
+    assert_eq!(sample(Control::U, None, told, &steps[..2])[0].mode, None);
+    assert_eq!(sample(Control::U, None, told, &steps[..3])[0].mode, None);
+    // Where they are not, everything is recorded.
+    let untold = Told {
+        modes: false,
+        cycles: false,
+    };
+    let found = sample(Control::U, None, untold, &steps);
+    let kinds: Vec<_> = found[0]
+        .records()
+        .map(|r| r.kind().unwrap().code())
+        .collect();
+    assert_eq!((found[0].mode, kinds), (None, vec![9, 3, 1]));
+    assert!(found[0].fields().has(Control::MODES));
+}
+
+#[test]
+fn records_do_not_reach_across_a_loss() {
+    let mut steps = round(0).to_vec();
+    steps.push(Step::Signal(Signal::Lost));
+    steps.extend(round(1));
+    let found = sample(Control::MODES, None, ALL, &steps);
+    assert_eq!(found[0].records().count(), 2);
+    // Nobody knows how many cycles went by.
+    let last = found[0].records().last().unwrap();
+    assert_eq!(last.cycles(), None);
+}
+
+#[test]
+fn harts_have_records_of_their_own() {
+    let mut found = Vec::new();
+    let take = |s: &Snapshot| found.push((s.hart.0, s.records().count(), s.instructions));
+    let ctr = recorder(Control::MODES);
+    let every = Some(Every::Instructions(2));
+    let mut sampler = Sampler::new(ctr, Isa::RV64GC, every, ALL, take);
+    for step in round(0) {
+        for hart in [3, 1] {
+            sampler.step(HartId(hart), &step, &Effects::default());
+        }
+    }
+    sampler.finish();
+    let two = Some(2);
+    let three = Some(3);
+    assert_eq!(
+        found,
+        [(3, 1, two), (1, 1, two), (3, 2, three), (1, 2, three)]
+    );
+}
