@@ -15,6 +15,7 @@ use crate::etrace::ETrace;
 use crate::generate::Random;
 use crate::ntrace::NTrace;
 
+mod ctr;
 mod elf;
 mod etrace;
 mod hart;
@@ -170,6 +171,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "tandem_verify",
         holds: verify::verify,
         seeds: verify::seeds,
+    },
+    Property {
+        name: "ctr_csr",
+        holds: ctr::csr,
+        seeds: crate::ctr::scripts,
     },
     Property {
         name: "hart_run",

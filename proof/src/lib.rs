@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 pub mod bench;
+pub mod ctr;
 pub mod elf;
 pub mod encodings;
 pub mod etrace;

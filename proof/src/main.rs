@@ -147,6 +147,16 @@ const COMMANDS: &[Command] = &[
         tandem::speed::command,
     ),
     (
+        "ctr-model",
+        "[STEPS] [SEED]: control transfer records against a second, plain model",
+        hartrace_proof::ctr::model,
+    ),
+    (
+        "ctr-speed",
+        "[ROUNDS]: what recording control transfers costs the hart",
+        hartrace_proof::ctr::speed::command,
+    ),
+    (
         "speed",
         "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",
         hartrace_proof::speed::command,

@@ -35,6 +35,15 @@ impl Clock {
         self.valid &= !active || now.is_some();
     }
 
+    /// Both at once, while recording goes on.
+    #[inline]
+    pub(crate) fn lap(&mut self, now: u64) {
+        match self.since.replace(now) {
+            Some(since) => self.add(now.saturating_sub(since)),
+            None => self.valid = false,
+        }
+    }
+
     /// The cycles up to now, for a record; `None` when nobody knows.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u64> {
@@ -43,6 +52,7 @@ impl Clock {
     }
 
     /// More cycles, which a record that is gone had counted.
+    #[inline]
     pub(crate) fn add(&mut self, cycles: u64) {
         self.counted = self.counted.saturating_add(cycles);
     }

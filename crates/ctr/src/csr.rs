@@ -140,8 +140,8 @@ pub enum Denied {
 const CSRIND: u32 = 60;
 
 impl Caller {
-    /// Whether the modes above open the state of a bit to this one. What is
-    /// the machine's alone needs no opening.
+    /// Whether the modes above open the state of a bit to this one. Nothing is
+    /// closed to the machine, nor to debug mode, which has its rights.
     fn is_open(&self, bit: u32) -> Result<(), Denied> {
         let closed = |enable: Option<u64>| enable.is_some_and(|enable| enable >> bit & 1 == 0);
         let machine = matches!(self.mode, Mode::M | Mode::D);
@@ -194,12 +194,7 @@ impl Ctr {
             Csr::GuestControl | Csr::GuestControlHigh => Window::Guest,
             _ => Window::Supervisor,
         };
-        let exists = match level {
-            Window::Machine => true,
-            Window::Supervisor => config.supervisor,
-            Window::Guest => config.hypervisor,
-        };
-        if !exists || csr.is_high() && caller.xlen == Xlen::Rv64 {
+        if !self.has_level(level) || csr.is_high() && caller.xlen == Xlen::Rv64 {
             return Err(Denied::Illegal);
         }
         let rank = caller.may(level);
@@ -214,6 +209,15 @@ impl Ctr {
         rank
     }
 
+    /// Whether there is a mode that registers of this level belong to.
+    const fn has_level(&self, level: Window) -> bool {
+        match level {
+            Window::Machine => true,
+            Window::Supervisor => self.config.supervisor,
+            Window::Guest => self.config.hypervisor,
+        }
+    }
+
     /// Whether this window shows the entries: in 1.0 the machine's does not.
     #[must_use]
     pub fn shows_entries(&self, window: Window) -> bool {
@@ -226,7 +230,7 @@ impl Ctr {
     ///
     /// The exception to raise.
     pub fn check_entry(&self, window: Window, caller: &Caller) -> Result<(), Denied> {
-        if !self.shows_entries(window) || window == Window::Guest && !self.config.hypervisor {
+        if !self.shows_entries(window) || !self.has_level(window) {
             return Err(Denied::Illegal);
         }
         caller.check_window(window)?;

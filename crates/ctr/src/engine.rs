@@ -228,9 +228,14 @@ impl Ctr {
         self.enter(from, t.time);
         let predicted = self.predict(t);
         if from == to && !t.kind.is_trap() {
-            self.clock.settle(self.is_active(), t.time);
-            self.record_within(t.source, t.target, t.kind, predicted);
-            self.clock.resume(self.is_active(), t.time);
+            if self.allowed >> t.kind.code() & 1 != 0 {
+                self.clock.settle(true, t.time);
+                match self.stack {
+                    true => self.record_within::<true>(t.source, t.target, t.kind, predicted),
+                    false => self.record_within::<false>(t.source, t.target, t.kind, predicted),
+                }
+                self.clock.resume(true, t.time);
+            }
             return;
         }
         self.clock.settle(self.is_active(), t.time);
@@ -251,8 +256,11 @@ impl Ctr {
     /// were in front of them; [`Ctr::memory`] says how many can be left out.
     pub fn replay(&mut self, unseen: u64, raws: impl Iterator<Item = Raw>) {
         self.ring.skip(unseen);
-        for raw in raws {
-            self.record_raw(&raw);
+        match (self.predictor.is_some(), self.stack) {
+            (false, false) => raws.for_each(|raw| self.record_raw::<false, false>(&raw)),
+            (false, true) => raws.for_each(|raw| self.record_raw::<false, true>(&raw)),
+            (true, false) => raws.for_each(|raw| self.record_raw::<true, false>(&raw)),
+            (true, true) => raws.for_each(|raw| self.record_raw::<true, true>(&raw)),
         }
     }
 
@@ -265,10 +273,10 @@ impl Ctr {
         all.then_some(u64::from(self.depth()) + 1)
     }
 
-    #[inline]
-    fn record_raw(&mut self, raw: &Raw) {
+    #[inline(always)]
+    fn record_raw<const PREDICT: bool, const STACK: bool>(&mut self, raw: &Raw) {
         let mut wrong = false;
-        if let Some(predictor) = &mut self.predictor {
+        if PREDICT && let Some(predictor) = &mut self.predictor {
             wrong = predictor.mispredicts(&Transfer {
                 source: raw.source,
                 target: raw.target,
@@ -277,46 +285,44 @@ impl Ctr {
             });
         }
         if self.allowed >> raw.kind.code() & 1 != 0 {
-            self.clock.settle(true, Some(raw.time));
-            self.record_within(raw.source, raw.target, raw.kind, wrong);
-            self.clock.resume(true, Some(raw.time));
+            self.clock.lap(raw.time);
+            self.record_within::<STACK>(raw.source, raw.target, raw.kind, wrong);
         }
     }
 
-    /// A transfer within the current mode, the clock being settled.
-    #[inline]
-    fn record_within(&mut self, source: u64, target: u64, kind: Itype, wrong: bool) {
-        if self.allowed >> kind.code() & 1 == 0 {
+    /// An allowed transfer within the current mode, the clock being settled.
+    /// `STACK`: in RAS emulation mode (5.4).
+    #[inline(always)]
+    fn record_within<const STACK: bool>(
+        &mut self,
+        source: u64,
+        target: u64,
+        kind: Itype,
+        wrong: bool,
+    ) {
+        if STACK && kind == Itype::Return {
+            let popped = self.ring.pop();
+            self.take_over(&popped);
             return;
         }
-        if !self.stack {
-            let cycles = self.clock.take();
-            let record = self.record_of(source, target, kind, wrong, cycles);
+        let swaps = STACK && kind == Itype::Swap;
+        if swaps {
+            self.take_over(&self.ring.get(0));
+        }
+        let cycles = self.clock.take();
+        let cycles = cycles.filter(|_| !STACK || self.config.ras_cycles == RasCycles::Accumulate);
+        let record = self.record_of(source, target, kind, wrong, cycles);
+        if swaps {
+            if let Some(entry) = self.ring.get_mut(0) {
+                *entry = record;
+            }
+        } else {
             self.ring.push(record);
-            return;
-        }
-        match kind {
-            Itype::Return => {
-                let popped = self.ring.pop();
-                self.take_over(&popped);
-            }
-            Itype::Swap => {
-                self.take_over(&self.ring.get(0));
-                let cycles = self.clock.take();
-                let record = self.record_of(source, target, kind, wrong, cycles);
-                if let Some(entry) = self.ring.get_mut(0) {
-                    *entry = record;
-                }
-            }
-            _ => {
-                let cycles = self.clock.take();
-                let record = self.record_of(source, target, kind, wrong, cycles);
-                self.ring.push(record);
-            }
         }
     }
 
     /// The cycles of a call that has returned belong to the next record.
+    #[inline]
     fn take_over(&mut self, popped: &Record) {
         if !popped.is_valid() || self.config.cycles.is_none() {
             return;
@@ -351,14 +357,14 @@ impl Ctr {
         if self.config.types {
             data = u64::from(kind.code());
         }
-        let counts = !self.stack || self.config.ras_cycles == RasCycles::Accumulate;
-        if let (Some(bits), Some(cycles), true) = (self.config.cycles, cycles, counts) {
+        if let (Some(bits), Some(cycles)) = (self.config.cycles, cycles) {
             data |= CCV | u64::from(CycleCount::new(cycles, bits).0) << 16;
         }
         let wrong = wrong && self.config.mispredicts;
+        let xlen = self.config.xlen;
         Record {
-            ctrsource: source & !VALID | VALID,
-            ctrtarget: target & !MISP | if wrong { MISP } else { 0 },
+            ctrsource: xlen.wrap(source) & !VALID | VALID,
+            ctrtarget: xlen.wrap(target) & !MISP | u64::from(wrong),
             ctrdata: data,
         }
     }

@@ -74,6 +74,7 @@ impl Record {
 
     /// The cycle count, if it is valid.
     #[must_use]
+    #[inline]
     pub const fn cycles(&self) -> Option<u64> {
         if self.ctrdata & CCV == 0 {
             return None;
@@ -109,13 +110,14 @@ impl CycleCount {
 
     /// The count for a number of cycles, with this many bits of exponent.
     #[must_use]
+    #[inline]
     pub const fn new(cycles: u64, exponent_bits: u8) -> CycleCount {
+        if cycles < 4096 {
+            return CycleCount(cycles as u16);
+        }
         let most = CycleCount::most(exponent_bits);
         if cycles >= most.cycles() {
             return most;
-        }
-        if cycles < 4096 {
-            return CycleCount(cycles as u16);
         }
         let exponent = cycles.ilog2() - 11;
         let mantissa = cycles >> (exponent - 1) & 0xfff;
@@ -124,6 +126,7 @@ impl CycleCount {
 
     /// The cycles it stands for; the lowest bits of large counts are lost.
     #[must_use]
+    #[inline]
     pub const fn cycles(self) -> u64 {
         let (exponent, mantissa) = (self.0 >> 12, self.0 as u64 & 0xfff);
         match exponent {

@@ -2,7 +2,9 @@
 
 use crate::clint::{CLINT, Clint};
 use crate::cpu::interrupt;
+use crate::finisher::{self, FINISHER, Finish};
 use crate::memory::Memory;
+use crate::uart::{UART, Uart};
 
 /// Where time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +24,24 @@ pub(crate) enum Clock {
 /// thought.
 pub(crate) const FOREVER: u64 = u64::MAX / 2;
 
+/// A device and an offset into it.
+enum Device {
+    Clint(u64),
+    Uart(u64),
+    Finisher(u64),
+}
+
 /// Memory and devices, as all harts see them.
 #[derive(Debug)]
 pub(crate) struct Bus {
     pub(crate) memory: Memory,
     pub(crate) clint: Clint,
     pub(crate) clock: Clock,
+    pub(crate) uart: Option<Uart>,
+    /// There is a device that ends the run.
+    pub(crate) finisher: bool,
+    /// It was asked to.
+    pub(crate) finish: Option<Finish>,
     /// The cycle at which the timer interrupt is due; `None` is never, or
     /// somebody else's business.
     pub(crate) deadline: Option<u64>,
@@ -96,34 +110,62 @@ impl Bus {
         self.deadline = self.timer_deadline(hart, cycles);
     }
 
+    /// The device at a physical address that is not memory.
+    fn device(&self, paddr: u64, len: u64) -> Option<Device> {
+        if CLINT.contains(paddr, len) {
+            Some(Device::Clint(paddr - CLINT.base))
+        } else if UART.contains(paddr, len) && self.uart.is_some() {
+            Some(Device::Uart(paddr - UART.base))
+        } else if FINISHER.contains(paddr, len) && self.finisher {
+            Some(Device::Finisher(paddr - FINISHER.base))
+        } else {
+            None
+        }
+    }
+
     /// Reads a device register: `len` aligned bytes at a physical address that
     /// is not memory. `None` when nothing answers.
     pub(crate) fn load(&mut self, paddr: u64, len: u64, cycles: u64) -> Option<u64> {
-        if !CLINT.contains(paddr, len) {
-            return None;
+        match self.device(paddr, len)? {
+            Device::Clint(offset) => {
+                self.set_time(cycles);
+                Some(self.clint.load(offset, len))
+            }
+            Device::Uart(offset) => self.uart.as_ref().map(|uart| uart.load(offset)),
+            Device::Finisher(_) => finisher::answers(len).then_some(0),
         }
-        self.set_time(cycles);
-        Some(self.clint.load(paddr - CLINT.base, len))
     }
 
     /// Writes a device register. False when nothing answers.
     pub(crate) fn store(&mut self, paddr: u64, len: u64, value: u64, cycles: u64) -> bool {
-        if !CLINT.contains(paddr, len) {
-            return false;
+        match self.device(paddr, len) {
+            Some(Device::Clint(offset)) => self.store_clint(offset, len, value, cycles),
+            Some(Device::Uart(offset)) => {
+                if let Some(uart) = &mut self.uart {
+                    uart.store(offset, value);
+                }
+            }
+            Some(Device::Finisher(offset)) if finisher::answers(len) => {
+                self.finish = self.finish.or(finisher::request(offset, value));
+            }
+            _ => return false,
         }
+        true
+    }
+
+    fn store_clint(&mut self, offset: u64, len: u64, value: u64, cycles: u64) {
         self.set_time(cycles);
-        self.clint.store(paddr - CLINT.base, len, value);
+        self.clint.store(offset, len, value);
         if let Clock::Cycles { per_tick, base } = &mut self.clock {
             *base = self.clint.mtime.wrapping_sub(cycles / *per_tick);
         }
-        true
     }
 
     /// Whether there is RAM or a device at a physical address.
     pub(crate) fn takes_stores(&self, paddr: u64) -> bool {
         match self.memory.spot(paddr) {
             Some(spot) => spot.writable,
-            None => CLINT.contains(paddr, 1),
+            None => self.device(paddr, 1).is_some(),
         }
     }
 

@@ -12,7 +12,7 @@
 
 mod what;
 
-use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
+use hartrace_isa::{Flow, Isa, ItypeTable, Op, decode};
 
 use crate::cost::Costs;
 use crate::cpu::SINK;
@@ -45,6 +45,7 @@ pub(crate) struct Micro {
     /// Destination; an integer x0 is [`SINK`].
     pub(crate) rd: u8,
     pub(crate) rs1: u8,
+    /// Of jumps, which have none, the code of their [`Itype`](hartrace_isa::Itype).
     pub(crate) rs2: u8,
     /// Its number in the block, from 1.
     pub(crate) number: u8,
@@ -77,8 +78,6 @@ pub(crate) struct Code {
     pub(crate) micros: Vec<Micro>,
     /// The instructions as they are in memory.
     pub(crate) bits: Vec<u32>,
-    /// What kind of transfer each is when it jumps.
-    pub(crate) kinds: Vec<Itype>,
     tables: Vec<Box<Table>>,
     /// Number of the table of a frame, plus one.
     by_frame: Vec<u32>,
@@ -92,7 +91,6 @@ impl Code {
         Code {
             micros: Vec::new(),
             bits: Vec::new(),
-            kinds: Vec::new(),
             tables: Vec::new(),
             by_frame: Vec::new(),
             isa,
@@ -173,7 +171,8 @@ impl Code {
         while let Some(bits) = instruction(page, at) {
             let index = self.micros.len() - first;
             let micro = self.micro(bits, at - start, index, &mut cost);
-            self.push(micro, bits);
+            self.micros.push(micro);
+            self.bits.push(bits);
             at += u64::from(micro.len);
             if micro.what.ends_block() || self.micros.len() - first == LONGEST {
                 break;
@@ -208,7 +207,8 @@ impl Code {
         let mut cost = 0;
         let micro = self.micro(bits, 0, 0, &mut cost);
         let first = self.micros.len() as u32;
-        self.push(micro, bits);
+        self.micros.push(micro);
+        self.bits.push(bits);
         Block {
             first,
             count: 1,
@@ -221,15 +221,7 @@ impl Code {
         if self.micros.len() == block.first as usize + 1 {
             self.micros.pop();
             self.bits.pop();
-            self.kinds.pop();
         }
-    }
-
-    fn push(&mut self, micro: Micro, bits: u32) {
-        self.micros.push(micro);
-        self.bits.push(bits);
-        let flow = Flow::of_retired(bits, self.isa);
-        self.kinds.push(flow.itype4(bits, true, self.types));
     }
 
     fn micro(&self, bits: u32, offset: u64, index: usize, cost: &mut u16) -> Micro {
@@ -243,6 +235,13 @@ impl Code {
             Do::Rare => i32::from(inst.rs3().number() | inst.rm() << 5),
             _ => inst.imm,
         };
+        let rs2 = match what {
+            Do::Jal | Do::Jalr => {
+                let flow = Flow::of_retired(bits, self.isa);
+                flow.itype4(bits, true, self.types).code()
+            }
+            _ => inst.rs2.number(),
+        };
         let rd = match inst.rd.number() {
             0 if !writes_float(inst.op) => SINK,
             rd => rd,
@@ -255,7 +254,7 @@ impl Code {
             what,
             rd,
             rs1: inst.rs1.number(),
-            rs2: inst.rs2.number(),
+            rs2,
             number: index as u8 + 1,
             len: inst.len,
         }

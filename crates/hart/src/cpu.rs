@@ -1,10 +1,10 @@
 //! The architectural state of one hart, and traps.
 
-use hartrace_ctr::Ctr;
 use hartrace_flow::{Cause, Context, Mode};
 use hartrace_isa::{Ext, Isa, Xlen};
 
 use crate::events::Events;
+use crate::notes::Records;
 use crate::pmp::Pmp;
 
 /// A register that swallows writes to x0, so that the interpreter need not ask.
@@ -130,7 +130,7 @@ pub(crate) struct Cpu {
     pub(crate) siselect: u64,
     pub(crate) mstateen: [u64; 4],
     /// Control transfer records, if there are any.
-    pub(crate) ctr: Option<Box<Ctr>>,
+    pub(crate) records: Option<Box<Records>>,
     pub(crate) pmp: Pmp,
 
     /// What programs read as `mcycle` and `minstret`.
@@ -208,7 +208,7 @@ impl Cpu {
             miselect: 0,
             siselect: 0,
             mstateen: [0; 4],
-            ctr: None,
+            records: None,
             pmp: Pmp::open(isa.xlen()),
             mcycle: 0,
             minstret: 0,

@@ -14,6 +14,8 @@ pub(crate) use frame::{Fault, Frame, Report};
 
 use hartrace_flow::{HartId, Insn, Observer, Step, Wants};
 
+use hartrace_isa::Itype;
+
 use crate::bus::Bus;
 use crate::code::{Block, Code, Do, Micro};
 use crate::cpu::{Exception, cause};
@@ -125,7 +127,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
-    let mut pen = Pen::new(&mut hart.notes, &code.kinds, &hart.cpu);
+    let mut records = hart.cpu.records.take();
+    let mut pen = Pen::new(records.as_deref_mut());
     let wanted = pen.wanted;
     let report = Report {
         effects: &mut hart.effects,
@@ -254,16 +257,14 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 // For control transfer records.
                 macro_rules! note {
-                    ($on:expr, $to:expr, $time:expr, $not_taken:expr) => {
-                        if $on {
-                            let index = first + usize::from(op.number) - 1;
-                            let way = (here!(), $to);
-                            pen.note(hart.cpu, way, $time, index, $not_taken);
+                    ($to:expr, $time:expr, $kind:expr) => {
+                        if wanted.has($kind) {
+                            pen.note(here!(), $to, $time, $kind);
                         }
                     };
                 }
                 macro_rules! jump {
-                    ($to:expr, $wanted:expr, $then:block) => {{
+                    ($to:expr, $kind:expr, $then:block) => {{
                         let to: u64 = $to;
                         if to & misalignment != 0 {
                             trap!(Exception {
@@ -274,7 +275,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         $then;
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
-                        note!($wanted, to, cycles, false);
+                        note!(to, cycles, $kind);
                         if O::WANTS.contains(Wants::TRANSFERS) {
                             tell!(to, cycles);
                         }
@@ -291,9 +292,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let ($a, $b) = (hart.get(op.rs1), hart.get(op.rs2));
                         if $taken {
                             let to = W::unsigned(pc.wrapping_add(op.imm as u64));
-                            jump!(to, wanted.taken, {});
+                            jump!(to, Itype::Taken.code(), {});
                         }
-                        note!(wanted.not_taken, next_pc!(), now!(), true);
+                        note!(next_pc!(), now!(), Itype::NotTaken.code());
                     }};
                 }
                 macro_rules! load {
@@ -385,12 +386,12 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     (Jal) => {{
                         let link = here!().wrapping_add(op.len.into());
                         let to = W::unsigned(pc.wrapping_add(op.imm as u64));
-                        jump!(to, wanted.jumps, { set!(link) })
+                        jump!(to, op.rs2, { set!(link) })
                     }};
                     (Jalr) => {{
                         let link = here!().wrapping_add(op.len.into());
                         let to = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64)) & !1;
-                        jump!(to, wanted.jumps, { set!(link) })
+                        jump!(to, op.rs2, { set!(link) })
                     }};
                 }
                 macro_rules! two {
@@ -588,7 +589,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         }
     };
     hart.finish();
-    pen.finish(hart.cpu);
+    let noted = pen.taken;
+    if let Some(records) = &mut records {
+        records.taken(noted);
+    }
+    hart.cpu.records = records;
     let retired = *budget - left;
     *budget = left;
     let spent = cycles - hart.cpu.cycles;

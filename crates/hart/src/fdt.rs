@@ -18,6 +18,8 @@
 
 use hartrace_isa::Xlen;
 
+use crate::memory::Region;
+
 /// Where the boot ROM lies, and where harts start.
 pub const BOOT_ROM: u64 = 0x1000;
 
@@ -35,6 +37,9 @@ pub const PLIC: (u64, u64) = (0x0c00_0000, 0x100_0000);
 
 /// Address and size of the UART, an ns16550.
 pub const UART: (u64, u64) = (0x1000_0000, 0x100);
+
+/// Address and size of the device that ends a run.
+pub const FINISHER: (u64, u64) = (0x10_0000, 0x1000);
 
 /// Interrupt sources of the PLIC, and the highest priority one can have.
 const PLIC_SOURCES: u32 = 31;
@@ -240,6 +245,8 @@ pub struct Description<'a> {
     pub plic: bool,
     /// Whether there is a UART. Without a PLIC it has no interrupt.
     pub uart: bool,
+    /// Whether there is a test finisher.
+    pub finisher: bool,
     /// Whether there is a host-target interface.
     pub htif: bool,
 }
@@ -266,21 +273,28 @@ impl<'a> Description<'a> {
             bootargs: Some("console=ttyS0 earlycon"),
             plic: true,
             uart: true,
+            finisher: false,
             htif: true,
         }
     }
 
-    /// Our own machine with one hart: what Spike has, but for devices that do
-    /// not exist here, and no command line.
+    /// Our own machine with one hart: what Spike has but for a PLIC, a test
+    /// finisher more, and no command line. Devices give way to memory.
     #[must_use]
     pub fn virt(isa: &'a str, memory: &'a [(u64, u64)]) -> Description<'a> {
+        let free = |(base, size): (u64, u64)| {
+            let device = Region { base, size };
+            let taken = |&(base, size): &(u64, u64)| Region { base, size }.overlaps(&device);
+            !memory.iter().any(taken)
+        };
         Description {
             compatible: "hartrace,virt",
             model: "hartrace,virt",
             bus: &["simple-bus"],
             bootargs: None,
             plic: false,
-            uart: false,
+            uart: free(UART),
+            finisher: free(FINISHER),
             ..Description::spike(isa, memory)
         }
     }
@@ -313,6 +327,12 @@ impl<'a> Description<'a> {
         }
         if self.uart {
             self.uart(&mut tree);
+        }
+        if self.finisher {
+            tree.begin(&format!("test@{:x}", FINISHER.0));
+            tree.strings("compatible", &["sifive,test1", "sifive,test0", "syscon"]);
+            region(&mut tree, FINISHER);
+            tree.end();
         }
         tree.end();
         if self.htif {

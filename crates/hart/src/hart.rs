@@ -9,7 +9,6 @@ use crate::cost::Costs;
 use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
 use crate::mmu::{Tlb, Use, translate};
-use crate::notes::Notes;
 
 /// A hart.
 #[derive(Debug)]
@@ -21,19 +20,16 @@ pub(crate) struct Hart {
     pub(crate) effects: Effects,
     pub(crate) costs: Costs,
     pub(crate) misaligned: bool,
-    /// Room for the transfers that control transfer records will see.
-    pub(crate) notes: Notes,
 }
 
 impl Hart {
     pub(crate) fn new(cpu: Cpu, costs: Costs, misaligned: bool) -> Hart {
-        let version = cpu.ctr.as_ref().map(|ctr| ctr.config().version);
+        let version = cpu.records.as_ref().map(|r| r.ctr().config().version);
         let types = version.unwrap_or_default().types();
         let mut tlb = Tlb::new();
         tlb.enter(&cpu);
         Hart {
             code: Code::new(cpu.isa, costs, types),
-            notes: Notes::new(cpu.ctr.is_some()),
             cpu,
             tlb,
             effects: Effects::default(),

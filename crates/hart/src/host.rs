@@ -1,9 +1,9 @@
 //! What the program asks of the host.
 //!
-//! A bare-metal program reaches the outside in one of two ways: through the
-//! host-target interface ([`htif`], two words in memory that the host looks at
-//! now and then) or through semihosting ([`semihosting`], a trap with an
-//! operation in `a0`). Both end here, in a [`Host`] that owns the streams, the
+//! A bare-metal program reaches the outside through the host-target interface
+//! ([`htif`], two words in memory that the host looks at now and then), through
+//! semihosting ([`semihosting`], a trap with an operation in `a0`) or by
+//! printing to the UART. All end here, in a [`Host`] that owns the streams, the
 //! arguments and the files a program may touch.
 //!
 //! Nothing here depends on the wall clock, on the time stamps of files or on
@@ -87,6 +87,8 @@ pub enum Note {
     SystemRefused,
     /// More requests than the host is ready to queue; the newest was dropped.
     QueueFull,
+    /// The program asked for the machine to be reset, and has ended instead.
+    Reset,
 }
 
 impl fmt::Display for Note {
@@ -111,6 +113,7 @@ impl fmt::Display for Note {
             Note::QueueFull => {
                 f.write_str("the program asks without taking the answers; requests were dropped")
             }
+            Note::Reset => f.write_str("the program asked for a reset; the run ends there"),
         }
     }
 }
@@ -266,7 +269,7 @@ impl Host {
         std::mem::take(&mut self.notes)
     }
 
-    fn note(&mut self, note: Note) {
+    pub(crate) fn note(&mut self, note: Note) {
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -303,7 +306,7 @@ impl Host {
     }
 
     /// All of the bytes to one of the outputs.
-    fn output(&mut self, error: bool, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn output(&mut self, error: bool, bytes: &[u8]) -> io::Result<()> {
         let sink = if error {
             &mut self.stderr
         } else {

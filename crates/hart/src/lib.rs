@@ -1,6 +1,6 @@
 //! A RISC-V instruction-set simulator: the embedded source of truth.
 //!
-//! A [`Machine`] is a hart with memory, a CLINT and a host. It runs bare-metal
+//! A [`Machine`] is a hart with memory, devices and a host. It runs bare-metal
 //! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
 //! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
 //! Sv57 and physical memory protection; when the ISA string names them, with
@@ -53,14 +53,19 @@
 //!
 //! [`Platform::Virt`] is our own: it starts at the program's entry, takes
 //! interrupts on the very instruction they become due, serves the host at once
-//! and counts cycles by the table of [`Costs`]. [`Platform::Spike`] is Spike as
+//! and counts cycles by the table of [`Costs`]. It has what programs for QEMU's
+//! virt machine print and end with: a 16550 at 0x10000000 whose output goes to
+//! the host, and a test finisher at 0x100000, each unless RAM is there. A store
+//! of 0x5555 to the finisher ends the run with 0, of 0x3333 with the code in
+//! the upper half; of 0x7777, a reset, it ends with 0 and a note, since nothing
+//! would be different the next time. [`Platform::Spike`] is Spike as
 //! far as its log can tell: boot ROM, memory map, the quantum of 5000
 //! instructions after which it looks at time and host, the places where it
 //! looks for interrupts. Both are deterministic: same program, same steps.
 //!
 //! ## Layers
 //!
-//! * `memory`, `clint`, `bus`: physical addresses. `pmp`, `mmu`, `access`:
+//! * `memory`, `clint`, `uart`, `finisher`, `bus`: physical addresses. `pmp`, `mmu`, `access`:
 //!   protection, translation, and the accesses that need them.
 //! * `cpu`, `csr`, `events`: the architectural state, traps, control registers,
 //!   counters that overflow.
@@ -79,8 +84,8 @@
 //!
 //! Several harts, the hypervisor, debug triggers (`tselect` reads 0 and there
 //! are none behind it), performance-monitor events (without Sscofpmf the
-//! counters read 0, with it they know cycles and instructions), a PLIC and a
-//! UART.
+//! counters read 0, with it they know cycles and instructions), a PLIC, input
+//! through the UART, and any UART on Spike's machine.
 
 #![forbid(unsafe_code)]
 
@@ -95,6 +100,7 @@ mod csr;
 mod events;
 mod exec;
 pub mod fdt;
+mod finisher;
 pub mod float;
 mod hart;
 pub mod host;
@@ -108,6 +114,7 @@ mod program;
 mod system;
 #[cfg(test)]
 mod tests;
+mod uart;
 mod vigil;
 mod width;
 

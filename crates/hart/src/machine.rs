@@ -163,7 +163,7 @@ impl Machine {
     /// The hart's control transfer records, if its instruction set has them.
     #[must_use]
     pub fn ctr(&self) -> Option<&Ctr> {
-        self.hart.cpu.ctr.as_deref()
+        self.hart.cpu.records.as_ref().map(|r| r.ctr())
     }
 
     /// Runs up to `limit` more instructions; with a limit of 0 nothing happens.
@@ -173,10 +173,12 @@ impl Machine {
             return Stop::Limit;
         }
         let until = self.hart.cpu.retired.saturating_add(limit);
-        match self.hart.cpu.xlen() {
+        let stop = match self.hart.cpu.xlen() {
             Xlen::Rv32 => self.run_width::<Rv32, O>(until, observer),
             Xlen::Rv64 => self.run_width::<Rv64, O>(until, observer),
-        }
+        };
+        self.hart.cpu.settled();
+        stop
     }
 
     fn run_width<W: Width, O: Observer>(&mut self, until: u64, observer: &mut O) -> Stop {
@@ -289,6 +291,7 @@ impl Machine {
             let delay = if bytes < 8 { outside::HALVES } else { 0 };
             self.glance = self.glance.min(self.hart.cpu.retired + delay);
         }
+        self.serve_devices();
     }
 
     /// The pending bits that come from the CLINT.

@@ -92,7 +92,7 @@ impl Model for Machine {
                 Some(mode @ (Mode::U | Mode::S | Mode::M)) => {
                     cpu.mode = mode;
                     let now = cpu.cycles;
-                    if let Some(ctr) = &mut cpu.ctr {
+                    if let Some(ctr) = cpu.settled() {
                         ctr.enter(mode, Some(now));
                     }
                     self.hart.tlb.flush(cpu);
@@ -207,6 +207,7 @@ impl Machine {
             Xlen::Rv32 => self.attempt_width::<Rv32, O, B>(limit, observer),
             Xlen::Rv64 => self.attempt_width::<Rv64, O, B>(limit, observer),
         }
+        self.hart.cpu.settled();
     }
 
     fn attempt_width<W: Width, O: Observer, B: Brake<O>>(&mut self, limit: u64, observer: &mut O) {

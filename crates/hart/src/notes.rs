@@ -1,9 +1,9 @@
-//! Control transfers, noted down while the interpreter runs.
+//! Control transfer records, and transfers noted down for them.
 //!
 //! Recording a transfer as it happens would slow every jump down. The
-//! interpreter only notes it, and the records are brought up to date when it
-//! comes back: before that nobody can look at them. Where everything is
-//! recorded, most notes are overwritten before anybody reads them.
+//! interpreter only notes it, and the records are brought up to date when
+//! somebody looks at them. Where everything is recorded, most notes are
+//! overwritten before they are read.
 
 use hartrace_ctr::{Ctr, Raw};
 use hartrace_flow::{Cause, Mode, Transfer};
@@ -12,7 +12,7 @@ use hartrace_isa::Itype;
 use crate::cpu::Cpu;
 
 /// Room for notes: more than the records can hold, and little enough to stay
-/// in the processor's cache.
+/// in the processor's cache. A power of two.
 const ROOM: usize = 512;
 
 /// A jump or branch.
@@ -21,153 +21,163 @@ struct Note {
     source: u64,
     target: u64,
     time: u64,
-    /// Number of the instruction in the code.
-    index: u32,
-    not_taken: bool,
+    /// The code of its [`Itype`].
+    kind: u8,
 }
 
-/// Room for notes: none without control transfer records.
-#[derive(Debug)]
-pub(crate) struct Notes {
-    room: Vec<Note>,
+/// Control transfer records of a hart.
+#[derive(Clone, Debug)]
+pub(crate) struct Records {
+    ctr: Ctr,
+    notes: Vec<Note>,
+    /// Notes taken since the records were up to date. The last ones are there,
+    /// each in the place of its number.
+    taken: u64,
 }
 
-impl Notes {
-    pub(crate) fn new(records: bool) -> Notes {
-        let room = if records { ROOM } else { 0 };
-        Notes {
-            room: vec![Note::default(); room],
+impl Records {
+    pub(crate) fn new(ctr: Ctr) -> Records {
+        Records {
+            ctr,
+            notes: vec![Note::default(); ROOM],
+            taken: 0,
         }
+    }
+
+    /// The records as they were when they were last up to date.
+    pub(crate) fn ctr(&self) -> &Ctr {
+        &self.ctr
+    }
+
+    /// So many notes were taken.
+    pub(crate) fn taken(&mut self, taken: u64) {
+        self.taken = taken;
+    }
+
+    /// The records, up to date.
+    pub(crate) fn settle(&mut self) -> &mut Ctr {
+        if self.taken != 0 {
+            read_notes(&mut self.ctr, &self.notes, self.taken);
+            self.taken = 0;
+        }
+        &mut self.ctr
     }
 }
 
-/// What is to be noted while the mode stays as it is.
+/// Brings the records up to date with the last notes of all that were taken.
+#[inline(never)]
+fn read_notes(ctr: &mut Ctr, notes: &[Note], taken: u64) {
+    let there = taken.min(ROOM as u64);
+    let wanted = ctr.memory().map_or(there, |memory| there.min(memory));
+    let first = taken - wanted;
+    let raws = (first..taken).filter_map(|number| {
+        let note = notes.get(number as usize % ROOM)?;
+        Some(Raw {
+            source: note.source,
+            target: note.target,
+            time: note.time,
+            kind: Itype::from_code(note.kind)?,
+        })
+    });
+    ctr.replay(first, raws);
+}
+
+/// What is to be noted while mode and settings stay as they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
-    pub(crate) taken: bool,
-    pub(crate) not_taken: bool,
-    pub(crate) jumps: bool,
+    /// A bit for each code of [`Itype`].
+    types: u32,
+}
+
+impl Wanted {
+    /// Whether a transfer of this type is.
+    #[inline(always)]
+    pub(crate) fn has(self, kind: u8) -> bool {
+        self.types >> (kind & 15) & 1 != 0
+    }
 }
 
 /// Notes being taken.
 pub(crate) struct Pen<'a> {
     pub(crate) wanted: Wanted,
+    /// Numbers of the notes.
+    pub(crate) taken: u64,
+    /// The number at which all must be read before more are taken.
+    limit: u64,
     room: &'a mut [Note],
-    at: usize,
-    /// Notes that were overwritten.
-    unseen: u64,
-    kinds: &'a [Itype],
+    ctr: Option<&'a mut Ctr>,
 }
 
 impl<'a> Pen<'a> {
-    /// Begins. `kinds` are those of the instructions, by number.
     #[inline]
-    pub(crate) fn new(notes: &'a mut Notes, kinds: &'a [Itype], cpu: &Cpu) -> Pen<'a> {
-        let types = cpu.ctr.as_ref().map_or(0, |ctr| ctr.wanted());
+    pub(crate) fn new(records: Option<&'a mut Records>) -> Pen<'a> {
+        let Some(Records { ctr, notes, taken }) = records else {
+            return Pen {
+                wanted: Wanted::default(),
+                taken: 0,
+                limit: u64::MAX,
+                room: &mut [],
+                ctr: None,
+            };
+        };
         Pen {
             wanted: Wanted {
-                taken: types >> Itype::Taken.code() & 1 != 0,
-                not_taken: types >> Itype::NotTaken.code() & 1 != 0,
-                jumps: types >> Itype::IndirectCall.code() != 0,
+                types: ctr.wanted().into(),
             },
-            room: &mut notes.room,
-            at: 0,
-            unseen: 0,
-            kinds,
+            taken: *taken,
+            limit: ctr.memory().map_or(ROOM as u64, |_| u64::MAX),
+            room: notes,
+            ctr: Some(ctr),
         }
     }
 
     /// Notes a transfer. Only to be asked for what is wanted.
     #[inline(always)]
-    pub(crate) fn note(
-        &mut self,
-        cpu: &mut Cpu,
-        (source, target): (u64, u64),
-        time: u64,
-        index: usize,
-        not_taken: bool,
-    ) {
-        if self.at == self.room.len() {
-            self.turn_page(cpu);
-        }
-        if let Some(note) = self.room.get_mut(self.at) {
+    pub(crate) fn note(&mut self, source: u64, target: u64, time: u64, kind: u8) {
+        if let Some(note) = self.room.get_mut(self.taken as usize % ROOM) {
             *note = Note {
                 source,
                 target,
                 time,
-                index: index as u32,
-                not_taken,
+                kind,
             };
-            self.at += 1;
+        }
+        self.taken += 1;
+        if self.taken == self.limit {
+            turn_page(self.ctr.as_deref_mut(), self.room);
+            self.taken = 0;
         }
     }
+}
 
-    /// There is no more room.
-    #[cold]
-    #[inline(never)]
-    fn turn_page(&mut self, cpu: &mut Cpu) {
-        let Some(ctr) = cpu.ctr.as_deref_mut() else {
-            return;
-        };
-        match ctr.memory() {
-            Some(_) => self.unseen += self.at as u64,
-            None => self.read_to(ctr),
-        }
-        self.at = 0;
-    }
-
-    /// Brings the records up to date.
-    #[inline]
-    pub(crate) fn finish(mut self, cpu: &mut Cpu) {
-        if (self.at != 0 || self.unseen != 0)
-            && let Some(ctr) = cpu.ctr.as_deref_mut()
-        {
-            self.read_to(ctr);
-        }
-    }
-
-    /// Reads the notes to the records: the last ones that matter, or all.
-    #[inline(never)]
-    fn read_to(&mut self, ctr: &mut Ctr) {
-        let (new, old) = self.room.split_at(self.at.min(self.room.len()));
-        // What the new notes have not overwritten yet.
-        let old = if self.unseen == 0 { &[] } else { old };
-        let there = (old.len() + new.len()) as u64;
-        let skip = match ctr.memory() {
-            Some(memory) => there.saturating_sub(memory),
-            None => 0,
-        };
-        let unseen = self.unseen.saturating_sub(old.len() as u64) + skip;
-        let kinds = self.kinds;
-        let raws = old.iter().chain(new).skip(skip as usize).map(|note| Raw {
-            source: note.source,
-            target: note.target,
-            time: note.time,
-            kind: if note.not_taken {
-                Itype::NotTaken
-            } else {
-                let kind = kinds.get(note.index as usize).copied();
-                kind.unwrap_or(Itype::None)
-            },
-        });
-        ctr.replay(unseen, raws);
-        self.unseen = 0;
+/// There is no more room.
+#[cold]
+#[inline(never)]
+fn turn_page(ctr: Option<&mut Ctr>, room: &[Note]) {
+    if let Some(ctr) = ctr {
+        read_notes(ctr, room, ROOM as u64);
     }
 }
 
 impl Cpu {
+    /// The control transfer records, up to date, if there are any.
+    pub(crate) fn settled(&mut self) -> Option<&mut Ctr> {
+        Some(self.records.as_deref_mut()?.settle())
+    }
+
     /// Tells the control transfer records of a trap or a return from one, which
     /// has happened: the mode and pc are those behind it.
     pub(crate) fn record(&mut self, source: u64, from: Mode, kind: Itype, cause: Option<Cause>) {
-        if let Some(ctr) = &mut self.ctr {
+        let (target, to, now) = (self.pc, self.mode, self.cycles);
+        if let Some(ctr) = self.settled() {
             ctr.record(&Transfer {
                 source,
-                target: self.pc,
+                target,
                 kind,
                 from: Some(from),
-                to: Some(self.mode),
+                to: Some(to),
                 cause,
-                time: Some(self.cycles),
+                time: Some(now),
                 ..Transfer::default()
             });
         }

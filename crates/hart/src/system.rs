@@ -52,7 +52,7 @@ pub(crate) fn execute<O: Observer>(
         }
         Op::Sctrclr if hart.cpu.may_clear_records() => {
             hart.cpu.pc = next;
-            if let Some(ctr) = &mut hart.cpu.ctr {
+            if let Some(ctr) = hart.cpu.settled() {
                 ctr.clear();
             }
         }
@@ -161,7 +161,7 @@ fn access_csr<O: Observer>(
             let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
             hart.cpu.set_outside_interrupts(pending);
         }
-        _ => {}
+        _ => hart.cpu.settle_for(csr),
     }
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {

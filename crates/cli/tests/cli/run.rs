@@ -338,8 +338,15 @@ fn programs_that_get_stuck() {
             "0x1000 is in the boot ROM",
         ],
     );
-    let message = stuck(&[lui(5, 0x10000), clear(5)], "HT0502");
-    has(&message, &["store access fault at 0x80000004", "UART"]);
+    let message = stuck(&[lui(5, 0x10000), addi(5, 5, 0x14), clear(5)], "HT0502");
+    has(
+        &message,
+        &[
+            "store access fault at 0x80000008",
+            "UART",
+            "eight registers",
+        ],
+    );
     let message = stuck(&[addi(0, 0, 0), 0xabcd_000b], "HT0502");
     has(
         &message,

@@ -21,8 +21,16 @@ impl Cpu {
 
     /// The control transfer records and their register of this number.
     fn record_csr(&self, csr: u16) -> Option<(&Ctr, Csr)> {
-        let ctr = self.ctr.as_deref()?;
+        let ctr = self.records.as_ref()?.ctr();
         Some((ctr, Csr::from_number(ctr.config().version, csr)?))
+    }
+
+    /// Brings control transfer records up to date before a CSR is read that
+    /// shows them.
+    pub(crate) fn settle_for(&mut self, csr: u16) {
+        if self.is_record_csr(csr) || Window::from_number(csr).is_some() {
+            self.settled();
+        }
     }
 
     /// Whether this is a register of control transfer records.
@@ -39,8 +47,8 @@ impl Cpu {
 
     /// Whether the current mode may clear them.
     pub(crate) fn may_clear_records(&self) -> bool {
-        let ctr = self.ctr.as_ref();
-        ctr.is_some_and(|ctr| ctr.check_clear(&self.caller()).is_ok())
+        let records = self.records.as_ref();
+        records.is_some_and(|r| r.ctr().check_clear(&self.caller()).is_ok())
     }
 
     pub(super) fn read_record_csr(&self, csr: u16) -> Option<u64> {
@@ -52,7 +60,7 @@ impl Cpu {
     /// Writes one; what is told is the machine's register behind it.
     pub(super) fn write_record_csr(&mut self, number: u16, value: u64, wrote: Wrote<'_>) {
         let caller = self.caller();
-        let Some(ctr) = self.ctr.as_deref_mut() else {
+        let Some(ctr) = self.settled() else {
             return;
         };
         let version = ctr.config().version;
@@ -72,7 +80,7 @@ impl Cpu {
 
     /// The entry and its register that an alias CSR shows, if it shows one.
     fn shown_entry(&self, csr: u16) -> Option<(u8, u8)> {
-        let ctr = self.ctr.as_ref()?;
+        let ctr = self.records.as_ref()?.ctr();
         let (window, indirect) = Window::from_number(csr)?;
         let Indirect::Register(register) = indirect else {
             return None;
@@ -91,7 +99,7 @@ impl Cpu {
     /// and an access to it is illegal. Nothing but the entries is behind them.
     pub(super) fn read_alias(&self, csr: u16) -> Option<u64> {
         let (entry, register) = self.shown_entry(csr)?;
-        let ctr = self.ctr.as_ref()?;
+        let ctr = self.records.as_ref()?.ctr();
         Some(ctr.read_entry(entry, register, &self.caller()))
     }
 
@@ -99,7 +107,7 @@ impl Cpu {
     pub(super) fn write_alias(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
         let caller = self.caller();
         if let Some((entry, register)) = self.shown_entry(csr)
-            && let Some(ctr) = &mut self.ctr
+            && let Some(ctr) = self.settled()
         {
             ctr.write_entry(entry, register, value, &caller);
             wrote(csr, ctr.read_entry(entry, register, &caller));

@@ -49,9 +49,9 @@ impl Cpu {
             0
         };
         let records = self
-            .ctr
+            .records
             .as_ref()
-            .map_or(0, |ctr| 1 << ctr.config().version.state_enable());
+            .map_or(0, |r| 1 << r.ctr().config().version.state_enable());
         SE | ENVCFG | CONTEXT | select | records
     }
 

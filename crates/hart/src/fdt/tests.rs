@@ -246,7 +246,9 @@ fn our_own_machine_has_what_it_has() {
     let mut description = Description::virt("rv32imac", &memory);
     let root = parse(&description.blob());
     assert_eq!(root.text("compatible"), "hartrace,virt");
-    assert_eq!(root.child("chosen").properties, []);
+    let chosen = root.child("chosen");
+    assert_eq!(chosen.text("stdout-path"), "/soc/ns16550@10000000");
+    assert_eq!(chosen.get("bootargs"), None);
     let cpu = root.child("cpus").child("cpu@0");
     assert_eq!(cpu.text("mmu-type"), "riscv,sv32");
     assert_eq!(cpu.text("riscv,isa"), "rv32imac");
@@ -254,26 +256,35 @@ fn our_own_machine_has_what_it_has() {
     let memory = root.child("memory@80000000");
     assert_eq!(memory.cells("reg"), [0, 0x8000_0000, 0, 0x1000_0000]);
     let soc = root.child("soc");
-    assert_eq!(soc.children.len(), 1);
+    assert_eq!(soc.children.len(), 3);
+    let uart = soc.child("ns16550@10000000");
+    assert_eq!(uart.cells("reg"), [0, 0x1000_0000, 0, 0x100]);
+    assert_eq!(uart.get("interrupts"), None, "without a PLIC");
+    let finisher = soc.child("test@100000");
+    assert_eq!(finisher.cells("reg"), [0, 0x10_0000, 0, 0x1000]);
+    assert_eq!(
+        finisher.text("compatible"),
+        "sifive,test1\0sifive,test0\0syscon"
+    );
     let clint = soc.child("clint@2000000");
     assert_eq!(clint.cells("interrupts-extended"), [1, 3, 1, 7]);
     assert_eq!(root.child("htif").text("compatible"), "ucb,htif0");
 
     description.mmu = None;
     description.htif = false;
-    description.uart = true;
+    description.uart = false;
+    description.finisher = false;
     description.bootargs = Some("quiet");
     description.initrd = Some((0x8400_0000, 0x1_8500_0000));
     let root = parse(&description.blob());
     let chosen = root.child("chosen");
-    assert_eq!(chosen.text("stdout-path"), "/soc/ns16550@10000000");
+    assert_eq!(chosen.get("stdout-path"), None);
     assert_eq!(chosen.text("bootargs"), "quiet");
     assert_eq!(chosen.cells("linux,initrd-start"), [0, 0x8400_0000]);
     assert_eq!(chosen.cells("linux,initrd-end"), [1, 0x8500_0000]);
     let cpu = root.child("cpus").child("cpu@0");
     assert_eq!(cpu.get("mmu-type"), None);
-    let uart = root.child("soc").child("ns16550@10000000");
-    assert_eq!(uart.get("interrupts"), None);
+    assert_eq!(root.child("soc").children.len(), 1);
     assert!(root.children.iter().all(|c| c.name != "htif"));
 }
 

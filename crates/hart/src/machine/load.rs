@@ -14,7 +14,9 @@ use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
 use crate::memory::{Memory, Region};
+use crate::notes::Records;
 use crate::program::Program;
+use crate::uart::Uart;
 use crate::vigil::Vigil;
 
 /// Why a program cannot be put into a machine.
@@ -197,13 +199,17 @@ pub(super) fn build(
     if config.platform == Platform::Spike {
         cpu.unwritten = u32::MAX;
     }
-    cpu.ctr = config.records(isa)?.map(Box::new);
+    cpu.records = config.records(isa)?.map(|ctr| Box::new(Records::new(ctr)));
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
+    let virt = config.platform == Platform::Virt;
     let mut bus = Bus {
         memory,
         clint: Clint::new(1),
         clock,
+        uart: (virt && description.uart).then(Uart::default),
+        finisher: virt && description.finisher,
+        finish: None,
         deadline: None,
         tohost: None,
         called: None,

@@ -1,4 +1,6 @@
-//! The machine and its host: calls through `tohost`, semihosting.
+//! The machine and its host: calls through `tohost`, semihosting, devices.
+
+use std::io;
 
 use hartrace_flow::{Access, AccessKind, Effects, HartId, Observer, RegId, Signal, Step, Wants};
 use hartrace_isa::Op;
@@ -6,8 +8,9 @@ use hartrace_isa::Op;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::exec;
-use crate::host::GuestMemory;
+use crate::finisher::Finish;
 use crate::host::semihosting::Outcome;
+use crate::host::{GuestMemory, Note};
 use crate::machine::{Machine, Stop};
 use crate::memory::Memory;
 use crate::mmu::{Use, translate};
@@ -26,11 +29,40 @@ impl Machine {
             return None;
         }
         // What has stopped stays so: the next look is at once.
-        let stop = self.poll_host(observer).or_else(|| self.find_spin());
+        let stop = self
+            .finished()
+            .or_else(|| self.poll_host(observer))
+            .or_else(|| self.find_spin());
         if stop.is_none() {
             self.glance = self.hart.cpu.retired + GLANCE;
         }
         stop
+    }
+
+    /// Takes from the devices what they have for the host.
+    pub(super) fn serve_devices(&mut self) {
+        if let Some(uart) = &mut self.bus.uart
+            && !uart.sent.is_empty()
+        {
+            // A failure is kept by the host; the program cannot be told.
+            let _: io::Result<()> = self.host.output(false, &uart.sent);
+            uart.sent.clear();
+        }
+        if self.bus.finish.is_some() {
+            self.glance = self.hart.cpu.retired;
+        }
+    }
+
+    /// The end that a program has asked its device for. A reset is one, too: a
+    /// hart that starts again would only do the same again.
+    fn finished(&mut self) -> Option<Stop> {
+        match self.bus.finish? {
+            Finish::Exit(code) => Some(Stop::Exit(code)),
+            Finish::Reset => {
+                self.host.note(Note::Reset);
+                Some(Stop::Exit(0))
+            }
+        }
     }
 
     pub(super) fn poll_host<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {

@@ -402,7 +402,7 @@ fn a_handler_that_faults_with_changing_registers_is_a_loop_of_traps() {
         0x0000_0297, // auipc t0, 0
         0x0182_8293, // addi t0, t0, 24
         0x3052_9073, // csrw mtvec, t0
-        0x1000_0137, // lui sp, 0x10000
+        0x2000_0137, // lui sp, 0x20000
         0x0011_3023, // sd ra, 0(sp)
         0x0000_006f, // j .
         0xf001_0113, // addi sp, sp, -256

@@ -194,9 +194,13 @@ impl Facts<'_> {
             _ if store && address / 4096 == self.config.boot_rom() / 4096 => {
                 format!("{address:#x} is in the boot ROM, which cannot be written")
             }
-            0x1000_0000..0x1000_0100 => format!(
+            0x1000_0000..0x1000_0100 if self.config.platform == Platform::Spike => format!(
                 "{address:#x} is a UART on other machines, and this one has none: print through \
-                 tohost or semihosting"
+                 tohost or semihosting, or use --machine virt"
+            ),
+            0x1000_0000..0x1000_0100 => format!(
+                "{address:#x} is behind the UART, which has eight registers of one byte each from \
+                 0x10000000 on"
             ),
             _ => {
                 let mut ram = String::new();
