@@ -102,7 +102,8 @@ impl Snapshot {
     }
 
     /// Whether older records may have been overwritten. A stack of calls is
-    /// whole as long as WRPTR counts its calls.
+    /// whole as long as WRPTR counts its calls. (Where exactly as many are lost
+    /// as there is room for, or twice as many, the registers do not show it.)
     #[must_use]
     pub fn is_cut(&self) -> bool {
         let depth = usize::from(self.depth);
