@@ -7,6 +7,7 @@ use crate::generate::Random;
 mod naive;
 mod plan;
 mod script;
+pub mod speed;
 
 pub use script::agree;
 

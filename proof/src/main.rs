@@ -152,6 +152,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::ctr::model,
     ),
     (
+        "ctr-speed",
+        "[ROUNDS]: what recording control transfers costs the hart",
+        hartrace_proof::ctr::speed::command,
+    ),
+    (
         "speed",
         "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",
         hartrace_proof::speed::command,

@@ -24,11 +24,34 @@ mod summary;
 pub use json::{write_json, write_json_start};
 pub use summary::RecordSummary;
 
+use crate::config::{Config, Program, Records};
 use crate::detect::Kind;
-use hartrace_ctr::Snapshot;
+use crate::program::ElfFile;
+use crate::trace::sidecar_of;
 use hartrace_ctr::dump::{DumpReader, NextSnapshot, Problem};
+use hartrace_ctr::{Snapshot, Version};
 use json::JsonReader;
 use std::fmt;
+use std::path::Path;
+
+/// What sidecars call files of snapshots.
+pub const FORMAT: &str = "ctr";
+
+/// The sidecar of a file of snapshots: the settings of the records, and the
+/// programs with their content.
+#[must_use]
+pub fn sidecar<'a>(
+    file: &Path,
+    version: Version,
+    settings: Records,
+    program: &Program,
+    elf: impl IntoIterator<Item = (&'a ElfFile, &'a [u8])>,
+) -> Config {
+    Config {
+        ctr: settings,
+        ..sidecar_of(file, (FORMAT, version.name()), program, elf)
+    }
+}
 
 /// How snapshots stand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

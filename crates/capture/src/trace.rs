@@ -79,6 +79,20 @@ pub fn sidecar<'a>(
     program: &Program,
     elf: impl IntoIterator<Item = (&'a ElfFile, &'a [u8])>,
 ) -> Config {
+    let format = (settings.format().name(), settings.version());
+    let mut sidecar = sidecar_of(trace, format, program, elf);
+    settings.complete(&mut sidecar);
+    sidecar
+}
+
+/// The sidecar of a file of this format and version, and the programs with
+/// their content.
+pub(crate) fn sidecar_of<'a>(
+    trace: &Path,
+    (format, version): (&str, &str),
+    program: &Program,
+    elf: impl IntoIterator<Item = (&'a ElfFile, &'a [u8])>,
+) -> Config {
     let folder = trace.parent().unwrap_or(Path::new(""));
     let elf: Vec<ElfFile> = elf
         .into_iter()
@@ -88,10 +102,10 @@ pub fn sidecar<'a>(
             sha256: Some(Digest::of(bytes)),
         })
         .collect();
-    let mut sidecar = Config {
+    Config {
         trace: Some(Trace {
-            format: Setting::default(settings.format().name().to_owned()),
-            version: Some(Setting::default(settings.version().to_owned())),
+            format: Setting::default(format.to_owned()),
+            version: Some(Setting::default(version.to_owned())),
         }),
         program: Program {
             isa: program.isa.clone(),
@@ -104,9 +118,7 @@ pub fn sidecar<'a>(
             }),
         },
         ..Config::default()
-    };
-    settings.complete(&mut sidecar);
-    sidecar
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! What was typed.
 
+mod ctr;
 mod run;
 mod state;
 mod trace;
 mod verify;
 
-pub(crate) use run::{
-    FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, TraceSpec, YesNo, is_stdout,
-};
+pub(crate) use ctr::{Ctr, CtrFormat};
+pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
     Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
@@ -34,6 +34,8 @@ Examples:
   hartrace convert t --to etrace -o u    the same trace in another format
   hartrace verify t -e prog.elf          a tandem trace against the built-in hart
   hartrace state t --at 5000             the registers at an instruction
+  hartrace run prog.elf --trace ctr=r    the last jumps, recorded as by hardware
+  hartrace ctr r                         control transfer records, explained
   hartrace config show -e prog.elf       the settings in force, and why
 
 Exit codes:
@@ -45,7 +47,7 @@ Exit codes:
   5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001, NT0101, ET0101 or TP0101; docs/diagnostics.md
+Errors have codes such as HT0001, NT0101, ET0101, TP0101 or CT0101; docs/diagnostics.md
 says more about each.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -87,8 +89,8 @@ Examples:
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), tandem traces (2018-11-20), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  N-Trace, E-Trace and tandem traces of these versions, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), tandem traces (2018-11-20), control transfer records (1.0, 0.1.4), Spike logs and CSV, pc lists, ingress CSV",
+    "\nwrites:  N-Trace, E-Trace, tandem traces and control transfer records of these versions, perf brstack, llvm-profgen and AutoFDO text, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
@@ -167,6 +169,9 @@ pub(crate) enum Command {
     /// The state at any instruction of a tandem trace, and who wrote it
     #[command(after_help = state::EXAMPLES)]
     State(State),
+    /// Control transfer records: who jumped where, call stacks, profiles
+    #[command(after_help = ctr::EXAMPLES)]
+    Ctr(Ctr),
     /// Work with settings
     #[command(subcommand)]
     Config(Config),

@@ -2,6 +2,7 @@
 
 mod convert;
 mod convert_tandem;
+mod ctr;
 mod decode;
 mod decode_json;
 mod dump;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Convert(args) => convert::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
+        Command::Ctr(args) => ctr::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),

@@ -175,6 +175,8 @@ codes! {
     StaleIndex "HT0409" exit 0,
     /// Groups of a tandem trace that could not be checked (a warning).
     Unchecked "HT0410" exit 0,
+    /// Records that do not follow each other (a warning).
+    OddRecords "HT0411" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart takes traps for ever.

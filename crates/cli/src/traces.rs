@@ -180,12 +180,23 @@ impl Settings {
         transport: &args::Transport,
         command: &str,
     ) -> Result<Input, Failure> {
+        self.accept(Input::open(path)?, transport, command)
+    }
+
+    /// The same of one that is open.
+    pub(crate) fn accept(
+        &self,
+        mut input: Input,
+        transport: &args::Transport,
+        command: &str,
+    ) -> Result<Input, Failure> {
+        let path = input.path().to_path_buf();
+        let path = path.as_path();
         let transport = transport.get();
         let said = self.said_format();
         if transport.pib.is_some() && said.is_some_and(|said| said != Format::Ntrace) {
             return Err(Failure::Usage("--pib goes with N-Trace"));
         }
-        let mut input = Input::open(path)?;
         let head = input.peek(HEAD)?;
         let bare = transport == Transport::default();
         match detect(head) {
@@ -450,6 +461,7 @@ fn not_a_trace(path: &Path, kind: Kind) -> Failure {
     match kind {
         Kind::Elf => diagnostic.help("give the program with -e, and the trace as TRACE"),
         Kind::Config | Kind::Sidecar => diagnostic.help("give settings with -c"),
+        Kind::CtrDump | Kind::CtrJson => diagnostic.help("`hartrace ctr` reads it"),
         _ => diagnostic.help("`hartrace encode` makes a trace of a log"),
     }
     .into()

@@ -62,5 +62,5 @@ pub use engine::{Ctr, Raw};
 pub use fault::Fault;
 pub use predict::{Bimodal, Gshare, NotTaken, Predictor, PredictorKind};
 pub use record::{CycleCount, KINDS, Record};
-pub use sample::{Every, Sampler, Told};
+pub use sample::{Every, Sampler, SnapshotSink, Told};
 pub use snapshot::Snapshot;

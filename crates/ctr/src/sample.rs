@@ -31,6 +31,18 @@ pub struct Told {
     pub cycles: bool,
 }
 
+/// Takes snapshots.
+pub trait SnapshotSink {
+    /// One snapshot; they come in order.
+    fn snapshot(&mut self, snapshot: &Snapshot);
+}
+
+impl<F: FnMut(&Snapshot)> SnapshotSink for F {
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        self(snapshot);
+    }
+}
+
 /// Records the transfers of each hart as its own records would, and takes
 /// snapshots: every so often, and one at the end.
 ///
@@ -60,11 +72,11 @@ pub struct Told {
 /// # Ok::<(), hartrace_ctr::ConfigError>(())
 /// ```
 #[derive(Debug)]
-pub struct Sampler<F> {
+pub struct Sampler<S> {
     transfers: StepTransfers<Recorders>,
     isa: Isa,
     every: Option<Every>,
-    sink: F,
+    sink: S,
     snapshot: Snapshot,
 }
 
@@ -135,10 +147,10 @@ impl TransferSink for Recorders {
     }
 }
 
-impl<F: FnMut(&Snapshot)> Sampler<F> {
+impl<S: SnapshotSink> Sampler<S> {
     /// Every hart starts with these records, which are enabled, and gives its
     /// snapshots to the sink. The instruction set is that of the code.
-    pub fn new(ctr: Ctr, isa: Isa, every: Option<Every>, told: Told, sink: F) -> Sampler<F> {
+    pub fn new(ctr: Ctr, isa: Isa, every: Option<Every>, told: Told, sink: S) -> Sampler<S> {
         let mut fresh = ctr;
         if !told.modes {
             let control = fresh.control().with(Control::MODES);
@@ -160,7 +172,7 @@ impl<F: FnMut(&Snapshot)> Sampler<F> {
     }
 
     /// What took the snapshots.
-    pub fn into_sink(self) -> F {
+    pub fn into_sink(self) -> S {
         self.sink
     }
 
@@ -189,7 +201,7 @@ impl<F: FnMut(&Snapshot)> Sampler<F> {
         one.due = Some(due.saturating_add((missed + 1).saturating_mul(step)));
         let mode = Some(insn.mode).filter(|_| told.modes);
         one.snapshot(hart, Some(insn.pc), mode, told, &mut self.snapshot);
-        (self.sink)(&self.snapshot);
+        self.sink.snapshot(&self.snapshot);
     }
 }
 
@@ -211,7 +223,7 @@ impl Recorder {
     }
 }
 
-impl<F: FnMut(&Snapshot)> Observer for Sampler<F> {
+impl<S: SnapshotSink> Observer for Sampler<S> {
     const WANTS: Wants = Wants::STEPS;
 
     #[inline]
@@ -254,7 +266,7 @@ impl<F: FnMut(&Snapshot)> Observer for Sampler<F> {
             let stays = Flow::of_retired(one.bits, self.isa) != Flow::TrapReturn;
             let mode = one.mode.filter(|_| told.modes && stays);
             one.snapshot(*hart, one.next, mode, told, &mut self.snapshot);
-            (self.sink)(&self.snapshot);
+            self.sink.snapshot(&self.snapshot);
         }
     }
 }

@@ -82,6 +82,16 @@ impl Snapshot {
         Control::from_bits(self.version, bits).has(Control::RASEMU)
     }
 
+    /// `FROZEN`.
+    #[must_use]
+    pub const fn is_frozen(&self) -> bool {
+        let bit = match self.version {
+            Version::V0_1_4 => 15,
+            Version::V1_0 => 31,
+        };
+        self.status >> bit & 1 != 0
+    }
+
     /// The fields by which not every transfer that is taken in an enabled mode
     /// is recorded: filters, and RAS emulation.
     #[must_use]

@@ -154,6 +154,12 @@ impl Machine {
         self.hart.cpu.pc
     }
 
+    /// The privilege mode of the hart.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.hart.cpu.mode
+    }
+
     /// The hart's control transfer records, if its instruction set has them.
     #[must_use]
     pub fn ctr(&self) -> Option<&Ctr> {

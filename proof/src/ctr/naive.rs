@@ -162,7 +162,10 @@ impl Naive {
         let from = t.from.unwrap_or(self.mode);
         let to = t.to.unwrap_or(if trap { Mode::M } else { from });
         self.enter(from, t.time);
-        self.tick(t.time);
+        // What leaves no record and no mode needs no time.
+        if t.time.is_some() || trap || from != to || self.records_within(t, from) {
+            self.tick(t.time);
+        }
         if trap && self.freezes(t.cause, from, to) {
             self.frozen = true;
         }
@@ -170,6 +173,20 @@ impl Naive {
             self.qualify(t, trap, from, to);
         }
         self.mode = to;
+    }
+
+    /// Whether a transfer within a mode is recorded, or pops a record.
+    fn records_within(&self, t: &Transfer, mode: Mode) -> bool {
+        let register = self.register(mode);
+        let calls = matches!(
+            t.kind,
+            Itype::DirectCall | Itype::IndirectCall | Itype::Return | Itype::Swap
+        );
+        let passes = match register & self.plan.bit("RASEMU") != 0 {
+            true => calls,
+            false => self.passes(register, t.kind),
+        };
+        !self.frozen && self.enables(mode) && passes
     }
 
     fn freezes(&self, cause: Option<Cause>, from: Mode, to: Mode) -> bool {

@@ -4,7 +4,9 @@ use super::Container;
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::quantity::parse_count;
+use hartrace_capture::records::FORMAT;
 use hartrace_capture::trace::Format;
+use hartrace_ctr::Every;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -25,12 +27,16 @@ Traces:
   ntrace=FILE       N-Trace, by [ntrace], with a sidecar FILE.toml
   etrace=FILE       E-Trace, by [etrace], with a sidecar FILE.toml
   tandem=FILE       tandem trace, by [tandem], with a sidecar FILE.toml
+  ctr=FILE          snapshots of control transfer records, with a sidecar
+                    FILE.toml: the hart's own if its instruction set has them
+                    (--isa ..._smctr_ssctr), and otherwise by [ctr]
 
 Examples:
   hartrace run prog.elf
   hartrace run prog.elf --max-insns 10M --log pc=run.pc --log spike=run.log
   hartrace run prog.elf --log json=- | jq .pc
   hartrace run prog.elf --trace ntrace=run.ntrace --check
+  hartrace run prog.elf --trace ctr=run.ctr --ctr-every 10000
   hartrace run prog.elf --files ro:data -- --fast input.txt
   hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M";
 
@@ -49,6 +55,10 @@ pub(crate) struct Run {
     /// Also write a trace; repeatable, `-` is stdout
     #[arg(long, value_name = "KIND=FILE", value_parser = TraceSpec::parse)]
     pub(crate) trace: Vec<TraceSpec>,
+    /// Take a snapshot for --trace ctr=FILE after so many instructions, or cycles: 10000,
+    /// 1Mcycles [default: one at the end]
+    #[arg(long, value_name = "N[cycles]", value_parser = every)]
+    pub(crate) ctr_every: Option<Every>,
     /// Decode the traces at once, and compare
     #[arg(long)]
     pub(crate) check: bool,
@@ -157,29 +167,60 @@ impl LogSpec {
 /// `KIND=FILE` of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TraceSpec {
-    pub(crate) format: Format,
+    pub(crate) kind: TraceKind,
     pub(crate) file: PathBuf,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraceKind {
+    /// A trace of everything that is done.
+    Stream(Format),
+    /// Snapshots of control transfer records.
+    Records,
 }
 
 impl TraceSpec {
     fn parse(text: &str) -> Result<TraceSpec, String> {
         let (name, file) = text.split_once('=').unwrap_or((text, ""));
-        let Some(format) = Format::from_name(name) else {
-            let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
-            let names = names.join(", ");
-            return Err(format!(
-                "no kind of trace is called `{name}`; there are {names}"
-            ));
+        let kind = match Format::from_name(name) {
+            Some(format) => TraceKind::Stream(format),
+            None if name == FORMAT => TraceKind::Records,
+            None => {
+                let mut names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
+                names.push(FORMAT);
+                let names = names.join(", ");
+                return Err(format!(
+                    "no kind of trace is called `{name}`; there are {names}"
+                ));
+            }
         };
         if file.is_empty() {
             return Err(format!("the file is missing: write --trace {name}=FILE"));
         }
         let file = PathBuf::from(file);
-        Ok(TraceSpec { format, file })
+        Ok(TraceSpec { kind, file })
     }
 }
 
 impl Run {
+    /// The traces of everything that is done.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = (Format, &Path)> {
+        self.trace.iter().filter_map(|spec| match spec.kind {
+            TraceKind::Stream(format) => Some((format, spec.file.as_path())),
+            TraceKind::Records => None,
+        })
+    }
+
+    /// The files for snapshots of control transfer records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Path> {
+        let records = self
+            .trace
+            .iter()
+            .filter(|spec| spec.kind == TraceKind::Records);
+        records.map(|spec| spec.file.as_path())
+    }
+
     /// The files that are written, logs first.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
         let logs = self.log.iter().map(|log| log.file.as_path());
@@ -214,6 +255,20 @@ impl FilesSpec {
 
 pub(super) fn count(text: &str) -> Result<u64, String> {
     parse_count(text).ok_or_else(|| "write a number such as 1000000, 10M or 0x1000".to_owned())
+}
+
+/// `10000`, `10M`, `10000cycles`.
+pub(crate) fn every(text: &str) -> Result<Every, String> {
+    let problem = || "write a number from 1 on, such as 10000, 1M or 10000cycles".to_owned();
+    let (number, cycles) = match text.strip_suffix("cycles") {
+        Some(number) => (number.trim_end(), true),
+        None => (text, false),
+    };
+    let number = parse_count(number).filter(|n| *n > 0).ok_or_else(problem)?;
+    Ok(match cycles {
+        true => Every::Cycles(number),
+        false => Every::Instructions(number),
+    })
 }
 
 fn memory(text: &str) -> Result<MemoryRange, String> {

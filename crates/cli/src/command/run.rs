@@ -2,6 +2,7 @@
 
 mod drive;
 mod machine;
+mod recorded;
 mod streams;
 mod traced;
 mod verdict;
@@ -23,11 +24,13 @@ use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::Format;
+use hartrace_ctr::Sampler;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
 use hartrace_hart::{Config as HartConfig, Machine, Program};
 use hartrace_isa::Isa;
+use recorded::{Recorded, Recording};
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -44,11 +47,14 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let output = create(Path::new("-"), [])?;
     let elf = machine::read(&config)?;
     let (_, isa) = machine::configure(&mut config, &elf)?;
-    for spec in &args.trace {
-        let settings = spec.format.settings(&config, isa.xlen())?;
+    for (format, _) in args.streams() {
+        let settings = format.settings(&config, isa.xlen())?;
         settings.complete(&mut config);
         // Each encoder has a port of its own; this is that of the last one.
         config.ingress = settings.port(config.ingress);
+    }
+    if args.records().next().is_some() {
+        config.ctr = config.ctr.completed(isa.xlen())?;
     }
     let text = config.to_toml(true);
     output.write_with(|out| out.write_all(text.as_bytes()))?;
@@ -73,9 +79,11 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let mut machine = build(&hart, host)?;
     load(&mut machine, &elf.file.file, program.clone(), entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
+    let recorded = Recorded::new(args, &config)?;
     let logs = sinks(args, &config)?;
     let mut writers = traced.writers(&config, isa)?;
-    let sinks: Vec<&Sink> = logs.iter().chain(traced.sinks()).collect();
+    let sinks = logs.iter().chain(traced.sinks());
+    let sinks: Vec<&Sink> = sinks.chain(recorded.sinks()).collect();
     end_on_signal();
     let mut drive = Drive {
         machine: &mut machine,
@@ -84,14 +92,35 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         output: &fate,
         progress: &progress,
         watch: Watch::default(),
+        own: None,
     };
+    let mut samplers = Vec::new();
+    match drive.machine.ctr().is_some() {
+        true => drive.own = recorded.own(args.ctr_every),
+        false => samplers = recorded.samplers(args.ctr_every, &config, isa)?,
+    }
     let begin = Instant::now();
-    let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
+    let end = observe(
+        &mut drive,
+        args,
+        isa,
+        &config.ingress,
+        (&mut writers, &mut samplers),
+    )?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
     let written = writers.into_iter().map(Writer::done).collect();
+    let tallies = match drive.own.take() {
+        Some(own) => own.tallies(),
+        None => samplers
+            .into_iter()
+            .map(|s| s.into_sink().tally())
+            .collect(),
+    };
+    let own = machine.ctr().is_some();
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
+    let recorded = recorded.finish(&config, &elf, isa, own, tallies)?;
     let facts = Facts {
         config: &hart,
         program: &program,
@@ -101,13 +130,14 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         sp: machine.x(2),
     };
     report(&mut machine, &facts, end, time, talk);
+    recorded.report(talk);
     traced.report(talk)?;
     facts.verdict(end)
 }
 
 /// Flags that do not go together.
 fn check_usage(args: &Run) -> Result<(), Failure> {
-    let tandem = args.trace.iter().any(|t| t.format == Format::Tandem);
+    let tandem = args.streams().any(|(format, _)| format == Format::Tandem);
     if !tandem && (args.load || args.container.container) {
         return Err(Failure::Usage(
             "--load and --container go with --trace tandem=FILE",
@@ -117,8 +147,13 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
         return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));
     }
-    if args.check && args.trace.is_empty() {
-        return Err(Failure::Usage("--check goes with --trace KIND=FILE"));
+    if args.check && args.streams().next().is_none() {
+        return Err(Failure::Usage(
+            "--check goes with --trace ntrace=FILE, etrace=FILE or tandem=FILE",
+        ));
+    }
+    if args.ctr_every.is_some() && args.records().next().is_none() {
+        return Err(Failure::Usage("--ctr-every goes with --trace ctr=FILE"));
     }
     let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
     let traces = args.trace.iter().map(|trace| target(&trace.file));
@@ -244,17 +279,20 @@ fn observe(
     args: &Run,
     isa: Isa,
     ingress: &Ingress,
-    writers: &mut [Writer<'_>],
+    (writers, samplers): (&mut [Writer<'_>], &mut [Sampler<Recording<'_>>]),
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
-    match (args.log.as_slice(), sinks, writers) {
-        ([], _, []) => drive.run(Nobody),
-        ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
-        ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
-        ([], _, [Writer::Tandem(writer)]) => drive.run(writer.as_mut()),
-        ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
-        ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
-        (logs, sinks, writers) => {
+    match (args.log.as_slice(), sinks, writers, samplers) {
+        ([], _, [], []) => drive.run(Nobody),
+        ([], _, [], [sampler]) => drive.run(sampler),
+        ([], _, [Writer::Ntrace(writer)], []) => drive.run(writer),
+        ([], _, [Writer::Etrace(writer)], []) => drive.run(writer),
+        ([], _, [Writer::Tandem(writer)], []) => drive.run(writer.as_mut()),
+        ([one], [sink], [], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
+        ([one], [sink], [], []) if one.kind == RunLog::Ingress => {
+            drive.run(rows(ingress, isa, sink))
+        }
+        (logs, sinks, writers, samplers) => {
             let mut many = Many::new();
             for (log, &sink) in logs.iter().zip(sinks) {
                 let put = |bytes: &[u8]| sink.put(bytes);
@@ -268,6 +306,9 @@ fn observe(
             }
             for writer in writers {
                 many.push(writer);
+            }
+            for sampler in samplers {
+                many.push(sampler);
             }
             drive.run(many)
         }

@@ -65,25 +65,25 @@ impl TraceFile {
         settings: &Settings,
         elf: &[Elf],
     ) -> Result<(), Failure> {
-        let TraceFile {
-            path,
-            sink,
-            sidecar,
-        } = self;
-        sink.check()?;
-        if let Some(output) = sidecar {
-            let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
-            let mut sidecar = trace::sidecar(&path, settings, &config.program, elf);
+        let files = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
+        let mut sidecar = trace::sidecar(&self.path, settings, &config.program, files);
+        if settings.format() == Format::Tandem {
+            recall(&config.hart, &mut sidecar.hart);
+        }
+        self.close(config, sidecar)
+    }
+
+    /// The same with this sidecar.
+    pub(super) fn close(self, config: &Config, mut sidecar: Config) -> Result<(), Failure> {
+        self.sink.check()?;
+        if let Some(output) = self.sidecar {
             // Its boot code is needed to read the trace.
             let machine = config.hart.machine.clone();
             sidecar.hart.machine = machine.filter(|m| m.value == Machine::Spike);
-            if settings.format() == Format::Tandem {
-                recall(&config.hart, &mut sidecar.hart);
-            }
             let text = sidecar.to_toml(false);
             output.write_with(|out| out.write_all(text.as_bytes()))?;
         }
-        sink.finish()
+        self.sink.finish()
     }
 }
 

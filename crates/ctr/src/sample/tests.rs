@@ -103,7 +103,7 @@ fn every_so_many_cycles() {
     ];
     assert_eq!(
         sample(Control::MODES, Some(Every::Cycles(1)), ALL, &steps).len(),
-        3
+        2
     );
 }
 

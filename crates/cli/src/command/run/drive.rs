@@ -1,6 +1,7 @@
 //! The run itself, a slice at a time.
 
 use super::super::log_write::Sink;
+use super::recorded::Own;
 use super::streams::Fate;
 use crate::diagnostic::Failure;
 use crate::progress::RunProgress;
@@ -80,6 +81,8 @@ pub(super) struct Drive<'a> {
     pub(super) output: &'a Fate,
     pub(super) progress: &'a RunProgress,
     pub(super) watch: Watch,
+    /// The hart's own control transfer records, if they are wanted.
+    pub(super) own: Option<Own<'a>>,
 }
 
 impl Drive<'_> {
@@ -96,7 +99,7 @@ impl Drive<'_> {
             if left == 0 {
                 break End::Stop(Stop::Limit);
             }
-            let stop = self.machine.run(left.min(slice), &mut observer);
+            let stop = self.advance(left.min(slice), &mut observer);
             if let Some(end) = self.look(stop)? {
                 break end;
             }
@@ -107,9 +110,31 @@ impl Drive<'_> {
             };
         };
         observer.finish();
+        if let Some(own) = &mut self.own {
+            own.finish(self.machine);
+        }
         self.watch = observer.0;
         self.progress.give_way();
         Ok(end)
+    }
+
+    /// Runs so many instructions, and looks at the hart's own records on the
+    /// way.
+    fn advance<O: Observer>(&mut self, insns: u64, observer: &mut O) -> Stop {
+        let Some(own) = &mut self.own else {
+            return self.machine.run(insns, observer);
+        };
+        let until = self.machine.instructions().saturating_add(insns);
+        loop {
+            let left = until.saturating_sub(self.machine.instructions());
+            let stop = self
+                .machine
+                .run(left.min(own.ahead(self.machine)), observer);
+            own.look(self.machine);
+            if stop != Stop::Limit || self.machine.instructions() >= until {
+                return stop;
+            }
+        }
     }
 
     /// What happened in a slice, inside and outside.

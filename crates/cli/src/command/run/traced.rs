@@ -5,7 +5,7 @@ use super::super::log_write::Sink;
 use super::super::trace_fit;
 use super::super::trace_write::{self, Done, Pack, TraceFile, Writer};
 use super::files;
-use crate::args::{Run, TraceSpec};
+use crate::args::Run;
 use crate::diagnostic::{Failure, bad_image};
 use crate::settings::{Elf, add_boot_code};
 use crate::talk::Talk;
@@ -13,7 +13,7 @@ use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Format, Settings};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The traces that are asked for.
 pub(super) struct Traced {
@@ -32,12 +32,12 @@ impl Traced {
         isa: Isa,
         talk: &Talk,
     ) -> Result<Traced, Failure> {
-        let one = |spec: &TraceSpec| {
-            let settings = spec.format.settings(config, isa.xlen())?;
+        let one = |(format, path): (Format, &Path)| {
+            let settings = format.settings(config, isa.xlen())?;
             let code = (std::slice::from_ref(elf), &[][..]);
             trace_fit::check(&settings, config, isa, code, talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
-            Ok((TraceFile::create(&spec.file, read)?, settings))
+            Ok((TraceFile::create(path, read)?, settings))
         };
         let image = match args.check {
             false => None,
@@ -55,7 +55,7 @@ impl Traced {
             false => Vec::new(),
         };
         Ok(Traced {
-            files: args.trace.iter().map(one).collect::<Result<_, Failure>>()?,
+            files: args.streams().map(one).collect::<Result<_, Failure>>()?,
             image,
             pack: Pack {
                 load,

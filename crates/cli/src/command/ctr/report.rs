@@ -1,0 +1,308 @@
+//! What is made of snapshots.
+
+use super::super::log_write::Sink;
+use crate::args::{Ctr, CtrFormat};
+use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::settings::Program;
+use crate::talk::Talk;
+use hartrace_analyze::{
+    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Sample, Segments, Table,
+    mmap_events,
+};
+use hartrace_capture::records::{write_json, write_json_start};
+use hartrace_ctr::{Control, Record, Snapshot, dump};
+use hartrace_flow::{Image, Transfer};
+use std::io::Write as _;
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 1 << 16;
+
+/// What is known of the addresses of a program.
+pub(super) fn places(program: &Program) -> Places<'_> {
+    let mut places = Places::new();
+    for elf in &program.elf {
+        // What has no symbols has no names.
+        let _ = places.add_elf(&elf.bytes, elf.file.base);
+    }
+    places
+}
+
+/// A report in work.
+pub(super) struct Report<'p, 'a> {
+    args: &'p Ctr,
+    sink: &'p Sink,
+    image: Option<&'p Image>,
+    places: &'p Places<'a>,
+    kind: Kind<'p, 'a>,
+    /// The transfers of the snapshot in work.
+    transfers: Vec<Transfer>,
+    buffer: Vec<u8>,
+    seen: u64,
+    failure: Option<Failure>,
+}
+
+enum Kind<'p, 'a> {
+    Table,
+    Lines(BrStack<'p>),
+    AutoFdo(Box<AutoFdo>),
+    Folded(Box<Folded<'p, 'a>>),
+    Blocks(Blocks),
+    Branches(Branches),
+    Json,
+    Dump,
+}
+
+impl<'p, 'a> Report<'p, 'a> {
+    pub(super) fn new(
+        args: &'p Ctr,
+        program: &Program,
+        image: Option<&'p Image>,
+        places: &'p Places<'a>,
+        sink: &'p Sink,
+    ) -> Result<Report<'p, 'a>, Failure> {
+        let mut buffer = Vec::new();
+        let plain = BrStack::default();
+        let eight = BrStack {
+            fields: Fields::Eight,
+            ..plain
+        };
+        let kind = match args.format {
+            CtrFormat::Table => Kind::Table,
+            CtrFormat::Brstack => Kind::Lines(plain),
+            CtrFormat::Brstack8 => Kind::Lines(eight),
+            CtrFormat::Brstacksym => Kind::Lines(BrStack {
+                names: Some(places.names()),
+                ..eight
+            }),
+            CtrFormat::Profgen => {
+                mapped(program, &mut buffer);
+                Kind::Lines(BrStack {
+                    taken: true,
+                    ..plain
+                })
+            }
+            CtrFormat::Autofdo => Kind::AutoFdo(Box::new(AutoFdo::new(segments(program)?))),
+            CtrFormat::Folded => Kind::Folded(Box::new(Folded::new(places))),
+            CtrFormat::Blocks => Kind::Blocks(Blocks::new()),
+            CtrFormat::Branches => Kind::Branches(Branches::new()),
+            CtrFormat::Json => {
+                write_json_start(&mut buffer);
+                Kind::Json
+            }
+            CtrFormat::Dump => {
+                dump::write_start(&mut buffer);
+                Kind::Dump
+            }
+        };
+        Ok(Report {
+            args,
+            sink,
+            image,
+            places,
+            kind,
+            transfers: Vec::new(),
+            buffer,
+            seen: 0,
+            failure: None,
+        })
+    }
+
+    /// Snapshots so far, those that were not wanted among them.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// What failed so far.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.sink.check(),
+        }
+    }
+
+    /// Takes a snapshot in.
+    pub(super) fn snapshot(&mut self, snapshot: &Snapshot) {
+        let number = self.seen;
+        self.seen += 1;
+        if self.failure.is_some() || self.args.sample.is_some_and(|k| k != number) {
+            return;
+        }
+        if let Some(diagnostic) = unfit(self.args.format, snapshot, number) {
+            self.failure = Some(diagnostic.into());
+            return;
+        }
+        self.transfers.clear();
+        let records = snapshot.records().filter_map(Record::transfer);
+        self.transfers.extend(records);
+        let sample = Sample {
+            pc: snapshot.pc,
+            transfers: &self.transfers,
+            cut: snapshot.is_cut(),
+        };
+        let out = &mut self.buffer;
+        match &mut self.kind {
+            Kind::Table => {
+                if number > 0 && self.args.sample.is_none() {
+                    out.push(b'\n');
+                }
+                table(snapshot, number, &sample, self.places, out);
+            }
+            Kind::Lines(stack) => stack.line(&sample, out),
+            Kind::AutoFdo(counts) => counts.add(&sample),
+            Kind::Folded(stacks) => stacks.add(&sample),
+            Kind::Blocks(blocks) => blocks.add(&sample),
+            Kind::Branches(branches) => branches.add(&sample),
+            Kind::Json => {
+                let names = self.places.names();
+                let label = |address| {
+                    let label = names.label(address).to_string();
+                    (!label.is_empty()).then_some(label)
+                };
+                write_json(snapshot, &label, out);
+            }
+            Kind::Dump => dump::write_snapshot(snapshot, out),
+        }
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.sink.put(&self.buffer);
+        self.buffer.clear();
+    }
+
+    /// Writes what was gathered, and tells what is doubtful about it.
+    pub(super) fn finish(mut self, talk: &Talk) -> Result<(), Failure> {
+        let top = self.args.top;
+        let out = &mut self.buffer;
+        // Writing to memory does not fail.
+        match &self.kind {
+            Kind::AutoFdo(counts) => {
+                let _ = counts.write(out);
+                warn_of_odd(counts.bogus(), talk);
+            }
+            Kind::Folded(stacks) => {
+                let _ = stacks.write(out);
+                let (all, cut) = stacks.samples();
+                if cut > 0 {
+                    talk.warning(&cut_stacks(all, cut));
+                }
+            }
+            Kind::Blocks(blocks) => {
+                let (rows, bogus) = blocks.rows(self.image);
+                let _ = Blocks::write(&rows, top, self.places, out);
+                warn_of_odd(bogus, talk);
+            }
+            Kind::Branches(branches) => {
+                let _ = branches.write(top, self.places, out);
+            }
+            Kind::Table | Kind::Lines(_) | Kind::Json | Kind::Dump => {}
+        }
+        self.flush();
+        self.check()
+    }
+}
+
+/// Where the code of each program is.
+fn mapped(program: &Program, out: &mut Vec<u8>) {
+    for elf in &program.elf {
+        if let Ok(segments) = Segments::from_elf(&elf.bytes, elf.file.base) {
+            mmap_events(&segments, &elf.file.file.display(), out);
+        }
+    }
+}
+
+/// The program whose counts are made.
+fn segments(program: &Program) -> Result<Segments, Failure> {
+    let found = program
+        .elf
+        .first()
+        .map(|elf| Segments::from_elf(&elf.bytes, elf.file.base));
+    match found {
+        Some(Ok(segments)) => Ok(segments),
+        _ => Err(Diagnostic::new(Code::NoProgram, "no program is given")
+            .note("AutoFDO names code by its place in the file of the program")
+            .help("name the ELF file with -e")
+            .into()),
+    }
+}
+
+/// Why a report cannot be made of a snapshot.
+fn unfit(format: CtrFormat, snapshot: &Snapshot, number: u64) -> Option<Diagnostic> {
+    use CtrFormat::{Autofdo, Blocks, Folded, Profgen};
+    let left_out = snapshot.left_out();
+    let whole = matches!(format, Autofdo | Blocks | Profgen);
+    snapshot.records().next()?;
+    if whole && left_out != Control::NONE {
+        let fields: Vec<&str> = left_out.names(snapshot.version).collect();
+        let message = format!("snapshot {number} does not hold all that was taken");
+        return Some(
+            Diagnostic::new(Code::UnfitRecords, message)
+                .note(format!("these fields are set: {}", fields.join(" ")))
+                .note("the way from one record to the next may lead through others")
+                .help("record without filters and RAS emulation; -f table, brstack and branches take any records"),
+        );
+    }
+    if format == Folded && !snapshot.is_stack() {
+        let message = format!("snapshot {number} holds no call stack");
+        return Some(
+            Diagnostic::new(Code::UnfitRecords, message)
+                .note("calls that have not returned are what RAS emulation records: RASEMU is not set")
+                .help("record with control = [\"M\", \"S\", \"U\", \"RASEMU\"] in section [ctr], as configs/ctr/call-stacks.toml"),
+        );
+    }
+    None
+}
+
+fn warn_of_odd(ways: u64, talk: &Talk) {
+    if ways > 0 {
+        let ways = count(ways, "way");
+        let message = format!("{ways} from one record to the next cannot be, and are left out");
+        talk.warning(
+            &Diagnostic::new(Code::OddRecords, message)
+                .note("backwards, through a jump, or further than a mebibyte")
+                .help("is it the right program?"),
+        );
+    }
+}
+
+fn cut_stacks(all: u64, cut: u64) -> Diagnostic {
+    let stacks = count(all, "stack");
+    let message = format!("{cut} of {stacks} may lack their outermost calls");
+    Diagnostic::new(Code::OddRecords, message)
+        .note("there were more calls than entries; these stacks begin with [cut]")
+        .help("choose a greater depth in section [ctr]")
+}
+
+/// A snapshot for people.
+fn table(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, out: &mut Vec<u8>) {
+    let mut title = format!("snapshot {number}: hart {}", s.hart.0);
+    if let Some(insns) = s.instructions {
+        title += &format!(", instruction {insns}");
+    }
+    if let Some(cycles) = s.cycles {
+        title += &format!(", cycle {cycles}");
+    }
+    if let Some(mode) = s.mode {
+        title += &format!(", mode {}", mode.name());
+    }
+    if let Some(pc) = s.pc {
+        title += &format!(", at {}", places.at(pc));
+    }
+    let fields: Vec<&str> = s.fields().names(s.version).collect();
+    let fields = match fields.as_slice() {
+        [] => "nothing enabled".to_owned(),
+        fields => fields.join(" "),
+    };
+    let frozen = if s.is_frozen() { ", frozen" } else { "" };
+    let records = count(sample.transfers.len() as u64, "record");
+    // Writing to memory does not fail.
+    let _ = writeln!(
+        out,
+        "{title}\nCTR {}, depth {}, {fields}{frozen}: {records}",
+        s.version, s.depth
+    );
+    let calls = s.is_stack();
+    let _ = Table { places, calls }.write(sample, out);
+}

@@ -1,0 +1,249 @@
+//! The control transfer records of a run.
+
+use super::super::inputs;
+use super::super::log_write::Sink;
+use super::super::trace_write::TraceFile;
+use super::files;
+use crate::args::Run;
+use crate::diagnostic::{Failure, count};
+use crate::settings::Elf;
+use crate::talk::Talk;
+use hartrace_capture::config::Config;
+use hartrace_capture::records::sidecar;
+use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told, Version, dump};
+use hartrace_flow::HartId;
+use hartrace_hart::Machine;
+use hartrace_isa::Isa;
+use std::path::PathBuf;
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 1 << 16;
+
+/// The files that are asked for.
+pub(super) struct Recorded {
+    files: Vec<TraceFile>,
+}
+
+impl Recorded {
+    pub(super) fn new(args: &Run, config: &Config) -> Result<Recorded, Failure> {
+        let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
+        let one = |path| TraceFile::create(path, read.iter().copied());
+        let files = args.records().map(one).collect::<Result<_, Failure>>()?;
+        Ok(Recorded { files })
+    }
+
+    pub(super) fn sinks(&self) -> impl Iterator<Item = &Sink> {
+        self.files.iter().map(|file| &file.sink)
+    }
+
+    fn recordings(&self) -> Vec<Recording<'_>> {
+        self.sinks().map(Recording::new).collect()
+    }
+
+    /// Those of the hart itself, if they are wanted.
+    pub(super) fn own(&self, every: Option<Every>) -> Option<Own<'_>> {
+        (!self.files.is_empty()).then(|| Own {
+            every,
+            due: every.map(|every| match every {
+                Every::Instructions(step) | Every::Cycles(step) => step,
+            }),
+            recordings: self.recordings(),
+            snapshot: Snapshot::default(),
+        })
+    }
+
+    /// Records that are kept beside the hart.
+    pub(super) fn samplers(
+        &self,
+        every: Option<Every>,
+        config: &Config,
+        isa: Isa,
+    ) -> Result<Vec<Sampler<Recording<'_>>>, Failure> {
+        if self.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ctr = config.ctr.recorder(isa.xlen())?;
+        let told = Told {
+            modes: true,
+            cycles: true,
+        };
+        let one = |recording| Sampler::new(ctr.clone(), isa, every, told, recording);
+        Ok(self.recordings().into_iter().map(one).collect())
+    }
+
+    /// Gives the files and their sidecars their names. A reader that went away
+    /// has what it wanted.
+    pub(super) fn finish(
+        self,
+        config: &Config,
+        elf: &Elf,
+        isa: Isa,
+        own: bool,
+        tallies: Vec<Tally>,
+    ) -> Result<Finished, Failure> {
+        let mut done = Vec::new();
+        for (file, tally) in self.files.into_iter().zip(tallies) {
+            let path = file.path().to_path_buf();
+            let settings = config.ctr.clone().completed(isa.xlen())?;
+            let version = tally
+                .last
+                .map_or(Version::default(), |(version, ..)| version);
+            let elf = [(&elf.file, elf.bytes.as_slice())];
+            let sidecar = sidecar(&path, version, settings, &config.program, elf);
+            match file.close(config, sidecar) {
+                Ok(()) | Err(Failure::ClosedPipe) => {}
+                Err(failure) => return Err(failure),
+            }
+            done.push((path, tally));
+        }
+        Ok(Finished { own, files: done })
+    }
+}
+
+/// Files that are written.
+pub(super) struct Finished {
+    own: bool,
+    files: Vec<(PathBuf, Tally)>,
+}
+
+impl Finished {
+    /// What is in them, and whose records these are.
+    pub(super) fn report(&self, talk: &Talk) {
+        for (path, tally) in &self.files {
+            let snapshots = count(tally.snapshots, "snapshot");
+            let records = count(tally.records, "record");
+            let whose = match self.own {
+                true => "the hart's own records",
+                false => "records beside the hart, by [ctr]",
+            };
+            let mut text = format!("{}: {snapshots}, {records}; {whose}", path.display());
+            if let Some((version, depth, control)) = tally.last {
+                text += &format!(": CTR {version}, depth {depth}, {control}");
+            }
+            if self.own && tally.records == 0 {
+                text += "; the program has enabled none";
+            }
+            talk.summary(&text);
+        }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    snapshots: u64,
+    records: u64,
+    /// Version, depth and control of the last snapshot.
+    last: Option<(Version, u16, Control)>,
+}
+
+/// Snapshots on their way into a file.
+pub(super) struct Recording<'s> {
+    sink: &'s Sink,
+    buffer: Vec<u8>,
+    tally: Tally,
+}
+
+impl<'s> Recording<'s> {
+    fn new(sink: &'s Sink) -> Recording<'s> {
+        let mut buffer = Vec::with_capacity(2 * BUFFER);
+        dump::write_start(&mut buffer);
+        Recording {
+            sink,
+            buffer,
+            tally: Tally::default(),
+        }
+    }
+
+    fn flush(&mut self) {
+        self.sink.put(&self.buffer);
+        self.buffer.clear();
+    }
+
+    /// No more snapshots; how many there were.
+    pub(super) fn tally(mut self) -> Tally {
+        self.flush();
+        self.tally
+    }
+}
+
+impl SnapshotSink for Recording<'_> {
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        dump::write_snapshot(snapshot, &mut self.buffer);
+        self.tally.snapshots += 1;
+        self.tally.records += snapshot.records().count() as u64;
+        self.tally.last = Some((snapshot.version, snapshot.depth, snapshot.fields()));
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+}
+
+/// The hart's own records, looked at while it stands still.
+pub(super) struct Own<'s> {
+    every: Option<Every>,
+    /// When the next snapshot is due.
+    due: Option<u64>,
+    recordings: Vec<Recording<'s>>,
+    snapshot: Snapshot,
+}
+
+impl Own<'_> {
+    fn now(&self, machine: &Machine) -> u64 {
+        match self.every {
+            Some(Every::Cycles(_)) => machine.cycles(),
+            _ => machine.instructions(),
+        }
+    }
+
+    /// Instructions the hart may do before anything is due. How many cycles
+    /// one takes is not known: most of the way at once, the rest one by one.
+    pub(super) fn ahead(&self, machine: &Machine) -> u64 {
+        let Some(due) = self.due else { return u64::MAX };
+        let left = due.saturating_sub(self.now(machine)).max(1);
+        match self.every {
+            Some(Every::Cycles(_)) => (left / 64).max(1),
+            _ => left,
+        }
+    }
+
+    /// Takes a snapshot if one is due.
+    pub(super) fn look(&mut self, machine: &Machine) {
+        let now = self.now(machine);
+        let (Some(due), Some(Every::Instructions(step) | Every::Cycles(step))) =
+            (self.due, self.every)
+        else {
+            return;
+        };
+        if now >= due {
+            let missed = (now - due) / step.max(1);
+            self.due = Some(due.saturating_add((missed + 1).saturating_mul(step)));
+            self.take(machine);
+        }
+    }
+
+    /// Takes the one at the end.
+    pub(super) fn finish(&mut self, machine: &Machine) {
+        if self.snapshot.instructions != Some(machine.instructions()) {
+            self.take(machine);
+        }
+    }
+
+    fn take(&mut self, machine: &Machine) {
+        let Some(ctr) = machine.ctr() else { return };
+        ctr.snapshot_into(&mut self.snapshot);
+        self.snapshot.hart = HartId(0);
+        self.snapshot.pc = Some(machine.pc());
+        self.snapshot.mode = Some(machine.mode());
+        self.snapshot.instructions = Some(machine.instructions());
+        self.snapshot.cycles = Some(machine.cycles());
+        for recording in &mut self.recordings {
+            recording.snapshot(&self.snapshot);
+        }
+    }
+
+    /// No more snapshots; how many there were.
+    pub(super) fn tallies(self) -> Vec<Tally> {
+        self.recordings.into_iter().map(Recording::tally).collect()
+    }
+}
