@@ -16,7 +16,7 @@
 //! | unpriv. 8 Zicntr, Zihpm; priv. 3.1.10 to 3.1.12, 3.2.1 | `counters` |
 //! | priv. Sscofpmf | `events` |
 //! | priv. Smcsrind, Sscsrind, Smstateen | `stateen` |
-//! | Control Transfer Records in the hart | `records` |
+//! | Control Transfer Records in the hart | `records`, `record_programs` |
 //! | unpriv. 21 F, 22 D, 24 Zfh | `float`, `conversions` |
 //! | priv. 3.1.6 to 3.1.8, 3.1.14 to 3.1.16, 3.3 traps | `traps` |
 //! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts` |
@@ -82,6 +82,8 @@ mod paging;
 mod pairs;
 #[path = "hart/pmp.rs"]
 mod pmp;
+#[path = "hart/record_programs.rs"]
+mod record_programs;
 #[path = "hart/records.rs"]
 mod records;
 #[path = "hart/stateen.rs"]
