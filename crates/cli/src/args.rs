@@ -47,8 +47,8 @@ Exit codes:
   5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001, NT0101, ET0101, TP0101 or CT0101; docs/diagnostics.md
-says more about each.";
+Errors have codes such as HT0001, NT0101, ET0101, TP0101 or CT0101;
+docs/diagnostics.md says more about each.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\

@@ -19,8 +19,8 @@ Examples:
   hartrace ctr run.ctr -f blocks --top 20          where the cycles went
   hartrace ctr run.ctr -f branches                 taken, mispredicted, targets
   hartrace ctr run.ctr -f profgen -o run.script    for llvm-profgen --perfscript
-  hartrace ctr run.ctr -f autofdo -o run.txt       for create_llvm_prof --profiler=text
-  hartrace ctr t.etrace -e prog.elf -c configs/ctr/call-stacks.toml --every 1000 -f folded
+  hartrace ctr run.ctr -f autofdo -o run.txt       for AutoFDO
+  hartrace ctr t.etrace -e prog.elf -c call-stacks.toml --every 1000 -f folded
   hartrace ctr run.ctr -f json | jq .entries[0]";
 
 /// `hartrace ctr`.

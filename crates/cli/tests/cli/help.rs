@@ -29,6 +29,7 @@ fn help_is_wrapped_cleanly() {
         &["convert"],
         &["verify"],
         &["state"],
+        &["ctr"],
         &["config"],
     ] {
         for flag in ["-h", "--help"] {
@@ -66,6 +67,7 @@ fn help_texts() {
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
+    help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -106,6 +108,7 @@ fn one_manual_page_per_command() {
     ];
     assert_eq!(pages[..5], expected);
     let expected = [
+        "hartrace-ctr.1",
         "hartrace-decode.1",
         "hartrace-disasm.1",
         "hartrace-dump.1",

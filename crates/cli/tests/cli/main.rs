@@ -6,6 +6,7 @@
 mod bad_elf;
 mod bad_usage;
 mod config;
+mod ctr;
 mod disasm;
 mod etrace;
 mod files;

@@ -12,6 +12,7 @@ fn samples_are_real() {
     let checked = samples("README.md");
     assert!(checked > 5);
     assert!(samples("docs/tandem.md") > 3);
+    assert!(samples("docs/ctr.md") > 2);
 }
 
 #[cfg(unix)]

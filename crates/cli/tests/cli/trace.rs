@@ -504,7 +504,7 @@ fn mistakes() {
     assert!(message.contains("repeated history needs"), "{message}");
     for args in [
         &["run", RV64, "--check"][..],
-        &["run", RV64, "--trace", "ctr=x"],
+        &["run", RV64, "--trace", "lbr=x"],
         &["run", RV64, "--trace", "ntrace"],
         &["decode", "x", "--with-trapped"],
         &["encode", "x", "--to", "other"],

@@ -1,0 +1,486 @@
+//! Control transfer records: `run --trace ctr`, `ctr`, `info`.
+
+use crate::etrace::small;
+use crate::{Folder, fails, hartrace, repository, run, succeeds, text};
+use serde_json::Value;
+use snapbox::{Assert, file};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Stdio;
+
+fn program(name: &str) -> String {
+    let path = repository().join("programs").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+fn config(name: &str) -> String {
+    let path = repository().join("configs/ctr").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// Records of a run; the name of the dump.
+fn recorded(folder: &Folder, program: &str, every: &str, more: &[&str]) -> String {
+    let dump = folder.name("run.ctr");
+    let to = format!("ctr={dump}");
+    let args = ["run", "-q", program, "--trace", &to, "--ctr-every", every];
+    let output = run(&[&args[..], more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    dump
+}
+
+#[test]
+fn texts() {
+    let folder = Folder::new();
+    let program = small(&folder);
+    let dump = recorded(&folder, &program, "12", &["--max-insns", "30"]);
+    let golden = Assert::new().action_env("SNAPSHOTS");
+    let told = |args: &[&str]| {
+        let args = [&["ctr", &dump], args].concat();
+        succeeds(&args).replace(&folder.name(""), "")
+    };
+    golden.eq(told(&[]), file!["snapshots/ctr-table.txt"]);
+    golden.eq(told(&["-f", "brstack"]), file!["snapshots/ctr-brstack.txt"]);
+    golden.eq(
+        told(&["-f", "brstack8"]),
+        file!["snapshots/ctr-brstack8.txt"],
+    );
+    golden.eq(told(&["-f", "profgen"]), file!["snapshots/ctr-profgen.txt"]);
+    golden.eq(told(&["-f", "autofdo"]), file!["snapshots/ctr-autofdo.txt"]);
+    golden.eq(told(&["-f", "blocks"]), file!["snapshots/ctr-blocks.txt"]);
+    golden.eq(
+        told(&["-f", "branches"]),
+        file!["snapshots/ctr-branches.txt"],
+    );
+    golden.eq(told(&["-f", "json"]), file!["snapshots/ctr-json.json"]);
+}
+
+/// The last snapshot is that of the end, and every so many instructions there
+/// is one.
+#[test]
+fn snapshots_of_a_run() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "100K", &[]);
+    let json = succeeds(&["ctr", &dump, "-f", "json"]);
+    let mut lines = json
+        .lines()
+        .map(|l| serde_json::from_str::<Value>(l).unwrap());
+    assert_eq!(lines.next().unwrap()["schema"], "hartrace-ctr");
+    let insns: Vec<String> = lines
+        .map(|s| s["instructions"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(insns, ["0x186a0", "0x30d40", "0x4871f"]);
+    let one = succeeds(&["ctr", &dump, "--sample", "1"]);
+    assert!(
+        one.starts_with("snapshot 1: hart 0, instruction 200000, cycle "),
+        "{one}"
+    );
+    assert!(
+        one.contains("\nCTR 1.0, depth 32, U S M: 32 records\n"),
+        "{one}"
+    );
+    assert!(one.contains(" recursion.c:"), "{one}");
+    // Without --ctr-every there is the one at the end.
+    let to = format!("ctr={dump}");
+    succeeds(&["run", "-q", &elf, "--trace", &to, "--max-insns", "1000"]);
+    let all = succeeds(&["ctr", &dump]);
+    assert_eq!(all.matches("snapshot ").count(), 1);
+    assert!(all.contains("instruction 1000"), "{all}");
+}
+
+#[test]
+fn snapshots_by_cycles() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    for isa in ["rv64gc", "rv64gc_smctr_ssctr"] {
+        let dump = recorded(&folder, &elf, "50Kcycles", &["--isa", isa]);
+        let json = succeeds(&["ctr", &dump, "-f", "json"]);
+        let cycles: Vec<u64> = json
+            .lines()
+            .skip(1)
+            .map(|line| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let hex = line["cycles"].as_str().unwrap();
+                u64::from_str_radix(hex.strip_prefix("0x").unwrap(), 16).unwrap()
+            })
+            .collect();
+        // In front of the first instruction behind each 50 000 cycles.
+        assert_eq!(cycles.len(), 9, "{isa}");
+        for (n, cycles) in (1..9).zip(cycles) {
+            assert!(
+                (n * 50_000..n * 50_000 + 100).contains(&cycles),
+                "{isa}: {cycles}"
+            );
+        }
+    }
+}
+
+/// A hart that has records of its own gives those, and says so.
+#[test]
+fn whose_records_these_are() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = folder.name("run.ctr");
+    let to = format!("ctr={dump}");
+    let words = |isa: &str| {
+        let args = [
+            "run",
+            &elf,
+            "--trace",
+            &to,
+            "--isa",
+            isa,
+            "--max-insns",
+            "1000",
+        ];
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stderr).to_owned()
+    };
+    let beside = words("rv64gc");
+    assert!(
+        beside.contains(
+            "1 snapshot, 32 records; records beside the hart, by [ctr]: CTR 1.0, depth 32, U S M"
+        ),
+        "{beside}"
+    );
+    let own = words("rv64gc_smctr_ssctr");
+    assert!(own.contains("1 snapshot, 0 records; the hart's own records: CTR 1.0, depth 16, -; the program has enabled none"), "{own}");
+}
+
+#[test]
+fn dumps_have_sidecars() {
+    let folder = Folder::new();
+    let elf = program("sort/sort-rv32gc.elf");
+    let dump = recorded(&folder, &elf, "10K", &["--max-insns", "50K"]);
+    let sidecar = fs::read_to_string(format!("{dump}.toml")).unwrap();
+    assert!(
+        sidecar.starts_with("[trace]\nformat = \"ctr\"\nversion = \"1.0\"\n"),
+        "{sidecar}"
+    );
+    let facts = succeeds(&["info", &dump]);
+    for row in [
+        ": control transfer records\n",
+        "  version     1.0\n",
+        "  control     U S M\n",
+        "  depth       32\n",
+        "  hart ids    0\n",
+        "  snapshots   5\n",
+        "  records     160\n",
+        "  format      ctr\n",
+    ] {
+        assert!(facts.contains(row), "{row}{facts}");
+    }
+    let json = succeeds(&["info", "-f", "json", &dump]);
+    let json: Value = serde_json::from_str(json.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(
+        (&json["type"], &json["records"]["snapshots"]),
+        (&"ctr".into(), &5.into())
+    );
+    // The program must be the one that ran.
+    let other = program("callbacks/callbacks-rv32gc.elf");
+    fails(&["ctr", &dump, "-e", &other], 1, "HT0205");
+    // Other commands say who reads it.
+    let message = fails(&["decode", &dump, "-e", &elf], 1, "HT0113");
+    assert!(message.contains("ctr"), "{message}");
+}
+
+#[test]
+fn json_and_dumps_are_the_same() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "20K", &[]);
+    let (json, again) = (folder.name("a.json"), folder.name("b.ctr"));
+    succeeds(&["ctr", &dump, "-f", "json", "-o", &json]);
+    succeeds(&["ctr", &json, "-f", "dump", "-o", &again]);
+    assert_eq!(fs::read(&dump).unwrap(), fs::read(&again).unwrap());
+    let told = |file: &str| succeeds(&["ctr", file, "-e", &elf, "-f", "autofdo"]);
+    assert_eq!(told(&dump), told(&json));
+    assert!(succeeds(&["info", &json]).contains("control transfer records as JSON"));
+    // From a pipe too.
+    let mut child = hartrace();
+    child.args(["ctr", "-", "-e", &elf, "-f", "autofdo"]);
+    child.stdin(Stdio::from(fs::File::open(&dump).unwrap()));
+    let output = child.output().unwrap();
+    assert_eq!(text(&output.stdout), told(&dump));
+    // Two files count twice.
+    let twice = succeeds(&["ctr", &dump, &json, "-f", "branches"]);
+    let once = succeeds(&["ctr", &dump, "-f", "branches"]);
+    let all = |text: &str| text.split(' ').next().unwrap().parse::<u64>().unwrap();
+    assert_eq!(all(&twice), 2 * all(&once));
+}
+
+/// Whatever the source, the records are those of the run.
+#[test]
+fn records_of_traces_and_logs() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let names = [
+        "t.ntrace", "t.etrace", "t.tandem", "t.pc", "t.spike", "t.csv",
+    ];
+    let files: Vec<String> = names.iter().map(|name| folder.name(name)).collect();
+    let mut more = Vec::new();
+    for (i, kind) in ["ntrace", "etrace", "tandem", "pc", "spike", "ingress"]
+        .iter()
+        .enumerate()
+    {
+        more.push(if i < 3 { "--trace" } else { "--log" }.to_owned());
+        more.push(format!("{kind}={}", files[i]));
+    }
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let dump = recorded(&folder, &elf, "1000", &more);
+    let expected = succeeds(&["ctr", &dump, "-f", "autofdo"]);
+    assert!(expected.len() > 1000);
+    for file in &files {
+        let args = ["ctr", file, "-e", &elf, "--every", "1000", "-f", "autofdo"];
+        assert_eq!(succeeds(&args), expected, "{file}");
+    }
+    // Only rows with a time tell cycles.
+    let cycles = ["--every", "1000cycles", "-f", "brstack"];
+    for file in &files {
+        let args = [&["ctr", file, "-e", &elf], &cycles[..]].concat();
+        match file.ends_with("csv") {
+            true => assert!(succeeds(&args).contains("/P/-/-/21 ")),
+            false => {
+                let message = fails(&args, 1, "HT0118");
+                assert!(message.contains("does not tell cycles"), "{message}");
+            }
+        }
+    }
+    // Lists of pcs tell no modes: everything counts.
+    let only = folder.file("only.toml", "[ctr]\ncontrol = [\"U\"]\n");
+    let output = run(&["ctr", &files[3], "-e", &elf, "-c", &only]);
+    assert!(
+        text(&output.stderr).contains("warning[HT0402]"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(text(&output.stdout).contains("32 records"));
+    // The Spike log does: nothing was done in user mode.
+    let none = succeeds(&["ctr", &files[4], "-e", &elf, "-c", &only]);
+    assert!(none.contains("U: 0 records"), "{none}");
+    // A list of pcs needs the program.
+    fails(&["ctr", &files[3]], 2, "HT0304");
+}
+
+/// Stacks of recursive functions, by hand: the program says how deep it went.
+#[test]
+fn call_stacks() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let stacks = config("call-stacks.toml");
+    let dump = recorded(&folder, &elf, "100", &["-c", &stacks]);
+    let folded = succeeds(&["ctr", &dump, "-f", "folded"]);
+    let mut samples = 0;
+    let mut deepest = BTreeMap::new();
+    for line in folded.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        samples += count.parse::<u64>().unwrap();
+        assert!(stack == "_start" || stack.starts_with("_start;"), "{line}");
+        for function in ["ackermann", "queens", "hanoi"] {
+            let depth = stack.split(';').filter(|frame| *frame == function).count();
+            let most = deepest.entry(function).or_insert(0);
+            *most = depth.max(*most);
+        }
+    }
+    // 296 735 instructions, and the one at the end.
+    assert_eq!(samples, 2968);
+    // Queens go as deep as the board and one more; the discs are nine.
+    assert_eq!(deepest["queens"], 9);
+    assert!(
+        deepest["ackermann"] > 55 && deepest["ackermann"] <= 63,
+        "{deepest:?}"
+    );
+    // A small array loses the outermost calls, and says so.
+    let shallow = folder.file(
+        "shallow.toml",
+        "[ctr]\ndepth = 16\ncontrol = [\"M\", \"RASEMU\"]\n",
+    );
+    let dump = recorded(&folder, &elf, "1000", &["-c", &shallow]);
+    let output = run(&["ctr", &dump, "-f", "folded"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        text(&output.stderr).starts_with("warning[HT0411]"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(text(&output.stdout).contains("[cut];ackermann;"));
+}
+
+/// What longjmp leaves behind is explained.
+#[test]
+fn jumps_out_of_many_frames() {
+    let folder = Folder::new();
+    let elf = program("longjmp/longjmp-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "2000", &["-c", &config("call-stacks.toml")]);
+    let table = succeeds(&["ctr", &dump, "--sample", "20"]);
+    let note = "the next call came from main, where it went without a call: a tail call, longjmp, or another stack";
+    assert!(table.contains(note), "{table}");
+}
+
+/// Reports that need everything that was taken refuse less.
+#[test]
+fn reports_refuse_what_they_cannot_use() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "10K", &["-c", &config("call-stacks.toml")]);
+    for format in ["autofdo", "profgen", "blocks"] {
+        let message = fails(&["ctr", &dump, "-f", format], 1, "HT0118");
+        assert!(
+            message.contains("these fields are set: RASEMU"),
+            "{message}"
+        );
+    }
+    let dump = recorded(&folder, &elf, "10K", &["-c", &config("calls-only.toml")]);
+    let message = fails(&["ctr", &dump, "-f", "blocks"], 1, "HT0118");
+    assert!(
+        message.contains("TKBRINH") && !message.contains("DIRCALLINH"),
+        "{message}"
+    );
+    let message = fails(&["ctr", &dump, "-f", "folded"], 1, "HT0118");
+    assert!(message.contains("holds no call stack"), "{message}");
+    let branches = succeeds(&["ctr", &dump, "-f", "branches", "--top", "3"]);
+    assert!(
+        branches.contains("direct call") && !branches.contains("return"),
+        "{branches}"
+    );
+    // Without the program AutoFDO does not know where code is.
+    let json = folder.name("a.json");
+    let plain = recorded(&folder, &elf, "10K", &[]);
+    succeeds(&["ctr", &plain, "-f", "json", "-o", &json]);
+    fails(&["ctr", &json, "-f", "autofdo"], 2, "HT0304");
+}
+
+#[test]
+fn predictions() {
+    let folder = Folder::new();
+    let elf = program("sort/sort-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "10K", &["-c", &config("branches.toml")]);
+    let text = succeeds(&["ctr", &dump, "-f", "branches", "--top", "1"]);
+    let first = text.lines().next().unwrap();
+    let words: Vec<&str> = first.split(' ').collect();
+    let (all, wrong): (u64, u64) = (words[0].parse().unwrap(), words[2].parse().unwrap());
+    // Data in no order: some are guessed wrongly, and most are not.
+    assert!(wrong > all / 100 && wrong < all / 3, "{first}");
+    assert!(
+        text.contains("  taken\n") && text.contains("  not taken\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn hostile_dumps() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "50K", &[]);
+    let bytes = fs::read(&dump).unwrap();
+    // Cut off: the rest is told, and with --strict it is an error.
+    let cut = folder.file("cut.ctr", &bytes[..bytes.len() - 1]);
+    let output = run(&["ctr", &cut, "-f", "brstack"]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).lines().count()),
+        (Some(0), 5)
+    );
+    assert!(
+        text(&output.stderr).starts_with("warning[CT0104]"),
+        "{}",
+        text(&output.stderr)
+    );
+    let strict = run(&["ctr", &cut, "-f", "brstack", "--strict"]);
+    assert_eq!(strict.status.code(), Some(3));
+    let facts = succeeds(&["info", &cut]);
+    assert!(
+        facts.contains("damaged     1 place\n") && facts.contains("CT0104: byte "),
+        "{facts}"
+    );
+    fails(
+        &["info", "--strict", &cut, "-o", &folder.name("x")],
+        3,
+        "CT0104",
+    );
+    // A snapshot that makes no sense is left out.
+    let mut bad = bytes.clone();
+    bad[12 + 4] = 9;
+    let bad = folder.file("bad.ctr", bad);
+    let output = run(&["ctr", &bad, "-f", "brstack"]);
+    assert_eq!(text(&output.stdout).lines().count(), 5);
+    assert!(text(&output.stderr).starts_with("warning[CT0201]"));
+    // Nothing at all.
+    let none = folder.file("none.ctr", &bytes[..10]);
+    fails(&["ctr", &none], 5, "CT0104");
+    let later = [&bytes[..8], &[2, 0, 0, 0]].concat();
+    fails(&["ctr", &folder.file("later.ctr", later)], 5, "CT0102");
+    let json = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n{\"type\":\"snapshot\",\"pc\":true}\n";
+    let message = fails(&["ctr", &folder.file("a.json", json)], 5, "CT0207");
+    assert!(
+        message.contains("line 2: object that is no snapshot: invalid type: boolean"),
+        "{message}"
+    );
+}
+
+#[test]
+fn wrong_usage() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "50K", &[]);
+    let usage = |args: &[&str], words: &str| {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            text(&output.stderr).contains(words),
+            "{}",
+            text(&output.stderr)
+        );
+    };
+    usage(
+        &["run", &elf, "--ctr-every", "10"],
+        "--ctr-every goes with --trace ctr=FILE",
+    );
+    usage(
+        &["run", &elf, "--trace", "ctr=a", "--check"],
+        "--check goes with",
+    );
+    usage(&["run", &elf, "--trace", "ctr"], "write --trace ctr=FILE");
+    usage(
+        &["run", &elf, "--trace", "lbr=a"],
+        "there are ntrace, etrace, tandem, ctr",
+    );
+    usage(
+        &["run", &elf, "--trace", "ctr=a", "--ctr-every", "0"],
+        "write a number from 1 on",
+    );
+    usage(
+        &["ctr", &dump, "--every", "10"],
+        "--every goes with traces and logs",
+    );
+    usage(&["ctr", &dump, "--top", "10"], "--top goes with");
+    usage(&["ctr"], "<FILE>...");
+    fails(&["ctr", &dump, "--sample", "6"], 2, "HT0310");
+    fails(&["ctr", &dump, "--hart", "1"], 2, "HT0305");
+    fails(&["ctr", &elf], 1, "HT0113");
+    fails(&["ctr", &dump, "-o", &dump], 2, "HT0007");
+    let contradiction = folder.file("c.toml", "[ctr]\ndepths = [16]\ndepth = 32\n");
+    let args = ["run", &elf, "-c", &contradiction, "--trace", "ctr=-"];
+    let message = fails(&args, 1, "HT0206");
+    assert!(
+        message.contains("depth 32 is not among the `depths`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn settings_are_shown() {
+    let shown = succeeds(&["config", "show", "-c", &config("call-stacks.toml")]);
+    for line in [
+        "[ctr]",
+        "depth = 256 ",
+        "control = [\"U\", \"S\", \"M\", \"RASEMU\"] ",
+        "cycle_bits = 4 ",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let shown = succeeds(&["config", "show", "run", &elf, "--trace", "ctr=x"]);
+    assert!(shown.contains("\n[ctr]\nversion = \"1.0\" "), "{shown}");
+}
