@@ -22,7 +22,7 @@ impl Clock {
     #[inline]
     pub(crate) fn settle(&mut self, active: bool, now: Option<u64>) {
         match (self.since.take(), now) {
-            (Some(since), Some(now)) => self.add(now.saturating_sub(since)),
+            (Some(since), Some(now)) => self.pass(since, now),
             _ if active => self.valid = false,
             _ => {}
         }
@@ -39,7 +39,7 @@ impl Clock {
     #[inline]
     pub(crate) fn lap(&mut self, now: u64) {
         match self.since.replace(now) {
-            Some(since) => self.add(now.saturating_sub(since)),
+            Some(since) => self.pass(since, now),
             None => self.valid = false,
         }
     }
@@ -49,6 +49,15 @@ impl Clock {
     pub(crate) fn take(&mut self) -> Option<u64> {
         let cycles = core::mem::take(&mut self.counted);
         core::mem::replace(&mut self.valid, true).then_some(cycles)
+    }
+
+    /// Time passes. Where it goes backwards nobody knows how much.
+    #[inline]
+    fn pass(&mut self, since: u64, now: u64) {
+        match now.checked_sub(since) {
+            Some(cycles) => self.add(cycles),
+            None => self.lose(),
+        }
     }
 
     /// More cycles, which a record that is gone had counted.

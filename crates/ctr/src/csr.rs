@@ -54,6 +54,16 @@ impl Csr {
         })
     }
 
+    /// Whether a version has it, on RV32 at least.
+    const fn exists(self, version: Version) -> bool {
+        match (self, version) {
+            (Csr::Depth, Version::V0_1_4) => false,
+            (Csr::MachineStatus, Version::V1_0) => false,
+            (_, Version::V1_0) => !self.is_high(),
+            (_, Version::V0_1_4) => true,
+        }
+    }
+
     const fn is_high(self) -> bool {
         matches!(
             self,
@@ -194,7 +204,8 @@ impl Ctr {
             Csr::GuestControl | Csr::GuestControlHigh => Window::Guest,
             _ => Window::Supervisor,
         };
-        if !self.has_level(level) || csr.is_high() && caller.xlen == Xlen::Rv64 {
+        let exists = csr.exists(config.version) && self.has_level(level);
+        if !exists || csr.is_high() && caller.xlen == Xlen::Rv64 {
             return Err(Denied::Illegal);
         }
         let rank = caller.may(level);
@@ -419,6 +430,7 @@ impl Ctr {
                 let misp = if mispredicts { 0 } else { MISP };
                 *ctrtarget = *ctrtarget & above | value & !misp;
             }
+            // The reserved types are held, too, for extensions to come.
             3 => *ctrdata = *ctrdata & above | value & data,
             _ => {}
         }

@@ -67,7 +67,8 @@ pub fn write_start(out: &mut Vec<u8>) {
 pub fn write_snapshot(snapshot: &Snapshot, out: &mut Vec<u8>) {
     let s = snapshot;
     let used = s.entries.iter().rposition(|e| *e != Record::default());
-    let entries = used.map_or(0, |last| last + 1).min(256);
+    // More than the depth nobody can read.
+    let entries = used.map_or(0, |last| last + 1).min(s.depth.into());
     let size = (HEADER + entries * ENTRY) as u16;
     let bit = |known: bool, bit: u8| if known { bit } else { 0 };
     let known = bit(s.pc.is_some(), PC)
@@ -209,7 +210,7 @@ impl DumpReader {
                 Some(Ok(true)) => return NextSnapshot::Snapshot,
                 Some(Ok(false)) => {}
                 Some(Err(problem)) => {
-                    if problem.fault.code() < "CT02" {
+                    if problem.fault.ends_the_dump() {
                         self.state = State::Refused;
                     }
                     return NextSnapshot::Problem(problem);
@@ -258,9 +259,18 @@ impl DumpReader {
         } else if form != FORM {
             (Fault::Form, 8, u64::from(form))
         } else {
+            let reserved = u16_at(&self.kept, 10);
             self.state = State::Snapshots;
+            let at = self.at + 10;
             self.pass();
-            return Some(Ok(false));
+            return Some(match reserved {
+                0 => Ok(false),
+                _ => Err(Problem {
+                    at,
+                    fault: Fault::Reserved,
+                    value: reserved.into(),
+                }),
+            });
         };
         Some(Err(Problem { at, fault, value }))
     }
@@ -297,6 +307,7 @@ fn read(bytes: &[u8], s: &mut Snapshot) -> Result<(), (u64, Fault, u64)> {
         return wrong(2, Fault::Reserved);
     }
     let mode = match (known & MODE != 0, Mode::from_code(byte(3))) {
+        (false, _) if byte(3) != 0 => return wrong(3, Fault::Reserved),
         (false, _) => None,
         (true, Some(mode)) => Some(mode),
         (true, None) => return wrong(3, Fault::Mode),

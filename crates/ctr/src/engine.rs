@@ -82,9 +82,11 @@ impl Ctr {
         })
     }
 
-    /// The same with a branch predictor, which fills in MISP.
+    /// The same with a branch predictor, which fills in MISP. Where there is
+    /// no such bit it is not needed.
     #[must_use]
     pub fn with_predictor(self, predictor: Option<Box<dyn Predictor>>) -> Ctr {
+        let predictor = predictor.filter(|_| self.config.mispredicts);
         Ctr { predictor, ..self }
     }
 
@@ -148,12 +150,15 @@ impl Ctr {
     pub fn set_guest_control(&mut self, control: Control, now: u64) {
         self.change(Some(now), |ctr| {
             let machine = Control::M.with(Control::MTE);
-            ctr.guest = control.and(ctr.config.implemented()).without(machine);
+            if ctr.config.hypervisor {
+                ctr.guest = control.and(ctr.config.implemented()).without(machine);
+            }
         });
         self.clock.reset();
     }
 
-    /// Chooses a depth, or the nearest that is implemented.
+    /// Chooses a depth: if it is not implemented the largest that is smaller,
+    /// or the smallest of all.
     pub fn set_depth(&mut self, depth: u16) {
         self.ring.set_depth(self.config.depths.nearest(depth));
     }
@@ -197,6 +202,12 @@ impl Ctr {
         self.clock.resume(active, now);
     }
 
+    /// The mode the hart is in, as far as it was told.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// Whether transfers and cycles of the current mode count.
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -217,7 +228,12 @@ impl Ctr {
     }
 
     /// A transfer of the hart. Modes it does not name are the current one, and
-    /// for a trap machine mode.
+    /// for a trap machine mode. Addresses of a mode whose XLEN is less than
+    /// MXLEN come zero-extended (3.1).
+    ///
+    /// Only traps and returns from them change the mode. If another transfer
+    /// does, something is missing behind it: it is recorded within the mode it
+    /// was in.
     pub fn record(&mut self, transfer: &Transfer) {
         let t = transfer;
         let from = t.from.unwrap_or(self.mode);
@@ -227,7 +243,8 @@ impl Ctr {
         });
         self.enter(from, t.time);
         let predicted = self.predict(t);
-        if from == to && !t.kind.is_trap() {
+        let changes = t.kind.is_trap() || t.kind == Itype::TrapReturn && from != to;
+        if !changes {
             if self.allowed >> t.kind.code() & 1 != 0 {
                 self.clock.settle(true, t.time);
                 match self.stack {
@@ -236,6 +253,7 @@ impl Ctr {
                 }
                 self.clock.resume(true, t.time);
             }
+            self.enter(to, t.time);
             return;
         }
         self.clock.settle(self.is_active(), t.time);
@@ -255,7 +273,9 @@ impl Ctr {
     /// is among [`Ctr::wanted`]. Others do no harm. `unseen` is how many there
     /// were in front of them; [`Ctr::memory`] says how many can be left out.
     pub fn replay(&mut self, unseen: u64, raws: impl Iterator<Item = Raw>) {
-        self.ring.skip(unseen);
+        if self.memory().is_some() {
+            self.ring.skip(unseen);
+        }
         match (self.predictor.is_some(), self.stack) {
             (false, false) => raws.for_each(|raw| self.record_raw::<false, false>(&raw)),
             (false, true) => raws.for_each(|raw| self.record_raw::<false, true>(&raw)),

@@ -31,3 +31,13 @@ faults! {
     /// An object of the JSON form that is none.
     Object = "CT0207", "object that is no snapshot";
 }
+
+impl Fault {
+    /// Whether nothing behind it can be read.
+    pub(crate) const fn ends_the_dump(self) -> bool {
+        matches!(
+            self,
+            Fault::NotADump | Fault::Form | Fault::Size | Fault::Truncated
+        )
+    }
+}

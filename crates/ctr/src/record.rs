@@ -102,10 +102,13 @@ impl Record {
 pub struct CycleCount(pub u16);
 
 impl CycleCount {
-    /// The largest, with this many bits of exponent.
+    /// The largest, with this many bits of exponent, up to 4.
     #[must_use]
     pub const fn most(exponent_bits: u8) -> CycleCount {
-        CycleCount(((1u32 << (12 + exponent_bits)) - 1) as u16)
+        match exponent_bits {
+            0..=3 => CycleCount((1 << (12 + exponent_bits)) - 1),
+            _ => CycleCount(u16::MAX),
+        }
     }
 
     /// The count for a number of cycles, with this many bits of exponent.

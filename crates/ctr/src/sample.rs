@@ -6,7 +6,7 @@ use hartrace_flow::{
     Effects, HartId, Insn, Mode, Observer, Signal, Step, StepTransfers, Transfer, TransferSink,
     Wants,
 };
-use hartrace_isa::{Flow, Isa};
+use hartrace_isa::{Flow, Isa, Itype};
 
 use crate::control::Control;
 use crate::engine::Ctr;
@@ -103,6 +103,8 @@ struct Recorder {
     mode: Option<Mode>,
     /// The last instruction.
     bits: u32,
+    /// The mode before a halt.
+    awake: Mode,
 }
 
 impl Recorders {
@@ -126,6 +128,7 @@ impl Recorders {
                 next: None,
                 mode: None,
                 bits: 0,
+                awake: Mode::M,
             };
             self.harts.push((hart, one));
             self.harts.len() - 1
@@ -137,7 +140,13 @@ impl TransferSink for Recorders {
     #[inline]
     fn transfer(&mut self, hart: HartId, transfer: &Transfer) {
         let told = self.told;
+        let all = self.fresh.control().has(Control::MODES);
         let Some(one) = self.of(hart) else { return };
+        // Where it led nobody has seen: whether it is recorded depends on it.
+        let changes = transfer.kind.is_trap() || transfer.kind == Itype::TrapReturn;
+        if told.modes && !all && changes && transfer.to.is_none() {
+            return;
+        }
         one.ctr.record(&Transfer {
             time: transfer.time.filter(|_| told.cycles),
             from: transfer.from.filter(|_| told.modes),
@@ -234,9 +243,20 @@ impl<S: SnapshotSink> Observer for Sampler<S> {
         if let Step::Insn(insn) = step {
             self.look(hart, insn);
         }
-        let Some(one) = self.transfers.sink().of(hart) else {
+        let recorders = self.transfers.sink();
+        let told = recorders.told;
+        let anew = matches!(
+            step,
+            Step::Signal(Signal::Lost | Signal::Untraced | Signal::Reset)
+        );
+        let fresh = anew.then(|| recorders.fresh.clone());
+        let Some(one) = recorders.of(hart) else {
             return;
         };
+        if let Some(fresh) = fresh {
+            one.ctr = fresh;
+            (one.next, one.mode) = (None, None);
+        }
         match step {
             Step::Insn(insn) => {
                 one.insns += 1;
@@ -250,9 +270,16 @@ impl<S: SnapshotSink> Observer for Sampler<S> {
                 one.next = trap.trap.handler;
                 one.mode = None;
             }
-            Step::Signal(Signal::Lost | Signal::Untraced | Signal::Reset) => {
-                one.ctr.clear();
-                (one.next, one.mode) = (None, None);
+            // A debugger's time, or that of sleep, is not the program's.
+            Step::Signal(Signal::Halted | Signal::PowerDown) => {
+                if one.ctr.mode() != Mode::D {
+                    one.awake = one.ctr.mode();
+                }
+                one.ctr
+                    .enter(Mode::D, Some(one.time).filter(|_| told.cycles));
+            }
+            Step::Signal(Signal::Resumed | Signal::PowerUp) => {
+                one.ctr.enter(one.awake, None);
             }
             Step::Signal(_) => {}
         }

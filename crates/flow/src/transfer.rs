@@ -106,9 +106,10 @@ impl<S: TransferSink> StepTransfers<S> {
         self.sink
     }
 
+    /// The next step, in this mode if it is one.
     fn flush(&mut self, hart: HartId, to: Option<Mode>) {
         if let Some(mut transfer) = self.pending.of(hart).take() {
-            transfer.to = to;
+            transfer.to = to.or(transfer.to);
             self.sink.transfer(hart, &transfer);
         }
     }
@@ -117,7 +118,7 @@ impl<S: TransferSink> StepTransfers<S> {
 impl<S: TransferSink> Observer for StepTransfers<S> {
     const WANTS: Wants = Wants::STEPS;
 
-    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         match step {
             Step::Insn(insn) => {
                 self.flush(hart, Some(insn.mode));
@@ -132,7 +133,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     target: insn.next,
                     kind,
                     from: Some(insn.mode),
-                    to: None,
+                    to: effects.mode,
                     cause: None,
                     time: Some(insn.time),
                     cycles: None,
@@ -147,7 +148,7 @@ impl<S: TransferSink> Observer for StepTransfers<S> {
                     target: t.trap.handler.unwrap_or(0),
                     kind: trap_kind(t.trap.cause),
                     from: Some(t.mode),
-                    to: None,
+                    to: effects.mode,
                     cause: Some(t.trap.cause),
                     time: Some(t.time),
                     cycles: None,

@@ -139,6 +139,20 @@ impl Config {
         }
     }
 
+    /// The instruction set as the device tree tells it: as it was asked for,
+    /// with what control transfer records bring.
+    pub(crate) fn told_isa(&self, isa: Isa) -> String {
+        let mut told = self.isa.clone();
+        let asked = Isa::parse(&self.isa).unwrap_or(isa);
+        for ext in GROUND_OF_CTR {
+            if isa.has(ext) && !asked.has(ext) {
+                told.push('_');
+                told.push_str(ext.name());
+            }
+        }
+        told
+    }
+
     /// The control transfer records of a hart with this instruction set.
     pub(crate) fn records(&self, isa: Isa) -> Result<Option<Ctr>, ConfigError> {
         if !isa.has(Ext::Smctr) && !isa.has(Ext::Ssctr) {
@@ -151,6 +165,9 @@ impl Config {
         }
         let config = hartrace_ctr::Config {
             xlen: isa.xlen(),
+            // What the hart has of modes.
+            supervisor: true,
+            hypervisor: false,
             fields,
             ..self.ctr
         };
@@ -191,6 +208,7 @@ impl Config {
     /// a clock that does not run.
     pub fn validate(&self) -> Result<Isa, ConfigError> {
         let isa = self.checked_isa()?;
+        self.records(isa)?;
         let rom = Region {
             base: self.boot_rom(),
             size: PAGE,
@@ -222,6 +240,9 @@ fn describe(text: &str, why: &IsaError<'_>) -> String {
     format!("{text}: {why}")
 }
 
+/// What comes with control transfer records.
+const GROUND_OF_CTR: [Ext; 3] = [Ext::Smcsrind, Ext::Smstateen, Ext::Sscofpmf];
+
 /// Control transfer records come with all they can make use of: access through
 /// the select registers of both levels, state enables, and counters whose
 /// overflow can freeze them.
@@ -229,8 +250,7 @@ fn with_ground_of_ctr(isa: Isa) -> Isa {
     if !isa.has(Ext::Smctr) && !isa.has(Ext::Ssctr) {
         return isa;
     }
-    let ground = [Ext::Smcsrind, Ext::Smstateen, Ext::Sscofpmf];
-    ground.into_iter().fold(isa, Isa::with)
+    GROUND_OF_CTR.into_iter().fold(isa, Isa::with)
 }
 
 fn is_supported(ext: Ext) -> bool {

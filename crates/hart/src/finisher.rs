@@ -33,7 +33,8 @@ pub(crate) fn answers(len: u64) -> bool {
 pub(crate) fn request(offset: u64, value: u64) -> Option<Finish> {
     match value & 0xffff {
         _ if offset != 0 => None,
-        FAIL => Some(Finish::Exit(value >> 16 & 0xffff)),
+        // A failure without a code is still none that ended well.
+        FAIL => Some(Finish::Exit((value >> 16 & 0xffff).max(1))),
         PASS => Some(Finish::Exit(0)),
         RESET => Some(Finish::Reset),
         _ => None,

@@ -74,9 +74,8 @@ impl Naive {
     fn tick(&mut self, now: Option<u64>) {
         if self.is_active() {
             match (self.last, now) {
-                (Some(last), Some(now)) => {
-                    let elapsed = now.saturating_sub(last);
-                    self.counter = self.counter.saturating_add(elapsed);
+                (Some(last), Some(now)) if last <= now => {
+                    self.counter = self.counter.saturating_add(now - last);
                 }
                 _ => self.counter_is_valid = false,
             }
@@ -160,7 +159,10 @@ impl Naive {
     pub(crate) fn transfer(&mut self, t: &Transfer) {
         let trap = matches!(t.kind, Itype::Exception | Itype::Interrupt);
         let from = t.from.unwrap_or(self.mode);
-        let to = t.to.unwrap_or(if trap { Mode::M } else { from });
+        let behind = t.to.unwrap_or(if trap { Mode::M } else { from });
+        // Nothing else changes the mode: what did comes after it.
+        let changes = trap || t.kind == Itype::TrapReturn;
+        let to = if changes { behind } else { from };
         self.enter(from, t.time);
         // What leaves no record and no mode needs no time.
         if t.time.is_some() || trap || from != to || self.records_within(t, from) {
@@ -173,6 +175,7 @@ impl Naive {
             self.qualify(t, trap, from, to);
         }
         self.mode = to;
+        self.enter(behind, t.time);
     }
 
     /// Whether a transfer within a mode is recorded, or pops a record.

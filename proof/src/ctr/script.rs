@@ -422,11 +422,13 @@ impl Pair {
             let plain = self.naive.entries.get(n).copied().unwrap_or_default();
             same(&format!("entry {n}"), ours, plain)?;
         }
-        // What an interpreter has to note: with a predictor, all of it.
+        // What an interpreter has to note: with a predictor that has a bit to
+        // write, all of it.
         for code in (4..6).chain(8..16) {
             let kind = Itype::from_code(code).unwrap_or(Itype::None);
             let ours = self.ctr.wanted() >> code & 1 != 0;
-            let plain = self.naive.records(kind) || self.naive.plan.predicts;
+            let predicts = self.naive.plan.predicts && self.naive.plan.mispredicts;
+            let plain = self.naive.records(kind) || predicts;
             same("wanted", ours, plain)?;
         }
         let snapshot = self.ctr.snapshot(HartId(0));

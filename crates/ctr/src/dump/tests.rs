@@ -148,6 +148,7 @@ fn each_fault_has_its_place() {
     let cases = [
         (0, &b"x"[..], Fault::NotADump, 0, 0, 0),
         (8, &[2, 1], Fault::Form, 8, 0x102, 0),
+        (10, &[0, 7], Fault::Reserved, 10, 0x700, 2),
         (first, &[55, 0], Fault::Size, first, 55, 0),
         (first, &[57, 0], Fault::Size, first, 57, 0),
         (first, &[0xff, 0xff], Fault::Size, first, 0xffff, 0),
@@ -164,9 +165,9 @@ fn each_fault_has_its_place() {
         assert_eq!(problems, [Problem { at, fault, value }]);
         assert_eq!(found.len(), left, "{fault:?}");
     }
-    let mut deep = full();
-    deep.depth = 128;
-    let (found, problems) = read_all(&dump(&[deep, bare()]), 999);
+    let mut deep = dump(&[full(), bare()]);
+    deep[first + 6..first + 8].copy_from_slice(&128u16.to_le_bytes());
+    let (found, problems) = read_all(&deep, 999);
     assert_eq!((found.len(), problems[0].fault), (1, Fault::Entries));
 }
 
@@ -200,4 +201,15 @@ fn all_faults_are_of_this_crate() {
             .iter()
             .all(|fault| fault.code().starts_with("CT"))
     );
+}
+
+/// More entries than the depth has are no part of a snapshot, and are not
+/// written.
+#[test]
+fn entries_behind_the_depth_are_left_out() {
+    let mut deep = full();
+    deep.depth = 128;
+    let (found, problems) = read_all(&dump(&[deep.clone()]), 999);
+    assert_eq!((found.len(), problems.len()), (1, 0));
+    assert_eq!(found[0].entries, deep.entries[..128]);
 }

@@ -2,6 +2,7 @@ use alloc::vec;
 
 use super::*;
 use crate::config::{Config, Version};
+use crate::record::Record;
 use hartrace_flow::{Cause, Context, Insn, Trap, TrapStep};
 use hartrace_isa::Xlen;
 
@@ -193,4 +194,81 @@ fn harts_have_records_of_their_own() {
         found,
         [(3, 1, two), (1, 1, two), (3, 2, three), (1, 2, three)]
     );
+}
+
+/// A debugger's time is not the program's: the record behind a halt has no
+/// valid count (5.1, 5.3).
+#[test]
+fn a_halt_is_not_counted() {
+    let m = Mode::M;
+    let found = sample(
+        Control::MODES,
+        None,
+        ALL,
+        &[
+            insn(0x1000, CALL, 0x1008, m, 10),
+            insn(0x1008, CALL, 0x1010, m, 20),
+            Step::Signal(Signal::Halted),
+            Step::Signal(Signal::Resumed),
+            insn(0x1010, CALL, 0x1018, m, 100_020),
+            insn(0x1018, CALL, 0x1020, m, 100_030),
+        ],
+    );
+    let counts: Vec<_> = found[0].records().map(Record::cycles).collect();
+    assert_eq!(counts, [Some(10), None, Some(10), None]);
+}
+
+/// A reset leaves nothing behind, not even a freeze.
+#[test]
+fn a_reset_thaws() {
+    let m = Mode::M;
+    let breakpoint = Step::Trap(TrapStep {
+        trap: Trap {
+            epc: Some(0x1008),
+            handler: Some(0x100),
+            cause: Cause::Exception(Some(3)),
+            tval: None,
+        },
+        bits: None,
+        mode: m,
+        context: Context(0),
+        time: 3,
+    });
+    let found = sample(
+        Control::MODES.with(Control::BPFRZ),
+        None,
+        ALL,
+        &[
+            insn(0x1000, CALL, 0x1008, m, 1),
+            breakpoint,
+            insn(0x100, CALL, 0x108, m, 4),
+            Step::Signal(Signal::Reset),
+            insn(0x1000, CALL, 0x1008, m, 1),
+        ],
+    );
+    assert_eq!((found[0].status, found[0].records().count()), (1, 1));
+}
+
+/// Where the last return from a trap went is told by its effects or by nobody;
+/// what is not told is not recorded if it matters.
+#[test]
+fn the_end_is_not_guessed() {
+    let step = insn(0x1000, MRET, 0x2000, Mode::M, 1);
+    for (control, mode, records) in [
+        (Control::M, None, vec![]),
+        (Control::M, Some(Mode::U), vec![0]),
+        (Control::MODES, None, vec![0x2000]),
+    ] {
+        let mut found = Vec::new();
+        let take = |snapshot: &Snapshot| found.push(snapshot.clone());
+        let mut sampler = Sampler::new(recorder(control), Isa::RV64GC, None, ALL, take);
+        let effects = Effects {
+            mode,
+            ..Effects::default()
+        };
+        sampler.step(HART, &step, &effects);
+        sampler.finish();
+        let targets: Vec<u64> = found[0].records().map(Record::target).collect();
+        assert_eq!(targets, records, "{control} {mode:?}");
+    }
 }

@@ -18,6 +18,7 @@ mod entries;
 mod external;
 mod filters;
 mod freeze;
+mod interface;
 mod stack;
 mod status;
 mod table;

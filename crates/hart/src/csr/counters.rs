@@ -20,7 +20,7 @@ impl Cpu {
     }
 
     fn has_events(&self) -> bool {
-        self.always_counters || self.whole.has(Ext::Zihpm)
+        self.always_counters || self.whole.has(Ext::Zihpm) || self.counts_events()
     }
 
     /// Whether the counters of events count, and tell when they overflow.
@@ -100,7 +100,11 @@ impl Cpu {
         if self.counts_events() {
             let number = csr & 31;
             let old = self.events.event(number);
-            let new = merge(old, value, self.xlen(), csr >= 0x700);
+            let mut new = merge(old, value, self.xlen(), csr >= 0x700);
+            // The upper half has no part of an event's number on RV32.
+            if self.xlen() == Xlen::Rv32 {
+                new &= !0x00ff_ffff_0000_0000;
+            }
             self.events.set_event(number, new);
         }
         let shown = self.read_event(csr).unwrap_or(0);

@@ -39,10 +39,17 @@ impl Cpu {
     }
 
     /// Whether the current mode may access a register of control transfer
-    /// records; true for any other.
+    /// records or an entry of them; true for any other.
     pub(super) fn may_access_records(&self, csr: u16) -> bool {
+        let Some(records) = &self.records else {
+            return true;
+        };
+        let (ctr, caller) = (records.ctr(), self.caller());
+        if let Some((window, ..)) = self.shown_entry(csr) {
+            return ctr.check_entry(window, &caller).is_ok();
+        }
         self.record_csr(csr)
-            .is_none_or(|(ctr, csr)| ctr.check(csr, &self.caller()).is_ok())
+            .is_none_or(|(_, csr)| ctr.check(csr, &caller).is_ok())
     }
 
     /// Whether the current mode may clear them.
@@ -78,8 +85,9 @@ impl Cpu {
         wrote(number, ctr.read(behind, &caller));
     }
 
-    /// The entry and its register that an alias CSR shows, if it shows one.
-    fn shown_entry(&self, csr: u16) -> Option<(u8, u8)> {
+    /// The window, the entry and its register that an alias CSR shows, if it
+    /// shows one.
+    fn shown_entry(&self, csr: u16) -> Option<(Window, u8, u8)> {
         let ctr = self.records.as_ref()?.ctr();
         let (window, indirect) = Window::from_number(csr)?;
         let Indirect::Register(register) = indirect else {
@@ -90,15 +98,14 @@ impl Cpu {
             Window::Supervisor => self.siselect,
             Window::Guest => return None,
         };
-        let entry = Window::entry(select)?;
-        let may = ctr.check_entry(window, &self.caller()).is_ok();
-        may.then_some((entry, register))
+        let entry = Window::entry(select).filter(|_| ctr.shows_entries(window))?;
+        Some((window, entry, register))
     }
 
     /// Reads an alias CSR (Smcsrind, Sscsrind); `None` where it shows nothing,
     /// and an access to it is illegal. Nothing but the entries is behind them.
     pub(super) fn read_alias(&self, csr: u16) -> Option<u64> {
-        let (entry, register) = self.shown_entry(csr)?;
+        let (_, entry, register) = self.shown_entry(csr)?;
         let ctr = self.records.as_ref()?.ctr();
         Some(ctr.read_entry(entry, register, &self.caller()))
     }
@@ -106,7 +113,7 @@ impl Cpu {
     /// Writes an alias CSR.
     pub(super) fn write_alias(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
         let caller = self.caller();
-        if let Some((entry, register)) = self.shown_entry(csr)
+        if let Some((_, entry, register)) = self.shown_entry(csr)
             && let Some(ctr) = self.settled()
         {
             ctr.write_entry(entry, register, value, &caller);

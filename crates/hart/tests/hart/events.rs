@@ -2,7 +2,7 @@
 //! "Sscofpmf"; 3.1.9 to 3.1.12, 10.1.3).
 
 use hartrace_flow::{Cause, Effects, Mode, Model, Place, Step};
-use hartrace_hart::{Costs, Platform, Stop};
+use hartrace_hart::{Config, Costs, Platform, Stop};
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
@@ -665,4 +665,27 @@ fn a_model_counts_but_is_told_when_to_interrupt() {
     assert!(b.m.write(Place::Csr(HPMCOUNTER3), 5).is_err());
     b.set_csr(MHPMCOUNTER3, 5);
     assert_eq!(b.csr(MHPMCOUNTER3), 0);
+}
+
+/// On RV32 the upper half of `mhpmevent` has no part of the event's number:
+/// a write to it leaves the event alone.
+#[test]
+fn the_upper_half_keeps_the_event() {
+    let mut config = virt(Xlen::Rv32);
+    config.isa = "rv32imac_zicntr_zihpm_sscofpmf".to_owned();
+    let mut b = Bench::new(config);
+    b.set_csr(0x323, 2);
+    b.set_csr(0x723, u64::MAX);
+    assert_eq!((b.csr(0x323), b.csr(0x723)), (2, 0xf000_0000));
+}
+
+/// Counters that overflow can be stopped and opened, named or not (Zihpm).
+#[test]
+fn counters_that_overflow_exist() {
+    let mut config = Config::new(Platform::Spike, Xlen::Rv64);
+    config.isa = "rv64imac_zicntr_sscofpmf".to_owned();
+    let mut b = Bench::new(config);
+    b.set_csr(0x320, u64::MAX);
+    b.set_csr(0x306, u64::MAX);
+    assert_eq!((b.csr(0x320), b.csr(0x306)), (0xffff_fffd, 0xffff_ffff));
 }

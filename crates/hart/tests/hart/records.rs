@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use hartrace_ctr::{Config as Records, Control, Ctr, PredictorKind, Version};
+use hartrace_ctr::{
+    Config as Records, ConfigError as RecordsError, Control, Ctr, Depths, PredictorKind, Version,
+};
 use hartrace_flow::{HartId, Model as _, Place, StepTransfers, Transfer};
 use hartrace_hart::host::Host;
-use hartrace_hart::{Config, Machine, Platform, Program};
+use hartrace_hart::{Config, ConfigError, Machine, Platform, Program};
 use hartrace_isa::{Isa, Xlen};
 
 /// A machine with records, at the start of a program of this repository.
@@ -140,4 +142,40 @@ fn counters_that_overflow_bring_their_freeze() {
     machine.write(Place::Csr(0x34e), u64::MAX).unwrap();
     // LCOFIFRZ, BPFRZ, M, S, U.
     assert_eq!(machine.read(Place::Csr(0x34e)), Ok(0x1807));
+}
+
+/// The hart has S-mode and no hypervisor, whatever its records are said to
+/// have (2.2, 2.3).
+#[test]
+fn modes_are_those_of_the_hart() {
+    let mut config = Config::new(Platform::Virt, Xlen::Rv64);
+    config.isa += "_smctr_ssctr";
+    config.ctr = Records::new(Version::V0_1_4, Xlen::Rv64).with_hypervisor();
+    config.ctr.supervisor = false;
+    let machine = Machine::new(config, Host::silent()).unwrap();
+    let records = machine.ctr().unwrap().config();
+    assert_eq!((records.supervisor, records.hypervisor), (true, false));
+}
+
+/// Records that cannot be are refused before the machine is built.
+#[test]
+fn impossible_records_are_refused() {
+    let mut config = Config::new(Platform::Virt, Xlen::Rv64);
+    config.isa += "_smctr_ssctr";
+    config.ctr = Records::new(Version::V0_1_4, Xlen::Rv64);
+    config.ctr.depths = Depths::NONE.with(16).unwrap().with(64).unwrap();
+    let error = config.validate().unwrap_err();
+    assert_eq!(error, ConfigError::Records(RecordsError::ScatteredDepths));
+}
+
+/// A model shows the entries in every mode: who may is asked of instructions.
+#[test]
+fn a_model_reads_entries_in_user_mode() {
+    let mut config = Config::new(Platform::Virt, Xlen::Rv64);
+    config.isa += "_smctr_ssctr";
+    let mut machine = Machine::new(config, Host::silent()).unwrap();
+    machine.write(Place::Csr(0x150), 0x200).unwrap();
+    machine.write(Place::Csr(0x151), 0x1235).unwrap();
+    machine.write(Place::Mode, 0).unwrap();
+    assert_eq!(machine.read(Place::Csr(0x151)), Ok(0x1235));
 }

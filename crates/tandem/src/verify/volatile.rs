@@ -130,6 +130,12 @@ impl Default for Volatile {
             volatile.add_bits(Register::csr(csr + 0x400), 1 << 31);
         }
         volatile.add_bits(Register::csr(0xda0), u64::MAX);
+        // Control transfer records behind the indirect registers: whether a
+        // jump was mispredicted, and the count of cycles.
+        for window in [0x150, 0x250, 0x350] {
+            volatile.add_bits(Register::csr(window + 2), 1);
+            volatile.add_bits(Register::csr(window + 3), 0xffff_8000);
+        }
         volatile
     }
 }
