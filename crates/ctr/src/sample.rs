@@ -156,6 +156,7 @@ impl<S: SnapshotSink> Sampler<S> {
             let control = fresh.control().with(Control::MODES);
             fresh.set_control(control, 0);
         }
+        let types = fresh.config().version.types();
         let recorders = Recorders {
             fresh,
             told,
@@ -163,7 +164,7 @@ impl<S: SnapshotSink> Sampler<S> {
             current: 0,
         };
         Sampler {
-            transfers: StepTransfers::new(isa, recorders),
+            transfers: StepTransfers::new(isa, recorders).with_types(types),
             isa,
             every,
             sink,

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use hartrace_ctr::{Ctr, PredictorKind, Version};
+use hartrace_ctr::{Control, Ctr, PredictorKind, Version};
 use hartrace_isa::{Ext, Isa, IsaError, Xlen};
 
 use crate::clint::CLINT;
@@ -144,8 +144,14 @@ impl Config {
         if !isa.has(Ext::Smctr) && !isa.has(Ext::Ssctr) {
             return Ok(None);
         }
+        let mut fields = self.ctr.fields;
+        // Where counters overflow, 1.0 wants the freeze (2.1).
+        if self.ctr.version == Version::V1_0 && isa.has(Ext::Sscofpmf) {
+            fields = fields.with(Control::LCOFIFRZ);
+        }
         let config = hartrace_ctr::Config {
             xlen: isa.xlen(),
+            fields,
             ..self.ctr
         };
         let ctr = Ctr::new(config).map_err(ConfigError::Records)?;

@@ -128,3 +128,16 @@ fn predictors_see_every_branch() {
         }
     }
 }
+
+/// Control Transfer Records 1.0, 2.1: with Sscofpmf, which comes along here,
+/// LCOFIFRZ is writable whatever else is left out.
+#[test]
+fn counters_that_overflow_bring_their_freeze() {
+    let mut config = Config::new(Platform::Virt, Xlen::Rv64);
+    config.isa += "_smctr_ssctr";
+    config.ctr.fields = Control::NONE;
+    let mut machine = Machine::new(config, Host::silent()).unwrap();
+    machine.write(Place::Csr(0x34e), u64::MAX).unwrap();
+    // LCOFIFRZ, BPFRZ, M, S, U.
+    assert_eq!(machine.read(Place::Csr(0x34e)), Ok(0x1807));
+}
