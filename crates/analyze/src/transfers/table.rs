@@ -69,7 +69,7 @@ impl Table<'_, '_> {
         if t.kind == Itype::Swap {
             notes.push(match self.calls {
                 false => "a co-routine swap: a return and a call in one".to_owned(),
-                true => "a co-routine swap, which took the place of the call below it: \
+                true => "a co-routine swap, which took the place of the newest call: \
                          a return and a call in one"
                     .to_owned(),
             });

@@ -308,6 +308,29 @@ fn call_stacks() {
     assert!(text(&output.stdout).contains("[cut];ackermann;"));
 }
 
+/// A program that records its own calls for a while: before and behind, there
+/// are none.
+#[test]
+fn call_stacks_of_the_hart_itself() {
+    let folder = Folder::new();
+    let elf = program("ctr/ctr-stack-rv64gc.elf");
+    let dump = recorded(&folder, &elf, "1", &["--isa", "rv64gc_smctr_ssctr"]);
+    let output = run(&["ctr", &dump, "-f", "folded"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(';'));
+    let table = succeeds(&["ctr", &dump]);
+    assert!(table.contains("a co-routine swap, which took the place of the newest call"));
+    let json = folder.name("off.json");
+    let off = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
+               {\"type\":\"snapshot\",\"entries\":[{\"ctrsource\":17,\"ctrtarget\":32,\"ctrdata\":9}]}\n";
+    fs::write(&json, off).unwrap();
+    let message = fails(&["ctr", &json, "-f", "folded"], 1, "HT0118");
+    assert!(
+        message.contains("no snapshot holds a call stack"),
+        "{message}"
+    );
+}
+
 /// What longjmp leaves behind is explained.
 #[test]
 fn jumps_out_of_many_frames() {

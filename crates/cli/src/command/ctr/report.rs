@@ -38,6 +38,8 @@ pub(super) struct Report<'p, 'a> {
     transfers: Vec<Transfer>,
     buffer: Vec<u8>,
     seen: u64,
+    /// Snapshots in which records of an earlier time stand.
+    left_over: u64,
     failure: Option<Failure>,
 }
 
@@ -103,6 +105,7 @@ impl<'p, 'a> Report<'p, 'a> {
             transfers: Vec::new(),
             buffer,
             seen: 0,
+            left_over: 0,
             failure: None,
         })
     }
@@ -125,6 +128,10 @@ impl<'p, 'a> Report<'p, 'a> {
         let number = self.seen;
         self.seen += 1;
         if self.failure.is_some() || self.args.sample.is_some_and(|k| k != number) {
+            return;
+        }
+        if self.args.format == CtrFormat::Folded && is_left_over(snapshot) {
+            self.left_over += 1;
             return;
         }
         if let Some(diagnostic) = unfit(self.args.format, snapshot, number) {
@@ -185,6 +192,9 @@ impl<'p, 'a> Report<'p, 'a> {
             Kind::Folded(stacks) => {
                 let _ = stacks.write(out);
                 let (all, cut) = stacks.samples();
+                if all == 0 && self.left_over > 0 {
+                    return Err(no_stack("no snapshot holds a call stack").into());
+                }
                 if cut > 0 {
                     talk.warning(&cut_stacks(all, cut));
                 }
@@ -245,14 +255,22 @@ fn unfit(format: CtrFormat, snapshot: &Snapshot, number: u64) -> Option<Diagnost
         );
     }
     if format == Folded && !snapshot.is_stack() {
-        let message = format!("snapshot {number} holds no call stack");
-        return Some(
-            Diagnostic::new(Code::UnfitRecords, message)
-                .note("calls that have not returned are what RAS emulation records: RASEMU is not set")
-                .help("record with control = [\"M\", \"S\", \"U\", \"RASEMU\"] in section [ctr], as configs/ctr/call-stacks.toml"),
-        );
+        return Some(no_stack(&format!("snapshot {number} holds no call stack")));
     }
     None
+}
+
+/// Whether recording is off, so that the calls are not those of the moment.
+fn is_left_over(snapshot: &Snapshot) -> bool {
+    let guest = Control::from_bits(snapshot.version, snapshot.guest_control);
+    let enabled = snapshot.fields().with(guest).and(Control::MODES);
+    enabled == Control::NONE && snapshot.records().next().is_some()
+}
+
+fn no_stack(message: &str) -> Diagnostic {
+    Diagnostic::new(Code::UnfitRecords, message)
+        .note("calls that have not returned are what RAS emulation records: RASEMU is not set")
+        .help("record with control = [\"M\", \"S\", \"U\", \"RASEMU\"] in section [ctr], as configs/ctr/call-stacks.toml")
 }
 
 fn warn_of_odd(ways: u64, talk: &Talk) {
