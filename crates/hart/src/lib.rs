@@ -4,7 +4,8 @@
 //! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
 //! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
 //! Sv57 and physical memory protection; when the ISA string names them, with
-//! Smcsrind, Sscsrind, Smstateen and Sscofpmf. Whoever watches is an
+//! Smcsrind, Sscsrind, Smstateen, Sscofpmf, and control transfer records (Smctr,
+//! Ssctr). Whoever watches is an
 //! [`Observer`](hartrace_flow::Observer); what it does not want costs nothing.
 //!
 //! ```

@@ -185,6 +185,16 @@ mod tests {
     }
 
     #[test]
+    fn cycles_of_control_transfer_records_are_volatile() {
+        // CTR 5.3 and 3.2: they depend on the pipeline, not on the program.
+        let volatile = Volatile::default();
+        let bits = |name| volatile.bits(Register::from_name(name).unwrap());
+        assert_eq!((bits("sireg3"), bits("sireg2")), (0xffff_8000, 1));
+        assert_eq!((bits("mireg3"), bits("vsireg2")), (0xffff_8000, 1));
+        assert_eq!(bits("sireg"), 0);
+    }
+
+    #[test]
     fn texts() {
         let mut volatile = Volatile::nothing();
         volatile.add("mip").unwrap();
