@@ -17,7 +17,8 @@ use crate::snapshot::Snapshot;
 pub enum Every {
     /// After so many instructions of a hart.
     Instructions(u64),
-    /// After so many cycles of a hart.
+    /// After so many cycles of a hart. Where steps tell the time now and then
+    /// only, at the first that tells one behind.
     Cycles(u64),
 }
 
@@ -49,7 +50,8 @@ impl<F: FnMut(&Snapshot)> SnapshotSink for F {
 /// A snapshot stands between two instructions: the transfers up to there are
 /// in it, and its pc is that of the instruction that follows. Where steps are
 /// missing the records start anew, so that no two of them seem to follow each
-/// other that do not.
+/// other that do not. Untraced time between the first and the last instruction
+/// of a semihosting call is the debugger's: nothing is missing there.
 ///
 /// ```
 /// use hartrace_ctr::{Config, Control, Ctr, Every, Sampler, Told};
@@ -105,7 +107,18 @@ struct Recorder {
     bits: u32,
     /// The mode before a halt.
     awake: Mode,
+    /// Untraced time began behind the first instruction of a semihosting call.
+    called: bool,
+    /// Something has run since the records started.
+    ran: bool,
+    /// How often they started anew behind something that ran.
+    restarts: u64,
 }
+
+/// `slli x0,x0,0x1f` and `srai x0,x0,7`, around the `ebreak` of a semihosting
+/// call. All three are uncompressed.
+const CALL_ENTRY: u32 = 0x01f0_1013;
+const CALL_EXIT: u32 = 0x4070_5013;
 
 impl Recorders {
     #[inline]
@@ -129,10 +142,42 @@ impl Recorders {
                 mode: None,
                 bits: 0,
                 awake: Mode::M,
+                called: false,
+                ran: false,
+                restarts: 0,
             };
             self.harts.push((hart, one));
             self.harts.len() - 1
         });
+    }
+}
+
+impl Recorders {
+    /// Lets the records of a hart start anew if steps are missing in front of
+    /// this one.
+    #[inline]
+    fn break_off(&mut self, hart: HartId, step: &Step) {
+        let Some(one) = self.of(hart) else { return };
+        let called = core::mem::take(&mut one.called);
+        match step {
+            Step::Insn(_) | Step::Trap(_) if !called => {}
+            Step::Insn(insn) if one.is_end_of_call(insn) => {}
+            Step::Signal(Signal::Untraced) if one.bits == CALL_ENTRY => one.called = true,
+            Step::Insn(_)
+            | Step::Trap(_)
+            | Step::Signal(Signal::Lost | Signal::Untraced | Signal::Reset) => self.restart(hart),
+            Step::Signal(_) => one.called = called,
+        }
+    }
+
+    #[cold]
+    fn restart(&mut self, hart: HartId) {
+        let fresh = self.fresh.clone();
+        let Some(one) = self.of(hart) else { return };
+        one.ctr = fresh;
+        (one.next, one.mode, one.bits) = (None, None, 0);
+        one.restarts += u64::from(one.ran);
+        one.ran = false;
     }
 }
 
@@ -181,6 +226,21 @@ impl<S: SnapshotSink> Sampler<S> {
         }
     }
 
+    /// How often records started anew, because steps were missing behind others
+    /// or a hart was reset.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        let harts = &self.transfers.inner().harts;
+        harts.iter().map(|(_, one)| one.restarts).sum()
+    }
+
+    /// Whether any step had a time.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        let harts = &self.transfers.inner().harts;
+        harts.iter().any(|(_, one)| one.time != 0)
+    }
+
     /// What took the snapshots.
     pub fn into_sink(self) -> S {
         self.sink
@@ -202,6 +262,11 @@ impl<S: SnapshotSink> Sampler<S> {
         let step = step.max(1);
         // Multiples of the step; time need not start at 0.
         let start = if one.insns == 0 { first } else { now };
+        let by_time = matches!(self.every, Some(Every::Cycles(_)));
+        if by_time && !told.cycles && start == 0 {
+            // None is told yet.
+            return;
+        }
         let next = (start / step).saturating_add(1).saturating_mul(step);
         let due = *one.due.get_or_insert(next);
         if now < due {
@@ -216,6 +281,13 @@ impl<S: SnapshotSink> Sampler<S> {
 }
 
 impl Recorder {
+    /// Whether this is the last instruction of the semihosting call whose first
+    /// came last. The `ebreak` between them has four bytes.
+    fn is_end_of_call(&self, insn: &Insn) -> bool {
+        let ebreak = self.next.unwrap_or(0);
+        insn.bits == CALL_EXIT && insn.pc == ebreak.wrapping_add(4)
+    }
+
     fn snapshot(
         &self,
         hart: HartId,
@@ -240,23 +312,15 @@ impl<S: SnapshotSink> Observer for Sampler<S> {
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         // Gives the transfer of the step before, and keeps that of this one.
         self.transfers.step(hart, step, effects);
+        let recorders = self.transfers.sink();
+        let told = recorders.told;
+        recorders.break_off(hart, step);
         if let Step::Insn(insn) = step {
             self.look(hart, insn);
         }
-        let recorders = self.transfers.sink();
-        let told = recorders.told;
-        let anew = matches!(
-            step,
-            Step::Signal(Signal::Lost | Signal::Untraced | Signal::Reset)
-        );
-        let fresh = anew.then(|| recorders.fresh.clone());
-        let Some(one) = recorders.of(hart) else {
+        let Some(one) = self.transfers.sink().of(hart) else {
             return;
         };
-        if let Some(fresh) = fresh {
-            one.ctr = fresh;
-            (one.next, one.mode) = (None, None);
-        }
         match step {
             Step::Insn(insn) => {
                 one.insns += 1;
@@ -264,8 +328,11 @@ impl<S: SnapshotSink> Observer for Sampler<S> {
                 one.next = Some(insn.next);
                 one.mode = Some(insn.mode);
                 one.bits = insn.bits;
+                one.ran = true;
             }
             Step::Trap(trap) => {
+                one.ran = true;
+                one.bits = 0;
                 one.time = trap.time;
                 one.next = trap.trap.handler;
                 one.mode = None;

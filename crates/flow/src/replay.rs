@@ -22,8 +22,9 @@ use crate::{
 /// [`Signal::Lost`]; reasons to synchronise and vendors' messages are no steps.
 /// The cause of an ecall or ebreak is known even where the trace tells none. A
 /// trap whose place the trace does not tell is a [`Signal::Lost`] too: no step
-/// can say where the jump before it went. [`Replay::assumed`] says what else
-/// stands in the steps and not in the events.
+/// can say where the jump before it went, unless [`Replay::keep_unplaced`] is
+/// asked for. [`Replay::assumed`] says what else stands in the steps and not in
+/// the events.
 ///
 /// ```
 /// use hartrace_flow::{Consumer, Effects, Event, Exit, HartId, Image, Observer, Replay, Run};
@@ -53,6 +54,7 @@ pub struct Replay<'a, O> {
     image: &'a Image,
     harts: PerHart<Hart>,
     assumed: Assumed,
+    keep_unplaced: bool,
     out: Out<O>,
 }
 
@@ -67,7 +69,8 @@ pub struct Assumed {
     pub causes: u64,
     /// Exceptions without a trap value, where it is not always 0.
     pub values: u64,
-    /// Traps that are losses, because nothing tells where they were taken.
+    /// Traps of which nothing tells where they were taken: losses, or steps
+    /// without an `epc`.
     pub unplaced: u64,
 }
 
@@ -111,10 +114,22 @@ impl<'a, O: Observer> Replay<'a, O> {
             image,
             harts: PerHart::default(),
             assumed: Assumed::default(),
+            keep_unplaced: false,
             out: Out {
                 observer,
                 effects: Effects::default(),
             },
+        }
+    }
+
+    /// A trap whose place the trace does not tell is a step without an `epc`,
+    /// and the jump before it goes to 0. Only these addresses are missing then,
+    /// no step is; for observers that do not follow each step to the next.
+    #[must_use]
+    pub fn keep_unplaced(self) -> Self {
+        Replay {
+            keep_unplaced: true,
+            ..self
         }
     }
 
@@ -153,9 +168,14 @@ impl<'a, O: Observer> Replay<'a, O> {
     fn trap(&mut self, id: HartId, trap: &Trap) {
         let (image, out) = (self.image, &mut self.out);
         let hart = self.harts.of(id);
-        hart.flush(image, id, trap.epc, out);
-        if trap.epc.is_none() {
-            self.assumed.unplaced += 1;
+        let unplaced = trap.epc.is_none();
+        let to = match unplaced && self.keep_unplaced {
+            true => hart.unknown_target(image),
+            false => trap.epc,
+        };
+        hart.flush(image, id, to, out);
+        self.assumed.unplaced += u64::from(unplaced);
+        if unplaced && !self.keep_unplaced {
             hart.lose(id, out);
             return;
         }
@@ -252,6 +272,15 @@ impl Hart {
             // The image is not the one the events were made with.
             out.step(id, &Step::Signal(Signal::Lost));
         }
+    }
+
+    /// Stands for where the run that waits went, if it ended with a jump of
+    /// which nothing tells that.
+    fn unknown_target(&self, image: &Image) -> Option<u64> {
+        let (run, at) = self.held.as_ref()?;
+        let last = image.fetch(at.space, run.source())?;
+        let flow = Flow::of_retired(last.bits, last.isa);
+        (!flow.is_sequential() && !matches!(flow, Flow::Branch { .. })).then_some(0)
     }
 
     #[cold]

@@ -100,6 +100,11 @@ impl<S: TransferSink> StepTransfers<S> {
         &mut self.sink
     }
 
+    /// The sink, to look at.
+    pub const fn inner(&self) -> &S {
+        &self.sink
+    }
+
     /// The sink, with everything in it.
     pub fn into_sink(mut self) -> S {
         self.finish();

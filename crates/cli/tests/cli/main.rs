@@ -7,6 +7,7 @@ mod bad_elf;
 mod bad_usage;
 mod config;
 mod ctr;
+mod ctr_inputs;
 mod disasm;
 mod etrace;
 mod files;

@@ -272,3 +272,117 @@ fn the_end_is_not_guessed() {
         assert_eq!(targets, records, "{control} {mode:?}");
     }
 }
+
+/// Steps with `Untraced` behind the first, and how many records there are in
+/// front of the last; how often they started anew.
+fn across_a_pause(steps: &[Step]) -> (usize, u64) {
+    let mut found = Vec::new();
+    let take = |snapshot: &Snapshot| found.push(snapshot.records().count());
+    let mut sampler = Sampler::new(recorder(Control::MODES), Isa::RV64GC, None, ALL, take);
+    for step in round(0).iter().chain(steps) {
+        sampler.step(HART, step, &Effects::default());
+    }
+    sampler.finish();
+    let restarts = sampler.restarts();
+    drop(sampler);
+    (found[0], restarts)
+}
+
+#[test]
+fn untraced_time_of_a_semihosting_call_keeps_the_records() {
+    let m = Mode::M;
+    let entry = insn(0x100, CALL_ENTRY, 0x104, m, 40);
+    let exit = insn(0x108, CALL_EXIT, 0x10c, m, 50);
+    let untraced = Step::Signal(Signal::Untraced);
+    assert_eq!(across_a_pause(&[entry, untraced, exit]), (2, 0));
+    assert_eq!(across_a_pause(&[entry, untraced]), (2, 0));
+    // A trace may also say that a debugger was there.
+    let halted = Step::Signal(Signal::Halted);
+    let resumed = Step::Signal(Signal::Resumed);
+    assert_eq!(
+        across_a_pause(&[entry, untraced, halted, resumed, exit]),
+        (2, 0)
+    );
+    // Elsewhere, with something else behind, or when more is missing, not.
+    let elsewhere = insn(0x208, CALL_EXIT, 0x20c, m, 50);
+    assert_eq!(across_a_pause(&[entry, untraced, elsewhere]), (0, 1));
+    let other = insn(0x108, NOP, 0x10c, m, 50);
+    assert_eq!(across_a_pause(&[entry, untraced, other]), (0, 1));
+    let plain = insn(0x100, NOP, 0x104, m, 40);
+    assert_eq!(across_a_pause(&[plain, untraced, exit]), (0, 1));
+    let lost = Step::Signal(Signal::Lost);
+    assert_eq!(across_a_pause(&[entry, untraced, lost, exit]), (0, 1));
+    assert_eq!(across_a_pause(&[entry, lost, exit]), (0, 1));
+}
+
+#[test]
+fn a_trap_without_epc_keeps_the_records() {
+    let trap = Step::Trap(TrapStep {
+        trap: Trap {
+            epc: None,
+            handler: Some(0x200),
+            cause: Cause::Interrupt(Some(5)),
+            tval: None,
+        },
+        bits: None,
+        mode: Mode::U,
+        context: Context::default(),
+        time: 0,
+    });
+    let mut steps = round(0).to_vec();
+    steps.extend([
+        insn(0x100, MRET, 0, Mode::M, 40),
+        trap,
+        insn(0x200, NOP, 0x204, Mode::S, 50),
+    ]);
+    let found = sample(Control::MODES, None, ALL, &steps);
+    let records: Vec<_> = found[0]
+        .records()
+        .map(|r| (r.source(), r.target(), r.kind()))
+        .collect();
+    assert_eq!(
+        records[..2],
+        [
+            (0, 0x200, Some(Itype::Interrupt)),
+            (0x100, 0, Some(Itype::TrapReturn)),
+        ]
+    );
+    assert_eq!(records.len(), 4);
+}
+
+#[test]
+fn restarts_count_what_was_thrown_away() {
+    let lost = Step::Signal(Signal::Lost);
+    let m = Mode::M;
+    let nop = insn(0x100, NOP, 0x104, m, 40);
+    assert_eq!(across_a_pause(&[lost, lost, nop, lost]).1, 2);
+    let reset = Step::Signal(Signal::Reset);
+    assert_eq!(across_a_pause(&[reset, nop]).1, 1);
+}
+
+#[test]
+fn time_that_is_told_now_and_then() {
+    let now_and_then = Told {
+        cycles: false,
+        ..ALL
+    };
+    // Told at the third and the seventh instruction.
+    let times = [0, 0, 1000, 1000, 1000, 1000, 1060, 1060, 1060];
+    let untimed = (0..3).flat_map(round);
+    let steps: Vec<Step> = untimed
+        .zip(times)
+        .map(|(step, time)| match step {
+            Step::Insn(insn) => Step::Insn(Insn { time, ..insn }),
+            other => other,
+        })
+        .collect();
+    let found = sample(
+        Control::MODES,
+        Some(Every::Cycles(25)),
+        now_and_then,
+        &steps,
+    );
+    let rows: Vec<_> = found.iter().map(|s| (s.instructions, s.cycles)).collect();
+    assert_eq!(rows, [(Some(7), None), (Some(9), None)]);
+    assert!(found[0].records().all(|r| r.cycles().is_none()));
+}

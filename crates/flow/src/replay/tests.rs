@@ -392,6 +392,63 @@ fn a_trap_at_an_unknown_place_is_a_loss() {
 }
 
 #[test]
+fn a_trap_at_an_unknown_place_may_be_kept() {
+    // mret, nop, beq x0,x0,.
+    let image = image(&[0x3020_0073, 0x13, 0x63]);
+    let trap = Event::Trap(Trap {
+        epc: None,
+        handler: Some(BASE + 4),
+        cause: Cause::Interrupt(Some(7)),
+        tval: None,
+    });
+    let mode = |mode| {
+        Event::Context(Ownership {
+            mode: Some(mode),
+            context: None,
+        })
+    };
+    let events = [
+        mode(Mode::M),
+        run(BASE, BASE + 4, 1, (Exit::Stop, BASE + 4)),
+        mode(Mode::U),
+        trap,
+        mode(Mode::S),
+        // Only a jump may have gone anywhere.
+        run(BASE + 4, BASE + 8, 1, (Exit::Stop, BASE + 8)),
+        trap,
+        run(BASE + 8, BASE + 12, 1, (Exit::Stop, BASE + 12)),
+        trap,
+    ];
+    let mut replay = Replay::new(&image, Tape::default()).keep_unplaced();
+    for event in &events {
+        let _ = replay.event(HART, event);
+    }
+    assert_eq!(replay.assumed().unplaced, 3);
+    let steps: Vec<Step> = replay.finish().steps.into_iter().map(|s| s.1).collect();
+    let unplaced = "trap None>Some(1004)";
+    assert_eq!(
+        told(&steps),
+        [
+            "1000>0",
+            unplaced,
+            "1004>1008",
+            unplaced,
+            "1008>100c",
+            unplaced
+        ]
+    );
+    let modes: Vec<_> = steps
+        .iter()
+        .map(|step| match step {
+            Step::Insn(insn) => insn.mode,
+            Step::Trap(trap) => trap.mode,
+            Step::Signal(_) => Mode::D,
+        })
+        .collect();
+    assert_eq!(modes.get(..3), Some(&[Mode::M, Mode::U, Mode::S][..]));
+}
+
+#[test]
 fn what_was_not_told_is_counted() {
     // ecall, c.ebreak, nop
     let image = image(&[0x73, 0x9002, 0x13]);

@@ -4,7 +4,7 @@ use super::super::log::{tells_modes, which_hart};
 use super::super::log_write::Chosen;
 use super::report::Report;
 use crate::args::Ctr;
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::records;
@@ -161,12 +161,6 @@ impl Job<'_> {
     ) -> Result<Sampler<S>, Failure> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
         let name = input::name(path);
-        if !told.cycles && matches!(self.args.every, Some(Every::Cycles(_))) {
-            let message = format!("{name} does not tell cycles");
-            return Err(Diagnostic::new(Code::UnfitRecords, message)
-                .help("take snapshots by instructions: --every N")
-                .into());
-        }
         if !told.modes && !ctr.control().has(Control::MODES) {
             let message = format!("{name} does not tell modes, and [ctr] records some only");
             let modes = ctr.control().and(Control::MODES);
@@ -176,6 +170,17 @@ impl Job<'_> {
             );
         }
         Ok(Sampler::new(ctr, isa, self.args.every, told, sink))
+    }
+
+    /// Snapshots by cycles need a time.
+    fn need_time(&self, path: &Path, told: bool) -> Result<(), Failure> {
+        if told || !matches!(self.args.every, Some(Every::Cycles(_))) {
+            return Ok(());
+        }
+        let message = format!("{} does not tell any time", input::name(path));
+        Err(Diagnostic::new(Code::UnfitRecords, message)
+            .help("take snapshots by instructions: --every N")
+            .into())
     }
 
     fn log(
@@ -200,6 +205,7 @@ impl Job<'_> {
             modes: tells_modes(kind, &options, head),
             cycles: timed,
         };
+        self.need_time(&path, timed)?;
         let isa = options.isa.unwrap_or(Isa::RV64GC);
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
@@ -221,8 +227,21 @@ impl Job<'_> {
             which_hart(&path, chosen.harts(), chosen.missing())?;
         }
         let strict = self.args.strict;
-        self.tell(logs::judge_fit(&path, chosen.fit(), strict))?;
+        let fit = chosen.fit();
+        self.tell_restarts(&path, chosen.into_inner().restarts());
+        self.tell(logs::judge_fit(&path, fit, strict))?;
         self.tell(logs::judge(&path, &damage, lines.count(), nothing, strict))
+    }
+
+    /// Where steps were missing, which shortens what stands in snapshots.
+    fn tell_restarts(&self, path: &Path, restarts: u64) {
+        if restarts > 0 {
+            let times = count(restarts, "time");
+            let name = path.display();
+            let why = "steps are missing, or the hart was reset";
+            let text = format!("{name}: records started anew {times}: {why}");
+            self.talk.summary(&text);
+        }
     }
 
     fn tell(&self, verdict: Verdict) -> Result<(), Failure> {
@@ -247,6 +266,12 @@ impl Job<'_> {
             trace::Settings::Etrace(_) => true,
             trace::Settings::Tandem(config) => !config.absent.mode,
         };
+        let timed = match settings {
+            trace::Settings::Ntrace(config) => config.timestamps.is_some(),
+            trace::Settings::Etrace(config) => config.time_width > 0,
+            trace::Settings::Tandem(_) => true,
+        };
+        self.need_time(&path, timed)?;
         // Traces tell the time now and then, not that of each jump.
         let told = Told {
             modes,
@@ -257,7 +282,7 @@ impl Job<'_> {
         };
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
-        let replay = Replay::new(image, self.sampler(&path, isa, told, take)?);
+        let replay = Replay::new(image, self.sampler(&path, isa, told, take)?).keep_unplaced();
         let mut watch = Watch::new(replay, self.args.hart);
         let mut progress = Progress::new(self.talk, input.size());
         trace::decode(input, settings, image, &mut watch, |_, used| {
@@ -270,8 +295,10 @@ impl Job<'_> {
             report: decoded,
             ..
         } = watch;
-        inner.finish();
+        let sampler = inner.finish();
         report.borrow_mut().check()?;
+        self.need_time(&path, sampler.has_time() || decoded.instructions == 0)?;
+        self.tell_restarts(&path, sampler.restarts());
         decoded.judge(&path, self.args.strict, self.talk)
     }
 }

@@ -1,0 +1,110 @@
+//! What `hartrace ctr` makes of traces, logs and dumps as they come.
+
+use crate::{Folder, fails, repository, run, succeeds, text};
+use serde_json::Value;
+use std::fs;
+
+fn program(name: &str) -> String {
+    let path = repository().join("programs").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// The objects of a JSON form, without the header.
+fn objects(json: &str) -> Vec<Value> {
+    let lines = json.lines().skip(1);
+    lines.map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+/// Of an interrupt right behind a return from a trap E-Trace does not tell the
+/// place, and around a semihosting call it pauses. Neither shortens a snapshot.
+#[test]
+fn etrace_keeps_the_records_that_tandem_keeps() {
+    let folder = Folder::new();
+    for (name, untold) in [
+        ("modes/modes-rv64gc.elf", true),
+        ("semihost/semihost-rv64gc.elf", false),
+    ] {
+        let elf = program(name);
+        let (etrace, tandem) = (folder.name("t.etrace"), folder.name("t.tandem"));
+        let (e, t) = (format!("etrace={etrace}"), format!("tandem={tandem}"));
+        succeeds(&["run", "-q", &elf, "--trace", &e, "--trace", &t]);
+        let snapshots = |file: &str| {
+            let args = ["ctr", file, "-e", &elf, "--every", "1000", "-f", "json"];
+            let output = run(&args);
+            assert_eq!(text(&output.stderr), "", "{name}");
+            objects(text(&output.stdout))
+        };
+        let (mut found, expected) = (snapshots(&etrace), snapshots(&tandem));
+        let mut missing = 0;
+        // Nothing but an address that is not told differs.
+        for (found, expected) in found.iter_mut().zip(&expected) {
+            let entries = found["entries"].as_array_mut().unwrap();
+            for (entry, full) in entries
+                .iter_mut()
+                .zip(expected["entries"].as_array().unwrap())
+            {
+                let of = |entry: &Value, key: &str| entry["transfer"][key].clone();
+                assert_eq!(of(entry, "kind"), of(full, "kind"));
+                if of(entry, "from") == "0x0" || of(entry, "to") == "0x0" {
+                    missing += 1;
+                    *entry = full.clone();
+                }
+            }
+        }
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(missing > 0, untold, "{name}: {missing}");
+    }
+}
+
+#[test]
+fn records_that_start_anew_are_counted() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let log = folder.name("t.spike");
+    let to = format!("spike={log}");
+    succeeds(&["run", "-q", &elf, "--log", &to, "--max-insns", "1000"]);
+    let summary = |file: &str| text(&run(&["ctr", file, "-e", &elf]).stderr).to_owned();
+    assert!(!summary(&log).contains("anew"), "{}", summary(&log));
+    let lines = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    let mut damaged = lines.clone();
+    damaged[500] = "core   0: 0x zzz";
+    let damaged = folder.file("damaged", &(damaged.join("\n") + "\n"));
+    let words = summary(&damaged);
+    assert!(words.contains("records started anew 1 time: "), "{words}");
+}
+
+/// Traces with timestamps tell the time at their messages.
+#[test]
+fn snapshots_by_the_time_that_traces_tell() {
+    let folder = Folder::new();
+    let elf = program("modes/modes-rv64gc.elf");
+    let timed = "[ntrace]\ntimestamps = true\n[etrace]\nversion = \"2.0\"\ntime_width = 40\n";
+    let timed = folder.file("timed.toml", timed);
+    let (ntrace, etrace) = (folder.name("t.ntrace"), folder.name("t.etrace"));
+    let (n, e) = (format!("ntrace={ntrace}"), format!("etrace={etrace}"));
+    succeeds(&[
+        "run", "-q", &elf, "-c", &timed, "--trace", &n, "--trace", &e,
+    ]);
+    for file in [&ntrace, &etrace] {
+        let args = ["ctr", file, "-e", &elf, "--every", "5Kcycles", "-f", "json"];
+        let found = objects(&succeeds(&args));
+        // 305 000 cycles, with long times without a message.
+        assert!((20..=62).contains(&found.len()), "{file}: {}", found.len());
+        for snapshot in &found {
+            assert!(snapshot["cycles"].is_null());
+            let entries = snapshot["entries"].as_array().unwrap();
+            assert!(entries.iter().all(|e| e["transfer"]["cycles"].is_null()));
+        }
+    }
+    // Without them there is none.
+    succeeds(&["run", "-q", &elf, "--trace", &n, "--trace", &e]);
+    for file in [&ntrace, &etrace] {
+        let message = fails(
+            &["ctr", file, "-e", &elf, "--every", "5Kcycles"],
+            1,
+            "HT0118",
+        );
+        assert!(message.contains("does not tell any time"), "{message}");
+    }
+}
