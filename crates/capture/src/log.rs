@@ -146,6 +146,17 @@ impl<'a> LogReader<'a> {
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
     }
+
+    /// Whether traps were in the log, as far as it was read. Otherwise they are
+    /// guessed from where the hart went.
+    #[must_use]
+    pub fn tells_traps(&self) -> bool {
+        match &self.0 {
+            Steps::Pc(_) => false,
+            Steps::Spike(reader) => reader.tells_traps(),
+            Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
+        }
+    }
 }
 
 /// Reads those logs that need a program without it, into a summary: pcs or

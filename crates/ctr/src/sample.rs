@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use hartrace_flow::{
     Effects, HartId, Insn, Mode, Observer, Signal, Step, StepTransfers, Transfer, TransferSink,
-    Wants,
+    Trap, Wants,
 };
 use hartrace_isa::{Flow, Isa, Itype};
 
@@ -51,7 +51,8 @@ impl<F: FnMut(&Snapshot)> SnapshotSink for F {
 /// in it, and its pc is that of the instruction that follows. Where steps are
 /// missing the records start anew, so that no two of them seem to follow each
 /// other that do not. Untraced time between the first and the last instruction
-/// of a semihosting call is the debugger's: nothing is missing there.
+/// of a semihosting call is the debugger's: nothing is missing there, and its
+/// `ebreak` is no exception.
 ///
 /// ```
 /// use hartrace_ctr::{Config, Control, Ctr, Every, Sampler, Told};
@@ -90,6 +91,8 @@ struct Recorders {
     harts: Vec<(HartId, Recorder)>,
     /// The one whose turn it is.
     current: usize,
+    /// There was a trap, or a return from one.
+    trapped: bool,
 }
 
 #[derive(Debug)]
@@ -186,9 +189,10 @@ impl TransferSink for Recorders {
     fn transfer(&mut self, hart: HartId, transfer: &Transfer) {
         let told = self.told;
         let all = self.fresh.control().has(Control::MODES);
+        let changes = transfer.kind.is_trap() || transfer.kind == Itype::TrapReturn;
+        self.trapped |= changes;
         let Some(one) = self.of(hart) else { return };
         // Where it led nobody has seen: whether it is recorded depends on it.
-        let changes = transfer.kind.is_trap() || transfer.kind == Itype::TrapReturn;
         if told.modes && !all && changes && transfer.to.is_none() {
             return;
         }
@@ -216,6 +220,7 @@ impl<S: SnapshotSink> Sampler<S> {
             told,
             harts: Vec::new(),
             current: 0,
+            trapped: false,
         };
         Sampler {
             transfers: StepTransfers::new(isa, recorders).with_types(types),
@@ -234,6 +239,12 @@ impl<S: SnapshotSink> Sampler<S> {
         harts.iter().map(|(_, one)| one.restarts).sum()
     }
 
+    /// Whether there was a trap, or a return from one.
+    #[must_use]
+    pub fn has_traps(&self) -> bool {
+        self.transfers.inner().trapped
+    }
+
     /// Whether any step had a time.
     #[must_use]
     pub fn has_time(&self) -> bool {
@@ -244,6 +255,19 @@ impl<S: SnapshotSink> Sampler<S> {
     /// What took the snapshots.
     pub fn into_sink(self) -> S {
         self.sink
+    }
+
+    /// Whether a trap is the `ebreak` of a semihosting call that goes on behind
+    /// it. That is no exception; a log without its halt seems to show one.
+    #[cold]
+    fn is_call(&mut self, hart: HartId, trap: &Trap) -> bool {
+        let Some(one) = self.transfers.sink().of(hart) else {
+            return false;
+        };
+        let (Some(epc), Some(handler)) = (trap.epc, trap.handler) else {
+            return false;
+        };
+        one.bits == CALL_ENTRY && one.next == Some(epc) && handler == epc.wrapping_add(4)
     }
 
     /// Takes a snapshot if one is due in front of this instruction.
@@ -310,6 +334,11 @@ impl<S: SnapshotSink> Observer for Sampler<S> {
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if let Step::Trap(trap) = step
+            && self.is_call(hart, &trap.trap)
+        {
+            return;
+        }
         // Gives the transfer of the step before, and keeps that of this one.
         self.transfers.step(hart, step, effects);
         let recorders = self.transfers.sink();

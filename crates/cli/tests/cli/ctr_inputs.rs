@@ -108,3 +108,57 @@ fn snapshots_by_the_time_that_traces_tell() {
         assert!(message.contains("does not tell any time"), "{message}");
     }
 }
+
+/// Lists of pcs and commits alone show only where the hart went.
+#[test]
+fn logs_that_do_not_tell_traps() {
+    let folder = Folder::new();
+    let words = |name: &str, kind: &str| {
+        let elf = program(name);
+        let log = folder.name(kind);
+        let to = format!("{kind}={log}");
+        succeeds(&["run", "-q", &elf, "--log", &to]);
+        let output = run(&["ctr", &log, "-e", &elf]);
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stderr).to_owned()
+    };
+    for kind in ["spike", "pc"] {
+        let words = words("modes/modes-rv64gc.elf", kind);
+        assert!(words.starts_with("warning[HT0402]"), "{kind}: {words}");
+        assert!(words.contains("does not tell traps"), "{kind}: {words}");
+        assert_eq!(words.matches("warning[").count(), 1, "{kind}: {words}");
+    }
+    for kind in ["spike-traps", "ingress"] {
+        assert_eq!(words("modes/modes-rv64gc.elf", kind), "", "{kind}");
+    }
+    // Where there are none, none are missing.
+    assert_eq!(words("recursion/recursion-rv64gc.elf", "spike"), "");
+}
+
+/// A semihosting call goes on behind its `ebreak`: that is no exception.
+#[test]
+fn semihosting_in_logs_is_no_exception() {
+    let folder = Folder::new();
+    let elf = program("semihost/semihost-rv64gc.elf");
+    let kinds = ["spike", "spike-traps", "pc"];
+    let files = kinds.map(|kind| folder.name(kind));
+    let logs: Vec<String> = kinds
+        .iter()
+        .zip(&files)
+        .map(|(k, f)| format!("{k}={f}"))
+        .collect();
+    let tandem = folder.name("tandem");
+    let to = format!("tandem={tandem}");
+    let mut args = vec!["run", "-q", &elf, "--trace", &to];
+    args.extend(logs.iter().flat_map(|log| ["--log", log]));
+    run(&args);
+    let table = |file: &str| {
+        let args = ["ctr", file, "-e", &elf, "--every", "1000", "-f", "brstack"];
+        succeeds(&args)
+    };
+    let expected = table(&tandem);
+    assert!(expected.lines().count() > 30);
+    for file in &files {
+        assert_eq!(table(file), expected, "{file}");
+    }
+}

@@ -386,3 +386,37 @@ fn time_that_is_told_now_and_then() {
     assert_eq!(rows, [(Some(7), None), (Some(9), None)]);
     assert!(found[0].records().all(|r| r.cycles().is_none()));
 }
+
+/// A log does not tell halts: it goes on behind the `ebreak`.
+#[test]
+fn a_semihosting_call_is_no_exception() {
+    let m = Mode::M;
+    let entry = insn(0x100, CALL_ENTRY, 0x104, m, 40);
+    let trap = |epc, handler| {
+        Step::Trap(TrapStep {
+            trap: Trap {
+                epc: Some(epc),
+                handler: Some(handler),
+                cause: Cause::Exception(Some(3)),
+                tval: None,
+            },
+            bits: Some(0x0010_0073),
+            mode: m,
+            context: Context::default(),
+            time: 0,
+        })
+    };
+    let kept = |steps: &[Step]| {
+        let steps: Vec<Step> = round(0).iter().chain(steps).copied().collect();
+        sample(Control::MODES, None, ALL, &steps)[0]
+            .records()
+            .count()
+    };
+    let exit = insn(0x108, CALL_EXIT, 0x10c, m, 50);
+    assert_eq!(kept(&[entry, trap(0x104, 0x108), exit]), 2);
+    // A handler, or another ebreak.
+    let handler = insn(0x200, NOP, 0x204, m, 50);
+    assert_eq!(kept(&[entry, trap(0x104, 0x200), handler]), 3);
+    let plain = insn(0x100, NOP, 0x104, m, 40);
+    assert_eq!(kept(&[plain, trap(0x104, 0x108), exit]), 3);
+}

@@ -87,6 +87,7 @@ impl<'a> SpikeReader<'a> {
                 isa: options.isa.or(image.and_then(Image::isa)),
                 sites: image.map(|image| Sites::new(image, SpaceId::FIRST)),
                 listing: false,
+                traps: false,
                 commits: false,
                 harts: Vec::new(),
                 current: 0,
@@ -101,6 +102,13 @@ impl<'a> SpikeReader<'a> {
     #[must_use]
     pub fn commits(&self) -> bool {
         self.log.commits
+    }
+
+    /// Whether there were lines that tell traps, or that come with them. Without
+    /// them, traps are guessed from where the hart went.
+    #[must_use]
+    pub fn tells_traps(&self) -> bool {
+        self.log.listing || self.log.traps
     }
 
     /// Reads on.
@@ -134,6 +142,8 @@ struct Log<'a> {
     sites: Option<Sites<'a>>,
     /// An instruction line was seen: traps are told.
     listing: bool,
+    /// A line told a trap.
+    traps: bool,
     /// A commit line was seen: instruction lines do not show what retired.
     commits: bool,
     harts: Vec<Hart>,
@@ -260,6 +270,7 @@ impl<'a> Log<'a> {
             Form::Trap { epc, cause, mode } => {
                 hart.before_trap(epc, cause, commits, &mut ground, out);
                 hart.hold(epc, cause, mode);
+                self.traps = true;
                 Ok(())
             }
             Form::Tval(value) => hart.tval(value).ok_or(LineErrorKind::StrayTval),

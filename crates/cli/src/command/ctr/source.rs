@@ -228,7 +228,11 @@ impl Job<'_> {
         }
         let strict = self.args.strict;
         let fit = chosen.fit();
-        self.tell_restarts(&path, chosen.into_inner().restarts());
+        let sampler = chosen.into_inner();
+        if sampler.has_traps() && !reader.tells_traps() {
+            self.talk.warning(&guessed_traps(&path));
+        }
+        self.tell_restarts(&path, sampler.restarts());
         self.tell(logs::judge_fit(&path, fit, strict))?;
         self.tell(logs::judge(&path, &damage, lines.count(), nothing, strict))
     }
@@ -301,4 +305,12 @@ impl Job<'_> {
         self.tell_restarts(&path, sampler.restarts());
         decoded.judge(&path, self.args.strict, self.talk)
     }
+}
+
+/// Traps that stand in no line.
+fn guessed_traps(path: &Path) -> Diagnostic {
+    let message = format!("{} does not tell traps", input::name(path));
+    Diagnostic::new(Code::Assumed, message)
+        .note("they are guessed from where the hart went: some may be recorded as jumps, or as exceptions though they are interrupts")
+        .help("use a log that tells them, such as that of `spike -l --log-commits`, or a trace")
 }
