@@ -234,6 +234,47 @@ impl Records {
         }
     }
 
+    /// Settings that are said and are of records beside the hart alone: those of
+    /// a hart that has its own are set by the program.
+    pub fn beside_only(&self) -> impl Iterator<Item = &'static str> {
+        let said = [
+            ("depth", self.depth.is_some()),
+            ("control", self.control.is_some()),
+            ("record", self.record.is_some()),
+        ];
+        said.into_iter()
+            .filter(|(_, said)| *said)
+            .map(|(key, _)| key)
+    }
+
+    /// What there is, with every such setting said, and nothing of what it is
+    /// set to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Records::implementation`].
+    pub fn implemented(self, xlen: Xlen) -> Result<Records, CtrError> {
+        let config = self.implementation(xlen)?;
+        let predictor = self.predictor();
+        let there = match config.version {
+            Version::V0_1_4 => config.fields,
+            Version::V1_0 => config.fields.without(Control::ETEN),
+        };
+        Ok(Records {
+            version: said(self.version, config.version),
+            depths: said(self.depths, config.depths),
+            fields: said(self.fields, there),
+            types: said(self.types, config.types),
+            mispredicts: said(self.mispredicts, config.mispredicts),
+            cycle_bits: said(self.cycle_bits, config.cycles),
+            ras_cycles: said(self.ras_cycles, config.ras_cycles),
+            predictor: said(self.predictor, predictor),
+            depth: None,
+            control: None,
+            record: None,
+        })
+    }
+
     /// The same with every setting said.
     ///
     /// # Errors
@@ -241,20 +282,12 @@ impl Records {
     /// As [`Records::recorder`].
     pub fn completed(self, xlen: Xlen) -> Result<Records, CtrError> {
         let ctr = self.recorder(xlen)?;
-        let config = *ctr.config();
-        let predictor = self.predictor();
+        let set = self.clone();
         Ok(Records {
-            version: said(self.version, config.version),
-            depths: said(self.depths, config.depths),
-            fields: said(self.fields, config.fields),
-            types: said(self.types, config.types),
-            mispredicts: said(self.mispredicts, config.mispredicts),
-            cycle_bits: said(self.cycle_bits, config.cycles),
-            ras_cycles: said(self.ras_cycles, config.ras_cycles),
-            predictor: said(self.predictor, predictor),
-            depth: said(self.depth, ctr.depth()),
-            control: said(self.control, Control::MODES),
-            record: self.record,
+            depth: said(set.depth, ctr.depth()),
+            control: said(set.control, Control::MODES),
+            record: set.record,
+            ..self.implemented(xlen)?
         })
     }
 }

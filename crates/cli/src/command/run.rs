@@ -116,8 +116,21 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     };
     report(&mut machine, &facts, end, time, talk);
     recorded.report(talk);
+    if own && args.records().next().is_some() {
+        tell_without_effect(&config, talk);
+    }
     traced.report(talk)?;
     facts.verdict(end)
+}
+
+/// Settings of `[ctr]` that a hart with records of its own does not look at.
+fn tell_without_effect(config: &Config, talk: &Talk) {
+    let keys: Vec<String> = config.ctr.beside_only().map(|k| format!("`{k}`")).collect();
+    if !keys.is_empty() {
+        let keys = keys.join(", ");
+        let why = "the program sets the hart's own records";
+        talk.summary(&format!("note: no effect of {keys} in [ctr]: {why}"));
+    }
 }
 
 /// Flags that do not go together.

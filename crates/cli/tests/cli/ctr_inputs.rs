@@ -162,3 +162,32 @@ fn semihosting_in_logs_is_no_exception() {
         assert_eq!(table(file), expected, "{file}");
     }
 }
+
+/// The program sets the records that the hart has itself: `[ctr]` says only
+/// what there is of them.
+#[test]
+fn settings_without_effect_on_the_harts_own_records() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = folder.name("run.ctr");
+    let to = format!("ctr={dump}");
+    let text_of = "[ctr]\ndepth = 64\ncontrol = [\"M\"]\nrecord = [\"return\"]\n";
+    let only = folder.file("only.toml", text_of);
+    let words = |isa: &str| {
+        let args = ["run", &elf, "--trace", &to, "--isa", isa, "-c", &only];
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0));
+        let sidecar = fs::read_to_string(format!("{dump}.toml")).unwrap();
+        (text(&output.stderr).to_owned(), sidecar)
+    };
+    let note = "note: no effect of `depth`, `control`, `record` in [ctr]: ";
+    let keys = ["\ndepth = ", "\ncontrol = ", "\nrecord = "];
+    let (own, sidecar) = words("rv64gc_smctr_ssctr");
+    assert_eq!(own.matches(note).count(), 1, "{own}");
+    assert!(!keys.iter().any(|key| sidecar.contains(key)), "{sidecar}");
+    assert!(sidecar.contains("\nfields = ") && !sidecar.contains("ETEN"));
+    let (beside, sidecar) = words("rv64gc");
+    assert!(!beside.contains("note:"), "{beside}");
+    assert!(keys.iter().all(|key| sidecar.contains(key)), "{sidecar}");
+    assert!(!sidecar.contains("ETEN"), "{sidecar}");
+}

@@ -171,3 +171,24 @@ fn ready_made_configurations_are_good() {
     }
     assert!(files >= 4);
 }
+
+#[test]
+fn what_a_hart_has_of_its_own() {
+    let records = parse("[ctr]\ndepth = 64\ncontrol = [\"M\"]\ntypes = false\n");
+    assert!(records.beside_only().eq(["depth", "control"]));
+    let there = records.implemented(Xlen::Rv64).unwrap();
+    assert!(there.beside_only().next().is_none());
+    assert!(!there.types.unwrap().value);
+    assert!(Records::default().beside_only().next().is_none());
+}
+
+/// ETEN is a field of 0.1.4.
+#[test]
+fn only_fields_that_there_are() {
+    let fields = |text| {
+        let records = parse(text).completed(Xlen::Rv64).unwrap();
+        records.fields.unwrap().value
+    };
+    assert!(!fields("[ctr]\n").has(Control::ETEN));
+    assert!(fields("[ctr]\nversion = \"0.1.4\"\n").has(Control::ETEN));
+}

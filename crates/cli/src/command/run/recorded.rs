@@ -73,7 +73,12 @@ impl Recorded {
         let mut done = Vec::new();
         for (file, tally) in self.files.into_iter().zip(tallies) {
             let path = file.path().to_path_buf();
-            let settings = config.ctr.clone().completed(isa.xlen())?;
+            let settings = config.ctr.clone();
+            // What its own records are set to the program says.
+            let settings = match own {
+                true => settings.implemented(isa.xlen())?,
+                false => settings.completed(isa.xlen())?,
+            };
             let version = tally
                 .last
                 .map_or(Version::default(), |(version, ..)| version);
