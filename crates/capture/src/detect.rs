@@ -1,5 +1,6 @@
 //! What kind of file this is, from its first bytes.
 
+use crate::records::{BOM, SCHEMA};
 use hartrace_ctr::dump::DumpReader;
 use hartrace_etrace::is_framed;
 use hartrace_ntrace::guess;
@@ -116,6 +117,9 @@ pub fn detect(head: &[u8]) -> Kind {
     if DumpReader::is_dump(head) {
         return Kind::CtrDump;
     }
+    if is_ctr_json(head) {
+        return Kind::CtrJson;
+    }
     let Some(text) = text(head) else {
         return match head {
             _ if unpacker(head).is_some() => Kind::Unknown,
@@ -136,9 +140,6 @@ pub fn detect(head: &[u8]) -> Kind {
     let Some(first) = lines().next() else {
         return Kind::Unknown;
     };
-    if first.starts_with('{') && first.contains(r#""hartrace-ctr""#) {
-        return Kind::CtrJson;
-    }
     if is_heading(first, &["itype", "iaddr", "iretire"]) {
         return Kind::IngressCsv;
     }
@@ -163,6 +164,18 @@ pub fn detect(head: &[u8]) -> Kind {
         };
     }
     Kind::Unknown
+}
+
+/// The first line with anything on it is the header, whatever follows: its
+/// reader tells the line that is damaged.
+fn is_ctr_json(head: &[u8]) -> bool {
+    let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    let first = head.split(|&byte| byte == b'\n').next().unwrap_or(head);
+    let name = format!("\"{SCHEMA}\"");
+    first.starts_with(b"{")
+        && first
+            .windows(name.len())
+            .any(|part| part == name.as_bytes())
 }
 
 /// The program that unpacks a compressed file that starts with `head`.
@@ -291,6 +304,10 @@ mod tests {
             (b"\x89CTR\r\n\x1a\n\x01\0\0\0", Kind::CtrDump),
             (
                 b"{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n",
+                Kind::CtrJson,
+            ),
+            (
+                b"\xef\xbb\xbf\r\n{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\0\xff",
                 Kind::CtrJson,
             ),
             (

@@ -21,6 +21,7 @@
 mod json;
 mod summary;
 
+pub(crate) use json::{BOM, SCHEMA};
 pub use json::{write_json, write_json_start};
 pub use summary::RecordSummary;
 
@@ -29,7 +30,7 @@ use crate::detect::Kind;
 use crate::program::ElfFile;
 use crate::trace::sidecar_of;
 use hartrace_ctr::dump::{DumpReader, NextSnapshot, Problem};
-use hartrace_ctr::{Snapshot, Version};
+use hartrace_ctr::{Fault, Snapshot, Version};
 use json::JsonReader;
 use std::fmt;
 use std::path::Path;
@@ -89,6 +90,10 @@ impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { at, fault, value } = self.problem;
         match self.form {
+            Form::Binary if fault == Fault::Truncated => {
+                let text = fault.text();
+                write!(f, "byte {at}: {text}, of which there are {value} bytes")
+            }
             Form::Binary => write!(f, "byte {at}: {} ({value:#x})", fault.text()),
             Form::Json => {
                 write!(f, "line {at}: {}", fault.text())?;

@@ -177,6 +177,8 @@ codes! {
     Unchecked "HT0410" exit 0,
     /// Records that do not follow each other (a warning).
     OddRecords "HT0411" exit 0,
+    /// A dump without snapshots (a warning).
+    NoSnapshots "HT0412" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart takes traps for ever.
@@ -426,6 +428,11 @@ pub(crate) fn count(number: u64, word: &str) -> String {
     format!("{number} {word}{plural}")
 }
 
+/// Whether a file that starts with `head` is a log as JSON lines.
+pub(crate) fn is_json_log(head: &[u8]) -> bool {
+    head.starts_with(br#"{"type":"header","schema":"hartrace-log""#)
+}
+
 /// A file of no kind we know, which starts with `head`; `command` was to read
 /// it.
 pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str) -> Diagnostic {
@@ -442,7 +449,7 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
         return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
             .note("the step that should have written it may have failed");
     }
-    if head.starts_with(br#"{"type":"header","schema":"hartrace-log""#) {
+    if is_json_log(head) {
         let message = format!("{name} is a log as JSON lines, which is not read");
         return Diagnostic::new(Code::UnknownFormat, message)
             .note("JSON is written for other programs; docs/json.md describes it")

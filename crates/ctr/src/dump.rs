@@ -20,7 +20,9 @@
 //! | 48 | 8 | cycles |
 //! | 56 | 24 each | entries, the newest first: `ctrsource`, `ctrtarget`, `ctrdata` |
 //!
-//! Entries at the end that hold nothing but zeros are left out.
+//! Entries at the end that hold nothing but zeros are left out. Where a snapshot
+//! could begin another dump may: no snapshot is as large as the first two bytes
+//! of [`MAGIC`] say.
 
 use alloc::vec::Vec;
 
@@ -255,9 +257,9 @@ impl DumpReader {
         self.fill(rest, START)?;
         let form = u16_at(&self.kept, 8);
         let (fault, at, value) = if !DumpReader::is_dump(&self.kept) {
-            (Fault::NotADump, 0, 0)
+            (Fault::NotADump, self.at, 0)
         } else if form != FORM {
-            (Fault::Form, 8, u64::from(form))
+            (Fault::Form, self.at + 8, u64::from(form))
         } else {
             let reserved = u16_at(&self.kept, 10);
             self.state = State::Snapshots;
@@ -277,6 +279,10 @@ impl DumpReader {
 
     fn one(&mut self, rest: &mut &[u8]) -> Option<Result<bool, Problem>> {
         self.fill(rest, 2)?;
+        if MAGIC.starts_with(&self.kept) {
+            self.state = State::Start;
+            return Some(Ok(false));
+        }
         let size = usize::from(u16_at(&self.kept, 0));
         if !(HEADER..=MOST).contains(&size) || !(size - HEADER).is_multiple_of(ENTRY) {
             return Some(Err(Problem {

@@ -15,6 +15,9 @@ pub(crate) const SCHEMA: &str = "hartrace-ctr";
 /// Of the schema.
 const VERSION: u64 = 1;
 
+/// What some editors put in front of a text.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Bytes of a line that is read: ten times what 256 entries take.
 const LONGEST: usize = 1 << 20;
 
@@ -280,7 +283,11 @@ impl JsonReader {
         self.lines += 1;
         let kept = std::mem::take(&mut self.kept);
         let long = std::mem::take(&mut self.long);
-        let read = match kept.trim_ascii() {
+        let line = match self.lines {
+            1 => kept.strip_prefix(BOM).unwrap_or(&kept),
+            _ => kept.as_slice(),
+        };
+        let read = match line.trim_ascii() {
             [] => Ok(false),
             _ if long => Err((Fault::Object, 0, Some("the line is too long".to_owned()))),
             line => self.object(line),
@@ -304,7 +311,7 @@ impl JsonReader {
     }
 
     /// Whether it is a snapshot; or what is wrong.
-    fn object(&mut self, line: &[u8]) -> Result<bool, (Fault, u64, Option<String>)> {
+    fn object(&mut self, line: &[u8]) -> Result<bool, Wrong> {
         let object: Object<'_> = serde_json::from_slice(line)
             .map_err(|error| (Fault::Object, 0, Some(error.to_string())))?;
         match (self.state, &*object.r#type) {
@@ -320,14 +327,26 @@ impl JsonReader {
                 object.read_into(&mut self.snapshot)?;
                 Ok(true)
             }
-            // Other objects may come to be.
-            _ => Ok(false),
+            // Another file behind this one.
+            (_, "header") if object.schema.as_deref() == Some(SCHEMA) => match object.version {
+                Some(VERSION) => Ok(false),
+                version => Err((Fault::Form, version.unwrap_or(0), None)),
+            },
+            (_, other) => Err((Fault::Object, 0, Some(format!("its type is `{other}`")))),
         }
     }
 }
 
+/// What is wrong: the fault, the value, and more words.
+type Wrong = (Fault, u64, Option<String>);
+
+/// Without it nobody knows what the registers mean.
+fn needed<T>(value: Option<T>, key: &str) -> Result<T, Wrong> {
+    value.ok_or_else(|| (Fault::Object, 0, Some(format!("`{key}` is missing"))))
+}
+
 impl Object<'_> {
-    fn read_into(&self, s: &mut Snapshot) -> Result<(), (Fault, u64, Option<String>)> {
+    fn read_into(&self, s: &mut Snapshot) -> Result<(), Wrong> {
         let named = |fault, text: &str| (fault, 0, Some(format!("`{text}`")));
         let mode = match self.mode.as_deref() {
             None => None,
@@ -337,35 +356,33 @@ impl Object<'_> {
                 Some(found.ok_or_else(|| named(Fault::Mode, text))?)
             }
         };
-        let version = match self.specification.as_deref() {
-            None => Version::default(),
-            Some(text) => Version::from_name(text).ok_or_else(|| named(Fault::Version, text))?,
+        let text = needed(self.specification.as_deref(), "specification")?;
+        let version = Version::from_name(text).ok_or_else(|| named(Fault::Version, text))?;
+        let xlen = match needed(self.xlen, "xlen")? {
+            32 => Xlen::Rv32,
+            64 => Xlen::Rv64,
+            xlen => return Err((Fault::Width, xlen.into(), Some(xlen.to_string()))),
         };
-        let xlen = match self.xlen {
-            Some(32) => Xlen::Rv32,
-            None | Some(64) => Xlen::Rv64,
-            Some(xlen) => return Err((Fault::Width, xlen.into(), None)),
-        };
+        let control = needed(self.control, "control")?.0;
+        let status = needed(self.status, "status")?.0;
         let used = self.entries.len();
-        let fits = || Depths::ALL.iter().find(|depth| usize::from(*depth) >= used);
-        let depth = self.depth.or_else(fits).unwrap_or(256);
+        let depth = needed(self.depth, "depth")?;
         if !Depths::ALL.contains(depth) {
             return Err((Fault::Depth, depth.into(), Some(depth.to_string())));
         }
         if used > usize::from(depth) {
             return Err((Fault::Entries, used as u64, Some(used.to_string())));
         }
-        let number = |number: Option<Number>| number.unwrap_or_default().0;
-        let status = u32::try_from(number(self.status));
-        s.status = status.map_err(|_| (Fault::Reserved, number(self.status), None))?;
+        let too_wide = |_| named(Fault::Reserved, &format!("{status:#x}"));
+        s.status = u32::try_from(status).map_err(too_wide)?;
         s.hart = HartId(self.hart.unwrap_or(0));
         s.pc = self.pc.map(|n| n.0);
         s.mode = mode;
         s.instructions = self.instructions.map(|n| n.0);
         s.cycles = self.cycles.map(|n| n.0);
         (s.version, s.xlen, s.depth) = (version, xlen, depth);
-        s.control = number(self.control);
-        s.guest_control = number(self.guest_control);
+        s.control = control;
+        s.guest_control = self.guest_control.unwrap_or_default().0;
         s.entries.clear();
         s.entries.extend(self.entries.iter().map(|r| Record {
             ctrsource: r.ctrsource.0,

@@ -191,3 +191,86 @@ fn settings_without_effect_on_the_harts_own_records() {
     assert!(keys.iter().all(|key| sidecar.contains(key)), "{sidecar}");
     assert!(!sidecar.contains("ETEN"), "{sidecar}");
 }
+
+/// A JSON form of two snapshots.
+fn two_snapshots(folder: &Folder) -> String {
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let dump = folder.name("two.ctr");
+    let to = format!("ctr={dump}");
+    let args = ["run", "-q", &elf, "--trace", &to, "--ctr-every", "1000"];
+    succeeds(&[&args[..], &["--max-insns", "2000"]].concat());
+    succeeds(&["ctr", &dump, "-f", "json"])
+}
+
+/// The header says what it is; what is damaged behind it costs its line.
+#[test]
+fn bad_bytes_cost_one_line() {
+    let folder = Folder::new();
+    let json = two_snapshots(&folder);
+    let second = json.find("\n").unwrap() + 10;
+    for byte in [0xff, 0] {
+        let mut bytes = json.clone().into_bytes();
+        bytes[second] = byte;
+        let file = folder.file("bad.json", bytes);
+        let output = run(&["ctr", &file, "-f", "brstack"]);
+        let words = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words}");
+        assert!(words.starts_with("warning[CT0207]"), "{words}");
+        assert!(
+            words.contains("line 2: object that is no snapshot"),
+            "{words}"
+        );
+        assert_eq!(text(&output.stdout).lines().count(), 1);
+    }
+    let marked = folder.file("marked.json", format!("\u{feff}{json}"));
+    assert_eq!(
+        succeeds(&["ctr", &marked, "-f", "brstack"]).lines().count(),
+        2
+    );
+    // A key without which nobody knows what a snapshot means, and strangers.
+    let other = "{\"type\":\"sample\"}\n";
+    for text in [
+        json.replacen("\"depth\":32,", "", 1),
+        format!("{json}{other}"),
+    ] {
+        let file = folder.file("other.json", text);
+        fails(
+            &["ctr", &file, "--strict", "-o", &folder.name("x")],
+            3,
+            "CT0207",
+        );
+    }
+}
+
+#[test]
+fn a_json_log_is_not_read() {
+    let header = "{\"type\":\"header\",\"schema\":\"hartrace-log\",\"version\":1}\n";
+    let folder = Folder::new();
+    let log = folder.file("log.json", header);
+    let message = fails(&["ctr", &log], 5, "HT0105");
+    assert!(message.contains("is a log as JSON lines"), "{message}");
+}
+
+#[test]
+fn dumps_that_are_empty_cut_or_joined() {
+    let folder = Folder::new();
+    let json = two_snapshots(&folder);
+    let bytes = fs::read(folder.name("two.ctr")).unwrap();
+    let header = json.lines().next().unwrap().as_bytes();
+    for empty in [&bytes[..12], header] {
+        let output = run(&["ctr", &folder.file("empty", empty)]);
+        let words = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words}");
+        assert!(words.starts_with("warning[HT0412]"), "{words}");
+    }
+    let message = fails(&["ctr", &folder.file("cut", &bytes[..20])], 5, "CT0104");
+    let told = "byte 12: the dump ends inside a snapshot, of which there are 8 bytes";
+    assert!(message.contains(told), "{message}");
+    for both in [bytes.repeat(2), json.repeat(2).into_bytes()] {
+        let both = folder.file("both", both);
+        assert_eq!(
+            succeeds(&["ctr", &both, "-f", "brstack"]).lines().count(),
+            4
+        );
+    }
+}

@@ -213,3 +213,54 @@ fn entries_behind_the_depth_are_left_out() {
     assert_eq!((found.len(), problems.len()), (1, 0));
     assert_eq!(found[0].entries, deep.entries[..128]);
 }
+
+/// As `cat a.ctr b.ctr` makes it.
+#[test]
+fn dumps_behind_each_other() {
+    let one = |hart| {
+        let mut out = Vec::new();
+        write_start(&mut out);
+        let snapshot = Snapshot {
+            hart: HartId(hart),
+            ..Snapshot::default()
+        };
+        write_snapshot(&snapshot, &mut out);
+        out
+    };
+    let mut start = Vec::new();
+    write_start(&mut start);
+    let all = [one(1), start.clone(), one(2), start].concat();
+    for chunk in [1, 5, all.len()] {
+        let mut reader = DumpReader::new();
+        let mut harts = Vec::new();
+        for mut rest in all.chunks(chunk) {
+            loop {
+                match reader.next(&mut rest) {
+                    NextSnapshot::Snapshot => harts.push(reader.snapshot().hart.0),
+                    NextSnapshot::Problem(problem) => panic!("{problem:?}"),
+                    NextSnapshot::More => break,
+                }
+            }
+        }
+        assert_eq!(harts, [1, 2]);
+        assert_eq!(reader.finish(), None);
+    }
+    // The form of the second counts, and where it is.
+    let first = one(1);
+    let mut second = one(2);
+    second[8] = 9;
+    let all = [first.clone(), second].concat();
+    let (mut reader, mut rest) = (DumpReader::new(), &all[..]);
+    assert_eq!(reader.next(&mut rest), NextSnapshot::Snapshot);
+    let at = first.len() as u64 + 8;
+    let (fault, value) = (Fault::Form, 9);
+    let problem = Problem { at, fault, value };
+    assert_eq!(reader.next(&mut rest), NextSnapshot::Problem(problem));
+    // What only begins like one is none.
+    let all = [&first[..], &MAGIC[..2], &[0; 20]].concat();
+    let (mut reader, mut rest) = (DumpReader::new(), &all[..]);
+    assert_eq!(reader.next(&mut rest), NextSnapshot::Snapshot);
+    let (at, fault, value) = (first.len() as u64, Fault::NotADump, 0);
+    let problem = Problem { at, fault, value };
+    assert_eq!(reader.next(&mut rest), NextSnapshot::Problem(problem));
+}

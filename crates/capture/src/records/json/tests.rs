@@ -90,29 +90,58 @@ fn the_text_of_a_snapshot() {
     assert!(line.starts_with(start), "{line}");
 }
 
+/// What every snapshot has.
+const LEAST: &str =
+    r#""type":"snapshot","specification":"1.0","xlen":64,"control":7,"status":0,"depth":16"#;
+
 /// What a person would type, or another program write.
 #[test]
 fn the_least_that_is_needed() {
-    let text = r#"{"schema":"hartrace-ctr","version":1,"type":"header","by":"hand"}
-{"type":"comment","text":"x"}
-{"type":"snapshot","entries":[{"ctrsource":"0x11","ctrtarget":32,"ctrdata":"0x9"}]}
-{"type":"snapshot"}"#;
-    let (found, wrong) = read(text, 1000);
+    let entries = r#""entries":[{"ctrsource":"0x11","ctrtarget":32,"ctrdata":"0x9"}]"#;
+    let header = r#"{"schema":"hartrace-ctr","version":1,"type":"header","by":"hand"}"#;
+    let text = format!("{header}\n{{{LEAST},{entries}}}\n{{{LEAST}}}");
+    let (found, wrong) = read(&text, 1000);
     assert!(wrong.is_empty());
     let (one, two) = (&found[0], &found[1]);
     assert_eq!((one.depth, one.entries.len(), one.pc), (16, 16, None));
     assert_eq!(one.entries[0].ctrtarget, 0x20);
     assert_eq!((two.depth, two.entries.len()), (16, 16));
+    // An editor's mark in front, and a second file behind.
+    let (found, wrong) = read(&format!("\u{feff}{text}\n{text}"), 2);
+    assert_eq!((found.len(), wrong.as_slice()), (4, &[][..]));
+}
+
+#[test]
+fn nothing_is_made_up() {
+    for key in ["specification", "xlen", "control", "status", "depth"] {
+        let kept: Vec<&str> = LEAST.split(',').filter(|k| !k.contains(key)).collect();
+        let mut reader = SnapshotReader::new(Form::Json);
+        let mut errors = Vec::new();
+        let text = format!("{}{{{}}}\n", text(&[]), kept.join(","));
+        reader.feed(text.as_bytes(), &mut |result| {
+            errors.extend(result.err().map(|e| e.to_string()));
+        });
+        let expected = format!("line 2: object that is no snapshot: `{key}` is missing");
+        assert_eq!(errors, [expected]);
+    }
+    let (found, wrong) = read(&format!("{}{{\"type\":\"sample\"}}\n", text(&[])), 9);
+    assert_eq!((found.len(), wrong), (0, vec![(2, Fault::Object)]));
 }
 
 #[test]
 fn each_fault_has_its_line() {
     let with = |line: &str| {
-        let text = format!("{}{line}\n{{\"type\":\"snapshot\"}}\n", text(&[]));
+        let text = format!("{}{line}\n{{{LEAST}}}\n", text(&[]));
         let (found, wrong) = read(&text, 50);
         assert_eq!(found.len(), 1, "{line}");
         assert!(matches!(wrong.as_slice(), [(2, _)]), "{line}: {wrong:?}");
         wrong[0].1
+    };
+    // The least with this key in place of its own.
+    let with_key = |key: &str, text: &str| {
+        let kept = LEAST.split(',').filter(|k| !k.contains(key));
+        let kept: Vec<&str> = kept.chain([text]).collect();
+        format!("{{{}}}", kept.join(","))
     };
     let many = vec![r#"{"ctrsource":1,"ctrtarget":2,"ctrdata":3}"#; 257].join(",");
     for (line, fault) in [
@@ -125,19 +154,19 @@ fn each_fault_has_its_line() {
             Fault::Object,
         ),
         (r#"{"type":"snapshot","pc":-1}"#, Fault::Object),
-        (r#"{"type":"snapshot","mode":"X"}"#, Fault::Mode),
+        (&with_key("mode", r#""mode":"X""#), Fault::Mode),
         (
-            r#"{"type":"snapshot","specification":"2.0"}"#,
+            &with_key("specification", r#""specification":"2.0""#),
             Fault::Version,
         ),
-        (r#"{"type":"snapshot","xlen":128}"#, Fault::Width),
-        (r#"{"type":"snapshot","depth":8}"#, Fault::Depth),
+        (&with_key("xlen", r#""xlen":128"#), Fault::Width),
+        (&with_key("depth", r#""depth":8"#), Fault::Depth),
         (
-            r#"{"type":"snapshot","status":"0x100000000"}"#,
+            &with_key("status", r#""status":"0x100000000""#),
             Fault::Reserved,
         ),
         (
-            &format!(r#"{{"type":"snapshot","entries":[{many}]}}"#),
+            &with_key("entries", &format!(r#""entries":[{many}]"#)),
             Fault::Entries,
         ),
         (&format!("{}1", "[".repeat(100_000)), Fault::Object),

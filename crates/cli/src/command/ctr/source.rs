@@ -4,7 +4,7 @@ use super::super::log::{tells_modes, which_hart};
 use super::super::log_write::Chosen;
 use super::report::Report;
 use crate::args::Ctr;
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::diagnostic::{Code, Diagnostic, Failure, count, is_json_log, unknown_format};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::records;
@@ -47,6 +47,9 @@ impl Opened {
             Kind::CtrJson if bare => Content::Dump(Form::Json, input),
             Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv if bare => {
                 Content::Log(kind, input)
+            }
+            Kind::Unknown if bare && is_json_log(input.peek(HEAD)?) => {
+                return Err(unknown_format(path, kind, input.peek(HEAD)?, "ctr").into());
             }
             _ => return Opened::trace(path, input, args, talk),
         };
@@ -144,6 +147,12 @@ impl Job<'_> {
         }
         if summary.errors > 0 {
             self.talk.warning(&records::damaged(&path, &summary));
+        }
+        if summary.snapshots == 0 {
+            let message = format!("{} has no snapshots", input::name(&path));
+            let diagnostic = Diagnostic::new(Code::NoSnapshots, message);
+            self.talk
+                .warning(&diagnostic.note("it is whole: whoever wrote it ended before the first"));
         }
         let missing = only.is_some_and(|only| !summary.harts.contains(&HartId(only)));
         let harts: Vec<HartId> = summary.harts.iter().copied().collect();
