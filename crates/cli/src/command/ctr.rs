@@ -2,17 +2,18 @@
 
 mod report;
 mod source;
+mod target;
 
-use super::log_write::Sink;
-use super::{configs, create, inputs, one_stdin};
+use super::{configs, inputs, one_stdin};
 use crate::args::{Ctr, CtrFormat, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::settings;
+use crate::settings::{self, Program};
 use crate::talk::Talk;
 use report::Report;
 use source::{Content, Opened};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use target::{Source, Target};
 
 pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
@@ -20,11 +21,11 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
         return Err(Failure::Usage("no file is given"));
     };
     let (config, _) = settings::resolve_beside(first, &args.program, talk)?;
-    let output = {
+    let target = {
         let files = args.files.iter().map(PathBuf::as_path);
         let files = files.chain(inputs(&config));
         one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
+        Target::create(args, files)?
     };
     // Names and code are those of the first file's program.
     let Opened {
@@ -38,20 +39,33 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
             "--every goes with traces and logs: a dump has the snapshots it has",
         ));
     }
-    let sink = Sink::new(output);
     let places = report::places(&program);
-    let mut report = Report::new(args, &program, image.as_ref(), &places, &sink)?;
-    content.read(&program, image.as_ref(), args, talk, &mut report)?;
+    let mut report = Report::new(args, &program, image.as_ref(), &places, target.sink())?;
+    let mut source = Source {
+        version: None,
+        made: !matches!(content, Content::Dump(..)),
+        one_program: true,
+    };
+    source.version = content.read(&program, image.as_ref(), args, talk, &mut report)?;
     for path in args.files.iter().skip(1) {
         let next = Opened::open(path, args, talk)?;
-        let (program, image) = (&next.program, next.image.as_ref());
-        next.content.read(program, image, args, talk, &mut report)?;
+        source.one_program &= is_same(&program, &next.program);
+        source.made &= !matches!(next.content, Content::Dump(..));
+        let (of, image) = (&next.program, next.image.as_ref());
+        let version = next.content.read(of, image, args, talk, &mut report)?;
+        source.version = source.version.or(version);
     }
     if let Some(wanted) = args.sample.filter(|k| *k >= report.seen()) {
         return Err(beyond(wanted, report.seen()).into());
     }
     report.finish(talk)?;
-    sink.finish()
+    target.finish(&program, source)
+}
+
+/// Whether two programs have the same files.
+fn is_same(one: &Program, other: &Program) -> bool {
+    let (one, other) = (one.elf.iter(), other.elf.iter());
+    one.map(|elf| &elf.bytes).eq(other.map(|elf| &elf.bytes))
 }
 
 /// Flags that do not go together.

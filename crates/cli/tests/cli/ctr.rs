@@ -322,7 +322,7 @@ fn call_stacks_of_the_hart_itself() {
     assert!(table.contains("a co-routine swap, which took the place of the newest call"));
     let json = folder.name("off.json");
     let off = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
-               {\"type\":\"snapshot\",\"specification\":\"1.0\",\"xlen\":64,\"control\":7,\"status\":1,\"depth\":16,\
+               {\"type\":\"snapshot\",\"specification\":\"1.0\",\"xlen\":64,\"control\":0,\"status\":1,\"depth\":16,\
                \"entries\":[{\"ctrsource\":17,\"ctrtarget\":32,\"ctrdata\":9}]}\n";
     fs::write(&json, off).unwrap();
     let message = fails(&["ctr", &json, "-f", "folded"], 1, "HT0118");

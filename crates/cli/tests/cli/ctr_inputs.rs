@@ -274,3 +274,36 @@ fn dumps_that_are_empty_cut_or_joined() {
         );
     }
 }
+
+/// A dump that is made of a trace or of another has the program in its sidecar.
+#[test]
+fn dumps_of_reports_have_sidecars() {
+    let folder = Folder::new();
+    two_snapshots(&folder);
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let (trace, from_trace) = (folder.name("t.etrace"), folder.name("trace.ctr"));
+    let to = format!("etrace={trace}");
+    succeeds(&["run", "-q", &elf, "--trace", &to, "--max-insns", "2000"]);
+    let again = folder.name("again.ctr");
+    succeeds(&["ctr", &folder.name("two.ctr"), "-f", "dump", "-o", &again]);
+    succeeds(&["ctr", &trace, "-e", &elf, "-f", "dump", "-o", &from_trace]);
+    for dump in [again, from_trace] {
+        let sidecar = fs::read_to_string(format!("{dump}.toml")).unwrap();
+        let start = "[trace]\nformat = \"ctr\"\nversion = \"1.0\"\n";
+        assert!(sidecar.starts_with(start), "{sidecar}");
+        assert!(sidecar.contains("\ndepth = 32\n"), "{sidecar}");
+        // Names without -e.
+        let table = succeeds(&["ctr", &dump]);
+        assert!(table.contains(" recursion.c:"), "{table}");
+    }
+    // Snapshots of several programs are of none.
+    let other = folder.name("other.ctr");
+    let to = format!("ctr={other}");
+    let sort = program("sort/sort-rv64gc.elf");
+    succeeds(&["run", "-q", &sort, "--trace", &to, "--max-insns", "2000"]);
+    let both = folder.name("both.ctr");
+    let two = folder.name("two.ctr");
+    succeeds(&["ctr", &two, &other, "-f", "dump", "-o", &both]);
+    let sidecar = fs::read_to_string(format!("{both}.toml")).unwrap();
+    assert!(!sidecar.contains(".elf"), "{sidecar}");
+}

@@ -16,7 +16,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Damage, LineCount, LogOptions, LogReader, ingress_layout};
 use hartrace_capture::records::{Form, RecordSummary, SnapshotError, SnapshotReader};
 use hartrace_capture::trace::{self, Transport};
-use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told};
+use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told, Version};
 use hartrace_flow::{HartId, Image, Replay};
 use hartrace_isa::Isa;
 use std::cell::RefCell;
@@ -84,7 +84,7 @@ impl Opened {
 }
 
 impl Content {
-    /// Gives all snapshots to the report.
+    /// Gives all snapshots to the report; the version of the first of a dump.
     pub(super) fn read(
         self,
         program: &Program,
@@ -92,7 +92,8 @@ impl Content {
         args: &Ctr,
         talk: &Talk,
         report: &mut Report<'_, '_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Version>, Failure> {
+        let version = program.config.ctr.version.as_ref().map(|v| v.value);
         let job = Job {
             program,
             image,
@@ -100,10 +101,11 @@ impl Content {
             talk,
         };
         match self {
-            Content::Dump(form, input) => job.dump(form, input, report),
-            Content::Log(kind, input) => job.log(kind, input, report),
-            Content::Trace(settings, isa, input) => job.trace(&settings, isa, input, report),
+            Content::Dump(form, input) => return job.dump(form, input, report),
+            Content::Log(kind, input) => job.log(kind, input, report)?,
+            Content::Trace(settings, isa, input) => job.trace(&settings, isa, input, report)?,
         }
+        Ok(version)
     }
 }
 
@@ -115,7 +117,12 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn dump(&self, form: Form, input: Input, report: &mut Report<'_, '_>) -> Result<(), Failure> {
+    fn dump(
+        &self,
+        form: Form,
+        input: Input,
+        report: &mut Report<'_, '_>,
+    ) -> Result<Option<Version>, Failure> {
         let path = input.path().to_path_buf();
         let mut reader = SnapshotReader::new(form);
         let mut summary = RecordSummary::default();
@@ -156,7 +163,8 @@ impl Job<'_> {
         }
         let missing = only.is_some_and(|only| !summary.harts.contains(&HartId(only)));
         let harts: Vec<HartId> = summary.harts.iter().copied().collect();
-        which_hart(&path, &harts, missing && !harts.is_empty())
+        which_hart(&path, &harts, missing && !harts.is_empty())?;
+        Ok(summary.first.map(|(version, _)| version))
     }
 
     /// Records as a hart set by `[ctr]` would have them, of a source that tells

@@ -1,0 +1,72 @@
+//! Where a report goes; a dump has its sidecar beside it, as that of a run.
+
+use super::super::create;
+use super::super::log_write::Sink;
+use super::super::trace_write::TraceFile;
+use crate::args::{Ctr, CtrFormat};
+use crate::diagnostic::Failure;
+use crate::settings::Program;
+use hartrace_capture::records::sidecar;
+use hartrace_ctr::Version;
+use hartrace_isa::{Isa, Xlen};
+use std::path::Path;
+
+pub(super) enum Target {
+    Report(Sink),
+    Dump(TraceFile),
+}
+
+impl Target {
+    pub(super) fn create<'a>(
+        args: &Ctr,
+        inputs: impl IntoIterator<Item = &'a Path> + Clone,
+    ) -> Result<Target, Failure> {
+        let path = &args.output.output;
+        Ok(match args.format {
+            CtrFormat::Dump => Target::Dump(TraceFile::create(path, inputs)?),
+            _ => Target::Report(Sink::new(create(path, inputs)?)),
+        })
+    }
+
+    pub(super) fn sink(&self) -> &Sink {
+        match self {
+            Target::Report(sink) => sink,
+            Target::Dump(file) => &file.sink,
+        }
+    }
+
+    /// Gives the file its name. The program is that of the first file.
+    pub(super) fn finish(self, program: &Program, source: Source) -> Result<(), Failure> {
+        let file = match self {
+            Target::Report(sink) => return sink.finish(),
+            Target::Dump(file) => file,
+        };
+        let config = &program.config;
+        let settings = config.ctr.clone();
+        let settings = match source.made {
+            true => settings.completed(program.isa.map_or(Xlen::Rv64, Isa::xlen))?,
+            false => settings,
+        };
+        let version = source.version.unwrap_or_default();
+        let path = file.path();
+        let sidecar = if source.one_program {
+            let elf = program.elf.iter();
+            let elf = elf.map(|elf| (&elf.file, elf.bytes.as_slice()));
+            sidecar(path, version, settings, &config.program, elf)
+        } else {
+            sidecar(path, version, settings, &Default::default(), [])
+        };
+        file.close(config, sidecar)
+    }
+}
+
+/// What snapshots are of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    /// The version of the first.
+    pub(super) version: Option<Version>,
+    /// They are made as `[ctr]` says, of a trace or a log.
+    pub(super) made: bool,
+    /// All files are of the same program.
+    pub(super) one_program: bool,
+}
