@@ -160,7 +160,12 @@ mod tests {
     fn folded(places: &Places<'_>, samples: &[(Option<u64>, &[Transfer], bool)]) -> String {
         let mut folded = Folded::new(places);
         for &(pc, transfers, cut) in samples {
-            folded.add(&Sample { pc, transfers, cut });
+            folded.add(&Sample {
+                pc,
+                transfers,
+                cut,
+                ..Sample::default()
+            });
         }
         let mut out = Vec::new();
         folded.write(&mut out).unwrap();

@@ -39,14 +39,16 @@ impl Table<'_, '_> {
             )?;
         }
         for (i, (t, (from, to))) in sample.transfers.iter().zip(&rows).enumerate() {
+            let number = sample.number(i);
             let cycles = t.cycles.map_or("-".to_owned(), |c| c.to_string());
             let kind = kind_name(t.kind);
             let wrong = if t.mispredicted { "  mispredicted" } else { "" };
             writeln!(
                 out,
-                "{i:>4}  {kind:<14} {cycles:>9}  {from:<width$}  {to}{wrong}"
+                "{number:>4}  {kind:<14} {cycles:>9}  {from:<width$}  {to}{wrong}"
             )?;
-            let later = i.checked_sub(1).and_then(|i| sample.transfers.get(i));
+            let later = i.checked_sub(1).filter(|i| sample.is_joined(*i));
+            let later = later.and_then(|i| sample.transfers.get(i));
             for note in self.notes(t, later) {
                 writeln!(out, "      {note}")?;
             }
@@ -127,6 +129,7 @@ mod tests {
             pc: Some(0x20),
             transfers: &transfers,
             cut: true,
+            ..Sample::default()
         };
         let expected = "   #  type              cycles  from        to
    0  taken                 12  0x80000010  0x20  mispredicted
@@ -139,6 +142,13 @@ mod tests {
 ";
         assert_eq!(text(&table, &sample), expected);
         assert_eq!(text(&table, &Sample::default()), "");
+        // Entries keep their numbers where one of them holds nothing.
+        let sample = Sample {
+            numbers: &[0, 1, 5, 6],
+            ..sample
+        };
+        let text = text(&table, &sample);
+        assert!(text.contains("\n   5  exception "), "{text}");
     }
 
     #[test]
@@ -159,6 +169,7 @@ mod tests {
             pc: Some(main),
             transfers: &transfers,
             cut: true,
+            ..Sample::default()
         };
         let text = text(&table, &sample);
         let lines: Vec<&str> = text.lines().collect();

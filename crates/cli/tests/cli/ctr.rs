@@ -342,6 +342,110 @@ fn jumps_out_of_many_frames() {
     assert!(table.contains(note), "{table}");
 }
 
+type Counts = BTreeMap<(u64, u64), u64>;
+
+/// The ranges and branches that llvm-profgen counts in a text, as its reader
+/// does. What is outside of the program, which is at 0x80000000, counts nothing.
+fn profgen_counts(text: &str) -> (Counts, Counts) {
+    let (mut ranges, mut branches) = (Counts::new(), Counts::new());
+    let lines = text.lines().filter(|line| !line.starts_with("PERF_RECORD"));
+    for line in lines {
+        let mut later = 0;
+        for entry in line.split_whitespace().skip(1) {
+            let mut fields = entry.split('/');
+            let mut next = || {
+                let hex = fields.next().unwrap().strip_prefix("0x").unwrap();
+                let address = u64::from_str_radix(hex, 16).unwrap();
+                let inside = (0x8000_0000..0x8001_0000).contains(&address);
+                if inside { address } else { 0 }
+            };
+            let (source, target) = (next(), next());
+            if source != 0 && target != 0 {
+                *branches.entry((source, target)).or_default() += 1;
+            }
+            if target != 0 && later != 0 {
+                *ranges.entry((target, later)).or_default() += 1;
+            }
+            later = source;
+        }
+    }
+    (ranges, branches)
+}
+
+/// The ranges and branches of a text for AutoFDO, each moved up.
+fn autofdo_counts(text: &str, up: u64) -> (Counts, Counts) {
+    let (mut ranges, mut branches) = (Counts::new(), Counts::new());
+    for line in text.lines() {
+        let (list, sign) = match line.contains("->") {
+            true => (&mut branches, "->"),
+            false => (&mut ranges, "-"),
+        };
+        let Some((from, rest)) = line.split_once(sign) else {
+            continue;
+        };
+        let (to, count) = rest.split_once(':').unwrap();
+        let address = |hex| u64::from_str_radix(hex, 16).unwrap() + up;
+        let key = (address(from), address(to));
+        list.insert(key, count.parse().unwrap());
+    }
+    (ranges, branches)
+}
+
+/// Both profiles count the same, with traps too, and traps are no calls.
+#[test]
+fn profgen_and_autofdo_count_the_same() {
+    let folder = Folder::new();
+    for name in ["recursion", "timer", "modes"] {
+        let elf = program(&format!("{name}/{name}-rv64gc.elf"));
+        let dump = recorded(&folder, &elf, "100", &[]);
+        let text = succeeds(&["ctr", &dump, "-f", "profgen"]);
+        let (ranges, branches) = profgen_counts(&text);
+        // The only segment is at the same distance from the file everywhere.
+        let fdo = succeeds(&["ctr", &dump, "-f", "autofdo"]);
+        let first = |ranges: &Counts| ranges.first_key_value().unwrap().0.0;
+        let up = first(&ranges) - first(&autofdo_counts(&fdo, 0).0);
+        let (fdo_ranges, fdo_branches) = autofdo_counts(&fdo, up);
+        assert!(ranges.len() > 20 && branches.len() > 20, "{name}");
+        assert_eq!(ranges, fdo_ranges, "{name}");
+        assert_eq!(branches, fdo_branches, "{name}");
+        // Traps are in the records, and neither here nor there.
+        let table = succeeds(&["ctr", &dump, "-f", "branches"]);
+        let traps = table.contains("  interrupt\n") || table.contains("  exception\n");
+        assert_eq!(traps, name != "recursion", "{table}");
+    }
+}
+
+/// Where only some modes are recorded, and with another program, there are ways
+/// that cannot be: no report counts them, and each says so.
+#[test]
+fn ways_that_cannot_be_are_told_by_every_report() {
+    let folder = Folder::new();
+    let elf = program("modes/modes-rv64gc.elf");
+    let right = program("recursion/recursion-rv64gc.elf");
+    let json = folder.name("a.json");
+    let other = recorded(&folder, &right, "1000", &[]);
+    succeeds(&["ctr", &other, "-f", "json", "-o", &json]);
+    let user = folder.file("user.toml", "[ctr]\ncontrol = [\"U\"]\n");
+    let dump = recorded(&folder, &elf, "100", &["-c", &user]);
+    let mut told = Vec::new();
+    for format in ["blocks", "autofdo", "profgen"] {
+        for (file, program) in [(&dump, &elf), (&json, &elf)] {
+            let output = run(&["ctr", file, "-e", program, "-f", format]);
+            assert_eq!(output.status.code(), Some(0));
+            let message = text(&output.stderr).to_owned();
+            assert!(message.starts_with("warning[HT0411]"), "{format} {message}");
+            assert!(
+                message.contains("were only some modes recorded"),
+                "{message}"
+            );
+            told.push(message);
+        }
+    }
+    // The same ways: neither has branches that were not taken.
+    assert_eq!((&told[0], &told[1]), (&told[2], &told[3]));
+    assert_eq!((&told[0], &told[1]), (&told[4], &told[5]));
+}
+
 /// Reports that need everything that was taken refuse less.
 #[test]
 fn reports_refuse_what_they_cannot_use() {

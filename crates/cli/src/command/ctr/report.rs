@@ -6,11 +6,11 @@ use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::{
-    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Sample, Segments, Table,
+    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Profgen, Sample, Segments, Table,
     mmap_events,
 };
 use hartrace_capture::records::{write_json, write_json_start};
-use hartrace_ctr::{Control, Record, Snapshot, dump};
+use hartrace_ctr::{Control, Snapshot, dump};
 use hartrace_flow::{Image, Transfer};
 use std::io::Write as _;
 
@@ -36,6 +36,8 @@ pub(super) struct Report<'p, 'a> {
     kind: Kind<'p, 'a>,
     /// The transfers of the snapshot in work.
     transfers: Vec<Transfer>,
+    /// Their entries.
+    numbers: Vec<u16>,
     buffer: Vec<u8>,
     seen: u64,
     /// Snapshots in which records of an earlier time stand.
@@ -46,7 +48,8 @@ pub(super) struct Report<'p, 'a> {
 enum Kind<'p, 'a> {
     Table,
     Lines(BrStack<'p>),
-    AutoFdo(Box<AutoFdo>),
+    Profgen(Box<Profgen<'p>>),
+    AutoFdo(Box<AutoFdo<'p>>),
     Folded(Box<Folded<'p, 'a>>),
     Blocks(Blocks),
     Branches(Branches),
@@ -78,12 +81,9 @@ impl<'p, 'a> Report<'p, 'a> {
             }),
             CtrFormat::Profgen => {
                 mapped(program, &mut buffer);
-                Kind::Lines(BrStack {
-                    taken: true,
-                    ..plain
-                })
+                Kind::Profgen(Box::new(Profgen::new(image)))
             }
-            CtrFormat::Autofdo => Kind::AutoFdo(Box::new(AutoFdo::new(segments(program)?))),
+            CtrFormat::Autofdo => Kind::AutoFdo(Box::new(AutoFdo::new(segments(program)?, image))),
             CtrFormat::Folded => Kind::Folded(Box::new(Folded::new(places))),
             CtrFormat::Blocks => Kind::Blocks(Blocks::new()),
             CtrFormat::Branches => Kind::Branches(Branches::new()),
@@ -103,6 +103,7 @@ impl<'p, 'a> Report<'p, 'a> {
             places,
             kind,
             transfers: Vec::new(),
+            numbers: Vec::new(),
             buffer,
             seen: 0,
             left_over: 0,
@@ -139,12 +140,19 @@ impl<'p, 'a> Report<'p, 'a> {
             return;
         }
         self.transfers.clear();
-        let records = snapshot.records().filter_map(Record::transfer);
-        self.transfers.extend(records);
+        self.numbers.clear();
+        for (number, record) in (0..).zip(&snapshot.entries) {
+            if let Some(transfer) = record.transfer() {
+                self.transfers.push(transfer);
+                self.numbers.push(number);
+            }
+        }
         let sample = Sample {
             pc: snapshot.pc,
             transfers: &self.transfers,
+            numbers: &self.numbers,
             cut: snapshot.is_cut(),
+            not_taken: snapshot.records_not_taken(),
         };
         let out = &mut self.buffer;
         match &mut self.kind {
@@ -155,6 +163,7 @@ impl<'p, 'a> Report<'p, 'a> {
                 table(snapshot, number, &sample, self.places, out);
             }
             Kind::Lines(stack) => stack.line(&sample, out),
+            Kind::Profgen(lines) => lines.lines(&sample, out),
             Kind::AutoFdo(counts) => counts.add(&sample),
             Kind::Folded(stacks) => stacks.add(&sample),
             Kind::Blocks(blocks) => blocks.add(&sample),
@@ -185,6 +194,7 @@ impl<'p, 'a> Report<'p, 'a> {
         let out = &mut self.buffer;
         // Writing to memory does not fail.
         match &self.kind {
+            Kind::Profgen(lines) => warn_of_odd(lines.bogus(), talk),
             Kind::AutoFdo(counts) => {
                 let _ = counts.write(out);
                 warn_of_odd(counts.bogus(), talk);
@@ -275,12 +285,13 @@ fn no_stack(message: &str) -> Diagnostic {
 
 fn warn_of_odd(ways: u64, talk: &Talk) {
     if ways > 0 {
+        let are = if ways == 1 { "is" } else { "are" };
         let ways = count(ways, "way");
-        let message = format!("{ways} from one record to the next cannot be, and are left out");
+        let message = format!("{ways} from one record to the next cannot be, and {are} left out");
         talk.warning(
             &Diagnostic::new(Code::OddRecords, message)
                 .note("backwards, through a jump, or further than a mebibyte")
-                .help("is it the right program?"),
+                .help("is it the right program? were only some modes recorded, so that the way leads through others?"),
         );
     }
 }
