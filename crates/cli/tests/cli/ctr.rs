@@ -446,6 +446,45 @@ fn ways_that_cannot_be_are_told_by_every_report() {
     assert_eq!((&told[0], &told[1]), (&told[4], &told[5]));
 }
 
+/// Names are those of the program that each file is of. What counts by address
+/// takes files of one program.
+#[test]
+fn files_of_several_programs() {
+    let folder = Folder::new();
+    let (one, two) = (Folder::new(), Folder::new());
+    let first = program("recursion/recursion-rv64gc.elf");
+    let second = program("sort/sort-rv64gc.elf");
+    let a = recorded(&one, &first, "50K", &["--max-insns", "50K"]);
+    let b = recorded(&two, &second, "50K", &["--max-insns", "50K"]);
+    for format in ["table", "brstack", "brstack8", "brstacksym"] {
+        let each = [&a, &b].map(|file| succeeds(&["ctr", file, "-f", format]));
+        let both = succeeds(&["ctr", &a, &b, "-f", format]);
+        let second = each[1].replace("snapshot 0:", "snapshot 1:");
+        let line = if format == "table" { "\n" } else { "" };
+        assert_eq!(both, format!("{}{line}{second}", each[0]), "{format}");
+    }
+    // The first of them has a program, or a later one.
+    let json = folder.name("a.json");
+    succeeds(&["ctr", &a, "-f", "json", "-o", &json]);
+    for format in ["profgen", "autofdo", "blocks", "branches"] {
+        let output = run(&["ctr", &a, &b, "-f", format]);
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        assert_eq!(text(&output.stdout), "", "{format}");
+        let message = text(&output.stderr);
+        assert!(message.starts_with("error[HT0118]"), "{message}");
+        assert!(message.contains("are of different programs"), "{message}");
+        succeeds(&["ctr", &a, &a, "-f", format]);
+    }
+    fails(&["ctr", &json, &a, &b, "-f", "blocks"], 1, "HT0118");
+    // The wrong program for the second file: nothing is written of the first.
+    for format in ["table", "profgen"] {
+        let output = run(&["ctr", &a, &b, "-e", &first, "-f", format]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), "");
+        assert!(text(&output.stderr).contains("HT0205"));
+    }
+}
+
 /// Reports that need everything that was taken refuse less.
 #[test]
 fn reports_refuse_what_they_cannot_use() {

@@ -62,9 +62,12 @@ impl<'p, 'a> Report<'p, 'a> {
         args: &'p Ctr,
         program: &Program,
         image: Option<&'p Image>,
-        places: &'p Places<'a>,
+        places: &'p [Places<'a>],
         sink: &'p Sink,
     ) -> Result<Report<'p, 'a>, Failure> {
+        let Some(places) = places.first() else {
+            return Err(Failure::Usage("no file is given"));
+        };
         let mut buffer = Vec::new();
         let plain = BrStack::default();
         let eight = BrStack {
@@ -75,10 +78,7 @@ impl<'p, 'a> Report<'p, 'a> {
             CtrFormat::Table => Kind::Table,
             CtrFormat::Brstack => Kind::Lines(plain),
             CtrFormat::Brstack8 => Kind::Lines(eight),
-            CtrFormat::Brstacksym => Kind::Lines(BrStack {
-                names: Some(places.names()),
-                ..eight
-            }),
+            CtrFormat::Brstacksym => Kind::Lines(eight),
             CtrFormat::Profgen => {
                 mapped(program, &mut buffer);
                 Kind::Profgen(Box::new(Profgen::new(image)))
@@ -109,6 +109,15 @@ impl<'p, 'a> Report<'p, 'a> {
             left_over: 0,
             failure: None,
         })
+    }
+
+    /// The snapshots that follow are of a program with these names.
+    pub(super) fn turn_to(&mut self, places: &'p Places<'a>) {
+        self.places = places;
+        if let Kind::Lines(stack) = &mut self.kind {
+            let names = self.args.format == CtrFormat::Brstacksym;
+            stack.names = names.then(|| places.names());
+        }
     }
 
     /// Snapshots so far, those that were not wanted among them.
