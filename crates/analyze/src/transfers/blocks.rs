@@ -138,11 +138,15 @@ impl Blocks {
             .iter()
             .fold(0u64, |sum, b| sum.saturating_add(b.cycles));
         let runs: u64 = rows.iter().map(|b| b.runs).sum();
-        writeln!(
-            out,
-            "{} blocks, run through {runs} times, {all} cycles\n",
-            rows.len()
-        )?;
+        let counted = rows.iter().any(|b| b.counted > 0);
+        let cycles = match counted || rows.is_empty() {
+            true => format!("{all} cycles"),
+            false => "no cycles were counted".to_owned(),
+        };
+        let blocks = if rows.len() == 1 { "block" } else { "blocks" };
+        let times = if runs == 1 { "time" } else { "times" };
+        let (n, runs) = (rows.len(), runs.to_string());
+        writeln!(out, "{n} {blocks}, run through {runs} {times}, {cycles}\n")?;
         writeln!(
             out,
             "{:>14} {:>7} {:>12} {:>10} {:>8} {:>8} {:>6} {:>6}  block",
@@ -294,7 +298,7 @@ mod tests {
         Blocks::write(&found, None, &Places::new(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected = "\
-1 blocks, run through 2 times, 0 cycles
+1 block, run through 2 times, no cycles were counted
 
         cycles   share         runs    per run    least     most  insns    ipc  block
              -       -            2          -        -        -      -      -  0x1000 up to 0x1004

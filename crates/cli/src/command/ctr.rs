@@ -1,5 +1,6 @@
 //! `hartrace ctr`: control transfer records.
 
+mod overlap;
 mod report;
 mod source;
 

@@ -29,6 +29,14 @@ fn recorded(folder: &Folder, program: &str, every: &str, more: &[&str]) -> Strin
     dump
 }
 
+/// What a command writes, whatever it warns of.
+#[track_caller]
+fn written(args: &[&str]) -> String {
+    let output = run(args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
 #[test]
 fn texts() {
     let folder = Folder::new();
@@ -37,7 +45,7 @@ fn texts() {
     let golden = Assert::new().action_env("SNAPSHOTS");
     let told = |args: &[&str]| {
         let args = [&["ctr", &dump], args].concat();
-        succeeds(&args).replace(&folder.name(""), "")
+        written(&args).replace(&folder.name(""), "")
     };
     golden.eq(told(&[]), file!["snapshots/ctr-table.txt"]);
     golden.eq(told(&["-f", "brstack"]), file!["snapshots/ctr-brstack.txt"]);
@@ -271,7 +279,7 @@ fn call_stacks() {
     let elf = program("recursion/recursion-rv64gc.elf");
     let stacks = config("call-stacks.toml");
     let dump = recorded(&folder, &elf, "100", &["-c", &stacks]);
-    let folded = succeeds(&["ctr", &dump, "-f", "folded"]);
+    let folded = written(&["ctr", &dump, "-f", "folded"]);
     let mut samples = 0;
     let mut deepest = BTreeMap::new();
     for line in folded.lines() {
@@ -340,6 +348,70 @@ fn jumps_out_of_many_frames() {
     let table = succeeds(&["ctr", &dump, "--sample", "20"]);
     let note = "the next call came from main, where it went without a call: a tail call, longjmp, or another stack";
     assert!(table.contains(note), "{table}");
+    let output = run(&["ctr", &dump, "-f", "folded"]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(message.matches("warning[").count(), 1, "{message}");
+    let words = "a call does not come from the last callee";
+    assert!(message.contains(words), "{message}");
+}
+
+/// Returns from calls before recording began: WRPTR is below its start.
+#[test]
+fn returns_without_calls_are_told() {
+    let folder = Folder::new();
+    let json = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
+                {\"type\":\"snapshot\",\"depth\":16,\"pc\":32,\"status\":15,\"control\":\"0x87\",\
+                \"entries\":[{\"ctrsource\":17,\"ctrtarget\":32,\"ctrdata\":9}]}\n";
+    let output = run(&["ctr", &folder.file("a.json", json), "-f", "folded"]);
+    assert_eq!(text(&output.stdout), "[cut];0x10;0x20 1\n");
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("or returns from calls before recording began"),
+        "{message}"
+    );
+}
+
+#[test]
+fn without_records_there_is_no_report() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let user = folder.file("user.toml", "[ctr]\ncontrol = [\"U\"]\n");
+    let dump = recorded(&folder, &elf, "100K", &["-c", &user]);
+    for format in ["folded", "profgen", "autofdo", "blocks"] {
+        let output = run(&["ctr", &dump, "-f", format]);
+        assert_eq!(output.status.code(), Some(0), "{format}");
+        assert_eq!(text(&output.stdout), "", "{format}");
+        let message = text(&output.stderr);
+        let words = "warning[HT0411]: no records: 3 snapshots, all of them empty\n";
+        assert!(message.starts_with(words), "{message}");
+    }
+}
+
+/// Each instruction has a snapshot: most records are in many of them.
+#[test]
+fn snapshots_that_overlap_are_told() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let list = folder.name("a.pc");
+    let to = format!("pc={list}");
+    let more = ["--max-insns", "5000", "--log", &to];
+    for (every, overlap) in [("20", true), ("10007", false)] {
+        let more = if overlap { &more[..] } else { &more[2..] };
+        let dump = recorded(&folder, &elf, every, more);
+        for format in ["branches", "blocks", "profgen", "autofdo", "brstack"] {
+            let told = |args: &[&str]| {
+                let output = run(&[args, &["-f", format]].concat());
+                assert_eq!(output.status.code(), Some(0));
+                text(&output.stderr).contains("snapshots hold records of the one before")
+            };
+            let overlap = overlap && format != "brstack";
+            assert_eq!(told(&["ctr", &dump]), overlap, "{every} {format}");
+            // Without cycles.
+            let list = ["ctr", &list, "-e", &elf, "--every", every];
+            assert_eq!(told(&list), overlap, "{every} {format}");
+        }
+    }
 }
 
 type Counts = BTreeMap<(u64, u64), u64>;
@@ -398,10 +470,10 @@ fn profgen_and_autofdo_count_the_same() {
     for name in ["recursion", "timer", "modes"] {
         let elf = program(&format!("{name}/{name}-rv64gc.elf"));
         let dump = recorded(&folder, &elf, "100", &[]);
-        let text = succeeds(&["ctr", &dump, "-f", "profgen"]);
+        let text = written(&["ctr", &dump, "-f", "profgen"]);
         let (ranges, branches) = profgen_counts(&text);
         // The only segment is at the same distance from the file everywhere.
-        let fdo = succeeds(&["ctr", &dump, "-f", "autofdo"]);
+        let fdo = written(&["ctr", &dump, "-f", "autofdo"]);
         let first = |ranges: &Counts| ranges.first_key_value().unwrap().0.0;
         let up = first(&ranges) - first(&autofdo_counts(&fdo, 0).0);
         let (fdo_ranges, fdo_branches) = autofdo_counts(&fdo, up);
@@ -409,7 +481,7 @@ fn profgen_and_autofdo_count_the_same() {
         assert_eq!(ranges, fdo_ranges, "{name}");
         assert_eq!(branches, fdo_branches, "{name}");
         // Traps are in the records, and neither here nor there.
-        let table = succeeds(&["ctr", &dump, "-f", "branches"]);
+        let table = written(&["ctr", &dump, "-f", "branches"]);
         let traps = table.contains("  interrupt\n") || table.contains("  exception\n");
         assert_eq!(traps, name != "recursion", "{table}");
     }
@@ -506,7 +578,7 @@ fn reports_refuse_what_they_cannot_use() {
     );
     let message = fails(&["ctr", &dump, "-f", "folded"], 1, "HT0118");
     assert!(message.contains("holds no call stack"), "{message}");
-    let branches = succeeds(&["ctr", &dump, "-f", "branches", "--top", "3"]);
+    let branches = written(&["ctr", &dump, "-f", "branches", "--top", "3"]);
     assert!(
         branches.contains("direct call") && !branches.contains("return"),
         "{branches}"

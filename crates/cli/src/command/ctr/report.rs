@@ -1,6 +1,7 @@
 //! What is made of snapshots.
 
 use super::super::log_write::Sink;
+use super::overlap::Overlap;
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Program;
@@ -12,6 +13,8 @@ use hartrace_analyze::{
 use hartrace_capture::records::{write_json, write_json_start};
 use hartrace_ctr::{Control, Snapshot, dump};
 use hartrace_flow::{Image, Transfer};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::Write as _;
 
 /// Bytes gathered before they are written.
@@ -42,11 +45,22 @@ pub(super) struct Report<'p, 'a> {
     seen: u64,
     /// Snapshots in which records of an earlier time stand.
     left_over: u64,
+    /// Records of all snapshots that were wanted.
+    records: u64,
+    overlap: Overlap,
+    /// Names of addresses, for JSON.
+    labels: Labels,
     failure: Option<Failure>,
 }
 
+/// Addresses with their names, if they have one.
+type Labels = HashMap<u64, Option<String>>;
+
+/// Names that are kept: those of a large program.
+const MOST_LABELS: usize = 1 << 18;
+
 enum Kind<'p, 'a> {
-    Table,
+    Table(Table<'p, 'a>),
     Lines(BrStack<'p>),
     Profgen(Box<Profgen<'p>>),
     AutoFdo(Box<AutoFdo<'p>>),
@@ -75,7 +89,7 @@ impl<'p, 'a> Report<'p, 'a> {
             ..plain
         };
         let kind = match args.format {
-            CtrFormat::Table => Kind::Table,
+            CtrFormat::Table => Kind::Table(Table::new(places)),
             CtrFormat::Brstack => Kind::Lines(plain),
             CtrFormat::Brstack8 => Kind::Lines(eight),
             CtrFormat::Brstacksym => Kind::Lines(eight),
@@ -107,6 +121,9 @@ impl<'p, 'a> Report<'p, 'a> {
             buffer,
             seen: 0,
             left_over: 0,
+            records: 0,
+            overlap: Overlap::default(),
+            labels: Labels::default(),
             failure: None,
         })
     }
@@ -114,6 +131,11 @@ impl<'p, 'a> Report<'p, 'a> {
     /// The snapshots that follow are of a program with these names.
     pub(super) fn turn_to(&mut self, places: &'p Places<'a>) {
         self.places = places;
+        self.overlap.turn();
+        self.labels.clear();
+        if let Kind::Table(table) = &mut self.kind {
+            *table = Table::new(places);
+        }
         if let Kind::Lines(stack) = &mut self.kind {
             let names = self.args.format == CtrFormat::Brstacksym;
             stack.names = names.then(|| places.names());
@@ -156,6 +178,10 @@ impl<'p, 'a> Report<'p, 'a> {
                 self.numbers.push(number);
             }
         }
+        self.records += self.transfers.len() as u64;
+        if is_count(self.args.format) {
+            self.overlap.add(snapshot);
+        }
         let sample = Sample {
             pc: snapshot.pc,
             transfers: &self.transfers,
@@ -165,11 +191,13 @@ impl<'p, 'a> Report<'p, 'a> {
         };
         let out = &mut self.buffer;
         match &mut self.kind {
-            Kind::Table => {
+            Kind::Table(lines) => {
                 if number > 0 && self.args.sample.is_none() {
                     out.push(b'\n');
                 }
-                table(snapshot, number, &sample, self.places, out);
+                title(snapshot, number, &sample, self.places, out);
+                // Writing to memory does not fail.
+                let _ = lines.write(&sample, snapshot.is_stack(), out);
             }
             Kind::Lines(stack) => stack.line(&sample, out),
             Kind::Profgen(lines) => lines.lines(&sample, out),
@@ -178,10 +206,15 @@ impl<'p, 'a> Report<'p, 'a> {
             Kind::Blocks(blocks) => blocks.add(&sample),
             Kind::Branches(branches) => branches.add(&sample),
             Kind::Json => {
+                if self.labels.len() > MOST_LABELS {
+                    self.labels.clear();
+                }
                 let names = self.places.names();
+                let known = RefCell::new(&mut self.labels);
                 let label = |address| {
-                    let label = names.label(address).to_string();
-                    (!label.is_empty()).then_some(label)
+                    let look = || Some(names.label(address).to_string()).filter(|l| !l.is_empty());
+                    let mut known = known.borrow_mut();
+                    known.entry(address).or_insert_with(look).clone()
                 };
                 write_json(snapshot, &label, out);
             }
@@ -200,6 +233,15 @@ impl<'p, 'a> Report<'p, 'a> {
     /// Writes what was gathered, and tells what is doubtful about it.
     pub(super) fn finish(mut self, talk: &Talk) -> Result<(), Failure> {
         let top = self.args.top;
+        let whole = is_count(self.args.format) && self.args.format != CtrFormat::Branches;
+        let whole = whole || self.args.format == CtrFormat::Folded;
+        if whole && self.records == 0 && self.left_over == 0 {
+            talk.warning(&no_records(self.seen));
+            return self.check();
+        }
+        if let Some((repeat, all)) = self.overlap.found() {
+            talk.warning(&overlapping(repeat, all));
+        }
         let out = &mut self.buffer;
         // Writing to memory does not fail.
         match &self.kind {
@@ -217,6 +259,9 @@ impl<'p, 'a> Report<'p, 'a> {
                 if cut > 0 {
                     talk.warning(&cut_stacks(all, cut));
                 }
+                if stacks.moved() > 0 {
+                    talk.warning(&moved_stacks(all, stacks.moved()));
+                }
             }
             Kind::Blocks(blocks) => {
                 let (rows, bogus) = blocks.rows(self.image);
@@ -226,7 +271,7 @@ impl<'p, 'a> Report<'p, 'a> {
             Kind::Branches(branches) => {
                 let _ = branches.write(top, self.places, out);
             }
-            Kind::Table | Kind::Lines(_) | Kind::Json | Kind::Dump => {}
+            Kind::Table(_) | Kind::Lines(_) | Kind::Json | Kind::Dump => {}
         }
         self.flush();
         self.check()
@@ -309,12 +354,46 @@ fn cut_stacks(all: u64, cut: u64) -> Diagnostic {
     let stacks = count(all, "stack");
     let message = format!("{cut} of {stacks} may lack their outermost calls");
     Diagnostic::new(Code::OddRecords, message)
-        .note("there were more calls than entries; these stacks begin with [cut]")
-        .help("choose a greater depth in section [ctr]")
+        .note("more calls than entries, or returns from calls before recording began: WRPTR does not tell which")
+        .note("these stacks begin with [cut]")
+        .help("choose a greater depth in section [ctr], or record from the start")
 }
 
-/// A snapshot for people.
-fn table(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, out: &mut Vec<u8>) {
+fn moved_stacks(all: u64, moved: u64) -> Diagnostic {
+    let stacks = count(all, "stack");
+    let message = format!("in {moved} of {stacks} a call does not come from the last callee");
+    Diagnostic::new(Code::OddRecords, message)
+        .note("after a tail call both are in the stack; after longjmp, or on another stack, callees are that have long been left")
+        .help("-f table says which calls these are")
+}
+
+fn no_records(snapshots: u64) -> Diagnostic {
+    let message = match snapshots {
+        0 => "no records: there is no snapshot".to_owned(),
+        1 => "no records: the snapshot is empty".to_owned(),
+        n => format!("no records: {n} snapshots, all of them empty"),
+    };
+    Diagnostic::new(Code::OddRecords, message)
+        .note("nothing was recorded, so there is nothing to report")
+        .help("is the mode enabled that the program runs in, by the program or by control in section [ctr]?")
+}
+
+fn overlapping(repeat: u64, all: u64) -> Diagnostic {
+    let snapshots = count(all, "snapshot");
+    let message = format!("{repeat} of {snapshots} hold records of the one before");
+    Diagnostic::new(Code::OddRecords, message)
+        .note("these transfers are counted several times")
+        .help("take fewer: --ctr-every or --every above the instructions that fill the entries")
+}
+
+/// Whether a report sums up transfers.
+const fn is_count(format: CtrFormat) -> bool {
+    use CtrFormat::{Autofdo, Blocks, Branches, Profgen};
+    matches!(format, Autofdo | Blocks | Branches | Profgen)
+}
+
+/// What a snapshot is, for people.
+fn title(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, out: &mut Vec<u8>) {
     let mut title = format!("snapshot {number}: hart {}", s.hart.0);
     if let Some(insns) = s.instructions {
         title += &format!(", instruction {insns}");
@@ -341,6 +420,4 @@ fn table(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, ou
         "{title}\nCTR {}, depth {}, {fields}{frozen}: {records}",
         s.version, s.depth
     );
-    let calls = s.is_stack();
-    let _ = Table { places, calls }.write(sample, out);
 }
