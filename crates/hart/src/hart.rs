@@ -1,5 +1,6 @@
 //! One hart: its state, its remembered translations and its decoded code.
 
+use hartrace_ctr::Ctr;
 use hartrace_flow::Effects;
 use hartrace_isa::Isa;
 
@@ -9,6 +10,7 @@ use crate::cost::Costs;
 use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
 use crate::mmu::{Tlb, Use, translate};
+use crate::notes::Records;
 
 /// A hart.
 #[derive(Debug)]
@@ -36,6 +38,14 @@ impl Hart {
             costs,
             misaligned,
         }
+    }
+
+    /// Keeps control transfer records that the program does not know of.
+    pub(crate) fn record_to(&mut self, ctr: Ctr) {
+        let types = ctr.config().version.types();
+        self.code = Code::new(self.cpu.isa, self.costs, types);
+        self.tlb.forget_code();
+        self.cpu.records = Some(Box::new(Records::new(ctr, true)));
     }
 
     /// Forgets decoded code; the instruction set may have changed.

@@ -68,6 +68,8 @@ pub struct Machine {
     semihosting: Semihosting,
     fromhost: u64,
     program: Option<Program>,
+    /// Records that are kept for others than the program, as they start.
+    beside: Option<Ctr>,
     entry: u64,
     /// Instructions at which the host is looked at next.
     glance: u64,
@@ -110,6 +112,7 @@ impl Machine {
             semihosting: Semihosting::new(),
             fromhost: 0,
             program: None,
+            beside: None,
             entry: 0,
             glance: 0,
             quantum: 0,
@@ -160,7 +163,17 @@ impl Machine {
         self.hart.cpu.mode
     }
 
-    /// The hart's control transfer records, if its instruction set has them.
+    /// Keeps control transfer records of which the program knows nothing, from
+    /// the start of the program on. Does nothing on a hart with its own.
+    pub fn record_beside(&mut self, ctr: Ctr) {
+        if self.ctr().is_none() || self.beside.is_some() {
+            self.beside = Some(ctr.clone());
+            self.hart.record_to(ctr);
+        }
+    }
+
+    /// The hart's control transfer records, if its instruction set has them, or
+    /// those beside it ([`Machine::record_beside`]).
     #[must_use]
     pub fn ctr(&self) -> Option<&Ctr> {
         self.hart.cpu.records.as_ref().map(|r| r.ctr())

@@ -29,6 +29,8 @@ struct Note {
 #[derive(Clone, Debug)]
 pub(crate) struct Records {
     ctr: Ctr,
+    /// The program does not know of them.
+    hidden: bool,
     notes: Vec<Note>,
     /// Notes taken since the records were up to date. The last ones are there,
     /// each in the place of its number.
@@ -36,9 +38,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(ctr: Ctr) -> Records {
+    /// Those that the program has, or hidden ones.
+    pub(crate) fn new(ctr: Ctr, hidden: bool) -> Records {
         Records {
             ctr,
+            hidden,
             notes: vec![Note::default(); ROOM],
             taken: 0,
         }
@@ -47,6 +51,11 @@ impl Records {
     /// The records as they were when they were last up to date.
     pub(crate) fn ctr(&self) -> &Ctr {
         &self.ctr
+    }
+
+    /// The same as the program knows them: not if they are hidden.
+    pub(crate) fn shown(&self) -> Option<&Ctr> {
+        (!self.hidden).then_some(&self.ctr)
     }
 
     /// So many notes were taken.
@@ -111,7 +120,10 @@ pub(crate) struct Pen<'a> {
 impl<'a> Pen<'a> {
     #[inline]
     pub(crate) fn new(records: Option<&'a mut Records>) -> Pen<'a> {
-        let Some(Records { ctr, notes, taken }) = records else {
+        let Some(Records {
+            ctr, notes, taken, ..
+        }) = records
+        else {
             return Pen {
                 wanted: Wanted::default(),
                 taken: 0,

@@ -24,13 +24,12 @@ use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::Format;
-use hartrace_ctr::Sampler;
 use hartrace_flow::log::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
 use hartrace_hart::{Config as HartConfig, Machine, Program};
 use hartrace_isa::Isa;
-use recorded::{Recorded, Recording};
+use recorded::{Looks, Recorded};
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -80,6 +79,10 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     load(&mut machine, &elf.file.file, program.clone(), entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let recorded = Recorded::new(args, &config)?;
+    let own = machine.ctr().is_some();
+    if !own && let Some(ctr) = recorded.beside(&config, isa.xlen())? {
+        machine.record_beside(ctr);
+    }
     let logs = sinks(args, &config)?;
     let mut writers = traced.writers(&config, isa)?;
     let sinks = logs.iter().chain(traced.sinks());
@@ -92,32 +95,14 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         output: &fate,
         progress: &progress,
         watch: Watch::default(),
-        own: None,
+        looks: recorded.looks(args.ctr_every),
     };
-    let mut samplers = Vec::new();
-    match drive.machine.ctr().is_some() {
-        true => drive.own = recorded.own(args.ctr_every),
-        false => samplers = recorded.samplers(args.ctr_every, &config, isa)?,
-    }
     let begin = Instant::now();
-    let end = observe(
-        &mut drive,
-        args,
-        isa,
-        &config.ingress,
-        (&mut writers, &mut samplers),
-    )?;
+    let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
     let written = writers.into_iter().map(Writer::done).collect();
-    let tallies = match drive.own.take() {
-        Some(own) => own.tallies(),
-        None => samplers
-            .into_iter()
-            .map(|s| s.into_sink().tally())
-            .collect(),
-    };
-    let own = machine.ctr().is_some();
+    let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
     let recorded = recorded.finish(&config, &elf, isa, own, tallies)?;
@@ -279,20 +264,17 @@ fn observe(
     args: &Run,
     isa: Isa,
     ingress: &Ingress,
-    (writers, samplers): (&mut [Writer<'_>], &mut [Sampler<Recording<'_>>]),
+    writers: &mut [Writer<'_>],
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
-    match (args.log.as_slice(), sinks, writers, samplers) {
-        ([], _, [], []) => drive.run(Nobody),
-        ([], _, [], [sampler]) => drive.run(sampler),
-        ([], _, [Writer::Ntrace(writer)], []) => drive.run(writer),
-        ([], _, [Writer::Etrace(writer)], []) => drive.run(writer),
-        ([], _, [Writer::Tandem(writer)], []) => drive.run(writer.as_mut()),
-        ([one], [sink], [], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
-        ([one], [sink], [], []) if one.kind == RunLog::Ingress => {
-            drive.run(rows(ingress, isa, sink))
-        }
-        (logs, sinks, writers, samplers) => {
+    match (args.log.as_slice(), sinks, writers) {
+        ([], _, []) => drive.run(Nobody),
+        ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
+        ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
+        ([], _, [Writer::Tandem(writer)]) => drive.run(writer.as_mut()),
+        ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
+        ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
+        (logs, sinks, writers) => {
             let mut many = Many::new();
             for (log, &sink) in logs.iter().zip(sinks) {
                 let put = |bytes: &[u8]| sink.put(bytes);
@@ -306,9 +288,6 @@ fn observe(
             }
             for writer in writers {
                 many.push(writer);
-            }
-            for sampler in samplers {
-                many.push(sampler);
             }
             drive.run(many)
         }

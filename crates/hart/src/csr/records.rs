@@ -21,7 +21,7 @@ impl Cpu {
 
     /// The control transfer records and their register of this number.
     fn record_csr(&self, csr: u16) -> Option<(&Ctr, Csr)> {
-        let ctr = self.records.as_ref()?.ctr();
+        let ctr = self.records.as_ref()?.shown()?;
         Some((ctr, Csr::from_number(ctr.config().version, csr)?))
     }
 
@@ -41,10 +41,10 @@ impl Cpu {
     /// Whether the current mode may access a register of control transfer
     /// records or an entry of them; true for any other.
     pub(super) fn may_access_records(&self, csr: u16) -> bool {
-        let Some(records) = &self.records else {
+        let Some(ctr) = self.records.as_ref().and_then(|records| records.shown()) else {
             return true;
         };
-        let (ctr, caller) = (records.ctr(), self.caller());
+        let caller = self.caller();
         if let Some((window, ..)) = self.shown_entry(csr) {
             return ctr.check_entry(window, &caller).is_ok();
         }
@@ -54,8 +54,8 @@ impl Cpu {
 
     /// Whether the current mode may clear them.
     pub(crate) fn may_clear_records(&self) -> bool {
-        let records = self.records.as_ref();
-        records.is_some_and(|r| r.ctr().check_clear(&self.caller()).is_ok())
+        let shown = self.records.as_ref().and_then(|records| records.shown());
+        shown.is_some_and(|ctr| ctr.check_clear(&self.caller()).is_ok())
     }
 
     pub(super) fn read_record_csr(&self, csr: u16) -> Option<u64> {
@@ -88,7 +88,7 @@ impl Cpu {
     /// The window, the entry and its register that an alias CSR shows, if it
     /// shows one.
     fn shown_entry(&self, csr: u16) -> Option<(Window, u8, u8)> {
-        let ctr = self.records.as_ref()?.ctr();
+        let ctr = self.records.as_ref()?.shown()?;
         let (window, indirect) = Window::from_number(csr)?;
         let Indirect::Register(register) = indirect else {
             return None;
@@ -106,7 +106,7 @@ impl Cpu {
     /// and an access to it is illegal. Nothing but the entries is behind them.
     pub(super) fn read_alias(&self, csr: u16) -> Option<u64> {
         let (_, entry, register) = self.shown_entry(csr)?;
-        let ctr = self.records.as_ref()?.ctr();
+        let ctr = self.records.as_ref()?.shown()?;
         Some(ctr.read_entry(entry, register, &self.caller()))
     }
 

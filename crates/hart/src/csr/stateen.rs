@@ -51,7 +51,8 @@ impl Cpu {
         let records = self
             .records
             .as_ref()
-            .map_or(0, |r| 1 << r.ctr().config().version.state_enable());
+            .and_then(|records| records.shown())
+            .map_or(0, |ctr| 1 << ctr.config().version.state_enable());
         SE | ENVCFG | CONTEXT | select | records
     }
 

@@ -135,6 +135,9 @@ impl Machine {
         {
             (self.hart, self.bus) = (hart, bus);
         }
+        if let Some(ctr) = &self.beside {
+            self.hart.record_to(ctr.clone());
+        }
         if let Some(program) = &self.program {
             for segment in &program.segments {
                 self.bus.memory.write(segment.addr, &segment.data);
@@ -200,7 +203,9 @@ pub(super) fn build(
     if config.platform == Platform::Spike {
         cpu.unwritten = u32::MAX;
     }
-    cpu.records = config.records(isa)?.map(|ctr| Box::new(Records::new(ctr)));
+    cpu.records = config
+        .records(isa)?
+        .map(|ctr| Box::new(Records::new(ctr, false)));
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
     let virt = config.platform == Platform::Virt;

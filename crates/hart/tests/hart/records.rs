@@ -4,9 +4,12 @@
 use std::path::Path;
 
 use hartrace_ctr::{
-    Config as Records, ConfigError as RecordsError, Control, Ctr, Depths, PredictorKind, Version,
+    Config as Records, ConfigError as RecordsError, Control, Ctr, Depths, PredictorKind, Record,
+    Version,
 };
-use hartrace_flow::{HartId, Model as _, Place, StepTransfers, Transfer};
+use hartrace_flow::{
+    Effects, HartId, Model as _, Observer, Place, Step, StepTransfers, Transfer, Wants,
+};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, ConfigError, Machine, Platform, Program};
 use hartrace_isa::{Isa, Xlen};
@@ -58,7 +61,7 @@ fn agree(name: &str, version: Version, control: Control, depth: u16, predictor: 
         let sink = |_: HartId, transfer: &Transfer| beside.record(transfer);
         let mut watch = StepTransfers::new(isa, sink).with_types(version.types());
         let _ = machine.run(stretch, &mut watch);
-        hartrace_flow::Observer::finish(&mut watch);
+        watch.finish();
         let own = machine.ctr().unwrap();
         assert_eq!(
             own.snapshot(HartId(0)),
@@ -178,4 +181,56 @@ fn a_model_reads_entries_in_user_mode() {
     machine.write(Place::Csr(0x151), 0x1235).unwrap();
     machine.write(Place::Mode, 0).unwrap();
     assert_eq!(machine.read(Place::Csr(0x151)), Ok(0x1235));
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    const WANTS: Wants = Wants::NOTHING;
+
+    fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
+}
+
+/// Records beside the hart are those that the program could have had, and it
+/// does not see them; a reset starts them anew.
+#[test]
+fn records_beside_the_hart_are_not_seen() {
+    for name in PROGRAMS {
+        for version in Version::ALL {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+            let program = Program::from_elf(&std::fs::read(path.join(name)).unwrap()).unwrap();
+            let config = Config::new(Platform::Virt, program.xlen);
+            let isa = Isa::parse(&config.isa).unwrap();
+            let mut beside = Ctr::new(Records::new(version, program.xlen)).unwrap();
+            beside.set_control(Control::MODES.with(Control::NTBREN), 0);
+            let mut second = beside.clone();
+
+            let mut machine = Machine::new(config, Host::silent()).unwrap();
+            machine.load(program, None).unwrap();
+            machine.record_beside(beside);
+            for csr in [0x34e, 0x14e, 0x15f, 0x381, 0x151, 0x351] {
+                assert!(machine.read(Place::Csr(csr)).is_err(), "{csr:#x}");
+            }
+            let sink = |_: HartId, transfer: &Transfer| second.record(transfer);
+            let mut watch = StepTransfers::new(isa, sink).with_types(version.types());
+            let _ = machine.run(100_000, &mut watch);
+            watch.finish();
+            let kept = machine.ctr().unwrap().snapshot(HartId(0));
+            assert_eq!(kept, second.snapshot(HartId(0)), "{name} {version}");
+
+            machine.reset();
+            assert_eq!(machine.ctr().unwrap().entry(0), Record::default());
+            let _ = machine.run(100_000, &mut Nobody);
+            assert_eq!(machine.ctr().unwrap().snapshot(HartId(0)), kept, "{name}");
+        }
+    }
+}
+
+/// A hart with records of its own keeps those.
+#[test]
+fn own_records_stay() {
+    let mut machine = machine(PROGRAMS[0], Version::V1_0, PredictorKind::None);
+    machine.record_beside(Ctr::new(Records::new(Version::V0_1_4, Xlen::Rv64)).unwrap());
+    assert_eq!(machine.ctr().unwrap().config().version, Version::V1_0);
+    assert!(machine.read(Place::Csr(0x34e)).is_ok());
 }

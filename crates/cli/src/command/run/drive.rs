@@ -1,7 +1,7 @@
 //! The run itself, a slice at a time.
 
 use super::super::log_write::Sink;
-use super::recorded::Own;
+use super::recorded::Looks;
 use super::streams::Fate;
 use crate::diagnostic::Failure;
 use crate::progress::RunProgress;
@@ -81,8 +81,8 @@ pub(super) struct Drive<'a> {
     pub(super) output: &'a Fate,
     pub(super) progress: &'a RunProgress,
     pub(super) watch: Watch,
-    /// The hart's own control transfer records, if they are wanted.
-    pub(super) own: Option<Own<'a>>,
+    /// Control transfer records of the hart, if they are wanted.
+    pub(super) looks: Option<Looks<'a>>,
 }
 
 impl Drive<'_> {
@@ -110,18 +110,18 @@ impl Drive<'_> {
             };
         };
         observer.finish();
-        if let Some(own) = &mut self.own {
-            own.finish(self.machine);
+        if let Some(looks) = &mut self.looks {
+            looks.finish(self.machine);
         }
         self.watch = observer.0;
         self.progress.give_way();
         Ok(end)
     }
 
-    /// Runs so many instructions, and looks at the hart's own records on the
+    /// Runs so many instructions, and looks at the hart's records on the
     /// way.
     fn advance<O: Observer>(&mut self, insns: u64, observer: &mut O) -> Stop {
-        let Some(own) = &mut self.own else {
+        let Some(looks) = &mut self.looks else {
             return self.machine.run(insns, observer);
         };
         let until = self.machine.instructions().saturating_add(insns);
@@ -129,8 +129,8 @@ impl Drive<'_> {
             let left = until.saturating_sub(self.machine.instructions());
             let stop = self
                 .machine
-                .run(left.min(own.ahead(self.machine)), observer);
-            own.look(self.machine);
+                .run(left.min(looks.ahead(self.machine)), observer);
+            looks.look(self.machine);
             if stop != Stop::Limit || self.machine.instructions() >= until {
                 return stop;
             }

@@ -10,10 +10,10 @@ use crate::settings::Elf;
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
 use hartrace_capture::records::sidecar;
-use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told, Version, dump};
+use hartrace_ctr::{Control, Ctr, Every, Snapshot, SnapshotSink, Version, dump};
 use hartrace_flow::HartId;
 use hartrace_hart::Machine;
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, Xlen};
 use std::path::PathBuf;
 
 /// Bytes gathered before they are written.
@@ -40,9 +40,9 @@ impl Recorded {
         self.sinks().map(Recording::new).collect()
     }
 
-    /// Those of the hart itself, if they are wanted.
-    pub(super) fn own(&self, every: Option<Every>) -> Option<Own<'_>> {
-        (!self.files.is_empty()).then(|| Own {
+    /// Those of the hart, its own or beside it, if they are wanted.
+    pub(super) fn looks(&self, every: Option<Every>) -> Option<Looks<'_>> {
+        (!self.files.is_empty()).then(|| Looks {
             every,
             due: every.map(|every| match every {
                 Every::Instructions(step) | Every::Cycles(step) => step,
@@ -52,23 +52,12 @@ impl Recorded {
         })
     }
 
-    /// Records that are kept beside the hart.
-    pub(super) fn samplers(
-        &self,
-        every: Option<Every>,
-        config: &Config,
-        isa: Isa,
-    ) -> Result<Vec<Sampler<Recording<'_>>>, Failure> {
+    /// Records to be kept beside the hart, if some are wanted.
+    pub(super) fn beside(&self, config: &Config, xlen: Xlen) -> Result<Option<Ctr>, Failure> {
         if self.files.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let ctr = config.ctr.recorder(isa.xlen())?;
-        let told = Told {
-            modes: true,
-            cycles: true,
-        };
-        let one = |recording| Sampler::new(ctr.clone(), isa, every, told, recording);
-        Ok(self.recordings().into_iter().map(one).collect())
+        Ok(Some(config.ctr.recorder(xlen)?))
     }
 
     /// Gives the files and their sidecars their names. A reader that went away
@@ -179,8 +168,8 @@ impl SnapshotSink for Recording<'_> {
     }
 }
 
-/// The hart's own records, looked at while it stands still.
-pub(super) struct Own<'s> {
+/// The hart's records, looked at while it stands still.
+pub(super) struct Looks<'s> {
     every: Option<Every>,
     /// When the next snapshot is due.
     due: Option<u64>,
@@ -188,7 +177,7 @@ pub(super) struct Own<'s> {
     snapshot: Snapshot,
 }
 
-impl Own<'_> {
+impl Looks<'_> {
     fn now(&self, machine: &Machine) -> u64 {
         match self.every {
             Some(Every::Cycles(_)) => machine.cycles(),
