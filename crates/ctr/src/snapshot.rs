@@ -101,6 +101,13 @@ impl Snapshot {
         self.fields().with(guest).and(all)
     }
 
+    /// Whether branches that are not taken are recorded, in some mode.
+    #[must_use]
+    pub fn records_not_taken(&self) -> bool {
+        let guest = Control::from_bits(self.version, self.guest_control);
+        self.fields().with(guest).has(Control::NTBREN)
+    }
+
     /// Whether older records may have been overwritten. A stack of calls is
     /// whole as long as WRPTR counts its calls. (Where exactly as many are lost
     /// as there is room for, or twice as many, the registers do not show it.)
@@ -185,6 +192,9 @@ mod tests {
             let harmless = all.without(filters);
             assert!(harmless.has(Control::NTBREN));
             assert_eq!(snapshot(&mut ctr, harmless), Control::NONE);
+            assert!(ctr.snapshot(HartId(0)).records_not_taken());
+            ctr.set_control(harmless.without(Control::NTBREN), 0);
+            assert!(!ctr.snapshot(HartId(0)).records_not_taken());
         }
         let inhibits = Control::NAMES
             .iter()

@@ -1,15 +1,13 @@
 //! Counts for AutoFDO.
 
 use super::Sample;
+use super::ways::{Stretch, Way, Ways};
 use crate::segments::Segments;
-use hartrace_flow::Transfer;
+use hartrace_flow::{Image, Transfer};
 use hartrace_isa::Itype;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::{self, Write};
-
-/// A longer way between two transfers is none: something is missing there.
-const LONGEST: u64 = 1 << 20;
 
 /// The text that AutoFDO reads with `--profiler=text`: ranges that were run
 /// through, addresses where samples were taken, and transfers, each with a
@@ -18,24 +16,27 @@ const LONGEST: u64 = 1 << 20;
 ///
 /// A range reaches from the target of a transfer to the source of the next, so
 /// the samples must hold everything that was taken. Branches that were not
-/// taken do no harm. The instruction that an interrupt was taken in front of
-/// has not run, and a trap is no call: its range ends before that instruction,
-/// and traps and returns from them are not among the transfers.
+/// taken do no harm. The instruction that a trap was taken at has not retired,
+/// and a trap is no call: its range ends with the instruction before, and traps
+/// and returns from them are not among the transfers. A way that cannot be is
+/// left out, and so is the transfer before it.
 #[derive(Debug, Default)]
-pub struct AutoFdo {
+pub struct AutoFdo<'i> {
     segments: Segments,
     ranges: HashMap<(u64, u64), u64>,
     addresses: HashMap<u64, u64>,
     branches: HashMap<(u64, u64), u64>,
-    bogus: u64,
+    ways: Ways<'i>,
 }
 
-impl AutoFdo {
-    /// No counts yet, of a program in these segments.
+impl<'i> AutoFdo<'i> {
+    /// No counts yet, of a program in these segments. With the code the ways
+    /// are checked, and ranges that end with a trap are known.
     #[must_use]
-    pub fn new(segments: Segments) -> AutoFdo {
+    pub fn new(segments: Segments, image: Option<&'i Image>) -> AutoFdo<'i> {
         AutoFdo {
             segments,
+            ways: Ways::new(image),
             ..AutoFdo::default()
         }
     }
@@ -45,39 +46,37 @@ impl AutoFdo {
         if let Some(at) = sample.pc.and_then(|pc| self.segments.offset(pc)) {
             *self.addresses.entry(at).or_default() += 1;
         }
-        let mut later: Option<&Transfer> = None;
-        for t in sample.taken() {
+        let mut later: Option<Transfer> = None;
+        for taken in sample.taken() {
+            let t = taken.transfer;
             let to = self.segments.offset(t.target);
-            // What goes elsewhere is not of this file.
-            let sound = match (to, later) {
-                (None, _) => false,
-                (Some(_), None) => true,
-                (Some(begin), Some(later)) => self.range(begin, later),
+            let sound = match later.filter(|_| taken.joined) {
+                None => true,
+                Some(later) => self.range(&t, &later),
             };
             if sound {
-                self.branch(t, to);
+                self.branch(&t, to);
             }
             later = Some(t);
         }
     }
 
     /// From a target to the transfer after it; whether that can be.
-    fn range(&mut self, begin: u64, later: &Transfer) -> bool {
-        if later.source == 0 {
+    fn range(&mut self, t: &Transfer, later: &Transfer) -> bool {
+        let Some(stretch) = Stretch::between(t, later) else {
             // It came from a mode that is not recorded: the end is not known.
             return true;
+        };
+        let last = match self.ways.of(stretch) {
+            Way::Impossible => return false,
+            Way::Straight { last, .. } => last,
+            Way::Unknown => (!stretch.trap).then_some(stretch.end),
+        };
+        let begin = self.segments.offset(stretch.start);
+        let end = last.and_then(|last| self.segments.offset(last));
+        if let (Some(begin), Some(end)) = (begin, end) {
+            *self.ranges.entry((begin, end)).or_default() += 1;
         }
-        let end = self.segments.offset(later.source);
-        let Some(end) = end.filter(|end| *end >= begin && end - begin <= LONGEST) else {
-            self.bogus += 1;
-            return false;
-        };
-        let end = match later.kind {
-            Itype::Interrupt if end == begin => return true,
-            Itype::Interrupt => end - 1,
-            _ => end,
-        };
-        *self.ranges.entry((begin, end)).or_default() += 1;
         true
     }
 
@@ -90,11 +89,11 @@ impl AutoFdo {
         }
     }
 
-    /// Ways between two transfers that cannot be: backwards, or too long. They
-    /// are not among the counts.
+    /// Ways between two transfers that cannot be: backwards, too long, or
+    /// through a jump. They are not among the counts.
     #[must_use]
     pub const fn bogus(&self) -> u64 {
-        self.bogus
+        self.ways.bogus()
     }
 
     /// Writes the counts, by address.
@@ -133,15 +132,30 @@ mod tests {
     use super::super::testing;
     use super::*;
     use crate::segments;
+    use hartrace_flow::SpaceId;
+    use hartrace_isa::Isa;
+
+    /// A little code of 2 bytes each, and a jump.
+    fn nops() -> Image {
+        let mut image = Image::new();
+        let mut code = [0x01, 0].repeat(0x300);
+        // c.j .
+        code[0x280] = 0x01;
+        code[0x281] = 0xa0;
+        image.add_raw(SpaceId::FIRST, 0x8000_0000, &code, Isa::RV64GC);
+        image
+    }
 
     /// Code of 4 MiB at 0x8000_0000, in the file at 0x1000.
     fn counts(samples: &[(u64, &[Transfer])]) -> (String, u64) {
-        let mut fdo = AutoFdo::new(segments::testing(&[(0x8000_0000, 0x1000, 4 << 20)]));
+        let segments = segments::testing(&[(0x8000_0000, 0x1000, 4 << 20)]);
+        let image = nops();
+        let mut fdo = AutoFdo::new(segments, Some(&image));
         for (pc, transfers) in samples {
             fdo.add(&Sample {
                 pc: Some(*pc),
                 transfers,
-                cut: false,
+                ..Sample::default()
             });
         }
         let mut out = Vec::new();
@@ -185,11 +199,18 @@ mod tests {
         );
         // Exactly a mebibyte is not too far.
         let long = [
-            testing(0x8010_0010, 0x8000_0040, Itype::DirectJump),
-            testing(0x8000_0100, 0x8000_0010, Itype::DirectJump),
+            testing(0x8010_1010, 0x8000_0040, Itype::DirectJump),
+            testing(0x8000_0100, 0x8000_1010, Itype::DirectJump),
         ];
-        let expected = "1\n1010-101010:1\n0\n2\n1100->1010:1\n101010->1040:1\n";
+        let expected = "1\n2010-102010:1\n0\n2\n1100->2010:1\n102010->1040:1\n";
         assert_eq!(counts(&[(0, &long)]), (expected.to_owned(), 0));
+        // Nothing goes through a jump.
+        let through = [
+            testing(0x8000_0282, 0x8000_0040, Itype::DirectJump),
+            testing(0x8000_0100, 0x8000_0270, Itype::DirectJump),
+        ];
+        let expected = "0\n0\n1\n1282->1040:1\n";
+        assert_eq!(counts(&[(0, &through)]), (expected.to_owned(), 1));
     }
 
     #[test]
@@ -213,7 +234,7 @@ mod tests {
             testing(0x8000_0000, 0x8000_0200, Itype::Exception),
             testing(0x8000_0000, 0x8000_0000, Itype::DirectJump),
         ];
-        let expected = "4\n1000-1000:1\n1000-1004:1\n1010-1017:1\n1200-1200:2\n\
+        let expected = "3\n1000-1004:1\n1010-1016:1\n1200-1200:2\n\
                         1\n1018:1\n2\n1000->1000:1\n1004->1010:1\n";
         let (text, bogus) = counts(&[(0x8000_0018, &transfers)]);
         assert_eq!((text.as_str(), bogus), (expected, 0));
@@ -224,6 +245,26 @@ mod tests {
         ];
         let expected = "0\n0\n1\n1004->1010:1\n";
         assert_eq!(counts(&[(0, &at_once)]), (expected.to_owned(), 0));
+    }
+
+    #[test]
+    fn a_hole_is_no_range() {
+        let image = nops();
+        let segments = segments::testing(&[(0x8000_0000, 0x1000, 4 << 20)]);
+        let mut fdo = AutoFdo::new(segments, Some(&image));
+        let transfers = [
+            testing(0x8000_0030, 0x8000_0010, Itype::Taken),
+            testing(0x8000_0004, 0x8000_0010, Itype::DirectCall),
+        ];
+        fdo.add(&Sample {
+            transfers: &transfers,
+            numbers: &[0, 2],
+            ..Sample::default()
+        });
+        let mut out = Vec::new();
+        fdo.write(&mut out).unwrap();
+        assert_eq!(out, b"0\n0\n2\n1004->1010:1\n1030->1010:1\n");
+        assert_eq!(fdo.bogus(), 0);
     }
 
     #[test]

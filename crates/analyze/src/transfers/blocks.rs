@@ -1,9 +1,9 @@
 //! Cycles of stretches of code.
 
+use super::ways::{Stretch, Way, way};
 use super::{Sample, percent};
 use crate::places::Places;
-use hartrace_flow::{Image, SpaceId};
-use hartrace_isa::Flow;
+use hartrace_flow::Image;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -17,16 +17,8 @@ use std::io::{self, Write};
 /// through is refused by [`Blocks::rows`].
 #[derive(Debug, Default)]
 pub struct Blocks {
-    blocks: HashMap<Key, Tally>,
+    blocks: HashMap<Stretch, Tally>,
     bogus: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Key {
-    start: u64,
-    end: u64,
-    /// A trap ended it: the instruction at `end` has not retired.
-    trap: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,12 +60,6 @@ impl Block {
     }
 }
 
-/// A longer stretch is none.
-const LONGEST: u64 = 1 << 20;
-
-/// Instructions of a stretch that are counted.
-const MOST_INSNS: u64 = 1 << 16;
-
 impl Blocks {
     /// Nothing yet.
     #[must_use]
@@ -83,18 +69,12 @@ impl Blocks {
 
     /// Counts the stretches of a sample.
     pub fn add(&mut self, sample: &Sample<'_>) {
-        for pair in sample.transfers.windows(2) {
-            let [later, earlier] = pair else { continue };
-            let key = Key {
-                start: earlier.target,
-                end: later.source,
-                trap: later.kind.is_trap(),
-            };
+        for (later, earlier) in sample.pairs() {
             // Halves of records have no other end.
-            if key.start == 0 || key.end == 0 {
+            let Some(key) = Stretch::between(earlier, later) else {
                 continue;
-            }
-            if key.end < key.start || key.end - key.start > LONGEST {
+            };
+            if key.is_odd() {
                 self.bogus += 1;
                 continue;
             }
@@ -120,13 +100,13 @@ impl Blocks {
         let mut bogus = self.bogus;
         let mut rows = Vec::with_capacity(self.blocks.len());
         for (key, tally) in &self.blocks {
-            let insns = match image.map(|image| insns(image, key)) {
-                Some(Way::Jump) => {
+            let insns = match way(image, key) {
+                Way::Impossible => {
                     bogus += tally.runs;
                     continue;
                 }
-                Some(Way::Straight(insns)) => Some(insns),
-                Some(Way::Unknown) | None => None,
+                Way::Straight { insns, .. } => Some(insns),
+                Way::Unknown => None,
             };
             rows.push(Block {
                 start: key.start,
@@ -158,11 +138,15 @@ impl Blocks {
             .iter()
             .fold(0u64, |sum, b| sum.saturating_add(b.cycles));
         let runs: u64 = rows.iter().map(|b| b.runs).sum();
-        writeln!(
-            out,
-            "{} blocks, run through {runs} times, {all} cycles\n",
-            rows.len()
-        )?;
+        let counted = rows.iter().any(|b| b.counted > 0);
+        let cycles = match counted || rows.is_empty() {
+            true => format!("{all} cycles"),
+            false => "no cycles were counted".to_owned(),
+        };
+        let blocks = if rows.len() == 1 { "block" } else { "blocks" };
+        let times = if runs == 1 { "time" } else { "times" };
+        let (n, runs) = (rows.len(), runs.to_string());
+        writeln!(out, "{n} {blocks}, run through {runs} {times}, {cycles}\n")?;
         writeln!(
             out,
             "{:>14} {:>7} {:>12} {:>10} {:>8} {:>8} {:>6} {:>6}  block",
@@ -197,39 +181,12 @@ fn write_row(b: &Block, all: u64, places: &Places<'_>, out: &mut impl Write) -> 
     writeln!(out, " {to} {:#x}", b.end)
 }
 
-/// What the code of a stretch is.
-enum Way {
-    /// So many instructions, one behind the other.
-    Straight(u64),
-    /// Something in it goes elsewhere always.
-    Jump,
-    /// It is not in the image, or does not end between two instructions.
-    Unknown,
-}
-
-fn insns(image: &Image, key: &Key) -> Way {
-    let code = image.insns(SpaceId::FIRST, key.start, MOST_INSNS);
-    for (before, (pc, insn)) in (0..).zip(code) {
-        if pc == key.end {
-            return Way::Straight(before + u64::from(!key.trap));
-        }
-        if pc > key.end || pc < key.start {
-            return Way::Unknown;
-        }
-        let flow = Flow::of_retired(insn.bits, insn.isa);
-        if !flow.is_sequential() && !matches!(flow, Flow::Branch { .. } | Flow::Trap) {
-            return Way::Jump;
-        }
-    }
-    Way::Unknown
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing;
+    use super::super::{testing, testing_image};
     use super::*;
     use hartrace_flow::Transfer;
-    use hartrace_isa::{Isa, Itype};
+    use hartrace_isa::Itype;
 
     fn after(cycles: u64, source: u64, target: u64, kind: Itype) -> Transfer {
         Transfer {
@@ -241,21 +198,10 @@ mod tests {
     fn rows(transfers: &[Transfer], image: Option<&Image>) -> (Vec<Block>, u64) {
         let mut blocks = Blocks::new();
         blocks.add(&Sample {
-            pc: None,
             transfers,
-            cut: false,
+            ..Sample::default()
         });
         blocks.rows(image)
-    }
-
-    /// c.nop; c.nop; beqz a0, .+8; nop; c.j .-8 at 0x1000 to 0x100c.
-    fn image() -> Image {
-        let mut image = Image::new();
-        let code = [
-            0x01, 0, 0x01, 0, 0x63, 0x04, 0x05, 0, 0x13, 0, 0, 0, 0xe5, 0xbf, 0x01, 0,
-        ];
-        image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
-        image
     }
 
     #[test]
@@ -266,7 +212,7 @@ mod tests {
             after(7, 0x100c, 0x1000, Itype::DirectJump),
             testing(0x2000, 0x1000, Itype::DirectCall),
         ];
-        let (found, bogus) = rows(&transfers, Some(&image()));
+        let (found, bogus) = rows(&transfers, Some(&testing_image()));
         assert_eq!(bogus, 0);
         let block = |end, runs, cycles, range, insns| Block {
             start: 0x1000,
@@ -296,7 +242,7 @@ mod tests {
             after(1, 0x1000, 0x1004, Itype::Interrupt),
             testing(0x2000, 0x1000, Itype::TrapReturn),
         ];
-        let (found, _) = rows(&transfers, Some(&image()));
+        let (found, _) = rows(&transfers, Some(&testing_image()));
         let insns: Vec<_> = found
             .iter()
             .map(|b| (b.start, b.end, b.trap, b.insns))
@@ -319,7 +265,7 @@ mod tests {
             after(1, 0x9000_0000, 0x1000, Itype::Taken), // far
             testing(0x1000, 0x1000, Itype::Taken),
         ];
-        assert_eq!(rows(&transfers, Some(&image())), (Vec::new(), 3));
+        assert_eq!(rows(&transfers, Some(&testing_image())), (Vec::new(), 3));
         // Without the code only addresses can tell.
         let (found, bogus) = rows(&transfers, None);
         assert_eq!((found.len(), found[0].insns, bogus), (1, None, 2));
@@ -328,12 +274,12 @@ mod tests {
             after(1, 0x1006, 0x5000, Itype::Taken),
             after(1, 0x1000, 0x1000, Itype::Taken),
         ];
-        assert_eq!(rows(&transfers, Some(&image())).0[0].insns, None);
+        assert_eq!(rows(&transfers, Some(&testing_image())).0[0].insns, None);
         let transfers = [
             after(1, 0x5004, 0x1000, Itype::Taken),
             after(1, 0x1000, 0x5000, Itype::Taken),
         ];
-        assert_eq!(rows(&transfers, Some(&image())).0[0].insns, None);
+        assert_eq!(rows(&transfers, Some(&testing_image())).0[0].insns, None);
     }
 
     #[test]
@@ -352,7 +298,7 @@ mod tests {
         Blocks::write(&found, None, &Places::new(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected = "\
-1 blocks, run through 2 times, 0 cycles
+1 block, run through 2 times, no cycles were counted
 
         cycles   share         runs    per run    least     most  insns    ipc  block
              -       -            2          -        -        -      -      -  0x1000 up to 0x1004
@@ -367,7 +313,7 @@ mod tests {
             after(9, 0x100c, 0x1000, Itype::Exception),
             testing(0x2000, 0x1000, Itype::DirectCall),
         ];
-        let (found, _) = rows(&transfers, Some(&image()));
+        let (found, _) = rows(&transfers, Some(&testing_image()));
         let mut out = Vec::new();
         Blocks::write(&found, Some(1), &Places::new(), &mut out).unwrap();
         let expected = "\

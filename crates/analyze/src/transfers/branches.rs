@@ -8,9 +8,34 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 /// Counts of transfers by type, by source and by edge.
+///
+/// Records do not say whether somebody predicts. Where none was mispredicted,
+/// nobody is taken to, and `-` stands for the numbers; so it does for branches
+/// that were not taken where those are not recorded.
 #[derive(Debug, Default)]
 pub struct Branches {
     edges: HashMap<(u64, u64, Itype), Tally>,
+    not_taken: bool,
+}
+
+/// Which numbers mean something.
+#[derive(Clone, Copy)]
+struct Told {
+    mispredicted: bool,
+    not_taken: bool,
+}
+
+impl Told {
+    /// Two columns: how many were mispredicted, and the rate.
+    fn mispredicted(self, tally: Tally) -> (String, String) {
+        match self.mispredicted {
+            true => (
+                tally.mispredicted.to_string(),
+                percent(tally.mispredicted, tally.count),
+            ),
+            false => ("-".to_owned(), "-".to_owned()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +86,9 @@ impl Branches {
 
     /// Counts the transfers of a sample.
     pub fn add(&mut self, sample: &Sample<'_>) {
+        self.not_taken |= sample.not_taken;
         for t in sample.transfers {
+            self.not_taken |= t.kind == Itype::NotTaken;
             let one = Tally {
                 count: 1,
                 mispredicted: u64::from(t.mispredicted),
@@ -100,15 +127,17 @@ impl Branches {
     ) -> io::Result<()> {
         let edges = self.edges();
         let all = sum(&edges);
-        writeln!(
-            out,
-            "{} transfers, {} mispredicted ({})\n",
-            all.count,
-            all.mispredicted,
-            percent(all.mispredicted, all.count)
-        )?;
-        write_types(&edges, all.count, out)?;
-        write_sources(&edges, top, places, out)?;
+        let told = Told {
+            mispredicted: all.mispredicted > 0,
+            not_taken: self.not_taken,
+        };
+        write!(out, "{} transfers, ", all.count)?;
+        match told.mispredicted(all) {
+            (wrong, rate) if told.mispredicted => writeln!(out, "{wrong} mispredicted ({rate})\n")?,
+            _ => writeln!(out, "none is told to be mispredicted\n")?,
+        }
+        write_types(&edges, all.count, told, out)?;
+        write_sources(&edges, told, top, places, out)?;
         writeln!(out, "\n{:>12} {:>12}  edge", "count", "mispredicted")?;
         let taken = edges.iter().filter(|e| e.kind != Itype::NotTaken);
         for e in taken.take(top.unwrap_or(EDGES)) {
@@ -116,13 +145,21 @@ impl Branches {
                 out,
                 "{:>12} {:>12}  {} -> {}, {}",
                 e.count,
-                e.mispredicted,
-                places.at(e.source),
-                places.at(e.target),
+                told.mispredicted(sum([e])).0,
+                place(places, e.source),
+                place(places, e.target),
                 kind_name(e.kind)
             )?;
         }
         Ok(())
+    }
+}
+
+/// An address; `-` where it was not recorded.
+fn place(places: &Places<'_>, address: u64) -> String {
+    match address {
+        0 => "-".to_owned(),
+        address => places.at(address).to_string(),
     }
 }
 
@@ -137,7 +174,7 @@ fn sum<'a>(edges: impl IntoIterator<Item = &'a Edge>) -> Tally {
     all
 }
 
-fn write_types(edges: &[Edge], all: u64, out: &mut impl Write) -> io::Result<()> {
+fn write_types(edges: &[Edge], all: u64, told: Told, out: &mut impl Write) -> io::Result<()> {
     let mut types: BTreeMap<Itype, Tally> = BTreeMap::new();
     for e in edges {
         types
@@ -153,13 +190,12 @@ fn write_types(edges: &[Edge], all: u64, out: &mut impl Write) -> io::Result<()>
         "count", "share", "mispredicted", "rate"
     )?;
     for (kind, tally) in types {
+        let (wrong, rate) = told.mispredicted(tally);
         writeln!(
             out,
-            "{:>12} {:>7} {:>12} {:>7}  {}",
+            "{:>12} {:>7} {wrong:>12} {rate:>7}  {}",
             tally.count,
             percent(tally.count, all),
-            tally.mispredicted,
-            percent(tally.mispredicted, tally.count),
             kind_name(kind)
         )?;
     }
@@ -168,6 +204,7 @@ fn write_types(edges: &[Edge], all: u64, out: &mut impl Write) -> io::Result<()>
 
 fn write_sources(
     edges: &[Edge],
+    told: Told,
     top: Option<usize>,
     places: &Places<'_>,
     out: &mut impl Write,
@@ -189,15 +226,17 @@ fn write_sources(
         "count", "taken", "not taken", "mispredicted", "rate"
     )?;
     for (address, s) in sources.iter().take(top.unwrap_or(usize::MAX)) {
+        let (wrong, rate) = told.mispredicted(s.all);
+        let not_taken = match told.not_taken {
+            true => s.not_taken.to_string(),
+            false => "-".to_owned(),
+        };
         writeln!(
             out,
-            "{:>12} {:>12} {:>12} {:>12} {:>7}  {}",
+            "{:>12} {:>12} {not_taken:>12} {wrong:>12} {rate:>7}  {}",
             s.all.count,
             s.all.count - s.not_taken,
-            s.not_taken,
-            s.all.mispredicted,
-            percent(s.all.mispredicted, s.all.count),
-            places.at(*address)
+            place(places, *address)
         )?;
         for e in &s.edges {
             writeln!(
@@ -205,7 +244,7 @@ fn write_sources(
                 "{:>12} {:47}  -> {}, {}",
                 e.count,
                 "",
-                places.at(e.target),
+                place(places, e.target),
                 kind_name(e.kind)
             )?;
         }
@@ -281,6 +320,54 @@ mod tests {
         Branches::new()
             .write(None, &Places::new(), &mut out)
             .unwrap();
-        assert!(out.starts_with(b"0 transfers, 0 mispredicted (-)\n"));
+        assert!(out.starts_with(b"0 transfers, none is told to be mispredicted\n"));
+    }
+
+    /// Nobody predicts, branches that are not taken are not recorded, and one
+    /// end of a record is in another mode.
+    #[test]
+    fn what_nobody_told() {
+        let text = |not_taken| {
+            let mut branches = Branches::new();
+            branches.add(&Sample {
+                transfers: &[
+                    testing(0x10, 0x40, Itype::Taken),
+                    testing(0x14, 0, Itype::Exception),
+                    testing(0, 0x18, Itype::TrapReturn),
+                ],
+                not_taken,
+                ..Sample::default()
+            });
+            let mut out = Vec::new();
+            branches.write(None, &Places::new(), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let expected = "\
+3 transfers, none is told to be mispredicted
+
+       count   share mispredicted    rate  type
+           1  33.3 %            -       -  exception
+           1  33.3 %            -       -  trap return
+           1  33.3 %            -       -  taken
+
+       count        taken    not taken mispredicted    rate  source, and its targets
+           1            1            -            -       -  -
+           1                                                  -> 0x18, trap return
+           1            1            -            -       -  0x10
+           1                                                  -> 0x40, taken
+           1            1            -            -       -  0x14
+           1                                                  -> -, exception
+
+       count mispredicted  edge
+           1            -  - -> 0x18, trap return
+           1            -  0x10 -> 0x40, taken
+           1            -  0x14 -> -, exception
+";
+        assert_eq!(text(false), expected);
+        let recorded = text(true);
+        assert!(
+            recorded
+                .contains("           1            1            0            -       -  0x10\n")
+        );
     }
 }

@@ -3,10 +3,8 @@
 
 use super::Sample;
 use crate::names::Names;
-use crate::segments::Segments;
 use hartrace_flow::Transfer;
 use hartrace_isa::Itype;
-use std::fmt::Display;
 use std::io::Write as _;
 
 /// Fields of an entry, with `/` between them.
@@ -22,9 +20,10 @@ pub enum Fields {
 /// One line per sample: the pc, then the transfers, the newest first.
 ///
 /// EVENT is `M` (mispredicted), `P` (not), with an `N` behind it for a branch
-/// that was not taken, or `-` for a trap, of which nothing is predicted. CYCLES
-/// are those since the transfer before, 0 where nobody counted them. An address
-/// that was not recorded is `0x0`.
+/// that was not taken, or `-` for a trap, of which nothing is predicted. Readers
+/// of six fields know no `N`: branches that were not taken are left out there.
+/// CYCLES are those since the entry before, 0 where nobody counted them. An
+/// address that was not recorded is `0x0`.
 ///
 /// ```
 /// use hartrace_analyze::{BrStack, Sample};
@@ -38,7 +37,7 @@ pub enum Fields {
 ///     cycles: Some(9),
 ///     ..Transfer::default()
 /// };
-/// let sample = Sample { pc: Some(0x80000104), transfers: &[call], cut: false };
+/// let sample = Sample { pc: Some(0x80000104), transfers: &[call], ..Sample::default() };
 /// let mut out = Vec::new();
 /// BrStack::default().line(&sample, &mut out);
 /// assert_eq!(out, b"        80000104 0x80000010/0x80000100/P/-/-/9 \n");
@@ -47,44 +46,41 @@ pub enum Fields {
 pub struct BrStack<'a> {
     /// Fields of an entry.
     pub fields: Fields,
-    /// Addresses by name, as `brstacksym` has them; `[unknown]` for those
-    /// without one.
+    /// Addresses by name, as `brstacksym` has them; those without one are
+    /// numbers.
     pub names: Option<&'a Names>,
-    /// Only what went elsewhere, and no lines without any: what readers of
-    /// taken branches can digest.
-    pub taken: bool,
 }
 
 impl BrStack<'_> {
     /// Appends the line of a sample.
     pub fn line(&self, sample: &Sample<'_>, out: &mut Vec<u8>) {
-        let shown = |t: &&Transfer| !self.taken || t.kind != Itype::NotTaken;
-        let mut entries = sample.transfers.iter().filter(shown).peekable();
-        if self.taken && entries.peek().is_none() {
-            return;
-        }
         // Writing to memory does not fail.
         let _ = write!(out, "{:>16x}", sample.place().unwrap_or(0));
-        for t in entries {
-            out.push(b' ');
-            self.address(t.source, out);
-            out.push(b'/');
-            self.address(t.target, out);
-            let _ = write!(out, "/{}/-/-/{}", event(t), t.cycles.unwrap_or(0));
-            if self.fields == Fields::Eight {
-                let _ = write!(out, "/{}/-", branch_type(t.kind));
-            }
-            out.push(b' ');
+        match self.fields {
+            Fields::Six => sample.taken().for_each(|t| self.entry(&t.transfer, out)),
+            Fields::Eight => sample.transfers.iter().for_each(|t| self.entry(t, out)),
         }
         out.push(b'\n');
     }
 
+    fn entry(&self, t: &Transfer, out: &mut Vec<u8>) {
+        out.push(b' ');
+        self.address(t.source, out);
+        out.push(b'/');
+        self.address(t.target, out);
+        // Writing to memory does not fail.
+        let _ = write!(out, "/{}/-/-/{}", event(t), t.cycles.unwrap_or(0));
+        if self.fields == Fields::Eight {
+            let _ = write!(out, "/{}/-", branch_type(t.kind));
+        }
+        out.push(b' ');
+    }
+
     fn address(&self, address: u64, out: &mut Vec<u8>) {
         // Writing to memory does not fail.
-        let _ = match self.names.map(|names| names.lookup(address)) {
-            None => write!(out, "{address:#x}"),
-            Some(Some((name, offset))) if address != 0 => write!(out, "{name}+{offset:#x}"),
-            Some(_) => write!(out, "[unknown]"),
+        let _ = match self.names.and_then(|names| names.lookup(address)) {
+            Some((name, offset)) if address != 0 => write!(out, "{name}+{offset:#x}"),
+            _ => write!(out, "{address:#x}"),
         };
     }
 }
@@ -115,25 +111,10 @@ const fn branch_type(kind: Itype) -> &'static str {
     }
 }
 
-/// Appends the lines by which perf tells where the code of a file was mapped:
-/// one for each executable segment. `name` is the file as the reader will look
-/// for it; llvm-profgen compares what stands behind the last `/`.
-pub fn mmap_events(segments: &Segments, name: &dyn Display, out: &mut Vec<u8>) {
-    for segment in segments.iter() {
-        let (address, size, offset) = segment.pages();
-        // Writing to memory does not fail.
-        let _ = writeln!(
-            out,
-            "PERF_RECORD_MMAP2 1/1: [{address:#x}({size:#x}) @ {offset:#x} 00:00 0 0]: r-xp {name}"
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing;
     use super::*;
-    use crate::segments;
 
     fn text(stack: &BrStack<'_>, sample: &Sample<'_>) -> String {
         let mut out = Vec::new();
@@ -149,19 +130,22 @@ mod tests {
                 mispredicted: true,
                 ..testing(0x8000_0020, 0x8000_0010, Itype::Taken)
             },
-            testing(0x8000_0008, 0x8000_000c, Itype::NotTaken),
+            Transfer {
+                cycles: Some(1),
+                ..testing(0x8000_0008, 0x8000_000c, Itype::NotTaken)
+            },
             testing(0x8000_0004, 0, Itype::Exception),
             testing(0, 0x8000_0004, Itype::TrapReturn),
         ];
         let sample = Sample {
             pc: Some(0x8000_0014),
             transfers: &transfers,
-            cut: false,
+            ..Sample::default()
         };
         assert_eq!(
             text(&BrStack::default(), &sample),
-            "        80000014 0x80000020/0x80000010/M/-/-/134201344  \
-             0x80000008/0x8000000c/PN/-/-/0  0x80000004/0x0/-/-/-/0  0x0/0x80000004/P/-/-/0 \n"
+            "        80000014 0x80000020/0x80000010/M/-/-/134201345  \
+             0x80000004/0x0/-/-/-/0  0x0/0x80000004/P/-/-/0 \n"
         );
         let eight = BrStack {
             fields: Fields::Eight,
@@ -170,14 +154,9 @@ mod tests {
         assert_eq!(
             text(&eight, &sample),
             "        80000014 0x80000020/0x80000010/M/-/-/134201344/COND/-  \
-             0x80000008/0x8000000c/PN/-/-/0/COND/-  0x80000004/0x0/-/-/-/0/SYSCALL/-  \
+             0x80000008/0x8000000c/PN/-/-/1/COND/-  0x80000004/0x0/-/-/-/0/SYSCALL/-  \
              0x0/0x80000004/P/-/-/0/ERET/- \n"
         );
-        let taken = BrStack {
-            taken: true,
-            ..BrStack::default()
-        };
-        assert!(!text(&taken, &sample).contains("PN"));
     }
 
     #[test]
@@ -201,18 +180,16 @@ mod tests {
             ..Sample::default()
         };
         assert_eq!(text(&BrStack::default(), &sample), "              10\n");
-        let taken = BrStack {
-            taken: true,
-            ..BrStack::default()
-        };
-        assert_eq!(text(&taken, &sample), "");
         // Without a pc the last target stands for it.
         let jump = [testing(4, 8, Itype::DirectJump)];
         let sample = Sample {
             transfers: &jump,
             ..Sample::default()
         };
-        assert_eq!(text(&taken, &sample), "               8 0x4/0x8/P/-/-/0 \n");
+        assert_eq!(
+            text(&BrStack::default(), &sample),
+            "               8 0x4/0x8/P/-/-/0 \n"
+        );
     }
 
     #[test]
@@ -228,7 +205,7 @@ mod tests {
         let sample = Sample {
             pc: Some(0x8000_0000),
             transfers: &jump,
-            cut: false,
+            ..Sample::default()
         };
         let stack = BrStack {
             names: Some(&names),
@@ -236,20 +213,7 @@ mod tests {
         };
         assert_eq!(
             text(&stack, &sample),
-            "        80000000 _start+0x4/_start+0x0/P/-/-/0  _start+0x4/[unknown]/-/-/-/0 \n"
-        );
-    }
-
-    /// The pattern of llvm-profgen: a line of at least 50 characters.
-    #[test]
-    fn mapped_files() {
-        let segments = segments::testing(&[(0x8000_0000, 0xe8, 0xc10), (0x9000_0010, 0x2010, 8)]);
-        let mut out = Vec::new();
-        mmap_events(&segments, &"dir/a.elf", &mut out);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "PERF_RECORD_MMAP2 1/1: [0x80000000(0x1000) @ 0x0 00:00 0 0]: r-xp dir/a.elf\n\
-             PERF_RECORD_MMAP2 1/1: [0x90000000(0x1000) @ 0x2000 00:00 0 0]: r-xp dir/a.elf\n"
+            "        80000000 _start+0x4/_start+0x0/P/-/-/0  _start+0x4/0x0/-/-/-/0 \n"
         );
     }
 }

@@ -26,6 +26,7 @@ pub struct Folded<'p, 'a> {
     by_name: HashMap<String, u32>,
     stacks: HashMap<Box<[u32]>, u64>,
     cut: u64,
+    moved: u64,
     samples: u64,
     /// The stack in work.
     stack: Vec<u32>,
@@ -44,6 +45,7 @@ impl<'p, 'a> Folded<'p, 'a> {
             by_name: HashMap::new(),
             stacks: HashMap::new(),
             cut: 0,
+            moved: 0,
             samples: 0,
             stack: Vec::new(),
         }
@@ -58,8 +60,9 @@ impl<'p, 'a> Folded<'p, 'a> {
             stack.push(self.named(CUT.to_owned()));
         }
         let mut called = None;
+        let mut moved = false;
         for call in sample.transfers.iter().rev() {
-            self.go_on(&mut stack, called, call.source);
+            moved |= self.go_on(&mut stack, called, call.source) && called.is_some();
             let callee = self.frame(call.target, true);
             stack.extend(callee);
             called = Some(callee);
@@ -67,6 +70,7 @@ impl<'p, 'a> Folded<'p, 'a> {
         if let Some(pc) = sample.pc {
             self.go_on(&mut stack, called, pc);
         }
+        self.moved += u64::from(moved);
         if !stack.is_empty() {
             self.samples += 1;
             match self.stacks.get_mut(stack.as_slice()) {
@@ -80,11 +84,14 @@ impl<'p, 'a> Folded<'p, 'a> {
     }
 
     /// The hart is at an address: a frame more unless the last callee is there.
-    fn go_on(&mut self, stack: &mut Vec<u32>, called: Option<Option<u32>>, address: u64) {
+    /// Whether there is one more.
+    fn go_on(&mut self, stack: &mut Vec<u32>, called: Option<Option<u32>>, address: u64) -> bool {
         let here = self.frame(address, called.is_none());
-        if here.is_some() && called != Some(here) {
+        let more = here.is_some() && called != Some(here);
+        if more {
             stack.extend(here);
         }
+        more
     }
 
     /// The frame of an address. Without a symbol it is the address itself, if
@@ -117,6 +124,13 @@ impl<'p, 'a> Folded<'p, 'a> {
     #[must_use]
     pub const fn samples(&self) -> (u64, u64) {
         (self.samples, self.cut)
+    }
+
+    /// How many samples had a call that does not come from the last callee. It
+    /// went on elsewhere without a call, or it is long gone.
+    #[must_use]
+    pub const fn moved(&self) -> u64 {
+        self.moved
     }
 
     /// Writes the stacks in the order of their text.
@@ -158,13 +172,22 @@ mod tests {
     }
 
     fn folded(places: &Places<'_>, samples: &[(Option<u64>, &[Transfer], bool)]) -> String {
+        stacks(places, samples).0
+    }
+
+    fn stacks(places: &Places<'_>, samples: &[(Option<u64>, &[Transfer], bool)]) -> (String, u64) {
         let mut folded = Folded::new(places);
         for &(pc, transfers, cut) in samples {
-            folded.add(&Sample { pc, transfers, cut });
+            folded.add(&Sample {
+                pc,
+                transfers,
+                cut,
+                ..Sample::default()
+            });
         }
         let mut out = Vec::new();
         folded.write(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        (String::from_utf8(out).unwrap(), folded.moved())
     }
 
     #[test]
@@ -202,7 +225,7 @@ mod tests {
         // A tail call: main jumped to printf's code, which calls main.
         let tail = [call(print + 4, main), call(start + 4, main)];
         // A longjmp, or a handler: the hart is in none of the callees.
-        let text = folded(
+        let (text, moved) = stacks(
             &places,
             &[
                 (Some(print + 2), &calls, false),
@@ -217,6 +240,8 @@ mod tests {
             text,
             "_start;main;printf 2\n_start;main;printf;_start 1\n_start;main;printf;main 1\nmain 1\n"
         );
+        // The tail call; where the hart is now says nothing about calls.
+        assert_eq!(moved, 1);
     }
 
     #[test]

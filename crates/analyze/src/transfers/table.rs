@@ -4,61 +4,108 @@ use super::{Sample, kind_name};
 use crate::places::Places;
 use hartrace_flow::Transfer;
 use hartrace_isa::Itype;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// The transfers of a sample as a table, the newest first, with names, lines of
 /// source text and what is not obvious.
-#[derive(Clone, Copy)]
 pub struct Table<'p, 'a> {
-    /// What is known of the addresses.
-    pub places: &'p Places<'a>,
-    /// The transfers are calls that have not returned (RAS emulation).
-    pub calls: bool,
+    places: &'p Places<'a>,
+    /// The text of an address, and its width: places are few and samples are
+    /// many.
+    texts: HashMap<u64, (Box<str>, usize)>,
 }
 
-impl Table<'_, '_> {
-    /// Writes the table of a sample.
+/// Texts that are kept: those of a large program.
+const MOST_TEXTS: usize = 1 << 18;
+
+impl<'p, 'a> Table<'p, 'a> {
+    /// Tables with what is known of the addresses.
+    #[must_use]
+    pub fn new(places: &'p Places<'a>) -> Table<'p, 'a> {
+        Table {
+            places,
+            texts: HashMap::new(),
+        }
+    }
+
+    /// Makes the texts of a sample; the width of the sources.
+    fn prepare(&mut self, sample: &Sample<'_>) -> usize {
+        if self.texts.len() > MOST_TEXTS {
+            self.texts.clear();
+        }
+        let mut width = 4;
+        for t in sample.transfers {
+            self.add_text(t.target);
+            width = width.max(self.add_text(t.source));
+        }
+        width
+    }
+
+    fn add_text(&mut self, address: u64) -> usize {
+        let places = self.places;
+        let (_, width) = self.texts.entry(address).or_insert_with(|| {
+            let text = match address {
+                0 => "-".to_owned(),
+                address => places.at(address).to_string(),
+            };
+            let width = text.chars().count();
+            (text.into(), width)
+        });
+        *width
+    }
+
+    /// The text of an address, and how many characters it has.
+    fn text(&self, address: u64) -> (&str, usize) {
+        let found = self.texts.get(&address);
+        found.map_or(("-", 1), |(text, width)| (text, *width))
+    }
+
+    /// Writes the table of a sample. `calls`: the transfers are calls that have
+    /// not returned (RAS emulation).
     ///
     /// # Errors
     ///
     /// Failures of `out`.
-    pub fn write(&self, sample: &Sample<'_>, out: &mut impl Write) -> io::Result<()> {
-        let place = |address: u64| match address {
-            0 => "-".to_owned(),
-            address => self.places.at(address).to_string(),
-        };
-        let text = |t: &Transfer| (place(t.source), place(t.target));
-        let rows: Vec<(String, String)> = sample.transfers.iter().map(text).collect();
-        let width = rows.iter().map(|(from, _)| from.chars().count()).max();
-        let width = width.unwrap_or(0).max(4);
-        if !rows.is_empty() {
+    pub fn write(
+        &mut self,
+        sample: &Sample<'_>,
+        calls: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let width = self.prepare(sample);
+        if !sample.transfers.is_empty() {
             writeln!(
                 out,
                 "{:>4}  {:<14} {:>9}  {:<width$}  to",
                 "#", "type", "cycles", "from"
             )?;
         }
-        for (i, (t, (from, to))) in sample.transfers.iter().zip(&rows).enumerate() {
-            let cycles = t.cycles.map_or("-".to_owned(), |c| c.to_string());
-            let kind = kind_name(t.kind);
+        for (i, t) in sample.transfers.iter().enumerate() {
+            let number = sample.number(i);
+            let ((from, used), (to, _)) = (self.text(t.source), self.text(t.target));
+            let fill = width.saturating_sub(used);
+            write!(out, "{number:>4}  {:<14} ", kind_name(t.kind))?;
+            match t.cycles {
+                Some(cycles) => write!(out, "{cycles:>9}")?,
+                None => write!(out, "{:>9}", "-")?,
+            }
             let wrong = if t.mispredicted { "  mispredicted" } else { "" };
-            writeln!(
-                out,
-                "{i:>4}  {kind:<14} {cycles:>9}  {from:<width$}  {to}{wrong}"
-            )?;
-            let later = i.checked_sub(1).and_then(|i| sample.transfers.get(i));
-            for note in self.notes(t, later) {
+            writeln!(out, "  {from}{:fill$}  {to}{wrong}", "")?;
+            let later = i.checked_sub(1).filter(|i| sample.is_joined(*i));
+            let later = later.and_then(|i| sample.transfers.get(i));
+            for note in self.notes(t, later, calls) {
                 writeln!(out, "      {note}")?;
             }
         }
-        if sample.cut && self.calls {
+        if sample.cut && calls {
             writeln!(out, "      older calls may have been overwritten")?;
         }
         Ok(())
     }
 
     /// What is not obvious about a transfer and the one after it.
-    fn notes(&self, t: &Transfer, later: Option<&Transfer>) -> Vec<String> {
+    fn notes(&self, t: &Transfer, later: Option<&Transfer>, calls: bool) -> Vec<String> {
         let mut notes = Vec::new();
         match (t.source, t.target) {
             (0, 0) => notes.push("neither address was recorded".to_owned()),
@@ -67,14 +114,14 @@ impl Table<'_, '_> {
             _ => {}
         }
         if t.kind == Itype::Swap {
-            notes.push(match self.calls {
+            notes.push(match calls {
                 false => "a co-routine swap: a return and a call in one".to_owned(),
                 true => "a co-routine swap, which took the place of the newest call: \
                          a return and a call in one"
                     .to_owned(),
             });
         }
-        if let Some(later) = later.filter(|_| self.calls)
+        if let Some(later) = later.filter(|_| calls)
             && let Some(from) = self.moved(t.target, later.source)
         {
             notes.push(format!(
@@ -100,19 +147,15 @@ mod tests {
     use super::super::testing;
     use super::*;
 
-    fn text(table: &Table<'_, '_>, sample: &Sample<'_>) -> String {
+    fn text(places: &Places<'_>, calls: bool, sample: &Sample<'_>) -> String {
         let mut out = Vec::new();
-        table.write(sample, &mut out).unwrap();
+        Table::new(places).write(sample, calls, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_table_with_notes() {
         let places = Places::new();
-        let table = Table {
-            places: &places,
-            calls: false,
-        };
         let transfers = [
             Transfer {
                 cycles: Some(12),
@@ -127,6 +170,7 @@ mod tests {
             pc: Some(0x20),
             transfers: &transfers,
             cut: true,
+            ..Sample::default()
         };
         let expected = "   #  type              cycles  from        to
    0  taken                 12  0x80000010  0x20  mispredicted
@@ -137,8 +181,15 @@ mod tests {
    3  swap                   -  0x40        0x50
       a co-routine swap: a return and a call in one
 ";
-        assert_eq!(text(&table, &sample), expected);
-        assert_eq!(text(&table, &Sample::default()), "");
+        assert_eq!(text(&places, false, &sample), expected);
+        assert_eq!(text(&places, false, &Sample::default()), "");
+        // Entries keep their numbers where one of them holds nothing.
+        let sample = Sample {
+            numbers: &[0, 1, 5, 6],
+            ..sample
+        };
+        let text = text(&places, false, &sample);
+        assert!(text.contains("\n   5  exception "), "{text}");
     }
 
     #[test]
@@ -149,18 +200,15 @@ mod tests {
         places.add_elf(&file, None).unwrap();
         let at = |name: &str| places.names().address(name).unwrap();
         let (start, main, print) = (at("_start"), at("main"), at("printf"));
-        let table = Table {
-            places: &places,
-            calls: true,
-        };
         let call = |source, target| testing(source, target, Itype::DirectCall);
         let transfers = [call(print + 4, main), call(start + 4, main)];
         let sample = Sample {
             pc: Some(main),
             transfers: &transfers,
             cut: true,
+            ..Sample::default()
         };
-        let text = text(&table, &sample);
+        let text = text(&places, true, &sample);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].contains("printf+0x4"), "{text}");
         assert!(lines[2].contains("_start+0x4"), "{text}");

@@ -101,14 +101,16 @@ struct Entry {
     transfer: Option<Transfer>,
 }
 
-/// What the registers of an entry say.
+/// What the registers of an entry say. An address of 0 was not recorded.
 #[derive(Serialize)]
 struct Transfer {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "is_zero")]
     from: Number,
     #[serde(skip_serializing_if = "Option::is_none")]
     from_symbol: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
     to: Number,
     #[serde(skip_serializing_if = "Option::is_none")]
     to_symbol: Option<String>,

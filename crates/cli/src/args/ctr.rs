@@ -21,7 +21,7 @@ Examples:
   hartrace ctr run.ctr -f profgen -o run.script    for llvm-profgen --perfscript
   hartrace ctr run.ctr -f autofdo -o run.txt       for AutoFDO
   hartrace ctr t.etrace -e prog.elf -c call-stacks.toml --every 1000 -f folded
-  hartrace ctr run.ctr -f json | jq .entries[0]";
+  hartrace ctr run.ctr -f json | jq 'select(.type == \"snapshot\").entries[0]'";
 
 /// `hartrace ctr`.
 #[derive(Debug, ClapArgs)]

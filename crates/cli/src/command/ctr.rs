@@ -1,5 +1,6 @@
 //! `hartrace ctr`: control transfer records.
 
+mod overlap;
 mod report;
 mod source;
 mod target;
@@ -9,10 +10,13 @@ use crate::args::{Ctr, CtrFormat, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::{self, Program};
 use crate::talk::Talk;
+use hartrace_analyze::Places;
+use hartrace_capture::digest::Digest;
+use hartrace_capture::input;
 use report::Report;
 use source::{Content, Opened};
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use target::{Source, Target};
 
 pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
@@ -27,45 +31,82 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
         one_stdin(files.clone().chain(configs(&args.program)))?;
         Target::create(args, files)?
     };
-    // Names and code are those of the first file's program.
-    let Opened {
-        program,
-        image,
-        content,
-    } = Opened::open(first, args, talk)?;
-    let only_dumps = args.files.len() == 1 && matches!(content, Content::Dump(..));
+    let files = open_all(args, talk)?;
+    let only_dumps = files.iter().all(|f| matches!(f.content, Content::Dump(..)));
     if args.every.is_some() && only_dumps {
         return Err(Failure::Usage(
             "--every goes with traces and logs: a dump has the snapshots it has",
         ));
     }
-    let places = report::places(&program);
-    let mut report = Report::new(args, &program, image.as_ref(), &places, target.sink())?;
+    let (programs, contents): (Vec<_>, Vec<_>) = files
+        .into_iter()
+        .map(|f| ((f.program, f.image), f.content))
+        .unzip();
+    let Some((program, image)) = programs.first() else {
+        return Err(Failure::Usage("no file is given"));
+    };
     let mut source = Source {
         version: None,
-        made: !matches!(content, Content::Dump(..)),
-        one_program: true,
+        made: contents.iter().all(|c| !matches!(c, Content::Dump(..))),
+        one_program: programs
+            .iter()
+            .all(|(p, _)| identity(p) == identity(program)),
     };
-    source.version = content.read(&program, image.as_ref(), args, talk, &mut report)?;
-    for path in args.files.iter().skip(1) {
-        let next = Opened::open(path, args, talk)?;
-        source.one_program &= is_same(&program, &next.program);
-        source.made &= !matches!(next.content, Content::Dump(..));
-        let (of, image) = (&next.program, next.image.as_ref());
-        let version = next.content.read(of, image, args, talk, &mut report)?;
+    let places: Vec<Places<'_>> = programs.iter().map(|(p, _)| report::places(p)).collect();
+    let mut report = Report::new(args, program, image.as_ref(), &places, target.sink())?;
+    for ((content, (program, image)), places) in contents.into_iter().zip(&programs).zip(&places) {
+        report.turn_to(places);
+        let version = content.read(program, image.as_ref(), args, talk, &mut report)?;
         source.version = source.version.or(version);
     }
     if let Some(wanted) = args.sample.filter(|k| *k >= report.seen()) {
         return Err(beyond(wanted, report.seen()).into());
     }
     report.finish(talk)?;
-    target.finish(&program, source)
+    target.finish(program, source)
 }
 
-/// Whether two programs have the same files.
-fn is_same(one: &Program, other: &Program) -> bool {
-    let (one, other) = (one.elf.iter(), other.elf.iter());
-    one.map(|elf| &elf.bytes).eq(other.map(|elf| &elf.bytes))
+/// All files, each with its program. What is wrong with one of them is told
+/// before anything is written.
+fn open_all(args: &Ctr, talk: &Talk) -> Result<Vec<Opened>, Failure> {
+    let mut files: Vec<Opened> = Vec::with_capacity(args.files.len());
+    // The first file whose program is known.
+    let mut first: Option<(&Path, Vec<Digest>)> = None;
+    for path in &args.files {
+        let file = Opened::open(path, args, talk)?;
+        let program = identity(&file.program);
+        match &first {
+            _ if program.is_empty() => {}
+            None => first = Some((path, program)),
+            Some((other, of)) if *of != program && is_sum(args.format) => {
+                return Err(different(other, path).into());
+            }
+            Some(_) => {}
+        }
+        files.push(file);
+    }
+    Ok(files)
+}
+
+/// What a program consists of.
+fn identity(program: &Program) -> Vec<Digest> {
+    let elf = program.elf.iter().map(|elf| &elf.bytes);
+    let raw = program.raw.iter().map(|raw| &raw.bytes);
+    elf.chain(raw).map(|bytes| Digest::of(bytes)).collect()
+}
+
+/// Whether a report sums up over all files, by address.
+const fn is_sum(format: CtrFormat) -> bool {
+    use CtrFormat::{Autofdo, Blocks, Branches, Folded, Profgen};
+    matches!(format, Autofdo | Blocks | Branches | Folded | Profgen)
+}
+
+fn different(one: &Path, other: &Path) -> Diagnostic {
+    let (one, other) = (input::name(one), input::name(other));
+    let message = format!("{one} and {other} are of different programs");
+    Diagnostic::new(Code::UnfitRecords, message)
+        .note("by the SHA-256 of the programs; this report counts by address")
+        .help("make a report of each; -f table, brstack and json take files of any programs")
 }
 
 /// Flags that do not go together.

@@ -29,6 +29,14 @@ fn recorded(folder: &Folder, program: &str, every: &str, more: &[&str]) -> Strin
     dump
 }
 
+/// What a command writes, whatever it warns of.
+#[track_caller]
+fn written(args: &[&str]) -> String {
+    let output = run(args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
 #[test]
 fn texts() {
     let folder = Folder::new();
@@ -37,7 +45,7 @@ fn texts() {
     let golden = Assert::new().action_env("SNAPSHOTS");
     let told = |args: &[&str]| {
         let args = [&["ctr", &dump], args].concat();
-        succeeds(&args).replace(&folder.name(""), "")
+        written(&args).replace(&folder.name(""), "")
     };
     golden.eq(told(&[]), file!["snapshots/ctr-table.txt"]);
     golden.eq(told(&["-f", "brstack"]), file!["snapshots/ctr-brstack.txt"]);
@@ -271,7 +279,7 @@ fn call_stacks() {
     let elf = program("recursion/recursion-rv64gc.elf");
     let stacks = config("call-stacks.toml");
     let dump = recorded(&folder, &elf, "100", &["-c", &stacks]);
-    let folded = succeeds(&["ctr", &dump, "-f", "folded"]);
+    let folded = written(&["ctr", &dump, "-f", "folded"]);
     let mut samples = 0;
     let mut deepest = BTreeMap::new();
     for line in folded.lines() {
@@ -314,7 +322,7 @@ fn call_stacks() {
 fn call_stacks_of_the_hart_itself() {
     let folder = Folder::new();
     let elf = program("ctr/ctr-stack-rv64gc.elf");
-    let dump = recorded(&folder, &elf, "1", &["--isa", "rv64gc_smctr_ssctr"]);
+    let dump = recorded(&folder, &elf, "7", &["--isa", "rv64gc_smctr_ssctr"]);
     let output = run(&["ctr", &dump, "-f", "folded"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains(';'));
@@ -341,6 +349,213 @@ fn jumps_out_of_many_frames() {
     let table = succeeds(&["ctr", &dump, "--sample", "20"]);
     let note = "the next call came from main, where it went without a call: a tail call, longjmp, or another stack";
     assert!(table.contains(note), "{table}");
+    let output = run(&["ctr", &dump, "-f", "folded"]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(message.matches("warning[").count(), 1, "{message}");
+    let words = "a call does not come from the last callee";
+    assert!(message.contains(words), "{message}");
+}
+
+/// Returns from calls before recording began: WRPTR is below its start.
+#[test]
+fn returns_without_calls_are_told() {
+    let folder = Folder::new();
+    let json = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
+                {\"type\":\"snapshot\",\"depth\":16,\"pc\":32,\"status\":15,\"control\":\"0x87\",\
+                \"entries\":[{\"ctrsource\":17,\"ctrtarget\":32,\"ctrdata\":9}]}\n";
+    let output = run(&["ctr", &folder.file("a.json", json), "-f", "folded"]);
+    assert_eq!(text(&output.stdout), "[cut];0x10;0x20 1\n");
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("or returns from calls before recording began"),
+        "{message}"
+    );
+}
+
+#[test]
+fn without_records_there_is_no_report() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let user = folder.file("user.toml", "[ctr]\ncontrol = [\"U\"]\n");
+    let dump = recorded(&folder, &elf, "100K", &["-c", &user]);
+    for format in ["folded", "profgen", "autofdo", "blocks"] {
+        let output = run(&["ctr", &dump, "-f", format]);
+        assert_eq!(output.status.code(), Some(0), "{format}");
+        assert_eq!(text(&output.stdout), "", "{format}");
+        let message = text(&output.stderr);
+        let words = "warning[HT0411]: no records: 3 snapshots, all of them empty\n";
+        assert!(message.starts_with(words), "{message}");
+    }
+}
+
+/// Each instruction has a snapshot: most records are in many of them.
+#[test]
+fn snapshots_that_overlap_are_told() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let list = folder.name("a.pc");
+    let to = format!("pc={list}");
+    let more = ["--max-insns", "5000", "--log", &to];
+    for (every, overlap) in [("20", true), ("10007", false)] {
+        let more = if overlap { &more[..] } else { &more[2..] };
+        let dump = recorded(&folder, &elf, every, more);
+        for format in ["branches", "blocks", "profgen", "autofdo", "brstack"] {
+            let told = |args: &[&str]| {
+                let output = run(&[args, &["-f", format]].concat());
+                assert_eq!(output.status.code(), Some(0));
+                text(&output.stderr).contains("snapshots hold records of the one before")
+            };
+            let overlap = overlap && format != "brstack";
+            assert_eq!(told(&["ctr", &dump]), overlap, "{every} {format}");
+            // Without cycles.
+            let list = ["ctr", &list, "-e", &elf, "--every", every];
+            assert_eq!(told(&list), overlap, "{every} {format}");
+        }
+    }
+}
+
+type Counts = BTreeMap<(u64, u64), u64>;
+
+/// The ranges and branches that llvm-profgen counts in a text, as its reader
+/// does. What is outside of the program, which is at 0x80000000, counts nothing.
+fn profgen_counts(text: &str) -> (Counts, Counts) {
+    let (mut ranges, mut branches) = (Counts::new(), Counts::new());
+    let lines = text.lines().filter(|line| !line.starts_with("PERF_RECORD"));
+    for line in lines {
+        let mut later = 0;
+        for entry in line.split_whitespace().skip(1) {
+            let mut fields = entry.split('/');
+            let mut next = || {
+                let hex = fields.next().unwrap().strip_prefix("0x").unwrap();
+                let address = u64::from_str_radix(hex, 16).unwrap();
+                let inside = (0x8000_0000..0x8001_0000).contains(&address);
+                if inside { address } else { 0 }
+            };
+            let (source, target) = (next(), next());
+            if source != 0 && target != 0 {
+                *branches.entry((source, target)).or_default() += 1;
+            }
+            if target != 0 && later != 0 {
+                *ranges.entry((target, later)).or_default() += 1;
+            }
+            later = source;
+        }
+    }
+    (ranges, branches)
+}
+
+/// The ranges and branches of a text for AutoFDO, each moved up.
+fn autofdo_counts(text: &str, up: u64) -> (Counts, Counts) {
+    let (mut ranges, mut branches) = (Counts::new(), Counts::new());
+    for line in text.lines() {
+        let (list, sign) = match line.contains("->") {
+            true => (&mut branches, "->"),
+            false => (&mut ranges, "-"),
+        };
+        let Some((from, rest)) = line.split_once(sign) else {
+            continue;
+        };
+        let (to, count) = rest.split_once(':').unwrap();
+        let address = |hex| u64::from_str_radix(hex, 16).unwrap() + up;
+        let key = (address(from), address(to));
+        list.insert(key, count.parse().unwrap());
+    }
+    (ranges, branches)
+}
+
+/// Both profiles count the same, with traps too, and traps are no calls.
+#[test]
+fn profgen_and_autofdo_count_the_same() {
+    let folder = Folder::new();
+    for name in ["recursion", "timer", "modes"] {
+        let elf = program(&format!("{name}/{name}-rv64gc.elf"));
+        let dump = recorded(&folder, &elf, "100", &[]);
+        let text = written(&["ctr", &dump, "-f", "profgen"]);
+        let (ranges, branches) = profgen_counts(&text);
+        // The only segment is at the same distance from the file everywhere.
+        let fdo = written(&["ctr", &dump, "-f", "autofdo"]);
+        let first = |ranges: &Counts| ranges.first_key_value().unwrap().0.0;
+        let up = first(&ranges) - first(&autofdo_counts(&fdo, 0).0);
+        let (fdo_ranges, fdo_branches) = autofdo_counts(&fdo, up);
+        assert!(ranges.len() > 20 && branches.len() > 20, "{name}");
+        assert_eq!(ranges, fdo_ranges, "{name}");
+        assert_eq!(branches, fdo_branches, "{name}");
+        // Traps are in the records, and neither here nor there.
+        let table = written(&["ctr", &dump, "-f", "branches"]);
+        let traps = table.contains("  interrupt\n") || table.contains("  exception\n");
+        assert_eq!(traps, name != "recursion", "{table}");
+    }
+}
+
+/// Where only some modes are recorded, and with another program, there are ways
+/// that cannot be: no report counts them, and each says so.
+#[test]
+fn ways_that_cannot_be_are_told_by_every_report() {
+    let folder = Folder::new();
+    let elf = program("modes/modes-rv64gc.elf");
+    let right = program("recursion/recursion-rv64gc.elf");
+    let json = folder.name("a.json");
+    let other = recorded(&folder, &right, "1000", &[]);
+    succeeds(&["ctr", &other, "-f", "json", "-o", &json]);
+    let user = folder.file("user.toml", "[ctr]\ncontrol = [\"U\"]\n");
+    let dump = recorded(&folder, &elf, "100", &["-c", &user]);
+    let mut told = Vec::new();
+    for format in ["blocks", "autofdo", "profgen"] {
+        for (file, program) in [(&dump, &elf), (&json, &elf)] {
+            let output = run(&["ctr", file, "-e", program, "-f", format]);
+            assert_eq!(output.status.code(), Some(0));
+            let message = text(&output.stderr).to_owned();
+            assert!(message.starts_with("warning[HT0411]"), "{format} {message}");
+            assert!(
+                message.contains("were only some modes recorded"),
+                "{message}"
+            );
+            told.push(message);
+        }
+    }
+    // The same ways: neither has branches that were not taken.
+    assert_eq!((&told[0], &told[1]), (&told[2], &told[3]));
+    assert_eq!((&told[0], &told[1]), (&told[4], &told[5]));
+}
+
+/// Names are those of the program that each file is of. What counts by address
+/// takes files of one program.
+#[test]
+fn files_of_several_programs() {
+    let folder = Folder::new();
+    let (one, two) = (Folder::new(), Folder::new());
+    let first = program("recursion/recursion-rv64gc.elf");
+    let second = program("sort/sort-rv64gc.elf");
+    let a = recorded(&one, &first, "50K", &["--max-insns", "50K"]);
+    let b = recorded(&two, &second, "50K", &["--max-insns", "50K"]);
+    for format in ["table", "brstack", "brstack8", "brstacksym"] {
+        let each = [&a, &b].map(|file| succeeds(&["ctr", file, "-f", format]));
+        let both = succeeds(&["ctr", &a, &b, "-f", format]);
+        let second = each[1].replace("snapshot 0:", "snapshot 1:");
+        let line = if format == "table" { "\n" } else { "" };
+        assert_eq!(both, format!("{}{line}{second}", each[0]), "{format}");
+    }
+    // The first of them has a program, or a later one.
+    let json = folder.name("a.json");
+    succeeds(&["ctr", &a, "-f", "json", "-o", &json]);
+    for format in ["profgen", "autofdo", "blocks", "branches"] {
+        let output = run(&["ctr", &a, &b, "-f", format]);
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        assert_eq!(text(&output.stdout), "", "{format}");
+        let message = text(&output.stderr);
+        assert!(message.starts_with("error[HT0118]"), "{message}");
+        assert!(message.contains("are of different programs"), "{message}");
+        succeeds(&["ctr", &a, &a, "-f", format]);
+    }
+    fails(&["ctr", &json, &a, &b, "-f", "blocks"], 1, "HT0118");
+    // The wrong program for the second file: nothing is written of the first.
+    for format in ["table", "profgen"] {
+        let output = run(&["ctr", &a, &b, "-e", &first, "-f", format]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), "");
+        assert!(text(&output.stderr).contains("HT0205"));
+    }
 }
 
 /// Reports that need everything that was taken refuse less.
@@ -364,7 +579,7 @@ fn reports_refuse_what_they_cannot_use() {
     );
     let message = fails(&["ctr", &dump, "-f", "folded"], 1, "HT0118");
     assert!(message.contains("holds no call stack"), "{message}");
-    let branches = succeeds(&["ctr", &dump, "-f", "branches", "--top", "3"]);
+    let branches = written(&["ctr", &dump, "-f", "branches", "--top", "3"]);
     assert!(
         branches.contains("direct call") && !branches.contains("return"),
         "{branches}"

@@ -94,6 +94,24 @@ fn the_text_of_a_snapshot() {
 const LEAST: &str =
     r#""type":"snapshot","specification":"1.0","xlen":64,"control":7,"status":0,"depth":16"#;
 
+/// An address in a mode that is not recorded is not there.
+#[test]
+fn halves_of_records() {
+    let half = |ctrsource, ctrtarget| Record {
+        ctrsource,
+        ctrtarget,
+        ctrdata: 1,
+    };
+    let snapshot = Snapshot {
+        entries: vec![half(0x11, 0), half(1, 0x20)],
+        ..Snapshot::default()
+    };
+    let text = text(&[snapshot]);
+    let from = r#""transfer":{"kind":"exception","from":"0x10","mispredicted":false}"#;
+    let to = r#""transfer":{"kind":"exception","to":"0x20","mispredicted":false}"#;
+    assert!(text.contains(from) && text.contains(to), "{text}");
+}
+
 /// What a person would type, or another program write.
 #[test]
 fn the_least_that_is_needed() {

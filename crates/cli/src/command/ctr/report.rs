@@ -1,17 +1,20 @@
 //! What is made of snapshots.
 
 use super::super::log_write::Sink;
+use super::overlap::Overlap;
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::{
-    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Sample, Segments, Table,
+    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Profgen, Sample, Segments, Table,
     mmap_events,
 };
 use hartrace_capture::records::{write_json, write_json_start};
-use hartrace_ctr::{Control, Record, Snapshot, dump};
+use hartrace_ctr::{Control, Snapshot, dump};
 use hartrace_flow::{Image, Transfer};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::Write as _;
 
 /// Bytes gathered before they are written.
@@ -36,17 +39,31 @@ pub(super) struct Report<'p, 'a> {
     kind: Kind<'p, 'a>,
     /// The transfers of the snapshot in work.
     transfers: Vec<Transfer>,
+    /// Their entries.
+    numbers: Vec<u16>,
     buffer: Vec<u8>,
     seen: u64,
     /// Snapshots in which records of an earlier time stand.
     left_over: u64,
+    /// Records of all snapshots that were wanted.
+    records: u64,
+    overlap: Overlap,
+    /// Names of addresses, for JSON.
+    labels: Labels,
     failure: Option<Failure>,
 }
 
+/// Addresses with their names, if they have one.
+type Labels = HashMap<u64, Option<String>>;
+
+/// Names that are kept: those of a large program.
+const MOST_LABELS: usize = 1 << 18;
+
 enum Kind<'p, 'a> {
-    Table,
+    Table(Table<'p, 'a>),
     Lines(BrStack<'p>),
-    AutoFdo(Box<AutoFdo>),
+    Profgen(Box<Profgen<'p>>),
+    AutoFdo(Box<AutoFdo<'p>>),
     Folded(Box<Folded<'p, 'a>>),
     Blocks(Blocks),
     Branches(Branches),
@@ -59,9 +76,12 @@ impl<'p, 'a> Report<'p, 'a> {
         args: &'p Ctr,
         program: &Program,
         image: Option<&'p Image>,
-        places: &'p Places<'a>,
+        places: &'p [Places<'a>],
         sink: &'p Sink,
     ) -> Result<Report<'p, 'a>, Failure> {
+        let Some(places) = places.first() else {
+            return Err(Failure::Usage("no file is given"));
+        };
         let mut buffer = Vec::new();
         let plain = BrStack::default();
         let eight = BrStack {
@@ -69,21 +89,15 @@ impl<'p, 'a> Report<'p, 'a> {
             ..plain
         };
         let kind = match args.format {
-            CtrFormat::Table => Kind::Table,
+            CtrFormat::Table => Kind::Table(Table::new(places)),
             CtrFormat::Brstack => Kind::Lines(plain),
             CtrFormat::Brstack8 => Kind::Lines(eight),
-            CtrFormat::Brstacksym => Kind::Lines(BrStack {
-                names: Some(places.names()),
-                ..eight
-            }),
+            CtrFormat::Brstacksym => Kind::Lines(eight),
             CtrFormat::Profgen => {
                 mapped(program, &mut buffer);
-                Kind::Lines(BrStack {
-                    taken: true,
-                    ..plain
-                })
+                Kind::Profgen(Box::new(Profgen::new(image)))
             }
-            CtrFormat::Autofdo => Kind::AutoFdo(Box::new(AutoFdo::new(segments(program)?))),
+            CtrFormat::Autofdo => Kind::AutoFdo(Box::new(AutoFdo::new(segments(program)?, image))),
             CtrFormat::Folded => Kind::Folded(Box::new(Folded::new(places))),
             CtrFormat::Blocks => Kind::Blocks(Blocks::new()),
             CtrFormat::Branches => Kind::Branches(Branches::new()),
@@ -103,11 +117,29 @@ impl<'p, 'a> Report<'p, 'a> {
             places,
             kind,
             transfers: Vec::new(),
+            numbers: Vec::new(),
             buffer,
             seen: 0,
             left_over: 0,
+            records: 0,
+            overlap: Overlap::default(),
+            labels: Labels::default(),
             failure: None,
         })
+    }
+
+    /// The snapshots that follow are of a program with these names.
+    pub(super) fn turn_to(&mut self, places: &'p Places<'a>) {
+        self.places = places;
+        self.overlap.turn();
+        self.labels.clear();
+        if let Kind::Table(table) = &mut self.kind {
+            *table = Table::new(places);
+        }
+        if let Kind::Lines(stack) = &mut self.kind {
+            let names = self.args.format == CtrFormat::Brstacksym;
+            stack.names = names.then(|| places.names());
+        }
     }
 
     /// Snapshots so far, those that were not wanted among them.
@@ -139,31 +171,50 @@ impl<'p, 'a> Report<'p, 'a> {
             return;
         }
         self.transfers.clear();
-        let records = snapshot.records().filter_map(Record::transfer);
-        self.transfers.extend(records);
+        self.numbers.clear();
+        for (number, record) in (0..).zip(&snapshot.entries) {
+            if let Some(transfer) = record.transfer() {
+                self.transfers.push(transfer);
+                self.numbers.push(number);
+            }
+        }
+        self.records += self.transfers.len() as u64;
+        if is_count(self.args.format) {
+            self.overlap.add(snapshot);
+        }
         let sample = Sample {
             pc: snapshot.pc,
             transfers: &self.transfers,
+            numbers: &self.numbers,
             cut: snapshot.is_cut(),
+            not_taken: snapshot.records_not_taken(),
         };
         let out = &mut self.buffer;
         match &mut self.kind {
-            Kind::Table => {
+            Kind::Table(lines) => {
                 if number > 0 && self.args.sample.is_none() {
                     out.push(b'\n');
                 }
-                table(snapshot, number, &sample, self.places, out);
+                title(snapshot, number, &sample, self.places, out);
+                // Writing to memory does not fail.
+                let _ = lines.write(&sample, snapshot.is_stack(), out);
             }
             Kind::Lines(stack) => stack.line(&sample, out),
+            Kind::Profgen(lines) => lines.lines(&sample, out),
             Kind::AutoFdo(counts) => counts.add(&sample),
             Kind::Folded(stacks) => stacks.add(&sample),
             Kind::Blocks(blocks) => blocks.add(&sample),
             Kind::Branches(branches) => branches.add(&sample),
             Kind::Json => {
+                if self.labels.len() > MOST_LABELS {
+                    self.labels.clear();
+                }
                 let names = self.places.names();
+                let known = RefCell::new(&mut self.labels);
                 let label = |address| {
-                    let label = names.label(address).to_string();
-                    (!label.is_empty()).then_some(label)
+                    let look = || Some(names.label(address).to_string()).filter(|l| !l.is_empty());
+                    let mut known = known.borrow_mut();
+                    known.entry(address).or_insert_with(look).clone()
                 };
                 write_json(snapshot, &label, out);
             }
@@ -182,9 +233,19 @@ impl<'p, 'a> Report<'p, 'a> {
     /// Writes what was gathered, and tells what is doubtful about it.
     pub(super) fn finish(mut self, talk: &Talk) -> Result<(), Failure> {
         let top = self.args.top;
+        let whole = is_count(self.args.format) && self.args.format != CtrFormat::Branches;
+        let whole = whole || self.args.format == CtrFormat::Folded;
+        if whole && self.records == 0 && self.left_over == 0 {
+            talk.warning(&no_records(self.seen));
+            return self.check();
+        }
+        if let Some((repeat, all)) = self.overlap.found() {
+            talk.warning(&overlapping(repeat, all));
+        }
         let out = &mut self.buffer;
         // Writing to memory does not fail.
         match &self.kind {
+            Kind::Profgen(lines) => warn_of_odd(lines.bogus(), talk),
             Kind::AutoFdo(counts) => {
                 let _ = counts.write(out);
                 warn_of_odd(counts.bogus(), talk);
@@ -198,6 +259,9 @@ impl<'p, 'a> Report<'p, 'a> {
                 if cut > 0 {
                     talk.warning(&cut_stacks(all, cut));
                 }
+                if stacks.moved() > 0 {
+                    talk.warning(&moved_stacks(all, stacks.moved()));
+                }
             }
             Kind::Blocks(blocks) => {
                 let (rows, bogus) = blocks.rows(self.image);
@@ -207,7 +271,7 @@ impl<'p, 'a> Report<'p, 'a> {
             Kind::Branches(branches) => {
                 let _ = branches.write(top, self.places, out);
             }
-            Kind::Table | Kind::Lines(_) | Kind::Json | Kind::Dump => {}
+            Kind::Table(_) | Kind::Lines(_) | Kind::Json | Kind::Dump => {}
         }
         self.flush();
         self.check()
@@ -275,12 +339,13 @@ fn no_stack(message: &str) -> Diagnostic {
 
 fn warn_of_odd(ways: u64, talk: &Talk) {
     if ways > 0 {
+        let are = if ways == 1 { "is" } else { "are" };
         let ways = count(ways, "way");
-        let message = format!("{ways} from one record to the next cannot be, and are left out");
+        let message = format!("{ways} from one record to the next cannot be, and {are} left out");
         talk.warning(
             &Diagnostic::new(Code::OddRecords, message)
                 .note("backwards, through a jump, or further than a mebibyte")
-                .help("is it the right program?"),
+                .help("is it the right program? were only some modes recorded, so that the way leads through others?"),
         );
     }
 }
@@ -289,12 +354,46 @@ fn cut_stacks(all: u64, cut: u64) -> Diagnostic {
     let stacks = count(all, "stack");
     let message = format!("{cut} of {stacks} may lack their outermost calls");
     Diagnostic::new(Code::OddRecords, message)
-        .note("there were more calls than entries; these stacks begin with [cut]")
-        .help("choose a greater depth in section [ctr]")
+        .note("more calls than entries, or returns from calls before recording began: WRPTR does not tell which")
+        .note("these stacks begin with [cut]")
+        .help("choose a greater depth in section [ctr], or record from the start")
 }
 
-/// A snapshot for people.
-fn table(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, out: &mut Vec<u8>) {
+fn moved_stacks(all: u64, moved: u64) -> Diagnostic {
+    let stacks = count(all, "stack");
+    let message = format!("in {moved} of {stacks} a call does not come from the last callee");
+    Diagnostic::new(Code::OddRecords, message)
+        .note("after a tail call both are in the stack; after longjmp, or on another stack, callees are that have long been left")
+        .help("-f table says which calls these are")
+}
+
+fn no_records(snapshots: u64) -> Diagnostic {
+    let message = match snapshots {
+        0 => "no records: there is no snapshot".to_owned(),
+        1 => "no records: the snapshot is empty".to_owned(),
+        n => format!("no records: {n} snapshots, all of them empty"),
+    };
+    Diagnostic::new(Code::OddRecords, message)
+        .note("nothing was recorded, so there is nothing to report")
+        .help("is the mode enabled that the program runs in, by the program or by control in section [ctr]?")
+}
+
+fn overlapping(repeat: u64, all: u64) -> Diagnostic {
+    let snapshots = count(all, "snapshot");
+    let message = format!("{repeat} of {snapshots} hold records of the one before");
+    Diagnostic::new(Code::OddRecords, message)
+        .note("these transfers are counted several times")
+        .help("take fewer: --ctr-every or --every above the instructions that fill the entries")
+}
+
+/// Whether a report sums up transfers.
+const fn is_count(format: CtrFormat) -> bool {
+    use CtrFormat::{Autofdo, Blocks, Branches, Profgen};
+    matches!(format, Autofdo | Blocks | Branches | Profgen)
+}
+
+/// What a snapshot is, for people.
+fn title(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, out: &mut Vec<u8>) {
     let mut title = format!("snapshot {number}: hart {}", s.hart.0);
     if let Some(insns) = s.instructions {
         title += &format!(", instruction {insns}");
@@ -321,6 +420,4 @@ fn table(s: &Snapshot, number: u64, sample: &Sample<'_>, places: &Places<'_>, ou
         "{title}\nCTR {}, depth {}, {fields}{frozen}: {records}",
         s.version, s.depth
     );
-    let calls = s.is_stack();
-    let _ = Table { places, calls }.write(sample, out);
 }
