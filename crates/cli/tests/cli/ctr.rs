@@ -362,7 +362,7 @@ fn jumps_out_of_many_frames() {
 fn returns_without_calls_are_told() {
     let folder = Folder::new();
     let json = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
-                {\"type\":\"snapshot\",\"depth\":16,\"pc\":32,\"status\":15,\"control\":\"0x87\",\
+                {\"type\":\"snapshot\",\"specification\":\"1.0\",\"xlen\":64,\"depth\":16,\"pc\":32,\"status\":15,\"control\":\"0x87\",\
                 \"entries\":[{\"ctrsource\":17,\"ctrtarget\":32,\"ctrdata\":9}]}\n";
     let output = run(&["ctr", &folder.file("a.json", json), "-f", "folded"]);
     assert_eq!(text(&output.stdout), "[cut];0x10;0x20 1\n");
