@@ -11,9 +11,19 @@ use hartrace_isa::Itype;
 
 use crate::cpu::Cpu;
 
-/// Room for notes: more than the records can hold, and little enough to stay
-/// in the processor's cache. A power of two.
+/// Room for notes: more than the records can hold. A power of two.
 const ROOM: usize = 512;
+
+/// Notes that are read at once where all of them are read.
+const PAGE: usize = 128;
+
+/// How much room is used, a power of two: as little as will do, so that notes
+/// do not push the program out of the processor's cache. It stays as it is
+/// until the records are brought up to date.
+fn room(ctr: &Ctr) -> usize {
+    let wanted = ctr.memory().map_or(PAGE, |memory| memory as usize);
+    wanted.next_power_of_two().min(ROOM)
+}
 
 /// A jump or branch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,11 +86,12 @@ impl Records {
 /// Brings the records up to date with the last notes of all that were taken.
 #[inline(never)]
 fn read_notes(ctr: &mut Ctr, notes: &[Note], taken: u64) {
-    let there = taken.min(ROOM as u64);
+    let room = room(ctr);
+    let there = taken.min(room as u64);
     let wanted = ctr.memory().map_or(there, |memory| there.min(memory));
     let first = taken - wanted;
     let raws = (first..taken).filter_map(|number| {
-        let note = notes.get(number as usize % ROOM)?;
+        let note = notes.get(number as usize & (room - 1))?;
         Some(Raw {
             source: note.source,
             target: note.target,
@@ -113,6 +124,7 @@ pub(crate) struct Pen<'a> {
     pub(crate) taken: u64,
     /// The number at which all must be read before more are taken.
     limit: u64,
+    mask: usize,
     room: &'a mut [Note],
     ctr: Option<&'a mut Ctr>,
 }
@@ -128,6 +140,7 @@ impl<'a> Pen<'a> {
                 wanted: Wanted::default(),
                 taken: 0,
                 limit: u64::MAX,
+                mask: 0,
                 room: &mut [],
                 ctr: None,
             };
@@ -137,7 +150,8 @@ impl<'a> Pen<'a> {
                 types: ctr.wanted().into(),
             },
             taken: *taken,
-            limit: ctr.memory().map_or(ROOM as u64, |_| u64::MAX),
+            limit: ctr.memory().map_or(PAGE as u64, |_| u64::MAX),
+            mask: room(ctr) - 1,
             room: notes,
             ctr: Some(ctr),
         }
@@ -146,7 +160,7 @@ impl<'a> Pen<'a> {
     /// Notes a transfer. Only to be asked for what is wanted.
     #[inline(always)]
     pub(crate) fn note(&mut self, source: u64, target: u64, time: u64, kind: u8) {
-        if let Some(note) = self.room.get_mut(self.taken as usize % ROOM) {
+        if let Some(note) = self.room.get_mut(self.taken as usize & self.mask) {
             *note = Note {
                 source,
                 target,
@@ -167,7 +181,7 @@ impl<'a> Pen<'a> {
 #[inline(never)]
 fn turn_page(ctr: Option<&mut Ctr>, room: &[Note]) {
     if let Some(ctr) = ctr {
-        read_notes(ctr, room, ROOM as u64);
+        read_notes(ctr, room, PAGE as u64);
     }
 }
 
