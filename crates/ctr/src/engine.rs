@@ -1,7 +1,6 @@
 //! The recorder (chapter 5).
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use hartrace_flow::{Cause, HartId, Mode, Transfer};
 use hartrace_isa::Itype;
@@ -482,17 +481,7 @@ impl Ctr {
     pub fn snapshot(&self, hart: HartId) -> Snapshot {
         let mut snapshot = Snapshot {
             hart,
-            pc: None,
-            mode: None,
-            instructions: None,
-            cycles: None,
-            version: self.config.version,
-            xlen: self.config.xlen,
-            control: 0,
-            guest_control: 0,
-            status: 0,
-            depth: 0,
-            entries: Vec::new(),
+            ..Snapshot::default()
         };
         self.snapshot_into(&mut snapshot);
         snapshot

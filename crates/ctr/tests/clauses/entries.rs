@@ -177,6 +177,18 @@ fn every_bit_of_an_entry() {
     }
 }
 
+/// 3.3: TYPE holds what is written, reserved codes too.
+#[test]
+fn type_holds_every_code() {
+    for config in everything() {
+        let mut s = Software::new(config);
+        for code in 0..16 {
+            s.set_entry(0, (1, 0, code));
+            assert_eq!(s.entry(0), (1, 0, code), "{config:?}");
+        }
+    }
+}
+
 /// 3.1, 3.2: every valid address can be held: a one at any bit, high halves
 /// and low halves.
 #[test]
