@@ -8,13 +8,13 @@
 
 use std::ops::ControlFlow;
 
-use hartrace_flow::log::{SpikeOptions, SpikeReader};
 use hartrace_flow::{
     Blocks, Cause, Check, Checked, Consumer, Effects, Event, Evidence, Goal, HartId, History,
     Image, Ingress, Observer, Port, PortConfig, Remember, Retirement, ReturnStack, Rules, Run,
     SpaceId, Step, Stop, Swaps, Trap, UNCOUNTED, Walk, Wants,
 };
 use hartrace_isa::{Isa, Itype, ItypeTable};
+use hartrace_logs::{SpikeOptions, SpikeReader};
 
 use crate::generate::{Driver, Program, Random, Spec};
 

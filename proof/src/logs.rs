@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use hartrace_flow::log::{
+use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
+use hartrace_isa::{Flow, Isa, ItypeTable, Link, Xlen};
+use hartrace_logs::{
     BlockSteps, IngressColumns, IngressReader, IngressRow, IngressWriter, Iretire, LineError,
     PcReader, PcWriter, SpikeCsvReader, SpikeOptions, SpikeReader,
 };
-use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
-use hartrace_isa::{Flow, Isa, ItypeTable, Link, Xlen};
 
 /// The command.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {

@@ -20,12 +20,12 @@ pub use assume::Assume;
 pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;
-use hartrace_flow::log::{
+use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
+use hartrace_isa::Isa;
+use hartrace_logs::{
     BlockSteps, IngressColumns, IngressReader, IngressRow, Iretire, LineError, LineErrorKind,
     PcLines, PcReader, SpikeCsvReader, SpikeOptions, SpikeReader,
 };
-use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
-use hartrace_isa::Isa;
 use std::fmt;
 
 /// What a reader may know besides the log.

@@ -9,10 +9,10 @@ use hartrace_capture::input;
 use hartrace_capture::log::{
     Damage, Fit, LogError, LogOptions, first_pc, ingress_layout, spike_isa,
 };
-use hartrace_flow::log::{Iretire, LineError};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_hart::fdt;
 use hartrace_isa::Isa;
+use hartrace_logs::{Iretire, LineError};
 use std::path::Path;
 
 /// What the settings, the program and the first bytes of a log say about

@@ -270,6 +270,13 @@ impl Image {
         }
     }
 
+    /// Target of entry `index` of a space's Zcmt jump table (`cm.jt`,
+    /// `cm.jalt`); `None` where the image has no table or not that entry.
+    #[must_use]
+    pub fn table_entry(&self, space: SpaceId, index: u8, isa: Isa) -> Option<u64> {
+        self.space(space)?.table_entry(index, isa)
+    }
+
     pub(crate) fn space(&self, space: SpaceId) -> Option<&Space> {
         self.spaces.get(space.index())
     }

@@ -9,7 +9,7 @@
 //! Every protocol crate speaks these words and none adds its own. The layers:
 //!
 //! * [`Step`], [`Observer`]: what a hart did, instruction by instruction, and
-//!   who watches. Steps come from a simulator or from a [`log`].
+//!   who watches. Steps come from a simulator or from a log (`hartrace-logs`).
 //! * [`Ingress`], [`Port`]: the trace ingress port of a hart and the adapter
 //!   that makes its signals from steps. Encoders eat nothing else.
 //! * [`filter`]: which blocks an encoder traces; [`queue`]: what it writes to.
@@ -75,7 +75,6 @@ mod few;
 pub mod filter;
 mod image;
 mod ingress;
-pub mod log;
 mod mode;
 mod model;
 mod per_hart;

@@ -5,7 +5,6 @@ use core::ops::ControlFlow;
 
 use hartrace_isa::Flow;
 
-use crate::log::trap_cause;
 use crate::per_hart::PerHart;
 use crate::{
     Cause, Consumer, Context, DataAccess, Effects, Event, Exit, HartId, Image, Insn, Mark, Mode,
@@ -310,7 +309,7 @@ impl Hart {
         let told = matches!(trap.cause, Cause::Exception(Some(_)));
         let bits = if told { code } else { made_to };
         let cause = match made_to {
-            Some(f) if !told => trap_cause(f.bits, Some(now.mode)),
+            Some(f) if !told => Cause::of_instruction(f.bits, Some(now.mode)),
             _ => trap.cause,
         };
         TrapStep {

@@ -104,6 +104,22 @@ pub enum Cause {
     Unknown,
 }
 
+impl Cause {
+    /// The cause of an instruction that always traps: `ecall`, whose code
+    /// depends on the mode it ran in, or `ebreak`.
+    #[must_use]
+    pub const fn of_instruction(bits: u32, mode: Option<Mode>) -> Cause {
+        Cause::Exception(match (bits, mode) {
+            (0x73, Some(Mode::U | Mode::VU)) => Some(8),
+            (0x73, Some(Mode::S)) => Some(9),
+            (0x73, Some(Mode::VS)) => Some(10),
+            (0x73, Some(Mode::M)) => Some(11),
+            (0x73, _) => None,
+            _ => Some(3),
+        })
+    }
+}
+
 /// What happens beside the instruction stream. A signal stands before the
 /// instruction it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

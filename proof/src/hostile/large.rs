@@ -4,9 +4,9 @@
 use std::io;
 
 use hartrace_analyze::{Listing, Symbols, listing};
-use hartrace_flow::log::{IngressReader, Iretire, SpikeOptions, SpikeReader};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_hart::Program;
+use hartrace_logs::{IngressReader, Iretire, SpikeOptions, SpikeReader};
 
 use super::ensure;
 

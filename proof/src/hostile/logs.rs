@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
-use hartrace_flow::log::{
+use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
+use hartrace_isa::Isa;
+use hartrace_logs::{
     BlockSteps, IngressReader, IngressRow, Iretire, LineError, PcReader, SpikeCsvReader,
     SpikeOptions, SpikeReader,
 };
-use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
-use hartrace_isa::Isa;
 
 use super::elf::{SIEVES, random_of};
 use super::{Input, ensure};

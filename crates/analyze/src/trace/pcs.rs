@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 const BUFFER: usize = 1 << 17;
 
 /// Lists retired instructions, one pc per line: sixteen digits, or eight on
-/// RV32, as [`PcWriter`](hartrace_flow::log::PcWriter) does with steps. `flush`
+/// RV32, as `hartrace-logs`' `PcWriter` does with steps. `flush`
 /// gets the text when there is much of it, and may empty it; call
 /// [`PcList::finish`] at the end.
 ///

@@ -3,9 +3,9 @@
 
 use super::Setting;
 use super::section::value;
-use hartrace_flow::log::Iretire;
 use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Isa, ItypeTable};
+use hartrace_logs::Iretire;
 
 /// `[ingress]`. What is `None` is not said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

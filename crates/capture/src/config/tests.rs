@@ -1,7 +1,7 @@
 use super::*;
-use hartrace_flow::log::Iretire;
 use hartrace_flow::{Ctype, ItypeWidth};
 use hartrace_isa::ItypeTable;
+use hartrace_logs::Iretire;
 
 const FULL: &str = r#"
 [program]

@@ -1,8 +1,8 @@
 //! What is in a log, in bounded memory.
 
-use hartrace_flow::log::{IngressRow, LineError};
 use hartrace_flow::{Cause, Effects, HartId, Ingress, Mode, Observer, Signal, Step, Wants};
 use hartrace_isa::Itype;
+use hartrace_logs::{IngressRow, LineError};
 
 /// Causes of traps that are told apart; logs may hold any number.
 const MAX_CAUSES: usize = 64;

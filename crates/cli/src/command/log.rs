@@ -15,9 +15,9 @@ use hartrace_capture::log::{
     Assume, Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout,
 };
 use hartrace_capture::output::Output;
-use hartrace_flow::log::{IngressColumns, PcWriter};
 use hartrace_flow::{HartId, Mode, Observer};
 use hartrace_isa::Isa;
+use hartrace_logs::{IngressColumns, PcWriter};
 use std::path::Path;
 
 pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {

@@ -4,11 +4,11 @@
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use hartrace_capture::log::Fit;
 use hartrace_capture::output::Output;
-use hartrace_flow::log::{IngressColumns, IngressWriter, Iretire, RowError};
 use hartrace_flow::{
     Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Signal, Step, Wants,
 };
 use hartrace_isa::ItypeTable;
+use hartrace_logs::{IngressColumns, IngressWriter, Iretire, RowError};
 use std::fmt;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{Change, How, NewPc};
-use hartrace_flow::log::{SpikeOptions, SpikeReader};
 use hartrace_flow::{HartId, Observer, Wants};
+use hartrace_logs::{SpikeOptions, SpikeReader};
 
 struct Trace {
     encoder: Encoder,

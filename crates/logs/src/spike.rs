@@ -10,7 +10,7 @@ use self::line::{Cursor, Form};
 use super::lines::{Line, Lines};
 use super::site::Sites;
 use super::{LineError, LineErrorKind, untold};
-use crate::{Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
+use hartrace_flow::{Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
 
 mod effects;
 mod hart;
@@ -57,7 +57,7 @@ impl Default for SpikeOptions {
 ///   cannot make, or a rise in privilege. Its cause is unknown, unless an
 ///   image shows that its `epc` is an ecall or ebreak; after an indirect jump
 ///   it cannot be told from the jump.
-/// * `-l` alone: no effects and no modes; [`Mode::M`](crate::Mode::M) stands for them. Lines
+/// * `-l` alone: no effects and no modes; [`Mode::M`](hartrace_flow::Mode::M) stands for them. Lines
 ///   that Spike left out ("Executed N times") are given again.
 ///
 /// Effects of a trap and of `-l` alone are marked incomplete. Effects nobody

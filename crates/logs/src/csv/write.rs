@@ -3,8 +3,8 @@
 use core::fmt::{self, Write};
 
 use super::ingress::{IngressColumns, Iretire, MAX_GROUPS};
-use crate::Ingress;
-use crate::log::text::spell16;
+use crate::text::spell16;
+use hartrace_flow::Ingress;
 
 /// Why a row could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use super::*;
-use crate::{Cause, HartId, Image, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep, Wants};
+use hartrace_flow::{
+    Cause, HartId, Image, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep, Wants,
+};
 use hartrace_isa::{Isa, Xlen};
 
 /// Keeps everything.

@@ -1,16 +1,16 @@
 //! What other simulators write down, as steps.
 //!
 //! Every reader takes its text in chunks of any size, cut anywhere, and pushes
-//! steps into an [`Observer`](crate::Observer); the steps do not depend on the
+//! steps into an [`Observer`](hartrace_flow::Observer); the steps do not depend on the
 //! chunks. Nothing is allocated per line and memory does not grow with the
 //! log.
 //!
 //! A line that cannot be read is reported once, as a [`LineError`];
-//! [`Signal::Lost`](crate::Signal::Lost) stands in its place among the steps
+//! [`Signal::Lost`](hartrace_flow::Signal::Lost) stands in its place among the steps
 //! and reading goes on with the next line.
 //!
 //! ```
-//! use hartrace_flow::log::PcReader;
+//! use hartrace_logs::PcReader;
 //! use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 //! use hartrace_isa::Isa;
 //!
@@ -36,8 +36,13 @@
 //!   the program.
 //! * [`SpikeReader`], [`SpikeWriter`]: Spike's `-l` and `--log-commits`.
 //! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
-//!   [`Ingress`](crate::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
+//!   [`Ingress`](hartrace_flow::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
 //! * [`SpikeCsvReader`]: the `spike_pc_trace` CSV of the E-Trace reference flow.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod blocks;
 mod csv;
@@ -60,9 +65,7 @@ pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
-pub(crate) use site::trap_cause;
-
-use crate::Effects;
+use hartrace_flow::Effects;
 
 /// For steps of which the source tells no effects, or not all.
 fn untold() -> Effects {

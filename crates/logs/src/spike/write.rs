@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use hartrace_isa::{Ext, Isa, Xlen, csr};
 
 use super::line::TRAPS;
-use crate::log::text::{spell8, spell16};
-use crate::{
+use crate::text::{spell8, spell16};
+use hartrace_flow::{
     AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
     TrapStep, Wants,
 };

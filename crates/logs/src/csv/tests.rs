@@ -6,11 +6,11 @@ use alloc::{format, vec};
 
 use hartrace_isa::{Isa, Itype};
 
-use crate::log::tests::{
-    Keep, Read, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole,
+use crate::tests::{Keep, Read, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole};
+use crate::*;
+use hartrace_flow::{
+    Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step, Trigger,
 };
-use crate::log::*;
-use crate::{Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step, Trigger};
 
 mod sideband;
 

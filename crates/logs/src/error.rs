@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::Few;
+use hartrace_flow::Few;
 
 /// A line that could not be read, or not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use hartrace_isa::Itype;
 
 use super::*;
-use crate::Trigger;
+use hartrace_flow::Trigger;
 
 const HEAD: &str = "itype_0,itype_1,cause,tval,priv,iaddr_0,iaddr_1,context,time,ctype,\
                     iretire_0,iretire_1,ilastsize_0,ilastsize_1";

@@ -1,8 +1,8 @@
 //! The effects at the end of a commit line.
 
 use super::line::Cursor;
-use crate::log::{LineErrorKind, LineErrorKind as Kind};
-use crate::{Access, AccessKind, CsrWrite, Effects, RegId, RegWrite};
+use crate::{LineErrorKind, LineErrorKind as Kind};
+use hartrace_flow::{Access, AccessKind, CsrWrite, Effects, RegId, RegWrite};
 
 /// What an instruction does to memory, as far as its bits tell. A load's line
 /// has no size, and an atomic's does not say which.

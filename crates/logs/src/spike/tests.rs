@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use super::*;
-use crate::log::tests::{Keep, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole};
-use crate::{Access, AccessKind, Cause, CsrWrite, Mode, RegId, RegWrite, Trap};
+use crate::tests::{Keep, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole};
+use hartrace_flow::{Access, AccessKind, Cause, CsrWrite, Mode, RegId, RegWrite, Trap};
 
 fn reader() -> SpikeReader<'static> {
     SpikeReader::new(SpikeOptions::default(), None)

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use hartrace_isa::{Flow, Isa, Xlen};
 
 use super::lines::{Line, Lines, split};
-use super::site::{Exits, Site, Sites, trap_cause};
+use super::site::{Exits, Site, Sites};
 use super::text::{hex16, prefixed_hex, spell8, spell16};
 use super::{LineError, LineErrorKind, untold};
-use crate::{
+use hartrace_flow::{
     Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Trap,
     TrapStep, Wants,
 };
@@ -39,7 +39,8 @@ pub enum ListedTraps {
 /// handler.
 ///
 /// ```
-/// # use hartrace_flow::{*, log::PcReader};
+/// # use hartrace_flow::*;
+/// # use hartrace_logs::PcReader;
 /// # let mut image = Image::new();
 /// # image.add_raw(SpaceId::FIRST, 0x8000_0000, &[1, 0, 1, 0], hartrace_isa::Isa::RV64GC);
 /// # struct Print;
@@ -48,7 +49,7 @@ pub enum ListedTraps {
 /// #     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
 /// # }
 /// let mut reader = PcReader::new(&image);
-/// let mut damaged = |error: hartrace_flow::log::LineError| { error.line; };
+/// let mut damaged = |error: hartrace_logs::LineError| { error.line; };
 /// reader.feed(b"80000000 # start\n0x80000002\n", &mut Print, &mut damaged);
 /// reader.finish(&mut Print, &mut damaged);
 /// ```
@@ -110,7 +111,7 @@ impl<'a> PcReader<'a> {
 /// count or compare.
 ///
 /// ```
-/// # use hartrace_flow::log::PcLines;
+/// # use hartrace_logs::PcLines;
 /// let (mut lines, mut pcs) = (PcLines::default(), Vec::new());
 /// lines.feed(b"80000000 # start\n0x80000002\n", &mut |pc| pcs.push(pc), &mut |_| {});
 /// lines.finish(&mut |pc| pcs.push(pc), &mut |_| {});
@@ -284,7 +285,7 @@ impl Path<'_> {
 
     /// An instruction whose purpose is a trap.
     fn trap_itself<O: Observer>(&self, site: &Site, handler: Option<u64>, out: &mut O) {
-        let cause = trap_cause(site.bits, None);
+        let cause = Cause::of_instruction(site.bits, None);
         self.trap(site.pc, handler, cause, Some(site.bits), out);
     }
 

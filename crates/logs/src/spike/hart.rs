@@ -4,8 +4,8 @@ use hartrace_isa::Flow;
 
 use super::effects::Shadow;
 use super::{Cursor, Isa, LineErrorKind, MemoryOp, Parts, Sites, Tail};
-use crate::log::site::{Exits, Site, trap_cause};
-use crate::{Cause, Context, Effects, HartId, Insn, Mode, Observer, Step, Trap, TrapStep};
+use crate::site::{Exits, Site};
+use hartrace_flow::{Cause, Context, Effects, HartId, Insn, Mode, Observer, Step, Trap, TrapStep};
 
 /// What all harts share.
 pub(super) struct Ground<'g, 'a> {
@@ -156,7 +156,9 @@ impl Hart {
         let code = code.filter(|site| site.exits == Exits::Trap);
         self.trap = Some(Held {
             epc,
-            cause: code.map_or(Cause::Unknown, |c| trap_cause(c.bits, Some(insn.mode))),
+            cause: code.map_or(Cause::Unknown, |c| {
+                Cause::of_instruction(c.bits, Some(insn.mode))
+            }),
             tval: None,
             bits: code.map(|c| c.bits),
             mode: Some(insn.mode),

@@ -10,9 +10,9 @@
 //! | `core   0: Executed N times` | `-l`, for a line that was repeated |
 //! | `core   0: trigger action N` | `-l` |
 
-use crate::log::text::{decimal, hex, hex8};
-use crate::log::{LineErrorKind, LineErrorKind as Kind};
-use crate::{Cause, Mode};
+use crate::text::{decimal, hex, hex8};
+use crate::{LineErrorKind, LineErrorKind as Kind};
+use hartrace_flow::{Cause, Mode};
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

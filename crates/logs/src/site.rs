@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use hartrace_isa::{Flow, Isa, Itype};
 
-use crate::{Cause, Image, Mode, SpaceId};
+use hartrace_flow::{Image, SpaceId};
 
 /// How an instruction may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Site {
         }
         let code = image.fetch(space, pc)?;
         Some(Site::new(pc, code.bits, code.len, code.isa, |index| {
-            image.space(space)?.table_entry(index, code.isa)
+            image.table_entry(space, index, code.isa)
         }))
     }
 
@@ -154,19 +154,6 @@ impl Site {
         }
         self
     }
-}
-
-/// The cause that an instruction made to trap gives. ecall's depends on the
-/// mode it ran in.
-pub(crate) fn trap_cause(bits: u32, mode: Option<Mode>) -> Cause {
-    Cause::Exception(match (bits, mode) {
-        (0x73, Some(Mode::U | Mode::VU)) => Some(8),
-        (0x73, Some(Mode::S)) => Some(9),
-        (0x73, Some(Mode::VS)) => Some(10),
-        (0x73, Some(Mode::M)) => Some(11),
-        (0x73, _) => None,
-        _ => Some(3),
-    })
 }
 
 /// Entries of the cache. A loop of this many halfwords is classified once.

@@ -3,10 +3,12 @@
 use hartrace_isa::{Isa, length};
 
 use super::{Fault, Stage, fields, flag, number};
-use crate::log::lines::{Line, Lines};
-use crate::log::site::{Exits, Site};
-use crate::log::{LineError, LineErrorKind as Kind, untold};
-use crate::{Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step, Trap, TrapStep};
+use crate::lines::{Line, Lines};
+use crate::site::{Exits, Site};
+use crate::{LineError, LineErrorKind as Kind, untold};
+use hartrace_flow::{
+    Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step, Trap, TrapStep,
+};
 
 /// Names of the columns, in the order of [`Row`].
 const NAMES: [&str; 8] = [

@@ -7,9 +7,9 @@ use alloc::{format, vec};
 use hartrace_isa::{Isa, ItypeTable};
 
 use super::*;
-use crate::log::tests::Keep;
-use crate::log::{IngressColumns, IngressReader, IngressWriter, Iretire};
-use crate::{Context, IngressSink, Mode, Port, PortConfig, Retirement, Retires};
+use crate::tests::Keep;
+use crate::{IngressColumns, IngressReader, IngressWriter, Iretire};
+use hartrace_flow::{Context, IngressSink, Mode, Port, PortConfig, Retirement, Retires};
 
 /// 1000 nop, 1004 beq +8, 1008 nop, 100c jal ra +8, 1010 nop, 1014 ret,
 /// 1018 ecall, 101c c.nop, 101e c.ebreak, 1020 48 bits, 1026 80 bits,

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use hartrace_isa::Itype;
 
 use super::{Fault, Stage, fields, flag, number};
-use crate::log::lines::{Line, Lines};
-use crate::log::{BlockSteps, LineError, LineErrorKind as Kind};
-use crate::{Context, Ctype, Ingress, Mode, Observer, Trigger};
+use crate::lines::{Line, Lines};
+use crate::{BlockSteps, LineError, LineErrorKind as Kind};
+use hartrace_flow::{Context, Ctype, Ingress, Mode, Observer, Trigger};
 
 /// Blocks that a port can retire in one cycle.
-pub(in crate::log) const MAX_GROUPS: usize = 8;
+pub(crate) const MAX_GROUPS: usize = 8;
 
 /// `ilastsize` of the longest instruction, 176 bits.
 const MAX_LAST_SIZE: u8 = 4;

@@ -6,7 +6,7 @@ use hartrace_isa::Itype;
 
 use super::site::{Exits, Site, Sites};
 use super::{LineError, LineErrorKind, LineErrorKind as Kind, untold};
-use crate::{
+use hartrace_flow::{
     Cause, Effects, HartId, Image, Ingress, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep,
     Trigger,
 };

@@ -1,0 +1,38 @@
+//! What all JSON output shares: one object per line, numbers that keep all
+//! their bits.
+
+use serde::{Serialize, Serializer};
+use std::io::{self, Write};
+
+/// A value of up to 64 bits, as a hexadecimal string: JSON numbers are exact
+/// only up to 2^53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hex(pub u64);
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+/// Writes one object and ends its line.
+///
+/// # Errors
+///
+/// A failing write.
+pub fn line(object: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, object)?;
+    out.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_all_their_bits() {
+        let mut out = Vec::new();
+        line(&Hex(u64::MAX), &mut out).unwrap();
+        assert_eq!(out, b"\"0xffffffffffffffff\"\n");
+    }
+}

@@ -1,0 +1,15 @@
+//! The printed forms of traces and of what they mean: text for people, JSON
+//! lines for programs.
+//!
+//! Every printer takes values that another crate produced and a
+//! [`std::io::Write`]; it opens no files and computes nothing. The command line
+//! prints through these functions only, so a program that links this crate gets
+//! the same text and the same JSON.
+//!
+//! JSON is written as lines: a header with `schema` and `version`, then one
+//! object per item, each with a `type`. Values that may exceed 2^53 are
+//! hexadecimal strings ([`json::Hex`]).
+
+#![forbid(unsafe_code)]
+
+pub mod json;
