@@ -351,6 +351,12 @@ impl Wants {
         self.0 & other.0 == other.0
     }
 
+    /// Whether any of `other` is wanted.
+    #[must_use]
+    pub const fn overlaps(self, other: Wants) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Both sets together; [`BitOr`] for constants.
     #[must_use]
     pub const fn with(self, other: Wants) -> Wants {

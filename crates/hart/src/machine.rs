@@ -9,6 +9,7 @@ pub use load::LoadError;
 use core::fmt;
 
 use hartrace_ctr::Ctr;
+use hartrace_flow::erase::{self, Erased, StepFn};
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::{Itype, Xlen};
 
@@ -186,6 +187,11 @@ impl Machine {
             return Stop::Limit;
         }
         let until = self.hart.cpu.retired.saturating_add(limit);
+        let machine = self;
+        erase::run(Until { machine, until }, observer)
+    }
+
+    fn run_as<O: Observer>(&mut self, until: u64, observer: &mut O) -> Stop {
         let stop = match self.hart.cpu.xlen() {
             Xlen::Rv32 => self.run_width::<Rv32, O>(until, observer),
             Xlen::Rv64 => self.run_width::<Rv64, O>(until, observer),
@@ -436,5 +442,41 @@ impl Machine {
             observer.step(HartId(hart.cpu.id), &step, &hart.effects);
         }
         hart.effects.clear();
+    }
+}
+
+/// A machine that is to run until it has retired so many instructions. Its
+/// functions have no type parameters: the interpreter is compiled here, once
+/// for each kind of observer, and not again for every observer elsewhere.
+struct Until<'m> {
+    machine: &'m mut Machine,
+    until: u64,
+}
+
+impl erase::Source for Until<'_> {
+    type Output = Stop;
+
+    #[inline(never)]
+    fn events(self, step: &mut StepFn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Events>::new(step);
+        self.machine.run_as(self.until, &mut observer)
+    }
+
+    #[inline(never)]
+    fn transfers(self, step: &mut StepFn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Transfers>::new(step);
+        self.machine.run_as(self.until, &mut observer)
+    }
+
+    #[inline(never)]
+    fn steps(self, step: &mut StepFn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Steps>::new(step);
+        self.machine.run_as(self.until, &mut observer)
+    }
+
+    #[inline(never)]
+    fn everything(self, step: &mut StepFn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Everything>::new(step);
+        self.machine.run_as(self.until, &mut observer)
     }
 }

@@ -10,40 +10,27 @@ use hartrace_isa::Xlen;
 
 use crate::cpu::{Cpu, interrupt};
 use crate::csr::{Aftermath, merge};
-use crate::exec::{Brake, Leave, NoBrake};
+use crate::exec::{Brake, Leave};
 use crate::machine::Machine;
 use crate::system;
 use crate::width::{Rv32, Rv64, Width};
 
-/// Keeps the first step it is shown.
-struct Capture<'a> {
-    step: Option<Step>,
-    effects: &'a mut Effects,
-}
+/// Looks at a step, and says whether it has seen enough.
+type Look<'a> = dyn FnMut(&Step, &Effects) -> ControlFlow<()> + 'a;
 
-impl Observer for Capture<'_> {
-    const WANTS: Wants = Wants::ALL;
-
-    fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
-        if self.step.is_none() {
-            self.step = Some(*step);
-            self.effects.copy_from(effects);
-        }
-    }
-}
-
-/// Shows every step to a function, until it has seen enough.
-struct Watch<'a, F> {
-    watch: &'a mut F,
+/// Shows every step to a function, until it has seen enough. Not generic over
+/// the function: the interpreter is large, and compiled for each observer.
+struct Watch<'a, 'f> {
+    look: &'a mut Look<'f>,
     enough: bool,
 }
 
-impl<F: FnMut(&Step, &Effects) -> ControlFlow<()>> Observer for Watch<'_, F> {
+impl Observer for Watch<'_, '_> {
     const WANTS: Wants = Wants::ALL;
 
     #[inline]
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
-        if (self.watch)(step, effects).is_break() {
+        if (self.look)(step, effects).is_break() {
             self.enough = true;
         }
     }
@@ -52,13 +39,29 @@ impl<F: FnMut(&Step, &Effects) -> ControlFlow<()>> Observer for Watch<'_, F> {
 /// The brake of [`Watch`].
 struct Enough;
 
-impl<F> Brake<Watch<'_, F>> for Enough {
+impl Brake<Watch<'_, '_>> for Enough {
     const FITTED: bool = true;
 
     #[inline(always)]
-    fn is_pulled(watch: &Watch<'_, F>) -> bool {
+    fn is_pulled(watch: &Watch<'_, '_>) -> bool {
         watch.enough
     }
+}
+
+/// The first step that `attempt` shows, with its effects.
+fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<'_, '_>)) -> Step {
+    effects.clear();
+    let mut kept = None;
+    let look = &mut |step: &Step, changed: &Effects| {
+        if kept.is_none() {
+            kept = Some(*step);
+            effects.copy_from(changed);
+        }
+        ControlFlow::Continue(())
+    };
+    let enough = false;
+    attempt(&mut Watch { look, enough });
+    kept.unwrap_or(Step::Signal(Signal::Update))
 }
 
 impl Model for Machine {
@@ -147,13 +150,7 @@ impl Model for Machine {
     }
 
     fn step(&mut self, effects: &mut Effects) -> Step {
-        effects.clear();
-        let mut capture = Capture {
-            step: None,
-            effects,
-        };
-        self.attempt::<_, NoBrake>(1, &mut capture);
-        capture.step.unwrap_or(Step::Signal(Signal::Update))
+        first(effects, |watch| self.attempt(1, watch))
     }
 
     fn steps<F>(&mut self, limit: u64, watch: &mut F) -> ControlFlow<()>
@@ -161,10 +158,10 @@ impl Model for Machine {
         F: FnMut(&Step, &Effects) -> ControlFlow<()>,
     {
         let mut watch = Watch {
-            watch,
+            look: watch,
             enough: false,
         };
-        self.attempt::<_, Enough>(limit, &mut watch);
+        self.attempt(limit, &mut watch);
         if watch.enough {
             ControlFlow::Break(())
         } else {
@@ -173,13 +170,7 @@ impl Model for Machine {
     }
 
     fn interrupt(&mut self, cause: Cause, effects: &mut Effects) -> Step {
-        effects.clear();
-        let mut capture = Capture {
-            step: None,
-            effects,
-        };
-        self.trap(cause, 0, None, &mut capture);
-        capture.step.unwrap_or(Step::Signal(Signal::Update))
+        first(effects, |watch| self.trap(cause, 0, None, watch))
     }
 
     fn reset(&mut self) {
@@ -199,22 +190,22 @@ impl Machine {
         Some(value)
     }
 
-    /// Attempts instructions, and nothing but instructions, until the brake
-    /// is pulled.
-    fn attempt<O: Observer, B: Brake<O>>(&mut self, limit: u64, observer: &mut O) {
+    /// Attempts instructions, and nothing but instructions, until the watch
+    /// has seen enough.
+    fn attempt(&mut self, limit: u64, watch: &mut Watch<'_, '_>) {
         self.cut = false;
         match self.hart.cpu.xlen() {
-            Xlen::Rv32 => self.attempt_width::<Rv32, O, B>(limit, observer),
-            Xlen::Rv64 => self.attempt_width::<Rv64, O, B>(limit, observer),
+            Xlen::Rv32 => self.attempt_width::<Rv32>(limit, watch),
+            Xlen::Rv64 => self.attempt_width::<Rv64>(limit, watch),
         }
         self.hart.cpu.settled();
     }
 
-    fn attempt_width<W: Width, O: Observer, B: Brake<O>>(&mut self, limit: u64, observer: &mut O) {
+    fn attempt_width<W: Width>(&mut self, limit: u64, watch: &mut Watch<'_, '_>) {
         let mut left = limit;
-        while left > 0 && !(B::FITTED && B::is_pulled(observer)) {
+        while left > 0 && !watch.enough {
             self.hart.cpu.waiting = false;
-            let leave = self.run_blocks::<W, O, B>(&mut left, observer);
+            let leave = self.run_blocks::<W, _, Enough>(&mut left, watch);
             let (exception, bits) = match leave {
                 Ok(Leave::Spent | Leave::Fetch) => continue,
                 Ok(Leave::Event) => {
@@ -224,7 +215,7 @@ impl Machine {
                 Ok(Leave::System { bits, micro }) => {
                     left -= 1;
                     let (hart, bus) = (&mut self.hart, &mut self.bus);
-                    match system::execute(hart, bus, bits, &micro, observer) {
+                    match system::execute(hart, bus, bits, &micro, watch) {
                         Ok(()) => continue,
                         Err(exception) => (exception, Some(bits)),
                     }
@@ -239,7 +230,7 @@ impl Machine {
                 }
             };
             let cause = Cause::Exception(Some(exception.code));
-            self.trap(cause, exception.tval, bits, observer);
+            self.trap(cause, exception.tval, bits, watch);
         }
     }
 }
