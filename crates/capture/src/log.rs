@@ -20,6 +20,7 @@ pub use assume::Assume;
 pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;
+use hartrace_flow::erase::{self, Erased, StepFn};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_logs::{
@@ -112,29 +113,37 @@ impl<'a> LogReader<'a> {
     }
 
     /// Reads on.
-    #[inline]
     pub fn feed<O: Observer>(
         &mut self,
         chunk: &[u8],
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
-        match &mut self.0 {
-            Steps::Pc(reader) => reader.feed(chunk, out, damaged),
-            Steps::Spike(reader) => reader.feed(chunk, out, damaged),
-            Steps::Ingress(reader, blocks) => reader.feed_steps(chunk, blocks, out, damaged),
-            Steps::SpikeCsv(reader) => reader.feed(chunk, out, damaged),
-        }
+        let steps = &mut self.0;
+        let chunk = Some(chunk);
+        erase::run(
+            Part {
+                steps,
+                chunk,
+                damaged,
+            },
+            out,
+        );
     }
 
     /// The log has ended: gives the last steps and ends the observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
-        match &mut self.0 {
-            Steps::Pc(reader) => reader.finish(out, damaged),
-            Steps::Spike(reader) => reader.finish(out, damaged),
-            Steps::Ingress(reader, blocks) => reader.finish_steps(blocks, out, damaged),
-            Steps::SpikeCsv(reader) => reader.finish(out, damaged),
-        }
+        let steps = &mut self.0;
+        let chunk = None;
+        erase::run(
+            Part {
+                steps,
+                chunk,
+                damaged,
+            },
+            out,
+        );
+        out.finish();
     }
 
     /// Whether the steps' modes were in the log, as far as it was read.
@@ -156,6 +165,58 @@ impl<'a> LogReader<'a> {
             Steps::Spike(reader) => reader.tells_traps(),
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
+    }
+}
+
+/// The next chunk of a log, or its end. Without type parameters: the readers
+/// are compiled here, not again for every observer.
+struct Part<'r, 'a, 'd> {
+    steps: &'r mut Steps<'a>,
+    /// `None` at the end of the log.
+    chunk: Option<&'r [u8]>,
+    damaged: &'r mut (dyn FnMut(LineError) + 'd),
+}
+
+impl Part<'_, '_, '_> {
+    fn read_as<K: erase::Kind>(self, step: &mut StepFn<'_>) {
+        let mut out = Erased::<K>::new(step);
+        let out = &mut out;
+        let damaged = &mut |error| (self.damaged)(error);
+        match (self.steps, self.chunk) {
+            (Steps::Pc(reader), Some(chunk)) => reader.feed(chunk, out, damaged),
+            (Steps::Pc(reader), None) => reader.finish(out, damaged),
+            (Steps::Spike(reader), Some(chunk)) => reader.feed(chunk, out, damaged),
+            (Steps::Spike(reader), None) => reader.finish(out, damaged),
+            (Steps::Ingress(reader, blocks), Some(chunk)) => {
+                reader.feed_steps(chunk, blocks, out, damaged);
+            }
+            (Steps::Ingress(reader, blocks), None) => reader.finish_steps(blocks, out, damaged),
+            (Steps::SpikeCsv(reader), Some(chunk)) => reader.feed(chunk, out, damaged),
+            (Steps::SpikeCsv(reader), None) => reader.finish(out, damaged),
+        }
+    }
+}
+
+/// Logs have nothing smaller than steps.
+impl erase::Source for Part<'_, '_, '_> {
+    type Output = ();
+
+    fn events(self, step: &mut StepFn<'_>) {
+        self.steps(step);
+    }
+
+    fn transfers(self, step: &mut StepFn<'_>) {
+        self.steps(step);
+    }
+
+    #[inline(never)]
+    fn steps(self, step: &mut StepFn<'_>) {
+        self.read_as::<erase::Steps>(step);
+    }
+
+    #[inline(never)]
+    fn everything(self, step: &mut StepFn<'_>) {
+        self.read_as::<erase::Everything>(step);
     }
 }
 
