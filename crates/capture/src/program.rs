@@ -1,4 +1,12 @@
-//! What holds the code: ELF files and raw binaries, spelled `FILE[@BASE]`.
+//! What holds the code: ELF files and raw binaries, spelled `FILE[@BASE]`, and
+//! the [`Program`] they are read into.
+
+mod load;
+
+pub use load::{
+    Elf, MAX_PROGRAM, Program, ProgramError, Raw, Remark, add_boot_code, check_against,
+    check_width, read_named,
+};
 
 use crate::digest::Digest;
 use std::fmt;

@@ -9,8 +9,7 @@ use hartrace_capture::input;
 use hartrace_capture::log::{
     Damage, Fit, LogError, LogOptions, first_pc, ingress_layout, spike_isa,
 };
-use hartrace_flow::{Image, SpaceId};
-use hartrace_hart::fdt;
+use hartrace_flow::{Image, SpaceId, boot};
 use hartrace_isa::Isa;
 use hartrace_logs::{Iretire, LineError};
 use std::path::Path;
@@ -51,8 +50,8 @@ pub(crate) fn recognise_boot(
     program: &mut Program,
     image: Option<&mut Image>,
 ) {
-    let known = |image: &Image| image.fetch(SpaceId::FIRST, fdt::BOOT_ROM).is_some();
-    if first_pc(kind, head) != Some(fdt::BOOT_ROM) || image.as_deref().is_some_and(known) {
+    let known = |image: &Image| image.fetch(SpaceId::FIRST, boot::ROM).is_some();
+    if first_pc(kind, head) != Some(boot::ROM) || image.as_deref().is_some_and(known) {
         return;
     }
     let config = &mut program.config;

@@ -129,7 +129,7 @@ impl Settings {
     /// Whether programs are those that were traced.
     pub(crate) fn check(&self, elf: &[settings::Elf]) -> Result<(), Failure> {
         match &self.sidecar {
-            Some(sidecar) => settings::check_against(elf, sidecar),
+            Some(sidecar) => Ok(settings::check_against(elf, sidecar)?),
             None => Ok(()),
         }
     }

@@ -64,6 +64,7 @@ extern crate alloc;
 
 mod bits;
 mod blocks;
+pub mod boot;
 mod cause;
 mod chain;
 mod check;

@@ -16,15 +16,13 @@
 //! assert_eq!(BOOT_ROM, 0x1000);
 //! ```
 
+use hartrace_flow::boot;
 use hartrace_isa::Xlen;
 
 use crate::memory::Region;
 
 /// Where the boot ROM lies, and where harts start.
-pub const BOOT_ROM: u64 = 0x1000;
-
-/// Bytes of code at its start.
-pub const BOOT_CODE: usize = 20;
+pub const BOOT_ROM: u64 = boot::ROM;
 
 /// Memory of Spike unless it is told otherwise: base and size in bytes.
 pub const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
@@ -490,20 +488,11 @@ pub fn isa_text(isa: &str) -> String {
 /// in, zeros up to a multiple of 4096 bytes. Word for word what Spike has.
 #[must_use]
 pub fn boot_rom(xlen: Xlen, entry: u64, tree: &[u8]) -> Vec<u8> {
-    let words: [u32; 8] = [
-        0x0000_0297, // auipc t0, 0
-        0x0202_8593, // addi a1, t0, 32
-        0xf140_2573, // csrr a0, mhartid
-        match xlen {
-            Xlen::Rv32 => 0x0182_a283, // lw t0, 24(t0)
-            Xlen::Rv64 => 0x0182_b283, // ld t0, 24(t0)
-        },
-        0x0002_8067, // jr t0
-        0,
-        entry as u32,
-        (entry >> 32) as u32,
-    ];
-    let mut rom: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let words = boot::code(xlen);
+    let words = words
+        .into_iter()
+        .chain([0, entry as u32, (entry >> 32) as u32]);
+    let mut rom: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
     rom.extend(tree);
     rom.resize(rom.len().next_multiple_of(4096), 0);
     rom

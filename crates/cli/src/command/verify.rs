@@ -12,7 +12,7 @@ mod text;
 use super::{create, one_stdin};
 use crate::args::{self, Mark, Verify};
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::settings::{self, Elf};
+use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
 use crate::traces::{Settings, bad_container, contained};
 use drive::Drive;
@@ -21,6 +21,7 @@ use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
+use hartrace_capture::program::read_named;
 use hartrace_capture::trace::{self, Format, Streams};
 use hartrace_isa::Isa;
 use hartrace_tandem::container::Parameters;
@@ -126,7 +127,7 @@ fn files<'a>(args: &'a Verify, config: &'a Config) -> impl Iterator<Item = &'a P
 
 /// Reads the programs, which must be those that were traced.
 fn programs(settings: &Settings) -> Result<Vec<Elf>, Failure> {
-    let elf = settings::files(&settings.config.program.elf, settings::read_elf)?;
+    let elf = read_named(&settings.config.program.elf, Elf::read)?;
     if let Some((Elf { file, .. }, base)) = elf.iter().find_map(|e| Some((e, e.file.base?))) {
         let message = format!("{} cannot run at {base:#x}", input::name(&file.file));
         return Err(Diagnostic::new(Code::BadFileSpec, message)

@@ -7,8 +7,7 @@ use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::shard::Part;
 use hartrace_capture::trace::Format;
-use hartrace_flow::{Consumer, Event, Gap, HartId, Run};
-use hartrace_hart::fdt;
+use hartrace_flow::{Consumer, Event, Gap, HartId, Run, boot};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -244,7 +243,7 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
         let insns = count(gap.unconfirmed, "instruction");
         diagnostic = diagnostic.note(format!("nothing confirms the last {insns} before it"));
     }
-    let boot = fdt::BOOT_ROM..fdt::BOOT_ROM + fdt::BOOT_CODE as u64;
+    let boot = boot::RANGE;
     if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
         let text = "Spike's boot code: machine = \"spike\" in [hart] of a configuration tells it";
         return diagnostic.note(text);

@@ -87,7 +87,7 @@ pub(super) fn read(config: &Config) -> Result<Elf, Failure> {
             .help("leave out the base: a program runs where it was linked to")
             .into());
     }
-    settings::read_elf(file).map_err(|failure| settings::named_in(origin, failure))
+    Elf::read(file).map_err(|error| settings::named_in(origin, error.into()))
 }
 
 /// Completes the settings by those of the machine; the machine they make.

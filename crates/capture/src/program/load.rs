@@ -1,0 +1,451 @@
+//! Programs read into memory.
+
+use super::{ElfFile, RawFile};
+use crate::config::{Config, Machine, Origin, Setting};
+use crate::detect::{HEAD, Kind, detect};
+use crate::digest::Digest;
+use crate::elf_info::{ElfError, ElfInfo, ElfKind};
+use crate::input::{Input, InputError};
+use crate::sidecar::{self, Mismatch};
+use hartrace_flow::{Image, ImageError, SpaceId, boot};
+use hartrace_isa::{Ext, Isa, Xlen};
+use std::fmt;
+use std::path::PathBuf;
+
+/// The largest program that is read, in bytes. The largest known have debug
+/// information of a few hundred megabytes.
+pub const MAX_PROGRAM: u64 = 1 << 30;
+
+/// The files of a program, read into memory.
+///
+/// ```no_run
+/// use hartrace_capture::config::Config;
+/// use hartrace_capture::program::Program;
+///
+/// let config = Config::load("run.toml".as_ref())?;
+/// let program = Program::load(config, &mut |remark| eprintln!("{remark}"))?;
+/// let image = program.image()?.expect("run.toml names a program");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Program {
+    /// The settings in force; `isa` is always set if there is any code.
+    pub config: Config,
+    /// The instruction set; `None` without any code and any setting.
+    pub isa: Option<Isa>,
+    /// The ELF files, in the order of the settings.
+    pub elf: Vec<Elf>,
+    /// The raw binaries.
+    pub raw: Vec<Raw>,
+}
+
+/// An ELF file, read and checked.
+#[derive(Debug)]
+pub struct Elf {
+    /// Its name, its base, its digest.
+    pub file: ElfFile,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// What it says about itself.
+    pub info: ElfInfo,
+}
+
+/// A raw binary, read.
+#[derive(Debug)]
+pub struct Raw {
+    /// Its name and its address.
+    pub file: RawFile,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a program cannot be used.
+#[derive(Debug)]
+pub enum ProgramError {
+    /// A file cannot be read. The origin is the setting that names it, where
+    /// that is known.
+    Input(InputError, Option<Origin>),
+    /// A file is not an ELF file for RISC-V; the start of its content.
+    Elf(PathBuf, Vec<u8>, ElfError),
+    /// Not the program that was traced.
+    Wrong(Mismatch),
+    /// The code cannot be loaded.
+    Image(PathBuf, ImageError),
+    /// The instruction set cannot be parsed.
+    Isa(String),
+    /// A program of another width than the instruction set.
+    Width {
+        /// The program.
+        path: PathBuf,
+        /// Its width.
+        bits: u32,
+        /// The width of the instruction set.
+        isa_bits: u32,
+        /// Where the instruction set comes from.
+        origin: Origin,
+    },
+    /// Code does not fit at its base.
+    Base {
+        /// The program.
+        path: PathBuf,
+        /// The address of its first byte.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+        /// The width of its addresses.
+        bits: u32,
+        /// The base is odd; otherwise the code would pass the end of the
+        /// address space.
+        odd: bool,
+    },
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgramError::Input(error, _) => error.fmt(f),
+            ProgramError::Elf(path, _, error) => write!(f, "{} is {error}", path.display()),
+            ProgramError::Wrong(wrong) => wrong.fmt(f),
+            ProgramError::Image(path, error) => write!(f, "{}: {error}", path.display()),
+            ProgramError::Isa(text) => match Isa::parse_lenient(text) {
+                Err(error) => write!(f, "instruction set `{text}`: {error}"),
+                Ok(_) => write!(f, "instruction set `{text}`"),
+            },
+            ProgramError::Width {
+                path,
+                bits,
+                isa_bits,
+                ..
+            } => write!(
+                f,
+                "`{}` is a {bits}-bit program, but the instruction set has {isa_bits} bits",
+                path.display()
+            ),
+            ProgramError::Base {
+                path, base, odd, ..
+            } => {
+                let problem = match odd {
+                    true => "is odd, where no instruction can stand",
+                    false => "is too high: the code would pass the end of the address space",
+                };
+                write!(f, "{}: the base {base:#x} {problem}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+impl From<InputError> for ProgramError {
+    fn from(error: InputError) -> ProgramError {
+        ProgramError::Input(error, None)
+    }
+}
+
+/// Something a user should know about how a program was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// The instruction set is that of a file's attributes.
+    IsaFrom(String, PathBuf),
+    /// No file says which instruction set it is built for; this one is assumed.
+    IsaAssumed(String),
+    /// A base is given for a program that was linked to fixed addresses.
+    FixedAddresses(PathBuf),
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Remark::IsaFrom(isa, path) => {
+                write!(f, "isa {isa}, from the attributes of {}", path.display())
+            }
+            Remark::IsaAssumed(isa) => {
+                write!(f, "no instruction set is given; assuming {isa}")
+            }
+            Remark::FixedAddresses(path) => write!(
+                f,
+                "{} was linked to fixed addresses, and a base is given",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl Program {
+    /// Reads the program that the settings name and completes the settings by
+    /// what it says.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be read, that are not programs, or that contradict the
+    /// settings.
+    pub fn load(
+        mut config: Config,
+        remark: &mut dyn FnMut(Remark),
+    ) -> Result<Program, ProgramError> {
+        let elf = read_named(&config.program.elf, Elf::read)?;
+        let raw = read_named(&config.program.raw, Raw::read)?;
+        if config.program.isa.is_none() {
+            config.program.isa = isa_of(&elf, !raw.is_empty(), remark);
+        }
+        let isa = match &config.program.isa {
+            Some(Setting { value, origin }) => {
+                let isa = Isa::parse_lenient(value);
+                let isa = isa.map_err(|_| ProgramError::Isa(value.clone()))?;
+                check_width(isa, origin, &elf)?;
+                Some(isa)
+            }
+            None => None,
+        };
+        check_bases(&elf, &raw, isa, remark)?;
+        Ok(Program {
+            config,
+            isa,
+            elf,
+            raw,
+        })
+    }
+
+    /// The instruction set where a user gave it; otherwise each ELF file knows
+    /// its own.
+    #[must_use]
+    pub fn given_isa(&self) -> Option<Isa> {
+        let origin = &self.config.program.isa.as_ref()?.origin;
+        let given = matches!(origin, Origin::Flag(_) | Origin::File { .. });
+        self.isa.filter(|_| given)
+    }
+
+    /// The code in memory; `None` without any. All of it is of one instruction
+    /// set.
+    ///
+    /// # Errors
+    ///
+    /// Code that cannot be loaded.
+    pub fn image(&self) -> Result<Option<Image>, ProgramError> {
+        if self.elf.is_empty() && self.raw.is_empty() {
+            return Ok(None);
+        }
+        let mut image = Image::new();
+        for Elf { file, bytes, .. } in &self.elf {
+            image
+                .add_elf(SpaceId::FIRST, bytes, file.base, self.isa)
+                .map_err(|error| ProgramError::Image(file.file.clone(), error))?;
+        }
+        let isa = self.isa.unwrap_or(Isa::RV64GC);
+        for Raw { file, bytes } in &self.raw {
+            image.add_raw(SpaceId::FIRST, file.base, bytes, isa);
+        }
+        add_boot_code(&mut image, &self.config, isa);
+        Ok(Some(image))
+    }
+
+    /// Checks that the programs are those that a sidecar names.
+    ///
+    /// # Errors
+    ///
+    /// A program with another content.
+    pub fn check_against(&self, sidecar: &Config) -> Result<(), ProgramError> {
+        check_against(&self.elf, sidecar)
+    }
+}
+
+impl Elf {
+    /// Reads an ELF file and checks that it is one, and that it has the digest
+    /// it must have.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is not such a program.
+    pub fn read(file: &ElfFile) -> Result<Elf, ProgramError> {
+        let mut input = Input::open(&file.file)?;
+        // What is not an ELF file is not read to its end: it may have none.
+        let head = input.peek(HEAD)?;
+        if !matches!(detect(head), Kind::Elf) {
+            let (path, head) = (file.file.clone(), head.to_vec());
+            return Err(ProgramError::Elf(path, head, ElfError::NotElf));
+        }
+        let bytes = input.read_all(MAX_PROGRAM)?;
+        let info = ElfInfo::read(&bytes).map_err(|error| {
+            let head = bytes.get(..HEAD).unwrap_or(&bytes).to_vec();
+            ProgramError::Elf(file.file.clone(), head, error)
+        })?;
+        if let Some(expected) = file.sha256 {
+            let found = Digest::of(&bytes);
+            if found != expected {
+                return Err(ProgramError::Wrong(Mismatch {
+                    given: file.file.clone(),
+                    found,
+                    traced: file.file.clone(),
+                    expected,
+                }));
+            }
+        }
+        let file = file.clone();
+        Ok(Elf { file, bytes, info })
+    }
+}
+
+impl Raw {
+    fn read(file: &RawFile) -> Result<Raw, ProgramError> {
+        let bytes = Input::open(&file.file)?.read_all(MAX_PROGRAM)?;
+        let file = file.clone();
+        Ok(Raw { file, bytes })
+    }
+}
+
+/// Reads the files that a setting names.
+///
+/// # Errors
+///
+/// The first failure; a file that cannot be opened comes with the setting that
+/// names it.
+pub fn read_named<T, U>(
+    setting: &Option<Setting<Vec<T>>>,
+    read: fn(&T) -> Result<U, ProgramError>,
+) -> Result<Vec<U>, ProgramError> {
+    let Some(Setting { value, origin }) = setting else {
+        return Ok(Vec::new());
+    };
+    let one = |file| {
+        read(file).map_err(|error| match error {
+            ProgramError::Input(error, None) => ProgramError::Input(error, Some(origin.clone())),
+            error => error,
+        })
+    };
+    value.iter().map(one).collect()
+}
+
+/// Checks that programs are those that a sidecar names.
+///
+/// # Errors
+///
+/// A program with another content.
+pub fn check_against(elf: &[Elf], sidecar: &Config) -> Result<(), ProgramError> {
+    for Elf { file, bytes, .. } in elf {
+        let checked = sidecar::check(sidecar, &file.file, Digest::of(bytes));
+        checked.map_err(ProgramError::Wrong)?;
+    }
+    Ok(())
+}
+
+/// Adds the boot code of Spike's machine, where runs on it start, unless there
+/// is other code at its place.
+pub fn add_boot_code(image: &mut Image, config: &Config, isa: Isa) {
+    let machine = config.hart.machine.as_ref();
+    let spike = machine.is_some_and(|machine| machine.value == Machine::Spike);
+    if spike && image.fetch(SpaceId::FIRST, boot::ROM).is_none() {
+        let code = boot::code(isa.xlen());
+        let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        image.add_raw(SpaceId::FIRST, boot::ROM, &code, isa);
+    }
+}
+
+/// Checks that all programs have the width of the instruction set.
+///
+/// # Errors
+///
+/// The first that has another.
+pub fn check_width(isa: Isa, origin: &Origin, elf: &[Elf]) -> Result<(), ProgramError> {
+    let isa_bits = bits_of(isa);
+    match elf.iter().find(|elf| elf.info.bits != isa_bits) {
+        None => Ok(()),
+        Some(other) => Err(ProgramError::Width {
+            path: other.file.file.clone(),
+            bits: other.info.bits,
+            isa_bits,
+            origin: origin.clone(),
+        }),
+    }
+}
+
+fn bits_of(isa: Isa) -> u32 {
+    match isa.xlen() {
+        Xlen::Rv32 => 32,
+        Xlen::Rv64 => 64,
+    }
+}
+
+/// Checks that code fits at a base: `first` is loaded there, and `end` follows
+/// the last byte.
+fn check_base(
+    path: &std::path::Path,
+    base: u64,
+    (first, end): (u64, u64),
+    bits: u32,
+) -> Result<(), ProgramError> {
+    let size = end.saturating_sub(first);
+    let room = u64::MAX.checked_shr(64 - bits).unwrap_or(u64::MAX);
+    let last = base.checked_add(size.saturating_sub(1));
+    let odd = base % 2 == 1;
+    if !odd && last.is_some_and(|last| last <= room) {
+        return Ok(());
+    }
+    Err(ProgramError::Base {
+        path: path.to_path_buf(),
+        base,
+        size,
+        bits,
+        odd,
+    })
+}
+
+fn check_bases(
+    elf: &[Elf],
+    raw: &[Raw],
+    isa: Option<Isa>,
+    remark: &mut dyn FnMut(Remark),
+) -> Result<(), ProgramError> {
+    for Elf { file, info, .. } in elf {
+        let Some(base) = file.base else { continue };
+        let loaded = info.segments.iter().map(|s| (s.address, s.memory_size));
+        let sections = info.code.iter().map(|s| (s.address, s.size));
+        let parts: Vec<(u64, u64)> = match info.segments.is_empty() {
+            false => loaded.collect(),
+            true => sections.collect(),
+        };
+        let first = parts.iter().map(|p| p.0).min().unwrap_or(0);
+        let end = parts.iter().map(|p| p.0.saturating_add(p.1)).max();
+        check_base(&file.file, base, (first, end.unwrap_or(0)), info.bits)?;
+        if info.kind == ElfKind::Executable {
+            remark(Remark::FixedAddresses(file.file.clone()));
+        }
+    }
+    let bits = isa.map_or(64, bits_of);
+    for Raw { file, bytes } in raw {
+        check_base(&file.file, file.base, (0, bytes.len() as u64), bits)?;
+    }
+    Ok(())
+}
+
+/// What the ELF files were built for, all of them together: one hart runs them.
+/// An assumption, with a remark, if none has attributes.
+fn isa_of(elf: &[Elf], raw: bool, remark: &mut dyn FnMut(Remark)) -> Option<Setting<String>> {
+    let mut all: Option<(Isa, &PathBuf)> = None;
+    for Elf { file, info, .. } in elf {
+        let Some(isa) = info.isa.as_deref().and_then(|t| Isa::parse_lenient(t).ok()) else {
+            continue;
+        };
+        all = Some(match all {
+            None => (isa, &file.file),
+            Some((first, path)) => (isa.extensions().fold(first, Isa::with), path),
+        });
+    }
+    if let Some((isa, path)) = all {
+        // Code assembled under `.option rvc` is in the flags only.
+        let compressed = elf.iter().any(|elf| elf.info.abi.compressed());
+        let isa = if compressed { isa.with(Ext::Zca) } else { isa };
+        let value = isa.to_string();
+        remark(Remark::IsaFrom(value.clone(), path.clone()));
+        let origin = Origin::Elf(path.clone());
+        return Some(Setting { value, origin });
+    }
+    let bits = match elf.first() {
+        Some(first) => first.info.bits,
+        None if raw => 64,
+        None => return None,
+    };
+    let value = format!("rv{bits}gc");
+    remark(Remark::IsaAssumed(value.clone()));
+    let origin = Origin::Default;
+    Some(Setting { value, origin })
+}
