@@ -4,6 +4,7 @@
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};
 use crate::talk::Talk;
+use hartrace_analyze::Names;
 use hartrace_capture::config::{Config, Machine, Origin, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::Digest;
@@ -57,6 +58,15 @@ impl Program {
         }
         add_boot_code(&mut image, &self.config, self.isa.unwrap_or(Isa::RV64GC));
         Ok(Some(image))
+    }
+
+    /// The symbols of all ELF files. A file without symbols has no names.
+    pub(crate) fn names(&self) -> Names {
+        let mut names = Names::new();
+        for elf in &self.elf {
+            let _ = names.add_elf(&elf.bytes, elf.file.base);
+        }
+        names
     }
 
     /// Whether the programs are those that the sidecar of a log names.

@@ -12,4 +12,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod events;
+pub mod info;
+pub mod insn;
 pub mod json;
+pub mod state;
+pub mod steps;
+pub mod verify;
+pub mod words;
+
+pub use events::JsonEvents;
+pub use steps::JsonSteps;

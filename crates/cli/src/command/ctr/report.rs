@@ -1,10 +1,10 @@
 //! What is made of snapshots.
 
-use super::super::log_write::Sink;
 use super::overlap::Overlap;
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::Program;
+use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_analyze::{
     AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Profgen, Sample, Segments, Table,

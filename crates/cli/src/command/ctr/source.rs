@@ -1,11 +1,9 @@
 //! Where snapshots come from: dumps, and the steps of logs and traces.
 
-use super::super::log::{tells_modes, which_hart};
-use super::super::log_write::Chosen;
 use super::report::Report;
 use crate::args::Ctr;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, is_json_log, unknown_format};
-use crate::logs::{self, Verdict};
+use crate::logs::{self, Verdict, which_hart};
 use crate::progress::Progress;
 use crate::records;
 use crate::settings::{self, Program};
@@ -13,7 +11,9 @@ use crate::talk::Talk;
 use crate::traces::{Loaded, Settings, Watch, no_program};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Damage, LineCount, LogOptions, LogReader, ingress_layout};
+use hartrace_capture::log::{
+    Chosen, Damage, LineCount, LogOptions, LogReader, ingress_layout, tells_modes,
+};
 use hartrace_capture::records::{Form, RecordSummary, SnapshotError, SnapshotReader};
 use hartrace_capture::trace::{self, Transport};
 use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told, Version};

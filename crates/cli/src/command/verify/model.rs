@@ -1,7 +1,7 @@
 //! The hart that a trace is checked against.
 
-use super::super::run;
 use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::machine;
 use crate::settings::{self, Elf};
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Origin};
@@ -39,7 +39,7 @@ pub(super) fn configure(
     let Some(first) = elf.first() else {
         return Err(no_program());
     };
-    let (mut hart, isa) = run::configure(config, first)?;
+    let (mut hart, isa) = machine::configure(config, first)?;
     if let Some(said) = &config.program.isa {
         settings::check_width(isa, &said.origin, elf)?;
         if said.origin == Origin::Default {
@@ -92,13 +92,13 @@ pub(super) fn build(
     elf: &[Elf],
     entry: Option<u64>,
 ) -> Result<(Machine, Options), Failure> {
-    let mut machine = run::build(hart, Host::silent())?;
+    let mut machine = machine::build(hart, Host::silent())?;
     let [first, rest @ ..] = elf else {
         return Err(no_program());
     };
-    let mut all = run::program(first)?;
+    let mut all = machine::program(first)?;
     for elf in rest {
-        let program = run::program(elf)?;
+        let program = machine::program(elf)?;
         all.segments.extend(program.segments);
         all.tohost = all.tohost.or(program.tohost);
         all.fromhost = all.fromhost.or(program.fromhost);
@@ -108,7 +108,7 @@ pub(super) fn build(
         fromhost: all.fromhost,
         ..Options::default()
     };
-    run::load(&mut machine, &first.file.file, all, entry)?;
+    machine::load(&mut machine, &first.file.file, all, entry)?;
     Ok((machine, options))
 }
 

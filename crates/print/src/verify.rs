@@ -1,29 +1,49 @@
-//! What the verifier tells, on its way to whoever reads it.
+//! What a verifier finds: text, and JSON lines of the schema `hartrace-verify`.
+//!
+//! A [`Report`] takes mismatches and damage from a [`Verifier`] as they are
+//! found, and writes a summary at the end.
+//!
+//! [`Verifier`]: hartrace_tandem::Verifier
 
-use super::drive::End;
-use super::json;
-use super::place::Places;
-use super::text;
-use crate::args::{Verify, VerifyFormat};
+mod json;
+mod place;
+mod text;
+
+use hartrace_capture::verify::End;
 use hartrace_isa::Isa;
 use hartrace_tandem::verify::{Counters, Field, Mismatch, Reporter};
 use hartrace_tandem::{Config, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+pub use place::Places;
+
 /// What a report is about.
 #[derive(Clone, Copy)]
-pub(super) struct Facts<'a> {
-    pub(super) trace: &'a Path,
-    pub(super) config: &'a Config,
-    pub(super) isa: Isa,
-    pub(super) places: &'a Places<'a>,
+pub struct Facts<'a> {
+    /// The name of the trace.
+    pub trace: &'a Path,
+    /// Its settings.
+    pub config: &'a Config,
+    /// The instruction set of the model.
+    pub isa: Isa,
+    /// What is known of addresses.
+    pub places: &'a Places<'a>,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// JSON lines.
+    Json,
 }
 
 /// Writes down what it is told.
-pub(super) struct Report<'a> {
+pub struct Report<'a> {
     facts: Facts<'a>,
-    format: VerifyFormat,
+    form: Form,
     /// Mismatches that are too many.
     limit: Option<u64>,
     resync: bool,
@@ -43,16 +63,19 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(args: &Verify, facts: Facts<'a>) -> Report<'a> {
-        let text = match args.format {
-            VerifyFormat::Text => String::new(),
-            VerifyFormat::Json => json::header(&facts),
+    /// A report that ends after `limit` mismatches, and at damage unless
+    /// `resync` is set.
+    #[must_use]
+    pub fn new(form: Form, limit: Option<u64>, resync: bool, facts: Facts<'a>) -> Report<'a> {
+        let text = match form {
+            Form::Text => String::new(),
+            Form::Json => json::header(&facts),
         };
         Report {
             facts,
-            format: args.format,
-            limit: Some(args.max_mismatches).filter(|n| *n > 0),
-            resync: args.resync,
+            form,
+            limit,
+            resync,
             text,
             told: 0,
             foreign: 0,
@@ -64,68 +87,93 @@ impl<'a> Report<'a> {
     }
 
     /// What is to be written.
-    pub(super) fn take(&mut self) -> String {
+    #[must_use]
+    pub fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
 
     /// No more mismatches are wanted.
-    pub(super) fn is_full(&self) -> bool {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
         self.limit.is_some_and(|limit| self.told >= limit)
     }
 
     /// Damage that is not passed over.
-    pub(super) fn is_stuck(&self) -> bool {
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
         self.problem.is_some() && !self.resync
     }
 
-    pub(super) fn facts(&self) -> &Facts<'a> {
+    /// What it is about.
+    #[must_use]
+    pub fn facts(&self) -> &Facts<'a> {
         &self.facts
     }
 
-    pub(super) fn problem(&self) -> Option<Problem> {
+    /// The first damage.
+    #[must_use]
+    pub fn problem(&self) -> Option<Problem> {
         self.problem
     }
 
-    pub(super) fn problems(&self) -> u64 {
+    /// How many places are damaged.
+    #[must_use]
+    pub fn problems(&self) -> u64 {
         self.problems
     }
 
-    pub(super) fn first(&self) -> Option<u64> {
+    /// The instruction of the first mismatch.
+    #[must_use]
+    pub fn first(&self) -> Option<u64> {
         self.first
     }
 
     /// The trace is probably of another program: from the first mismatch on,
     /// the instructions themselves differ.
-    pub(super) fn is_foreign(&self) -> bool {
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
         self.foreign >= 3
     }
 
-    /// How it all went.
-    pub(super) fn conclude(&mut self, counters: &Counters, end: End) {
+    /// Why the verifier has stopped, if the report asked it to or the last
+    /// instruction was reached.
+    #[must_use]
+    pub fn why_stopped(&self) -> End {
+        if self.is_stuck() {
+            End::Stuck
+        } else if self.is_full() {
+            End::Full
+        } else {
+            End::Until
+        }
+    }
+
+    /// Writes the summary.
+    pub fn conclude(&mut self, counters: &Counters, end: End) {
         let outcome = Outcome {
             counters,
             end,
             problems: self.problems,
             skipped: self.skipped,
         };
-        self.text += &match self.format {
-            VerifyFormat::Text => text::summary(&outcome),
-            VerifyFormat::Json => json::summary(&outcome),
+        self.text += &match self.form {
+            Form::Text => text::summary(&outcome),
+            Form::Json => json::summary(&outcome),
         };
     }
 }
 
 /// What there is to say at the end.
-pub(super) struct Outcome<'a> {
-    pub(super) counters: &'a Counters,
-    pub(super) end: End,
-    pub(super) problems: u64,
-    pub(super) skipped: u64,
+struct Outcome<'a> {
+    counters: &'a Counters,
+    end: End,
+    problems: u64,
+    skipped: u64,
 }
 
 impl Outcome<'_> {
     /// In a word.
-    pub(super) fn verdict(&self) -> &'static str {
+    fn verdict(&self) -> &'static str {
         match self.end {
             _ if self.counters.mismatches > 0 => "mismatch",
             _ if self.problems > 0 => "damaged",
@@ -143,9 +191,9 @@ impl Reporter for Report<'_> {
         }
         self.told += 1;
         self.first.get_or_insert(mismatch.insn);
-        self.text += &match self.format {
-            VerifyFormat::Text => text::mismatch(&self.facts, self.told, mismatch),
-            VerifyFormat::Json => json::mismatch(&self.facts, self.told, mismatch),
+        self.text += &match self.form {
+            Form::Text => text::mismatch(&self.facts, self.told, mismatch),
+            Form::Json => json::mismatch(&self.facts, self.told, mismatch),
         };
         match self.is_full() {
             true => ControlFlow::Break(()),
@@ -156,9 +204,9 @@ impl Reporter for Report<'_> {
     fn problem(&mut self, problem: &Problem) -> ControlFlow<()> {
         self.problems += 1;
         self.problem.get_or_insert(*problem);
-        self.text += &match self.format {
-            VerifyFormat::Text => text::problem(problem),
-            VerifyFormat::Json => json::problem(problem),
+        self.text += &match self.form {
+            Form::Text => text::problem(problem),
+            Form::Json => json::problem(problem),
         };
         match self.resync {
             true => ControlFlow::Continue(()),
@@ -168,9 +216,9 @@ impl Reporter for Report<'_> {
 
     fn resumed(&mut self, skipped: u64) {
         self.skipped += skipped;
-        self.text += &match self.format {
-            VerifyFormat::Text => text::resumed(skipped),
-            VerifyFormat::Json => json::resumed(skipped),
+        self.text += &match self.form {
+            Form::Text => text::resumed(skipped),
+            Form::Json => json::resumed(skipped),
         };
     }
 }
