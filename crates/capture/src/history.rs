@@ -5,12 +5,14 @@
 //! the trace has not reported comes from the program, and registers and places
 //! are asked for by name.
 
+pub use hartrace_tandem::{Config, History};
+
 use crate::input::{Input, InputError};
 use crate::program::parse_address;
 use crate::quantity::parse_size;
 use crate::trace::{StreamPiece, Streams};
+use hartrace_tandem::Register;
 use hartrace_tandem::history::{Byte, IndexError, Origin, Recorder, State, Target};
-use hartrace_tandem::{Config, History, Register};
 use std::fmt;
 use std::path::Path;
 

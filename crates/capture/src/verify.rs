@@ -7,11 +7,12 @@
 mod find;
 
 pub use find::Search;
+pub use hartrace_tandem::container::Parameters;
+pub use hartrace_tandem::verify::{Counters, Options, Range, Reporter, Volatile};
 
 use crate::trace::{StreamPiece, Streams};
 use hartrace_flow::{HartId, Model};
 use hartrace_tandem::container::{MAGIC, MAX_PARAMETERS};
-use hartrace_tandem::verify::{Counters, Reporter};
 use hartrace_tandem::{Problem, Verifier};
 use std::ops::ControlFlow;
 
@@ -239,7 +240,7 @@ pub fn is_enough(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hartrace_tandem::container::{Parameters, write_start};
+    use hartrace_tandem::container::write_start;
 
     #[test]
     fn enough_is_known_as_soon_as_it_can_be() {

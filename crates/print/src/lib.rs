@@ -16,6 +16,7 @@ pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
+pub mod records;
 pub mod state;
 pub mod steps;
 pub mod verify;

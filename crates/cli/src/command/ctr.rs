@@ -1,6 +1,5 @@
 //! `hartrace ctr`: control transfer records.
 
-mod overlap;
 mod report;
 mod source;
 mod target;

@@ -11,14 +11,13 @@ use crate::talk::Talk;
 use crate::traces::{self, Named, Settings, general};
 use hartrace_analyze::Names;
 use hartrace_capture::detect::HEAD;
-use hartrace_capture::history::{self, AskError, Asked, Loaded};
+use hartrace_capture::history::{self, AskError, Asked, Config, History, Loaded};
 use hartrace_capture::input::{self, Contents};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{self, Streams};
 use hartrace_flow::elf_bias;
 use hartrace_isa::{Isa, Style};
 use hartrace_print::state::{self, Terms};
-use hartrace_tandem::{Config, History};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {

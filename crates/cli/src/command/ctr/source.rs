@@ -282,20 +282,10 @@ impl Job<'_> {
         report: &mut Report<'_, '_>,
     ) -> Result<(), Failure> {
         let path = input.path().to_path_buf();
-        let modes = match settings {
-            trace::Settings::Ntrace(config) => config.context,
-            trace::Settings::Etrace(_) => true,
-            trace::Settings::Tandem(config) => !config.absent.mode,
-        };
-        let timed = match settings {
-            trace::Settings::Ntrace(config) => config.timestamps.is_some(),
-            trace::Settings::Etrace(config) => config.time_width > 0,
-            trace::Settings::Tandem(_) => true,
-        };
-        self.need_time(&path, timed)?;
+        self.need_time(&path, settings.tells_time())?;
         // Traces tell the time now and then, not that of each jump.
         let told = Told {
-            modes,
+            modes: settings.tells_modes(),
             cycles: false,
         };
         let Some(image) = self.image else {

@@ -6,8 +6,7 @@ use crate::diagnostic::Failure;
 use crate::files::create;
 use crate::settings::Program;
 use crate::sink::Sink;
-use hartrace_capture::records::sidecar;
-use hartrace_ctr::Version;
+use hartrace_capture::records::{Version, sidecar};
 use hartrace_isa::{Isa, Xlen};
 use std::path::Path;
 

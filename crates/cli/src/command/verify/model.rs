@@ -5,10 +5,10 @@ use crate::machine;
 use crate::settings::{self, Elf};
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Origin};
+use hartrace_capture::verify::{Options, Range, Volatile};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as HartConfig, Machine, Region, fdt};
 use hartrace_isa::Isa;
-use hartrace_tandem::verify::{Options, Range, Volatile};
 
 /// The granularity of memory.
 const PAGE: u64 = 4096;

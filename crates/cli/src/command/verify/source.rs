@@ -6,8 +6,7 @@ use crate::traces::bad_container;
 use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::{Address, Arrival, Input, Live};
 use hartrace_capture::trace::Streams;
-use hartrace_capture::verify::is_enough;
-use hartrace_tandem::container::Parameters;
+use hartrace_capture::verify::{Parameters, is_enough};
 use std::path::Path;
 use std::time::Duration;
 
