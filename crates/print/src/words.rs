@@ -180,3 +180,16 @@ pub const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
         Mark::Vendor(code) => ("vendor", Some(code)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1 000");
+        assert_eq!(grouped(1_000_123_456), "1 000 123 456");
+    }
+}
