@@ -40,7 +40,7 @@ pub enum Form {
     Json,
 }
 
-/// Writes down what it is told.
+/// Mismatches and damage, written as they come.
 pub struct Report<'a> {
     facts: Facts<'a>,
     form: Form,
@@ -49,8 +49,8 @@ pub struct Report<'a> {
     resync: bool,
     /// What has not been written.
     text: String,
-    /// Mismatches told.
-    told: u64,
+    /// Mismatches so far.
+    mismatches: u64,
     /// Mismatches from the first on that all differ in the instruction.
     foreign: u64,
     /// Instruction of the first one.
@@ -58,7 +58,7 @@ pub struct Report<'a> {
     /// What is wrong with the trace, the first of it.
     problem: Option<Problem>,
     problems: u64,
-    /// Bytes behind problems that could not be used.
+    /// Bytes after problems that could not be used.
     skipped: u64,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
             limit,
             resync,
             text,
-            told: 0,
+            mismatches: 0,
             foreign: 0,
             first: None,
             problem: None,
@@ -95,7 +95,7 @@ impl<'a> Report<'a> {
     /// No more mismatches are wanted.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.told >= limit)
+        self.limit.is_some_and(|limit| self.mismatches >= limit)
     }
 
     /// Damage that is not passed over.
@@ -186,14 +186,14 @@ impl Outcome<'_> {
 impl Reporter for Report<'_> {
     fn mismatch(&mut self, mismatch: &Mismatch<'_>) -> ControlFlow<()> {
         let mut fields = mismatch.differences.iter().map(|d| d.field);
-        if self.foreign == self.told && fields.any(|field| field == Field::Insn) {
+        if self.foreign == self.mismatches && fields.any(|field| field == Field::Insn) {
             self.foreign += 1;
         }
-        self.told += 1;
+        self.mismatches += 1;
         self.first.get_or_insert(mismatch.insn);
         self.text += &match self.form {
-            Form::Text => text::mismatch(&self.facts, self.told, mismatch),
-            Form::Json => json::mismatch(&self.facts, self.told, mismatch),
+            Form::Text => text::mismatch(&self.facts, self.mismatches, mismatch),
+            Form::Json => json::mismatch(&self.facts, self.mismatches, mismatch),
         };
         match self.is_full() {
             true => ControlFlow::Break(()),
