@@ -26,7 +26,8 @@
 //! * [`detect`]: what kind of file this is; [`elf_info`]: what an ELF file says;
 //!   [`log`]: logs of every kind as steps, and what is in them.
 //! * [`trace`]: traces made from steps and turned into events.
-//! * [`records`]: control transfer records in files.
+//! * [`records`]: control transfer records in files; [`history`]: the state in a
+//!   tandem trace; [`verify`]: such a trace against a model.
 //! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
 //!   spell a program; [`digest`]: its SHA-256;
 //!   [`memory`]: `BASE:SIZE`; [`quantity`]: numbers with units;
@@ -38,6 +39,7 @@ pub mod config;
 pub mod detect;
 pub mod digest;
 pub mod elf_info;
+pub mod history;
 pub mod input;
 pub mod isa_hint;
 pub mod log;
@@ -49,3 +51,4 @@ pub mod records;
 pub mod shard;
 pub mod sidecar;
 pub mod trace;
+pub mod verify;

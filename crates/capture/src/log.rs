@@ -14,9 +14,13 @@
 //! ```
 
 mod assume;
+mod chosen;
+mod scan;
 mod summary;
 
 pub use assume::Assume;
+pub use chosen::Chosen;
+pub use scan::{LogFacts, LogScan};
 pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;
@@ -317,6 +321,15 @@ impl Observer for First<'_> {
             (self.0)(insn.pc);
         }
     }
+}
+
+/// Whether modes and effects are in the log that starts with `head`.
+#[must_use]
+pub fn tells_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
+    LogReader::new(kind, options).is_ok_and(|mut probe| {
+        probe.feed(head, &mut LogSummary::default(), &mut |_| {});
+        probe.tells_modes()
+    })
 }
 
 /// GC of the width of the addresses in the Spike log that starts with `head`.

@@ -21,6 +21,7 @@
 mod json;
 mod summary;
 
+pub use hartrace_ctr::{Snapshot, Version};
 pub(crate) use json::{BOM, SCHEMA};
 pub use json::{write_json, write_json_start};
 pub use summary::RecordSummary;
@@ -29,8 +30,8 @@ use crate::config::{Config, Program, Records};
 use crate::detect::Kind;
 use crate::program::ElfFile;
 use crate::trace::sidecar_of;
+use hartrace_ctr::Fault;
 use hartrace_ctr::dump::{DumpReader, NextSnapshot, Problem};
-use hartrace_ctr::{Fault, Snapshot, Version};
 use json::JsonReader;
 use std::fmt;
 use std::path::Path;

@@ -5,7 +5,7 @@
 
 use crate::config::{Config, LoadError};
 use crate::digest::Digest;
-use crate::input::is_stdin;
+use crate::input::{Input, is_stdin};
 use crate::output::{Output, OutputError};
 use crate::program::ElfFile;
 use std::ffi::OsString;
@@ -31,6 +31,78 @@ pub fn find(trace: &Path) -> Result<Option<Config>, LoadError> {
         return Ok(None);
     }
     Config::load(&path).map(Some)
+}
+
+/// A sidecar and whether its programs are still those that were traced.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The sidecar.
+    pub path: PathBuf,
+    /// What it says.
+    pub config: Config,
+    /// The programs it names.
+    pub programs: Vec<(ElfFile, ProgramState)>,
+}
+
+impl Beside {
+    /// The sidecar of a file, if it has one; of the programs up to `most`
+    /// bytes are read.
+    ///
+    /// # Errors
+    ///
+    /// A sidecar that cannot be read or understood.
+    pub fn find(file: &Path, most: u64) -> Result<Option<Beside>, LoadError> {
+        let Some(config) = find(file)? else {
+            return Ok(None);
+        };
+        let elf = config.program.elf.iter().flat_map(|s| &s.value);
+        let programs = elf.map(|elf| (elf.clone(), ProgramState::of(elf, most)));
+        Ok(Some(Beside {
+            path: path_for(file),
+            programs: programs.collect(),
+            config,
+        }))
+    }
+}
+
+/// Whether a program is the one that a sidecar means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramState {
+    /// It is, by its SHA-256.
+    Same,
+    /// It is another.
+    Different,
+    /// It cannot be read.
+    Unreadable,
+    /// The sidecar has no SHA-256 of it.
+    NoHash,
+}
+
+impl ProgramState {
+    /// The state of a program of up to `most` bytes.
+    #[must_use]
+    pub fn of(elf: &ElfFile, most: u64) -> ProgramState {
+        let Some(expected) = elf.sha256 else {
+            return ProgramState::NoHash;
+        };
+        let bytes = Input::open(&elf.file).and_then(|input| input.read_all(most));
+        match bytes {
+            Ok(bytes) if Digest::of(&bytes) == expected => ProgramState::Same,
+            Ok(_) => ProgramState::Different,
+            Err(_) => ProgramState::Unreadable,
+        }
+    }
+
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            ProgramState::Same => "same",
+            ProgramState::Different => "different",
+            ProgramState::Unreadable => "unreadable",
+            ProgramState::NoHash => "no hash",
+        }
+    }
 }
 
 /// Writes the sidecar of a trace.

@@ -1,25 +1,18 @@
-//! Doing it.
+//! The commands, one module each.
 
 mod convert;
 mod convert_tandem;
 mod ctr;
 mod decode;
-mod decode_json;
 mod dump;
 mod dump_etrace;
 mod dump_json;
 mod dump_tandem;
 mod encode;
 mod info;
-mod info_json;
-mod info_text;
 mod log;
-mod log_json;
-mod log_write;
 mod run;
 mod state;
-mod state_json;
-mod state_text;
 mod stats;
 mod stats_json;
 mod trace_fit;
@@ -29,16 +22,15 @@ mod verify;
 
 use crate::args::{self, Args, Command};
 use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::files::{configs, create, inputs, one_stdin};
 use crate::talk::{Talk, clean_up_on_signal};
-use crate::{listing, settings};
+use crate::{listing, machine, settings};
 use clap::CommandFactory as _;
-use hartrace_capture::config::Config;
-use hartrace_capture::input::is_stdin;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
 use hartrace_capture::trace::Format;
 use hartrace_isa::Xlen;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
@@ -59,51 +51,6 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),
     }
-}
-
-/// Opens an output before the work starts; none of `inputs` may be the same
-/// file.
-fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Output, Failure> {
-    if path.as_os_str() == "-" {
-        return Ok(Output::create(path)?);
-    }
-    if let Ok(target) = fs::canonicalize(path) {
-        // A device may well be read and written.
-        let same =
-            |input: &&Path| fs::canonicalize(input).is_ok_and(|p| p == target && p.is_file());
-        if let Some(input) = inputs.into_iter().find(same) {
-            let message = format!("the output would replace the input `{}`", input.display());
-            return Err(Diagnostic::new(Code::OutputIsInput, message)
-                .help("give the output another name")
-                .into());
-        }
-    }
-    clean_up_on_signal();
-    Ok(Output::create(path)?)
-}
-
-/// Standard input can be read once only.
-fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
-    match names.into_iter().filter(|n| is_stdin(n)).count() {
-        0 | 1 => Ok(()),
-        _ => Err(Failure::Usage(
-            "`-` is given more than once, and standard input can be read only once",
-        )),
-    }
-}
-
-/// The files a configuration names.
-fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
-    let program = &config.program;
-    let elf = program.elf.iter().flat_map(|s| &s.value);
-    let raw = program.raw.iter().flat_map(|s| &s.value);
-    elf.map(|f| f.file.as_path())
-        .chain(raw.map(|f| f.file.as_path()))
-}
-
-/// The configuration files that were typed.
-fn configs(program: &args::Program) -> impl Iterator<Item = &Path> {
-    program.config.iter().map(PathBuf::as_path)
 }
 
 fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
@@ -130,7 +77,7 @@ fn show(args: &args::Show, talk: &Talk) -> Result<(), Failure> {
     let program = settings::load(config, talk)?;
     let xlen = program.isa.map_or(Xlen::Rv64, |isa| isa.xlen());
     let mut config = program.config;
-    run::complete(&mut config.hart, xlen);
+    machine::complete(&mut config.hart, xlen);
     for format in Format::ALL {
         format.settings(&config, xlen)?.complete(&mut config);
     }

@@ -1,5 +1,7 @@
 //! What can go wrong, with a stable code for each.
 
+pub(crate) use hartrace_print::words::count;
+
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
 use hartrace_capture::config::{ConfigError, CtrError, LoadError, Problem};
 use hartrace_capture::detect::{self, Kind};
@@ -420,12 +422,6 @@ pub(crate) fn damaged_elf(path: &Path, what: &str) -> Diagnostic {
     let name = input::name(path);
     Diagnostic::new(Code::DamagedElf, format!("{name} is damaged: {what}"))
         .help("copy or build the file again")
-}
-
-/// `1 line`, `2 lines`.
-pub(crate) fn count(number: u64, word: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {word}{plural}")
 }
 
 /// Whether a file that starts with `head` is a log as JSON lines.

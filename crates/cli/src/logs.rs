@@ -1,6 +1,7 @@
 //! Logs and the programs they need; what `info` and `log` share.
 
-use crate::diagnostic::{Code, Diagnostic, count, unknown_format};
+use crate::args::ModeName;
+use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::settings::{Program, add_boot_code};
 use crate::talk::Talk;
 use hartrace_capture::config::{Machine, Origin, Setting};
@@ -9,9 +10,10 @@ use hartrace_capture::input;
 use hartrace_capture::log::{
     Damage, Fit, LogError, LogOptions, first_pc, ingress_layout, spike_isa,
 };
-use hartrace_flow::{Image, SpaceId, boot};
+use hartrace_flow::{HartId, Image, Mode, SpaceId, boot};
 use hartrace_isa::Isa;
-use hartrace_logs::{Iretire, LineError};
+use hartrace_logs::Iretire;
+use hartrace_print::info::line_note;
 use std::path::Path;
 
 /// What the settings, the program and the first bytes of a log say about
@@ -167,21 +169,28 @@ fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
     diagnostic
 }
 
-/// A line that could not be read. Where the reader asks back, what it found
-/// is a sentence of its own.
-pub(crate) fn line_note(error: &LineError) -> String {
-    let kind = error.kind.to_string();
-    if !kind.ends_with('?') || error.excerpt.is_empty() {
-        return error.to_string();
+/// The mode by what was typed.
+pub(crate) const fn mode_of(name: ModeName) -> Mode {
+    match name {
+        ModeName::U => Mode::U,
+        ModeName::S => Mode::S,
+        ModeName::M => Mode::M,
     }
-    let LineError {
-        line,
-        column,
-        excerpt,
-        ..
-    } = error;
-    match column {
-        0 => format!("line {line}: {kind} Found `{excerpt}`"),
-        _ => format!("line {line}, column {column}: {kind} Found `{excerpt}`"),
+}
+
+/// The harts of a log, where the chosen one is `wrong`.
+pub(crate) fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {
+    if !wrong {
+        return Ok(());
     }
+    let list: Vec<String> = harts.iter().map(|h| h.0.to_string()).collect();
+    let name = input::name(path);
+    let message = match list.as_slice() {
+        [] => format!("{name} has no steps of that hart"),
+        [one] => format!("{name} has only hart {one}"),
+        more => format!("{name} has several harts: {}", more.join(", ")),
+    };
+    Err(Diagnostic::new(Code::WhichHart, message)
+        .help("choose one that is there with --hart N")
+        .into())
 }

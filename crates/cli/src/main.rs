@@ -10,11 +10,14 @@ mod census;
 mod census_tandem;
 mod command;
 mod diagnostic;
+mod files;
 mod listing;
 mod logs;
+mod machine;
 mod progress;
 mod records;
 mod settings;
+mod sink;
 mod talk;
 mod traces;
 

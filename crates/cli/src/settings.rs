@@ -4,6 +4,7 @@
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};
 use crate::talk::Talk;
+use hartrace_analyze::Names;
 use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
 use hartrace_capture::input;
 use hartrace_capture::program::looks_hexadecimal;
@@ -14,6 +15,16 @@ use hartrace_capture::program::{ElfFile, ProgramError, RawFile, Remark, SpecErro
 use hartrace_capture::sidecar;
 use hartrace_isa::Isa;
 use std::path::Path;
+
+/// The symbols of all ELF files of a program. A file without symbols has no
+/// names.
+pub(crate) fn names_of(program: &Program) -> Names {
+    let mut names = Names::new();
+    for elf in &program.elf {
+        let _ = names.add_elf(&elf.bytes, elf.file.base);
+    }
+    names
+}
 
 /// The settings in force. `files` are ELF files given without a flag.
 pub(crate) fn resolve(

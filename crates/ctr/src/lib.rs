@@ -13,7 +13,8 @@
 //!   Smcsrind and Sscsrind ([`Window`]).
 //! * [`Predictor`]: who says what was mispredicted.
 //! * [`Snapshot`]: everything at one moment; [`dump`]: snapshots in a file;
-//!   [`Sampler`]: snapshots of what steps tell.
+//!   [`Sampler`]: snapshots of what steps tell; [`overlap`]: records that stand in
+//!   two of them.
 //!
 //! ```
 //! use hartrace_ctr::{Config, Control, Ctr};
@@ -49,6 +50,7 @@ mod csr;
 pub mod dump;
 mod engine;
 mod fault;
+pub mod overlap;
 mod predict;
 mod record;
 mod ring;

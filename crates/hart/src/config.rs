@@ -7,7 +7,7 @@ use hartrace_isa::{Ext, Isa, IsaError, Xlen};
 
 use crate::clint::CLINT;
 use crate::cost::Costs;
-use crate::fdt::{BOOT_ROM, SPIKE_MEMORY};
+use crate::fdt::{self, BOOT_ROM, SPIKE_MEMORY};
 use crate::memory::{MemoryError, PAGE, Region};
 
 /// Which machine a hart stands in.
@@ -175,6 +175,40 @@ impl Config {
         Ok(Some(ctr.with_predictor(self.predictor.build())))
     }
 
+    /// Gives the machine memory in this range where it has nothing: neither RAM
+    /// nor the CLINT nor the boot ROM.
+    pub fn add_memory(&mut self, start: u64, size: u64) {
+        let rom = (self.boot_rom(), PAGE);
+        let ram = self.memory.iter().map(|region| (region.base, region.size));
+        let mut taken: Vec<(u64, u64)> = ram.chain([fdt::CLINT, rom]).collect();
+        taken.sort_unstable();
+        let mut at = start / PAGE * PAGE;
+        let Some(last) = size.checked_sub(1) else {
+            return;
+        };
+        let last = start.saturating_add(last) / PAGE * PAGE;
+        let mut gaps = Vec::new();
+        for (base, size) in taken {
+            let end = base.saturating_add(size);
+            if base > at && at <= last {
+                let to = base.min(last.saturating_add(PAGE));
+                gaps.push(Region {
+                    base: at,
+                    size: to.saturating_sub(at) / PAGE * PAGE,
+                });
+            }
+            at = at.max(end.div_ceil(PAGE).saturating_mul(PAGE));
+        }
+        if at <= last {
+            gaps.push(Region {
+                base: at,
+                size: last.saturating_add(PAGE).saturating_sub(at) / PAGE * PAGE,
+            });
+        }
+        self.memory
+            .extend(gaps.into_iter().filter(|gap| gap.size > 0));
+    }
+
     /// Where the boot ROM is: where Spike has it, or on our own machine, if RAM
     /// is there, at the first of a few other places where it is not.
     #[must_use]
@@ -307,5 +341,33 @@ impl core::error::Error for ConfigError {}
 impl From<MemoryError> for ConfigError {
     fn from(why: MemoryError) -> ConfigError {
         ConfigError::Memory(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_become_memory_where_there_is_none() {
+        let added = |base, size| {
+            let mut hart = Config::new(Platform::Virt, Xlen::Rv64);
+            let before = hart.memory.len();
+            hart.add_memory(base, size);
+            assert!(hart.validate().is_ok(), "{base:#x}");
+            let added = hart.memory.split_off(before);
+            added.iter().map(|r| (r.base, r.size)).collect::<Vec<_>>()
+        };
+        assert_eq!(added(0x1000_0000, 0x100), [(0x1000_0000, 0x1000)]);
+        assert_eq!(added(0x1000_0ff8, 16), [(0x1000_0000, 0x2000)]);
+        assert_eq!(added(0x8000_0000, 0x1000), []);
+        assert_eq!(added(0x0200_0000, 0x1_0000), []);
+        // Around the CLINT, and up to RAM.
+        assert_eq!(
+            added(0x01ff_f000, 0xd_0000),
+            [(0x01ff_f000, 0x1000), (0x020c_0000, 0xf000)]
+        );
+        assert_eq!(added(0x7fff_f000, 0x2000), [(0x7fff_f000, 0x1000)]);
+        assert_eq!(added(u64::MAX, 1), []);
     }
 }

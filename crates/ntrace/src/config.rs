@@ -28,6 +28,17 @@ pub enum TraceMode {
     Htm,
 }
 
+impl TraceMode {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            TraceMode::Btm => "branch trace",
+            TraceMode::Htm => "branch history",
+        }
+    }
+}
+
 /// What happens when the instruction counter is full (8.4.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IcntFull {

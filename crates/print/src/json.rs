@@ -2,6 +2,7 @@
 //! their bits.
 
 use serde::{Serialize, Serializer};
+use std::fmt;
 use std::io::{self, Write};
 
 /// A value of up to 64 bits, as a hexadecimal string: JSON numbers are exact
@@ -12,6 +13,12 @@ pub struct Hex(pub u64);
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
     }
 }
 

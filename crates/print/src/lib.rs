@@ -9,7 +9,26 @@
 //! JSON is written as lines: a header with `schema` and `version`, then one
 //! object per item, each with a `type`. Values that may exceed 2^53 are
 //! hexadecimal strings ([`json::Hex`]).
+//!
+//! The printers:
+//!
+//! * [`steps`]: what a hart did; [`events`]: what a trace reports.
+//! * [`info`]: what a file is; [`state`]: registers and memory in a tandem trace;
+//!   [`verify`]: what a verifier finds; [`records`]: reports on control transfer
+//!   records.
+//! * [`json`], [`words`], [`insn`]: what they share.
 
 #![forbid(unsafe_code)]
 
+pub mod events;
+pub mod info;
+pub mod insn;
 pub mod json;
+pub mod records;
+pub mod state;
+pub mod steps;
+pub mod verify;
+pub mod words;
+
+pub use events::JsonEvents;
+pub use steps::JsonSteps;

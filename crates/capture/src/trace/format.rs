@@ -156,6 +156,26 @@ impl Settings {
         }
     }
 
+    /// Whether such a trace reports privilege modes.
+    #[must_use]
+    pub const fn tells_modes(&self) -> bool {
+        match self {
+            Settings::Ntrace(config) => config.context,
+            Settings::Etrace(_) => true,
+            Settings::Tandem(config) => !config.absent.mode,
+        }
+    }
+
+    /// Whether such a trace may report times.
+    #[must_use]
+    pub const fn tells_time(&self) -> bool {
+        match self {
+            Settings::Ntrace(config) => config.timestamps.is_some(),
+            Settings::Etrace(config) => config.time_width > 0,
+            Settings::Tandem(_) => true,
+        }
+    }
+
     /// The port in front of such an encoder: what nobody said in `[ingress]` is
     /// as the encoder wants it.
     #[must_use]

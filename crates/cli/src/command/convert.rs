@@ -1,10 +1,10 @@
 //! `hartrace convert`: a trace as one of another format.
 
-use super::log::which_hart;
 use super::trace_write::{self, Pack, TraceFile, Writer};
 use super::{configs, convert_tandem, inputs, one_stdin, trace_fit};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::logs::which_hart;
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;

@@ -1,10 +1,10 @@
 //! `hartrace convert` of tandem traces to tandem traces: into a container and
 //! out of it. The groups stay as they are.
 
-use super::log::which_hart;
 use super::trace_write::{TraceFile, too_long};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::logs::which_hart;
 use crate::progress::Progress;
 use crate::settings::Elf;
 use crate::talk::Talk;

@@ -1,13 +1,12 @@
 //! `hartrace ctr`: control transfer records.
 
-mod overlap;
 mod report;
 mod source;
 mod target;
 
-use super::{configs, inputs, one_stdin};
 use crate::args::{Ctr, CtrFormat, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::files::{configs, inputs, one_stdin};
 use crate::settings::{self, Program};
 use crate::talk::Talk;
 use hartrace_analyze::Places;

@@ -1,19 +1,20 @@
 //! `hartrace decode`: what a trace says was executed.
 
-use super::decode_json::{self, JsonEvents};
-use super::log_write::Sink;
-use super::{configs, create, inputs, one_stdin};
 use crate::args::{Decode, DecodeFormat};
 use crate::diagnostic::Failure;
+use crate::files::{configs, create, inputs, one_stdin};
 use crate::progress::Progress;
+use crate::settings::names_of;
+use crate::sink::Sink;
 use crate::talk::Talk;
 use crate::traces::{self, Loaded, Report, Settings, Text, Watch};
-use hartrace_analyze::{Names, PcList, TraceListing};
+use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::Input;
 use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::{self, Streams};
 use hartrace_flow::Image;
+use hartrace_print::events::{self, JsonEvents};
 use std::io;
 
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
@@ -35,11 +36,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         settings,
         mut input,
     } = settings.with_program(input, args.strict, talk)?;
-    let mut names = Names::new();
-    for elf in &program.elf {
-        // What has no symbols has no names.
-        let _ = names.add_elf(&elf.bytes, elf.file.base);
-    }
+    let names = names_of(&program);
     let job = Job {
         args,
         talk,
@@ -61,8 +58,11 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
             PcList::new(&image, isa.xlen(), flush(to))
         }),
         DecodeFormat::Json => {
-            sink.put(&decode_json::header(isa));
-            job.run(input, &sink, |to| JsonEvents::new(&image, flush(to)))
+            let header = events::write_header(isa, &mut &sink);
+            header.map_err(|error| sink.failed(error))?;
+            job.run(input, &sink, |to| {
+                JsonEvents::new(&image, Some(&names), flush(to))
+            })
         }
     }?;
     let verdict = report.judge(&args.trace, args.strict, talk);
@@ -80,6 +80,20 @@ fn flush(to: Option<&Sink>) -> impl FnMut(&mut Vec<u8>) + Send {
             sink.put(text);
             text.clear();
         }
+    }
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Text for JsonEvents<'_, F> {
+    fn text(&mut self) -> &mut Vec<u8> {
+        self.text()
+    }
+
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn flush(&mut self) {
+        self.finish();
     }
 }
 

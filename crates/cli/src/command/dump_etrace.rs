@@ -1,8 +1,6 @@
 //! `hartrace dump` of E-Trace: its packets.
 
 use super::dump::{Stop, bad};
-use super::info_text::hex;
-use super::log_json::Hex;
 use crate::args::DumpFormat;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::talk::Talk;
@@ -14,6 +12,8 @@ use hartrace_etrace::{
     Report, Support, csv, explain,
 };
 use hartrace_flow::Mode;
+use hartrace_print::json::Hex;
+use hartrace_print::words::hex;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
 //! Messages for other programs: JSON lines, a header first.
 
 use super::dump::{Shown, tcode};
-use super::info_text::hex;
-use super::log_json::Hex;
 use hartrace_ntrace::{Piece, Tcode, explain};
+use hartrace_print::json::Hex;
+use hartrace_print::words::hex;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

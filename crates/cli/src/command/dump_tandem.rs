@@ -1,8 +1,6 @@
 //! `hartrace dump` of a tandem trace: its groups.
 
 use super::dump::{Stop, bad};
-use super::info_text::hex;
-use super::log_json::Hex;
 use crate::args::DumpFormat;
 use crate::diagnostic::Failure;
 use hartrace_capture::input::Input;
@@ -10,6 +8,8 @@ use hartrace_capture::output::Output;
 use hartrace_capture::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
 use hartrace_flow::{HartId, Mode};
 use hartrace_isa::{Isa, Resolve, Style, decode};
+use hartrace_print::json::Hex;
+use hartrace_print::words::hex;
 use hartrace_tandem::{
     Config, Field, Group, Item, NewPc, Operation, Problem, Request, Response, explain,
 };

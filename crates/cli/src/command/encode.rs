@@ -1,19 +1,17 @@
 //! `hartrace encode`: a log as a trace.
 
-use super::log::{mode_of, tells_modes, which_hart};
-use super::log_write::Chosen;
 use super::trace_write::{self, Pack, Plain, TraceFile};
 use super::{configs, inputs, one_stdin, trace_fit};
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::logs::{self, Verdict};
+use crate::logs::{self, Verdict, mode_of, which_hart};
 use crate::progress::Progress;
 use crate::settings;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Assume, Damage, LineCount, LogOptions, LogReader, SpikeParts, spike_parts,
+    Assume, Chosen, Damage, LineCount, LogOptions, LogReader, SpikeParts, spike_parts, tells_modes,
 };
 use hartrace_capture::trace::Format;
 use hartrace_flow::{HartId, Image, Mode, Observer};

@@ -1,9 +1,9 @@
 //! `hartrace info`: what files are and what is in them.
 
-use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
-use crate::census::{Census, Counting};
+use crate::census::Counting;
 use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
+use crate::files::{configs, create, inputs, one_stdin};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::records;
@@ -15,52 +15,57 @@ use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
 use hartrace_capture::elf_info::ElfInfo;
 use hartrace_capture::input::{Input, InputError};
-use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader};
-use hartrace_capture::program::ElfFile;
+use hartrace_capture::log::{LogFacts, LogScan};
 use hartrace_capture::records::{Form, RecordSummary, SnapshotReader};
-use hartrace_capture::sidecar;
+use hartrace_capture::sidecar::Beside;
 use hartrace_capture::trace::{Format, Settings, Streams};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
+use hartrace_print::info;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What is known of a file.
-pub(super) struct Facts {
-    pub(super) path: PathBuf,
-    pub(super) kind: Kind,
-    pub(super) bytes: u64,
-    pub(super) sha256: Digest,
-    pub(super) content: Content,
-    /// The trace's own sidecar, and whether its programs are still the same.
-    pub(super) sidecar: Option<Sidecar>,
+struct Facts {
+    path: PathBuf,
+    kind: Kind,
+    bytes: u64,
+    sha256: Digest,
+    content: Content,
+    /// Its own sidecar, and whether its programs are still the same.
+    sidecar: Option<Beside>,
 }
 
 /// What is in a file, by kind.
-pub(super) enum Content {
-    Elf(Box<ElfInfo>),
+enum Content {
     Log(Box<LogFacts>),
-    Config(Box<Config>),
-    Trace(Box<TraceFacts>),
     Records(Box<RecordSummary>),
+    /// That cannot be damaged, or not so that it matters.
+    Other(Box<info::Content>),
 }
 
-/// What is in a trace.
-pub(super) struct TraceFacts {
-    pub(super) census: Census,
-    pub(super) settings: Settings,
-}
-
-/// What is in a log.
-pub(super) struct LogFacts {
-    pub(super) lines: u64,
-    pub(super) summary: LogSummary,
-    pub(super) damage: Damage,
-    /// Read as steps; otherwise there are only rows.
-    pub(super) steps: bool,
-    /// The modes are from the log.
-    pub(super) modes: bool,
+impl Facts {
+    /// What is printed of a file, and what its damage is judged by.
+    fn print(self) -> (info::File, Option<Content>) {
+        let (content, judged) = match self.content {
+            Content::Other(content) => (*content, None),
+            Content::Log(log) => (info::Content::Log((&*log).into()), Some(Content::Log(log))),
+            Content::Records(summary) => (
+                info::Content::Records((&*summary).into()),
+                Some(Content::Records(summary)),
+            ),
+        };
+        let file = info::File {
+            path: self.path,
+            kind: self.kind,
+            bytes: self.bytes,
+            sha256: self.sha256,
+            content,
+            sidecar: self.sidecar.as_ref().map(info::Sidecar::from),
+        };
+        (file, judged)
+    }
 }
 
 /// The program that logs are read with.
@@ -68,33 +73,6 @@ struct Context<'a> {
     program: &'a Program,
     image: Option<&'a Image>,
     talk: &'a Talk,
-}
-
-/// A sidecar that lies beside a log.
-pub(super) struct Sidecar {
-    pub(super) path: PathBuf,
-    pub(super) config: Config,
-    pub(super) programs: Vec<(ElfFile, State)>,
-}
-
-/// Whether a program is the one a sidecar means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Same,
-    Different,
-    Unreadable,
-    NoHash,
-}
-
-impl State {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            State::Same => "same",
-            State::Different => "different",
-            State::Unreadable => "unreadable",
-            State::NoHash => "no hash",
-        }
-    }
 }
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
@@ -119,8 +97,9 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     let mut first = None;
     for path in &args.files {
         let result = look(path, &context).and_then(|facts| {
-            writer.write(&facts, &mut output).map_err(Stop::Write)?;
-            judge(args.strict, &facts, talk)
+            let (file, judged) = facts.print();
+            writer.write(&file, &mut output).map_err(Stop::Write)?;
+            judge(args.strict, path, judged, talk)
         });
         match result {
             Ok(()) => {}
@@ -162,20 +141,20 @@ struct Writer {
 }
 
 impl Writer {
-    fn write(&mut self, facts: &Facts, out: &mut impl Write) -> io::Result<()> {
+    fn write(&mut self, file: &info::File, out: &mut impl Write) -> io::Result<()> {
         let begun = std::mem::replace(&mut self.begun, true);
         match self.format {
             InfoFormat::Text => {
                 if begun {
                     writeln!(out)?;
                 }
-                info_text::write(facts, out)
+                file.write_text(out)
             }
             InfoFormat::Json => {
                 if !begun {
-                    info_json::header(out)?;
+                    info::write_header(out)?;
                 }
-                info_json::write(facts, out)
+                file.write_json(out)
             }
         }
     }
@@ -183,23 +162,21 @@ impl Writer {
 
 /// Whether a log is one that may pass. Damaged lines are among its facts, so
 /// there is no need to warn of them.
-fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
-    let log = match &facts.content {
-        Content::Log(log) => log,
-        Content::Records(summary) => {
-            return records::judge(&facts.path, summary, strict)
+fn judge(strict: bool, path: &Path, judged: Option<Content>, talk: &Talk) -> Result<(), Stop> {
+    let log = match judged {
+        Some(Content::Log(log)) => log,
+        Some(Content::Records(summary)) => {
+            return records::judge(path, &summary, strict)
                 .map_or(Ok(()), |diagnostic| Err(diagnostic.into()));
         }
         _ => return Ok(()),
     };
-    let summary = &log.summary;
-    let nothing = summary.instructions + summary.rows + summary.all_traps() == 0;
-    match logs::judge_fit(&facts.path, summary.fit(), strict) {
+    match logs::judge_fit(path, log.summary.fit(), strict) {
         Verdict::Error(diagnostic) => return Err(diagnostic.into()),
         Verdict::Warning(diagnostic) => talk.warning(&diagnostic),
         Verdict::Clean => {}
     }
-    match logs::judge(&facts.path, &log.damage, log.lines, nothing, strict) {
+    match logs::judge(path, &log.damage, log.lines, log.is_empty(), strict) {
         Verdict::Error(diagnostic) => return Err(diagnostic.into()),
         Verdict::Warning(_) | Verdict::Clean => {}
     }
@@ -209,7 +186,7 @@ fn judge(strict: bool, facts: &Facts, talk: &Talk) -> Result<(), Stop> {
 fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     let mut input = Input::open(path)?;
     let head = input.peek(HEAD)?;
-    let beside = find_sidecar(path)?;
+    let beside = Beside::find(path, MAX_PROGRAM)?;
     let said = beside.as_ref().and_then(|beside| {
         let trace = beside.config.trace.as_ref();
         trace.and_then(|trace| Format::from_name(&trace.format.value))
@@ -230,13 +207,18 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
             let bytes = input.read_all(MAX_PROGRAM)?;
             let info = ElfInfo::read(&bytes).map_err(|e| bad_elf(path, &bytes, &e))?;
             let digest = Digest::of(&bytes);
-            (Content::Elf(Box::new(info)), bytes.len() as u64, digest)
+            let content = info::Content::Elf((&info).into());
+            (other(content), bytes.len() as u64, digest)
         }
         Kind::Config | Kind::Sidecar => {
             let bytes = input.read_all(MAX_PROGRAM)?;
             let (length, digest) = (bytes.len() as u64, Digest::of(&bytes));
             let config = Config::from_bytes(bytes, path)?;
-            (Content::Config(Box::new(config)), length, digest)
+            (
+                other(info::Content::Config((&config).into())),
+                length,
+                digest,
+            )
         }
         Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
             scan(input, kind, context)?
@@ -253,9 +235,9 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         Kind::CtrDump => scan_records(input, Form::Binary, context.talk)?,
         Kind::CtrJson => scan_records(input, Form::Json, context.talk)?,
     };
-    let sidecar = match content {
-        Content::Log(_) | Content::Trace(_) | Content::Records(_) => beside,
-        _ => None,
+    let sidecar = match kind {
+        Kind::Elf | Kind::Config | Kind::Sidecar => None,
+        _ => beside,
     };
     Ok(Facts {
         path: path.to_path_buf(),
@@ -267,32 +249,8 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
     })
 }
 
-/// Either kind of reading.
-#[allow(clippy::large_enum_variant)]
-enum Reader<'a> {
-    Steps(LogReader<'a>),
-    Rows(RowReader),
-}
-
-impl Reader<'_> {
-    fn feed(&mut self, chunk: &[u8], log: &mut LogFacts) {
-        let (out, note) = (&mut log.summary, &mut |error| log.damage.add(error));
-        match self {
-            Reader::Steps(reader) => reader.feed(chunk, out, note),
-            Reader::Rows(reader) => reader.feed(chunk, out, note),
-        }
-    }
-
-    fn finish(&mut self, log: &mut LogFacts) {
-        let (out, note) = (&mut log.summary, &mut |error| log.damage.add(error));
-        match self {
-            Reader::Steps(reader) => {
-                reader.finish(out, note);
-                log.modes = reader.tells_modes();
-            }
-            Reader::Rows(reader) => reader.finish(out, note),
-        }
-    }
+fn other(content: info::Content) -> Content {
+    Content::Other(Box::new(content))
 }
 
 fn scan(
@@ -306,35 +264,20 @@ fn scan(
         talk,
     } = *context;
     let options = logs::options(kind, input.peek(HEAD)?, program, image, talk);
-    let mut reader = match RowReader::new(kind, options.iretire) {
-        Some(rows) if image.is_none() => Reader::Rows(rows),
-        _ => {
-            let steps = LogReader::new(kind, &options);
-            Reader::Steps(steps.map_err(|e| logs::not_readable(input.path(), &[], e))?)
-        }
-    };
-    let mut log = LogFacts {
-        lines: 0,
-        summary: LogSummary::default(),
-        damage: Damage::default(),
-        steps: matches!(reader, Reader::Steps(_)),
-        modes: kind == Kind::IngressCsv,
-    };
+    let not_readable = |error| logs::not_readable(input.path(), &[], error);
+    let mut scan = LogScan::new(kind, &options).map_err(not_readable)?;
     let mut progress = Progress::new(talk, input.size());
     let mut hasher = Hasher::new();
-    let mut lines = LineCount::default();
     let mut bytes = 0;
     let begin = Instant::now();
     input.chunks(|chunk| {
-        reader.feed(chunk, &mut log);
+        scan.feed(chunk);
         hasher.update(chunk);
-        lines.feed(chunk);
         progress.advance(chunk.len());
         bytes += chunk.len() as u64;
         Ok::<(), InputError>(())
     })?;
-    reader.finish(&mut log);
-    log.lines = lines.count();
+    let log = scan.finish();
     let seconds = begin.elapsed().as_secs_f64();
     let speed = log.lines as f64 / seconds.max(1e-9) / 1e6;
     talk.detail(&format!(
@@ -398,8 +341,23 @@ fn scan_trace(
         counting.feed(&stream.read_all(u64::MAX)?);
     }
     let census = counting.finish();
-    let facts = TraceFacts { census, settings };
-    Ok((Content::Trace(Box::new(facts)), bytes, hasher.finish()))
+    let faults = census.faults.iter();
+    let trace = info::Trace {
+        messages: census.all.messages,
+        sources: census.sources.iter().map(|s| s.number).collect(),
+        full_addresses: census.sources.iter().map(|s| s.syncs).sum(),
+        timestamps: census.stamped,
+        idle: census.idle,
+        faults: faults
+            .map(|&(code, text, bad)| info::TraceFault {
+                code,
+                text,
+                bytes: bad.bytes,
+            })
+            .collect(),
+        settings,
+    };
+    Ok((other(info::Content::Trace(trace)), bytes, hasher.finish()))
 }
 
 fn scan_records(input: Input, form: Form, talk: &Talk) -> Result<(Content, u64, Digest), Stop> {
@@ -419,29 +377,4 @@ fn scan_records(input: Input, form: Form, talk: &Talk) -> Result<(Content, u64, 
         summary.error(error);
     }
     Ok((Content::Records(Box::new(summary)), bytes, hasher.finish()))
-}
-
-fn find_sidecar(path: &Path) -> Result<Option<Sidecar>, Stop> {
-    let Some(config) = sidecar::find(path)? else {
-        return Ok(None);
-    };
-    let elf = config.program.elf.iter().flat_map(|s| &s.value);
-    let programs = elf.map(|elf| (elf.clone(), state(elf))).collect();
-    Ok(Some(Sidecar {
-        path: sidecar::path_for(path),
-        programs,
-        config,
-    }))
-}
-
-fn state(elf: &ElfFile) -> State {
-    let Some(expected) = elf.sha256 else {
-        return State::NoHash;
-    };
-    let bytes = Input::open(&elf.file).and_then(|input| input.read_all(MAX_PROGRAM));
-    match bytes {
-        Ok(bytes) if Digest::of(&bytes) == expected => State::Same,
-        Ok(_) => State::Different,
-        Err(_) => State::Unreadable,
-    }
 }

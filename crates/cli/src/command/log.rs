@@ -1,23 +1,23 @@
 //! `hartrace log`: a log as another kind of log.
 
-use super::log_json::JsonWriter;
-use super::log_write::{Chosen, RowWriter, Sink, Text};
-use super::{configs, create, inputs, one_stdin};
-use crate::args::{Log, LogKind, ModeName};
+use crate::args::{Log, LogKind};
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::logs::{self, Verdict};
+use crate::files::{configs, create, inputs, one_stdin};
+use crate::logs::{self, Verdict, mode_of, which_hart};
 use crate::progress::Progress;
 use crate::settings::{self, Program};
+use crate::sink::{RowWriter, Sink, Text};
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Assume, Damage, LineCount, LogOptions, LogReader, LogSummary, ingress_layout,
+    Assume, Chosen, Damage, LineCount, LogOptions, LogReader, ingress_layout, tells_modes,
 };
 use hartrace_capture::output::Output;
 use hartrace_flow::{HartId, Mode, Observer};
 use hartrace_isa::Isa;
 use hartrace_logs::{IngressColumns, PcWriter};
+use hartrace_print::JsonSteps;
 use std::path::Path;
 
 pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
@@ -56,14 +56,6 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
         columns: columns(kind, head),
     };
     job.run(&program, input, output)
-}
-
-/// Whether modes and effects are in the log, by its first lines.
-pub(super) fn tells_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
-    LogReader::new(kind, options).is_ok_and(|mut probe| {
-        probe.feed(head, &mut LogSummary::default(), &mut |_| {});
-        probe.tells_modes()
-    })
 }
 
 /// The columns of the reference flow, the sideband without which loss could
@@ -116,7 +108,7 @@ impl Job<'_> {
             }
             LogKind::Json => {
                 let shown = self.told || self.args.mode.is_some();
-                let writer = JsonWriter::new(self.isa, shown, Text::new(&sink));
+                let writer = JsonSteps::new(self.isa, shown, &sink);
                 match self.args.mode {
                     Some(mode) if !self.told => {
                         let writer = Assume::new(writer, mode_of(mode));
@@ -193,14 +185,6 @@ impl Job<'_> {
     }
 }
 
-pub(super) const fn mode_of(name: ModeName) -> Mode {
-    match name {
-        ModeName::U => Mode::U,
-        ModeName::S => Mode::S,
-        ModeName::M => Mode::M,
-    }
-}
-
 /// Values that stand in the rows and not in the log.
 fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
     let name = input::name(path);
@@ -217,20 +201,4 @@ fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
         diagnostic = diagnostic.help("say the mode with --mode u, s or m");
     }
     diagnostic
-}
-
-pub(super) fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(), Failure> {
-    if !wrong {
-        return Ok(());
-    }
-    let list: Vec<String> = harts.iter().map(|h| h.0.to_string()).collect();
-    let name = input::name(path);
-    let message = match list.as_slice() {
-        [] => format!("{name} has no steps of that hart"),
-        [one] => format!("{name} has only hart {one}"),
-        more => format!("{name} has several harts: {}", more.join(", ")),
-    };
-    Err(Diagnostic::new(Code::WhichHart, message)
-        .help("choose one that is there with --hart N")
-        .into())
 }

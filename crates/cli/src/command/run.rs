@@ -1,34 +1,30 @@
 //! `hartrace run`: a program on the built-in hart.
 
 mod drive;
-mod machine;
 mod recorded;
 mod streams;
 mod traced;
 mod verdict;
 
-pub(super) use machine::{complete, configure, entry, program, typed_hart};
-pub(super) use verdict::counted;
-
-use super::log_json::JsonWriter;
-use super::log_write::{RowWriter, Sink, Text};
 use super::trace_write::Writer;
-use super::{create, inputs, one_stdin};
 use crate::args::{FilesSpec, LogSpec, Run, RunLog, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::files::{create, inputs, one_stdin};
+use crate::machine;
 use crate::progress::RunProgress;
+use crate::sink::{RowWriter, Sink, Text};
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
-use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::Format;
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
+use hartrace_hart::Machine;
 use hartrace_hart::host::{Files, Host};
-use hartrace_hart::{Config as HartConfig, Machine, Program};
 use hartrace_isa::Isa;
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
+use hartrace_print::JsonSteps;
 use recorded::{Looks, Recorded};
 use std::fs;
 use std::io::IsTerminal as _;
@@ -75,8 +71,8 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         RunProgress::new(talk, config.hart.max_insns.as_ref().map(|n| n.value)),
     );
     let host = host(args, &elf.file.file, &fate, &progress)?;
-    let mut machine = build(&hart, host)?;
-    load(&mut machine, &elf.file.file, program.clone(), entry)?;
+    let mut machine = machine::build(&hart, host)?;
+    machine::load(&mut machine, &elf.file.file, program.clone(), entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let recorded = Recorded::new(args, &config)?;
     let own = machine.ctr().is_some();
@@ -227,31 +223,6 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
     })
 }
 
-/// A machine that can be built or a reason why not.
-pub(super) fn build(hart: &HartConfig, host: Host) -> Result<Machine, Failure> {
-    Ok(Machine::new(hart.clone(), host).map_err(|e| machine::bad_config(hart, &e))?)
-}
-
-/// Puts a program into memory.
-pub(super) fn load(
-    machine: &mut Machine,
-    path: &Path,
-    program: Program,
-    entry: Option<u64>,
-) -> Result<(), Failure> {
-    let parts: Vec<MemoryRange> = program
-        .segments
-        .iter()
-        .map(|segment| MemoryRange {
-            base: segment.addr,
-            size: segment.size,
-        })
-        .collect();
-    machine
-        .load(program, entry)
-        .map_err(|error| machine::bad_load(path, machine.config(), &parts, &error).into())
-}
-
 /// Opens the logs, in their order.
 fn sinks(args: &Run, config: &Config) -> Result<Vec<Sink>, Failure> {
     let one = |log: &LogSpec| {
@@ -296,7 +267,7 @@ fn observe(
                     RunLog::Spike => many.push(SpikeWriter::new(isa, put)),
                     RunLog::SpikeTraps => many.push(SpikeWriter::new(isa, put).with_traps()),
                     RunLog::Ingress => many.push(rows(ingress, isa, sink)),
-                    RunLog::Json => many.push(JsonWriter::new(isa, true, Text::new(sink))),
+                    RunLog::Json => many.push(JsonSteps::new(isa, true, sink)),
                 }
             }
             for writer in writers {

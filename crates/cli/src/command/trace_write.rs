@@ -1,11 +1,11 @@
 //! A trace on its way into a file, and its sidecar.
 
 use super::create;
-use super::log_write::Sink;
 use super::trace_harts::Harts;
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::{Elf, Raw};
+use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::config::{Config, Filter, Hart, Machine, Origin, Setting};
 use hartrace_capture::output::Output;
@@ -149,7 +149,7 @@ impl Done {
 pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
     let mut parts = Vec::new();
     for elf in elf {
-        let program = super::run::program(elf)?;
+        let program = crate::machine::program(elf)?;
         let segments = program.segments.into_iter();
         parts.extend(segments.map(|segment| (segment.addr, segment.data)));
     }

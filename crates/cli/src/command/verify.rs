@@ -1,35 +1,30 @@
 //! `hartrace verify`: a tandem trace against the built-in hart.
 
 mod drive;
-mod find;
-mod json;
 mod model;
-mod place;
-mod report;
 mod source;
-mod text;
 
-use super::{create, one_stdin};
-use crate::args::{self, Mark, Verify};
+use crate::args::{self, Mark, Verify, VerifyFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::files::{create, inputs, one_stdin};
+use crate::machine;
 use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
 use crate::traces::{Settings, bad_container, contained};
-use drive::Drive;
-use find::Search;
+use drive::{Drive, wrong_hart};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::program::read_named;
-use hartrace_capture::trace::{self, Format, Streams};
+use hartrace_capture::trace::{self, Format};
+use hartrace_capture::verify::{Check, Choice, Search};
 use hartrace_isa::Isa;
+use hartrace_print::verify::{Facts, Form, Places, Report};
 use hartrace_tandem::container::Parameters;
 use hartrace_tandem::verify::Volatile;
 use hartrace_tandem::{self as tandem, Register, Verifier};
-use place::Places;
-use report::{Facts, Report};
-use source::{Choice, Source};
+use source::Source;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
@@ -55,7 +50,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let symbols = elf
         .first()
         .and_then(|elf| Symbols::from_elf(&elf.bytes).ok());
-    let entry = super::run::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
+    let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
     let (machine, mut options) = model::build(&hart, &elf, entry)?;
     options.volatile = volatile;
     let mut config = format(args, &settings, &source, parameters, isa, talk)?;
@@ -63,22 +58,28 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let search = Search {
         config: &config,
         start: machine.pc(),
-        choice: Choice::new(args, contained),
+        choice: Choice::new(args.hart, contained),
     };
     (options.from, options.until) = bounds(args, &source, search, symbols.as_ref())?;
-    let places = Places::new(&elf, isa);
+    let mut places = Places::new(isa);
+    elf.iter().for_each(|elf| places.add_elf(&elf.bytes));
     let facts = Facts {
         trace: &args.trace,
         config: &config,
         isa,
         places: &places,
     };
-    let mut report = Report::new(args, facts);
+    let form = match args.format {
+        VerifyFormat::Text => Form::Text,
+        VerifyFormat::Json => Form::Json,
+    };
+    let limit = Some(args.max_mismatches).filter(|n| *n > 0);
+    let mut report = Report::new(form, limit, args.resync, facts);
+    let from = options.from;
+    let verifier = Verifier::new(config.clone(), options, machine);
     let drive = Drive {
-        from: options.from,
-        verifier: Verifier::new(config.clone(), options, machine),
-        streams: Streams::default(),
-        choice: Choice::new(args, contained),
+        from,
+        check: Check::new(verifier, Choice::new(args.hart, contained)),
         report: &mut report,
         lost: None,
         output,
@@ -110,7 +111,7 @@ fn resolve(args: &Verify, talk: &Talk) -> Result<Settings, Failure> {
     };
     let mut settings = Settings::resolve(&args.trace, &typed, talk)?;
     let flags = Config {
-        hart: super::run::typed_hart(&args.machine),
+        hart: machine::typed_hart(&args.machine),
         ..Config::default()
     };
     settings.config = flags.over(settings.config);
@@ -120,9 +121,7 @@ fn resolve(args: &Verify, talk: &Talk) -> Result<Settings, Failure> {
 /// Everything that is read.
 fn files<'a>(args: &'a Verify, config: &'a Config) -> impl Iterator<Item = &'a Path> + Clone {
     let configs = args.machine.config.iter().map(PathBuf::as_path);
-    super::inputs(config)
-        .chain(configs)
-        .chain([args.trace.as_path()])
+    inputs(config).chain(configs).chain([args.trace.as_path()])
 }
 
 /// Reads the programs, which must be those that were traced.
@@ -231,7 +230,7 @@ fn bounds(
         match mark {
             None => {}
             Some(Mark::Number(n)) => *number = Some(*n),
-            Some(Mark::Symbol(name)) => *at = Some(find::address(name, symbols)?),
+            Some(Mark::Symbol(name)) => *at = Some(address(name, symbols)?),
         }
     }
     if searched != [None; 2] {
@@ -240,7 +239,9 @@ fn bounds(
                 "a symbol in --from or --until is looked for in a file; give a number",
             ));
         }
-        let found = search.first(&args.trace, searched)?;
+        let bytes = Input::open(&args.trace)?.contents(u64::MAX)?;
+        let found = search.first(&bytes, searched);
+        let found = found.map_err(|wrong| wrong_hart(&args.trace, &wrong))?;
         if let ([Some(_), _], [None, _], Some(Mark::Symbol(name))) = (searched, found, &args.from) {
             let name_of_trace = input::name(&args.trace);
             let message = format!("{name_of_trace} never comes to `{name}`");
@@ -263,4 +264,15 @@ fn bounds(
         ));
     }
     Ok((from, until))
+}
+
+/// Where a symbol is.
+fn address(name: &str, symbols: Option<&Symbols>) -> Result<u64, Failure> {
+    let found = symbols.and_then(|symbols| symbols.iter().find(|(_, n)| *n == name));
+    found.map(|(address, _)| address).ok_or_else(|| {
+        let message = format!("`{name}` is neither a number nor a symbol of the program");
+        Diagnostic::new(Code::BadEntry, message)
+            .help("write the number of an instruction, or the name of a function; `hartrace disasm` shows them")
+            .into()
+    })
 }

@@ -429,6 +429,23 @@ fn events_as_json() {
     let insns: u64 = runs.map(|v| v["insns"].as_u64().unwrap()).sum();
     let lines = fs::read_to_string(pcs).unwrap().lines().count() as u64;
     assert_eq!(insns, lines);
+    assert_eq!(
+        values.iter().find(|v| v["type"] == "run").unwrap()["symbol"],
+        "_start"
+    );
+    // Each run names its last instruction and the symbol of its first, as the
+    // text does.
+    let listing = succeeds(&["decode", &trace]);
+    let mut listed = listing.lines().filter(|l| !l.starts_with("--"));
+    for run in values.iter().filter(|v| v["type"] == "run") {
+        let insns = run["insns"].as_u64().unwrap() as usize;
+        let lines: Vec<&str> = listed.by_ref().take(insns).collect();
+        let symbol = run["symbol"].as_str().unwrap();
+        assert!(lines[0].ends_with(&format!("  {symbol}")), "{}", lines[0]);
+        let last = u64::from_str_radix(&run["last"].as_str().unwrap()[2..], 16).unwrap();
+        assert!(lines[insns - 1].starts_with(&format!("{last:016x}  ")));
+    }
+    assert_eq!(listed.next(), None);
 }
 
 #[test]

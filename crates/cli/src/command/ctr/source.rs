@@ -1,11 +1,9 @@
 //! Where snapshots come from: dumps, and the steps of logs and traces.
 
-use super::super::log::{tells_modes, which_hart};
-use super::super::log_write::Chosen;
 use super::report::Report;
 use crate::args::Ctr;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, is_json_log, unknown_format};
-use crate::logs::{self, Verdict};
+use crate::logs::{self, Verdict, which_hart};
 use crate::progress::Progress;
 use crate::records;
 use crate::settings::{self, Program};
@@ -13,7 +11,9 @@ use crate::talk::Talk;
 use crate::traces::{Loaded, Settings, Watch, no_program};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Damage, LineCount, LogOptions, LogReader, ingress_layout};
+use hartrace_capture::log::{
+    Chosen, Damage, LineCount, LogOptions, LogReader, ingress_layout, tells_modes,
+};
 use hartrace_capture::records::{Form, RecordSummary, SnapshotError, SnapshotReader};
 use hartrace_capture::trace::{self, Transport};
 use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told, Version};
@@ -282,20 +282,10 @@ impl Job<'_> {
         report: &mut Report<'_, '_>,
     ) -> Result<(), Failure> {
         let path = input.path().to_path_buf();
-        let modes = match settings {
-            trace::Settings::Ntrace(config) => config.context,
-            trace::Settings::Etrace(_) => true,
-            trace::Settings::Tandem(config) => !config.absent.mode,
-        };
-        let timed = match settings {
-            trace::Settings::Ntrace(config) => config.timestamps.is_some(),
-            trace::Settings::Etrace(config) => config.time_width > 0,
-            trace::Settings::Tandem(_) => true,
-        };
-        self.need_time(&path, timed)?;
+        self.need_time(&path, settings.tells_time())?;
         // Traces tell the time now and then, not that of each jump.
         let told = Told {
-            modes,
+            modes: settings.tells_modes(),
             cycles: false,
         };
         let Some(image) = self.image else {

@@ -1,13 +1,12 @@
 //! Where a report goes; a dump has its sidecar beside it, as that of a run.
 
-use super::super::create;
-use super::super::log_write::Sink;
 use super::super::trace_write::TraceFile;
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::Failure;
+use crate::files::create;
 use crate::settings::Program;
-use hartrace_capture::records::sidecar;
-use hartrace_ctr::Version;
+use crate::sink::Sink;
+use hartrace_capture::records::{Version, sidecar};
 use hartrace_isa::{Isa, Xlen};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! The run itself, a slice at a time.
 
-use super::super::log_write::Sink;
 use super::recorded::Looks;
 use super::streams::Fate;
 use crate::diagnostic::Failure;
 use crate::progress::RunProgress;
+use crate::sink::Sink;
 use crate::talk::interrupted;
 use hartrace_capture::output::{OutputError, OutputProblem};
 use hartrace_flow::{Effects, HartId, Observer, Step, TrapStep, Wants};

@@ -1,12 +1,12 @@
 //! The control transfer records of a run.
 
-use super::super::inputs;
-use super::super::log_write::Sink;
 use super::super::trace_write::TraceFile;
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, count};
+use crate::files::inputs;
 use crate::settings::Elf;
+use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
 use hartrace_capture::records::sidecar;

@@ -1,13 +1,13 @@
 //! The traces of a run.
 
-use super::super::inputs;
-use super::super::log_write::Sink;
 use super::super::trace_fit;
 use super::super::trace_write::{self, Done, Pack, TraceFile, Writer};
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, bad_image};
+use crate::files::inputs;
 use crate::settings::{Elf, add_boot_code};
+use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Format, Settings};

@@ -5,6 +5,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use hartrace_analyze::Symbols;
 use hartrace_flow::{Cause, TrapStep, exception_name};
 use hartrace_hart::{Config, Platform, Program, Stop};
+use hartrace_print::words::counted;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -250,35 +251,12 @@ pub(super) fn speed(instructions: u64, cycles: u64, time: Duration) -> String {
     )
 }
 
-/// `1 cycle`, `1 000 cycles`.
-pub(in super::super) fn counted(number: u64, word: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {word}{plural}", grouped(number))
-}
-
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1 000");
-        assert_eq!(grouped(1_000_123_456), "1 000 123 456");
         assert_eq!(
             speed(1_000_123_456, 1_402_000_000, Duration::from_millis(2310)),
             "1 000 123 456 instructions, 1 402 000 000 cycles in 2.31 s (433 M/s)"

@@ -1,50 +1,21 @@
 //! The trace, piece by piece, through the verifier.
 
-use super::report::Report;
-use super::source::{Choice, LOOK, Source};
+use super::source::{LOOK, Source};
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::progress::{Progress, RunProgress};
 use crate::talk::{Talk, interrupted};
+use crate::traces::MAX_WHOLE;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{self, Arrival, Input, InputError, Live};
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{StreamPiece, Streams};
+use hartrace_capture::verify::{Check, Counters, End, WrongHart};
 use hartrace_flow::Model;
-use hartrace_tandem::verify::Counters;
-use hartrace_tandem::{Problem, Verifier};
+use hartrace_print::verify::Report;
+use hartrace_print::words::counted;
 use std::io::Write as _;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// Why it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The trace did.
-    Whole,
-    /// In front of the last instruction that was asked for.
-    Until,
-    /// There were enough mismatches.
-    Full,
-    /// The trace is damaged.
-    Stuck,
-    /// By the user.
-    Interrupted,
-    /// It could not be read any further.
-    Lost,
-}
-
-impl End {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            End::Whole => "whole",
-            End::Until => "until",
-            End::Full => "max-mismatches",
-            End::Stuck => "damage",
-            End::Interrupted => "interrupted",
-            End::Lost => "lost",
-        }
-    }
-}
 
 /// Why a group cannot be checked.
 const UNCHECKED: &str =
@@ -57,9 +28,7 @@ const SLICE: usize = 4 << 20;
 pub(super) struct Drive<'r, 'a, M> {
     /// The instruction where to begin.
     pub(super) from: u64,
-    pub(super) verifier: Verifier<M>,
-    pub(super) streams: Streams,
-    pub(super) choice: Choice,
+    pub(super) check: Check<M>,
     pub(super) report: &'r mut Report<'a>,
     /// Why a trace that was on its way did not come to its end.
     pub(super) lost: Option<InputError>,
@@ -77,11 +46,13 @@ impl<M: Model> Drive<'_, '_, M> {
         };
         let time = begin.elapsed();
         self.reached(end)?;
-        self.report.conclude(self.verifier.counters(), end);
+        self.report.conclude(self.check.counters(), end);
         self.write()?;
-        self.choice.check(self.report.facts().trace)?;
+        self.check
+            .check_hart()
+            .map_err(|wrong| self.wrong(&wrong))?;
         let Drive {
-            verifier,
+            check,
             report,
             lost,
             output,
@@ -90,7 +61,7 @@ impl<M: Model> Drive<'_, '_, M> {
         } = self;
         // The report is there, whatever it says.
         output.finish()?;
-        let counters = verifier.counters();
+        let counters = check.counters();
         talk.summary(&speed(counters.groups, time));
         warn(report, counters, end, talk);
         verdict(report, counters, end, lost, talk)
@@ -99,7 +70,7 @@ impl<M: Model> Drive<'_, '_, M> {
     /// Fails if the trace ended in front of where to begin: nothing was
     /// verified. What is damaged has its own verdict.
     fn reached(&self, end: End) -> Result<(), Failure> {
-        let all = self.verifier.counters().instructions();
+        let all = self.check.counters().instructions();
         let damaged = self.report.problem().is_some();
         if end != End::Whole || self.from < all.max(1) || damaged {
             return Ok(());
@@ -115,7 +86,7 @@ impl<M: Model> Drive<'_, '_, M> {
     fn file(&mut self, input: Input) -> Result<End, Failure> {
         let mut progress = Progress::new(self.talk, input.size());
         let begin = Instant::now();
-        let bytes = input.contents(crate::traces::MAX_WHOLE)?;
+        let bytes = input.contents(MAX_WHOLE)?;
         let mut seen = 0;
         for piece in bytes.chunks(SLICE) {
             let flow = self.feed(piece)?;
@@ -124,12 +95,12 @@ impl<M: Model> Drive<'_, '_, M> {
                 progress.give_way();
             }
             if flow.is_break() {
-                return Ok(self.broken());
+                return Ok(self.report.why_stopped());
             }
             if interrupted() {
                 return Ok(End::Interrupted);
             }
-            progress.say(&rate(self.verifier.counters().groups, begin.elapsed()));
+            progress.say(&rate(self.check.counters().groups, begin.elapsed()));
             progress.reach(seen);
         }
         self.finish()
@@ -147,9 +118,9 @@ impl<M: Model> Drive<'_, '_, M> {
                         progress.give_way();
                     }
                     if flow.is_break() {
-                        return Ok(self.broken());
+                        return Ok(self.report.why_stopped());
                     }
-                    progress.at(self.verifier.counters().instructions());
+                    progress.at(self.check.counters().instructions());
                 }
                 Arrival::Nothing => {}
                 Arrival::End if head.is_empty() => {
@@ -175,52 +146,20 @@ impl<M: Model> Drive<'_, '_, M> {
 
     /// The next bytes; breaks where the verifier does.
     fn feed(&mut self, bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
-        let mut streams = std::mem::take(&mut self.streams);
-        let fed = streams.feed(bytes, |piece| self.piece(piece));
-        self.streams = streams;
-        over(fed)
-    }
-
-    fn piece(&mut self, piece: StreamPiece<'_>) -> Result<(), Halt> {
-        let flow = match piece {
-            StreamPiece::Bytes(hart, bytes) => {
-                let takes = self.choice.takes(hart, self.report.facts().trace);
-                match takes.map_err(Halt::Failure)? {
-                    true => self.verifier.feed(bytes, self.report),
-                    false => ControlFlow::Continue(()),
-                }
-            }
-            StreamPiece::Lost(Problem { fault, value, .. }) => {
-                self.verifier.missing(fault, value, self.report)
-            }
-        };
-        match flow {
-            ControlFlow::Break(()) => Err(Halt::Break),
-            ControlFlow::Continue(()) => Ok(()),
-        }
+        let fed = self.check.feed(bytes, self.report);
+        fed.map_err(|wrong| self.wrong(&wrong))
     }
 
     fn finish(&mut self) -> Result<End, Failure> {
-        let mut streams = std::mem::take(&mut self.streams);
-        let mut flow = over(streams.finish(|piece| self.piece(piece)))?;
-        if flow.is_continue() {
-            flow = self.verifier.finish(self.report);
-        }
-        Ok(match flow {
-            ControlFlow::Break(()) => self.broken(),
+        let flow = self.check.finish(self.report);
+        Ok(match flow.map_err(|wrong| self.wrong(&wrong))? {
+            ControlFlow::Break(()) => self.report.why_stopped(),
             ControlFlow::Continue(()) => End::Whole,
         })
     }
 
-    /// Why the verifier has stopped.
-    fn broken(&self) -> End {
-        if self.report.is_stuck() {
-            End::Stuck
-        } else if self.report.is_full() {
-            End::Full
-        } else {
-            End::Until
-        }
+    fn wrong(&self, wrong: &WrongHart) -> Failure {
+        wrong_hart(self.report.facts().trace, wrong)
     }
 
     /// Writes what there is to tell, at once; whether there was anything.
@@ -236,18 +175,18 @@ impl<M: Model> Drive<'_, '_, M> {
     }
 }
 
-/// Why no more is fed.
-enum Halt {
-    Break,
-    Failure(Failure),
-}
-
-fn over(fed: Result<(), Halt>) -> Result<ControlFlow<()>, Failure> {
-    match fed {
-        Ok(()) => Ok(ControlFlow::Continue(())),
-        Err(Halt::Break) => Ok(ControlFlow::Break(())),
-        Err(Halt::Failure(failure)) => Err(failure),
-    }
+/// A container in which the hart to verify is not clear.
+pub(super) fn wrong_hart(path: &Path, WrongHart { wanted, seen }: &WrongHart) -> Failure {
+    let seen: Vec<String> = seen.iter().map(u32::to_string).collect();
+    let name = input::name(path);
+    let message = match wanted {
+        Some(hart) => format!("{name} has no hart {hart}"),
+        None => format!("{name} has several harts, and one can be verified"),
+    };
+    Diagnostic::new(Code::WhichHart, message)
+        .note(format!("it has: {}", seen.join(", ")))
+        .help("choose one with --hart")
+        .into()
 }
 
 /// What the end means for the command.
@@ -325,7 +264,7 @@ fn warn(report: &Report<'_>, counters: &Counters, end: End, talk: &Talk) {
 
 /// `12 345 groups in 0.01 s (12 M/s)`.
 fn speed(groups: u64, time: Duration) -> String {
-    let text = super::super::run::counted(groups, "group");
+    let text = counted(groups, "group");
     format!(
         "{text} in {:.2} s ({})",
         time.as_secs_f64(),

@@ -1,11 +1,9 @@
-//! Steps on their way into a file: one hart of several, ingress rows, and the
-//! file itself.
+//! An output that several writers share, and ingress rows on their way into it.
 
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use hartrace_capture::log::Fit;
 use hartrace_capture::output::Output;
 use hartrace_flow::{
-    Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Signal, Step, Wants,
+    Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Step, Wants,
 };
 use hartrace_isa::ItypeTable;
 use hartrace_logs::{IngressColumns, IngressWriter, Iretire, RowError};
@@ -15,14 +13,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The output. Observers cannot fail, so what fails is kept until somebody
 /// asks; nothing is written after it.
-pub(super) struct Sink(Mutex<(Output, Option<Failure>)>);
+pub(crate) struct Sink(Mutex<(Output, Option<Failure>)>);
 
 impl Sink {
-    pub(super) fn new(output: Output) -> Sink {
+    pub(crate) fn new(output: Output) -> Sink {
         Sink(Mutex::new((output, None)))
     }
 
-    pub(super) fn put(&self, bytes: &[u8]) {
+    pub(crate) fn put(&self, bytes: &[u8]) {
         let (output, failure) = &mut *self.lock();
         if failure.is_none()
             && let Err(error) = output.write_all(bytes)
@@ -39,17 +37,17 @@ impl Sink {
     }
 
     /// Nobody reads it any more.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         matches!(self.lock().1, Some(Failure::ClosedPipe))
     }
 
     /// Something went wrong.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.lock().1.is_some()
     }
 
     /// A failed write, with the name of the output.
-    pub(super) fn failed(&self, error: io::Error) -> Failure {
+    pub(crate) fn failed(&self, error: io::Error) -> Failure {
         self.lock().0.failed(error).into()
     }
 
@@ -58,20 +56,31 @@ impl Sink {
     }
 
     /// What failed so far.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         self.lock().1.take().map_or(Ok(()), Err)
     }
 
     /// Gives the file its name.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), Failure> {
         self.check()?;
         let (output, _) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(output.finish()?)
     }
 }
 
+impl io::Write for &Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Text that is gathered before it is handed on.
-pub(super) struct Text<'s> {
+pub(crate) struct Text<'s> {
     sink: &'s Sink,
     buffer: Vec<u8>,
 }
@@ -79,20 +88,20 @@ pub(super) struct Text<'s> {
 impl<'s> Text<'s> {
     const FULL: usize = 1 << 16;
 
-    pub(super) fn new(sink: &'s Sink) -> Text<'s> {
+    pub(crate) fn new(sink: &'s Sink) -> Text<'s> {
         let buffer = Vec::with_capacity(Text::FULL + 1024);
         Text { sink, buffer }
     }
 
     /// The buffer, for one more line.
-    pub(super) fn line(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn line(&mut self) -> &mut Vec<u8> {
         if self.buffer.len() >= Text::FULL {
             self.flush();
         }
         &mut self.buffer
     }
 
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.sink.put(&self.buffer);
         self.buffer.clear();
     }
@@ -105,103 +114,8 @@ impl fmt::Write for Text<'_> {
     }
 }
 
-/// Passes on the steps of one hart, or of all.
-pub(super) struct Chosen<O> {
-    inner: O,
-    only: Option<HartId>,
-    single: bool,
-    /// Whose steps are passed on without asking.
-    current: Option<HartId>,
-    harts: Vec<HartId>,
-    clash: bool,
-    fit: Fit,
-}
-
-impl<O> Chosen<O> {
-    pub(super) fn new(inner: O, only: Option<HartId>, single: bool) -> Chosen<O> {
-        Chosen {
-            inner,
-            only,
-            single,
-            current: None,
-            harts: Vec::new(),
-            clash: false,
-            fit: Fit::default(),
-        }
-    }
-
-    /// Those with instructions or traps.
-    pub(super) fn harts(&self) -> &[HartId] {
-        &self.harts
-    }
-
-    /// What took the steps.
-    pub(super) fn into_inner(self) -> O {
-        self.inner
-    }
-
-    /// How the steps that were passed on fit the program.
-    pub(super) fn fit(&self) -> Fit {
-        self.fit
-    }
-
-    /// Several harts where one was wanted and none chosen.
-    pub(super) fn clash(&self) -> bool {
-        self.clash
-    }
-
-    /// The chosen hart did not appear.
-    pub(super) fn missing(&self) -> bool {
-        self.only.is_some_and(|only| !self.harts.contains(&only))
-    }
-
-    /// Whether a step of another hart than the current is passed on.
-    #[inline(never)]
-    fn enter(&mut self, hart: HartId, step: &Step) -> bool {
-        if let Step::Signal(signal) = step {
-            // Before the first step nothing can be missing.
-            let early = self.harts.is_empty() && *signal == Signal::Lost;
-            return !early
-                && match self.only {
-                    Some(only) => hart == only,
-                    None => !self.single || self.current.is_none(),
-                };
-        }
-        if let Err(at) = self.harts.binary_search(&hart) {
-            self.harts.insert(at, hart);
-        }
-        let passed = match self.only {
-            Some(only) => hart == only,
-            None => {
-                self.clash |= self.single && self.current.is_some();
-                !self.clash
-            }
-        };
-        if passed {
-            self.current = Some(hart);
-        }
-        passed
-    }
-}
-
-impl<O: Observer> Observer for Chosen<O> {
-    const WANTS: Wants = O::WANTS;
-
-    #[inline]
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        if self.current == Some(hart) || self.enter(hart, step) {
-            self.fit.add(step);
-            self.inner.step(hart, step, effects);
-        }
-    }
-
-    fn finish(&mut self) {
-        self.inner.finish();
-    }
-}
-
 /// Writes what the ingress port of the hart shows.
-pub(super) struct RowWriter<'s>(Port<Rows<'s>>);
+pub(crate) struct RowWriter<'s>(Port<Rows<'s>>);
 
 struct Rows<'s> {
     writer: IngressWriter,
@@ -213,7 +127,7 @@ struct Rows<'s> {
 impl<'s> RowWriter<'s> {
     /// These columns and that of `sijump` if the port has it; for the E-Trace
     /// reference encoder, those that it knows.
-    pub(super) fn new(
+    pub(crate) fn new(
         port: PortConfig,
         columns: IngressColumns,
         iretire: Iretire,

@@ -1,18 +1,48 @@
-//! States and writes for other programs.
+//! The state at an instruction of a tandem trace, and which groups wrote it:
+//! text, and JSON of the schemas `hartrace-state` and `hartrace-writes`.
 
-use super::log_json::Hex;
-use super::state::{Asked, Block, Place, Shown, Source, Written};
-use super::state_text::mode;
+mod text;
+
+use crate::insn::insn_text;
+use crate::json::{self, Hex};
+use crate::words;
+use hartrace_analyze::Names;
+use hartrace_capture::history::{Block, LastWrite, Place, Shown, Source};
 use hartrace_flow::Mode;
+use hartrace_isa::Style;
 use hartrace_tandem::history::{Origin, Target};
-use hartrace_tandem::{Register, Shadow};
+use hartrace_tandem::{Config, Register};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+/// What values are printed with: the settings of the trace, names of addresses,
+/// and how instructions are written.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// The settings of the trace.
+    pub config: &'a Config,
+    /// Names of addresses.
+    pub names: &'a Names,
+    /// How instructions are written.
+    pub style: &'a Style,
+}
+
+impl Terms<'_> {
+    fn label(&self, addr: u64) -> String {
+        self.names.label(addr).to_string()
+    }
+
+    /// Digits of a register.
+    fn digits(&self) -> usize {
+        self.config.xlen.bits() as usize / 4
+    }
+}
+
+/// The state before an instruction.
 #[derive(Serialize)]
-struct StateObject {
+pub struct State<'a> {
     schema: &'static str,
     version: u32,
     instruction: u64,
@@ -30,10 +60,64 @@ struct StateObject {
     registers: BTreeMap<String, Option<Hex>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<Memory>,
+    /// Where text gets the order and the width of registers from.
+    #[serde(skip)]
+    shown: &'a Shown<'a>,
+    #[serde(skip)]
+    terms: Terms<'a>,
+    /// All registers are listed.
+    #[serde(skip)]
+    all: bool,
+}
+
+impl<'a> State<'a> {
+    /// The state with the registers and the memory that were asked for; with
+    /// `all`, or if nothing was asked for, with all registers that are known.
+    #[must_use]
+    pub fn new(shown: &'a Shown<'a>, all: bool, terms: Terms<'a>) -> State<'a> {
+        let shadow = &shown.state.shadow;
+        let next = shown.state.next.as_ref();
+        let bits = next.and_then(|group| group.insn).map(|insn| insn.bits);
+        let memory = shown.memory.iter().map(|b| Memory::new(b, &terms));
+        State {
+            schema: "hartrace-state",
+            version: 1,
+            instruction: shown.insn,
+            instructions: shown.instructions,
+            group: next.map(|group| group.number),
+            offset: next.map(|group| group.at),
+            at: Where::new(shadow.pc, bits, &terms),
+            mode: shadow.mode.map(words::privilege),
+            mtime: shadow.mtime.map(Hex),
+            registers: registers(shown, all),
+            memory: memory.collect(),
+            shown,
+            terms,
+            all,
+        }
+    }
+
+    /// Writes one line of JSON.
+    ///
+    /// # Errors
+    ///
+    /// A failing write.
+    pub fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        json::line(self, out)
+    }
+
+    /// Writes some lines of text.
+    ///
+    /// # Errors
+    ///
+    /// A failing write.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        text::state(self, out)
+    }
 }
 
 /// A place in the program and its instruction.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Where {
     #[serde(skip_serializing_if = "Option::is_none")]
     pc: Option<Hex>,
@@ -46,12 +130,12 @@ struct Where {
 }
 
 impl Where {
-    fn new(asked: &Asked<'_>, pc: Option<u64>, bits: Option<u32>) -> Where {
+    fn new(pc: Option<u64>, bits: Option<u32>, terms: &Terms<'_>) -> Where {
         Where {
             pc: pc.map(Hex),
-            symbol: pc.map(|pc| asked.label(pc)).unwrap_or_default(),
+            symbol: pc.map(|pc| terms.label(pc)).unwrap_or_default(),
             bits: bits.map(|bits| Hex(bits.into())),
-            text: bits.map(|bits| asked.text(bits, pc)),
+            text: bits.map(|bits| insn_text(bits, pc, terms.style)),
         }
     }
 }
@@ -66,7 +150,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(asked: &Asked<'_>, block: &Block) -> Memory {
+    fn new(block: &Block, terms: &Terms<'_>) -> Memory {
         let (mut bytes, mut source) = (String::new(), String::new());
         for byte in &block.bytes {
             let (value, from) = match byte {
@@ -82,40 +166,16 @@ impl Memory {
         }
         Memory {
             address: Hex(block.addr),
-            symbol: asked.label(block.addr),
+            symbol: terms.label(block.addr),
             bytes,
             source,
         }
     }
 }
 
-pub(super) fn state(
-    asked: &Asked<'_>,
-    shown: &Shown<'_>,
-    all: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let shadow = &shown.state.shadow;
-    let next = shown.state.next.as_ref();
-    let bits = next.and_then(|group| group.insn).map(|insn| insn.bits);
-    let object = StateObject {
-        schema: "hartrace-state",
-        version: 1,
-        instruction: shown.insn,
-        instructions: asked.history.instructions(),
-        group: next.map(|group| group.number),
-        offset: next.map(|group| group.at),
-        at: Where::new(asked, shadow.pc, bits),
-        mode: shadow.mode.map(mode),
-        mtime: shadow.mtime.map(Hex),
-        registers: registers(shown, shadow, all),
-        memory: shown.memory.iter().map(|b| Memory::new(asked, b)).collect(),
-    };
-    line(&object, out)
-}
-
 /// Those that were asked for, or all that are known.
-fn registers(shown: &Shown<'_>, shadow: &Shadow, all: bool) -> BTreeMap<String, Option<Hex>> {
+fn registers(shown: &Shown<'_>, all: bool) -> BTreeMap<String, Option<Hex>> {
+    let shadow = &shown.state.shadow;
     if all || shown.registers.is_empty() && shown.memory.is_empty() {
         let known = shadow.registers();
         return known
@@ -136,12 +196,15 @@ fn name(register: Register) -> String {
     name.strip_prefix("csr ").unwrap_or(&name).to_owned()
 }
 
+/// The last writes to registers and memory.
 #[derive(Serialize)]
-struct Writes<'a> {
+pub struct Writes<'a> {
     schema: &'static str,
     version: u32,
     instructions: u64,
     writes: Vec<One<'a>>,
+    #[serde(skip)]
+    terms: Terms<'a>,
 }
 
 #[derive(Serialize)]
@@ -167,6 +230,8 @@ struct One<'a> {
     old: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<Value>,
+    #[serde(skip)]
+    origin: Origin,
 }
 
 #[derive(Serialize)]
@@ -180,27 +245,45 @@ impl Value {
     fn new(value: u64, target: Target) -> Value {
         let code = Mode::from_code(value as u8);
         match (target, code) {
-            (Target::Mode, Some(code)) => Value::Mode(mode(code)),
+            (Target::Mode, Some(code)) => Value::Mode(words::privilege(code)),
             _ => Value::Number(Hex(value)),
         }
     }
 }
 
-pub(super) fn writes(
-    asked: &Asked<'_>,
-    all: &[Written<'_>],
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let object = Writes {
-        schema: "hartrace-writes",
-        version: 1,
-        instructions: asked.history.instructions(),
-        writes: all.iter().map(|written| one(asked, written)).collect(),
-    };
-    line(&object, out)
+impl<'a> Writes<'a> {
+    /// These writes, in a trace of so many instructions.
+    #[must_use]
+    pub fn new(instructions: u64, all: &[LastWrite<'a>], terms: Terms<'a>) -> Writes<'a> {
+        Writes {
+            schema: "hartrace-writes",
+            version: 1,
+            instructions,
+            writes: all.iter().map(|written| one(written, &terms)).collect(),
+            terms,
+        }
+    }
+
+    /// Writes one line of JSON.
+    ///
+    /// # Errors
+    ///
+    /// A failing write.
+    pub fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        json::line(self, out)
+    }
+
+    /// Writes some lines of text.
+    ///
+    /// # Errors
+    ///
+    /// A failing write.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        text::writes(self, out)
+    }
 }
 
-fn one<'a>(asked: &Asked<'_>, written: &Written<'a>) -> One<'a> {
+fn one<'a>(written: &LastWrite<'a>, terms: &Terms<'_>) -> One<'a> {
     let mut one = One {
         target: written.name,
         before: written.before,
@@ -209,11 +292,12 @@ fn one<'a>(asked: &Asked<'_>, written: &Written<'a>) -> One<'a> {
         group: None,
         offset: None,
         kind: None,
-        at: Where::new(asked, None, None),
+        at: Where::default(),
         address: None,
         size: None,
         old: None,
         new: None,
+        origin: written.origin,
     };
     if let Target::Memory { addr, len } = written.target {
         (one.address, one.size) = (Some(Hex(addr)), Some(len));
@@ -233,7 +317,7 @@ fn one<'a>(asked: &Asked<'_>, written: &Written<'a>) -> One<'a> {
             one.instruction = Some(write.insn);
             (one.group, one.offset) = (Some(write.group), Some(write.offset));
             one.kind = Some(write.kind.name());
-            one.at = Where::new(asked, write.pc, write.bits);
+            one.at = Where::new(write.pc, write.bits, terms);
             if let Target::Memory { addr, len } = write.target {
                 (one.address, one.size) = (Some(Hex(addr)), Some(len));
             }
@@ -242,9 +326,4 @@ fn one<'a>(asked: &Asked<'_>, written: &Written<'a>) -> One<'a> {
         }
     }
     one
-}
-
-fn line(object: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, object)?;
-    writeln!(out)
 }

@@ -1,42 +1,32 @@
 //! The first instruction at an address, by its number.
 
-use super::source::Choice;
-use crate::diagnostic::{Code, Diagnostic, Failure};
-use hartrace_analyze::Symbols;
-use hartrace_capture::input::Input;
-use hartrace_capture::trace::{StreamPiece, Streams};
+use super::{Choice, WrongHart};
+use crate::trace::{StreamPiece, Streams};
 use hartrace_isa::Xlen;
 use hartrace_tandem::{Config, Group, How, NewPc, Next, Reader};
-use std::path::Path;
-
-/// Where a symbol is.
-pub(super) fn address(name: &str, symbols: Option<&Symbols>) -> Result<u64, Failure> {
-    let found = symbols.and_then(|symbols| symbols.iter().find(|(_, n)| *n == name));
-    found.map(|(address, _)| address).ok_or_else(|| {
-        let message = format!("`{name}` is neither a number nor a symbol of the program");
-        Diagnostic::new(Code::BadEntry, message)
-            .help("write the number of an instruction, or the name of a function; `hartrace disasm` shows them")
-            .into()
-    })
-}
 
 /// Looks for addresses in a trace.
-pub(super) struct Search<'a> {
-    pub(super) config: &'a Config,
+pub struct Search<'a> {
+    /// The settings of the trace.
+    pub config: &'a Config,
     /// Where the hart starts.
-    pub(super) start: u64,
-    pub(super) choice: Choice,
+    pub start: u64,
+    /// Whose stream it is.
+    pub choice: Choice,
 }
 
 impl Search<'_> {
-    /// How many instructions come before the first one at each address, by a
-    /// first look at the trace; `None` where there is none.
-    pub(super) fn first(
+    /// How many instructions come before the first one at each address, in a
+    /// file with these bytes; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// A container with several harts of which none is chosen.
+    pub fn first(
         mut self,
-        path: &Path,
+        bytes: &[u8],
         wanted: [Option<u64>; 2],
-    ) -> Result<[Option<u64>; 2], Failure> {
-        let bytes = Input::open(path)?.contents(u64::MAX)?;
+    ) -> Result<[Option<u64>; 2], WrongHart> {
         let mut reader = Reader::new(self.config.clone());
         let mut pass = Pass {
             xlen: self.config.xlen,
@@ -49,10 +39,10 @@ impl Search<'_> {
         };
         let mut streams = Streams::default();
         for chunk in bytes.chunks(CHUNK) {
-            streams.feed(chunk, |piece| -> Result<(), Failure> {
+            streams.feed(chunk, |piece| -> Result<(), WrongHart> {
                 match piece {
                     StreamPiece::Bytes(hart, bytes) => {
-                        if self.choice.takes(hart, path)? {
+                        if self.choice.takes(hart)? {
                             pass.bytes(&mut reader, bytes);
                         }
                     }

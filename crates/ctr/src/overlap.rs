@@ -1,13 +1,15 @@
 //! Snapshots that hold records of the one before.
 
-use hartrace_ctr::{Record, Snapshot};
+use crate::record::Record;
+use crate::snapshot::Snapshot;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use hartrace_flow::HartId;
-use std::collections::BTreeMap;
 
 /// Whether a snapshot repeats records of the one before of its hart, so that
 /// sums count them again. What cannot be told from loops is not said to.
-#[derive(Default)]
-pub(super) struct Overlap {
+#[derive(Clone, Debug, Default)]
+pub struct Overlap {
     before: BTreeMap<HartId, Snapshot>,
     all: u64,
     repeat: u64,
@@ -15,7 +17,7 @@ pub(super) struct Overlap {
 
 impl Overlap {
     /// The next snapshot of a file.
-    pub(super) fn add(&mut self, snapshot: &Snapshot) {
+    pub fn add(&mut self, snapshot: &Snapshot) {
         self.all += 1;
         match self.before.get_mut(&snapshot.hart) {
             Some(before) => {
@@ -29,13 +31,14 @@ impl Overlap {
     }
 
     /// Another file: its snapshots do not follow on those so far.
-    pub(super) fn turn(&mut self) {
+    pub fn turn(&mut self) {
         self.before.clear();
     }
 
     /// How many snapshots repeat records, of how many, if that matters: the one
     /// at the end, and some that come early, do no harm among many.
-    pub(super) fn found(&self) -> Option<(u64, u64)> {
+    #[must_use]
+    pub fn found(&self) -> Option<(u64, u64)> {
         (self.repeat > self.all / 10).then_some((self.repeat, self.all))
     }
 }

@@ -12,15 +12,16 @@ use hartrace_capture::config::{
 use hartrace_capture::input;
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::program::{ElfFile, parse_address};
+use hartrace_hart::host::Host;
 use hartrace_hart::{
-    Config as HartConfig, ConfigError, LoadError, MemoryError, Platform, Program, ProgramError,
-    Region,
+    Config as HartConfig, ConfigError, LoadError, Machine, MemoryError, Platform, Program,
+    ProgramError, Region,
 };
 use hartrace_isa::{Isa, Xlen};
 use std::path::Path;
 
 /// The settings in force, as far as they do not depend on the program.
-pub(super) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
+pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
     let machine = &args.machine;
     let typed = args::Program {
         isa: machine.isa.clone(),
@@ -48,7 +49,7 @@ pub(super) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
 }
 
 /// What was typed of the machine.
-pub(in super::super) fn typed_hart(machine: &args::Machine) -> Hart {
+pub(crate) fn typed_hart(machine: &args::Machine) -> Hart {
     Hart {
         machine: machine.machine.map(|name| {
             let value = match name {
@@ -68,7 +69,7 @@ pub(in super::super) fn typed_hart(machine: &args::Machine) -> Hart {
 }
 
 /// Reads the one program that is to run.
-pub(super) fn read(config: &Config) -> Result<Elf, Failure> {
+pub(crate) fn read(config: &Config) -> Result<Elf, Failure> {
     let no_program = |message: String| {
         Diagnostic::new(Code::NoProgram, message)
             .help("name the program: hartrace run PROG, or elf in section [program]")
@@ -91,7 +92,7 @@ pub(super) fn read(config: &Config) -> Result<Elf, Failure> {
 }
 
 /// Completes the settings by those of the machine; the machine they make.
-pub(in super::super) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
+pub(crate) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
     fn value<T: Clone>(setting: &mut Option<Setting<T>>, default: T) -> T {
         setting
             .get_or_insert(Setting::default(default))
@@ -139,10 +140,7 @@ fn region(range: &MemoryRange) -> Region {
 
 /// The machine for a program, with the instruction set that is to be; the
 /// settings say it all then.
-pub(in super::super) fn configure(
-    config: &mut Config,
-    elf: &Elf,
-) -> Result<(HartConfig, Isa), Failure> {
+pub(crate) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, Isa), Failure> {
     let xlen = match elf.info.bits {
         32 => Xlen::Rv32,
         _ => Xlen::Rv64,
@@ -172,7 +170,7 @@ pub(in super::super) fn configure(
 }
 
 /// Why a machine cannot be built.
-pub(super) fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
+fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
     let message = error.to_string();
     match error {
         ConfigError::Isa(_) => Diagnostic::new(Code::BadIsa, message),
@@ -208,7 +206,7 @@ fn taken(config: &HartConfig) -> &'static str {
 }
 
 /// The program in an ELF file.
-pub(in super::super) fn program(elf: &Elf) -> Result<Program, Failure> {
+pub(crate) fn program(elf: &Elf) -> Result<Program, Failure> {
     Program::from_elf(&elf.bytes).map_err(|error| {
         let path = elf.file.file.as_path();
         let message = format!("{} is {error}", input::name(path));
@@ -230,10 +228,7 @@ pub(in super::super) fn program(elf: &Elf) -> Result<Program, Failure> {
 }
 
 /// Where the run starts, if not where the program says.
-pub(in super::super) fn entry(
-    text: Option<&str>,
-    symbols: Option<&Symbols>,
-) -> Result<Option<u64>, Failure> {
+pub(crate) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Option<u64>, Failure> {
     let Some(text) = text else { return Ok(None) };
     let numeric = text.starts_with(|c: char| c.is_ascii_digit());
     if let Some(address) = parse_address(text).filter(|_| numeric) {
@@ -249,7 +244,7 @@ pub(in super::super) fn entry(
 }
 
 /// Why a program cannot be loaded.
-pub(super) fn bad_load(
+fn bad_load(
     path: &Path,
     config: &HartConfig,
     program: &[MemoryRange],
@@ -288,8 +283,33 @@ pub(super) fn bad_load(
     }
 }
 
+/// A machine that can be built or a reason why not.
+pub(crate) fn build(hart: &HartConfig, host: Host) -> Result<Machine, Failure> {
+    Ok(Machine::new(hart.clone(), host).map_err(|e| bad_config(hart, &e))?)
+}
+
+/// Puts a program into memory.
+pub(crate) fn load(
+    machine: &mut Machine,
+    path: &Path,
+    program: Program,
+    entry: Option<u64>,
+) -> Result<(), Failure> {
+    let parts: Vec<MemoryRange> = program
+        .segments
+        .iter()
+        .map(|segment| MemoryRange {
+            base: segment.addr,
+            size: segment.size,
+        })
+        .collect();
+    machine
+        .load(program, entry)
+        .map_err(|error| bad_load(path, machine.config(), &parts, &error).into())
+}
+
 /// The extensions that a program was built for and the hart does not have.
-pub(super) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
+pub(crate) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
     let built = elf.info.isa.as_deref();
     let Some(built) = built.and_then(|text| Isa::parse_lenient(text).ok()) else {
         return;

@@ -1,9 +1,9 @@
 //! A report for people.
 
-use super::drive::End;
-use super::place::{Places, encoding, interrupt, register};
-use super::report::{Facts, Outcome};
-use crate::diagnostic::count;
+use super::place::{Places, register};
+use super::{Facts, Outcome};
+use crate::words::{count, encoding, interrupt};
+use hartrace_capture::verify::End;
 use hartrace_flow::Mode;
 use hartrace_tandem::verify::{Difference, Field, Kind, Mismatch, Past};
 use hartrace_tandem::{Config, Group, How, Problem, Register};

@@ -1,8 +1,7 @@
 //! Where things are and what they are called.
 
-use crate::settings::Elf;
-use hartrace_analyze::{Lines, Names};
-use hartrace_flow::{exception_name, interrupt_name};
+use crate::words;
+use hartrace_analyze as analyze;
 use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use hartrace_tandem::Register;
 use std::fmt;
@@ -11,36 +10,32 @@ use std::fmt;
 const FAR: u64 = 16 << 20;
 
 /// What is known of the addresses of the programs.
-pub(super) struct Places<'a> {
-    names: Names,
-    lines: Vec<Lines<'a>>,
+pub struct Places<'a> {
+    known: analyze::Places<'a>,
     style: Style,
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(elf: &'a [Elf], isa: Isa) -> Places<'a> {
-        let mut names = Names::new();
-        for elf in elf {
-            // One without symbols has no names.
-            let _ = names.add_elf(&elf.bytes, None);
-        }
+    /// No names are known of a program of this instruction set.
+    #[must_use]
+    pub fn new(isa: Isa) -> Places<'a> {
         Places {
-            names,
-            lines: elf
-                .iter()
-                .filter_map(|elf| Lines::from_elf(&elf.bytes))
-                .collect(),
+            known: analyze::Places::new(),
             style: Style::new(isa),
         }
     }
 
+    /// Adds the names and lines of an ELF file; a file without any adds
+    /// nothing.
+    pub fn add_elf(&mut self, elf: &'a [u8]) {
+        let _ = self.known.add_elf(elf, None);
+    }
+
     /// `main+0x10`.
     pub(super) fn symbol(&self, address: u64) -> Option<String> {
-        let (_, distance) = self.names.lookup(address)?;
-        if distance > FAR {
-            return None;
-        }
-        Some(self.names.label(address).to_string())
+        let names = self.known.names();
+        let (_, distance) = names.lookup(address)?;
+        (distance <= FAR).then(|| names.label(address).to_string())
     }
 
     /// `0x80000010 <main+0x10>`.
@@ -53,7 +48,7 @@ impl<'a> Places<'a> {
 
     /// The file and the line.
     pub(super) fn line(&self, address: u64) -> Option<(&str, u32)> {
-        let line = self.lines.iter().find_map(|lines| lines.lookup(address))?;
+        let line = self.known.line(address)?;
         Some((line.file, line.line))
     }
 
@@ -64,18 +59,13 @@ impl<'a> Places<'a> {
         text.replace('\t', " ")
     }
 
-    pub(super) fn xlen(&self) -> Xlen {
+    fn xlen(&self) -> Xlen {
         self.style.isa.xlen()
     }
 
     /// What a value of xcause means.
     pub(super) fn cause(&self, cause: u64) -> String {
-        let top = self.xlen().bits() - 1;
-        let code = (cause & !(1 << top)) as u32;
-        match cause >> top & 1 {
-            0 => named(exception_name(code), "exception", code),
-            _ => interrupt(code),
-        }
+        words::xcause(cause, self.xlen())
     }
 }
 
@@ -86,26 +76,6 @@ impl Resolve for Places<'_> {
             Some(symbol) => write!(f, " <{symbol}>"),
             None => Ok(()),
         }
-    }
-}
-
-/// `machine timer interrupt (7)`.
-pub(super) fn interrupt(code: u32) -> String {
-    named(interrupt_name(code), "interrupt", code)
-}
-
-fn named(name: Option<&str>, kind: &str, code: u32) -> String {
-    match name {
-        Some(name) => format!("{name} ({code})"),
-        None => format!("{kind} {code}"),
-    }
-}
-
-/// An instruction as it is encoded: four digits or eight.
-pub(super) fn encoding(bits: u32) -> String {
-    match bits & 3 {
-        3 => format!("{bits:08x}"),
-        _ => format!("{bits:04x}"),
     }
 }
 
@@ -133,13 +103,13 @@ mod tests {
 
     #[test]
     fn far_symbols_say_nothing() {
-        let elf = include_bytes!("../../../../../programs/sieve/sieve-rv64gc.elf");
-        let mut places = Places::new(&[], Isa::RV64GC);
-        places.names.add_elf(elf, None).unwrap();
+        let elf = include_bytes!("../../../../programs/sieve/sieve-rv64gc.elf");
+        let mut places = Places::new(Isa::RV64GC);
+        places.add_elf(elf);
         let start = 0x8000_0000;
         assert_eq!(places.address(start), "0x80000000 <_start>");
         let far = start + (64 << 20);
-        assert!(places.names.lookup(far).is_some());
+        assert!(places.known.names().lookup(far).is_some());
         assert_eq!(places.address(far), "0x84000000");
         // j . + 4
         assert!(places.text(start, 0x0040_006f).ends_with(" <_start+0x4>"));

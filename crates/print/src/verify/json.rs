@@ -1,10 +1,11 @@
 //! A report for other programs: JSON lines, a header first. Values of 64 bits
 //! are hexadecimal strings.
 
-use super::super::log_json::Hex;
-use super::place::{interrupt, numbered};
-use super::report::{Facts, Outcome};
+use super::place::numbered;
 use super::text::told_cause;
+use super::{Facts, Outcome};
+use crate::json::{self, Hex};
+use crate::words::interrupt;
 use hartrace_flow::Mode;
 use hartrace_tandem::Problem;
 use hartrace_tandem::verify::{self, Counters, Field, Kind, Mismatch};
@@ -111,10 +112,10 @@ struct Summary {
 }
 
 fn line(line: &Line<'_>) -> String {
-    // Nothing in it can fail.
-    let mut text = serde_json::to_string(line).unwrap_or_default();
-    text.push('\n');
-    text
+    let mut text = Vec::new();
+    // Writing to memory does not fail, and neither do these values.
+    let _ = json::line(line, &mut text);
+    String::from_utf8(text).unwrap_or_default()
 }
 
 pub(super) fn header(facts: &Facts<'_>) -> String {

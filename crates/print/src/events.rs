@@ -1,0 +1,274 @@
+//! Events as JSON lines, schema `hartrace-events`: what a trace reports, one
+//! object per event.
+//!
+//! The text forms are [`PcList`] and [`TraceListing`].
+
+use crate::json::{self, Hex};
+use crate::steps::Accessed;
+use crate::words;
+pub use hartrace_analyze::{PcList, TraceListing};
+
+use hartrace_analyze::Names;
+use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+use hartrace_isa::{Flow, Isa};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+/// Bytes gathered before they are flushed.
+const BUFFER: usize = 1 << 17;
+
+/// Writes one object per event. `flush` gets the text when there is much of it,
+/// and may empty it; call [`JsonEvents::finish`] at the end. The first line is
+/// written apart, by [`write_header`], since parts of a trace may be decoded on
+/// several threads.
+///
+/// ```
+/// use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+/// use hartrace_isa::Isa;
+/// use hartrace_print::JsonEvents;
+///
+/// let mut image = Image::new();
+/// image.add_raw(SpaceId::FIRST, 0x1000, &[0x13, 0, 0, 0, 0x01, 0], Isa::RV32GC);
+/// let mut events = JsonEvents::new(&image, None, |_: &mut Vec<u8>| ());
+/// let run = Run { start: 0x1000, end: 0x1006, next: 0x1006, insns: 2, exit: Exit::Stop, last: 2 };
+/// let _ = events.event(HartId(0), &Event::Run(run));
+/// let line = r#"{"type":"run","hart":0,"start":"0x1000","end":"0x1006","insns":2,"exit":"stop","next":"0x1006","last":"0x1004"}"#;
+/// assert_eq!(events.text(), format!("{line}\n").as_bytes());
+/// ```
+pub struct JsonEvents<'a, F> {
+    image: &'a Image,
+    symbols: Option<Symbols<'a>>,
+    text: Vec<u8>,
+    flush: F,
+}
+
+/// Writes the first line.
+///
+/// # Errors
+///
+/// A failing write.
+pub fn write_header(isa: Isa, out: &mut impl Write) -> io::Result<()> {
+    let header = Line::Header {
+        schema: "hartrace-events",
+        version: 1,
+        isa: isa.to_string(),
+    };
+    json::line(&header, out)
+}
+
+impl<'a, F: FnMut(&mut Vec<u8>)> JsonEvents<'a, F> {
+    /// Events of a program; with `names`, runs have the symbol of their start.
+    pub fn new(image: &'a Image, names: Option<&'a Names>, flush: F) -> JsonEvents<'a, F> {
+        JsonEvents {
+            image,
+            symbols: names.map(Symbols::new),
+            text: Vec::new(),
+            flush,
+        }
+    }
+
+    /// What has not been flushed.
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Bytes that have not been flushed.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Flushes what is left.
+    pub fn finish(&mut self) {
+        (self.flush)(&mut self.text);
+    }
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Consumer for JsonEvents<'_, F> {
+    fn event(&mut self, HartId(hart): HartId, event: &Event) -> ControlFlow<()> {
+        let line = line(self.image, self.symbols.as_mut(), hart, event);
+        // Writing to memory does not fail, and neither do these values.
+        let _ = json::line(&line, &mut self.text);
+        if self.text.len() >= BUFFER {
+            self.finish();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Remembered symbols; a power of two. Two addresses that share a slot replace
+/// each other.
+const SLOTS: usize = 1 << 12;
+
+/// The symbols of starts of runs, looked up once while they stay in their slot.
+struct Symbols<'a> {
+    names: &'a Names,
+    slots: Vec<(u64, String)>,
+}
+
+impl<'a> Symbols<'a> {
+    fn new(names: &'a Names) -> Symbols<'a> {
+        // No instruction is at an odd address.
+        let empty = (u64::MAX, String::new());
+        Symbols {
+            names,
+            slots: vec![empty; SLOTS],
+        }
+    }
+
+    /// `main+0x10`, `main`, or nothing.
+    #[inline]
+    fn of(&mut self, address: u64) -> &str {
+        let key = (address >> 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Some((start, symbol)) = self.slots.get_mut((key >> 52) as usize) else {
+            return "";
+        };
+        if *start != address {
+            *start = address;
+            symbol.clear();
+            // Writing to memory does not fail.
+            let _ = write!(symbol, "{}", self.names.label(address));
+        }
+        symbol
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line<'a> {
+    Header {
+        schema: &'static str,
+        version: u32,
+        isa: String,
+    },
+    Run {
+        hart: u32,
+        start: Hex,
+        end: Hex,
+        insns: u32,
+        exit: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next: Option<Hex>,
+        last: Hex,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        symbol: &'a str,
+    },
+    Trap {
+        hart: u32,
+        cause: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        epc: Option<Hex>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        handler: Option<Hex>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tval: Option<Hex>,
+    },
+    Context {
+        hart: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context: Option<Hex>,
+    },
+    Time {
+        hart: u32,
+        time: Hex,
+    },
+    Access {
+        hart: u32,
+        insn: u32,
+        #[serde(flatten)]
+        access: Accessed,
+    },
+    Mark {
+        hart: u32,
+        mark: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
+    },
+    Gap {
+        hart: u32,
+        code: &'static str,
+        text: &'static str,
+        value: Hex,
+        offset: u64,
+        bytes: u64,
+        unconfirmed: u64,
+    },
+}
+
+/// Where the hart went after a run; unknown if the run was cut after a branch
+/// or jump.
+fn next(image: &Image, run: &Run) -> Option<Hex> {
+    let is_straight = || {
+        let last = image.fetch(SpaceId::FIRST, run.source());
+        last.is_none_or(|insn| {
+            let flow = Flow::of_retired(insn.bits, insn.isa);
+            matches!(flow, Flow::Seq | Flow::Const { .. } | Flow::Trap)
+        })
+    };
+    (run.exit != Exit::Stop || is_straight()).then_some(Hex(run.next))
+}
+
+#[inline]
+fn line<'s>(
+    image: &Image,
+    symbols: Option<&'s mut Symbols<'_>>,
+    hart: u32,
+    event: &Event,
+) -> Line<'s> {
+    match event {
+        Event::Run(run) => Line::Run {
+            hart,
+            start: Hex(run.start),
+            end: Hex(run.end),
+            insns: run.insns,
+            exit: words::exit(run.exit),
+            next: next(image, run),
+            last: Hex(run.source()),
+            symbol: symbols.map_or("", |symbols| symbols.of(run.start)),
+        },
+        Event::Trap(trap) => {
+            let (cause, code) = words::cause(trap.cause);
+            Line::Trap {
+                hart,
+                cause,
+                code,
+                epc: trap.epc.map(Hex),
+                handler: trap.handler.map(Hex),
+                tval: trap.tval.map(Hex),
+            }
+        }
+        Event::Context(owner) => Line::Context {
+            hart,
+            mode: owner.mode.map(|mode| mode.name()),
+            context: owner.context.map(|context| Hex(context.0)),
+        },
+        Event::Time(time) => Line::Time {
+            hart,
+            time: Hex(*time),
+        },
+        Event::Access(data) => Line::Access {
+            hart,
+            insn: data.insn,
+            access: Accessed::new(&data.access),
+        },
+        Event::Mark(what) => {
+            let (mark, code) = words::mark(*what);
+            Line::Mark { hart, mark, code }
+        }
+        Event::Gap(gap) => Line::Gap {
+            hart,
+            code: gap.reason.code,
+            text: gap.reason.text,
+            value: Hex(gap.reason.value),
+            offset: gap.at,
+            bytes: gap.bytes,
+            unconfirmed: gap.unconfirmed,
+        },
+    }
+}
