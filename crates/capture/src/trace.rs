@@ -5,6 +5,8 @@ mod code;
 mod decoder;
 mod format;
 mod groups;
+mod guess;
+mod open;
 mod pieces;
 mod streams;
 mod table;
@@ -13,22 +15,25 @@ mod write;
 
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
-pub use format::{Format, Settings, SettingsError};
+pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};
+pub use guess::{Guess, Hint, Known};
+pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
 pub use pieces::{Framing, Pieces, pieces};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
-pub use table::{BadRow, Table, from_table};
+pub use table::{BadRow, TableDamage, from_table};
 pub use transport::{Transport, TransportError};
 pub use write::{
     Direct, EtraceWriter, NtraceWriter, Shared, Source, TandemWriter, TraceWriter, Written,
 };
 
-use crate::config::{Config, Program, Setting, Trace};
+use crate::config::{Config, Program, Setting, Trace as TraceSection};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::program::{ElfFile, seen_from};
 use crate::shard::Resume as _;
 use hartrace_flow::{Consumer, Image};
+use open::given_isa;
 use std::path::Path;
 
 /// Bytes that are decoded at a time: little, since little can stand for much.
@@ -103,7 +108,7 @@ pub(crate) fn sidecar_of<'a>(
         })
         .collect();
     Config {
-        trace: Some(Trace {
+        trace: Some(TraceSection {
             format: Setting::default(format.to_owned()),
             version: Some(Setting::default(version.to_owned())),
         }),

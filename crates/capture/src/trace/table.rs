@@ -1,8 +1,10 @@
 //! E-Trace as a table of packets (`te_inst` of the reference models).
 
+use super::Settings;
+use crate::detect::{HEAD, Kind, detect};
 use crate::input::{Input, InputError};
+use hartrace_etrace::Layout;
 use hartrace_etrace::csv::{self, CsvError};
-use hartrace_etrace::{Kind, Layout};
 use std::fmt;
 
 /// A table of more is another file given by mistake.
@@ -11,17 +13,25 @@ const MAX_TABLE: u64 = 4 << 30;
 /// Rows that are told one by one.
 const TOLD: usize = 5;
 
-/// The stream of packets that a table lists.
-pub struct Table {
-    /// The stream. In place of a row that is none it has a packet that nobody
-    /// can read.
-    pub stream: Input,
+/// Rows of a table that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDamage {
     /// Lines but for the heading and empty ones.
     pub rows: u64,
     /// Those that are no packet.
     pub bad: u64,
     /// The first of these.
     pub first: Vec<BadRow>,
+}
+
+/// The stream of packets that a table lists.
+struct Table {
+    /// The stream. In place of a row that is none it has a packet that no
+    /// decoder can read.
+    stream: Input,
+    rows: u64,
+    bad: u64,
+    first: Vec<BadRow>,
 }
 
 /// A row that is no packet.
@@ -39,12 +49,31 @@ impl fmt::Display for BadRow {
     }
 }
 
-/// Reads a table of packets.
+/// The stream of a trace that may be a table, and what is wrong with its rows.
 ///
 /// # Errors
 ///
 /// A failing read.
-pub fn from_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
+pub fn from_table(
+    mut input: Input,
+    settings: &Settings,
+) -> Result<(Input, Option<TableDamage>), InputError> {
+    let Settings::Etrace(config) = settings else {
+        return Ok((input, None));
+    };
+    if detect(input.peek(HEAD)?) != Kind::EtraceCsv {
+        return Ok((input, None));
+    }
+    let table = read_table(input, &config.layout())?;
+    let damage = (table.bad > 0).then_some(TableDamage {
+        rows: table.rows,
+        bad: table.bad,
+        first: table.first,
+    });
+    Ok((table.stream, damage))
+}
+
+fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
     let path = input.path().to_path_buf();
     let text = input.read_all(MAX_TABLE)?;
     let (mut rows, mut bad) = (0, 0);
@@ -60,7 +89,7 @@ pub fn from_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
         match csv::parse_row(row, layout) {
             Ok(packet) => {
                 let payload = packet.write(layout);
-                payload.write_framed(Kind::Instruction, &mut bytes);
+                payload.write_framed(hartrace_etrace::Kind::Instruction, &mut bytes);
             }
             Err(error) => {
                 bytes.extend_from_slice(unreadable(layout));
@@ -102,11 +131,11 @@ mod tests {
                     2,_,7ffffffc,_,_,_,_,_,_,_,_,_,_,1,_,1,_,_,_,_,_,_,1,_,_,_\r\n";
         let table = format!("{}\r\n{rows}", csv::HEADER);
         let input = |text: &str| Input::of(Path::new("t"), text.as_bytes().to_vec());
-        let whole = from_table(input(&table), &layout).unwrap();
+        let whole = read_table(input(&table), &layout).unwrap();
         assert_eq!((whole.rows, whole.bad), (2, 0));
         let bytes = whole.stream.read_all(100).unwrap();
         assert_eq!(bytes, [0x41, 0x1f, 0x41, 0xf2]);
-        let damaged = from_table(input(&table.replace("7fff", "7xff")), &layout).unwrap();
+        let damaged = read_table(input(&table.replace("7fff", "7xff")), &layout).unwrap();
         assert_eq!((damaged.rows, damaged.bad), (2, 1));
         assert_eq!(
             damaged.first[0].to_string(),

@@ -7,7 +7,7 @@ use super::{configs, create, inputs, one_stdin};
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::Failure;
 use crate::talk::Talk;
-use crate::traces::{Named, Settings, general};
+use crate::traces::{Named, Settings};
 use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::output::{Output, OutputError};
@@ -43,6 +43,7 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
     let isa = isa.or_else(|| settings.isa());
     let xlen = isa.map(|isa| isa.xlen());
     let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), false, talk)?;
+    let general = settings.general_isa();
     match settings {
         trace::Settings::Ntrace(_) | trace::Settings::Tandem(_)
             if args.format == DumpFormat::Csv =>
@@ -62,7 +63,7 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
             let shape = dump_tandem::Shape {
                 format: args.format,
                 bytes: args.bytes,
-                isa: isa.unwrap_or(general(config.xlen)),
+                isa: isa.unwrap_or(general),
                 harts: Streams::parameters(input.peek(HEAD)?).is_some(),
             };
             dump_tandem::run(input, &config, &shape, &mut output)?;

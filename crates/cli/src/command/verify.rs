@@ -14,7 +14,7 @@ use crate::args::{self, Mark, Verify};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::settings::{self, Elf};
 use crate::talk::{Talk, end_on_signal};
-use crate::traces::{Settings, bad_container, contained};
+use crate::traces::Settings;
 use drive::Drive;
 use find::Search;
 use hartrace_analyze::Symbols;
@@ -184,7 +184,7 @@ fn format(
         let config = settings.config.tandem.settings(isa);
         let mut config = config.map_err(trace::SettingsError::from)?;
         if let Some(parameters) = parameters {
-            contained(&mut config, Ok(parameters)).map_err(|f| bad_container(path, f))?;
+            trace::adopt(&mut config, parameters);
         }
         return Ok(config);
     }
