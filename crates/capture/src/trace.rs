@@ -3,29 +3,34 @@
 
 mod code;
 mod decoder;
+mod fit;
 mod format;
 mod groups;
 mod guess;
+mod harts;
 mod open;
 mod pieces;
+mod repack;
 mod streams;
 mod table;
 mod transport;
 mod write;
+mod writer;
 
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
+pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};
 pub use guess::{Guess, Hint, Known};
 pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
 pub use pieces::{Framing, Pieces, pieces};
+pub use repack::{Copied, Repack, harts_in};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
 pub use table::{BadRow, TableDamage, from_table};
 pub use transport::{Transport, TransportError};
-pub use write::{
-    Direct, EtraceWriter, NtraceWriter, Shared, Source, TandemWriter, TraceWriter, Written,
-};
+pub use write::Written;
+pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};
 
 use crate::config::{Config, Program, Setting, Trace as TraceSection};
 use crate::digest::Digest;

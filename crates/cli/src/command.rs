@@ -22,8 +22,6 @@ mod state_json;
 mod state_text;
 mod stats;
 mod stats_json;
-mod trace_fit;
-mod trace_harts;
 mod trace_write;
 mod verify;
 

@@ -111,6 +111,16 @@ impl Format {
         found.ok_or(TraceError::NotRecognised("a trace"))
     }
 
+    /// What a stream of this format is made of.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Format::Ntrace => "message",
+            Format::Etrace => "packet",
+            Format::Tandem => "group",
+        }
+    }
+
     /// Whether such a trace holds the instructions themselves, so that it can be
     /// read without the program.
     #[must_use]

@@ -1,8 +1,8 @@
 //! `hartrace convert`: a trace as one of another format.
 
 use super::log::which_hart;
-use super::trace_write::{self, Pack, TraceFile, Writer};
-use super::{configs, convert_tandem, inputs, one_stdin, trace_fit};
+use super::trace_write::{self, TraceFile};
+use super::{configs, convert_tandem, inputs, one_stdin};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::progress::Progress;
@@ -10,9 +10,8 @@ use crate::settings;
 use crate::talk::Talk;
 use crate::traces::{Loaded, Report, Settings, Watch};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::trace::{self, Format};
+use hartrace_capture::trace::{self, Format, TraceWriter, WriteOptions};
 use hartrace_flow::{Assumed, Image, Replay};
-use hartrace_tandem::Elements;
 use std::path::Path;
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
@@ -44,7 +43,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     } = read.as_recorded().with_program(input, args.strict, talk)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_fit::check(&new, &write, isa, code, talk)?;
+    trace_write::fit(&new, &write, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {
         args,
@@ -53,38 +52,30 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         settings: old,
         single: !new.has_sources() && !args.container.container,
     };
-    let pack = Pack {
+    let options = WriteOptions {
+        check,
         container: args.container.get(),
-        untold: NO_EFFECTS.to_vec(),
-        ..Pack::default()
+        absent: NO_EFFECTS,
+        ..WriteOptions::default()
     };
-    let writer = trace_write::writer(&write, &new, isa, check, &file.sink, pack)?;
+    let writer = trace_write::writer(&write, &new, isa, &file.sink, options)?;
     let (writer, report, assumed) = job.run(input, &file, writer)?;
     let done = writer.done();
-    done.complete(&mut new);
-    if let trace::Settings::Tandem(config) = &mut new {
-        untold(&mut config.absent, &assumed);
-    }
+    // A trace of what another tells is partial: it has no effects.
+    new.add_absent(&done.absent);
+    new.add_absent(NO_EFFECTS);
+    new.add_absent(assumed.modes.then_some("priv"));
     report.judge(&args.trace, args.strict, talk)?;
     for diagnostic in stand_ins(&args.trace, new.format(), &assumed) {
         talk.warning(&diagnostic);
     }
     file.finish(&program.config, &new, &program.elf)?;
-    let left = trace_write::leaves_out(&write, &new);
+    let left = new.leaves_out(&write);
     trace_write::report(&args.output.output, new.format(), &done, left, talk)
 }
 
 /// What no other trace tells.
-const NO_EFFECTS: [&str; 4] = ["gpr", "fpr", "csr", "store"];
-
-/// A tandem trace of what another tells is partial: it has no effects.
-fn untold(absent: &mut Elements, assumed: &Assumed) {
-    for name in NO_EFFECTS {
-        // There are such elements.
-        let _ = absent.add(name);
-    }
-    absent.mode |= assumed.modes;
-}
+const NO_EFFECTS: &[&str] = &["gpr", "fpr", "csr", "store"];
 
 struct Job<'a> {
     args: &'a Convert,
@@ -103,8 +94,8 @@ impl Job<'_> {
         &self,
         input: Input,
         file: &TraceFile,
-        writer: Writer<'w>,
-    ) -> Result<(Writer<'w>, Report, Assumed), Failure> {
+        writer: TraceWriter<'w>,
+    ) -> Result<(TraceWriter<'w>, Report, Assumed), Failure> {
         let Job { args, image, .. } = *self;
         let replay = Replay::new(image, writer);
         let mut watch = Watch::new(replay, args.hart);

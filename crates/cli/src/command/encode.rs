@@ -2,8 +2,8 @@
 
 use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
-use super::trace_write::{self, Pack, Plain, TraceFile};
-use super::{configs, inputs, one_stdin, trace_fit};
+use super::trace_write::{self, Plain, TraceFile};
+use super::{configs, inputs, one_stdin};
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Verdict};
@@ -15,7 +15,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
     Assume, Damage, LineCount, LogOptions, LogReader, SpikeParts, spike_parts,
 };
-use hartrace_capture::trace::Format;
+use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{HartId, Image, Mode, Observer};
 use hartrace_isa::Isa;
 use std::path::Path;
@@ -47,9 +47,9 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let isa = options.isa.unwrap_or(Isa::RV64GC);
     let mut settings = args.to.format().settings(&program.config, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_fit::check(&settings, &program.config, isa, code, talk)?;
+    trace_write::fit(&settings, &program.config, isa, code, talk)?;
     let told = tells_modes(kind, &options, head);
-    let tandem = settings.format() == Format::Tandem;
+    let tandem = settings.format().has_code();
     if tandem {
         tells_effects(&args.input, kind, head, talk)?;
     } else if args.load || args.container.container {
@@ -58,12 +58,6 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let load = match args.load {
         true => trace_write::loaded(&program.elf, &program.raw)?,
         false => Vec::new(),
-    };
-    let pack = Pack {
-        load,
-        container: args.container.get(),
-        // Such a log does not tell what traps do to the status.
-        untold: vec!["trap.mstatus", "trap.sstatus"],
     };
     let options = LogOptions {
         // A verifier is to see them.
@@ -78,8 +72,15 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     if args.check && check.is_none() {
         return Err(crate::traces::no_program());
     }
-    let single = !settings.has_sources() && pack.container.is_none();
-    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink, pack)?;
+    let options = WriteOptions {
+        check,
+        load,
+        container: args.container.get(),
+        // Such a log does not tell what traps do to the status.
+        absent: &["trap.mstatus", "trap.sstatus"],
+    };
+    let single = !settings.has_sources() && options.container.is_none();
+    let writer = trace_write::writer(&program.config, &settings, isa, &file.sink, options)?;
     let done = match args.mode {
         _ if tandem => copy(args, reader, input, &file, single, writer, talk)?,
         mode if !told => {
@@ -91,9 +92,9 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         _ => copy(args, reader, input, &file, single, Plain(writer), talk)?.0,
     }
     .done();
-    done.complete(&mut settings);
+    settings.add_absent(&done.absent);
     file.finish(&program.config, &settings, &program.elf)?;
-    let left = trace_write::leaves_out(&program.config, &settings);
+    let left = settings.leaves_out(&program.config);
     let format = settings.format();
     trace_write::report(&args.output.output, format, &done, left, talk)
 }

@@ -1,7 +1,6 @@
 //! `hartrace stats`: what a trace is made of.
 
 use super::stats_json;
-use super::trace_write::unit;
 use super::{configs, create, inputs, one_stdin};
 use crate::args::{Stats, StatsFormat};
 use crate::census::{Bandwidth, Census, Count, Counting, Kind, Packets};
@@ -138,7 +137,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 
 fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
     let census = &counted.census;
-    let unit = unit(counted.format);
+    let unit = counted.format.unit();
     writeln!(out, "{}: {}", counted.file, count(counted.bytes, "byte"))?;
     // A container has room for more.
     let bytes = match counted.format {
