@@ -3,6 +3,7 @@
 
 mod code;
 mod decoder;
+mod explain;
 mod fit;
 mod format;
 mod groups;
@@ -19,6 +20,7 @@ mod writer;
 
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
+pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};

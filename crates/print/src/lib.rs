@@ -12,4 +12,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dump;
 pub mod json;
+pub mod words;

@@ -1,10 +1,10 @@
 //! E-Trace as a table of packets (`te_inst` of the reference models).
 
-use super::Settings;
+use super::{Format, Settings, Trace, pieces};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::{Input, InputError};
-use hartrace_etrace::Layout;
 use hartrace_etrace::csv::{self, CsvError};
+use hartrace_etrace::{self as etrace, Framer, Layout, Packet, Piece};
 use std::fmt;
 
 /// A table of more is another file given by mistake.
@@ -89,7 +89,7 @@ fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
         match csv::parse_row(row, layout) {
             Ok(packet) => {
                 let payload = packet.write(layout);
-                payload.write_framed(hartrace_etrace::Kind::Instruction, &mut bytes);
+                payload.write_framed(etrace::Kind::Instruction, &mut bytes);
             }
             Err(error) => {
                 bytes.extend_from_slice(unreadable(layout));
@@ -108,6 +108,53 @@ fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
     })
 }
 
+impl Format {
+    /// Whether there are tables of such traces.
+    #[must_use]
+    pub const fn has_table(self) -> bool {
+        matches!(self, Format::Etrace)
+    }
+}
+
+impl Trace {
+    /// Gives the trace as a table to `take`, line by line with their ends; the
+    /// heading comes first. Gives how many pieces no row can show.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and whatever `take` returns.
+    pub fn rows<E: From<InputError>>(
+        self,
+        mut take: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let Settings::Etrace(config) = &self.settings else {
+            return Ok(0);
+        };
+        let layout = config.layout();
+        let mut line = [csv::HEADER, csv::LINE_END].concat();
+        take(&line)?;
+        let mut left_out = 0;
+        pieces::<Framer, E>(self.input, |_, _, piece| {
+            let packet = match *piece {
+                Piece::Packet(_, etrace::Kind::Instruction, payload) => {
+                    Packet::read(payload, &layout).ok()
+                }
+                Piece::Idle(_) => return Ok(()),
+                _ => None,
+            };
+            let Some(packet) = packet else {
+                left_out += 1;
+                return Ok(());
+            };
+            line.clear();
+            csv::row(&packet, &layout, &mut line);
+            line += csv::LINE_END;
+            take(&line)
+        })?;
+        Ok(left_out)
+    }
+}
+
 /// What stands for a row that is no packet: one of format 0, which says nothing
 /// without predictor and cache; with them, no packet at all.
 const fn unreadable(layout: &Layout) -> &'static [u8] {
@@ -120,7 +167,7 @@ const fn unreadable(layout: &Layout) -> &'static [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hartrace_etrace::{Config, Packet, Version};
+    use hartrace_etrace::{Config, Version};
     use hartrace_isa::Xlen;
     use std::path::Path;
 

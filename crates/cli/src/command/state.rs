@@ -395,7 +395,7 @@ impl<'a> Asked<'a> {
             Some(pc) => inst.text(pc, &self.style).to_string(),
             None => inst
                 .text(0, &self.style)
-                .resolve(&super::dump_tandem::Relative)
+                .resolve(&hartrace_isa::Relative)
                 .to_string(),
         };
         text.replace('\t', " ")
