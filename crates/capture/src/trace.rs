@@ -1,6 +1,7 @@
 //! Traces of every format: made from steps with a [`TraceWriter`], turned into
 //! events with [`decode`]. [`Format`] and [`Settings`] say which and how.
 
+mod census;
 mod code;
 mod decoder;
 mod explain;
@@ -18,6 +19,9 @@ mod transport;
 mod write;
 mod writer;
 
+pub use census::{
+    Bandwidth, Branches, Census, Count, Counting, KindCount, PacketCount, Reasons, SourceCount,
+};
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
 pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};

@@ -18,7 +18,6 @@ mod state;
 mod state_json;
 mod state_text;
 mod stats;
-mod stats_json;
 mod trace_write;
 mod verify;
 

@@ -6,8 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod census;
-mod census_tandem;
 mod command;
 mod diagnostic;
 mod listing;

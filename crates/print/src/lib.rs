@@ -14,4 +14,5 @@
 
 pub mod dump;
 pub mod json;
+pub mod stats;
 pub mod words;

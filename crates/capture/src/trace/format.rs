@@ -121,6 +121,18 @@ impl Format {
         }
     }
 
+    /// Whether messages can name the hart they are of.
+    #[must_use]
+    pub const fn numbers_sources(self) -> bool {
+        matches!(self, Format::Ntrace)
+    }
+
+    /// Whether such traces may be in a container.
+    #[must_use]
+    pub const fn has_containers(self) -> bool {
+        matches!(self, Format::Tandem)
+    }
+
     /// Whether such a trace holds the instructions themselves, so that it can be
     /// read without the program.
     #[must_use]

@@ -2,7 +2,6 @@
 
 use super::{configs, create, info_json, info_text, inputs, one_stdin};
 use crate::args::{Info, InfoFormat};
-use crate::census::{Census, Counting};
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, count, unknown_format};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
@@ -19,7 +18,7 @@ use hartrace_capture::log::{Damage, LineCount, LogReader, LogSummary, RowReader}
 use hartrace_capture::program::ElfFile;
 use hartrace_capture::records::{Form, RecordSummary, SnapshotReader};
 use hartrace_capture::sidecar;
-use hartrace_capture::trace::{Format, Known, Settings, Streams, from_table};
+use hartrace_capture::trace::{Census, Counting, Format, Known, Settings, Streams, from_table};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
 use std::io::{self, Write};
