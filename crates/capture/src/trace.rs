@@ -1,6 +1,7 @@
 //! Traces of every format: made from steps with a [`TraceWriter`], turned into
 //! events with [`decode`]. [`Format`] and [`Settings`] say which and how.
 
+mod cause;
 mod census;
 mod code;
 mod decoder;
@@ -19,6 +20,7 @@ mod transport;
 mod write;
 mod writer;
 
+pub use cause::likely_cause;
 pub use census::{
     Bandwidth, Branches, Census, Count, Counting, KindCount, PacketCount, Reasons, SourceCount,
 };
@@ -29,12 +31,12 @@ pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};
 pub use guess::{Guess, Hint, Known};
-pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
+pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError, is_for_threads};
 pub use pieces::{Framing, Pieces, pieces};
 pub use repack::{Copied, Repack, harts_in};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
 pub use table::{BadRow, TableDamage, from_table};
-pub use transport::{Transport, TransportError};
+pub use transport::{Order, Pib, PibWidth, RamSink, Transport, TransportError};
 pub use write::Written;
 pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};
 

@@ -57,7 +57,10 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
 
 /// Opens an output before the work starts; none of `inputs` may be the same
 /// file.
-fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Output, Failure> {
+pub(crate) fn create<'a>(
+    path: &Path,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<Output, Failure> {
     if path.as_os_str() == "-" {
         return Ok(Output::create(path)?);
     }
@@ -77,7 +80,7 @@ fn create<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result
 }
 
 /// Standard input can be read once only.
-fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+pub(crate) fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     match names.into_iter().filter(|n| is_stdin(n)).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage(
@@ -87,7 +90,7 @@ fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result<(), Failur
 }
 
 /// The files a configuration names.
-fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
+pub(crate) fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
     let program = &config.program;
     let elf = program.elf.iter().flat_map(|s| &s.value);
     let raw = program.raw.iter().flat_map(|s| &s.value);
@@ -96,7 +99,7 @@ fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
 }
 
 /// The configuration files that were typed.
-fn configs(program: &args::Program) -> impl Iterator<Item = &Path> {
+pub(crate) fn configs(program: &args::Program) -> impl Iterator<Item = &Path> {
     program.config.iter().map(PathBuf::as_path)
 }
 

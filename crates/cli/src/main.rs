@@ -12,6 +12,7 @@ mod listing;
 mod logs;
 mod progress;
 mod records;
+mod session;
 mod settings;
 mod talk;
 mod traces;

@@ -12,11 +12,11 @@ use hartrace_analyze::{PcList, TraceListing};
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{self, Input};
-pub(crate) use hartrace_capture::trace::MAX_WHOLE;
 use hartrace_capture::trace::{
     self, ContainerFault, Format, Guess, Hint, Known, Refusal, TableDamage, Trace, TraceError,
     TransportError,
 };
+pub(crate) use hartrace_capture::trace::{MAX_WHOLE, is_for_threads};
 use hartrace_flow::{Consumer, Image};
 use hartrace_isa::{Isa, Xlen};
 use std::path::Path;
@@ -56,15 +56,23 @@ impl Settings {
         Ok(Settings { config, sidecar })
     }
 
+    /// Those of a log.
+    pub(crate) fn of_log(
+        log: &Path,
+        typed: &args::Program,
+        talk: &Talk,
+    ) -> Result<Settings, Failure> {
+        let (config, sidecar) = settings::resolve_beside(log, typed, talk)?;
+        Ok(Settings { config, sidecar })
+    }
+
     /// The same with what the sidecar says of the format, whatever was typed.
     pub(crate) fn as_recorded(&self) -> Settings {
         let mut config = self.config.clone();
         if let Some(sidecar) = &self.sidecar
             && Format::from_sections(sidecar).is_some()
         {
-            config.ntrace = sidecar.ntrace.clone();
-            config.etrace = sidecar.etrace.clone();
-            config.tandem = sidecar.tandem.clone();
+            config.replace_formats(sidecar);
         }
         Settings {
             config,
@@ -394,15 +402,4 @@ impl<F: FnMut(&mut Vec<u8>)> Text for TraceListing<'_, F> {
 /// As many threads as there are cores.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// One that is not larger is not worth the threads.
-const MIN_WHOLE: u64 = 1 << 18;
-
-/// Whether a trace is decoded on several threads. What a tandem trace tells
-/// depends on all that was told before.
-pub(crate) fn is_for_threads(input: &Input, format: Format, threads: usize) -> bool {
-    let threads = if format == Format::Tandem { 1 } else { threads };
-    let size = input.size().unwrap_or(0);
-    threads > 1 && size >= MIN_WHOLE && (size <= MAX_WHOLE || input.is_file())
 }

@@ -181,6 +181,12 @@ impl Trace {
         self.contained || self.settings.has_sources()
     }
 
+    /// Whether decoding on so many threads pays.
+    #[must_use]
+    pub fn is_for_threads(&self, threads: usize) -> bool {
+        is_for_threads(&self.input, self.format(), threads)
+    }
+
     /// The program that the trace itself holds, which only a tandem trace does,
     /// and the trace again.
     ///
@@ -206,6 +212,18 @@ impl Trace {
         };
         Ok((code.image(isa), self))
     }
+}
+
+/// A trace that is smaller is not worth the threads.
+const MIN_WHOLE: u64 = 1 << 18;
+
+/// Whether decoding a trace on so many threads pays. What a group of a tandem
+/// trace means depends on all groups before it.
+#[must_use]
+pub fn is_for_threads(input: &Input, format: Format, threads: usize) -> bool {
+    let threads = if format == Format::Tandem { 1 } else { threads };
+    let size = input.size().unwrap_or(0);
+    threads > 1 && size >= MIN_WHOLE && (size <= MAX_WHOLE || input.is_file())
 }
 
 /// The instruction set that a configuration gives.

@@ -1,14 +1,14 @@
 //! `hartrace convert`: a trace as one of another format.
 
+use super::convert_tandem;
 use super::log::which_hart;
 use super::trace_write::{self, TraceFile};
-use super::{configs, convert_tandem, inputs, one_stdin};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::progress::Progress;
+use crate::session::Session;
 use crate::settings;
 use crate::talk::Talk;
-use crate::traces::{Loaded, Report, Settings, Watch};
+use crate::traces::{Loaded, Report, Watch};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{self, Format, TraceWriter, WriteOptions};
 use hartrace_flow::{Assumed, Image, Replay};
@@ -17,37 +17,35 @@ use std::path::Path;
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     // What is typed is about the new trace. Only where nothing lies beside the
     // old one it is about that too.
-    let read = Settings::resolve(&args.trace, &args.program, talk)?;
+    let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
     let write = settings::resolve(&[], &args.program, talk)?;
-    let files: Vec<&Path> = inputs(&read.config).chain([args.trace.as_path()]).collect();
-    one_stdin(files.iter().copied().chain(configs(&args.program)))?;
-    let tandem = args.to.format() == Format::Tandem;
-    if !tandem && args.container.container {
+    let contains = args.to.format().has_containers();
+    if !contains && args.container.container {
         return Err(Failure::Usage("--container goes with --to tandem"));
     }
-    let mut input = read.open(&args.trace, &args.transport, "convert")?;
-    if tandem
-        && read
-            .format(&mut input)
-            .is_ok_and(|format| format == Format::Tandem)
-    {
-        return convert_tandem::run(args, &read, input, &files, talk);
+    let mut input = session.open(&args.transport, "convert")?;
+    let mut is_same = || {
+        let old = session.settings.format(&mut input);
+        old.is_ok_and(|old| old == args.to.format())
+    };
+    if contains && is_same() {
+        return convert_tandem::run(args, &session, input);
     }
-    let file = TraceFile::create(&args.output.output, files.iter().copied())?;
+    let file = TraceFile::create(&args.output.output, session.inputs())?;
     let Loaded {
         program,
         isa,
         image,
         settings: old,
         input,
-    } = read.as_recorded().with_program(input, args.strict, talk)?;
+    } = session.recorded(input)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_write::fit(&new, &write, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {
         args,
-        talk,
+        session: &session,
         image: &image,
         settings: old,
         single: !new.has_sources() && !args.container.container,
@@ -79,7 +77,7 @@ const NO_EFFECTS: &[&str] = &["gpr", "fpr", "csr", "store"];
 
 struct Job<'a> {
     args: &'a Convert,
-    talk: &'a Talk,
+    session: &'a Session<'a>,
     image: &'a Image,
     /// Of the trace that is read.
     settings: trace::Settings,
@@ -99,7 +97,7 @@ impl Job<'_> {
         let Job { args, image, .. } = *self;
         let replay = Replay::new(image, writer);
         let mut watch = Watch::new(replay, args.hart);
-        let mut progress = Progress::new(self.talk, input.size());
+        let mut progress = self.session.progress(&input);
         let single = self.single && args.hart.is_none();
         trace::decode(input, &self.settings, image, &mut watch, |watch, used| {
             progress.advance(used);

@@ -5,29 +5,23 @@ use super::log::which_hart;
 use super::trace_write::TraceFile;
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::progress::Progress;
-use crate::settings::Elf;
-use crate::talk::Talk;
-use crate::traces::{Named, Settings};
+use crate::session::Session;
 use hartrace_capture::input::{self, Input, is_stdin};
 use hartrace_capture::trace::{Copied, Known, Repack, harts_in};
 use hartrace_flow::HartId;
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(
-    args: &Convert,
-    read: &Settings,
-    input: Input,
-    files: &[&Path],
-    talk: &Talk,
-) -> Result<(), Failure> {
-    let trace = read.trace(input, Known::default(), args.strict, talk)?;
-    let elf = programs(read, talk)?;
-    let job = Job { args, talk };
+pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result<(), Failure> {
+    let (read, talk) = (&session.settings, session.talk);
+    let trace = session.trace(input, Known::default())?;
+    // The programs that the sidecar names, as far as they are there.
+    let elf = session.program()?.map(|program| program.elf);
+    let elf = elf.unwrap_or_default();
+    let job = Job { args, session };
     let only = args.hart.map(HartId);
     let mut outputs: Vec<TraceFile> = Vec::new();
     let copied = if let Some(compress) = args.container.get() {
-        let file = TraceFile::create(&args.output.output, files.iter().copied())?;
+        let file = TraceFile::create(&args.output.output, session.inputs())?;
         let put = Box::new(|bytes: &[u8]| file.sink.put(bytes));
         let copied = match Repack::container(&trace.settings, read.isa(), compress, only, put)? {
             Some(repack) => job.copy(trace.input, repack, std::slice::from_ref(&file))?,
@@ -38,7 +32,7 @@ pub(super) fn run(
     } else {
         let (harts, names) = job.names(&args.output.output)?;
         for name in names {
-            outputs.push(TraceFile::create(&name, files.iter().copied())?);
+            outputs.push(TraceFile::create(&name, session.inputs())?);
         }
         let repack = Repack::plain(only, harts.is_empty(), |hart, bytes| {
             let at = harts.iter().position(|id| *id == hart).unwrap_or(0);
@@ -64,26 +58,9 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The programs that the sidecar names, as far as they are there.
-fn programs(read: &Settings, talk: &Talk) -> Result<Vec<Elf>, Failure> {
-    if read.program() == Named::Nowhere {
-        return Ok(Vec::new());
-    }
-    match read.load(talk) {
-        Ok(program) => Ok(program.elf),
-        Err(Failure::Diagnostic(diagnostic))
-            if read.program() == Named::InFile && diagnostic.code == Code::CannotOpen =>
-        {
-            talk.warning(&diagnostic);
-            Ok(Vec::new())
-        }
-        Err(failure) => Err(failure),
-    }
-}
-
 struct Job<'a> {
     args: &'a Convert,
-    talk: &'a Talk,
+    session: &'a Session<'a>,
 }
 
 impl Job<'_> {
@@ -114,7 +91,7 @@ impl Job<'_> {
         mut repack: Repack<'_>,
         outputs: &[TraceFile],
     ) -> Result<Copied, Failure> {
-        let mut progress = Progress::new(self.talk, input.size());
+        let mut progress = self.session.progress(&input);
         let check = || outputs.iter().try_for_each(|file| file.sink.check());
         input.chunks(|chunk| {
             progress.advance(chunk.len());
@@ -145,7 +122,7 @@ impl Job<'_> {
         match self.args.strict {
             true => Err(diagnostic.help("leave out --strict to let it pass").into()),
             false => {
-                self.talk.warning(&diagnostic);
+                self.session.talk.warning(&diagnostic);
                 Ok(())
             }
         }

@@ -1,13 +1,12 @@
 //! `hartrace dump`: the messages of a trace.
 
-use super::{configs, create, inputs, one_stdin};
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::session::Session;
 use crate::talk::Talk;
-use crate::traces::{Named, Settings};
 use hartrace_capture::input;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Known, Trace};
+use hartrace_capture::trace::Trace;
 use hartrace_isa::Isa;
 use hartrace_print::dump::{self, DumpForm};
 use std::io::Write as _;
@@ -16,30 +15,13 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
     if args.bytes && args.format != DumpFormat::Text {
         return Err(Failure::Usage("--bytes goes with -f text"));
     }
-    let settings = Settings::resolve(&args.trace, &args.program, talk)?;
-    let mut output = {
-        let files = inputs(&settings.config).chain([args.trace.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
-    };
-    let input = settings.open(&args.trace, &args.transport, "dump")?;
-    // The program that a sidecar names is not needed.
-    let program = match settings.program() {
-        Named::ByFlag => Some(settings.load(talk)?),
-        _ => None,
-    };
-    let image = match &program {
-        Some(program) => program.image()?,
-        None => None,
-    };
-    let isa = program.and_then(|program| program.isa);
-    let isa = isa.or_else(|| settings.isa());
-    let known = Known {
-        xlen: isa.map(|isa| isa.xlen()),
-        image: image.as_ref(),
-    };
-    let trace = settings.trace(input, known, false, talk)?;
-    let isa = isa.unwrap_or(trace.settings.general_isa());
+    let session = Session::new(&args.trace, &args.program, false, talk)?;
+    let mut output = session.output(&args.output.output)?;
+    let input = session.open(&args.transport, "dump")?;
+    let mut code = session.typed_code()?;
+    code.isa = code.isa.or_else(|| session.settings.isa());
+    let trace = session.trace(input, code.known())?;
+    let isa = code.isa.unwrap_or(trace.settings.general_isa());
     let form = match args.format {
         DumpFormat::Text if args.bytes => DumpForm::Bytes,
         DumpFormat::Text => DumpForm::Text,

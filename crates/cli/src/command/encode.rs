@@ -3,12 +3,10 @@
 use super::log::{mode_of, tells_modes, which_hart};
 use super::log_write::Chosen;
 use super::trace_write::{self, Plain, TraceFile};
-use super::{configs, inputs, one_stdin};
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Verdict};
-use crate::progress::Progress;
-use crate::settings;
+use crate::session::Session;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
@@ -21,16 +19,9 @@ use hartrace_isa::Isa;
 use std::path::Path;
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
-    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
-    let file = {
-        let files = inputs(&config).chain([args.input.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        TraceFile::create(&args.output.output, files)?
-    };
-    let mut program = settings::load(config, talk)?;
-    if let Some(sidecar) = &sidecar {
-        program.check_against(sidecar)?;
-    }
+    let session = Session::of_log(&args.input, &args.program, args.strict, talk)?;
+    let file = TraceFile::create(&args.output.output, session.inputs())?;
+    let mut program = session.settings.load(talk)?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
@@ -82,14 +73,14 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let single = !settings.has_sources() && options.container.is_none();
     let writer = trace_write::writer(&program.config, &settings, isa, &file.sink, options)?;
     let done = match args.mode {
-        _ if tandem => copy(args, reader, input, &file, single, writer, talk)?,
+        _ if tandem => copy(args, reader, input, &file, single, writer, &session)?,
         mode if !told => {
             let mode = mode.map_or(Mode::M, mode_of);
             let writer = Assume::new(Plain(writer), mode);
-            let writer = copy(args, reader, input, &file, single, writer, talk)?;
+            let writer = copy(args, reader, input, &file, single, writer, &session)?;
             writer.into_inner().0
         }
-        _ => copy(args, reader, input, &file, single, Plain(writer), talk)?.0,
+        _ => copy(args, reader, input, &file, single, Plain(writer), &session)?.0,
     }
     .done();
     settings.add_absent(&done.absent);
@@ -136,12 +127,12 @@ fn copy<O: Observer>(
     file: &TraceFile,
     single: bool,
     writer: O,
-    talk: &Talk,
+    session: &Session<'_>,
 ) -> Result<O, Failure> {
     let path = &args.input;
     let mut chosen = Chosen::new(writer, args.hart.map(HartId), single);
     let (mut damage, mut lines) = (Damage::default(), LineCount::default());
-    let mut progress = Progress::new(talk, input.size());
+    let mut progress = session.progress(&input);
     input.chunks(|chunk| {
         reader.feed(chunk, &mut chosen, &mut |error| damage.add(error));
         lines.feed(chunk);
@@ -162,7 +153,7 @@ fn copy<O: Observer>(
     for verdict in [fit, damaged] {
         match verdict {
             Verdict::Error(diagnostic) => return Err(diagnostic.into()),
-            Verdict::Warning(diagnostic) => talk.warning(&diagnostic),
+            Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),
             Verdict::Clean => {}
         }
     }

@@ -1,14 +1,12 @@
 //! `hartrace stats`: what a trace is made of.
 
-use super::{configs, create, inputs, one_stdin};
 use crate::args::{Stats, StatsFormat};
-use crate::diagnostic::{Code, Failure};
-use crate::progress::Progress;
+use crate::diagnostic::Failure;
+use crate::session::Session;
 use crate::talk::Talk;
-use crate::traces::{self, Named, Nothing, Report, Settings, Watch};
-use hartrace_capture::input::Input;
+use crate::traces::{Nothing, Report, Watch, cores};
 use hartrace_capture::shard::{Resume as _, Sharding};
-use hartrace_capture::trace::{self, Census, Counting, Decoder};
+use hartrace_capture::trace::{Census, Counting, Decoder, MAX_WHOLE, Trace};
 use hartrace_flow::Image;
 use hartrace_print::stats::{self, Counted, Decoded};
 
@@ -21,41 +19,20 @@ struct Looked {
 }
 
 pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
-    let settings = Settings::resolve(&args.trace, &args.program, talk)?;
-    let mut output = {
-        let files = inputs(&settings.config).chain([args.trace.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
-    };
-    let input = settings.open(&args.trace, &args.transport, "stats")?;
-    let program = match settings.program() {
-        Named::Nowhere => None,
-        Named::ByFlag => Some(settings.load(talk)?),
-        // Without the program that a sidecar names, there is less to tell.
-        Named::InFile => match settings.load(talk) {
-            Ok(program) => Some(program),
-            Err(Failure::Diagnostic(diagnostic)) if diagnostic.code == Code::CannotOpen => {
-                talk.warning(&diagnostic);
-                None
-            }
-            Err(failure) => return Err(failure),
-        },
-    };
-    let isa = program.as_ref().and_then(|program| program.isa);
-    let image = match &program {
-        Some(program) => program.image()?,
-        None => None,
-    };
-    let xlen = isa.map(|isa| isa.xlen());
-    let (settings, input) = settings.of_trace(input, xlen, image.as_ref(), args.strict, talk)?;
-    // The instructions are in a tandem trace.
+    let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
+    let mut output = session.output(&args.output.output)?;
+    let input = session.open(&args.transport, "stats")?;
+    let code = session.code()?;
+    let trace = session.trace(input, code.known())?;
+    let format = trace.format();
+    // A trace that holds the code needs no program.
     let nothing = Image::new();
-    let own = Some(&nothing).filter(|_| settings.format().has_code());
-    let looked = look(args, input, &settings, image.as_ref().or(own), talk)?;
+    let own = Some(&nothing).filter(|_| format.has_code());
+    let looked = look(args, trace, code.image.as_ref().or(own), &session)?;
     let counted = Counted {
         file: args.trace.display().to_string(),
         bytes: looked.bytes,
-        format: settings.format(),
+        format,
         census: &looked.census,
         decoded: looked.decoded.as_ref().map(|report| Decoded {
             instructions: report.instructions,
@@ -72,34 +49,26 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
         Some(report) => report.judge(&args.trace, args.strict, talk),
         None => Ok(()),
     };
-    // As for all commands: what is wrong with the input leaves no file.
-    if verdict.is_ok() || !output.is_file() {
-        output.finish()?;
-    }
-    verdict
+    Session::finish(output, verdict)
 }
 
 fn look(
     args: &Stats,
-    input: Input,
-    settings: &trace::Settings,
+    trace: Trace,
     image: Option<&Image>,
-    talk: &Talk,
+    session: &Session<'_>,
 ) -> Result<Looked, Failure> {
-    let mut counting = Counting::new(settings);
+    let mut counting = Counting::new(&trace.settings);
     let mut decoder = match image {
-        Some(image) => Some(Decoder::new(settings, image)?),
+        Some(image) => Some(Decoder::new(&trace.settings, image)?),
         None => None,
     };
     let mut watch = Watch::new(Nothing::default(), None);
-    let mut progress = Progress::new(talk, input.size());
+    let mut progress = session.progress(&trace.input);
     let mut bytes = 0;
-    let threads = args.threads.unwrap_or_else(traces::cores);
-    if let Some(decoder) = decoder
-        .as_ref()
-        .filter(|_| traces::is_for_threads(&input, settings.format(), threads))
-    {
-        let whole = input.contents(traces::MAX_WHOLE)?;
+    let threads = args.threads.unwrap_or_else(cores);
+    if let Some(decoder) = decoder.as_ref().filter(|_| trace.is_for_threads(threads)) {
+        let whole = trace.input.contents(MAX_WHOLE)?;
         bytes = whole.len() as u64;
         for chunk in whole.chunks(CHUNK) {
             counting.feed(chunk);
@@ -113,7 +82,7 @@ fn look(
         // Counting does not fail.
         let _ = Sharding::new(threads).decode(&whole, || decoder.another(), part, give);
     } else {
-        input.chunks(|chunk| {
+        trace.input.chunks(|chunk| {
             counting.feed(chunk);
             if let Some(decoder) = &mut decoder {
                 decoder.feed(chunk, &mut watch);
