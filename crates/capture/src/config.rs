@@ -217,6 +217,13 @@ impl Config {
             trace: self.trace.or(below.trace),
         }
     }
+
+    /// Takes the settings of trace formats from another.
+    pub fn replace_formats(&mut self, other: &Config) {
+        self.ntrace = other.ntrace.clone();
+        self.etrace = other.etrace.clone();
+        self.tandem = other.tandem.clone();
+    }
 }
 
 #[cfg(test)]

@@ -1,34 +1,52 @@
 //! Traces of every format: made from steps with a [`TraceWriter`], turned into
 //! events with [`decode`]. [`Format`] and [`Settings`] say which and how.
 
+mod cause;
+mod census;
 mod code;
 mod decoder;
+mod explain;
+mod fit;
 mod format;
 mod groups;
+mod guess;
+mod harts;
+mod open;
 mod pieces;
+mod repack;
 mod streams;
 mod table;
 mod transport;
 mod write;
+mod writer;
 
+pub use cause::likely_cause;
+pub use census::{
+    Bandwidth, Branches, Census, Count, Counting, KindCount, PacketCount, Reasons, SourceCount,
+};
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
-pub use format::{Format, Settings, SettingsError};
+pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
+pub use fit::{CodePart, Misfit};
+pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};
+pub use guess::{Guess, Hint, Known};
+pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError, is_for_threads};
 pub use pieces::{Framing, Pieces, pieces};
+pub use repack::{Copied, Repack, harts_in};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
-pub use table::{BadRow, Table, from_table};
-pub use transport::{Transport, TransportError};
-pub use write::{
-    Direct, EtraceWriter, NtraceWriter, Shared, Source, TandemWriter, TraceWriter, Written,
-};
+pub use table::{BadRow, TableDamage, from_table};
+pub use transport::{Order, Pib, PibWidth, RamSink, Transport, TransportError};
+pub use write::Written;
+pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};
 
-use crate::config::{Config, Program, Setting, Trace};
+use crate::config::{Config, Program, Setting, Trace as TraceSection};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::program::{ElfFile, seen_from};
 use crate::shard::Resume as _;
 use hartrace_flow::{Consumer, Image};
+use open::given_isa;
 use std::path::Path;
 
 /// Bytes that are decoded at a time: little, since little can stand for much.
@@ -103,7 +121,7 @@ pub(crate) fn sidecar_of<'a>(
         })
         .collect();
     Config {
-        trace: Some(Trace {
+        trace: Some(TraceSection {
             format: Setting::default(format.to_owned()),
             version: Some(Setting::default(version.to_owned())),
         }),

@@ -5,18 +5,12 @@ mod convert_tandem;
 mod ctr;
 mod decode;
 mod dump;
-mod dump_etrace;
-mod dump_json;
-mod dump_tandem;
 mod encode;
 mod info;
 mod log;
 mod run;
 mod state;
 mod stats;
-mod stats_json;
-mod trace_fit;
-mod trace_harts;
 mod trace_write;
 mod verify;
 

@@ -6,8 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod census;
-mod census_tandem;
 mod command;
 mod diagnostic;
 mod files;
@@ -16,6 +14,7 @@ mod logs;
 mod machine;
 mod progress;
 mod records;
+mod session;
 mod settings;
 mod sink;
 mod talk;

@@ -1,12 +1,17 @@
 //! Packets taken apart for people: every field with the bits it stands in, and
 //! what addresses come to.
 
+use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+
+use hartrace_flow::Mode;
 
 use crate::packet::bits::{Reader, Source, mask};
 use crate::packet::read;
-use crate::{Config, Fault, Ioption, Layout, Packet, QualStatus};
+use crate::{BranchMap, Config, Fault, Ioption, Layout, Packet, QualStatus, Report, Support};
 
 /// A field of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +38,33 @@ impl Field {
             0 => None,
             sent => Some(((self.first_bit + sent - 1) / 8) as usize),
         }
+    }
+
+    /// Whether people write it as a decimal number: it counts or numbers
+    /// something.
+    #[must_use]
+    pub fn is_decimal(&self) -> bool {
+        matches!(
+            self.name,
+            "format"
+                | "subformat"
+                | "branch"
+                | "branches"
+                | "branch_count"
+                | "privilege"
+                | "ecause"
+                | "interrupt"
+                | "thaddr"
+                | "notify"
+                | "updiscon"
+                | "irreport"
+                | "ienable"
+                | "enable"
+                | "encoder_mode"
+                | "qual_status"
+                | "denable"
+                | "dloss"
+        )
     }
 }
 
@@ -87,6 +119,105 @@ impl Source for Reading<'_> {
             });
         }
         value
+    }
+}
+
+impl Packet {
+    /// What the codes in it mean, in a few words.
+    #[must_use]
+    pub fn meaning(&self, config: &Config) -> Option<String> {
+        let mut words = Vec::new();
+        match self {
+            Packet::BranchCount { address, .. } => {
+                words.extend(address.iter().flat_map(|(_, report)| flags(report)));
+            }
+            Packet::JumpTarget { map, irreport, .. } => {
+                words.extend(outcomes(map));
+                words.extend(irreport.then(|| "irreport".to_owned()));
+            }
+            Packet::Branches { map, address } => {
+                words.extend(outcomes(map));
+                words.extend(address.iter().flat_map(flags));
+            }
+            Packet::Address(report) => words.extend(flags(report)),
+            Packet::Start(start) => {
+                words.push(mode(start.privilege));
+                words.extend((!start.branch).then(|| "taken branch".to_owned()));
+            }
+            Packet::Trap(trap) => {
+                let kind = if trap.interrupt {
+                    "interrupt"
+                } else {
+                    "exception"
+                };
+                words.push(mode(trap.privilege));
+                words.push(format!("{kind} {}", trap.ecause));
+                words.extend((!trap.thaddr).then(|| "no handler".to_owned()));
+            }
+            Packet::Context(context) => words.push(mode(context.privilege)),
+            Packet::Support(support) => support.words(config, &mut words),
+        }
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+impl Support {
+    fn words(&self, config: &Config, words: &mut Vec<String>) {
+        let on = if self.ienable { "enabled" } else { "disabled" };
+        words.push(on.to_owned());
+        let status = match self.qual_status {
+            QualStatus::NoChange => None,
+            QualStatus::EndedRep => Some("ended_rep"),
+            QualStatus::TraceLost => Some("trace_lost"),
+            QualStatus::EndedNtr => Some("ended_ntr"),
+        };
+        words.extend(status.map(str::to_owned));
+        for (bit, option) in config.ioptions.order().iter().enumerate() {
+            if self.ioptions >> bit & 1 != 0 {
+                words.push(match option {
+                    Some(option) => option.words().to_owned(),
+                    None => format!("option {bit}"),
+                });
+            }
+        }
+    }
+}
+
+impl Ioption {
+    /// What it is, in a few words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Ioption::SequentialJump => "sequential jumps",
+            Ioption::ImplicitReturn => "implicit return",
+            Ioption::ImplicitException => "implicit exception",
+            Ioption::BranchPrediction => "branch prediction",
+            Ioption::JumpTargetCache => "jump target cache",
+            Ioption::FullAddress => "full addresses",
+        }
+    }
+}
+
+/// The oldest first: T for taken, N for not taken.
+fn outcomes(map: &BranchMap) -> Option<String> {
+    let letter = |n| if map.bits >> n & 1 == 0 { 'T' } else { 'N' };
+    (map.count > 0).then(|| (0..map.count).map(letter).collect())
+}
+
+fn flags(report: &Report) -> impl Iterator<Item = String> + use<> {
+    let all = [
+        (report.notify, "notify"),
+        (report.updiscon, "updiscon"),
+        (report.irreport, "irreport"),
+    ];
+    let set = all.into_iter().filter(|(set, _)| *set);
+    set.map(|(_, name)| name.to_owned())
+}
+
+fn mode(code: u8) -> String {
+    match Mode::from_code(code) {
+        Some(mode) => mode.name().to_owned(),
+        None => format!("mode {code}"),
     }
 }
 
@@ -176,7 +307,7 @@ impl Last {
 mod tests {
     use super::*;
     use crate::testing::Random;
-    use crate::{BranchMap, Report, Start, Trap, Version};
+    use crate::{Start, Trap, Version};
     use hartrace_isa::Xlen;
 
     /// The fields cover the packet, one behind the other, and their values are

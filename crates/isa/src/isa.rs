@@ -288,7 +288,9 @@ impl Isa {
     /// `rv32gc`.
     pub const RV32GC: Isa = Isa::general(Xlen::Rv32);
 
-    const fn general(xlen: Xlen) -> Isa {
+    /// `rv64gc` or `rv32gc`.
+    #[must_use]
+    pub const fn general(xlen: Xlen) -> Isa {
         Isa { xlen, set: 0 }
             .with(Ext::I)
             .with(Ext::M)

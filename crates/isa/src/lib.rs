@@ -57,4 +57,4 @@ pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};
 pub use op::{Op, Short};
 pub use reg::Reg;
-pub use text::{Dialect, Plain, Resolve, Style, Text, Tracker};
+pub use text::{Dialect, Plain, Relative, Resolve, Style, Text, Tracker};

@@ -100,6 +100,23 @@ pub struct Plain;
 
 impl Resolve for Plain {}
 
+/// Distances from an instruction whose address is not known: `.+0x8`. The
+/// instruction is written as if it stood at 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Relative;
+
+impl Resolve for Relative {
+    fn address(&self, f: &mut Formatter<'_>, address: u64) -> fmt::Result {
+        // Of RV32 the upper half is zero.
+        let distance = match u32::try_from(address) {
+            Ok(short) => i64::from(short.cast_signed()),
+            Err(_) => address.cast_signed(),
+        };
+        let sign = if distance < 0 { '-' } else { '+' };
+        write!(f, ".{sign}{:#x}", distance.unsigned_abs())
+    }
+}
+
 /// An instruction at an address, ready to be written; see [`Inst::text`].
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a, R = Plain> {

@@ -1,11 +1,14 @@
 //! Messages taken apart for people: every field with the bytes it stands in,
 //! and what addresses and times come to.
 
+use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::fields::Fields;
-use crate::{Body, Fault, Layout, Message, Tcode};
+use crate::{Body, Btype, Evcode, Fault, Layout, Message, Owner, Process, Tcode};
 
 /// A field as it stands in the bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +150,49 @@ impl Reading<'_> {
             first_bit,
         });
         Ok(value)
+    }
+}
+
+impl Message<'_> {
+    /// What the codes in it mean, in a few words.
+    #[must_use]
+    pub fn meaning(&self) -> Option<String> {
+        let of = |btype| match btype {
+            Btype::Indirect => None,
+            Btype::Trap => Some("trap"),
+            Btype::Exception => Some("exception"),
+            Btype::Interrupt => Some("interrupt"),
+        };
+        match self.body {
+            Body::Ownership { process } => Some(ownership(process)),
+            Body::ProgTraceSync { sync, .. } | Body::DirectBranchSync { sync, .. } => {
+                Some(sync.name().to_owned())
+            }
+            Body::IndirectBranchSync { sync, btype, .. }
+            | Body::IndirectBranchHistSync { sync, btype, .. } => Some(match of(btype) {
+                Some(trap) => format!("{}, {trap}", sync.name()),
+                None => sync.name().to_owned(),
+            }),
+            Body::IndirectBranch { btype, .. } | Body::IndirectBranchHist { btype, .. } => {
+                of(btype).map(str::to_owned)
+            }
+            Body::IcntFull { .. } => Some("I-CNT".to_owned()),
+            Body::HistFull { .. } => Some("HIST".to_owned()),
+            Body::HistRepeat { .. } => Some("HIST, repeated".to_owned()),
+            Body::ProgTraceCorrelation { evcode, .. } => Some(Evcode::name(evcode).to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn ownership(process: u64) -> String {
+    match Process::from_field(process) {
+        Err(fault) => fault.text().to_owned(),
+        Ok(Process { mode, owner }) => match owner {
+            Owner::Mode => format!("mode {}", mode.name()),
+            Owner::Scontext(c) => format!("mode {}, scontext {c:#x}", mode.name()),
+            Owner::Hcontext(c) => format!("mode {}, hcontext {c:#x}", mode.name()),
+        },
     }
 }
 

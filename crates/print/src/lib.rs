@@ -20,12 +20,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dump;
 pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
 pub mod records;
 pub mod state;
+pub mod stats;
 pub mod steps;
 pub mod verify;
 pub mod words;

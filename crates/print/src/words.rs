@@ -3,6 +3,7 @@
 
 use hartrace_flow::{AccessKind, Cause, Exit, Mark, Mode, Signal, exception_name, interrupt_name};
 use hartrace_isa::Xlen;
+use std::fmt::Write as _;
 
 /// A number and what it counts: `1 byte`, `2 bytes`.
 ///
@@ -39,7 +40,12 @@ fn grouped(number: u64) -> String {
 /// Bytes as hexadecimal digits, two each.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to memory does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Text from a file or an argument, made safe for a terminal: control
@@ -179,6 +185,11 @@ pub const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
         Mark::Sync(code) => ("sync", Some(code as u16)),
         Mark::Vendor(code) => ("vendor", Some(code)),
     }
+}
+
+/// How much of a whole a part is.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Traces taken apart for people: every item with its place, and its fields
 //! with their names.
 
+mod words;
+
+pub use words::Value;
+
 use alloc::vec::Vec;
 use core::fmt;
 

@@ -48,7 +48,7 @@ pub use decode::Decoder;
 pub use detect::{Guess, guess, is_trace};
 pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
-pub use explain::{Field, Piece, Pieces, explain};
+pub use explain::{Field, Piece, Pieces, Value, explain};
 pub use fault::Fault;
 pub use group::{Change, Data, Group, GroupKind, How, Insn, NewPc, Transaction};
 pub use history::History;

@@ -1,11 +1,15 @@
 //! The formats of traces, and the settings of each.
 
+use super::{TraceError, given_isa};
 use crate::config::{Config, Etrace, Ingress, Ntrace};
+use crate::detect::{HEAD, Kind, detect};
+use crate::input::Input;
 use hartrace_etrace as etrace;
 use hartrace_flow::{Inference, ItypeWidth, PortConfig, Untold};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
+use hartrace_tandem::container::Parameters;
 use std::fmt;
 use std::path::Path;
 
@@ -55,13 +59,85 @@ impl Format {
     /// is only one.
     #[must_use]
     pub fn from_sections(config: &Config) -> Option<Format> {
-        let said = |format: &Format| match format {
+        let mut there = Format::ALL.iter().copied().filter(|f| f.is_said(config));
+        there.next().filter(|_| there.next().is_none())
+    }
+
+    /// Whether a configuration has settings of this format.
+    #[must_use]
+    pub fn is_said(self, config: &Config) -> bool {
+        match self {
             Format::Ntrace => config.ntrace.is_said(),
             Format::Etrace => config.etrace.is_said(),
             Format::Tandem => config.tandem.is_said(),
-        };
-        let mut there = Format::ALL.iter().copied().filter(said);
-        there.next().filter(|_| there.next().is_none())
+        }
+    }
+
+    /// The format that a configuration gives, by its name or by the section
+    /// that is there.
+    #[must_use]
+    pub fn said(config: &Config) -> Option<Format> {
+        let trace = config.trace.as_ref();
+        let named = trace.and_then(|trace| Format::from_name(&trace.format.value));
+        named.or_else(|| Format::from_sections(config))
+    }
+
+    /// What a kind of file says about it.
+    #[must_use]
+    pub const fn from_kind(kind: Kind) -> Option<Format> {
+        match kind {
+            Kind::Ntrace => Some(Format::Ntrace),
+            Kind::Etrace | Kind::EtraceCsv => Some(Format::Etrace),
+            Kind::Tandem | Kind::TandemContainer => Some(Format::Tandem),
+            _ => None,
+        }
+    }
+
+    /// The format of a trace: a container gives it, then the configuration, then
+    /// the bytes, then the name of the file.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and what no format is known of.
+    pub fn of(input: &mut Input, config: &Config) -> Result<Format, TraceError> {
+        let path = input.path().to_path_buf();
+        let kind = detect(input.peek(HEAD)?);
+        if kind == Kind::TandemContainer {
+            return Ok(Format::Tandem);
+        }
+        let found = Format::said(config)
+            .or_else(|| Format::from_kind(kind))
+            .or_else(|| Format::from_extension(&path));
+        found.ok_or(TraceError::NotRecognised("a trace"))
+    }
+
+    /// What a stream of this format is made of.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Format::Ntrace => "message",
+            Format::Etrace => "packet",
+            Format::Tandem => "group",
+        }
+    }
+
+    /// Whether messages can name the hart they are of.
+    #[must_use]
+    pub const fn numbers_sources(self) -> bool {
+        matches!(self, Format::Ntrace)
+    }
+
+    /// Whether such traces may be in a container.
+    #[must_use]
+    pub const fn has_containers(self) -> bool {
+        matches!(self, Format::Tandem)
+    }
+
+    /// Whether such a trace holds the instructions themselves, so that it can be
+    /// read without the program.
+    #[must_use]
+    pub const fn has_code(self) -> bool {
+        matches!(self, Format::Tandem)
     }
 
     /// Its settings for a hart of this width.
@@ -101,12 +177,9 @@ impl fmt::Display for Format {
 
 /// The instruction set of a hart of this width.
 fn isa(config: &Config, xlen: Xlen) -> Isa {
-    let said = config.program.isa.as_ref();
-    let said = said.and_then(|isa| Isa::parse_lenient(&isa.value).ok());
-    said.filter(|isa| isa.xlen() == xlen).unwrap_or(match xlen {
-        Xlen::Rv32 => Isa::RV32GC,
-        Xlen::Rv64 => Isa::RV64GC,
-    })
+    let said = given_isa(config);
+    said.filter(|isa| isa.xlen() == xlen)
+        .unwrap_or(Isa::general(xlen))
 }
 
 /// The settings of a trace of one format.
@@ -144,6 +217,24 @@ impl Settings {
                 etrace::Version::V1_1_1 => "1.1.1-draft",
             },
             Settings::Tandem(_) => "2018-11-20",
+        }
+    }
+
+    /// The general instruction set of harts with these settings.
+    #[must_use]
+    pub const fn general_isa(&self) -> Isa {
+        Isa::general(match self {
+            Settings::Ntrace(config) => config.xlen,
+            Settings::Etrace(config) => config.xlen,
+            Settings::Tandem(config) => config.xlen,
+        })
+    }
+
+    /// The settings in a container. The others and what else is said to be
+    /// absent stay as they are.
+    pub fn adopt(&mut self, parameters: Parameters) {
+        if let Settings::Tandem(config) = self {
+            adopt(config, parameters);
         }
     }
 
@@ -219,6 +310,20 @@ impl Settings {
                 config.tandem = std::mem::take(&mut config.tandem).completed(settings);
             }
         }
+    }
+}
+
+/// The settings in a container. The style and what else is said to be absent
+/// stay as they are.
+pub fn adopt(config: &mut tandem::Config, parameters: Parameters) {
+    let absent = config.absent.names();
+    *config = tandem::Config {
+        style: config.style,
+        ..parameters.config
+    };
+    for name in absent {
+        // It comes from such a list.
+        let _ = config.absent.add(&name);
     }
 }
 

@@ -2,8 +2,10 @@
 
 use super::Format;
 use crate::input::{Input, InputError};
-use hartrace_ntrace::{Order, Pib, PibReader, RamError, RamSink};
+use hartrace_ntrace::{PibReader, RamError};
 use std::fmt;
+
+pub use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
 
 /// A dump of more is another file given by mistake.
 const MAX_DUMP: u64 = 8 << 30;
@@ -86,7 +88,6 @@ impl Transport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hartrace_ntrace::PibWidth;
     use std::path::Path;
 
     const MESSAGES: [u8; 8] = [0x0c, 0x07, 0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff];

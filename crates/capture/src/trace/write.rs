@@ -1,4 +1,4 @@
-//! Steps to a trace, and back again if that is to be checked.
+//! The steps of one stream to its bytes, and back again if that is to be checked.
 
 use super::Decoder;
 use crate::shard::Resume as _;
@@ -22,9 +22,9 @@ const BUFFER: usize = 1 << 16;
 /// Bytes that are loaded between two looks.
 const PAGE: usize = 4096;
 
-/// Encodes steps; `sink` takes the bytes. With [`TraceWriter::checking`] they are
+/// Encodes steps; `sink` takes the bytes. With [`StreamWriter::checking`] they are
 /// decoded again at once, and must come to the same steps.
-pub struct TraceWriter<'a, S, F> {
+pub(super) struct StreamWriter<'a, S, F> {
     source: S,
     sent: Rc<RefCell<Sent>>,
     check: Option<(Decoder<'a>, Check)>,
@@ -34,16 +34,16 @@ pub struct TraceWriter<'a, S, F> {
 }
 
 /// Encodes steps as N-Trace.
-pub type NtraceWriter<'a, F> = TraceWriter<'a, Port<ntrace::Encoder<Shared>>, F>;
+pub(super) type NtraceWriter<'a, F> = StreamWriter<'a, Port<ntrace::Encoder<Shared>>, F>;
 
 /// Encodes steps as E-Trace.
-pub type EtraceWriter<'a, F> = TraceWriter<'a, Port<etrace::Encoder<Shared>>, F>;
+pub(super) type EtraceWriter<'a, F> = StreamWriter<'a, Port<etrace::Encoder<Shared>>, F>;
 
 /// Encodes the steps of one hart as a tandem trace.
-pub type TandemWriter<'a, F> = TraceWriter<'a, Direct, F>;
+pub(super) type TandemWriter<'a, F> = StreamWriter<'a, Direct, F>;
 
 /// What makes a trace of steps.
-pub trait Source: Observer {
+pub(super) trait Source: Observer {
     /// What it needs to be told.
     const NEEDS: Wants;
 }
@@ -54,7 +54,7 @@ impl<E: IngressSink> Source for Port<E> {
 }
 
 /// An encoder without a port: it is told everything.
-pub struct Direct {
+pub(super) struct Direct {
     encoder: tandem::Encoder,
     sink: Shared,
 }
@@ -87,6 +87,11 @@ pub struct Written {
     pub bytes: u64,
     /// What was compared, or where it differs; `None` without a check.
     pub check: Option<Result<Checked, Box<Difference>>>,
+    /// Bytes of the container it is in.
+    pub container: Option<u64>,
+    /// Names of the state that the steps did not report, so that the trace does
+    /// not have it.
+    pub absent: Vec<String>,
 }
 
 #[derive(Default)]
@@ -97,7 +102,7 @@ struct Sent {
 }
 
 /// Where an encoder sends to: it owns its sink, so what it sends is shared.
-pub struct Shared(Rc<RefCell<Sent>>);
+pub(super) struct Shared(Rc<RefCell<Sent>>);
 
 impl Shared {
     #[inline]
@@ -134,13 +139,13 @@ impl<F: FnMut(&[u8])> NtraceWriter<'_, F> {
     /// # Errors
     ///
     /// Settings that contradict each other.
-    pub fn new(
+    pub(super) fn new(
         config: ntrace::Config,
         port: PortConfig,
         filter: &FilterConfig,
         sink: F,
     ) -> Result<Self, ntrace::ConfigError> {
-        TraceWriter::with(sink, |shared| {
+        StreamWriter::with(sink, |shared| {
             let encoder = ntrace::Encoder::new(config, shared)?;
             Ok(Port::new(port, encoder.with_filter(filter)))
         })
@@ -154,13 +159,13 @@ impl<F: FnMut(&[u8])> EtraceWriter<'_, F> {
     /// # Errors
     ///
     /// Settings that contradict each other.
-    pub fn new(
+    pub(super) fn new(
         config: etrace::Config,
         port: PortConfig,
         filter: &FilterConfig,
         sink: F,
     ) -> Result<Self, etrace::ConfigError> {
-        TraceWriter::with(sink, |shared| {
+        StreamWriter::with(sink, |shared| {
             let encoder = etrace::Encoder::new(config, shared)?;
             Ok(Port::new(port, encoder.with_filter(filter)))
         })
@@ -173,15 +178,15 @@ impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
     /// # Errors
     ///
     /// Settings that contradict each other.
-    pub fn new(config: tandem::Config, sink: F) -> Result<Self, tandem::ConfigError> {
-        TraceWriter::with(sink, |sink| {
+    pub(super) fn new(config: tandem::Config, sink: F) -> Result<Self, tandem::ConfigError> {
+        StreamWriter::with(sink, |sink| {
             let encoder = tandem::Encoder::new(config)?;
             Ok(Direct { encoder, sink })
         })
     }
 
     /// Bytes that were in memory before the first step.
-    pub fn load(&mut self, addr: u64, bytes: &[u8]) {
+    pub(super) fn load(&mut self, addr: u64, bytes: &[u8]) {
         let (mut addr, mut rest) = (addr, bytes);
         while !rest.is_empty() {
             // As far as the next page: aligned pieces stay whole.
@@ -197,19 +202,19 @@ impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
 
     /// What the steps did not tell, so that the trace does not have it.
     #[must_use]
-    pub fn untold(&self) -> &tandem::Elements {
+    pub(super) fn untold(&self) -> &tandem::Elements {
         self.source.encoder.untold()
     }
 }
 
-impl<'a, S: Source, F: FnMut(&[u8])> TraceWriter<'a, S, F> {
+impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
     fn with<X>(
         sink: F,
         source: impl FnOnce(Shared) -> Result<S, X>,
-    ) -> Result<TraceWriter<'a, S, F>, X> {
+    ) -> Result<StreamWriter<'a, S, F>, X> {
         let sent = Rc::new(RefCell::new(Sent::default()));
         let source = source(Shared(Rc::clone(&sent)))?;
-        Ok(TraceWriter {
+        Ok(StreamWriter {
             source,
             sent,
             check: None,
@@ -221,20 +226,26 @@ impl<'a, S: Source, F: FnMut(&[u8])> TraceWriter<'a, S, F> {
 
     /// Also decodes what is sent, but for what the format leaves untold.
     #[must_use]
-    pub fn checking(mut self, decoder: Decoder<'a>, untold: Untold) -> TraceWriter<'a, S, F> {
+    pub(super) fn checking(
+        mut self,
+        decoder: Decoder<'a>,
+        untold: Untold,
+    ) -> StreamWriter<'a, S, F> {
         self.check = Some((decoder, Check::new().without(untold)));
         self
     }
 
     /// What was written; after [`Observer::finish`].
     #[must_use]
-    pub fn written(self) -> Written {
+    pub(super) fn written(self) -> Written {
         let sent = self.sent.borrow();
         Written {
             instructions: self.instructions,
             messages: sent.messages,
             bytes: sent.total,
             check: self.check.map(|(_, check)| check.result()),
+            container: None,
+            absent: Vec::new(),
         }
     }
 
@@ -259,7 +270,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> TraceWriter<'a, S, F> {
     }
 }
 
-impl<S: Source, F: FnMut(&[u8])> Observer for TraceWriter<'_, S, F> {
+impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     const WANTS: Wants = S::NEEDS;
 
     #[inline]

@@ -3,8 +3,7 @@
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
-use hartrace_capture::trace::Format;
-use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
+use hartrace_capture::trace::{Format, Order, Pib, PibWidth, RamSink};
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.

@@ -1,94 +1,83 @@
 //! `hartrace convert`: a trace as one of another format.
 
-use super::trace_write::{self, Pack, TraceFile, Writer};
-use super::{configs, convert_tandem, inputs, one_stdin, trace_fit};
+use super::convert_tandem;
+use super::trace_write::{self, TraceFile};
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::logs::which_hart;
-use crate::progress::Progress;
+use crate::session::Session;
 use crate::settings;
 use crate::talk::Talk;
-use crate::traces::{Loaded, Report, Settings, Watch};
+use crate::traces::{Loaded, Report, Watch};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::trace::{self, Format};
+use hartrace_capture::trace::{self, Format, TraceWriter, WriteOptions};
 use hartrace_flow::{Assumed, Image, Replay};
-use hartrace_tandem::Elements;
 use std::path::Path;
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     // What is typed is about the new trace. Only where nothing lies beside the
     // old one it is about that too.
-    let read = Settings::resolve(&args.trace, &args.program, talk)?;
+    let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
     let write = settings::resolve(&[], &args.program, talk)?;
-    let files: Vec<&Path> = inputs(&read.config).chain([args.trace.as_path()]).collect();
-    one_stdin(files.iter().copied().chain(configs(&args.program)))?;
-    let tandem = args.to.format() == Format::Tandem;
-    if !tandem && args.container.container {
+    let contains = args.to.format().has_containers();
+    if !contains && args.container.container {
         return Err(Failure::Usage("--container goes with --to tandem"));
     }
-    let mut input = read.open(&args.trace, &args.transport, "convert")?;
-    if tandem
-        && read
-            .format(&mut input)
-            .is_ok_and(|format| format == Format::Tandem)
-    {
-        return convert_tandem::run(args, &read, input, &files, talk);
+    let mut input = session.open(&args.transport, "convert")?;
+    let mut is_same = || {
+        let old = session.settings.format(&mut input);
+        old.is_ok_and(|old| old == args.to.format())
+    };
+    if contains && is_same() {
+        return convert_tandem::run(args, &session, input);
     }
-    let file = TraceFile::create(&args.output.output, files.iter().copied())?;
+    let file = TraceFile::create(&args.output.output, session.inputs())?;
     let Loaded {
         program,
         isa,
         image,
         settings: old,
         input,
-    } = read.as_recorded().with_program(input, args.strict, talk)?;
+    } = session.recorded(input)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_fit::check(&new, &write, isa, code, talk)?;
+    trace_write::fit(&new, &write, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {
         args,
-        talk,
+        session: &session,
         image: &image,
         settings: old,
         single: !new.has_sources() && !args.container.container,
     };
-    let pack = Pack {
+    let options = WriteOptions {
+        check,
         container: args.container.get(),
-        untold: NO_EFFECTS.to_vec(),
-        ..Pack::default()
+        absent: NO_EFFECTS,
+        ..WriteOptions::default()
     };
-    let writer = trace_write::writer(&write, &new, isa, check, &file.sink, pack)?;
+    let writer = trace_write::writer(&write, &new, isa, &file.sink, options)?;
     let (writer, report, assumed) = job.run(input, &file, writer)?;
     let done = writer.done();
-    done.complete(&mut new);
-    if let trace::Settings::Tandem(config) = &mut new {
-        untold(&mut config.absent, &assumed);
-    }
+    // A trace of what another tells is partial: it has no effects.
+    new.add_absent(&done.absent);
+    new.add_absent(NO_EFFECTS);
+    new.add_absent(assumed.modes.then_some("priv"));
     report.judge(&args.trace, args.strict, talk)?;
     for diagnostic in stand_ins(&args.trace, new.format(), &assumed) {
         talk.warning(&diagnostic);
     }
     file.finish(&program.config, &new, &program.elf)?;
-    let left = trace_write::leaves_out(&write, &new);
+    let left = new.leaves_out(&write);
     trace_write::report(&args.output.output, new.format(), &done, left, talk)
 }
 
 /// What no other trace tells.
-const NO_EFFECTS: [&str; 4] = ["gpr", "fpr", "csr", "store"];
-
-/// A tandem trace of what another tells is partial: it has no effects.
-fn untold(absent: &mut Elements, assumed: &Assumed) {
-    for name in NO_EFFECTS {
-        // There are such elements.
-        let _ = absent.add(name);
-    }
-    absent.mode |= assumed.modes;
-}
+const NO_EFFECTS: &[&str] = &["gpr", "fpr", "csr", "store"];
 
 struct Job<'a> {
     args: &'a Convert,
-    talk: &'a Talk,
+    session: &'a Session<'a>,
     image: &'a Image,
     /// Of the trace that is read.
     settings: trace::Settings,
@@ -103,12 +92,12 @@ impl Job<'_> {
         &self,
         input: Input,
         file: &TraceFile,
-        writer: Writer<'w>,
-    ) -> Result<(Writer<'w>, Report, Assumed), Failure> {
+        writer: TraceWriter<'w>,
+    ) -> Result<(TraceWriter<'w>, Report, Assumed), Failure> {
         let Job { args, image, .. } = *self;
         let replay = Replay::new(image, writer);
         let mut watch = Watch::new(replay, args.hart);
-        let mut progress = Progress::new(self.talk, input.size());
+        let mut progress = self.session.progress(&input);
         let single = self.single && args.hart.is_none();
         trace::decode(input, &self.settings, image, &mut watch, |watch, used| {
             progress.advance(used);

@@ -1,34 +1,25 @@
 //! `hartrace encode`: a log as a trace.
 
-use super::trace_write::{self, Pack, Plain, TraceFile};
-use super::{configs, inputs, one_stdin, trace_fit};
+use super::trace_write::{self, Plain, TraceFile};
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Verdict, mode_of, which_hart};
-use crate::progress::Progress;
-use crate::settings;
+use crate::session::Session;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
     Assume, Chosen, Damage, LineCount, LogOptions, LogReader, SpikeParts, spike_parts, tells_modes,
 };
-use hartrace_capture::trace::Format;
+use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{HartId, Image, Mode, Observer};
 use hartrace_isa::Isa;
 use std::path::Path;
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
-    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
-    let file = {
-        let files = inputs(&config).chain([args.input.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        TraceFile::create(&args.output.output, files)?
-    };
-    let mut program = settings::load(config, talk)?;
-    if let Some(sidecar) = &sidecar {
-        program.check_against(sidecar)?;
-    }
+    let session = Session::of_log(&args.input, &args.program, args.strict, talk)?;
+    let file = TraceFile::create(&args.output.output, session.inputs())?;
+    let mut program = session.settings.load(talk)?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
@@ -45,9 +36,9 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let isa = options.isa.unwrap_or(Isa::RV64GC);
     let mut settings = args.to.format().settings(&program.config, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_fit::check(&settings, &program.config, isa, code, talk)?;
+    trace_write::fit(&settings, &program.config, isa, code, talk)?;
     let told = tells_modes(kind, &options, head);
-    let tandem = settings.format() == Format::Tandem;
+    let tandem = settings.format().has_code();
     if tandem {
         tells_effects(&args.input, kind, head, talk)?;
     } else if args.load || args.container.container {
@@ -56,12 +47,6 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let load = match args.load {
         true => trace_write::loaded(&program.elf, &program.raw)?,
         false => Vec::new(),
-    };
-    let pack = Pack {
-        load,
-        container: args.container.get(),
-        // Such a log does not tell what traps do to the status.
-        untold: vec!["trap.mstatus", "trap.sstatus"],
     };
     let options = LogOptions {
         // A verifier is to see them.
@@ -76,22 +61,29 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     if args.check && check.is_none() {
         return Err(crate::traces::no_program());
     }
-    let single = !settings.has_sources() && pack.container.is_none();
-    let writer = trace_write::writer(&program.config, &settings, isa, check, &file.sink, pack)?;
+    let options = WriteOptions {
+        check,
+        load,
+        container: args.container.get(),
+        // Such a log does not tell what traps do to the status.
+        absent: &["trap.mstatus", "trap.sstatus"],
+    };
+    let single = !settings.has_sources() && options.container.is_none();
+    let writer = trace_write::writer(&program.config, &settings, isa, &file.sink, options)?;
     let done = match args.mode {
-        _ if tandem => copy(args, reader, input, &file, single, writer, talk)?,
+        _ if tandem => copy(args, reader, input, &file, single, writer, &session)?,
         mode if !told => {
             let mode = mode.map_or(Mode::M, mode_of);
             let writer = Assume::new(Plain(writer), mode);
-            let writer = copy(args, reader, input, &file, single, writer, talk)?;
+            let writer = copy(args, reader, input, &file, single, writer, &session)?;
             writer.into_inner().0
         }
-        _ => copy(args, reader, input, &file, single, Plain(writer), talk)?.0,
+        _ => copy(args, reader, input, &file, single, Plain(writer), &session)?.0,
     }
     .done();
-    done.complete(&mut settings);
+    settings.add_absent(&done.absent);
     file.finish(&program.config, &settings, &program.elf)?;
-    let left = trace_write::leaves_out(&program.config, &settings);
+    let left = settings.leaves_out(&program.config);
     let format = settings.format();
     trace_write::report(&args.output.output, format, &done, left, talk)
 }
@@ -133,12 +125,12 @@ fn copy<O: Observer>(
     file: &TraceFile,
     single: bool,
     writer: O,
-    talk: &Talk,
+    session: &Session<'_>,
 ) -> Result<O, Failure> {
     let path = &args.input;
     let mut chosen = Chosen::new(writer, args.hart.map(HartId), single);
     let (mut damage, mut lines) = (Damage::default(), LineCount::default());
-    let mut progress = Progress::new(talk, input.size());
+    let mut progress = session.progress(&input);
     input.chunks(|chunk| {
         reader.feed(chunk, &mut chosen, &mut |error| damage.add(error));
         lines.feed(chunk);
@@ -159,7 +151,7 @@ fn copy<O: Observer>(
     for verdict in [fit, damaged] {
         match verdict {
             Verdict::Error(diagnostic) => return Err(diagnostic.into()),
-            Verdict::Warning(diagnostic) => talk.warning(&diagnostic),
+            Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),
             Verdict::Clean => {}
         }
     }

@@ -1,15 +1,14 @@
 //! `hartrace info`: what files are and what is in them.
 
 use crate::args::{Info, InfoFormat};
-use crate::census::Counting;
-use crate::diagnostic::{Diagnostic, Failure, bad_elf, count, unknown_format};
+use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, count, unknown_format};
 use crate::files::{configs, create, inputs, one_stdin};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::records;
 use crate::settings::{self, MAX_PROGRAM, Program};
 use crate::talk::Talk;
-use crate::traces::{bad_container, contained, guess_etrace, guess_tandem, stream};
+use crate::traces::{bad_container, damaged_rows, guessed};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::{Digest, Hasher};
@@ -18,7 +17,7 @@ use hartrace_capture::input::{Input, InputError};
 use hartrace_capture::log::{LogFacts, LogScan};
 use hartrace_capture::records::{Form, RecordSummary, SnapshotReader};
 use hartrace_capture::sidecar::Beside;
-use hartrace_capture::trace::{Format, Settings, Streams};
+use hartrace_capture::trace::{Counting, Format, Known, Streams, from_table};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
 use hartrace_print::info;
@@ -299,22 +298,17 @@ fn scan_trace(
     let xlen = isa.or(context.program.isa).map(|isa| isa.xlen());
     let mut settings = format.settings(&config, xlen.unwrap_or(Xlen::Rv64))?;
     let table = detect(input.peek(HEAD)?) == Kind::EtraceCsv;
-    if let Settings::Etrace(etrace) = &mut settings
-        && !config.etrace.is_said()
-        && let Ok((guess, diagnostic)) = guess_etrace(etrace, &mut input, xlen, context.image)
+    let known = Known {
+        xlen,
+        image: context.image,
+    };
+    if let Some(parameters) = Streams::parameters(input.peek(HEAD)?) {
+        settings.adopt(parameters.map_err(|fault| bad_container(input.path(), fault))?);
+    } else if format != Format::Ntrace
+        && !format.is_said(&config)
+        && let Ok(guess) = settings.guess(&mut input, known)
     {
-        context.talk.warning(&diagnostic);
-        *etrace = guess;
-    }
-    let container = Streams::parameters(input.peek(HEAD)?);
-    if let (Settings::Tandem(tandem), Some(parameters)) = (&mut settings, container) {
-        contained(tandem, parameters).map_err(|fault| bad_container(input.path(), fault))?;
-    } else if let Settings::Tandem(tandem) = &mut settings
-        && !config.tandem.is_said()
-        && let Ok((guess, diagnostic)) = guess_tandem(tandem, &mut input, xlen)
-    {
-        context.talk.warning(&diagnostic);
-        **tandem = guess;
+        context.talk.warning(&guessed(input.path(), format, &guess));
     }
     let mut progress = Progress::new(context.talk, input.size());
     let mut hasher = Hasher::new();
@@ -333,11 +327,13 @@ fn scan_trace(
         Ok::<(), InputError>(())
     })?;
     if table {
-        let stream = stream(&settings, Input::of(&path, rows)).map_err(Stop::Diagnostic)?;
-        let (stream, damage) = stream;
-        damage
-            .iter()
-            .for_each(|damage| context.talk.warning(damage));
+        let (stream, damage) = from_table(Input::of(&path, rows), &settings)?;
+        match damage.map(|damage| damaged_rows(&path, &damage)) {
+            Some(damage) if damage.code == Code::NothingRead => return Err(damage.into()),
+            damage => damage
+                .iter()
+                .for_each(|damage| context.talk.warning(damage)),
+        }
         counting.feed(&stream.read_all(u64::MAX)?);
     }
     let census = counting.finish();

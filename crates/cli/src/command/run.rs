@@ -6,7 +6,6 @@ mod streams;
 mod traced;
 mod verdict;
 
-use super::trace_write::Writer;
 use crate::args::{FilesSpec, LogSpec, Run, RunLog, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::files::{create, inputs, one_stdin};
@@ -18,7 +17,7 @@ use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::sidecar::path_for;
-use hartrace_capture::trace::Format;
+use hartrace_capture::trace::{Format, TraceWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::Machine;
 use hartrace_hart::host::{Files, Host};
@@ -97,7 +96,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
-    let written = writers.into_iter().map(Writer::done).collect();
+    let written = writers.into_iter().map(TraceWriter::done).collect();
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
@@ -248,14 +247,12 @@ fn observe(
     args: &Run,
     isa: Isa,
     ingress: &Ingress,
-    writers: &mut [Writer<'_>],
+    writers: &mut [TraceWriter<'_>],
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks, writers) {
         ([], _, []) => drive.run(Nobody),
-        ([], _, [Writer::Ntrace(writer)]) => drive.run(writer),
-        ([], _, [Writer::Etrace(writer)]) => drive.run(writer),
-        ([], _, [Writer::Tandem(writer)]) => drive.run(writer.as_mut()),
+        ([], _, [writer]) => writer.with(drive),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
         ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
         (logs, sinks, writers) => {

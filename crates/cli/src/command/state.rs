@@ -8,7 +8,7 @@ use crate::machine;
 use crate::progress::Progress;
 use crate::settings::{Program, names_of};
 use crate::talk::Talk;
-use crate::traces::{self, Named, Settings, general};
+use crate::traces::{self, Named, Settings};
 use hartrace_analyze::Names;
 use hartrace_capture::detect::HEAD;
 use hartrace_capture::history::{self, AskError, Asked, Config, History, Loaded};
@@ -167,7 +167,7 @@ fn answer(
     output: &mut Output,
 ) -> Result<std::io::Result<()>, Failure> {
     let config = asked.history.config();
-    let style = Style::new(isa.unwrap_or(general(config.xlen)));
+    let style = Style::new(isa.unwrap_or(Isa::general(config.xlen)));
     let terms = Terms {
         config,
         names,

@@ -1,28 +1,21 @@
 //! A trace on its way into a file, and its sidecar.
 
 use super::create;
-use super::trace_harts::Harts;
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Filter, Hart, Machine, Origin, Setting};
+use hartrace_capture::config::{Config, Hart, Machine, Origin, Setting};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
-    self, ContainerWriter, Decoder, EtraceWriter, Format, NtraceWriter, Settings, SettingsError,
-    Written,
+    self, CodePart, Format, Misfit, Settings, TraceWriter, WriteError, WriteOptions, Written,
 };
-use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
+use hartrace_flow::{Effects, HartId, Observer, Step, Wants, elf_bias};
 use hartrace_isa::Isa;
-use hartrace_ntrace as ntrace;
-use hartrace_tandem::container::{ParameterError, Parameters};
-use hartrace_tandem::{Elements, Register};
-use std::cell::RefCell;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// A trace that is to be written.
 pub(super) struct TraceFile {
@@ -98,53 +91,6 @@ fn recall(hart: &Hart, to: &mut Hart) {
     to.update_ad = said(&hart.update_ad);
 }
 
-pub(super) type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
-
-/// What encodes steps into a sink.
-pub(super) enum Writer<'a> {
-    Ntrace(NtraceWriter<'a, Put<'a>>),
-    Etrace(EtraceWriter<'a, Put<'a>>),
-    Tandem(Box<Harts<'a>>),
-}
-
-impl Writer<'_> {
-    /// What was written; after [`Observer::finish`].
-    pub(super) fn done(self) -> Done {
-        let (untold, container) = match &self {
-            Writer::Tandem(harts) => (harts.untold(), harts.container()),
-            _ => (Elements::default(), None),
-        };
-        let written = match self {
-            Writer::Ntrace(writer) => writer.written(),
-            Writer::Etrace(writer) => writer.written(),
-            Writer::Tandem(writer) => writer.written(),
-        };
-        Done {
-            written,
-            untold,
-            container,
-        }
-    }
-}
-
-/// What became of a trace.
-pub(super) struct Done {
-    pub(super) written: Written,
-    /// What the source of a tandem trace did not tell.
-    pub(super) untold: Elements,
-    /// Bytes of the container it is in.
-    pub(super) container: Option<u64>,
-}
-
-impl Done {
-    /// Adds to the settings what the trace turned out not to tell.
-    pub(super) fn complete(&self, settings: &mut Settings) {
-        if let Settings::Tandem(config) = settings {
-            add_all(&mut config.absent, &self.untold.names());
-        }
-    }
-}
-
 /// The code as a loader puts it into memory.
 pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
     let mut parts = Vec::new();
@@ -155,28 +101,6 @@ pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Fa
     }
     parts.extend(raw.iter().map(|raw| (raw.file.base, raw.bytes.clone())));
     Ok(parts)
-}
-
-impl Observer for Writer<'_> {
-    // As much as one of them wants.
-    const WANTS: Wants = Wants::ALL;
-
-    #[inline]
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        match self {
-            Writer::Ntrace(writer) => writer.step(hart, step, effects),
-            Writer::Etrace(writer) => writer.step(hart, step, effects),
-            Writer::Tandem(writer) => writer.step(hart, step, effects),
-        }
-    }
-
-    fn finish(&mut self) {
-        match self {
-            Writer::Ntrace(writer) => writer.finish(),
-            Writer::Etrace(writer) => writer.finish(),
-            Writer::Tandem(writer) => writer.finish(),
-        }
-    }
 }
 
 /// Told nothing of what steps change: whoever does not want it is not kept
@@ -196,104 +120,85 @@ impl<O: Observer> Observer for Plain<O> {
     }
 }
 
-/// What a tandem trace has around it.
-#[derive(Clone, Default)]
-pub(super) struct Pack {
-    /// What is in memory before the first step.
-    pub(super) load: Vec<(u64, Vec<u8>)>,
-    /// A container, and whether it is compressed.
-    pub(super) container: Option<bool>,
-    /// What the source will not tell: a container says so at the start.
-    pub(super) untold: Vec<&'static str>,
+/// What may be executed of the programs.
+fn code<'a>(elf: &'a [Elf], raw: &'a [Raw]) -> impl Iterator<Item = CodePart<'a>> {
+    let segments = elf.iter().flat_map(|elf| {
+        let base = elf.file.base;
+        let bias = base.map_or(0, |base| elf_bias(&elf.bytes, base).unwrap_or(base));
+        let parts = elf.info.segments.iter();
+        let parts = parts.filter(|s| matches!(s.access, [_, _, true]) && s.file_size > 0);
+        parts.map(move |s| {
+            let first = s.address.wrapping_add(bias);
+            (elf.file.file.as_path(), first, s.file_size)
+        })
+    });
+    let raw = raw.iter().map(|raw| {
+        let Raw { file, bytes } = raw;
+        (file.file.as_path(), file.base, bytes.len() as u64)
+    });
+    segments.chain(raw)
 }
 
-fn add_all<N: AsRef<str>>(absent: &mut Elements, names: &[N]) {
-    for name in names {
-        // They are names of elements.
-        let _ = absent.add(name.as_ref());
+/// Refuses settings by which no decoder could follow the program.
+pub(super) fn fit(
+    settings: &Settings,
+    config: &Config,
+    isa: Isa,
+    (elf, raw): (&[Elf], &[Raw]),
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let misfit = |code, misfit: Misfit| {
+        let diagnostic = Diagnostic::new(code, misfit.message).help(misfit.help);
+        match misfit.note {
+            Some(note) => diagnostic.note(note),
+            None => diagnostic,
+        }
+    };
+    let doubt = settings.fit(config, isa, code(elf, raw));
+    let doubt = doubt.map_err(|error| misfit(Code::Contradiction, error))?;
+    if let Some(doubt) = doubt {
+        talk.warning(&misfit(Code::CutShort, doubt));
+    }
+    Ok(())
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Failure {
+        match error {
+            WriteError::Settings(error) => error.into(),
+            WriteError::Parameters(error) => {
+                let message =
+                    format!("the settings in [tandem] do not fit into a container: {error}");
+                Diagnostic::new(Code::Contradiction, message)
+                    .help("name classes of registers in `absent`")
+                    .into()
+            }
+        }
     }
 }
 
-/// Parameters that do not fit into a container.
-pub(super) fn too_long(error: &ParameterError) -> Diagnostic {
-    let message = format!("the settings in [tandem] do not fit into a container: {error}");
-    Diagnostic::new(Code::Contradiction, message).help("name classes of registers in `absent`")
-}
-
-/// An encoder in front of a sink; with a program, its trace is decoded at once.
+/// An encoder in front of a sink.
 pub(super) fn writer<'a>(
     config: &Config,
     settings: &Settings,
     isa: Isa,
-    check: Option<&'a Image>,
     sink: &'a Sink,
-    pack: Pack,
-) -> Result<Writer<'a>, Failure> {
+    options: WriteOptions<'a>,
+) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
-        Diagnostic::new(
-            Code::Contradiction,
-            format!("the settings in [filter] cannot be: {error}"),
-        )
-        .help("choose fewer or larger ranges")
+        let message = format!("the settings in [filter] cannot be: {error}");
+        Diagnostic::new(Code::Contradiction, message).help("choose fewer or larger ranges")
     })?;
-    let put: Put<'a> = Box::new(|bytes| sink.put(bytes));
-    let decoder = match check {
-        Some(image) => Some((Decoder::new(settings, image)?, settings.untold(&port))),
-        None => None,
-    };
-    Ok(match settings {
-        Settings::Ntrace(ntrace) => {
-            let writer = NtraceWriter::new(ntrace.clone(), port, &filter, put);
-            let writer = writer.map_err(SettingsError::from)?;
-            Writer::Ntrace(match decoder {
-                Some((decoder, untold)) => writer.checking(decoder, untold),
-                None => writer,
-            })
-        }
-        Settings::Etrace(etrace) => {
-            let writer = EtraceWriter::new(etrace.clone(), port, &filter, put);
-            let writer = writer.map_err(SettingsError::from)?;
-            Writer::Etrace(match decoder {
-                Some((decoder, untold)) => writer.checking(decoder, untold),
-                None => writer,
-            })
-        }
-        // It has no port, and a decoder for each hart.
-        Settings::Tandem(tandem) => {
-            let Some(compress) = pack.container else {
-                let open = |_| -> Put<'a> { Box::new(|bytes| sink.put(bytes)) };
-                let harts = Harts::new(tandem, check, pack.load, open)?;
-                return Ok(Writer::Tandem(Box::new(harts)));
-            };
-            let mut parameters = Parameters {
-                config: tandem.as_ref().clone(),
-                isa: Some(isa.to_string()),
-            };
-            add_all(&mut parameters.config.absent, &pack.untold);
-            let container = ContainerWriter::new(&parameters, compress, put)
-                .map_err(|error| too_long(&error))?;
-            let container = Rc::new(RefCell::new(container));
-            let one = Rc::clone(&container);
-            let open = move |hart| -> Put<'a> {
-                let one = Rc::clone(&one);
-                Box::new(move |bytes| one.borrow_mut().put(hart, bytes))
-            };
-            let harts = Harts::new(tandem, check, pack.load, open)?;
-            Writer::Tandem(Box::new(
-                harts.inside(move || container.borrow_mut().finish()),
-            ))
-        }
-    })
+    let put = Box::new(|bytes: &[u8]| sink.put(bytes));
+    Ok(TraceWriter::new(settings, port, &filter, options, put)?)
 }
 
 /// How large the trace became, and whether it says what was done.
 pub(super) fn report(
     path: &Path,
     format: Format,
-    Done {
-        written, container, ..
-    }: &Done,
+    written: &Written,
     leaves_out: Option<&'static str>,
     talk: &Talk,
 ) -> Result<(), Failure> {
@@ -302,11 +207,11 @@ pub(super) fn report(
         "{}: {}, {}, {}, {bits:.3} bits/instruction",
         path.display(),
         count(written.instructions, "instruction"),
-        count(written.messages, unit(format)),
+        count(written.messages, format.unit()),
         count(written.bytes, "byte"),
     );
-    if let Some(container) = container {
-        text += &format!(", {} in the container", count(*container, "byte"));
+    if let Some(container) = written.container {
+        text += &format!(", {} in the container", count(container, "byte"));
     }
     let Some(check) = &written.check else {
         talk.summary(&text);
@@ -345,52 +250,5 @@ pub(super) fn report(
             }
             .into())
         }
-    }
-}
-
-/// What a stream of this format is made of.
-pub(super) const fn unit(format: Format) -> &'static str {
-    match format {
-        Format::Ntrace => "message",
-        Format::Etrace => "packet",
-        Format::Tandem => "group",
-    }
-}
-
-/// Settings by which not everything is traced.
-pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'static str> {
-    use ntrace::TriggerAction::{Off, On};
-    let switches = |action| matches!(action, On | Off);
-    let (queue, disabled, triggers) = match settings {
-        Settings::Ntrace(ntrace) => (
-            ntrace.queue.is_some_and(|queue| !queue.stall),
-            ntrace.starts_disabled,
-            ntrace.triggers || ntrace.external.into_iter().any(switches),
-        ),
-        Settings::Etrace(etrace) => (
-            etrace.queue.is_some_and(|queue| !queue.stall),
-            etrace.starts_disabled,
-            etrace.triggers,
-        ),
-        Settings::Tandem(tandem) => {
-            let absent = &tandem.absent;
-            // By which a trap is known.
-            let mut causes = [0x342, 0x142].into_iter().map(Register::csr);
-            let causes =
-                causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
-            let blind = absent.pc || absent.insn || causes;
-            return blind.then_some("absent in [tandem]");
-        }
-    };
-    if queue {
-        Some("queue_bytes without queue_stall")
-    } else if disabled {
-        Some("starts_disabled")
-    } else if triggers {
-        Some("triggers")
-    } else if config.filter != Filter::default() {
-        Some("[filter]")
-    } else {
-        None
     }
 }

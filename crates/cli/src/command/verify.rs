@@ -10,7 +10,7 @@ use crate::files::{create, inputs, one_stdin};
 use crate::machine;
 use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
-use crate::traces::{Settings, bad_container, contained};
+use crate::traces::Settings;
 use drive::{Drive, wrong_hart};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Origin, Setting};
@@ -184,7 +184,7 @@ fn format(
         let config = settings.config.tandem.settings(isa);
         let mut config = config.map_err(trace::SettingsError::from)?;
         if let Some(parameters) = parameters {
-            contained(&mut config, Ok(parameters)).map_err(|f| bad_container(path, f))?;
+            trace::adopt(&mut config, parameters);
         }
         return Ok(config);
     }

@@ -7,6 +7,7 @@ use crate::progress::RunProgress;
 use crate::sink::Sink;
 use crate::talk::interrupted;
 use hartrace_capture::output::{OutputError, OutputProblem};
+use hartrace_capture::trace::WithObserver;
 use hartrace_flow::{Effects, HartId, Observer, Step, TrapStep, Wants};
 use hartrace_hart::{Machine, Stop};
 use std::time::{Duration, Instant};
@@ -72,6 +73,14 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// The least and the most instructions in a slice.
 const SLICES: (u64, u64) = (10_000, 50_000_000);
+
+impl WithObserver for &mut Drive<'_> {
+    type Output = Result<End, Failure>;
+
+    fn with<O: Observer>(self, observer: O) -> Result<End, Failure> {
+        self.run(observer)
+    }
+}
 
 /// Everything a run has to look after.
 pub(super) struct Drive<'a> {

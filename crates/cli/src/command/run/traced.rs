@@ -1,7 +1,6 @@
 //! The traces of a run.
 
-use super::super::trace_fit;
-use super::super::trace_write::{self, Done, Pack, TraceFile, Writer};
+use super::super::trace_write::{self, TraceFile};
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, bad_image};
@@ -10,7 +9,7 @@ use crate::settings::{Elf, add_boot_code};
 use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
-use hartrace_capture::trace::{Format, Settings};
+use hartrace_capture::trace::{Format, Settings, TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
 use std::path::{Path, PathBuf};
@@ -20,8 +19,10 @@ pub(super) struct Traced {
     files: Vec<(TraceFile, Settings)>,
     /// Only for a check.
     image: Option<Image>,
-    /// What a tandem trace has around it.
-    pack: Pack,
+    /// What is in memory before the first step.
+    load: Vec<(u64, Vec<u8>)>,
+    /// A container, and whether it is compressed.
+    container: Option<bool>,
 }
 
 impl Traced {
@@ -35,7 +36,7 @@ impl Traced {
         let one = |(format, path): (Format, &Path)| {
             let settings = format.settings(config, isa.xlen())?;
             let code = (std::slice::from_ref(elf), &[][..]);
-            trace_fit::check(&settings, config, isa, code, talk)?;
+            trace_write::fit(&settings, config, isa, code, talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
             Ok((TraceFile::create(path, read)?, settings))
         };
@@ -57,11 +58,8 @@ impl Traced {
         Ok(Traced {
             files: args.streams().map(one).collect::<Result<_, Failure>>()?,
             image,
-            pack: Pack {
-                load,
-                container: args.container.get(),
-                untold: Vec::new(),
-            },
+            load,
+            container: args.container.get(),
         })
     }
 
@@ -74,10 +72,15 @@ impl Traced {
         &'w self,
         config: &Config,
         isa: Isa,
-    ) -> Result<Vec<Writer<'w>>, Failure> {
-        let image = self.image.as_ref();
+    ) -> Result<Vec<TraceWriter<'w>>, Failure> {
         let one = |(file, settings): &'w (TraceFile, Settings)| {
-            trace_write::writer(config, settings, isa, image, &file.sink, self.pack.clone())
+            let options = WriteOptions {
+                check: self.image.as_ref(),
+                load: self.load.clone(),
+                container: self.container,
+                ..WriteOptions::default()
+            };
+            trace_write::writer(config, settings, isa, &file.sink, options)
         };
         self.files.iter().map(one).collect()
     }
@@ -88,15 +91,15 @@ impl Traced {
         self,
         config: &Config,
         elf: &Elf,
-        written: Vec<Done>,
+        written: Vec<Written>,
     ) -> Result<Finished, Failure> {
         let mut traces = Vec::new();
         for ((file, mut settings), done) in self.files.into_iter().zip(written) {
-            done.complete(&mut settings);
+            settings.add_absent(&done.absent);
             traces.push(Trace {
                 path: file.path().to_path_buf(),
                 format: settings.format(),
-                leaves_out: trace_write::leaves_out(config, &settings),
+                leaves_out: settings.leaves_out(config),
                 done,
             });
             match file.finish(config, &settings, std::slice::from_ref(elf)) {
@@ -114,7 +117,7 @@ pub(super) struct Finished(Vec<Trace>);
 struct Trace {
     path: PathBuf,
     format: Format,
-    done: Done,
+    done: Written,
     leaves_out: Option<&'static str>,
 }
 

@@ -1,7 +1,7 @@
-//! The tandem trace of each hart, on its way into a file.
+//! The tandem trace of each hart, written to one file.
 
-use super::trace_write::Put;
-use hartrace_capture::trace::{Decoder, SettingsError, TandemWriter, Written};
+use super::write::TandemWriter;
+use super::{Decoder, Put, SettingsError, Written};
 use hartrace_flow::{Checked, Difference, Effects, HartId, Image, Observer, Step, Untold, Wants};
 use hartrace_tandem as tandem;
 
@@ -49,13 +49,28 @@ impl<'a> Harts<'a> {
         self
     }
 
-    /// The size of the container; after [`Observer::finish`].
-    pub(super) fn container(&self) -> Option<u64> {
-        self.container
+    /// What was written; after [`Observer::finish`].
+    pub(super) fn written(self) -> Written {
+        let none = Written {
+            instructions: 0,
+            messages: 0,
+            bytes: 0,
+            check: self.check.map(|_| Ok(Checked::default())),
+            container: self.container,
+            absent: self.unreported().names(),
+        };
+        let each = self.writers.into_iter().map(|(_, writer)| writer.written());
+        each.fold(none, |all, one| Written {
+            instructions: all.instructions + one.instructions,
+            messages: all.messages + one.messages,
+            bytes: all.bytes + one.bytes,
+            check: all.check.zip(one.check).map(|(a, b)| both(a, b)),
+            ..all
+        })
     }
 
-    /// What the steps did not tell.
-    pub(super) fn untold(&self) -> tandem::Elements {
+    /// What the steps of no hart reported.
+    fn unreported(&self) -> tandem::Elements {
         let mut all = tandem::Elements::default();
         for (_, writer) in &self.writers {
             for name in writer.untold().names() {
@@ -64,23 +79,6 @@ impl<'a> Harts<'a> {
             }
         }
         all
-    }
-
-    /// What was written; after [`Observer::finish`].
-    pub(super) fn written(self) -> Written {
-        let none = Written {
-            instructions: 0,
-            messages: 0,
-            bytes: 0,
-            check: self.check.map(|_| Ok(Checked::default())),
-        };
-        let each = self.writers.into_iter().map(|(_, writer)| writer.written());
-        each.fold(none, |all, one| Written {
-            instructions: all.instructions + one.instructions,
-            messages: all.messages + one.messages,
-            bytes: all.bytes + one.bytes,
-            check: all.check.zip(one.check).map(|(a, b)| both(a, b)),
-        })
     }
 
     /// The writer of a hart; the first gets what is loaded.
@@ -122,7 +120,7 @@ impl Observer for Harts<'_> {
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         let current = self.writers.get(self.current);
         if current.is_none_or(|(id, _)| *id != hart) && self.enter(hart).is_err() {
-            return; // the settings have been looked at
+            return; // the settings have been validated
         }
         if let Some((_, writer)) = self.writers.get_mut(self.current) {
             writer.step(hart, step, effects);

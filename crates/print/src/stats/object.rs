@@ -1,7 +1,8 @@
 //! Statistics for other programs.
 
-use super::stats::Counted;
-use crate::census;
+use super::Counted;
+use crate::json;
+use hartrace_capture::trace::{KindCount, PacketCount};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -89,8 +90,12 @@ struct Decoded {
     gaps: u64,
 }
 
-/// Writes one object.
-pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
+/// Prints it as one JSON object.
+///
+/// # Errors
+///
+/// A failing write.
+pub fn json(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
     let census = &counted.census;
     let kinds = census.kinds.iter().map(kind);
     let bad = census.faults.iter().map(|&(code, text, bad)| Bad {
@@ -134,11 +139,10 @@ pub(super) fn write(counted: &Counted, out: &mut impl Write) -> io::Result<()> {
         packets: census.packets.as_ref().map(packets),
         decoded,
     };
-    serde_json::to_writer(&mut *out, &all)?;
-    writeln!(out)
+    json::line(&all, out)
 }
 
-fn kind(kind: &census::Kind) -> Kind<'_> {
+fn kind(kind: &KindCount) -> Kind<'_> {
     Kind {
         tcode: kind.tcode,
         name: &kind.name,
@@ -147,8 +151,8 @@ fn kind(kind: &census::Kind) -> Kind<'_> {
     }
 }
 
-fn packets(packets: &census::Packets) -> Packets {
-    let census::Packets {
+fn packets(packets: &PacketCount) -> Packets {
+    let PacketCount {
         branches, reasons, ..
     } = packets;
     Packets {

@@ -1,12 +1,12 @@
 //! What a tandem trace is made of.
 
-use crate::census::{Census, Count, Kind, Source};
-use hartrace_capture::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
+use super::{Census, Count, KindCount, SourceCount};
+use crate::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
 use hartrace_flow::HartId;
 use hartrace_tandem::{self as tandem, Config, Fault, NewPc, Piece, Tally};
 
 /// Counts the groups of all harts.
-pub(crate) struct GroupCount {
+pub(super) struct GroupCount {
     config: Config,
     streams: Streams,
     harts: Vec<Hart>,
@@ -35,7 +35,7 @@ struct Counted {
 struct Whole {
     all: Count,
     number: u64,
-    /// Where the first and the last were, and the longest way between two.
+    /// Where the first and the last were, and the longest distance between two.
     first: Option<u64>,
     last: u64,
     longest: u64,
@@ -45,7 +45,7 @@ struct Whole {
 enum Never {}
 
 impl GroupCount {
-    pub(crate) fn new(config: &Config) -> GroupCount {
+    pub(super) fn new(config: &Config) -> GroupCount {
         GroupCount {
             config: config.clone(),
             streams: Streams::default(),
@@ -55,7 +55,7 @@ impl GroupCount {
     }
 
     /// The next bytes of the file.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
         let mut streams = std::mem::take(&mut self.streams);
         let _ = streams.feed(bytes, |piece| {
             self.piece(piece);
@@ -92,7 +92,7 @@ impl GroupCount {
     }
 
     /// The file ends.
-    pub(crate) fn census(mut self) -> Census {
+    pub(super) fn census(mut self) -> Census {
         let mut streams = std::mem::take(&mut self.streams);
         let _ = streams.finish(|piece| {
             self.piece(piece);
@@ -110,7 +110,7 @@ impl GroupCount {
                 Ok::<(), Never>(())
             });
         }
-        let kind = |name: &str, count: tandem::Count| Kind {
+        let kind = |name: &str, count: tandem::Count| KindCount {
             tcode: None,
             name: name.to_owned(),
             count: Count {
@@ -137,14 +137,14 @@ impl GroupCount {
 }
 
 impl Hart {
-    fn source(&self) -> Source {
+    fn source(&self) -> SourceCount {
         let whole = &self.source;
-        let way = whole.last - whole.first.unwrap_or(whole.last);
-        Source {
+        let distance = whole.last - whole.first.unwrap_or(whole.last);
+        SourceCount {
             number: self.id.0,
             all: whole.all,
             syncs: whole.number,
-            interval: way.checked_div(whole.number.saturating_sub(1)),
+            interval: distance.checked_div(whole.number.saturating_sub(1)),
             longest: whole.longest,
         }
     }

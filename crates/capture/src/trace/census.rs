@@ -1,19 +1,26 @@
 //! What a trace is made of, whatever its format.
 
-use crate::census_tandem::GroupCount;
-use hartrace_capture::trace::{Pieces, Settings};
+mod groups;
+
+use super::{Pieces, Settings};
+use groups::GroupCount;
 use hartrace_etrace as etrace;
 use hartrace_ntrace as ntrace;
 
+pub use hartrace_etrace::{Branches, Reasons};
+
 /// Messages or packets, and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Count {
-    pub(crate) messages: u64,
-    pub(crate) bytes: u64,
+pub struct Count {
+    /// How many.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 impl Count {
-    pub(crate) fn add(&mut self, other: Count) {
+    /// Counts more of them.
+    pub fn add(&mut self, other: Count) {
         self.messages += other.messages;
         self.bytes += other.bytes;
     }
@@ -21,130 +28,150 @@ impl Count {
 
 /// What was counted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Census {
+pub struct Census {
     /// By type, in the order of their codes.
-    pub(crate) kinds: Vec<Kind>,
+    pub kinds: Vec<KindCount>,
     /// What groups of a tandem trace consist of.
-    pub(crate) items: Vec<Kind>,
+    pub items: Vec<KindCount>,
     /// All that are good.
-    pub(crate) all: Count,
+    pub all: Count,
     /// Bytes between them.
-    pub(crate) idle: u64,
+    pub idle: u64,
     /// Those with a time.
-    pub(crate) stamped: u64,
+    pub stamped: u64,
     /// What is wrong: code, text, how often.
-    pub(crate) faults: Vec<(&'static str, &'static str, Count)>,
-    pub(crate) sources: Vec<Source>,
+    pub faults: Vec<(&'static str, &'static str, Count)>,
+    /// By source or hart.
+    pub sources: Vec<SourceCount>,
     /// Bytes by time.
-    pub(crate) bandwidth: Option<Bandwidth>,
-    /// What packets of E-Trace tell besides.
-    pub(crate) packets: Option<Packets>,
+    pub bandwidth: Option<Bandwidth>,
+    /// What packets of E-Trace report besides.
+    pub packets: Option<PacketCount>,
 }
 
 impl Census {
     /// All bytes, good and bad.
-    pub(crate) fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         let bad: u64 = self.faults.iter().map(|fault| fault.2.bytes).sum();
         self.all.bytes + self.idle + bad
     }
 }
 
-/// What packets of E-Trace tell.
+/// What packets of E-Trace report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packets {
-    pub(crate) branches: etrace::Branches,
-    pub(crate) reasons: etrace::Reasons,
+pub struct PacketCount {
+    /// Branches.
+    pub branches: Branches,
+    /// Why packets were sent.
+    pub reasons: Reasons,
     /// Packets of data trace.
-    pub(crate) data: Count,
-    /// Bits of the payloads, and without compression.
-    pub(crate) payload_bits: u64,
-    pub(crate) whole_bits: u64,
+    pub data: Count,
+    /// Bits of the payloads.
+    pub payload_bits: u64,
+    /// The same without compression.
+    pub whole_bits: u64,
 }
 
+/// A kind of messages, packets, groups or items.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub struct KindCount {
     /// `TCODE` of N-Trace.
-    pub(crate) tcode: Option<u8>,
-    pub(crate) name: String,
-    pub(crate) count: Count,
+    pub tcode: Option<u8>,
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub count: Count,
 }
 
+/// A source or a hart.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) number: u32,
-    pub(crate) all: Count,
+pub struct SourceCount {
+    /// Its number.
+    pub number: u32,
+    /// All its messages.
+    pub all: Count,
     /// Those with a full address.
-    pub(crate) syncs: u64,
-    /// Bytes from one of them to the next, in the mean and at most.
-    pub(crate) interval: Option<u64>,
-    pub(crate) longest: u64,
+    pub syncs: u64,
+    /// Bytes from one of them to the next, in the mean.
+    pub interval: Option<u64>,
+    /// The same at most.
+    pub longest: u64,
 }
 
 /// Bytes in slices of time.
 #[derive(Clone, Debug)]
-pub(crate) struct Bandwidth {
-    pub(crate) first: u64,
-    pub(crate) slice: u64,
-    pub(crate) bytes: Vec<u64>,
+pub struct Bandwidth {
+    /// The first time.
+    pub first: u64,
+    /// The length of a slice.
+    pub slice: u64,
+    /// The bytes in each.
+    pub bytes: Vec<u64>,
 }
 
 /// Counts the pieces of a stream.
-pub(crate) enum Counting {
+pub struct Counting(Kinds);
+
+enum Kinds {
     Ntrace(ntrace::Layout, Pieces<ntrace::Framer>, Box<ntrace::Tally>),
     Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
     Tandem(Box<GroupCount>),
 }
 
 impl Counting {
-    pub(crate) fn new(settings: &Settings) -> Counting {
-        match settings {
+    /// At the start of a stream.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Counting {
+        Counting(match settings {
             Settings::Ntrace(config) => {
-                Counting::Ntrace(config.layout(), Pieces::default(), Box::default())
+                Kinds::Ntrace(config.layout(), Pieces::default(), Box::default())
             }
             Settings::Etrace(config) => {
-                Counting::Etrace(config.layout(), Pieces::default(), Box::default())
+                Kinds::Etrace(config.layout(), Pieces::default(), Box::default())
             }
-            Settings::Tandem(config) => Counting::Tandem(Box::new(GroupCount::new(config))),
-        }
+            Settings::Tandem(config) => Kinds::Tandem(Box::new(GroupCount::new(config))),
+        })
     }
 
     /// The next bytes of the stream.
-    pub(crate) fn feed(&mut self, chunk: &[u8]) {
-        match self {
-            Counting::Ntrace(layout, pieces, tally) => {
+    pub fn feed(&mut self, chunk: &[u8]) {
+        match &mut self.0 {
+            Kinds::Ntrace(layout, pieces, tally) => {
                 let _ = pieces.feed(chunk, |at, _, piece| {
                     tally.piece(at, piece, layout);
                     Ok::<(), Never>(())
                 });
             }
-            Counting::Etrace(layout, pieces, tally) => {
+            Kinds::Etrace(layout, pieces, tally) => {
                 let _ = pieces.feed(chunk, |at, _, piece| {
                     tally.piece(at, piece, layout);
                     Ok::<(), Never>(())
                 });
             }
-            Counting::Tandem(count) => count.feed(chunk),
+            Kinds::Tandem(count) => count.feed(chunk),
         }
     }
 
     /// The stream ends.
-    pub(crate) fn finish(self) -> Census {
-        match self {
-            Counting::Ntrace(layout, mut pieces, mut tally) => {
+    #[must_use]
+    pub fn finish(self) -> Census {
+        match self.0 {
+            Kinds::Ntrace(layout, mut pieces, mut tally) => {
                 let _ = pieces.finish(|at, _, piece| {
                     tally.piece(at, piece, &layout);
                     Ok::<(), Never>(())
                 });
                 of_ntrace(&tally)
             }
-            Counting::Etrace(layout, mut pieces, mut tally) => {
+            Kinds::Etrace(layout, mut pieces, mut tally) => {
                 let _ = pieces.finish(|at, _, piece| {
                     tally.piece(at, piece, &layout);
                     Ok::<(), Never>(())
                 });
                 of_etrace(&tally)
             }
-            Counting::Tandem(count) => count.census(),
+            Kinds::Tandem(count) => count.census(),
         }
     }
 }
@@ -157,14 +184,14 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
         messages: count.messages,
         bytes: count.bytes,
     };
-    let kinds = tally.kinds().map(|(tcode, kind)| Kind {
+    let kinds = tally.kinds().map(|(tcode, kind)| KindCount {
         tcode: Some(tcode.0),
         name: tcode.to_string(),
         count: count(kind),
     });
     let faults = tally.faults();
     let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
-    let sources = tally.sources().map(|(number, source)| Source {
+    let sources = tally.sources().map(|(number, source)| SourceCount {
         number: number.into(),
         all: count(source.all),
         syncs: source.syncs,
@@ -193,14 +220,14 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         messages: count.packets,
         bytes: count.bytes,
     };
-    let kinds = tally.kinds().map(|(name, kind)| Kind {
+    let kinds = tally.kinds().map(|(name, kind)| KindCount {
         tcode: None,
         name: name.to_owned(),
         count: count(kind),
     });
     let faults = tally.faults();
     let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
-    let sources = tally.sources().map(|(number, source)| Source {
+    let sources = tally.sources().map(|(number, source)| SourceCount {
         number: number.into(),
         all: count(source.all),
         syncs: source.syncs,
@@ -216,7 +243,7 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         faults: faults.collect(),
         sources: sources.collect(),
         bandwidth: None,
-        packets: Some(Packets {
+        packets: Some(PacketCount {
             branches: tally.branches,
             reasons: tally.reasons,
             data: count(tally.data),

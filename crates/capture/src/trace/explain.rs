@@ -1,0 +1,428 @@
+//! Traces taken apart for people: every piece as one value, whatever its format.
+
+mod groups;
+
+use super::{Format, Pieces, Settings, Trace};
+use crate::input::InputError;
+use groups::GroupExplainer;
+use hartrace_etrace as etrace;
+use hartrace_isa::Isa;
+use hartrace_ntrace as ntrace;
+use std::borrow::Cow;
+
+/// A value of an item.
+pub use hartrace_tandem::Value;
+
+/// A piece of a trace, explained.
+#[derive(Clone, Debug, Default)]
+pub struct Explained {
+    /// Offset of its first byte, in the stream of its hart.
+    pub at: u64,
+    /// Its bytes.
+    pub count: u64,
+    /// What it is.
+    pub kind: PieceKind,
+    /// The hart, in a container.
+    pub hart: Option<u32>,
+    /// The source, where messages have one.
+    pub source: Option<u64>,
+    /// The word before its packet, in front of the other bytes: `te_inst`.
+    pub frame: Option<&'static str>,
+    /// What a message or packet is called; `None` if it cannot be read, and of a
+    /// group.
+    pub name: Option<Cow<'static, str>>,
+    /// The numbers by which it is known: `TCODE`, format, number of a group.
+    pub codes: Vec<(&'static str, u64)>,
+    /// Where the instruction of a group is.
+    pub pc: Option<u64>,
+    /// The fields of a message or packet, in their order.
+    pub fields: Vec<Field>,
+    /// The items of a group, in their order.
+    pub items: Vec<Item>,
+    /// What its codes mean; for [`View::Lines`].
+    pub meaning: Option<String>,
+    /// The full address it reports.
+    pub address: Option<u64>,
+    /// The full time it reports.
+    pub time: Option<u64>,
+    /// What is wrong with it.
+    pub fault: Option<PieceFault>,
+}
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PieceKind {
+    /// A message, packet or group.
+    #[default]
+    Unit,
+    /// A packet of data trace.
+    Data,
+    /// Bytes between messages.
+    Idle,
+    /// Bytes that cannot be read.
+    Bad,
+    /// Ends of groups that never began.
+    Stray,
+    /// A loss in the container; it has no bytes.
+    Lost,
+}
+
+/// A field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in the specification.
+    pub name: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// Its width in bits.
+    pub bits: u32,
+    /// Index of the byte with its first bit, in the bytes of the piece.
+    pub first_byte: usize,
+    /// Index of the byte with the last of its bits that was sent; `None` if none
+    /// was.
+    pub last_byte: Option<usize>,
+    /// Whether it is written as a decimal number.
+    pub decimal: bool,
+    /// Whether it is part of the name, the source or the codes of its piece.
+    pub in_name: bool,
+    /// What its value means.
+    pub word: Option<Cow<'static, str>>,
+}
+
+/// An item of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// What it is, for programs that read it.
+    pub name: &'static str,
+    /// Index of its first byte, in the bytes of the piece, and how many.
+    pub bytes: (usize, usize),
+    /// It only begins or ends the group.
+    pub is_frame: bool,
+    /// It in a few words; for [`View::Lines`].
+    pub text: String,
+    /// Its values by name; for [`View::Objects`].
+    pub values: Vec<(&'static str, Value)>,
+    /// Its fields, in their order; for [`View::Bytes`].
+    pub fields: Vec<Field>,
+}
+
+/// What is wrong with a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceFault {
+    /// The code of the protocol.
+    pub code: &'static str,
+    /// What it means.
+    pub text: &'static str,
+    /// In a tandem trace: the offset of the fault, the number of the group and
+    /// the offending value.
+    pub place: Option<(u64, u64, u64)>,
+}
+
+/// Which parts of messages and groups are wanted; what takes time to make for
+/// another view may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// One line for each piece.
+    Lines,
+    /// Every byte with what it means.
+    Bytes,
+    /// Values for programs.
+    Objects,
+}
+
+/// How the bytes of a format are best shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// Each byte as MDO and MSEO bits (table 6 of N-Trace).
+    Mdo,
+    /// Each byte as bits.
+    Bits,
+    /// The bytes of each field.
+    Fields,
+}
+
+impl Format {
+    /// How its bytes are best shown.
+    #[must_use]
+    pub const fn columns(self) -> Columns {
+        match self {
+            Format::Ntrace => Columns::Mdo,
+            Format::Etrace => Columns::Bits,
+            Format::Tandem => Columns::Fields,
+        }
+    }
+}
+
+/// Explains the pieces of a stream.
+pub struct Explainer {
+    view: View,
+    explained: Explained,
+    kind: Kind,
+}
+
+enum Kind {
+    Ntrace(Pieces<ntrace::Framer>, Messages),
+    Etrace(Pieces<etrace::Framer>, Box<Packets>),
+    Tandem(Box<GroupExplainer>),
+}
+
+impl Explainer {
+    /// At the start of a stream; `isa` is for the instructions in it. Those of a
+    /// container have a hart.
+    #[must_use]
+    pub fn new(settings: &Settings, isa: Isa, contained: bool, view: View) -> Explainer {
+        let kind = match settings {
+            Settings::Ntrace(config) => {
+                let messages = Messages {
+                    layout: config.layout(),
+                    follower: ntrace::Follower::new(),
+                };
+                Kind::Ntrace(Pieces::default(), messages)
+            }
+            Settings::Etrace(config) => {
+                let packets = Packets {
+                    layout: config.layout(),
+                    follower: etrace::Follower::new(config),
+                    config: config.clone(),
+                };
+                Kind::Etrace(Pieces::default(), Box::new(packets))
+            }
+            Settings::Tandem(config) => {
+                Kind::Tandem(Box::new(GroupExplainer::new(config, isa, contained)))
+            }
+        };
+        Explainer {
+            view,
+            explained: Explained::default(),
+            kind,
+        }
+    }
+
+    /// The next bytes of the stream. Each piece is given to `take` with its
+    /// bytes, which of a bad one may be the first only.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `take` returns.
+    pub fn feed<E>(
+        &mut self,
+        chunk: &[u8],
+        mut take: impl FnMut(&Explained, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Explainer {
+            view, explained, ..
+        } = self;
+        match &mut self.kind {
+            Kind::Ntrace(pieces, messages) => pieces.feed(chunk, |at, bytes, piece| {
+                messages.explain(at, bytes, piece, *view, explained);
+                take(explained, bytes)
+            }),
+            Kind::Etrace(pieces, packets) => pieces.feed(chunk, |at, bytes, piece| {
+                packets.explain(at, bytes, piece, *view, explained);
+                take(explained, bytes)
+            }),
+            Kind::Tandem(groups) => groups.feed(chunk, *view, explained, &mut take),
+        }
+    }
+
+    /// The stream ends.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `take` returns.
+    pub fn finish<E>(
+        &mut self,
+        mut take: impl FnMut(&Explained, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Explainer {
+            view, explained, ..
+        } = self;
+        match &mut self.kind {
+            Kind::Ntrace(pieces, messages) => pieces.finish(|at, bytes, piece| {
+                messages.explain(at, bytes, piece, *view, explained);
+                take(explained, bytes)
+            }),
+            Kind::Etrace(pieces, packets) => pieces.finish(|at, bytes, piece| {
+                packets.explain(at, bytes, piece, *view, explained);
+                take(explained, bytes)
+            }),
+            Kind::Tandem(groups) => groups.finish(*view, explained, &mut take),
+        }
+    }
+}
+
+impl Trace {
+    /// Gives every piece of the trace to `take`, with its bytes.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and whatever `take` returns.
+    pub fn explain<E: From<InputError>>(
+        self,
+        isa: Isa,
+        view: View,
+        mut take: impl FnMut(&Explained, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut explainer = Explainer::new(&self.settings, isa, self.is_contained(), view);
+        self.input
+            .chunks(|chunk| explainer.feed(chunk, &mut take))?;
+        explainer.finish(take)
+    }
+}
+
+impl Explained {
+    /// Begins another piece; the room of the lists is kept.
+    fn begin(&mut self, at: u64, kind: PieceKind, count: u64) {
+        let mut codes = std::mem::take(&mut self.codes);
+        let mut fields = std::mem::take(&mut self.fields);
+        let items = std::mem::take(&mut self.items);
+        codes.clear();
+        fields.clear();
+        *self = Explained {
+            at,
+            count,
+            kind,
+            codes,
+            fields,
+            items,
+            ..Explained::default()
+        };
+        self.items.clear();
+    }
+}
+
+/// Explains N-Trace.
+struct Messages {
+    layout: ntrace::Layout,
+    follower: ntrace::Follower,
+}
+
+impl Messages {
+    fn explain(
+        &mut self,
+        at: u64,
+        bytes: &[u8],
+        piece: &ntrace::Piece<'_>,
+        view: View,
+        to: &mut Explained,
+    ) {
+        match *piece {
+            ntrace::Piece::Idle(count) => return to.begin(at, PieceKind::Idle, count),
+            ntrace::Piece::Bad(fault, count) => {
+                self.follower.lost();
+                to.begin(at, PieceKind::Bad, count);
+                to.fault = Some(fault_of(fault.code(), fault.text()));
+                return;
+            }
+            ntrace::Piece::Message(_) => to.begin(at, PieceKind::Unit, bytes.len() as u64),
+        }
+        let (fields, fault) = ntrace::explain(bytes, &self.layout);
+        let tcode = ntrace::Tcode(fields.first().map_or(0, |f| f.value as u8));
+        let name = match tcode.name() {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(tcode.to_string()),
+        };
+        let source = fields.iter().find(|f| f.name == "SRC").map(|f| f.value);
+        to.codes.extend(source.map(|source| ("src", source)));
+        to.codes.push(("tcode", tcode.0.into()));
+        to.source = (self.layout.src_bits > 0).then_some(source.unwrap_or(0));
+        for field in fields {
+            let code = field.name == "TCODE";
+            to.fields.push(Field {
+                name: field.name,
+                value: field.value,
+                bits: field.bits,
+                first_byte: field.first_bit as usize / 6,
+                last_byte: Some(field.last_byte()),
+                decimal: code,
+                in_name: code || field.name == "SRC",
+                word: code.then(|| name.clone()),
+            });
+        }
+        to.name = Some(name);
+        to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
+        match ntrace::Message::read(bytes, &self.layout) {
+            Ok(message) => {
+                (to.address, to.time) = self.follower.message(&message);
+                if view == View::Lines {
+                    to.meaning = message.meaning();
+                }
+            }
+            Err(_) => self.follower.lost(),
+        }
+    }
+}
+
+/// Explains E-Trace.
+struct Packets {
+    config: etrace::Config,
+    layout: etrace::Layout,
+    follower: etrace::Follower,
+}
+
+impl Packets {
+    fn explain(
+        &mut self,
+        at: u64,
+        bytes: &[u8],
+        piece: &etrace::Piece<'_>,
+        view: View,
+        to: &mut Explained,
+    ) {
+        let length = bytes.len() as u64;
+        let (src, payload) = match *piece {
+            etrace::Piece::Idle(count) => return to.begin(at, PieceKind::Idle, count),
+            etrace::Piece::Bad(fault, count) => {
+                self.follower.lost();
+                to.begin(at, PieceKind::Bad, count);
+                to.fault = Some(fault_of(fault.code(), fault.text()));
+                return;
+            }
+            etrace::Piece::Packet(_, etrace::Kind::Data, _) => {
+                to.begin(at, PieceKind::Data, length);
+                to.frame = Some("te_data");
+                return;
+            }
+            etrace::Piece::Packet(src, etrace::Kind::Instruction, payload) => (src, payload),
+        };
+        to.begin(at, PieceKind::Unit, length);
+        to.frame = Some("te_inst");
+        let (fields, fault) = etrace::explain(payload, &self.layout);
+        for field in fields {
+            let code = matches!(field.name, "format" | "subformat");
+            if code {
+                to.codes.push((field.name, field.value));
+            }
+            // The payload comes after one byte that frames it.
+            to.fields.push(Field {
+                name: field.name,
+                value: field.value,
+                bits: field.bits,
+                first_byte: 1 + field.first_bit as usize / 8,
+                last_byte: field.last_byte().map(|byte| byte + 1),
+                decimal: field.is_decimal(),
+                in_name: code,
+                word: None,
+            });
+        }
+        to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
+        match etrace::Packet::read(payload, &self.layout) {
+            Ok(packet) => {
+                to.name = Some(Cow::Borrowed(packet.name()));
+                to.address = self.follower.packet(src, &packet);
+                if view == View::Lines {
+                    to.meaning = packet.meaning(&self.config);
+                }
+            }
+            Err(_) => self.follower.lost(),
+        }
+    }
+}
+
+fn fault_of(code: &'static str, text: &'static str) -> PieceFault {
+    PieceFault {
+        code,
+        text,
+        place: None,
+    }
+}

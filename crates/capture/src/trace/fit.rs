@@ -1,0 +1,183 @@
+//! Whether a trace by some settings can tell what a program does, and what it
+//! leaves out.
+
+use super::Settings;
+use crate::config::{Config, Filter, Ingress};
+use crate::input;
+use hartrace_etrace as etrace;
+use hartrace_isa::{Ext, Isa};
+use hartrace_ntrace::TriggerAction::{Off, On};
+use hartrace_tandem as tandem;
+use std::path::Path;
+
+/// Codes of exceptions below this are the ones every hart has.
+const USUAL_ECAUSE: u8 = 4;
+
+/// Settings that do not suit a hart and its program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Which, and why not.
+    pub message: String,
+    /// What they contradict.
+    pub note: Option<String>,
+    /// What to change.
+    pub help: &'static str,
+}
+
+/// A part of a program that may be executed: the file it is from, its first
+/// address and its size.
+pub type CodePart<'a> = (&'a Path, u64, u64);
+
+impl Settings {
+    /// Checks that a decoder can follow the program. Gives what the trace will
+    /// not hold in full, if anything.
+    ///
+    /// # Errors
+    ///
+    /// Settings by which no decoder could follow it.
+    pub fn fit<'a>(
+        &self,
+        config: &Config,
+        isa: Isa,
+        code: impl IntoIterator<Item = CodePart<'a>>,
+    ) -> Result<Option<Misfit>, Misfit> {
+        match self {
+            Settings::Ntrace(_) => Ok(None),
+            Settings::Etrace(etrace) => fit_etrace(etrace, &config.ingress, isa, code),
+            Settings::Tandem(tandem) => fit_tandem(tandem, config, isa),
+        }
+    }
+
+    /// The settings by which not everything is traced.
+    #[must_use]
+    pub fn leaves_out(&self, config: &Config) -> Option<&'static str> {
+        let switches = |action| matches!(action, On | Off);
+        let (queue, disabled, triggers) = match self {
+            Settings::Ntrace(ntrace) => (
+                ntrace.queue.is_some_and(|queue| !queue.stall),
+                ntrace.starts_disabled,
+                ntrace.triggers || ntrace.external.into_iter().any(switches),
+            ),
+            Settings::Etrace(etrace) => (
+                etrace.queue.is_some_and(|queue| !queue.stall),
+                etrace.starts_disabled,
+                etrace.triggers,
+            ),
+            Settings::Tandem(tandem) => return hides_flow(tandem).then_some("absent in [tandem]"),
+        };
+        if queue {
+            Some("queue_bytes without queue_stall")
+        } else if disabled {
+            Some("starts_disabled")
+        } else if triggers {
+            Some("triggers")
+        } else if config.filter != Filter::default() {
+            Some("[filter]")
+        } else {
+            None
+        }
+    }
+
+    /// Adds to the state that a trace does not have; only a tandem trace has
+    /// any.
+    pub fn add_absent<N: AsRef<str>>(&mut self, names: impl IntoIterator<Item = N>) {
+        if let Settings::Tandem(config) = self {
+            for name in names {
+                // They are names of elements.
+                let _ = config.absent.add(name.as_ref());
+            }
+        }
+    }
+}
+
+/// Whether the state by which instructions and traps are known is absent.
+fn hides_flow(config: &tandem::Config) -> bool {
+    let absent = &config.absent;
+    let mut causes = [0x342, 0x142].into_iter().map(tandem::Register::csr);
+    let causes = causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
+    absent.pc || absent.insn || causes
+}
+
+fn fit_tandem(
+    tandem: &tandem::Config,
+    config: &Config,
+    isa: Isa,
+) -> Result<Option<Misfit>, Misfit> {
+    if config.filter != Filter::default() {
+        let note = "such a trace tells every instruction: each depends on those before it";
+        return Err(Misfit {
+            message: "[filter] does not go with a tandem trace".to_owned(),
+            note: Some(note.to_owned()),
+            help: "leave the section out; absent in [tandem] leaves out parts of the state",
+        });
+    }
+    if tandem.xlen != isa.xlen() {
+        let (said, bits) = (tandem.xlen.bits(), isa.xlen().bits());
+        return Err(Misfit {
+            message: format!("xlen = {said} in [tandem] does not go with a hart of {bits} bits"),
+            note: Some(format!("the instruction set is {isa}")),
+            help: "leave xlen out: it follows the instruction set",
+        });
+    }
+    Ok(None)
+}
+
+fn fit_etrace<'a>(
+    config: &etrace::Config,
+    ingress: &Ingress,
+    isa: Isa,
+    code: impl IntoIterator<Item = CodePart<'a>>,
+) -> Result<Option<Misfit>, Misfit> {
+    if ingress.all_jumps.as_ref().is_some_and(|s| s.value) {
+        let note = "jumps would be told as branches, and a decoder takes them for jumps";
+        return Err(Misfit {
+            message: "all_jumps = true in [ingress] does not go with E-Trace".to_owned(),
+            note: Some(note.to_owned()),
+            help: "leave it out: it is a mode of N-Trace",
+        });
+    }
+    if config.iaddress_lsb > 1 && isa.has(Ext::Zca) {
+        let message = "iaddress_lsb = 2 in [etrace] does not go with compressed instructions";
+        return Err(Misfit {
+            message: message.to_owned(),
+            note: Some(format!("the instruction set is {isa}")),
+            help: "use iaddress_lsb = 1, or say with --isa that there are none",
+        });
+    }
+    fit_addresses(config, code)?;
+    let width = config.ecause_width;
+    Ok((width < USUAL_ECAUSE).then(|| Misfit {
+        message: format!("ecause_width = {width} in [etrace] cuts the causes of traps"),
+        note: None,
+        help: "use 4 or more; codes go to 15 on usual harts, and to 63 at most",
+    }))
+}
+
+/// The upper bits that are not traced must repeat the highest one that is.
+fn fit_addresses<'a>(
+    config: &etrace::Config,
+    code: impl IntoIterator<Item = CodePart<'a>>,
+) -> Result<(), Misfit> {
+    let width = u32::from(config.iaddress_width);
+    let held = |address: u64| {
+        let unused = 64u32.saturating_sub(width);
+        let extended = (address.checked_shl(unused).unwrap_or(0)).cast_signed() >> unused;
+        config.xlen.wrap(extended.cast_unsigned()) == config.xlen.wrap(address)
+    };
+    for (path, first, size) in code {
+        let last = first.wrapping_add(size.saturating_sub(1));
+        let Some(address) = [first, last].into_iter().find(|&address| !held(address)) else {
+            continue;
+        };
+        let name = input::name(path);
+        let top = width.saturating_sub(1);
+        return Err(Misfit {
+            message: format!("iaddress_width = {width} in [etrace] is too small for {name}"),
+            note: Some(format!(
+                "it has code at {address:#x}; the upper bits must all be as bit {top}"
+            )),
+            help: "leave iaddress_width out for addresses as wide as the program's",
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Steps to a trace of any format.
+
+use super::harts::Harts;
+use super::write::{EtraceWriter, NtraceWriter};
+use super::{ContainerWriter, Decoder, Settings, SettingsError, Written};
+use hartrace_flow::filter::FilterConfig;
+use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Wants};
+use hartrace_isa::Isa;
+use hartrace_tandem as tandem;
+use hartrace_tandem::container::{ParameterError, Parameters};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+/// What takes the bytes of a trace.
+pub type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+
+/// What a trace has besides its settings. All but `check` concerns tandem traces
+/// only.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions<'a> {
+    /// The program, if the trace is to be decoded at once and compared with the
+    /// steps.
+    pub check: Option<&'a Image>,
+    /// What is in memory before the first step.
+    pub load: Vec<(u64, Vec<u8>)>,
+    /// A container, and whether it is compressed.
+    pub container: Option<bool>,
+    /// Names of the state that the steps will not report: a container says so
+    /// at its start.
+    pub absent: &'static [&'static str],
+}
+
+/// Why a trace cannot be written.
+#[derive(Debug)]
+pub enum WriteError {
+    /// Settings that contradict each other.
+    Settings(SettingsError),
+    /// Settings that are too long for a container.
+    Parameters(ParameterError),
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Settings(error) => error.fmt(f),
+            WriteError::Parameters(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl<E: Into<SettingsError>> From<E> for WriteError {
+    fn from(error: E) -> WriteError {
+        WriteError::Settings(error.into())
+    }
+}
+
+/// Encodes steps as a trace.
+///
+/// It wants everything a hart can report, since it may be of a format that does.
+/// [`TraceWriter::with`] gives out an observer that wants no more than its
+/// format.
+pub struct TraceWriter<'a>(Writer<'a>);
+
+enum Writer<'a> {
+    Ntrace(NtraceWriter<'a, Put<'a>>),
+    Etrace(EtraceWriter<'a, Put<'a>>),
+    Tandem(Box<Harts<'a>>),
+}
+
+/// Something that is done with an observer of any type.
+pub trait WithObserver {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn with<O: Observer>(self, observer: O) -> Self::Output;
+}
+
+impl<'a> TraceWriter<'a> {
+    /// An encoder behind the port of a hart, which traces what the filters let
+    /// through; a tandem trace has neither. `put` takes the bytes.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn new(
+        settings: &Settings,
+        port: PortConfig,
+        filter: &FilterConfig,
+        options: WriteOptions<'a>,
+        put: Put<'a>,
+    ) -> Result<TraceWriter<'a>, WriteError> {
+        let decoder = match options.check {
+            Some(image) => Some((Decoder::new(settings, image)?, settings.untold(&port))),
+            None => None,
+        };
+        Ok(TraceWriter(match settings {
+            Settings::Ntrace(config) => {
+                let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
+                Writer::Ntrace(match decoder {
+                    Some((decoder, untold)) => writer.checking(decoder, untold),
+                    None => writer,
+                })
+            }
+            Settings::Etrace(config) => {
+                let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
+                Writer::Etrace(match decoder {
+                    Some((decoder, untold)) => writer.checking(decoder, untold),
+                    None => writer,
+                })
+            }
+            // It has a decoder for each hart.
+            Settings::Tandem(config) => {
+                Writer::Tandem(Box::new(harts(config, port.isa, options, put)?))
+            }
+        }))
+    }
+
+    /// Gives `to` the observer of its format.
+    pub fn with<W: WithObserver>(&mut self, to: W) -> W::Output {
+        match &mut self.0 {
+            Writer::Ntrace(writer) => to.with(writer),
+            Writer::Etrace(writer) => to.with(writer),
+            Writer::Tandem(writer) => to.with(writer.as_mut()),
+        }
+    }
+
+    /// What was written; after [`Observer::finish`].
+    #[must_use]
+    pub fn done(self) -> Written {
+        match self.0 {
+            Writer::Ntrace(writer) => writer.written(),
+            Writer::Etrace(writer) => writer.written(),
+            Writer::Tandem(writer) => writer.written(),
+        }
+    }
+}
+
+impl Observer for TraceWriter<'_> {
+    const WANTS: Wants = Wants::ALL;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        match &mut self.0 {
+            Writer::Ntrace(writer) => writer.step(hart, step, effects),
+            Writer::Etrace(writer) => writer.step(hart, step, effects),
+            Writer::Tandem(writer) => writer.step(hart, step, effects),
+        }
+    }
+
+    fn finish(&mut self) {
+        match &mut self.0 {
+            Writer::Ntrace(writer) => writer.finish(),
+            Writer::Etrace(writer) => writer.finish(),
+            Writer::Tandem(writer) => writer.finish(),
+        }
+    }
+}
+
+/// The writer of tandem traces: all harts to `put`, or to a container.
+fn harts<'a>(
+    config: &tandem::Config,
+    isa: Isa,
+    options: WriteOptions<'a>,
+    put: Put<'a>,
+) -> Result<Harts<'a>, WriteError> {
+    let WriteOptions {
+        check,
+        load,
+        container,
+        absent,
+    } = options;
+    let Some(compress) = container else {
+        let put = Rc::new(RefCell::new(put));
+        let open = move |_| -> Put<'a> {
+            let put = Rc::clone(&put);
+            Box::new(move |bytes| (put.borrow_mut())(bytes))
+        };
+        return Ok(Harts::new(config, check, load, open)?);
+    };
+    let mut parameters = Parameters {
+        config: config.clone(),
+        isa: Some(isa.to_string()),
+    };
+    for name in absent {
+        // They are names of elements.
+        let _ = parameters.config.absent.add(name);
+    }
+    let container = ContainerWriter::new(&parameters, compress, put);
+    let container = container.map_err(WriteError::Parameters)?;
+    let container = Rc::new(RefCell::new(container));
+    let one = Rc::clone(&container);
+    let open = move |hart| -> Put<'a> {
+        let one = Rc::clone(&one);
+        Box::new(move |bytes| one.borrow_mut().put(hart, bytes))
+    };
+    let harts = Harts::new(config, check, load, open)?;
+    Ok(harts.inside(move || container.borrow_mut().finish()))
+}
