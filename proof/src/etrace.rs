@@ -98,14 +98,7 @@ impl Format for ETrace {
     }
 
     fn counters<S: Out>(encoder: &Encoder<S>) -> Counters {
-        let total = encoder.total();
-        Counters {
-            messages: total.packets,
-            bytes: total.bytes,
-            lost: total.lost,
-            overflows: total.overflows,
-            stalled: total.stalled,
-        }
+        encoder.total()
     }
 
     fn into_out<S: Out>(encoder: Encoder<S>) -> S {

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use hartrace_flow::Rules;
+use hartrace_flow::encode::ProtocolConfig;
 pub use hartrace_flow::queue::Queue;
 use hartrace_isa::Xlen;
 
@@ -466,3 +467,11 @@ impl fmt::Display for ConfigError {
 }
 
 impl core::error::Error for ConfigError {}
+
+impl ProtocolConfig for Config {
+    type Error = ConfigError;
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        self.validate()
+    }
+}

@@ -30,7 +30,7 @@ pub use config::{
 };
 pub use decode::{Decoder, Seam};
 pub use detect::{Guess, guess, guess_table, is_framed};
-pub use encode::{Counters, Encoder, Sink};
+pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};

@@ -42,7 +42,7 @@ pub use control::{
 };
 pub use decode::{Decoder, Seam, SyncPoint, sync_points};
 pub use detect::{Guess, guess};
-pub use encode::{Counters, Encoder, Sink};
+pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 
 use hartrace_capture::shard::{Part, Resume};
+pub use hartrace_flow::encode::Counters;
+use hartrace_flow::encode::Sink;
 use hartrace_flow::{Consumer, Event, HartId, Image, IngressSink, PortConfig};
 use hartrace_isa::{Isa, ItypeTable};
 
@@ -11,9 +13,9 @@ use super::{Judge, Rules};
 use crate::generate::Spec;
 
 /// Takes the bytes of any encoder.
-pub trait Out: hartrace_ntrace::Sink + hartrace_etrace::Sink + Debug {}
+pub trait Out: Sink + Debug {}
 
-impl<S: hartrace_ntrace::Sink + hartrace_etrace::Sink + Debug> Out for S {}
+impl<S: Sink + Debug> Out for S {}
 
 /// How harts are traced.
 #[derive(Clone, Debug)]
@@ -28,21 +30,6 @@ pub struct Setting<F: Format> {
     pub signals: bool,
     /// The source of the steps loses some.
     pub loses: bool,
-}
-
-/// What an encoder did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Messages or packets.
-    pub messages: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Messages lost to a full queue.
-    pub lost: u64,
-    /// How often the queue overflowed.
-    pub overflows: u64,
-    /// Cycles harts waited.
-    pub stalled: u64,
 }
 
 /// A place where decoding can begin.

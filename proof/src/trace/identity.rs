@@ -26,11 +26,7 @@ impl Sum {
     fn add(&mut self, (told, counters): (Told, Counters)) {
         self.cases += 1;
         self.told.add(told);
-        self.counters.messages += counters.messages;
-        self.counters.bytes += counters.bytes;
-        self.counters.lost += counters.lost;
-        self.counters.overflows += counters.overflows;
-        self.counters.stalled += counters.stalled;
+        self.counters = self.counters.plus(counters);
     }
 }
 

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use hartrace_capture::shard::Resume;
+use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Consumer, Effects, HartId, Image, Ingress, IngressSink, Observer, Port, Signal, Step, Wants,
 };
@@ -19,16 +20,9 @@ const CHUNK: usize = 1 << 12;
 #[derive(Clone, Debug, Default)]
 struct Wire(Rc<RefCell<Vec<u8>>>);
 
-impl hartrace_ntrace::Sink for Wire {
+impl Sink for Wire {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
-        self.0.borrow_mut().extend_from_slice(bytes);
-    }
-}
-
-impl hartrace_etrace::Sink for Wire {
-    #[inline]
-    fn packet(&mut self, bytes: &[u8]) {
         self.0.borrow_mut().extend_from_slice(bytes);
     }
 }

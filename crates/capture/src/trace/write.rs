@@ -3,6 +3,7 @@
 use super::Decoder;
 use crate::shard::Resume as _;
 use hartrace_etrace as etrace;
+use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Difference, Effects, HartId, IngressSink, Observer, Port, PortConfig, Step,
@@ -109,14 +110,8 @@ impl Shared {
     }
 }
 
-impl ntrace::Sink for Shared {
+impl Sink for Shared {
     fn message(&mut self, bytes: &[u8]) {
-        self.take(bytes);
-    }
-}
-
-impl etrace::Sink for Shared {
-    fn packet(&mut self, bytes: &[u8]) {
         self.take(bytes);
     }
 }
