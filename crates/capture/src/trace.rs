@@ -15,7 +15,7 @@ pub use code::Code;
 pub use decoder::{Decoder, Seam};
 pub use format::{Format, Settings, SettingsError};
 pub use groups::{GroupPiece, Groups, items};
-pub use pieces::{Framing, Pieces, pieces};
+pub use pieces::{Pieces, pieces};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
 pub use table::{BadRow, Table, from_table};
 pub use transport::{Transport, TransportError};
@@ -27,8 +27,7 @@ use crate::config::{Config, Program, Setting, Trace};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::program::{ElfFile, seen_from};
-use crate::shard::Resume as _;
-use hartrace_flow::{Consumer, Image};
+use hartrace_flow::{Consumer, Decode as _, Image};
 use std::path::Path;
 
 /// Bytes that are decoded at a time: little, since little can stand for much.

@@ -129,7 +129,7 @@ impl Tally {
             .add(payload + 1);
         let source = self.sources.entry(src).or_default();
         source.all.add(payload + 1);
-        if packet.sync().is_some() {
+        if packet.is_sync() {
             let (first, last) = source.span.unwrap_or((at, at));
             source.span = Some((first, at));
             source.longest = source.longest.max(at - last);

@@ -40,7 +40,7 @@ pub use control::{
     Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
     TsCapabilities, TsControl,
 };
-pub use decode::{Decoder, Seam, SyncPoint, sync_points};
+pub use decode::{Decoder, NTrace, Seam};
 pub use detect::{Guess, guess};
 pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};

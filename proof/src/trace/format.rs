@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::{Part, Resume};
+use hartrace_capture::shard::Part;
+use hartrace_flow::decode::Framing;
 pub use hartrace_flow::encode::Counters;
 use hartrace_flow::encode::Sink;
-use hartrace_flow::{Consumer, Event, HartId, Image, IngressSink, PortConfig};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, IngressSink, PortConfig};
 use hartrace_isa::{Isa, ItypeTable};
 
 use super::{Judge, Rules};
@@ -41,6 +42,22 @@ pub struct Point {
     pub hart: HartId,
 }
 
+/// The places in a stream that `sync` knows as such, by the hart they are of.
+pub fn points<F: Framing>(
+    bytes: &[u8],
+    sync: impl Fn(&F::Piece<'_>) -> Option<HartId>,
+) -> Vec<Point> {
+    let mut framer = F::default();
+    let (mut rest, mut points) = (bytes, Vec::new());
+    while let Some((at, piece)) = framer.next_piece(&mut rest) {
+        if let Some(hart) = sync(&piece) {
+            let at = at as usize;
+            points.push(Point { at, hart });
+        }
+    }
+    points
+}
+
 /// Keeps all events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events(pub Vec<(HartId, Event)>);
@@ -68,7 +85,7 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     /// Its encoder.
     type Encoder<S: Out>: IngressSink + Debug;
     /// Its decoder.
-    type Decoder<'i>: Resume + Debug;
+    type Decoder<'i>: Decode + Debug;
     /// Who knows what a trace tells beside the flow.
     type Judge: Judge;
 

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use hartrace_capture::shard::Resume;
-use hartrace_flow::{Consumer, Effects, Event, HartId, Observer, Retirement, Step, Wants};
+use hartrace_flow::{Consumer, Decode, Effects, Event, HartId, Observer, Retirement, Step, Wants};
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
 use super::pipe::{Break, feed};

@@ -1,13 +1,12 @@
 //! Steps to a trace, and back again if that is to be checked.
 
 use super::Decoder;
-use crate::shard::Resume as _;
 use hartrace_etrace as etrace;
 use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, Difference, Effects, HartId, IngressSink, Observer, Port, PortConfig, Step,
-    Untold, Wants,
+    Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
+    PortConfig, Step, Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;

@@ -10,9 +10,9 @@ use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::traces::{self, Named, Nothing, Report, Settings, Watch};
 use hartrace_capture::input::Input;
-use hartrace_capture::shard::{Resume as _, Sharding};
+use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::{self, Decoder, Format};
-use hartrace_flow::Image;
+use hartrace_flow::{Decode as _, Image};
 use std::io::{self, Write};
 
 /// Everything that was counted.
