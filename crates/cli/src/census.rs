@@ -3,6 +3,7 @@
 use crate::census_tandem::GroupCount;
 use hartrace_capture::trace::{Pieces, Settings};
 use hartrace_etrace as etrace;
+use hartrace_flow::tally;
 use hartrace_ntrace as ntrace;
 
 /// Messages or packets, and their bytes.
@@ -153,7 +154,7 @@ impl Counting {
 enum Never {}
 
 fn of_ntrace(tally: &ntrace::Tally) -> Census {
-    let count = |count: ntrace::Count| Count {
+    let count = |count: tally::Count| Count {
         messages: count.messages,
         bytes: count.bytes,
     };
@@ -163,7 +164,7 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
         count: count(kind),
     });
     let faults = tally.faults();
-    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count(bad)));
     let sources = tally.sources().map(|(number, source)| Source {
         number: number.into(),
         all: count(source.all),
@@ -189,8 +190,8 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
 }
 
 fn of_etrace(tally: &etrace::Tally) -> Census {
-    let count = |count: etrace::Count| Count {
-        messages: count.packets,
+    let count = |count: tally::Count| Count {
+        messages: count.messages,
         bytes: count.bytes,
     };
     let kinds = tally.kinds().map(|(name, kind)| Kind {
@@ -199,7 +200,7 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         count: count(kind),
     });
     let faults = tally.faults();
-    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count(bad)));
     let sources = tally.sources().map(|(number, source)| Source {
         number: number.into(),
         all: count(source.all),
@@ -217,11 +218,11 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         sources: sources.collect(),
         bandwidth: None,
         packets: Some(Packets {
-            branches: tally.branches,
-            reasons: tally.reasons,
-            data: count(tally.data),
-            payload_bits: tally.payload_bits,
-            whole_bits: tally.whole_bits,
+            branches: tally.extras.branches,
+            reasons: tally.extras.reasons,
+            data: count(tally.extras.data),
+            payload_bits: tally.extras.payload_bits,
+            whole_bits: tally.extras.whole_bits,
         }),
     }
 }

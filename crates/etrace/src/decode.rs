@@ -107,16 +107,12 @@ impl Protocol for ETrace {
     type Message<'m> = Message;
     type Source = Source;
 
-    fn settings(config: Config) -> Settings {
+    fn settings(config: &Config) -> Settings {
         Settings {
             layout: config.layout(),
-            modes: Modes::of(&config),
-            config,
+            modes: Modes::of(config),
+            config: config.clone(),
         }
-    }
-
-    fn config(settings: &Settings) -> &Config {
-        &settings.config
     }
 
     fn rules(settings: &Settings) -> Rules {

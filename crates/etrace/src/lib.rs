@@ -37,4 +37,4 @@ pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,
 };
-pub use tally::{Branches, Count, Reasons, Source, Tally};
+pub use tally::{Branches, Extras, Reasons, Tally};

@@ -197,10 +197,7 @@ pub trait Protocol: Copy + Debug + PartialEq + Sized {
     type Source: Source<Self>;
 
     /// What the settings come to at the start of a stream.
-    fn settings(config: Self::Config) -> Self::Settings;
-
-    /// The settings again.
-    fn config(settings: &Self::Settings) -> &Self::Config;
+    fn settings(config: &Self::Config) -> Self::Settings;
 
     /// How the code is read.
     fn rules(settings: &Self::Settings) -> Rules;
@@ -246,6 +243,7 @@ type State<P> = <<P as Protocol>::Source as Source<P>>::State;
 /// Reconstructs what harts did from their messages and the program's code.
 #[derive(Debug)]
 pub struct Decoder<'a, P: Protocol> {
+    config: P::Config,
     framer: P::Framer,
     sources: Sources<'a, P>,
 }
@@ -286,20 +284,21 @@ impl<'a, P: Protocol> Decoder<'a, P> {
     /// stream.
     #[must_use]
     pub fn another(&self) -> Decoder<'a, P> {
-        Decoder::with_valid(self.config().clone(), self.sources.image())
+        Decoder::with_valid(self.config.clone(), self.sources.image())
     }
 
     fn with_valid(config: P::Config, image: &'a Image) -> Decoder<'a, P> {
         Decoder {
             framer: P::Framer::default(),
-            sources: Sources::new(P::settings(config), image),
+            sources: Sources::new(P::settings(&config), image),
+            config,
         }
     }
 
     /// The settings.
     #[must_use]
     pub fn config(&self) -> &P::Config {
-        P::config(self.sources.settings())
+        &self.config
     }
 
     /// Offset in the stream of the next byte.
@@ -378,8 +377,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
     /// stream: its start, or a place where a message starts.
     pub fn restart(&mut self, offset: u64) {
         self.framer = P::Framer::default().at(offset);
-        let settings = P::settings(self.config().clone());
-        self.sources.restart(settings);
+        self.sources.restart(P::settings(&self.config));
     }
 
     /// Whether every source that has sent anything has given a full address

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use hartrace_flow::Retires;
 use hartrace_flow::encode::ProtocolConfig;
 pub use hartrace_flow::queue::Queue;
-use hartrace_isa::Xlen;
+use hartrace_flow::{PortConfig, Retires};
+use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::{Evcode, Layout, Sync};
 
@@ -306,6 +306,20 @@ impl Config {
             ending: Ending::Correlation,
             queue: None,
             max_expansion: 1 << 32,
+        }
+    }
+
+    /// The port of a hart with this instruction set, as the encoder needs it.
+    #[must_use]
+    pub const fn port(&self, isa: Isa) -> PortConfig {
+        PortConfig {
+            table: match self.version {
+                Version::Rc7 => ItypeTable::NTraceRc7,
+                Version::V1_0 => ItypeTable::NTrace10,
+            },
+            all_jumps: self.all_jumps,
+            retires: self.retires,
+            ..PortConfig::new(isa)
         }
     }
 

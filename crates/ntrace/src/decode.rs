@@ -86,13 +86,11 @@ impl Protocol for NTrace {
     type Message<'m> = Message<'m>;
     type Source = Source;
 
-    fn settings(config: Config) -> Settings {
-        let layout = config.layout();
-        Settings { config, layout }
-    }
-
-    fn config(settings: &Settings) -> &Config {
-        &settings.config
+    fn settings(config: &Config) -> Settings {
+        Settings {
+            config: config.clone(),
+            layout: config.layout(),
+        }
     }
 
     fn rules(Settings { config, .. }: &Settings) -> Rules {

@@ -1,6 +1,6 @@
 //! The formats of traces, and the settings of each.
 
-use crate::config::{Config, Etrace, Ingress, Ntrace};
+use crate::config::{Config, Ingress};
 use hartrace_etrace as etrace;
 use hartrace_flow::{Inference, ItypeWidth, PortConfig, Untold};
 use hartrace_isa::{Isa, Xlen};
@@ -109,6 +109,9 @@ fn isa(config: &Config, xlen: Xlen) -> Isa {
     })
 }
 
+/// Stands for any: what an encoder needs of a port is the same for all.
+const ISA: Isa = Isa::RV64GC;
+
 /// The settings of a trace of one format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settings {
@@ -161,8 +164,8 @@ impl Settings {
     #[must_use]
     pub fn port(&self, ingress: Ingress) -> Ingress {
         match self {
-            Settings::Ntrace(config) => Ntrace::port(config, ingress),
-            Settings::Etrace(config) => Etrace::port(config, ingress),
+            Settings::Ntrace(config) => ingress.for_encoder(&config.port(ISA)),
+            Settings::Etrace(config) => ingress.for_encoder(&config.port(ISA)),
             // It has no port: it is told every step.
             Settings::Tandem(_) => ingress,
         }

@@ -4,9 +4,9 @@
 use hartrace_flow::{Context, Event, Image, Mark, Mode, PortConfig, Retirement, Signal, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace::{
-    Body, Btype, Config, Evcode, Fault, ImplicitReturn, Message, Owner, Periodic, Pib, PibReader,
-    PibWidth, PibWriter, Process, RamBuffer, RamSink, RepeatedHistory, Sink, Sync, SyncUnit,
-    Timestamps, TraceMode, Version,
+    Body, Btype, Config, Evcode, Fault, Framer, ImplicitReturn, Message, Owner, Periodic, Pib,
+    PibReader, PibWidth, PibWriter, Piece, Process, RamBuffer, RamSink, RepeatedHistory, Sink,
+    Sync, SyncUnit, Timestamps, TraceMode, Version,
 };
 
 use crate::common::asm::*;
