@@ -8,13 +8,13 @@ mod setting;
 
 use hartrace_etrace::{
     Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
-    ResyncUnit, Version, sync_points,
+    ResyncUnit, Version,
 };
 use hartrace_flow::{Event, HartId, Image, Mark};
 use hartrace_isa::{Isa, ItypeTable};
 
 use crate::generate::Spec;
-use crate::trace::{Counters, Format, Out, Point, Pulse, Rules, Subjects};
+use crate::trace::{Counters, Format, Out, Point, Pulse, Rules, Subjects, points};
 use judge::EJudge;
 
 /// The format.
@@ -98,14 +98,7 @@ impl Format for ETrace {
     }
 
     fn counters<S: Out>(encoder: &Encoder<S>) -> Counters {
-        let total = encoder.total();
-        Counters {
-            messages: total.packets,
-            bytes: total.bytes,
-            lost: total.lost,
-            overflows: total.overflows,
-            stalled: total.stalled,
-        }
+        encoder.total()
     }
 
     fn into_out<S: Out>(encoder: Encoder<S>) -> S {
@@ -131,12 +124,14 @@ impl Format for ETrace {
     }
 
     fn sync_points(config: &Config, bytes: &[u8]) -> Vec<Point> {
-        let points = sync_points(bytes, &config.layout());
-        let point = |point: hartrace_etrace::SyncPoint| Point {
-            at: point.at as usize,
-            hart: HartId(u32::from(point.src)),
-        };
-        points.map(point).collect()
+        let layout = config.layout();
+        points::<Framer>(bytes, |piece| {
+            let Piece::Packet(src, Kind::Instruction, payload) = *piece else {
+                return None;
+            };
+            let packet = Packet::read(payload, &layout).ok()?;
+            packet.is_sync().then_some(HartId(src.into()))
+        })
     }
 
     fn first_len(bytes: &[u8]) -> usize {

@@ -93,11 +93,6 @@ pub const PROPERTIES: &[Property] = &[
         seeds: walk::seeds,
     },
     Property {
-        name: "bits_round_trip",
-        holds: text::bits,
-        seeds: text::bits_seeds,
-    },
-    Property {
         name: "log_pc",
         holds: logs::pc,
         seeds: logs::pc_seeds,

@@ -7,11 +7,11 @@ use hartrace_flow::{Event, HartId, Image};
 use hartrace_isa::{Isa, ItypeTable};
 use hartrace_ntrace::{
     Config, Decoder, Encoder, Framer, ImplicitReturn, Message, Periodic, Piece, RepeatedHistory,
-    Sync, SyncUnit, Timestamps, TraceMode, TriggerAction, Version, sync_points,
+    Sync, SyncUnit, Timestamps, TraceMode, TriggerAction, Version,
 };
 
 use crate::generate::Spec;
-use crate::trace::{Counters, Format, Out, Point, Pulse, Rules, Subjects};
+use crate::trace::{Counters, Format, Out, Point, Pulse, Rules, Subjects, points};
 use judge::NJudge;
 
 /// The format.
@@ -92,14 +92,7 @@ impl Format for NTrace {
     }
 
     fn counters<S: Out>(encoder: &Encoder<S>) -> Counters {
-        let total = encoder.total();
-        Counters {
-            messages: total.messages,
-            bytes: total.bytes,
-            lost: total.lost,
-            overflows: total.overflows,
-            stalled: total.stalled,
-        }
+        encoder.total()
     }
 
     fn into_out<S: Out>(encoder: Encoder<S>) -> S {
@@ -128,16 +121,17 @@ impl Format for NTrace {
     fn sync_points(config: &Config, bytes: &[u8]) -> Vec<Point> {
         let stack = config.implicit_return != ImplicitReturn::Off;
         let keeps = stack && config.version == Version::Rc7 && config.markers_keep_stack;
-        let points = sync_points(bytes, &config.layout());
-        let points = points.filter(|point| !(keeps && point.sync.is_marker()));
-        let point = |point: hartrace_ntrace::SyncPoint| {
-            let src = u32::from(point.src).wrapping_sub(u32::from(config.src_id));
-            Point {
-                at: point.at as usize,
-                hart: HartId(src & ((1 << config.src_bits) - 1)),
-            }
-        };
-        points.map(point).collect()
+        let layout = config.layout();
+        points::<Framer>(bytes, |piece| {
+            let Piece::Message(bytes) = *piece else {
+                return None;
+            };
+            let message = Message::read(bytes, &layout).ok()?;
+            let sync = message.body.sync()?;
+            let src = u32::from(message.src).wrapping_sub(u32::from(config.src_id));
+            let hart = HartId(src & ((1 << config.src_bits) - 1));
+            (!keeps || !sync.is_marker()).then_some(hart)
+        })
     }
 
     fn first_len(bytes: &[u8]) -> usize {

@@ -11,7 +11,7 @@ pub mod speed;
 mod splits;
 mod truth;
 
-pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects};
+pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects, points};
 pub use pipe::Pipe;
 pub use recorded::{Recorded, programs};
 pub use truth::{

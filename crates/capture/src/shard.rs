@@ -8,17 +8,13 @@
 //! final state is compared with the one the next piece began with, and that one
 //! is done again if they differ.
 
-mod resume;
-
-pub use resume::Resume;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hartrace_flow::{Consumer, Event, HartId, Run};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Run};
 
 /// What takes the events of one piece.
 pub trait Part: Consumer + Send {
@@ -72,7 +68,7 @@ impl Sharding {
         give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
     ) -> io::Result<()>
     where
-        D: Resume,
+        D: Decode,
         P: Part,
     {
         let Sharding { threads, piece } = self;
@@ -123,7 +119,7 @@ impl Sharding {
 /// The state at the start of a piece, found from the stream alone.
 type Start<S> = Option<S>;
 
-struct Work<'w, D: Resume, P, F, G> {
+struct Work<'w, D: Decode, P, F, G> {
     bytes: &'w [u8],
     /// What the front of the stream tells about all of it.
     hint: Option<D::Seam>,
@@ -173,7 +169,7 @@ const EARLY: usize = 2;
 
 impl<D, P, F, G> Work<'_, D, P, F, G>
 where
-    D: Resume,
+    D: Decode,
     P: Part,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
@@ -392,7 +388,7 @@ where
 }
 
 /// The state behind the front of a stream, where encoders tell their options.
-fn first<D: Resume>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
+fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
     decoder.restart(0);
     let mut rest = bytes.get(..STEP).unwrap_or(bytes);
     while !rest.is_empty() {
@@ -406,14 +402,14 @@ fn first<D: Resume>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
 /// Ends it all when its thread panics: the others would wait for ever.
 struct EndOnPanic<'o, 'w, D, P, F, G>(&'o Work<'w, D, P, F, G>)
 where
-    D: Resume,
+    D: Decode,
     P: Part,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send;
 
 impl<D, P, F, G> Drop for EndOnPanic<'_, '_, D, P, F, G>
 where
-    D: Resume,
+    D: Decode,
     P: Part,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
@@ -451,7 +447,7 @@ enum Stand {
 }
 
 /// A part that is given out in order.
-struct Ordered<'o, 'w, D: Resume, P, F, G> {
+struct Ordered<'o, 'w, D: Decode, P, F, G> {
     work: &'o Work<'w, D, P, F, G>,
     piece: usize,
     start: &'o Start<D::Seam>,
@@ -463,7 +459,7 @@ struct Ordered<'o, 'w, D: Resume, P, F, G> {
 
 impl<D, P, F, G> Ordered<'_, '_, D, P, F, G>
 where
-    D: Resume,
+    D: Decode,
     P: Part,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
@@ -493,7 +489,7 @@ where
 
 impl<D, P, F, G> Consumer for Ordered<'_, '_, D, P, F, G>
 where
-    D: Resume,
+    D: Decode,
     P: Part,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,

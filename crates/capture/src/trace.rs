@@ -32,7 +32,7 @@ pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};
 pub use guess::{Guess, Hint, Known};
 pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError, is_for_threads};
-pub use pieces::{Framing, Pieces, pieces};
+pub use pieces::{Pieces, pieces};
 pub use repack::{Copied, Repack, harts_in};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
 pub use table::{BadRow, TableDamage, from_table};
@@ -44,8 +44,7 @@ use crate::config::{Config, Program, Setting, Trace as TraceSection};
 use crate::digest::Digest;
 use crate::input::{Input, InputError};
 use crate::program::{ElfFile, seen_from};
-use crate::shard::Resume as _;
-use hartrace_flow::{Consumer, Image};
+use hartrace_flow::{Consumer, Decode as _, Image};
 use open::given_isa;
 use std::path::Path;
 

@@ -2,9 +2,10 @@
 
 use core::fmt;
 
-use hartrace_flow::Rules;
+use hartrace_flow::encode::ProtocolConfig;
 pub use hartrace_flow::queue::Queue;
-use hartrace_isa::Xlen;
+use hartrace_flow::{PortConfig, Rules};
+use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::Layout;
 
@@ -282,6 +283,19 @@ impl Config {
         }
     }
 
+    /// The port of a hart with this instruction set, as the encoder needs it.
+    #[must_use]
+    pub const fn port(&self, isa: Isa) -> PortConfig {
+        PortConfig {
+            table: match self.version {
+                Version::V1_1_1 => ItypeTable::ETrace111,
+                Version::V2_0 => ItypeTable::ETrace20,
+            },
+            sijump: self.sijump,
+            ..PortConfig::new(isa)
+        }
+    }
+
     /// What the bytes of packets depend on.
     #[must_use]
     pub const fn layout(&self) -> Layout {
@@ -466,3 +480,11 @@ impl fmt::Display for ConfigError {
 }
 
 impl core::error::Error for ConfigError {}
+
+impl ProtocolConfig for Config {
+    type Error = ConfigError;
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        self.validate()
+    }
+}

@@ -50,12 +50,11 @@
 //! * When tracing stops at a jump's target, `updiscon` is left as it is and
 //!   `qual_status` tells (6.5.1).
 
-use alloc::vec::Vec;
+use hartrace_flow::encode::{self, Encode};
+use hartrace_flow::filter::Filter;
+use hartrace_flow::{HartId, Ingress};
 
-use hartrace_flow::filter::{Filter, FilterConfig};
-use hartrace_flow::{HartId, Ingress, IngressSink};
-
-use crate::{Config, ConfigError};
+use crate::Config;
 
 mod events;
 mod hart;
@@ -65,58 +64,8 @@ mod send;
 mod step;
 mod unit;
 
-use hart::Hart;
-
-/// Takes the packets of an encoder, whole ones, in order.
-pub trait Sink {
-    /// The bytes of one packet: a header as [`Framer`](crate::Framer) reads it,
-    /// and the payload.
-    fn packet(&mut self, bytes: &[u8]);
-}
-
-impl Sink for Vec<u8> {
-    #[inline]
-    fn packet(&mut self, bytes: &[u8]) {
-        self.extend_from_slice(bytes);
-    }
-}
-
-impl<S: Sink + ?Sized> Sink for &mut S {
-    #[inline]
-    fn packet(&mut self, bytes: &[u8]) {
-        (**self).packet(bytes);
-    }
-}
-
-/// What an encoder has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets sent.
-    pub packets: u64,
-    /// Their bytes, with one header byte each.
-    pub bytes: u64,
-    /// The bytes of their payloads.
-    pub payload_bytes: u64,
-    /// Packets lost to a full queue.
-    pub lost: u64,
-    /// How often the queue overflowed.
-    pub overflows: u64,
-    /// Cycles the hart waited for the queue.
-    pub stalled: u64,
-}
-
-impl Counters {
-    const fn plus(self, other: Counters) -> Counters {
-        Counters {
-            packets: self.packets + other.packets,
-            bytes: self.bytes + other.bytes,
-            payload_bytes: self.payload_bytes + other.payload_bytes,
-            lost: self.lost + other.lost,
-            overflows: self.overflows + other.overflows,
-            stalled: self.stalled + other.stalled,
-        }
-    }
-}
+pub use hart::Hart;
+pub use hartrace_flow::encode::{Counters, Sink};
 
 /// The encoders of any number of harts, each with its own queue, their packets
 /// in one stream. Packets do not say whose they are.
@@ -131,111 +80,31 @@ impl Counters {
 /// let block = Ingress { iaddr: 0x100, iretire: 8, ilastsize: 1, ..Ingress::default() };
 /// encoder.ingress(HartId(0), &block);
 /// encoder.finish();
-/// assert_eq!(encoder.total().packets, 4);
+/// assert_eq!(encoder.total().messages, 4);
 /// // Enabled; at 0x100 in machine mode; 12 bytes on; ended_rep.
 /// let bytes = [0x41, 0x1f, 0x42, 0x73, 0x40, 0x41, 0x1a, 0x41, 0x4f];
 /// assert_eq!(encoder.into_sink(), bytes);
 /// ```
-#[derive(Debug)]
-pub struct Encoder<S> {
-    config: Config,
-    /// The filters every hart starts with.
-    filter: Filter,
-    harts: Vec<(HartId, Hart)>,
-    /// Index of the hart that came last.
-    recent: usize,
-    sink: S,
-}
+pub type Encoder<S> = encode::Encoder<Hart, S>;
 
-impl<S: Sink> Encoder<S> {
-    /// Encoders with these settings in front of the sink.
-    ///
-    /// # Errors
-    ///
-    /// Settings that do not make sense together.
-    pub fn new(config: Config, sink: S) -> Result<Encoder<S>, ConfigError> {
-        config.validate()?;
-        Ok(Encoder {
-            config,
-            filter: Filter::new(&FilterConfig::default()),
-            harts: Vec::new(),
-            recent: 0,
-            sink,
-        })
+impl Encode for Hart {
+    type Config = Config;
+
+    fn new(config: &Config, filter: Filter, _: HartId) -> Hart {
+        Hart::with_filter(config, filter)
     }
 
-    /// Only what these filters let through is traced (trTeInstFilters). To be
-    /// called before the first block.
-    #[must_use]
-    pub fn with_filter(mut self, filter: &FilterConfig) -> Encoder<S> {
-        self.filter = Filter::new(filter);
-        self
-    }
-
-    /// The settings.
-    #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// What the encoder of this hart has done; `None` if there was no such
-    /// hart.
-    #[must_use]
-    pub fn counters(&self, hart: HartId) -> Option<Counters> {
-        let (_, hart) = self.harts.iter().find(|(id, _)| *id == hart)?;
-        Some(hart.out.counters)
-    }
-
-    /// What all encoders have done together.
-    #[must_use]
-    pub fn total(&self) -> Counters {
-        let all = self.harts.iter();
-        all.fold(Counters::default(), |sum, (_, hart)| {
-            sum.plus(hart.out.counters)
-        })
-    }
-
-    /// The sink, to read what is in it.
-    #[must_use]
-    pub fn sink(&self) -> &S {
-        &self.sink
-    }
-
-    /// The sink.
-    pub fn into_sink(self) -> S {
-        self.sink
-    }
-
-    /// A block of another hart than last time, perhaps a new one.
-    #[inline(never)]
-    fn other_hart(&mut self, id: HartId, block: &Ingress) {
-        let known = self.harts.iter().position(|(known, _)| *known == id);
-        self.recent = known.unwrap_or_else(|| {
-            let hart = Hart::new(&self.config, self.filter.clone());
-            self.harts.push((id, hart));
-            self.harts.len() - 1
-        });
-        if let Some((_, hart)) = self.harts.get_mut(self.recent) {
-            hart.block(&self.config, block, &mut self.sink);
-        }
-    }
-}
-
-impl<S: Sink> IngressSink for Encoder<S> {
     #[inline(always)]
-    fn ingress(&mut self, id: HartId, block: &Ingress) {
-        match self.harts.get_mut(self.recent) {
-            Some((recent, hart)) if *recent == id => {
-                hart.block(&self.config, block, &mut self.sink);
-            }
-            _ => self.other_hart(id, block),
-        }
+    fn block<S: Sink>(&mut self, config: &Config, block: &Ingress, sink: &mut S) {
+        self.take_block(config, block, sink);
     }
 
-    fn finish(&mut self) {
-        for (_, hart) in &mut self.harts {
-            hart.finish(&self.config, &mut self.sink);
-        }
+    fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {
+        self.end(config, sink);
+    }
+
+    fn counters(&self) -> Counters {
+        self.out.counters()
     }
 }
 

@@ -19,7 +19,6 @@ mod explain;
 mod fault;
 mod frame;
 mod packet;
-mod sync;
 mod tally;
 #[cfg(test)]
 mod testing;
@@ -28,9 +27,9 @@ pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
     Resync, ResyncRule, ResyncUnit, UpdisconRule, Version,
 };
-pub use decode::{Decoder, Seam};
+pub use decode::{Decoder, ETrace, Seam};
 pub use detect::{Guess, guess, guess_table, is_framed};
-pub use encode::{Counters, Encoder, Sink};
+pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
@@ -38,5 +37,4 @@ pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,
 };
-pub use sync::{Sync, SyncPoint, sync_points};
-pub use tally::{Branches, Count, Reasons, Source, Tally};
+pub use tally::{Branches, Extras, Reasons, Tally};

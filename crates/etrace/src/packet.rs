@@ -355,6 +355,17 @@ impl Payload {
 }
 
 impl Packet {
+    /// Whether it has the full address of an instruction that retired, where
+    /// decoding can begin.
+    #[must_use]
+    pub const fn is_sync(&self) -> bool {
+        match self {
+            Packet::Start(_) => true,
+            Packet::Trap(trap) => trap.thaddr && trap.address.is_some(),
+            _ => false,
+        }
+    }
+
     /// `format`.
     #[must_use]
     pub const fn format(&self) -> u8 {

@@ -1,47 +1,13 @@
 //! How much of what a trace is made of.
 
-use alloc::collections::BTreeMap;
+use hartrace_flow::decode::Place;
+use hartrace_flow::tally::{self, Count, Tallied};
 
-use crate::{Fault, Kind, Layout, Packet, Piece, QualStatus, Report};
+use crate::{Framer, Kind, Layout, Packet, Piece, QualStatus, Report};
 
-/// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// How many.
-    pub packets: u64,
-    /// Their bytes together, headers included.
-    pub bytes: u64,
-}
-
-impl Count {
-    fn add(&mut self, bytes: u64) {
-        self.packets += 1;
-        self.bytes += bytes;
-    }
-}
-
-/// What one source sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Source {
-    /// All its packets.
-    pub all: Count,
-    /// Those where decoding can begin.
-    pub syncs: u64,
-    /// The most bytes of the stream from one of these to the next.
-    pub longest: u64,
-    /// Offset of the first and of the last of them.
-    pub span: Option<(u64, u64)>,
-}
-
-impl Source {
-    /// Bytes of the stream from one full address to the next, in the mean;
-    /// `None` with fewer than two.
-    #[must_use]
-    pub fn interval(&self) -> Option<u64> {
-        let (first, last) = self.span?;
-        (last - first).checked_div(self.syncs - 1)
-    }
-}
+/// Counts packets of instruction trace by format ([`Packet::name`]) and by
+/// source.
+pub type Tally = tally::Tally<Extras>;
 
 /// Branches that packets told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,14 +51,9 @@ pub struct Reasons {
     pub lost: u64,
 }
 
-/// Counts packets by format and by source.
+/// What only E-Trace has.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    kinds: BTreeMap<&'static str, Count>,
-    sources: BTreeMap<u16, Source>,
-    faults: BTreeMap<&'static str, (Option<Fault>, Count)>,
-    /// Bytes of padding.
-    pub idle: u64,
+pub struct Extras {
     /// Packets of data trace, which are not looked into.
     pub data: Count,
     /// Branches that packets told.
@@ -106,35 +67,37 @@ pub struct Tally {
     pub whole_bits: u64,
 }
 
-impl Tally {
-    /// Takes the next piece of the stream and its offset.
-    pub fn piece(&mut self, at: u64, piece: &Piece<'_>, layout: &Layout) {
+impl Tallied for Extras {
+    type Kind = &'static str;
+    type Framer = Framer;
+    type Layout = Layout;
+
+    fn piece(tally: &mut Tally, at: u64, piece: &Piece<'_>, layout: &Layout) {
         match *piece {
-            Piece::Idle(bytes) => self.idle += bytes,
-            Piece::Bad(fault, bytes) => self.fault(fault, bytes),
-            Piece::Packet(_, Kind::Data, payload) => self.data.add(payload.len() as u64 + 1),
-            Piece::Packet(src, Kind::Instruction, payload) => match Packet::read(payload, layout) {
-                Ok(packet) => self.packet(at, src, &packet, payload.len() as u64, layout),
-                Err(fault) => self.fault(fault, payload.len() as u64 + 1),
-            },
+            Piece::Idle(bytes) => tally.idle += bytes,
+            Piece::Bad(fault, bytes) => tally.fault(fault.reason(0), bytes),
+            Piece::Packet(_, Kind::Data, payload) => {
+                tally.extras.data.add(payload.len() as u64 + 1);
+            }
+            Piece::Packet(src, Kind::Instruction, payload) => {
+                let len = payload.len() as u64 + 1;
+                match Packet::read(payload, layout) {
+                    Ok(packet) => {
+                        let place = Place { at, len };
+                        tally.message(packet.name(), src, place, packet.is_sync());
+                        tally.extras.packet(&packet, len - 1, layout);
+                    }
+                    Err(fault) => tally.fault(fault.reason(0), len),
+                }
+            }
         }
     }
+}
 
-    fn packet(&mut self, at: u64, src: u16, packet: &Packet, payload: u64, layout: &Layout) {
+impl Extras {
+    fn packet(&mut self, packet: &Packet, payload: u64, layout: &Layout) {
         self.payload_bits += payload * 8;
         self.whole_bits += u64::from(packet.bits(layout)).next_multiple_of(8);
-        self.kinds
-            .entry(packet.name())
-            .or_default()
-            .add(payload + 1);
-        let source = self.sources.entry(src).or_default();
-        source.all.add(payload + 1);
-        if packet.sync().is_some() {
-            let (first, last) = source.span.unwrap_or((at, at));
-            source.span = Some((first, at));
-            source.longest = source.longest.max(at - last);
-            source.syncs += 1;
-        }
         match *packet {
             Packet::BranchCount {
                 branch_count,
@@ -179,40 +142,6 @@ impl Tally {
         self.reasons.updiscon += u64::from(report.updiscon);
         self.reasons.irreport += u64::from(report.irreport);
     }
-
-    fn fault(&mut self, fault: Fault, bytes: u64) {
-        let (kind, count) = self.faults.entry(fault.code()).or_default();
-        *kind = Some(fault);
-        count.add(bytes);
-    }
-
-    /// Packets by what they are ([`Packet::name`]), in the order of their
-    /// formats.
-    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, Count)> + '_ {
-        self.kinds.iter().map(|(&name, &count)| (name, count))
-    }
-
-    /// Packets by source.
-    pub fn sources(&self) -> impl Iterator<Item = (u16, Source)> + '_ {
-        self.sources.iter().map(|(&src, &source)| (src, source))
-    }
-
-    /// Pieces that are no good packets, by what is wrong with them.
-    pub fn faults(&self) -> impl Iterator<Item = (Fault, Count)> + '_ {
-        let known = self.faults.values();
-        known.filter_map(|&(fault, count)| Some((fault?, count)))
-    }
-
-    /// All good packets of instruction trace.
-    #[must_use]
-    pub fn all(&self) -> Count {
-        let mut all = Count::default();
-        for count in self.kinds.values() {
-            all.packets += count.packets;
-            all.bytes += count.bytes;
-        }
-        all
-    }
 }
 
 #[cfg(test)]
@@ -256,11 +185,11 @@ mod tests {
             bytes[at] = random.next() as u8;
             let tally = count(&bytes, &layout);
             let bad: u64 = tally.faults().map(|(_, count)| count.bytes).sum();
-            let all = tally.all().bytes + tally.data.bytes + tally.idle + bad;
+            let all = tally.all().bytes + tally.extras.data.bytes + tally.idle + bad;
             assert_eq!(all, bytes.len() as u64);
             let sources: u64 = tally.sources().map(|(_, source)| source.all.bytes).sum();
             assert_eq!(sources, tally.all().bytes);
-            assert!(tally.whole_bits >= tally.payload_bits);
+            assert!(tally.extras.whole_bits >= tally.extras.payload_bits);
         }
     }
 
@@ -309,17 +238,17 @@ mod tests {
             predicted: 40 + 31,
             mispredicted: 1,
         };
-        assert_eq!((tally.branches, branches.all()), (branches, 76));
+        assert_eq!((tally.extras.branches, branches.all()), (branches, 76));
         let reasons = Reasons {
             notify: 1,
             interrupts: 1,
             no_handler: 1,
             ..Reasons::default()
         };
-        assert_eq!(tally.reasons, reasons);
+        assert_eq!(tally.extras.reasons, reasons);
         let (_, source) = tally.sources().next().unwrap();
         // A trap without a handler is none.
-        assert_eq!((source.syncs, source.all.packets), (2, 6));
+        assert_eq!((source.syncs, source.all.messages), (2, 6));
         assert_eq!(source.interval(), Some(source.longest));
         let kinds: Vec<_> = tally.kinds().map(|(name, _)| name).collect();
         assert_eq!(

@@ -205,13 +205,3 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
         (**self).runs(hart, runs)
     }
 }
-
-/// A consumer whose work can be divided: each shard of a trace goes to a fork
-/// and the forks are joined in stream order.
-pub trait Fork: Consumer + Sized {
-    /// An empty consumer of the same settings.
-    fn fork(&self) -> Self;
-
-    /// Takes in what a fork gathered from the part right behind this one's.
-    fn join(&mut self, later: Self);
-}

@@ -21,7 +21,8 @@
 //! * [`Check`]: events, expanded to instructions, equal the steps. [`Replay`]
 //!   makes steps of them again, for another encoder.
 //! * [`Model`]: a hart that can be asked and stepped, for tandem verification.
-//! * [`BitReader`], [`BitWriter`]: fields in byte streams.
+//! * [`encode`], [`decode`]: the shells around a protocol's messages and state
+//!   machines; [`tally`]: its messages counted.
 //!
 //! A program walked on the evidence of a trace, to a consumer that counts:
 //!
@@ -62,13 +63,14 @@
 
 extern crate alloc;
 
-mod bits;
 mod blocks;
 pub mod boot;
 mod cause;
 mod chain;
 mod check;
 mod cuts;
+pub mod decode;
+pub mod encode;
 pub mod erase;
 mod event;
 mod evidence;
@@ -85,14 +87,15 @@ mod replay;
 mod stack;
 mod step;
 mod stretch;
+pub mod tally;
 mod transfer;
 mod walk;
 
-pub use bits::{BitReader, BitWriter};
 pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Untold, What};
-pub use event::{Consumer, DataAccess, Event, Exit, Fork, Gap, Mark, Ownership, Reason, Run};
+pub use decode::Decode;
+pub use event::{Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Reason, Run};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
@@ -108,5 +111,5 @@ pub use step::{
     Access, AccessKind, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId, RegWrite, Signal,
     Step, Trap, TrapStep, Wants,
 };
-pub use transfer::{EventTransfers, StepTransfers, Transfer, TransferSink};
+pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

@@ -1,13 +1,9 @@
 //! Control transfers: what Control Transfer Records keep and profilers read.
 
-use core::ops::ControlFlow;
-
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
 use crate::per_hart::PerHart;
-use crate::{
-    Cause, Consumer, Effects, Event, Exit, HartId, Mode, Observer, Run, Signal, Step, Wants,
-};
+use crate::{Cause, Effects, HartId, Mode, Observer, Signal, Step, Wants};
 
 /// One control transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,112 +190,12 @@ const fn trap_kind(cause: Cause) -> Itype {
     }
 }
 
-/// Transfers from decoded events.
-#[derive(Debug)]
-pub struct EventTransfers<S> {
-    sink: S,
-    harts: PerHart<Known>,
-}
-
-/// What the events of a hart have said.
-#[derive(Debug, Default)]
-struct Known {
-    mode: Option<Mode>,
-    time: Option<u64>,
-}
-
-impl<S: TransferSink> EventTransfers<S> {
-    /// Gives every transfer to the sink.
-    pub fn new(sink: S) -> Self {
-        EventTransfers {
-            sink,
-            harts: PerHart::default(),
-        }
-    }
-
-    /// The sink, with everything in it.
-    pub fn into_sink(self) -> S {
-        self.sink
-    }
-
-    fn run(&mut self, hart: HartId, run: &Run) {
-        let Some(kind) = exit_kind(run.exit) else {
-            return;
-        };
-        let known = self.harts.of(hart);
-        // A trap return leaves the mode to the next report of it.
-        let to = known.mode.filter(|_| run.exit != Exit::TrapReturn);
-        let transfer = Transfer {
-            source: run.source(),
-            target: run.next,
-            kind,
-            from: known.mode,
-            to,
-            cause: None,
-            time: known.time.take(),
-            cycles: None,
-            mispredicted: false,
-        };
-        known.mode = to;
-        self.sink.transfer(hart, &transfer);
-    }
-}
-
-impl<S: TransferSink> Consumer for EventTransfers<S> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        match event {
-            Event::Run(run) => self.run(hart, run),
-            Event::Trap(trap) => {
-                let known = self.harts.of(hart);
-                let transfer = Transfer {
-                    source: trap.epc.unwrap_or(0),
-                    target: trap.handler.unwrap_or(0),
-                    kind: trap_kind(trap.cause),
-                    from: known.mode.take(),
-                    to: None,
-                    cause: Some(trap.cause),
-                    time: known.time.take(),
-                    cycles: None,
-                    mispredicted: false,
-                };
-                self.sink.transfer(hart, &transfer);
-            }
-            Event::Context(ownership) => {
-                let known = self.harts.of(hart);
-                known.mode = ownership.mode.or(known.mode);
-            }
-            Event::Time(time) => self.harts.of(hart).time = Some(*time),
-            Event::Gap(_) => *self.harts.of(hart) = Known::default(),
-            Event::Access(_) | Event::Mark(_) => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// The type of the transfer that ends a run; `None` when it was merely cut.
-const fn exit_kind(exit: Exit) -> Option<Itype> {
-    Some(match exit {
-        Exit::Stop => return None,
-        Exit::NotTaken => Itype::NotTaken,
-        Exit::Taken => Itype::Taken,
-        Exit::DirectJump => Itype::DirectJump,
-        Exit::DirectCall => Itype::DirectCall,
-        Exit::OtherDirect => Itype::OtherDirect,
-        Exit::IndirectJump => Itype::IndirectJump,
-        Exit::IndirectCall => Itype::IndirectCall,
-        Exit::OtherIndirect => Itype::OtherIndirect,
-        Exit::Return => Itype::Return,
-        Exit::Swap => Itype::Swap,
-        Exit::TrapReturn => Itype::TrapReturn,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::{Context, Gap, Insn, Ownership, Reason, Trap, TrapStep};
+    use crate::{Context, Insn, Trap, TrapStep};
 
     const HART: HartId = HartId(0);
 
@@ -330,15 +226,6 @@ mod tests {
             transfers.step(HART, step, &Effects::default());
         }
         transfers.finish();
-        found
-    }
-
-    fn of_events(events: &[Event]) -> Vec<Transfer> {
-        let mut found = Vec::new();
-        let mut transfers = EventTransfers::new(|_: HartId, t: &Transfer| found.push(*t));
-        for event in events {
-            let _ = transfers.event(HART, event);
-        }
         found
     }
 
@@ -413,55 +300,5 @@ mod tests {
         transfers.step(HartId(0), &insn(0, 0x13, 4, Mode::M), none);
         let m = Some(Mode::M);
         assert_eq!(found, [(0, m, Some(Mode::U)), (0, m, None)]);
-    }
-
-    #[test]
-    fn events_give_the_same_transfers_as_far_as_they_know() {
-        let run = |start, end, next, exit, last| {
-            Event::Run(Run {
-                start,
-                end,
-                next,
-                insns: 1,
-                exit,
-                last,
-            })
-        };
-        let mode = Event::Context(Ownership {
-            mode: Some(Mode::S),
-            context: None,
-        });
-        let gap = Event::Gap(Gap {
-            at: 0,
-            reason: Reason {
-                code: "XX0000",
-                text: "",
-                value: 0,
-            },
-            bytes: 0,
-            unconfirmed: 0,
-        });
-        let found = of_events(&[
-            mode,
-            run(0, 8, 0x40, Exit::Taken, 4),
-            run(0x40, 0x42, 0x42, Exit::Stop, 2),
-            Event::Trap(trap(0x42, 0x800, Cause::Unknown)),
-            run(0x800, 0x804, 0x42, Exit::TrapReturn, 4),
-            gap,
-            run(0x42, 0x44, 0x99, Exit::Return, 2),
-        ]);
-        let rows: Vec<_> = found
-            .iter()
-            .map(|t| (t.source, t.target, t.kind.code(), t.from))
-            .collect();
-        assert_eq!(
-            rows,
-            [
-                (4, 0x40, 5, Some(Mode::S)),
-                (0x42, 0x800, 1, Some(Mode::S)),
-                (0x800, 0x42, 3, None),
-                (0x42, 0x99, 13, None),
-            ]
-        );
     }
 }

@@ -2,9 +2,10 @@
 
 use core::fmt;
 
-use hartrace_flow::Retires;
+use hartrace_flow::encode::ProtocolConfig;
 pub use hartrace_flow::queue::Queue;
-use hartrace_isa::Xlen;
+use hartrace_flow::{PortConfig, Retires};
+use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::{Evcode, Layout, Sync};
 
@@ -319,6 +320,20 @@ impl Config {
         }
     }
 
+    /// The port of a hart with this instruction set, as the encoder needs it.
+    #[must_use]
+    pub const fn port(&self, isa: Isa) -> PortConfig {
+        PortConfig {
+            table: match self.version {
+                Version::Rc7 => ItypeTable::NTraceRc7,
+                Version::V1_0 => ItypeTable::NTrace10,
+            },
+            all_jumps: self.all_jumps,
+            retires: self.retires,
+            ..PortConfig::new(isa)
+        }
+    }
+
     /// What the bytes of messages depend on.
     #[must_use]
     pub const fn layout(&self) -> Layout {
@@ -458,3 +473,11 @@ impl fmt::Display for ConfigError {
 }
 
 impl core::error::Error for ConfigError {}
+
+impl ProtocolConfig for Config {
+    type Error = ConfigError;
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        self.validate()
+    }
+}

@@ -10,7 +10,6 @@
 
 extern crate alloc;
 
-mod bandwidth;
 mod code;
 mod config;
 mod control;
@@ -29,7 +28,6 @@ mod tally;
 mod testing;
 mod transport;
 
-pub use bandwidth::Bandwidth;
 pub use code::{Btype, Evcode, Sync, Tcode};
 pub use config::{
     Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,
@@ -40,15 +38,15 @@ pub use control::{
     Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,
     TsCapabilities, TsControl,
 };
-pub use decode::{Decoder, Seam, SyncPoint, sync_points};
+pub use decode::{Decoder, NTrace, Seam};
 pub use detect::{Guess, guess};
-pub use encode::{Counters, Encoder, Sink};
+pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
-pub use tally::{Count, Source, Tally};
+pub use tally::{Extras, Tally};
 pub use transport::{
     Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
 };

@@ -1,143 +1,53 @@
 //! How much of what a trace is made of.
 
-use alloc::collections::BTreeMap;
+use hartrace_flow::decode::Place;
+use hartrace_flow::tally::{self, Tallied};
 
-use crate::{Bandwidth, Fault, Follower, Layout, Message, Piece, Tcode};
-
-/// Messages and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// How many.
-    pub messages: u64,
-    /// Their bytes together.
-    pub bytes: u64,
-}
-
-impl Count {
-    fn add(&mut self, bytes: u64) {
-        self.messages += 1;
-        self.bytes += bytes;
-    }
-}
-
-/// What one source sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Source {
-    /// All its messages.
-    pub all: Count,
-    /// Those with a full address.
-    pub syncs: u64,
-    /// The most bytes of the stream from one of these to the next.
-    pub longest: u64,
-    /// Offset of the first and of the last of them.
-    pub span: Option<(u64, u64)>,
-}
-
-impl Source {
-    /// Bytes of the stream from one full address to the next, in the mean;
-    /// `None` with fewer than two.
-    #[must_use]
-    pub fn interval(&self) -> Option<u64> {
-        let (first, last) = self.span?;
-        (last - first).checked_div(self.syncs - 1)
-    }
-}
+use crate::{Fault, Follower, Framer, Layout, Message, Piece, Tcode};
 
 /// Counts messages by type and by source.
+pub type Tally = tally::Tally<Extras>;
+
+/// What N-Trace needs beside: the times that timestamps stand for.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    kinds: BTreeMap<Tcode, Count>,
-    sources: BTreeMap<u16, Source>,
-    faults: BTreeMap<&'static str, (Option<Fault>, Count)>,
-    /// Idle bytes.
-    pub idle: u64,
-    /// Messages with a timestamp.
-    pub stamped: u64,
-    /// Bytes by time, where there are timestamps.
-    pub bandwidth: Bandwidth,
+pub struct Extras {
     follower: Follower,
-    /// The last time, and bytes since then.
-    now: Option<u64>,
-    untimed: u64,
 }
 
-impl Tally {
-    /// Takes the next piece of the stream and its offset.
-    pub fn piece(&mut self, at: u64, piece: &Piece<'_>, layout: &Layout) {
+impl Tallied for Extras {
+    type Kind = Tcode;
+    type Framer = Framer;
+    type Layout = Layout;
+
+    fn piece(tally: &mut Tally, at: u64, piece: &Piece<'_>, layout: &Layout) {
         match *piece {
-            Piece::Idle(bytes) => self.idle += bytes,
-            Piece::Bad(fault, bytes) => self.fault(fault, bytes),
-            Piece::Message(bytes) => self.message(at, bytes, layout),
+            Piece::Idle(bytes) => tally.idle += bytes,
+            Piece::Bad(bad, bytes) => fault(tally, bad, bytes),
+            Piece::Message(bytes) => {
+                let len = bytes.len() as u64;
+                match Message::read(bytes, layout) {
+                    Ok(good) => message(tally, &good, Place { at, len }),
+                    Err(bad) => fault(tally, bad, len),
+                }
+            }
         }
     }
+}
 
-    fn message(&mut self, at: u64, bytes: &[u8], layout: &Layout) {
-        let len = bytes.len() as u64;
-        let message = match Message::read(bytes, layout) {
-            Ok(message) => message,
-            Err(fault) => return self.fault(fault, len),
-        };
-        let tcode = message.body.tcode();
-        self.kinds.entry(tcode).or_default().add(len);
-        self.stamped += u64::from(message.tstamp.is_some());
-        self.time(&message, len);
-        let source = self.sources.entry(message.src).or_default();
-        source.all.add(len);
-        if tcode.is_sync() {
-            let (first, last) = source.span.unwrap_or((at, at));
-            source.span = Some((first, at));
-            source.longest = source.longest.max(at - last);
-            source.syncs += 1;
-        }
+fn message(tally: &mut Tally, message: &Message<'_>, place: Place) {
+    let tcode = message.body.tcode();
+    tally.message(tcode, message.src, place, tcode.is_sync());
+    let mut time = None;
+    if message.tstamp.is_some() {
+        tally.stamped += 1;
+        (_, time) = tally.extras.follower.message(message);
     }
+    tally.time(place.len, time);
+}
 
-    /// Bytes without a time of their own count with the next that has one.
-    fn time(&mut self, message: &Message<'_>, len: u64) {
-        self.untimed += len;
-        if message.tstamp.is_none() {
-            return;
-        }
-        if let (_, Some(time)) = self.follower.message(message) {
-            // Harts may be a little apart.
-            let now = self.now.map_or(time, |now| now.max(time));
-            self.now = Some(now);
-            self.bandwidth.add(now, core::mem::take(&mut self.untimed));
-        }
-    }
-
-    fn fault(&mut self, fault: Fault, bytes: u64) {
-        self.follower.lost();
-        let (kind, count) = self.faults.entry(fault.code()).or_default();
-        *kind = Some(fault);
-        count.add(bytes);
-    }
-
-    /// Messages by type, in the order of their codes.
-    pub fn kinds(&self) -> impl Iterator<Item = (Tcode, Count)> + '_ {
-        self.kinds.iter().map(|(&tcode, &count)| (tcode, count))
-    }
-
-    /// Messages by source.
-    pub fn sources(&self) -> impl Iterator<Item = (u16, Source)> + '_ {
-        self.sources.iter().map(|(&src, &source)| (src, source))
-    }
-
-    /// Pieces that are no good messages, by what is wrong with them.
-    pub fn faults(&self) -> impl Iterator<Item = (Fault, Count)> + '_ {
-        let known = self.faults.values();
-        known.filter_map(|&(fault, count)| Some((fault?, count)))
-    }
-
-    /// All good messages.
-    #[must_use]
-    pub fn all(&self) -> Count {
-        let mut all = Count::default();
-        for count in self.kinds.values() {
-            all.messages += count.messages;
-            all.bytes += count.bytes;
-        }
-        all
-    }
+fn fault(tally: &mut Tally, fault: Fault, bytes: u64) {
+    tally.extras.follower.lost();
+    tally.fault(fault.reason(0), bytes);
 }
 
 #[cfg(test)]

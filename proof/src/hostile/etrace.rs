@@ -3,7 +3,6 @@
 use hartrace_etrace::{
     BranchMap, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece,
     QualStatus, Report, Start, Support, Trap, boundary, csv, explain, guess, is_framed,
-    sync_points,
 };
 use hartrace_isa::{Isa, Xlen};
 
@@ -67,11 +66,6 @@ pub(super) fn packet(bytes: &[u8]) -> Result<(), String> {
     says(stream.get(..32).unwrap_or(stream), &layout)?;
     if let Some(at) = boundary(stream, from) {
         ensure(at > from && at <= stream.len(), || format!("boundary {at}"))?;
-    }
-    for point in sync_points(stream, &layout) {
-        let bytes = stream.get(point.at as usize..).unwrap_or_default();
-        let first = Framer::new().next_piece(&mut &*bytes).map(|(at, _)| at);
-        ensure(first == Some(0), || format!("{point:?}"))?;
     }
     let guessed = guess(stream, Xlen::Rv64, None);
     ensure(guessed.is_some() == is_framed(stream), || {

@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::Resume;
-use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, SpaceId};
 use hartrace_isa::Isa;
 
 use super::elf::inside;

@@ -8,8 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use hartrace_capture::shard::Resume;
-use hartrace_flow::{Consumer, Event, HartId, Image, Observer, Port, PortConfig};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, Observer, Port, PortConfig};
 
 use super::pipe::feed;
 use super::{Format, Recorded, Subjects};

@@ -3,17 +3,20 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::{Part, Resume};
-use hartrace_flow::{Consumer, Event, HartId, Image, IngressSink, PortConfig};
+use hartrace_capture::shard::Part;
+use hartrace_flow::decode::Framing;
+pub use hartrace_flow::encode::Counters;
+use hartrace_flow::encode::Sink;
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, IngressSink, PortConfig};
 use hartrace_isa::{Isa, ItypeTable};
 
 use super::{Judge, Rules};
 use crate::generate::Spec;
 
 /// Takes the bytes of any encoder.
-pub trait Out: hartrace_ntrace::Sink + hartrace_etrace::Sink + Debug {}
+pub trait Out: Sink + Debug {}
 
-impl<S: hartrace_ntrace::Sink + hartrace_etrace::Sink + Debug> Out for S {}
+impl<S: Sink + Debug> Out for S {}
 
 /// How harts are traced.
 #[derive(Clone, Debug)]
@@ -30,21 +33,6 @@ pub struct Setting<F: Format> {
     pub loses: bool,
 }
 
-/// What an encoder did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Messages or packets.
-    pub messages: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Messages lost to a full queue.
-    pub lost: u64,
-    /// How often the queue overflowed.
-    pub overflows: u64,
-    /// Cycles harts waited.
-    pub stalled: u64,
-}
-
 /// A place where decoding can begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
@@ -52,6 +40,22 @@ pub struct Point {
     pub at: usize,
     /// Whose it is.
     pub hart: HartId,
+}
+
+/// The places in a stream that `sync` knows as such, by the hart they are of.
+pub fn points<F: Framing>(
+    bytes: &[u8],
+    sync: impl Fn(&F::Piece<'_>) -> Option<HartId>,
+) -> Vec<Point> {
+    let mut framer = F::default();
+    let (mut rest, mut points) = (bytes, Vec::new());
+    while let Some((at, piece)) = framer.next_piece(&mut rest) {
+        if let Some(hart) = sync(&piece) {
+            let at = at as usize;
+            points.push(Point { at, hart });
+        }
+    }
+    points
 }
 
 /// Keeps all events.
@@ -81,7 +85,7 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     /// Its encoder.
     type Encoder<S: Out>: IngressSink + Debug;
     /// Its decoder.
-    type Decoder<'i>: Resume + Debug;
+    type Decoder<'i>: Decode + Debug;
     /// Who knows what a trace tells beside the flow.
     type Judge: Judge;
 

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use hartrace_capture::shard::Resume;
-use hartrace_flow::{Consumer, Effects, Event, HartId, Observer, Retirement, Step, Wants};
+use hartrace_flow::{Consumer, Decode, Effects, Event, HartId, Observer, Retirement, Step, Wants};
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 
 use super::pipe::{Break, feed};
@@ -26,11 +25,7 @@ impl Sum {
     fn add(&mut self, (told, counters): (Told, Counters)) {
         self.cases += 1;
         self.told.add(told);
-        self.counters.messages += counters.messages;
-        self.counters.bytes += counters.bytes;
-        self.counters.lost += counters.lost;
-        self.counters.overflows += counters.overflows;
-        self.counters.stalled += counters.stalled;
+        self.counters = self.counters.plus(counters);
     }
 }
 

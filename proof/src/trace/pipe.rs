@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use hartrace_capture::shard::Resume;
+use hartrace_flow::encode::Sink;
 use hartrace_flow::{
-    Consumer, Effects, HartId, Image, Ingress, IngressSink, Observer, Port, Signal, Step, Wants,
+    Consumer, Decode, Effects, HartId, Image, Ingress, IngressSink, Observer, Port, Signal, Step,
+    Wants,
 };
 
 use super::{Counters, Format, Setting, Told, Truth};
@@ -19,16 +20,9 @@ const CHUNK: usize = 1 << 12;
 #[derive(Clone, Debug, Default)]
 struct Wire(Rc<RefCell<Vec<u8>>>);
 
-impl hartrace_ntrace::Sink for Wire {
+impl Sink for Wire {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
-        self.0.borrow_mut().extend_from_slice(bytes);
-    }
-}
-
-impl hartrace_etrace::Sink for Wire {
-    #[inline]
-    fn packet(&mut self, bytes: &[u8]) {
         self.0.borrow_mut().extend_from_slice(bytes);
     }
 }
@@ -168,7 +162,7 @@ impl<'i, F: Format> Pipe<'i, F> {
 }
 
 /// Feeds all of it, whatever the consumer wishes.
-pub(super) fn feed(decoder: &mut impl Resume, mut bytes: &[u8], out: &mut impl Consumer) {
+pub(super) fn feed(decoder: &mut impl Decode, mut bytes: &[u8], out: &mut impl Consumer) {
     while !bytes.is_empty() {
         let used = decoder.feed(bytes, out);
         bytes = bytes.get(used..).unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use hartrace_capture::shard::{self, Part};
+use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Consumer, Effects, Event, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Retirement,
     Run, Step, Wants,
@@ -43,16 +44,9 @@ impl Part for Count {}
 #[derive(Clone, Copy, Debug, Default)]
 struct Bytes(u64);
 
-impl hartrace_ntrace::Sink for Bytes {
+impl Sink for Bytes {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
-        self.0 += bytes.len() as u64;
-    }
-}
-
-impl hartrace_etrace::Sink for Bytes {
-    #[inline]
-    fn packet(&mut self, bytes: &[u8]) {
         self.0 += bytes.len() as u64;
     }
 }

@@ -4,8 +4,8 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::{self, Resume};
-use hartrace_flow::{Consumer, Event, HartId, Image};
+use hartrace_capture::shard;
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image};
 
 use super::identity::Case;
 use super::pipe::feed;

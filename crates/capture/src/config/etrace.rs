@@ -1,16 +1,15 @@
 //! `[etrace]`: the E-Trace encoder, and what a decoder must know of it.
 
+use super::Setting;
 use super::ingress::{Named, name_of};
 use super::read::{Reader, Value, integer};
-use super::section::{queue, said, set, value};
+use super::section::{queue, set, value};
 use super::write::{Writer, quote};
-use super::{Ingress, Setting};
 use hartrace_etrace::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit,
     UpdisconRule, Version,
 };
-use hartrace_flow::ItypeWidth;
-use hartrace_isa::{ItypeTable, Xlen};
+use hartrace_isa::Xlen;
 use std::fmt;
 use toml::de::DeTable;
 
@@ -244,23 +243,6 @@ impl Etrace {
             queue_bytes: config.queue.and_then(|q| some(q.bytes)),
             queue_drain: config.queue.and_then(|q| some(q.drain)),
             queue_stall: config.queue.and_then(|q| some(q.stall)),
-        }
-    }
-
-    /// The port in front of an E-Trace encoder with these settings: what
-    /// nobody said in `[ingress]` is as the encoder wants it.
-    #[must_use]
-    pub fn port(config: &Config, ingress: Ingress) -> Ingress {
-        let table = match config.version {
-            Version::V1_1_1 => ItypeTable::ETrace111,
-            Version::V2_0 => ItypeTable::ETrace20,
-        };
-        Ingress {
-            itype_width: said(ingress.itype_width, ItypeWidth::Four),
-            table: said(ingress.table, table),
-            sijump: said(ingress.sijump, config.sijump),
-            all_jumps: said(ingress.all_jumps, false),
-            ..ingress
         }
     }
 }

@@ -2,7 +2,7 @@
 //! turned into.
 
 use super::Setting;
-use super::section::value;
+use super::section::{said, value};
 use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Isa, ItypeTable};
 use hartrace_logs::Iretire;
@@ -94,6 +94,20 @@ impl Ingress {
             retires: self.retires.or(below.retires),
             ctype: self.ctype.or(below.ctype),
             tval_bits: self.tval_bits.or(below.tval_bits),
+        }
+    }
+
+    /// The port before an encoder that needs this one: settings not given in
+    /// `[ingress]` are as the encoder needs them.
+    #[must_use]
+    pub fn for_encoder(self, port: &PortConfig) -> Ingress {
+        Ingress {
+            itype_width: said(self.itype_width, port.itype_width),
+            table: said(self.table, port.table),
+            sijump: said(self.sijump, port.sijump),
+            all_jumps: said(self.all_jumps, port.all_jumps),
+            retires: said(self.retires, port.retires),
+            ..self
         }
     }
 

@@ -1,12 +1,12 @@
 //! `[ntrace]`: the N-Trace encoder, and what a decoder must know of it.
 
+use super::Setting;
 use super::ingress::{Named, RETIRES, name_of};
 use super::read::{Reader, Value, integer};
-use super::section::{queue, said, set, value};
+use super::section::{queue, set, value};
 use super::write::{Writer, quote};
-use super::{Ingress, Setting};
-use hartrace_flow::{ItypeWidth, Retires};
-use hartrace_isa::{ItypeTable, Xlen};
+use hartrace_flow::Retires;
+use hartrace_isa::Xlen;
 use hartrace_ntrace::{
     Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory, StackKind,
     Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
@@ -414,24 +414,6 @@ impl Ntrace {
             queue_stall: config.queue.and_then(|q| some(q.stall)),
             max_expansion: some(config.max_expansion),
             registers: Registers::default(),
-        }
-    }
-
-    /// The port in front of an N-Trace encoder with these settings: what
-    /// nobody said in `[ingress]` is as the encoder wants it.
-    #[must_use]
-    pub fn port(config: &Config, ingress: Ingress) -> Ingress {
-        let table = match config.version {
-            Version::Rc7 => ItypeTable::NTraceRc7,
-            Version::V1_0 => ItypeTable::NTrace10,
-        };
-        Ingress {
-            itype_width: said(ingress.itype_width, ItypeWidth::Four),
-            table: said(ingress.table, table),
-            sijump: said(ingress.sijump, true),
-            all_jumps: said(ingress.all_jumps, config.all_jumps),
-            retires: said(ingress.retires, config.retires),
-            ..ingress
         }
     }
 }

@@ -5,6 +5,7 @@ mod groups;
 use super::{Pieces, Settings};
 use groups::GroupCount;
 use hartrace_etrace as etrace;
+use hartrace_flow::tally;
 use hartrace_ntrace as ntrace;
 
 pub use hartrace_etrace::{Branches, Reasons};
@@ -180,7 +181,7 @@ impl Counting {
 enum Never {}
 
 fn of_ntrace(tally: &ntrace::Tally) -> Census {
-    let count = |count: ntrace::Count| Count {
+    let count = |count: tally::Count| Count {
         messages: count.messages,
         bytes: count.bytes,
     };
@@ -190,7 +191,7 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
         count: count(kind),
     });
     let faults = tally.faults();
-    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count(bad)));
     let sources = tally.sources().map(|(number, source)| SourceCount {
         number: number.into(),
         all: count(source.all),
@@ -216,8 +217,8 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
 }
 
 fn of_etrace(tally: &etrace::Tally) -> Census {
-    let count = |count: etrace::Count| Count {
-        messages: count.packets,
+    let count = |count: tally::Count| Count {
+        messages: count.messages,
         bytes: count.bytes,
     };
     let kinds = tally.kinds().map(|(name, kind)| KindCount {
@@ -226,7 +227,7 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         count: count(kind),
     });
     let faults = tally.faults();
-    let faults = faults.map(|(fault, bad)| (fault.code(), fault.text(), count(bad)));
+    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count(bad)));
     let sources = tally.sources().map(|(number, source)| SourceCount {
         number: number.into(),
         all: count(source.all),
@@ -244,11 +245,11 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         sources: sources.collect(),
         bandwidth: None,
         packets: Some(PacketCount {
-            branches: tally.branches,
-            reasons: tally.reasons,
-            data: count(tally.data),
-            payload_bits: tally.payload_bits,
-            whole_bits: tally.whole_bits,
+            branches: tally.extras.branches,
+            reasons: tally.extras.reasons,
+            data: count(tally.extras.data),
+            payload_bits: tally.extras.payload_bits,
+            whole_bits: tally.extras.whole_bits,
         }),
     }
 }

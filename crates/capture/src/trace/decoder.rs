@@ -1,9 +1,8 @@
 //! A decoder of any format.
 
 use super::{Settings, SettingsError, TandemDecoder};
-use crate::shard::Resume;
 use hartrace_etrace as etrace;
-use hartrace_flow::{Consumer, HartId, Image};
+use hartrace_flow::{Consumer, Decode, HartId, Image};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
 
@@ -49,16 +48,6 @@ impl<'a> Decoder<'a> {
         let decoder = TandemDecoder::new(config.clone(), image.isa(), hart)?;
         Ok(Decoder::Tandem(Box::new(decoder)))
     }
-
-    /// Another with the same settings and code, at the start of a stream.
-    #[must_use]
-    pub fn another(&self) -> Decoder<'a> {
-        match self {
-            Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
-            Decoder::Etrace(decoder) => Decoder::Etrace(Box::new(decoder.another())),
-            Decoder::Tandem(decoder) => Decoder::Tandem(Box::new(decoder.another())),
-        }
-    }
 }
 
 /// The state of a [`Decoder`] between two messages. That of a tandem trace is
@@ -73,7 +62,7 @@ pub enum Seam {
     Tandem(u64),
 }
 
-impl Resume for Decoder<'_> {
+impl Decode for Decoder<'_> {
     type Seam = Seam;
 
     fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
@@ -154,6 +143,13 @@ impl Resume for Decoder<'_> {
             Decoder::Ntrace(decoder) => decoder.boundary(bytes, from),
             Decoder::Etrace(decoder) => decoder.boundary(bytes, from),
             Decoder::Tandem(_) => None,
+        }
+    }
+    fn another(&self) -> Self {
+        match self {
+            Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
+            Decoder::Etrace(decoder) => Decoder::Etrace(Box::new(decoder.another())),
+            Decoder::Tandem(decoder) => Decoder::Tandem(Box::new(decoder.another())),
         }
     }
 }

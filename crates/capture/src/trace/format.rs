@@ -1,7 +1,7 @@
 //! The formats of traces, and the settings of each.
 
 use super::{TraceError, given_isa};
-use crate::config::{Config, Etrace, Ingress, Ntrace};
+use crate::config::{Config, Ingress};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
@@ -182,6 +182,9 @@ fn isa(config: &Config, xlen: Xlen) -> Isa {
         .unwrap_or(Isa::general(xlen))
 }
 
+/// Stands for any: what an encoder needs of a port is the same for all.
+const ISA: Isa = Isa::RV64GC;
+
 /// The settings of a trace of one format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settings {
@@ -272,8 +275,8 @@ impl Settings {
     #[must_use]
     pub fn port(&self, ingress: Ingress) -> Ingress {
         match self {
-            Settings::Ntrace(config) => Ntrace::port(config, ingress),
-            Settings::Etrace(config) => Etrace::port(config, ingress),
+            Settings::Ntrace(config) => ingress.for_encoder(&config.port(ISA)),
+            Settings::Etrace(config) => ingress.for_encoder(&config.port(ISA)),
             // It has no port: it is told every step.
             Settings::Tandem(_) => ingress,
         }

@@ -1,78 +1,7 @@
 //! A stream cut into its messages or packets.
 
 use crate::input::{Input, InputError};
-use hartrace_etrace as etrace;
-use hartrace_ntrace as ntrace;
-
-/// What finds the messages or packets of a format.
-pub trait Framing: Default {
-    /// A message, or what is none.
-    type Piece<'p>;
-
-    /// Offset of the next byte.
-    fn position(&self) -> u64;
-
-    /// The next piece, with its offset; `None` when more bytes are needed.
-    fn next_piece<'s, 'b: 's>(&'s mut self, rest: &mut &'b [u8]) -> Option<(u64, Self::Piece<'s>)>;
-
-    /// The stream ends: what is left of a message.
-    fn finish(&mut self) -> Option<(u64, Self::Piece<'static>)>;
-
-    /// Bytes of a piece in the stream.
-    fn length(piece: &Self::Piece<'_>) -> usize;
-}
-
-impl Framing for ntrace::Framer {
-    type Piece<'p> = ntrace::Piece<'p>;
-
-    fn position(&self) -> u64 {
-        self.position()
-    }
-
-    fn next_piece<'s, 'b: 's>(
-        &'s mut self,
-        rest: &mut &'b [u8],
-    ) -> Option<(u64, ntrace::Piece<'s>)> {
-        self.next_piece(rest)
-    }
-
-    fn finish(&mut self) -> Option<(u64, ntrace::Piece<'static>)> {
-        self.finish()
-    }
-
-    fn length(piece: &ntrace::Piece<'_>) -> usize {
-        match *piece {
-            ntrace::Piece::Message(bytes) => bytes.len(),
-            ntrace::Piece::Idle(bytes) | ntrace::Piece::Bad(_, bytes) => bytes as usize,
-        }
-    }
-}
-
-impl Framing for etrace::Framer {
-    type Piece<'p> = etrace::Piece<'p>;
-
-    fn position(&self) -> u64 {
-        self.position()
-    }
-
-    fn next_piece<'s, 'b: 's>(
-        &'s mut self,
-        rest: &mut &'b [u8],
-    ) -> Option<(u64, etrace::Piece<'s>)> {
-        self.next_piece(rest)
-    }
-
-    fn finish(&mut self) -> Option<(u64, etrace::Piece<'static>)> {
-        self.finish()
-    }
-
-    fn length(piece: &etrace::Piece<'_>) -> usize {
-        match *piece {
-            etrace::Piece::Packet(_, _, payload) => 1 + payload.len(),
-            etrace::Piece::Idle(bytes) | etrace::Piece::Bad(_, bytes) => bytes as usize,
-        }
-    }
-}
+use hartrace_flow::decode::Framing;
 
 /// Bytes of an unfinished piece that are kept, far more than a message has.
 pub(super) const KEPT: usize = 1 << 16;

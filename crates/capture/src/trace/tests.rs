@@ -1,5 +1,6 @@
 use super::pieces::KEPT;
 use super::*;
+use hartrace_flow::decode::Framing as _;
 use hartrace_ntrace::{Fault, Framer, Piece};
 use std::fs;
 

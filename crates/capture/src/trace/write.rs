@@ -1,12 +1,12 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
 use super::Decoder;
-use crate::shard::Resume as _;
 use hartrace_etrace as etrace;
+use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, Difference, Effects, HartId, IngressSink, Observer, Port, PortConfig, Step,
-    Untold, Wants,
+    Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
+    PortConfig, Step, Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -114,14 +114,8 @@ impl Shared {
     }
 }
 
-impl ntrace::Sink for Shared {
+impl Sink for Shared {
     fn message(&mut self, bytes: &[u8]) {
-        self.take(bytes);
-    }
-}
-
-impl etrace::Sink for Shared {
-    fn packet(&mut self, bytes: &[u8]) {
         self.take(bytes);
     }
 }

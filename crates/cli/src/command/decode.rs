@@ -13,7 +13,7 @@ use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::Input;
 use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::{self, Streams};
-use hartrace_flow::Image;
+use hartrace_flow::{Decode as _, Image};
 use hartrace_print::events::{self, JsonEvents};
 use std::io;
 

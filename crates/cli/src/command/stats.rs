@@ -5,9 +5,9 @@ use crate::diagnostic::Failure;
 use crate::session::Session;
 use crate::talk::Talk;
 use crate::traces::{Nothing, Report, Watch, cores};
-use hartrace_capture::shard::{Resume as _, Sharding};
+use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::{Census, Counting, Decoder, MAX_WHOLE, Trace};
-use hartrace_flow::Image;
+use hartrace_flow::{Decode as _, Image};
 use hartrace_print::stats::{self, Counted, Decoded};
 
 /// What was read.

@@ -1,25 +1,19 @@
 //! One source of packets: the state of its decoding.
 
-use core::ops::ControlFlow;
-
+use hartrace_flow::decode::{self, Clock, Phase, Source as _, Track, TrackState};
 use hartrace_flow::{
-    Blocks, Cause, Consumer, Context, Event, Gap, HartId, History, Mark, Mode, Ownership, SpaceId,
-    Trap, Walk,
+    Blocks, Cause, Consumer, Context, Event, HartId, Mark, Mode, Ownership, Reason, Trap,
 };
 
-use super::Settings;
 use super::modes::{Doubt, Modes};
-use super::time::Clock;
-use super::way::{Next, Nobody, Outcomes, Pending, Trouble};
-use crate::packet::quick::Plain;
+use super::way::{Next, Outcomes, Pending, Trouble, reason};
+use super::{Ctx, ETrace, Message, Settings};
 use crate::{BranchMap, Ending, Fault, Packet, QualStatus, Report, Start, Support, Version};
 
 /// One source.
 #[derive(Debug)]
-pub(super) struct Source {
-    hart: HartId,
-    pub(super) walk: Walk,
-    phase: Phase,
+pub struct Source {
+    pub(super) track: Track,
     /// The address sent last, which differences are relative to.
     base: u64,
     /// The instruction the walk stands before has retired: a packet named it.
@@ -32,39 +26,17 @@ pub(super) struct Source {
     /// What was told last.
     owner: Ownership,
     clock: Clock,
-    /// Instructions given when the trace last agreed with the code.
-    confirmed: u64,
     /// A full address has been seen: nothing depends on what came before.
     anchored: bool,
     /// The encoder is in a mode that is not understood: nothing is decoded.
     refused: bool,
     doubt: Option<Doubt>,
-    pub(super) pause: bool,
-}
-
-/// What is known about where the hart is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Nothing yet, and nothing missing.
-    Start,
-    /// Where the walk stands.
-    Running,
-    /// A trap was taken and its handler is not told yet.
-    Trapped(Trap),
-    /// Tracing ended.
-    Stopped,
-    /// Something is missing; the gap grows until the next full address.
-    Lost(Gap),
 }
 
 /// The state of a source in plain values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct State {
-    phase: Phase,
-    pc: u64,
-    /// The constant that the jump at `pc` goes by, if it does.
-    constant: Option<u64>,
-    space: SpaceId,
+pub struct State {
+    track: TrackState,
     base: u64,
     named: bool,
     carry: Outcomes,
@@ -73,7 +45,6 @@ pub(super) struct State {
     clock: Clock,
     refused: bool,
     doubt: Option<Doubt>,
-    unconfirmed: u64,
 }
 
 /// What a synchronisation packet says of the hart.
@@ -86,32 +57,74 @@ struct Sync {
     time: Option<u64>,
 }
 
-impl Source {
-    pub(super) fn new(hart: HartId, _settings: &Settings) -> Source {
+impl decode::Source<ETrace> for Source {
+    type State = State;
+
+    fn new(_: &Settings, src: u16) -> Source {
         Source {
-            hart,
-            walk: Walk::new(hart),
-            phase: Phase::Start,
+            track: Track::new(HartId(src.into()), None),
             base: 0,
             named: false,
             carry: Outcomes::default(),
             pending: None,
             owner: Ownership::default(),
             clock: Clock::default(),
-            confirmed: 0,
             anchored: false,
             refused: false,
             doubt: None,
-            pause: false,
         }
     }
 
-    pub(super) fn state(&self, blocks: &Blocks<'_>) -> State {
+    #[inline]
+    fn track(&mut self) -> &mut Track {
+        &mut self.track
+    }
+
+    #[inline(always)]
+    fn message<C: Consumer>(
+        &mut self,
+        message: &Message,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Reason> {
+        let done = match message {
+            Message::Plain(packet) if self.track.is_running() => match packet.address {
+                Some(field) => self.address((packet.map, field), cx),
+                None => self.branches(packet.map, cx),
+            },
+            Message::Plain(_) => self.unsynchronised(cx),
+            Message::Packet(packet) => self.packet(packet, cx),
+        };
+        done.map_err(reason)
+    }
+
+    #[cold]
+    fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
+        self.named = false;
+        self.carry = Outcomes::default();
+        self.pending = None;
+        if let Some(doubt) = &mut self.doubt {
+            doubt.failed = true;
+        }
+        self.track.lose(reason, at, bytes);
+    }
+
+    fn finish<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
+        if self.track.is_running()
+            && let Err((fault, value)) = self.end(Next::Unknown, cx)
+        {
+            self.lose(fault.reason(value), cx.place.at, 0);
+        }
+        match self.track.phase {
+            Phase::Trapped(trap) => self.track.event(&Event::Trap(trap), cx.out),
+            Phase::Lost(gap) => self.track.event(&Event::Gap(gap), cx.out),
+            _ => {}
+        }
+        self.track.phase = Phase::Start;
+    }
+
+    fn state(&self, blocks: &Blocks<'_>) -> State {
         State {
-            phase: self.phase,
-            pc: self.walk.pc(blocks),
-            constant: self.walk.constant(blocks),
-            space: self.walk.space(),
+            track: self.track.state(blocks),
             base: self.base,
             named: self.named,
             carry: self.carry,
@@ -120,19 +133,11 @@ impl Source {
             clock: self.clock,
             refused: self.refused,
             doubt: self.doubt,
-            unconfirmed: self.walk.instructions().wrapping_sub(self.confirmed),
         }
     }
 
-    pub(super) fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
-        self.walk = Walk::new(self.hart);
-        self.walk.enter(blocks, state.space);
-        self.walk
-            .restart(blocks, state.constant.unwrap_or(state.pc));
-        if state.constant.is_some() {
-            self.walk.step(blocks, &mut History::default(), &mut Nobody);
-        }
-        self.phase = state.phase;
+    fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
+        self.track.set_state(&state.track, blocks);
         self.base = state.base;
         self.named = state.named;
         self.carry = state.carry;
@@ -141,136 +146,48 @@ impl Source {
         self.clock = state.clock;
         self.refused = state.refused;
         self.doubt = state.doubt;
-        self.confirmed = self.walk.instructions().wrapping_sub(state.unconfirmed);
     }
 
-    pub(super) fn set_time_hint(&mut self, state: &State) {
+    fn hint(&mut self, state: &State) {
         self.clock.hint(state.clock);
     }
 
-    pub(super) fn is_anchored(&self) -> bool {
+    fn is_anchored(&self) -> bool {
         self.anchored
     }
+}
 
-    pub(super) fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
-        self.pause |= out.event(self.hart, event).is_break();
-    }
-
-    /// The trace agrees with the code so far.
-    #[inline]
-    pub(super) fn confirm(&mut self) {
-        self.confirmed = self.walk.instructions();
-    }
-
-    /// Something is wrong at this offset; these bytes say nothing usable.
-    #[cold]
-    pub(super) fn lose(&mut self, fault: Fault, value: u64, at: u64, bytes: u64) {
-        self.named = false;
-        self.carry = Outcomes::default();
-        self.pending = None;
-        if let Some(doubt) = &mut self.doubt {
-            doubt.failed = true;
-        }
-        if let Phase::Lost(gap) = &mut self.phase {
-            gap.bytes += bytes;
-            return;
-        }
-        let unconfirmed = self.walk.instructions().wrapping_sub(self.confirmed);
-        self.phase = Phase::Lost(Gap {
-            at,
-            reason: fault.reason(value),
-            bytes,
-            unconfirmed,
-        });
-    }
-
-    /// The stream ends at this offset.
-    pub(super) fn finish<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, at: u64, out: &mut C) {
-        if self.phase == Phase::Running
-            && let Err((fault, value)) = self.end(blocks, Next::Unknown, out)
-        {
-            self.lose(fault, value, at, 0);
-        }
-        match self.phase {
-            Phase::Trapped(trap) => self.event(&Event::Trap(trap), out),
-            Phase::Lost(gap) => self.event(&Event::Gap(gap), out),
-            _ => {}
-        }
-        self.phase = Phase::Start;
-    }
-
-    /// Whether it is known where the hart is.
-    #[inline]
-    pub(super) fn is_running(&self) -> bool {
-        self.phase == Phase::Running
-    }
-
-    /// One packet of this source, at this offset and of this length.
-    pub(super) fn packet<C: Consumer>(
+impl Source {
+    /// Any packet.
+    fn packet<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         packet: &Packet,
-        (at, len): (u64, u64),
-        out: &mut C,
-    ) -> ControlFlow<()> {
-        let done = match *packet {
-            Packet::Branches { map, address } if self.is_running() => match address {
-                Some(report) => self.report(settings, blocks, (map, report), out),
-                None => self.branches(blocks, map, out),
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        match *packet {
+            Packet::Branches { map, address } if self.track.is_running() => match address {
+                Some(report) => self.report((map, report), cx),
+                None => self.branches(map, cx),
             },
-            Packet::Address(report) if self.is_running() => {
-                self.report(settings, blocks, (BranchMap::default(), report), out)
+            Packet::Address(report) if self.track.is_running() => {
+                self.report((BranchMap::default(), report), cx)
             }
-            _ => self.seldom(settings, blocks, packet, (at, len), out),
-        };
-        self.done(done, (at, len))
-    }
-
-    /// The same for a plain packet while it is known where the hart is.
-    #[inline(always)]
-    pub(super) fn plain<C: Consumer>(
-        &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
-        packet: Plain,
-        place: (u64, u64),
-        out: &mut C,
-    ) -> ControlFlow<()> {
-        let done = match packet.address {
-            Some(field) => self.address(settings, blocks, (packet.map, field), out),
-            None => self.branches(blocks, packet.map, out),
-        };
-        self.done(done, place)
-    }
-
-    /// A packet at this place was dealt with.
-    #[inline(always)]
-    fn done(&mut self, done: Result<(), Trouble>, (at, len): (u64, u64)) -> ControlFlow<()> {
-        if let Err((fault, value)) = done {
-            self.lose(fault, value, at, len);
-        }
-        if self.walk.take_pause() | core::mem::take(&mut self.pause) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+            _ => self.seldom(packet, cx),
         }
     }
 
     /// A packet with an address that is not a synchronisation.
     fn report<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         (map, report): (BranchMap, Report),
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.address(settings, blocks, (map, report.address), out)?;
+        self.address((map, report.address), cx)?;
         if report.notify {
-            self.resolve(blocks, Next::Sync, out)?;
-            self.event(&Event::Mark(Mark::Notify), out);
+            self.resolve(Next::Sync, cx)?;
+            self.track.event(&Event::Mark(Mark::Notify), cx.out);
         } else if report.updiscon {
-            self.resolve(blocks, Next::Flow, out)?;
+            self.resolve(Next::Flow, cx)?;
         }
         Ok(())
     }
@@ -279,18 +196,16 @@ impl Source {
     #[inline(always)]
     fn address<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         (map, field): (BranchMap, u64),
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.resolve(blocks, Next::Flow, out)?;
-        let from = match settings.modes.full_address {
+        self.resolve(Next::Flow, cx)?;
+        let from = match cx.settings.modes.full_address {
             true => 0,
             false => self.base,
         };
-        let moved = from.wrapping_add(field << settings.layout.iaddress_lsb);
-        self.base = canonical(settings, moved);
+        let moved = from.wrapping_add(field << cx.settings.layout.iaddress_lsb);
+        self.base = canonical(cx.settings, moved);
         self.pending = Some(Pending {
             address: self.base,
             outcomes: self.carry.and(Outcomes::of(map)),
@@ -303,12 +218,11 @@ impl Source {
     #[inline]
     fn branches<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         map: BranchMap,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.resolve(blocks, Next::Flow, out)?;
-        self.use_up(blocks, Outcomes::of(map), out)
+        self.resolve(Next::Flow, cx)?;
+        self.use_up(Outcomes::of(map), cx)
     }
 
     /// Packets that do not come all the time, and all packets while nobody
@@ -316,151 +230,138 @@ impl Source {
     #[cold]
     fn seldom<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         packet: &Packet,
-        (at, len): (u64, u64),
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         match packet {
             Packet::Support(support) => {
-                let traced = !matches!(self.phase, Phase::Start | Phase::Stopped);
-                let done = self.support(settings, blocks, support, at, out);
-                self.doubt(settings, support, traced, at + len)?;
+                let traced = !matches!(self.track.phase, Phase::Start | Phase::Stopped);
+                let done = self.support(support, cx);
+                self.doubt(cx.settings, support, traced, cx.place.end())?;
                 done
             }
-            _ if self.refused => {
-                self.lose(Fault::UnknownOption, 0, at, len);
-                Ok(())
-            }
-            Packet::Start(start) => self.start(settings, blocks, start, at, out),
-            Packet::Trap(trap) => self.trap(settings, blocks, trap, at, out),
+            _ if self.refused => Err((Fault::UnknownOption, 0)),
+            Packet::Start(start) => self.start(start, cx),
+            Packet::Trap(trap) => self.trap(trap, cx),
             Packet::Context(context) => {
-                let owner = ownership(settings, context.privilege, context.context)?;
-                if matches!(self.phase, Phase::Running) {
-                    self.resolve(blocks, Next::Unknown, out)?;
+                let owner = ownership(cx.settings, context.privilege, context.context)?;
+                if matches!(self.track.phase, Phase::Running) {
+                    self.resolve(Next::Unknown, cx)?;
                 }
-                self.tell_owner(blocks, owner, out);
-                self.tell_time(settings, context.time, out);
+                self.tell_owner(owner, cx);
+                self.tell_time(context.time, cx);
                 Ok(())
             }
             Packet::BranchCount { .. } | Packet::JumpTarget { .. } => {
                 Err((Fault::UnknownSubformat, 0))
             }
-            Packet::Branches { .. } | Packet::Address(_) => match &mut self.phase {
-                Phase::Lost(gap) => {
-                    gap.bytes += len;
-                    Ok(())
-                }
-                Phase::Trapped(trap) => {
-                    let trap = *trap;
-                    self.event(&Event::Trap(trap), out);
-                    Err((Fault::NotSynchronised, 0))
-                }
-                _ => Err((Fault::NotSynchronised, 0)),
-            },
+            Packet::Branches { .. } | Packet::Address(_) => self.unsynchronised(cx),
+        }
+    }
+
+    /// A packet about the flow while it is not known where the hart is.
+    #[cold]
+    fn unsynchronised<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
+        if self.refused {
+            return Err((Fault::UnknownOption, 0));
+        }
+        match &mut self.track.phase {
+            Phase::Lost(gap) => {
+                gap.bytes += cx.place.len;
+                Ok(())
+            }
+            Phase::Trapped(trap) => {
+                let trap = *trap;
+                self.track.event(&Event::Trap(trap), cx.out);
+                Err((Fault::NotSynchronised, 0))
+            }
+            _ => Err((Fault::NotSynchronised, 0)),
         }
     }
 
     /// Format 3 subformat 0.
     fn start<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         start: &Start,
-        at: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let sync = Sync {
-            address: full(settings, start.address),
+            address: full(cx.settings, start.address),
             taken: !start.branch,
-            owner: ownership(settings, start.privilege, start.context)?,
-            time: settings.time(start.time),
+            owner: ownership(cx.settings, start.privilege, start.context)?,
+            time: cx.settings.time(start.time),
         };
-        match self.phase {
+        match self.track.phase {
             Phase::Running => {
-                if let Err((fault, value)) = self.walk_to(blocks, sync, out) {
-                    self.lose(fault, value, at, 0);
+                if let Err((fault, value)) = self.walk_to(sync, cx) {
+                    self.lose(fault.reason(value), cx.place.at, 0);
                 }
             }
             Phase::Trapped(trap) => {
                 let handler = Some(sync.address);
-                self.event(&Event::Trap(Trap { handler, ..trap }), out);
+                self.track
+                    .event(&Event::Trap(Trap { handler, ..trap }), cx.out);
             }
             _ => {}
         }
-        self.synchronise(settings, blocks, sync, out);
+        self.synchronise(sync, cx);
         Ok(())
     }
 
     /// The way to a synchronisation packet from where the walk stands.
-    fn walk_to<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        sync: Sync,
-        out: &mut C,
-    ) -> Result<(), Trouble> {
+    fn walk_to<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
         let changed = sync.owner.mode != self.owner.mode;
         let moved = sync.owner.context != self.owner.context;
-        if moved && !self.leads_to(blocks, sync.address, changed) {
+        if moved && !self.leads_to(cx.blocks, sync.address, changed) {
             // Another context, and another place: an asynchronous change.
-            return self.end(blocks, Next::Sync, out);
+            return self.end(Next::Sync, cx);
         }
-        let next = self.before(blocks, sync.address);
-        self.resolve(blocks, next, out)?;
-        self.approach(blocks, (sync.address, sync.taken), changed, out)
+        let next = self.before(cx.blocks, sync.address);
+        self.resolve(next, cx)?;
+        self.approach((sync.address, sync.taken), changed, cx)
     }
 
     /// Whatever was before, something is known again.
-    fn begin<C: Consumer>(&mut self, out: &mut C) {
-        match self.phase {
-            Phase::Lost(gap) => self.event(&Event::Gap(gap), out),
-            Phase::Start | Phase::Stopped => self.event(&Event::Mark(Mark::On), out),
+    fn begin<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
+        match self.track.phase {
+            Phase::Lost(gap) => self.track.event(&Event::Gap(gap), cx.out),
+            Phase::Start | Phase::Stopped => self.track.event(&Event::Mark(Mark::On), cx.out),
             Phase::Running | Phase::Trapped(_) => {}
         }
-        self.phase = Phase::Running;
+        self.track.phase = Phase::Running;
     }
 
     /// A full address: the hart is here now.
-    fn synchronise<C: Consumer>(
-        &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
-        sync: Sync,
-        out: &mut C,
-    ) {
-        self.begin(out);
+    fn synchronise<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) {
+        self.begin(cx);
         self.anchored = true;
         self.pending = None;
         self.base = sync.address;
-        self.tell_owner(blocks, sync.owner, out);
-        self.walk.restart(blocks, sync.address);
+        self.tell_owner(sync.owner, cx);
+        self.track.walk.restart(cx.blocks, sync.address);
         self.named = true;
-        self.carry = Outcomes::own(self.walk.at_branch(blocks), sync.taken);
-        self.confirm();
+        self.carry = Outcomes::own(self.track.walk.at_branch(cx.blocks), sync.taken);
+        self.track.confirm();
         if let Some(time) = sync.time {
-            self.tell_time(settings, time, out);
+            self.tell_time(time, cx);
         }
     }
 
     /// Format 3 subformat 1.
     fn trap<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         packet: &crate::Trap,
-        at: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let owner = ownership(settings, packet.privilege, packet.context)?;
-        let address = packet.address.map(|field| full(settings, field));
-        let epc = self.epc(settings, blocks, packet, address, out);
+        let owner = ownership(cx.settings, packet.privilege, packet.context)?;
+        let address = packet.address.map(|field| full(cx.settings, field));
+        let epc = self.epc(packet, address, cx);
         let epc = epc.unwrap_or_else(|(fault, value)| {
-            self.lose(fault, value, at, 0);
+            self.lose(fault.reason(value), cx.place.at, 0);
             None
         });
         let code = Some(packet.ecause);
-        let tval = packet.tval.map(|field| canonical(settings, field));
+        let tval = packet.tval.map(|field| canonical(cx.settings, field));
         let trap = Trap {
             epc,
             handler: address.filter(|_| packet.thaddr),
@@ -468,40 +369,38 @@ impl Source {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
             },
-            tval: tval.filter(|_| !tells_epc(settings, packet)),
+            tval: tval.filter(|_| !tells_epc(cx.settings, packet)),
         };
         let Some(handler) = trap.handler else {
-            return self.trap_only(settings, blocks, (packet, owner, trap), out);
+            return self.trap_only((packet, owner, trap), cx);
         };
-        self.begin(out);
-        self.event(&Event::Trap(trap), out);
+        self.begin(cx);
+        self.track.event(&Event::Trap(trap), cx.out);
         let sync = Sync {
             address: handler,
             taken: !packet.branch,
             owner,
-            time: settings.time(packet.time),
+            time: cx.settings.time(packet.time),
         };
-        self.synchronise(settings, blocks, sync, out);
+        self.synchronise(sync, cx);
         Ok(())
     }
 
     /// A trap whose handler is not told yet.
     fn trap_only<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         (packet, owner, trap): (&crate::Trap, Ownership, Trap),
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.begin(out);
+        self.begin(cx);
         if let Some(field) = packet.address {
-            self.base = full(settings, field);
+            self.base = full(cx.settings, field);
         }
-        self.phase = Phase::Trapped(trap);
+        self.track.phase = Phase::Trapped(trap);
         // The mode before the trap, which is known unless tracing began here.
-        self.tell_owner(blocks, owner, out);
-        if let Some(time) = settings.time(packet.time) {
-            self.tell_time(settings, time, out);
+        self.tell_owner(owner, cx);
+        if let Some(time) = cx.settings.time(packet.time) {
+            self.tell_time(time, cx);
         }
         Ok(())
     }
@@ -509,27 +408,25 @@ impl Source {
     /// Gives out what there is before a trap; where the hart was then.
     fn epc<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         packet: &crate::Trap,
         address: Option<u64>,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<Option<u64>, Trouble> {
-        let tval = packet.tval.map(|field| canonical(settings, field));
-        let told = match settings.config.version {
-            Version::V1_1_1 if tells_epc(settings, packet) => tval,
+        let tval = packet.tval.map(|field| canonical(cx.settings, field));
+        let told = match cx.settings.config.version {
+            Version::V1_1_1 if tells_epc(cx.settings, packet) => tval,
             Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
-        match self.phase {
+        match self.track.phase {
             Phase::Running => {
-                self.resolve(blocks, Next::Sync, out)?;
-                let epc = self.trap_from(blocks, told, out)?;
-                self.confirm();
+                self.resolve(Next::Sync, cx)?;
+                let epc = self.trap_from(told, cx)?;
+                self.track.confirm();
                 Ok(epc)
             }
             Phase::Trapped(before) => {
-                self.event(&Event::Trap(before), out);
+                self.track.event(&Event::Trap(before), cx.out);
                 Ok(None)
             }
             // On the first instruction the address is where it trapped.
@@ -541,16 +438,13 @@ impl Source {
     /// Format 3 subformat 3.
     fn support<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         support: &Support,
-        at: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         if support.encoder_mode != 0 {
             return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
         }
-        if support.qual_status == QualStatus::EndedRep && self.repeats(settings, blocks) {
+        if support.qual_status == QualStatus::EndedRep && self.repeats(cx.settings, cx.blocks) {
             self.pending = None;
         }
         let next = match support.qual_status {
@@ -558,30 +452,30 @@ impl Source {
             QualStatus::EndedRep => Next::Sync,
             QualStatus::EndedNtr => Next::Flow,
         };
-        match (support.qual_status, self.phase) {
-            (QualStatus::NoChange, Phase::Running) => self.resolve(blocks, next, out)?,
+        match (support.qual_status, self.track.phase) {
+            (QualStatus::NoChange, Phase::Running) => self.resolve(next, cx)?,
             (QualStatus::NoChange, _) => {}
             // Even where nothing was traced: the start may be what was lost.
             (QualStatus::TraceLost, phase) => {
                 match phase {
-                    Phase::Running => self.end(blocks, next, out)?,
-                    Phase::Trapped(trap) => self.event(&Event::Trap(trap), out),
+                    Phase::Running => self.end(next, cx)?,
+                    Phase::Trapped(trap) => self.track.event(&Event::Trap(trap), cx.out),
                     _ => {}
                 }
-                self.lose(Fault::TraceLost, 0, at, 0);
+                self.lose(Fault::TraceLost.reason(0), cx.place.at, 0);
             }
             (_, Phase::Start | Phase::Stopped) => {}
             (_, Phase::Lost(gap)) => {
-                self.event(&Event::Gap(gap), out);
-                self.stop(out);
+                self.track.event(&Event::Gap(gap), cx.out);
+                self.stop(cx);
             }
             (_, Phase::Trapped(trap)) => {
-                self.event(&Event::Trap(trap), out);
-                self.stop(out);
+                self.track.event(&Event::Trap(trap), cx.out);
+                self.stop(cx);
             }
             (_, Phase::Running) => {
-                self.end(blocks, next, out)?;
-                self.stop(out);
+                self.end(next, cx)?;
+                self.stop(cx);
             }
         }
         Ok(())
@@ -634,7 +528,7 @@ impl Source {
     /// without any, round a loop that takes no decision.
     fn repeats(&self, settings: &Settings, blocks: &mut Blocks<'_>) -> bool {
         self.pending.is_some_and(|p| {
-            let here = self.named && p.address == self.walk.pc(blocks);
+            let here = self.named && p.address == self.track.walk.pc(blocks);
             let same = here && p.outcomes == self.carry && !p.arrived;
             let told = settings.config.ending == Ending::Told;
             same && !(told && self.comes_round(blocks))
@@ -642,31 +536,25 @@ impl Source {
     }
 
     /// Tracing ends.
-    fn stop<C: Consumer>(&mut self, out: &mut C) {
-        self.confirm();
-        self.event(&Event::Mark(Mark::Off), out);
-        self.phase = Phase::Stopped;
+    fn stop<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
+        self.track.confirm();
+        self.track.event(&Event::Mark(Mark::Off), cx.out);
+        self.track.phase = Phase::Stopped;
     }
 
-    fn tell_owner<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, owner: Ownership, out: &mut C) {
-        let space = match owner.context {
-            Some(context) => blocks.image().space_of(context),
-            None => SpaceId::FIRST,
-        };
-        if space != self.walk.space() {
-            self.walk.enter(blocks, space);
-        }
+    fn tell_owner<C: Consumer>(&mut self, owner: Ownership, cx: &mut Ctx<'_, '_, C>) {
+        self.track.enter(cx.blocks, owner.context);
         if owner != self.owner {
             self.owner = owner;
-            self.event(&Event::Context(owner), out);
+            self.track.event(&Event::Context(owner), cx.out);
         }
     }
 
-    fn tell_time<C: Consumer>(&mut self, settings: &Settings, field: u64, out: &mut C) {
-        let width = settings.layout.time_width;
+    fn tell_time<C: Consumer>(&mut self, field: u64, cx: &mut Ctx<'_, '_, C>) {
+        let width = cx.settings.layout.time_width;
         if width > 0 {
-            let time = self.clock.read(field, width);
-            self.event(&Event::Time(time), out);
+            let time = self.clock.absolute(field, width);
+            self.track.event(&Event::Time(time), cx.out);
         }
     }
 }

@@ -1,16 +1,20 @@
 //! Ways through the code: what packets say, walked.
 
-use core::ops::ControlFlow;
+use hartrace_flow::decode::Nothing;
+use hartrace_flow::{Blocks, Consumer, Evidence, Exit, Goal, History, Reason, Stop, UNCOUNTED};
 
-use hartrace_flow::{
-    Blocks, Consumer, Event, Evidence, Exit, Goal, HartId, History, Stop, UNCOUNTED,
-};
-
+use super::Ctx;
 use super::source::Source;
 use crate::{BranchMap, Fault};
 
 /// What does not fit, and the value that goes with it.
 pub(super) type Trouble = (Fault, u64);
+
+/// The same as the reason of a gap.
+#[cold]
+pub(super) fn reason((fault, value): Trouble) -> Reason {
+    fault.reason(value)
+}
 
 /// Outcomes of branches, the oldest in bit 0, 1 for taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,15 +91,6 @@ pub(super) struct Pending {
     pub(super) arrived: bool,
 }
 
-/// Takes what is walked on trial.
-pub(super) struct Nobody;
-
-impl Consumer for Nobody {
-    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
 /// What comes behind a packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -114,9 +109,8 @@ impl Source {
     #[inline(always)]
     pub(super) fn resolve<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         next: Next,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let Some(pending) = self.pending else {
             return Ok(());
@@ -124,28 +118,27 @@ impl Source {
         if next == Next::Flow && !pending.arrived {
             let word = pending.outcomes.word();
             let to = pending.address;
-            if let Some(own) = self.walk.repeat_to_jump(blocks, word, to, out) {
+            if let Some(own) = self.track.walk.repeat_to_jump(cx.blocks, word, to, cx.out) {
                 self.pending = None;
                 self.carry = match own {
                     true => pending.outcomes.last(),
                     false => Outcomes::default(),
                 };
                 self.named = true;
-                self.confirm();
+                self.track.confirm();
                 return Ok(());
             }
         }
-        self.resolve_anew(blocks, pending, next, out)
+        self.resolve_anew(pending, next, cx)
     }
 
     /// The same for a way that is not remembered.
     #[inline(never)]
     fn resolve_anew<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         mut pending: Pending,
         next: Next,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         self.pending = None;
         self.carry = pending.outcomes;
@@ -154,14 +147,14 @@ impl Source {
             Next::Flow => {
                 // A branch has been told its outcome where the walk arrived:
                 // there is none left for another time.
-                if !(pending.arrived && self.walk.at_branch(blocks)) {
-                    self.jump(blocks, to, out)?;
+                if !(pending.arrived && self.track.walk.at_branch(cx.blocks)) {
+                    self.jump(to, cx)?;
                 }
             }
             Next::Sync if pending.arrived => {}
             Next::Unknown if pending.arrived => self.pending = Some(pending),
             Next::Sync | Next::Unknown => {
-                let jumped = self.approach_any(blocks, to, out)?;
+                let jumped = self.approach_any(to, cx)?;
                 if next == Next::Unknown && !jumped {
                     pending.arrived = true;
                     pending.outcomes = self.carry;
@@ -171,7 +164,7 @@ impl Source {
         }
         self.named = true;
         if self.pending.is_none() {
-            self.confirm();
+            self.track.confirm();
         }
         Ok(())
     }
@@ -184,22 +177,24 @@ impl Source {
         let Some(pending) = self.pending else {
             return Next::Unknown;
         };
-        let named = blocks.image().fetch(self.walk.space(), pending.address);
+        let named = blocks
+            .image()
+            .fetch(self.track.walk.space(), pending.address);
         let behind = named.map(|f| pending.address.wrapping_add(f.len.into()));
         if behind == Some(address) {
             return Next::Sync;
         }
-        let mut probe = self.walk.clone();
+        let mut probe = self.track.walk.clone();
         probe.restart(blocks, pending.address);
         let mut own = pending.outcomes.last().evidence();
-        let stop = probe.step(blocks, &mut own, &mut Nobody);
+        let stop = probe.step(blocks, &mut own, &mut Nothing);
         if stop != Stop::Arrived || probe.pc(blocks) == address {
             return Next::Sync;
         }
         // Whoever does not keep to that is given the benefit of the doubt.
-        let mut probe = self.walk.clone();
+        let mut probe = self.track.walk.clone();
         let mut evidence = pending.outcomes.evidence();
-        let stop = probe.advance(blocks, &mut evidence, &mut { UNCOUNTED }, &mut Nobody);
+        let stop = probe.advance(blocks, &mut evidence, &mut { UNCOUNTED }, &mut Nothing);
         let own = probe.is_branch(blocks, pending.address);
         match stop {
             Stop::Target(_) if evidence.left() == u64::from(own) => Next::Flow,
@@ -212,7 +207,7 @@ impl Source {
     /// instruction is; `changed` into another mode, by the next return from a
     /// trap.
     pub(super) fn leads_to(&self, blocks: &mut Blocks<'_>, address: u64, changed: bool) -> bool {
-        let mut probe = self.walk.clone();
+        let mut probe = self.track.walk.clone();
         let mut own = self.carry.evidence();
         if let Some(pending) = self.pending {
             probe.restart(blocks, pending.address);
@@ -222,7 +217,7 @@ impl Source {
             }
         }
         if changed {
-            let stop = probe.advance(blocks, &mut own, &mut { UNCOUNTED }, &mut Nobody);
+            let stop = probe.advance(blocks, &mut own, &mut { UNCOUNTED }, &mut Nothing);
             return stop == Stop::Target(Exit::TrapReturn);
         }
         let from = probe.pc(blocks);
@@ -230,7 +225,7 @@ impl Source {
             leave_first: self.named || self.pending.is_some(),
             ..Goal::new(address)
         };
-        match probe.advance_to(blocks, &mut own, goal, &mut Nobody) {
+        match probe.advance_to(blocks, &mut own, goal, &mut Nothing) {
             Stop::Arrived => true,
             Stop::Target(_) => probe.decision(blocks) == from,
             _ => false,
@@ -240,31 +235,29 @@ impl Source {
     /// Whether the code leads back to the instruction named last without a
     /// decision.
     pub(super) fn comes_round(&self, blocks: &mut Blocks<'_>) -> bool {
-        let mut probe = self.walk.clone();
+        let mut probe = self.track.walk.clone();
         let goal = Goal {
             leave_first: true,
             ..Goal::new(probe.pc(blocks))
         };
         let mut none = History::default();
-        probe.advance_to(blocks, &mut none, goal, &mut Nobody) == Stop::Arrived
+        probe.advance_to(blocks, &mut none, goal, &mut Nothing) == Stop::Arrived
     }
 
     /// Walks to the next indirect jump, which went to this address.
-    fn jump<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        to: u64,
-        out: &mut C,
-    ) -> Result<(), Trouble> {
+    fn jump<C: Consumer>(&mut self, to: u64, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
         let mut evidence = self.carry.evidence();
         let stop = self
+            .track
             .walk
-            .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
+            .advance(cx.blocks, &mut evidence, &mut { UNCOUNTED }, cx.out);
         match stop {
-            Stop::Target(_) => self.land(blocks, to, evidence.left(), out),
+            Stop::Target(_) => self.land(to, evidence.left(), cx),
             // Round and round, and nowhere a jump.
-            Stop::Endless if evidence.left() == 0 => Err((Fault::NotAJump, self.walk.pc(blocks))),
-            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NotAJump)),
+            Stop::Endless if evidence.left() == 0 => {
+                Err((Fault::NotAJump, self.track.walk.pc(cx.blocks)))
+            }
+            stop => Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::NotAJump)),
         }
     }
 
@@ -272,12 +265,11 @@ impl Source {
     /// are left.
     fn land<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         to: u64,
         left: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let own = self.walk.is_branch(blocks, to);
+        let own = self.track.walk.is_branch(cx.blocks, to);
         if left != u64::from(own) {
             let missing = left == 0;
             return Err(match missing {
@@ -285,7 +277,7 @@ impl Source {
                 false => (Fault::LeftoverOutcomes, left),
             });
         }
-        self.walk.target(blocks, to, out);
+        self.track.walk.target(cx.blocks, to, cx.out);
         self.carry = match own {
             true => self.carry.last(),
             false => Outcomes::default(),
@@ -297,9 +289,8 @@ impl Source {
     /// indirect jump; tells whether it was the latter.
     fn approach_any<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         to: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<bool, Trouble> {
         let mut evidence = self.carry.evidence();
         let goal = Goal {
@@ -307,7 +298,10 @@ impl Source {
             own_outcome: true,
             ..Goal::new(to)
         };
-        let stop = self.walk.advance_to(blocks, &mut evidence, goal, out);
+        let stop = self
+            .track
+            .walk
+            .advance_to(cx.blocks, &mut evidence, goal, cx.out);
         match stop {
             Stop::Arrived => {
                 self.carry = match evidence.left() {
@@ -317,10 +311,10 @@ impl Source {
                 Ok(false)
             }
             Stop::Target(_) => {
-                self.land(blocks, to, evidence.left(), out)?;
+                self.land(to, evidence.left(), cx)?;
                 Ok(true)
             }
-            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NoCode)),
+            stop => Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::NoCode)),
         }
     }
 
@@ -328,24 +322,24 @@ impl Source {
     /// if the mode is another one, which takes a return from a trap.
     pub(super) fn approach<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         (to, taken): (u64, bool),
         changed: bool,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let own = Outcomes::own(self.walk.is_branch(blocks, to), taken);
+        let own = Outcomes::own(self.track.walk.is_branch(cx.blocks, to), taken);
         self.carry = self.carry.and(own);
         if !changed {
-            return self.approach_any(blocks, to, out).map(|_| ());
+            return self.approach_any(to, cx).map(|_| ());
         }
         let mut evidence = self.carry.evidence();
         let stop = self
+            .track
             .walk
-            .advance(blocks, &mut evidence, &mut { UNCOUNTED }, out);
+            .advance(cx.blocks, &mut evidence, &mut { UNCOUNTED }, cx.out);
         match stop {
-            Stop::Target(Exit::TrapReturn) => self.land(blocks, to, evidence.left(), out),
-            Stop::Target(_) => Err((Fault::WrongPrivilege, self.walk.decision(blocks))),
-            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::WrongPrivilege)),
+            Stop::Target(Exit::TrapReturn) => self.land(to, evidence.left(), cx),
+            Stop::Target(_) => Err((Fault::WrongPrivilege, self.track.walk.decision(cx.blocks))),
+            stop => Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::WrongPrivilege)),
         }
     }
 
@@ -353,19 +347,18 @@ impl Source {
     #[inline]
     pub(super) fn use_up<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         map: Outcomes,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         self.carry = self.carry.and(map);
         let mut evidence = self.carry.evidence();
-        let (stop, _) = self.walk.use_up(blocks, &mut evidence, out);
+        let (stop, _) = self.track.walk.use_up(cx.blocks, &mut evidence, cx.out);
         if stop != Stop::Arrived {
-            return Err(self.trouble(blocks, stop, evidence.left(), Fault::UnreportedJump));
+            return Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::UnreportedJump));
         }
         self.carry = Outcomes::default();
         self.named = false;
-        self.confirm();
+        self.track.confirm();
         Ok(())
     }
 
@@ -373,21 +366,20 @@ impl Source {
     /// there, if the code tells. An indirect jump stays, and so does an ecall.
     pub(super) fn leave<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<Option<u64>, Trouble> {
         if !self.named {
-            return Ok(Some(self.walk.pc(blocks)));
+            return Ok(Some(self.track.walk.pc(cx.blocks)));
         }
         let mut evidence = self.carry.evidence();
-        match self.walk.step(blocks, &mut evidence, out) {
+        match self.track.walk.step(cx.blocks, &mut evidence, cx.out) {
             Stop::Arrived => {
                 self.named = false;
                 self.carry = self.carry.without(self.carry.len - evidence.left() as u8);
-                Ok(Some(self.walk.pc(blocks)))
+                Ok(Some(self.track.walk.pc(cx.blocks)))
             }
             Stop::Target(_) | Stop::Trap => Ok(None),
-            stop => Err(self.trouble(blocks, stop, evidence.left(), Fault::NoCode)),
+            stop => Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::NoCode)),
         }
     }
 
@@ -395,25 +387,24 @@ impl Source {
     /// trap was taken, if anything tells. `told` is what the packet says.
     pub(super) fn trap_from<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         told: Option<u64>,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<Option<u64>, Trouble> {
-        if let Some(epc) = self.leave(blocks, out)? {
+        if let Some(epc) = self.leave(cx)? {
             return Ok(Some(epc));
         }
         let mut none = History::default();
-        let stop = self.walk.step(blocks, &mut none, out);
+        let stop = self.track.walk.step(cx.blocks, &mut none, cx.out);
         self.named = false;
         match (stop, told) {
             // An ecall counts as retired here, and is where the trap was taken.
-            (Stop::Trap, _) => Ok(Some(self.walk.pc(blocks))),
+            (Stop::Trap, _) => Ok(Some(self.track.walk.pc(cx.blocks))),
             (_, Some(epc)) => {
-                self.walk.target(blocks, epc, out);
+                self.track.walk.target(cx.blocks, epc, cx.out);
                 Ok(told)
             }
             (_, None) => {
-                self.walk.retire(blocks, out);
+                self.track.walk.retire(cx.blocks, cx.out);
                 Ok(None)
             }
         }
@@ -423,13 +414,12 @@ impl Source {
     /// last.
     pub(super) fn end<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         next: Next,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.resolve(blocks, next, out)?;
+        self.resolve(next, cx)?;
         self.pending = None;
-        self.trap_from(blocks, None, out)?;
+        self.trap_from(None, cx)?;
         self.carry = Outcomes::default();
         Ok(())
     }
@@ -438,10 +428,10 @@ impl Source {
     /// something the packet does not speak of.
     #[cold]
     fn trouble(&self, blocks: &Blocks<'_>, stop: Stop, left: u64, other: Fault) -> Trouble {
-        let pc = self.walk.pc(blocks);
+        let pc = self.track.walk.pc(blocks);
         match stop {
-            Stop::Branch => (Fault::MissingOutcome, self.walk.decision(blocks)),
-            Stop::Target(_) => (Fault::UnreportedJump, self.walk.decision(blocks)),
+            Stop::Branch => (Fault::MissingOutcome, self.track.walk.decision(blocks)),
+            Stop::Target(_) => (Fault::UnreportedJump, self.track.walk.decision(blocks)),
             Stop::Trap => (Fault::UnreportedTrap, pc),
             Stop::Missing => (Fault::NoCode, pc),
             Stop::Endless if left > 0 => (Fault::LeftoverOutcomes, left),

@@ -110,7 +110,7 @@ impl Hart {
     }
 
     /// Nothing follows.
-    pub(super) fn finish(&mut self, config: &Config, sink: &mut impl Sink) {
+    pub(super) fn end(&mut self, config: &Config, sink: &mut impl Sink) {
         self.out.end();
         if self.out.recovers(self.cur.time) {
             self.lost = true;

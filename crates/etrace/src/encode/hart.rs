@@ -59,8 +59,9 @@ pub(super) enum Due {
 /// Most branches of a map.
 pub(super) const FULL: u8 = 31;
 
+/// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
-pub(super) struct Hart {
+pub struct Hart {
     pub(super) mood: Mood,
     /// The unit seen last. Its mode and context are the hart's.
     pub(super) cur: Unit,
@@ -104,7 +105,7 @@ pub(super) struct Hart {
 }
 
 impl Hart {
-    pub(super) fn new(config: &Config, filter: Filter) -> Hart {
+    pub(super) fn with_filter(config: &Config, filter: Filter) -> Hart {
         Hart {
             mood: Mood::Busy,
             cur: Unit::nothing(),
@@ -135,7 +136,7 @@ impl Hart {
     /// One block. Always part of the caller: where that has just made the
     /// block, its fields need not go through memory.
     #[inline(always)]
-    pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+    pub(super) fn take_block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         let levels = b.halted | b.reset | b.lost | b.untraced;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify;
         if levels | pulses | (b.iretire == 0) {

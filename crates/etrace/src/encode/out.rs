@@ -1,6 +1,6 @@
-//! The way out of one hart's encoder: framing, the queue, counters.
+//! Packets of one hart on their way to the queue: framing.
 
-use hartrace_flow::queue::{Admit, Level};
+use hartrace_flow::encode::Outlet;
 
 use super::{Counters, Sink};
 use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet};
@@ -9,12 +9,7 @@ use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet};
 #[derive(Clone, Debug)]
 pub(super) struct Out {
     pub(super) layout: Layout,
-    /// Cycles the hart has waited; they come on top of every time.
-    stalled: u64,
-    queue: Option<Level>,
-    /// The queue was full: nothing goes out until it has room.
-    dropping: bool,
-    pub(super) counters: Counters,
+    outlet: Outlet,
 }
 
 /// Bytes of the longest support and start packets, which go first after a
@@ -39,25 +34,18 @@ impl Out {
         let layout = config.layout();
         Out {
             layout,
-            stalled: 0,
-            queue: config.queue.map(|q| Level::new(q, reserve(&layout))),
-            dropping: false,
-            counters: Counters::default(),
+            outlet: Outlet::new(config.queue, reserve(&layout)),
         }
     }
 
     /// The hart's own time as the world has it.
     pub(super) fn stamp(&self, time: u64) -> u64 {
-        time.wrapping_add(self.stalled)
+        self.outlet.time(time)
     }
 
     /// Sends a packet about something that happened at this time.
     #[inline]
     pub(super) fn send(&mut self, packet: &Packet, time: u64, sink: &mut impl Sink) {
-        if self.dropping {
-            self.counters.lost += 1;
-            return;
-        }
         let payload = packet.write(&self.layout);
         let payload = payload.bytes();
         let mut framed = [0; MAX_PAYLOAD + 1];
@@ -68,52 +56,32 @@ impl Out {
             }
         }
         let framed = framed.get(..=payload.len()).unwrap_or_default();
-        if self.queue.is_some() && !self.is_admitted(framed.len(), time) {
-            return;
-        }
-        self.counters.packets += 1;
-        self.counters.bytes += framed.len() as u64;
-        self.counters.payload_bytes += payload.len() as u64;
-        sink.packet(framed);
-    }
-
-    fn is_admitted(&mut self, bytes: usize, time: u64) -> bool {
-        let time = self.stamp(time);
-        let admit = self.queue.as_mut().map(|queue| queue.admit(bytes, time));
-        match admit {
-            None | Some(Admit::Now) => true,
-            Some(Admit::After(cycles)) => {
-                self.stalled = self.stalled.wrapping_add(cycles);
-                self.counters.stalled += cycles;
-                true
-            }
-            Some(Admit::Never) => {
-                self.dropping = true;
-                self.counters.overflows += 1;
-                self.counters.lost += 1;
-                false
-            }
-        }
+        self.outlet.send(framed, 1, time, sink);
     }
 
     /// Whether packets are being dropped.
     #[inline]
     pub(super) const fn is_dropping(&self) -> bool {
-        self.dropping
+        self.outlet.is_dropping()
     }
 
     /// Whether packets were dropped and there is room again for a new start.
     /// They are dropped no longer then.
     pub(super) fn recovers(&mut self, time: u64) -> bool {
-        let now = self.stamp(time);
-        let room = self.queue.as_mut().is_none_or(|queue| queue.has_room(now));
-        let recovers = self.dropping && room;
-        self.dropping &= !recovers;
+        let recovers = self.outlet.has_room(time) && self.outlet.is_dropping();
+        if recovers {
+            self.outlet.recover();
+        }
         recovers
     }
 
-    /// Nothing follows: the queue has all the time it wants.
+    /// Nothing follows.
     pub(super) fn end(&mut self) {
-        self.queue = None;
+        self.outlet.end();
+    }
+
+    /// What was sent and lost.
+    pub(super) const fn counters(&self) -> Counters {
+        self.outlet.counters()
     }
 }

@@ -27,7 +27,7 @@ mod traps;
 struct Packets(Vec<Vec<u8>>);
 
 impl Sink for Packets {
-    fn packet(&mut self, bytes: &[u8]) {
+    fn message(&mut self, bytes: &[u8]) {
         self.0.push(bytes.to_vec());
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const WORD: usize = 8;
 /// What most packets of format 1 and 2 come to: outcomes, an address, and none
 /// of the marks behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub struct Plain {
     pub(crate) map: BranchMap,
     /// The field, extended by its sign.
     pub(crate) address: Option<u64>,

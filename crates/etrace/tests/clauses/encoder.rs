@@ -949,9 +949,9 @@ fn full_queues() {
             encoder.finish();
             let counters = encoder.total();
             let bytes = encoder.into_sink();
-            assert_eq!(counters.packets, pieces(&bytes).len() as u64);
+            assert_eq!(counters.messages, pieces(&bytes).len() as u64);
             assert_eq!(counters.bytes, bytes.len() as u64);
-            assert_eq!(counters.bytes, counters.payload_bytes + counters.packets);
+            assert_eq!(counters.bytes, counters.payload_bytes + counters.messages);
             let lines = text(&config, &packets(&config, &bytes));
             if stall {
                 assert!(counters.stalled > 0 && counters.lost == 0);

@@ -281,7 +281,7 @@ fn an_encoder_per_hart() {
     for (hart, way) in (0..).zip(&ways) {
         let alone = packets(&config, &encode(&config, &image, way));
         let counters = both.counters(HartId(hart)).unwrap();
-        assert_eq!(counters.packets, alone.len() as u64, "hart {hart}");
+        assert_eq!(counters.messages, alone.len() as u64, "hart {hart}");
     }
 }
 

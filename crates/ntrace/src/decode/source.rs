@@ -1,16 +1,14 @@
 //! One source of messages: the state of its decoding.
 
-use core::ops::ControlFlow;
-
+use hartrace_flow::decode::{self, Clock, Phase, Source as _, Track, TrackState};
 use hartrace_flow::{
-    Blocks, Consumer, Context, Event, Gap, HartId, History, Mark, Mode, NotTaken, Ownership,
-    Remember, ReturnStack, SpaceId, Stop, Swaps, Walk,
+    Blocks, Consumer, Context, Event, History, Mark, NotTaken, Ownership, Reason, Remember,
+    ReturnStack, Stop, Swaps,
 };
 
-use super::stretch::{End, Trouble, outcomes};
+use super::stretch::{End, Trouble, outcomes, reason};
 use super::sync::{FullAddress, start_mark, stop_mark, trap};
-use super::time::Clock;
-use super::{Settings, space};
+use super::{Ctx, NTrace, Settings};
 use crate::{
     Body, Btype, Fault, ImplicitReturn, Message, Owner, Process, Sync, Tcode, Timestamps,
     TraceMode, Version,
@@ -22,10 +20,8 @@ const STACK: usize = 1024;
 
 /// One source.
 #[derive(Debug)]
-pub(super) struct Source {
-    hart: HartId,
-    pub(super) walk: Walk,
-    phase: Phase,
+pub struct Source {
+    pub(super) track: Track,
     /// The address sent last, which `U-ADDR` is relative to.
     reference: u64,
     /// Halfwords counted (`RCODE` = 0) but not walked.
@@ -36,12 +32,9 @@ pub(super) struct Source {
     last: Option<Last>,
     clock: Clock,
     context: Option<Context>,
-    /// Instructions given when the trace last agreed with the code.
-    pub(super) confirmed: u64,
     /// A full address, and where there are Ownership messages the one behind
     /// it, has been seen: nothing depends on what came before.
     anchored: Anchor,
-    pause: bool,
 }
 
 /// How much of the state a full address has settled.
@@ -51,19 +44,6 @@ enum Anchor {
     /// All but the context.
     Address,
     All,
-}
-
-/// What is known about where the hart is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Nothing yet, and nothing missing.
-    Start,
-    /// Where the walk stands.
-    Running,
-    /// Tracing ended.
-    Stopped,
-    /// Something is missing; the gap grows until the next full address.
-    Lost(Gap),
 }
 
 /// A branch message without `SYNC`, for RepeatBranch.
@@ -76,155 +56,113 @@ struct Last {
 
 /// The state of a source in plain values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct State {
-    phase: Phase,
-    pc: u64,
-    space: SpaceId,
-    stack: Option<ReturnStack>,
+pub struct State {
+    track: TrackState,
     reference: u64,
     owed: u64,
     ahead: u64,
     last: Option<Last>,
     clock: Clock,
     context: Option<Context>,
-    unconfirmed: u64,
 }
 
-impl Source {
-    pub(super) fn new(settings: &Settings, hart: HartId) -> Source {
-        let mut walk = Walk::new(hart);
-        if settings.config.implicit_return != ImplicitReturn::Off {
-            let stack = ReturnStack::new(Remember::Address, Swaps::PopAndPush, STACK);
-            walk.set_stack(Some(stack));
-        }
+impl decode::Source<NTrace> for Source {
+    type State = State;
+
+    fn new(settings: &Settings, src: u16) -> Source {
+        let implied = settings.config.implicit_return != ImplicitReturn::Off;
+        let stack = implied.then(|| ReturnStack::new(Remember::Address, Swaps::PopAndPush, STACK));
         Source {
-            hart,
-            walk,
-            phase: Phase::Start,
+            track: Track::new(settings.hart(src), stack),
             reference: 0,
             owed: 0,
             ahead: 0,
             last: None,
             clock: Clock::default(),
             context: None,
-            confirmed: 0,
             anchored: Anchor::None,
-            pause: false,
         }
     }
 
-    pub(super) fn state(&self, blocks: &Blocks<'_>) -> State {
-        let mut walk = self.walk.clone();
+    #[inline]
+    fn track(&mut self) -> &mut Track {
+        &mut self.track
+    }
+
+    #[inline(always)]
+    fn message<C: Consumer>(
+        &mut self,
+        message: &Message<'_>,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Reason> {
+        let done = if message.tstamp.is_some() && cx.settings.config.timestamps.is_none() {
+            Err((Fault::ExtraField, 0))
+        } else if self.track.is_running() {
+            self.running(message, cx)
+        } else {
+            self.waiting(message, cx)
+        };
+        done.map_err(reason)
+    }
+
+    #[cold]
+    fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
+        self.clock.lose();
+        self.last = None;
+        (self.owed, self.ahead) = (0, 0);
+        self.track.lose(reason, at, bytes);
+    }
+
+    fn finish<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
+        if let Phase::Lost(gap) = self.track.phase {
+            self.track.event(&Event::Gap(gap), cx.out);
+            self.track.phase = Phase::Start;
+        }
+    }
+
+    fn state(&self, blocks: &Blocks<'_>) -> State {
         State {
-            phase: self.phase,
-            pc: walk.pc(blocks),
-            space: walk.space(),
-            stack: walk.stack().cloned(),
+            track: self.track.state(blocks),
             reference: self.reference,
             owed: self.owed,
             ahead: self.ahead,
             last: self.last,
             clock: self.clock,
             context: self.context,
-            unconfirmed: walk.instructions().wrapping_sub(self.confirmed),
         }
     }
 
-    pub(super) fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
-        self.walk = Walk::new(self.hart);
-        self.walk.set_stack(state.stack.clone());
-        self.walk.enter(blocks, state.space);
-        self.walk.restart(blocks, state.pc);
-        self.phase = state.phase;
+    fn set_state(&mut self, state: &State, blocks: &mut Blocks<'_>) {
+        self.track.set_state(&state.track, blocks);
         self.reference = state.reference;
         self.owed = state.owed;
         self.ahead = state.ahead;
         self.last = state.last;
         self.clock = state.clock;
         self.context = state.context;
-        self.confirmed = 0u64.wrapping_sub(state.unconfirmed);
     }
 
-    pub(super) fn set_time_hint(&mut self, state: &State) {
+    fn hint(&mut self, state: &State) {
         self.clock.hint(state.clock);
     }
 
-    pub(super) fn is_anchored(&self) -> bool {
+    fn is_anchored(&self) -> bool {
         self.anchored == Anchor::All
     }
+}
 
-    pub(super) fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
-        self.pause |= out.event(self.hart, event).is_break();
-    }
-
-    /// Something is wrong at this offset; these bytes say nothing usable.
-    #[cold]
-    pub(super) fn lose(&mut self, fault: Fault, value: u64, at: u64, bytes: u64) {
-        self.clock.lose();
-        self.last = None;
-        (self.owed, self.ahead) = (0, 0);
-        if let Phase::Lost(gap) = &mut self.phase {
-            gap.bytes += bytes;
-            return;
-        }
-        let unconfirmed = self.walk.instructions().wrapping_sub(self.confirmed);
-        self.phase = Phase::Lost(Gap {
-            at,
-            reason: fault.reason(value),
-            bytes,
-            unconfirmed,
-        });
-    }
-
-    /// The stream ends.
-    pub(super) fn finish<C: Consumer>(&mut self, out: &mut C) {
-        if let Phase::Lost(gap) = self.phase {
-            self.event(&Event::Gap(gap), out);
-            self.phase = Phase::Start;
-        }
-    }
-
-    /// One message of this source, at this offset and of this length.
-    #[inline(always)]
-    pub(super) fn message<C: Consumer>(
-        &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
-        message: &Message<'_>,
-        (at, len): (u64, u64),
-        out: &mut C,
-    ) -> ControlFlow<()> {
-        let done = if message.tstamp.is_some() && settings.config.timestamps.is_none() {
-            Err((Fault::ExtraField, 0))
-        } else if self.phase == Phase::Running {
-            self.running(settings, blocks, message, at, out)
-        } else {
-            self.waiting(settings, blocks, message, (at, len), out)
-        };
-        if let Err((fault, value)) = done {
-            self.lose(fault, value, at, len);
-        }
-        if self.walk.take_pause() | core::mem::take(&mut self.pause) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-
+impl Source {
     #[inline(always)]
     fn running<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         message: &Message<'_>,
-        at: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let limit = settings.config.max_expansion;
+        let limit = cx.settings.config.max_expansion;
         match message.body {
-            Body::HistFull { hist } => self.history(blocks, hist, out)?,
+            Body::HistFull { hist } => self.history(hist, cx)?,
             Body::HistRepeat { hist, count } => {
-                self.repeat_history(blocks, hist, count, limit, out)?;
+                self.repeat_history(hist, count, limit, cx)?;
             }
             Body::IndirectBranchHist {
                 btype,
@@ -232,21 +170,21 @@ impl Source {
                 uaddr,
                 hist,
             } => {
-                let end = self.indirect(settings, btype, uaddr);
+                let end = self.indirect(cx.settings, btype, uaddr);
                 let hist = Some(hist);
-                self.branch(settings, blocks, Last { icnt, hist, end }, out)?;
+                self.branch(Last { icnt, hist, end }, cx)?;
             }
             Body::IndirectBranch { btype, icnt, uaddr } => {
-                let end = self.indirect(settings, btype, uaddr);
+                let end = self.indirect(cx.settings, btype, uaddr);
                 let hist = None;
-                self.branch(settings, blocks, Last { icnt, hist, end }, out)?;
+                self.branch(Last { icnt, hist, end }, cx)?;
             }
             Body::DirectBranch { icnt } => {
                 let (hist, end) = (None, End::Branch);
-                self.branch(settings, blocks, Last { icnt, hist, end }, out)?;
+                self.branch(Last { icnt, hist, end }, cx)?;
             }
             Body::RepeatBranch { count } => {
-                self.repeat_branch(settings, blocks, count, out)?;
+                self.repeat_branch(count, cx)?;
             }
             Body::IcntFull { icnt } => {
                 // Not walked yet: the outcomes of its branches may follow.
@@ -256,9 +194,9 @@ impl Source {
                 }
                 return Ok(());
             }
-            _ => return self.seldom(settings, blocks, message, at, out),
+            _ => return self.seldom(message, cx),
         }
-        self.tell_time(message.tstamp, out);
+        self.tell_time(message.tstamp, cx);
         Ok(())
     }
 
@@ -266,47 +204,41 @@ impl Source {
     #[cold]
     fn waiting<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         message: &Message<'_>,
-        (at, len): (u64, u64),
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let sync = message.body.sync().is_some();
-        match (message.body, &mut self.phase) {
+        match (message.body, &mut self.track.phase) {
             (Body::Error { .. } | Body::Other { .. }, _) => {}
             (Body::Ownership { .. } | Body::ProgTraceCorrelation { .. }, Phase::Stopped) => {}
             (Body::ProgTraceCorrelation { .. }, Phase::Start) => {}
             (_, Phase::Lost(gap)) if !sync => {
-                gap.bytes += len;
+                gap.bytes += cx.place.len;
                 return Ok(());
             }
             _ if !sync => return Err((Fault::NotSynchronised, 0)),
             _ => {}
         }
-        self.seldom(settings, blocks, message, at, out)
+        self.seldom(message, cx)
     }
 
     /// Messages that do not come all the time.
     #[cold]
     fn seldom<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         message: &Message<'_>,
-        at: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         match message.body {
             Body::ProgTraceCorrelation { evcode, icnt, hist } => {
-                self.correlation(settings, blocks, (icnt, hist), out)?;
-                self.event(&Event::Mark(stop_mark(evcode)), out);
-                self.tell_time(message.tstamp, out);
+                self.correlation((icnt, hist), cx)?;
+                self.track.event(&Event::Mark(stop_mark(evcode)), cx.out);
+                self.tell_time(message.tstamp, cx);
             }
             Body::Ownership { process } => {
                 let process = Process::from_field(process).map_err(|fault| (fault, process))?;
-                self.ownership(blocks, process, out);
-                self.tell_time(message.tstamp, out);
+                self.ownership(process, cx);
+                self.tell_time(message.tstamp, cx);
             }
             Body::Error { etype, ecode } => {
                 let value = u64::from(etype) << 32 | ecode & 0xffff_ffff;
@@ -316,49 +248,46 @@ impl Source {
                 tcode: Tcode(0), ..
             } => return Err((Fault::Zeros, 0)),
             Body::Other { tcode, .. } => {
-                self.event(&Event::Mark(Mark::Vendor(u16::from(tcode.0))), out);
+                self.track
+                    .event(&Event::Mark(Mark::Vendor(u16::from(tcode.0))), cx.out);
             }
             // All the others were dealt with before.
             body => {
                 if let Some(full) = FullAddress::of(&body) {
-                    self.full_address(settings, blocks, (full, at), message.tstamp, out);
+                    self.full_address(full, message.tstamp, cx);
                 }
             }
         }
         Ok(())
     }
 
-    /// A sync message at this offset.
+    /// A sync message.
     fn full_address<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
-        (full, at): (FullAddress, u64),
+        full: FullAddress,
         stamp: Option<u64>,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) {
         let FullAddress { sync, to, .. } = full;
-        if self.phase == Phase::Running {
-            let before = self.before_sync(settings, blocks, full, out);
+        if self.track.is_running() {
+            let before = self.before_sync(full, cx);
             if let Err((fault, value)) = before {
-                self.lose(fault, value, at, 0);
+                self.lose(fault.reason(value), cx.place.at, 0);
             } else if sync == Sync::OVERRUN {
-                self.lose(Fault::Overrun, 0, at, 0);
+                self.lose(Fault::Overrun.reason(0), cx.place.at, 0);
             }
         }
-        self.restart(settings, blocks, sync, to, out);
-        if let Some((stamp, config)) = stamp.zip(settings.config.timestamps) {
-            self.tell_full_time(stamp, config, out);
+        self.restart(sync, to, cx);
+        if let Some((stamp, config)) = stamp.zip(cx.settings.config.timestamps) {
+            self.tell_full_time(stamp, config, cx);
         }
     }
 
     /// What a sync message says about the way to it.
     fn before_sync<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         full: FullAddress,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let FullAddress { icnt, hist, .. } = full;
         if full.sync == Sync::OVERRUN {
@@ -371,66 +300,57 @@ impl Source {
         if end == End::Open && !told {
             return Ok(());
         }
-        self.count(settings, blocks, Last { icnt, hist, end }, out)
+        self.count(Last { icnt, hist, end }, cx)
     }
 
     /// A full address: whatever was before, the hart is here now.
-    fn restart<C: Consumer>(
-        &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
-        sync: Sync,
-        to: u64,
-        out: &mut C,
-    ) {
-        let mut keeps = settings.config.version == Version::Rc7 && sync.is_marker();
-        if let Phase::Lost(gap) = self.phase {
-            self.event(&Event::Gap(gap), out);
+    fn restart<C: Consumer>(&mut self, sync: Sync, to: u64, cx: &mut Ctx<'_, '_, C>) {
+        let mut keeps = cx.settings.config.version == Version::Rc7 && sync.is_marker();
+        if let Phase::Lost(gap) = self.track.phase {
+            self.track.event(&Event::Gap(gap), cx.out);
             // Calls and returns are missing.
             keeps = false;
         }
         // rc7 lets encoders keep their stack at markers; more calls than the
         // encoder has never hurt.
         let mut settled = true;
-        match self.walk.stack() {
+        match self.track.walk.stack() {
             Some(stack) if !keeps => stack.clear(),
             Some(_) => settled = false,
             None => {}
         }
         self.anchored = match self.anchored {
             Anchor::None if !settled => Anchor::None,
-            Anchor::None if settings.config.context => Anchor::Address,
+            Anchor::None if cx.settings.config.context => Anchor::Address,
             Anchor::Address => Anchor::Address,
             _ => Anchor::All,
         };
-        self.phase = Phase::Running;
+        self.track.phase = Phase::Running;
         (self.owed, self.ahead, self.last) = (0, 0, None);
         self.reference = to;
-        self.confirmed = self.walk.instructions();
-        self.walk.restart(blocks, to);
+        self.track.confirm();
+        self.track.walk.restart(cx.blocks, to);
         if let Some(mark) = start_mark(sync) {
-            self.event(&Event::Mark(mark), out);
+            self.track.event(&Event::Mark(mark), cx.out);
         }
     }
 
     /// Tracing ends.
     fn correlation<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         (icnt, hist): (u64, Option<u64>),
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        if self.phase == Phase::Running {
+        if self.track.is_running() {
             let end = End::Open;
-            self.count(settings, blocks, Last { icnt, hist, end }, out)?;
+            self.count(Last { icnt, hist, end }, cx)?;
         }
         self.last = None;
-        self.phase = Phase::Stopped;
+        self.track.phase = Phase::Stopped;
         Ok(())
     }
 
-    fn ownership<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, process: Process, out: &mut C) {
+    fn ownership<C: Consumer>(&mut self, process: Process, cx: &mut Ctx<'_, '_, C>) {
         let known = self.context.unwrap_or_default();
         match process.owner {
             Owner::Mode => {}
@@ -442,13 +362,12 @@ impl Source {
             }
             Owner::Hcontext(h) => self.context = Some(Context::new(known.scontext(), h)),
         }
-        let space = space(blocks, self.context);
-        if space != self.walk.space() {
-            self.walk.enter(blocks, space);
-        }
-        let mode: Option<Mode> = Some(process.mode);
-        let context = self.context;
-        self.event(&Event::Context(Ownership { mode, context }), out);
+        self.track.enter(cx.blocks, self.context);
+        let owner = Ownership {
+            mode: Some(process.mode),
+            context: self.context,
+        };
+        self.track.event(&Event::Context(owner), cx.out);
     }
 
     fn indirect(&self, settings: &Settings, btype: Btype, uaddr: u64) -> End {
@@ -463,12 +382,10 @@ impl Source {
     #[inline(always)]
     fn branch<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         message: Last,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.count(settings, blocks, message, out)?;
+        self.count(message, cx)?;
         if let End::Jump(to) | End::Trap(_, to) = message.end {
             self.reference = to;
         }
@@ -480,74 +397,68 @@ impl Source {
     #[inline]
     fn count<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         Last { icnt, hist, end }: Last,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        bounded(icnt, 1, settings.config.max_expansion)?;
+        bounded(icnt, 1, cx.settings.config.max_expansion)?;
         if let End::Jump(to) = end
             && self.owed == 0
             && let Some(left) = icnt.checked_sub(self.ahead)
         {
-            let btm = settings.config.mode == TraceMode::Btm;
+            let btm = cx.settings.config.mode == TraceMode::Btm;
             let outcomes = hist.unwrap_or(if btm { 0 } else { 1 });
-            if self.walk.repeat(blocks, outcomes, left, to, out) {
+            if self
+                .track
+                .walk
+                .repeat(cx.blocks, outcomes, left, to, cx.out)
+            {
                 self.ahead = 0;
-                self.confirmed = self.walk.instructions();
+                self.track.confirm();
                 return Ok(());
             }
         }
         if end == End::Branch {
-            self.direct_stretch(settings, blocks, icnt, out)?;
-        } else if hist.is_none() && settings.config.mode == TraceMode::Btm {
-            self.stretch(settings, blocks, icnt, &mut NotTaken, end, out)?;
+            self.direct_stretch(icnt, cx)?;
+        } else if hist.is_none() && cx.settings.config.mode == TraceMode::Btm {
+            self.stretch(icnt, &mut NotTaken, end, cx)?;
         } else {
             let (bits, count) = outcomes(hist.unwrap_or(1));
             let outcomes = &mut History::new(bits, count);
-            self.stretch(settings, blocks, icnt, outcomes, end, out)?;
+            self.stretch(icnt, outcomes, end, cx)?;
         }
-        self.confirmed = self.walk.instructions();
+        self.track.confirm();
         Ok(())
     }
 
     fn repeat_branch<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         count: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let Some(last) = self.last else {
             return Err((Fault::NothingToRepeat, count));
         };
-        bounded(count, last.icnt, settings.config.max_expansion)?;
+        bounded(count, last.icnt, cx.settings.config.max_expansion)?;
         for _ in 0..count {
-            self.count(settings, blocks, last, out)?;
+            self.count(last, cx)?;
         }
         Ok(())
     }
 
     /// Outcomes of branches up to right behind the last of them.
     #[inline]
-    fn history<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        hist: u64,
-        out: &mut C,
-    ) -> Result<(), Trouble> {
+    fn history<C: Consumer>(&mut self, hist: u64, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
         let (bits, count) = outcomes(hist);
-        self.use_up(blocks, History::new(bits, count), out)
+        self.use_up(History::new(bits, count), cx)
     }
 
     /// The same outcomes over and over, as many at once as a word holds.
     fn repeat_history<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         hist: u64,
         count: u64,
         limit: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let (bits, len) = outcomes(hist);
         if len == 0 {
@@ -557,43 +468,47 @@ impl Source {
         let copies = u64::from(64 / len);
         let word = (0..64 / len).fold(0, |word, i| word | bits << (i * len));
         for _ in 0..count / copies {
-            self.use_up(blocks, History::new(word, len * copies as u8), out)?;
+            self.use_up(History::new(word, len * copies as u8), cx)?;
         }
         let rest = (count % copies) as u8;
-        self.use_up(blocks, History::new(word, len * rest), out)
+        self.use_up(History::new(word, len * rest), cx)
     }
 
     #[inline]
     fn use_up<C: Consumer>(
         &mut self,
-        blocks: &mut Blocks<'_>,
         mut outcomes: History,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let (stop, walked) = self.walk.use_up(blocks, &mut outcomes, out);
+        let (stop, walked) = self.track.walk.use_up(cx.blocks, &mut outcomes, cx.out);
         self.ahead += walked;
         match stop {
             Stop::Arrived => Ok(()),
-            Stop::Missing => Err((Fault::NoCode, self.walk.pc(blocks))),
-            Stop::Trap => Err((Fault::UnreportedTrap, self.walk.pc(blocks))),
-            Stop::Contradiction => Err((Fault::JumpNotTaken, self.walk.decision(blocks))),
-            Stop::Endless => Err((Fault::EndlessLoop, self.walk.pc(blocks))),
+            Stop::Missing => Err((Fault::NoCode, self.track.walk.pc(cx.blocks))),
+            Stop::Trap => Err((Fault::UnreportedTrap, self.track.walk.pc(cx.blocks))),
+            Stop::Contradiction => Err((Fault::JumpNotTaken, self.track.walk.decision(cx.blocks))),
+            Stop::Endless => Err((Fault::EndlessLoop, self.track.walk.pc(cx.blocks))),
             Stop::Target(_) | Stop::Branch | Stop::HalfInstruction => {
-                Err((Fault::UnreportedJump, self.walk.decision(blocks)))
+                Err((Fault::UnreportedJump, self.track.walk.decision(cx.blocks)))
             }
         }
     }
 
     #[inline]
-    fn tell_time<C: Consumer>(&mut self, stamp: Option<u64>, out: &mut C) {
+    fn tell_time<C: Consumer>(&mut self, stamp: Option<u64>, cx: &mut Ctx<'_, '_, C>) {
         if let Some(time) = stamp.and_then(|stamp| self.clock.relative(stamp)) {
-            self.event(&Event::Time(time), out);
+            self.track.event(&Event::Time(time), cx.out);
         }
     }
 
-    fn tell_full_time<C: Consumer>(&mut self, stamp: u64, config: Timestamps, out: &mut C) {
-        let time = self.clock.absolute(stamp, config);
-        self.event(&Event::Time(time), out);
+    fn tell_full_time<C: Consumer>(
+        &mut self,
+        stamp: u64,
+        config: Timestamps,
+        cx: &mut Ctx<'_, '_, C>,
+    ) {
+        let time = self.clock.absolute(stamp, config.width);
+        self.track.event(&Event::Time(time), cx.out);
     }
 }
 

@@ -1,11 +1,11 @@
 //! One stretch of execution: so many halfwords, these branches, and how it
 //! ended (11.1).
 
-use hartrace_flow::{Blocks, Cause, Consumer, Event, Evidence, Exit, Image, SpaceId, Stop};
+use hartrace_flow::{Cause, Consumer, Event, Evidence, Exit, Image, Reason, SpaceId, Stop};
 use hartrace_flow::{Trap, Walk};
 
-use super::Settings;
 use super::source::Source;
+use super::{Ctx, Settings};
 use crate::{Fault, StackKind, TrapTypes};
 
 /// How a stretch ended.
@@ -28,30 +28,38 @@ pub(super) enum End {
 /// What does not fit, and the value that goes with it.
 pub(super) type Trouble = (Fault, u64);
 
+/// The same as the reason of a gap.
+#[cold]
+pub(super) fn reason((fault, value): Trouble) -> Reason {
+    fault.reason(value)
+}
+
 impl Source {
     /// Walks one stretch. What was counted before and what was walked before
     /// (ResourceFull) is settled here.
     #[inline]
     pub(super) fn stretch<E: Evidence, C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         icnt: u64,
         evidence: &mut E,
         end: End,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let mut left = self.settle(icnt)?;
-        let stop = self.walk.advance(blocks, evidence, &mut left, out);
+        let stop = self
+            .track
+            .walk
+            .advance(cx.blocks, evidence, &mut left, cx.out);
         match (stop, end) {
             // The most frequent way to end comes first.
             (Stop::Target(_), End::Jump(to))
-                if left == u64::from(self.walk.to_decision(blocks)) && evidence.left() == 0 =>
+                if left == u64::from(self.track.walk.to_decision(cx.blocks))
+                    && evidence.left() == 0 =>
             {
-                self.walk.target(blocks, to, out);
+                self.track.walk.target(cx.blocks, to, cx.out);
                 Ok(())
             }
-            _ => self.end_otherwise(settings, blocks, (stop, left, evidence.left()), end, out),
+            _ => self.end_otherwise((stop, left, evidence.left()), end, cx),
         }
     }
 
@@ -59,18 +67,19 @@ impl Source {
     #[inline]
     pub(super) fn direct_stretch<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         icnt: u64,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let mut left = self.settle(icnt)?;
         let mut last = LastTaken { met: false };
-        let stop = self.walk.advance(blocks, &mut last, &mut left, out);
+        let stop = self
+            .track
+            .walk
+            .advance(cx.blocks, &mut last, &mut left, cx.out);
         if stop == Stop::Arrived && last.met {
             return Ok(());
         }
-        self.end_otherwise(settings, blocks, (stop, left, 0), End::Branch, out)
+        self.end_otherwise((stop, left, 0), End::Branch, cx)
     }
 
     /// Halfwords to walk: what was counted, less what was walked before.
@@ -87,86 +96,82 @@ impl Source {
     #[cold]
     fn end_otherwise<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         (stop, left, outcomes): (Stop, u64, u64),
         end: End,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let walk = &mut self.walk;
+        let walk = &mut self.track.walk;
         match stop {
             Stop::Arrived => {}
-            Stop::Branch => last_branch(walk, blocks, left, end, out)?,
+            Stop::Branch => last_branch(walk, left, end, cx)?,
             Stop::Target(exit) => {
-                let last = left == u64::from(walk.to_decision(blocks));
+                let last = left == u64::from(walk.to_decision(cx.blocks));
                 if !last {
-                    return Err((Fault::UnreportedJump, walk.decision(blocks)));
+                    return Err((Fault::UnreportedJump, walk.decision(cx.blocks)));
                 }
-                last_jump(walk, blocks, exit, left, end, out)?;
+                last_jump(walk, exit, left, end, cx)?;
             }
             Stop::Trap => {
-                let pc = walk.pc(blocks);
-                let image = blocks.image();
+                let pc = walk.pc(cx.blocks);
+                let image = cx.blocks.image();
                 let fits = image.fetch(walk.space(), pc);
                 let fits = fits.is_some_and(|f| u64::from(f.len / 2) == left);
                 // An ecall that the encoder counts as retired ends a stretch;
                 // where the trace stops, its trap is not told.
-                if !fits || !(is_trap(settings, end) || end == End::Open) {
+                if !fits || !(is_trap(cx.settings, end) || end == End::Open) {
                     return Err((Fault::UnreportedTrap, pc));
                 }
                 // The reference takes it for a call.
-                let ring = settings.config.stack_kind == StackKind::ReferenceRing;
+                let ring = cx.settings.config.stack_kind == StackKind::ReferenceRing;
                 if let Some(stack) = walk.stack().filter(|_| ring) {
                     stack.push(pc.wrapping_add(left * 2));
                 }
             }
-            Stop::Missing => return Err((Fault::NoCode, walk.pc(blocks))),
-            Stop::HalfInstruction => return Err((Fault::HalfInstruction, walk.pc(blocks))),
-            Stop::Contradiction => return Err((Fault::JumpNotTaken, walk.decision(blocks))),
-            Stop::Endless => return Err((Fault::EndlessLoop, walk.pc(blocks))),
+            Stop::Missing => return Err((Fault::NoCode, walk.pc(cx.blocks))),
+            Stop::HalfInstruction => return Err((Fault::HalfInstruction, walk.pc(cx.blocks))),
+            Stop::Contradiction => return Err((Fault::JumpNotTaken, walk.decision(cx.blocks))),
+            Stop::Endless => return Err((Fault::EndlessLoop, walk.pc(cx.blocks))),
         }
         if outcomes > 0 {
             return Err((Fault::LeftoverHistory, outcomes));
         }
-        self.go_on(settings, blocks, stop, end, out)
+        self.go_on(stop, end, cx)
     }
 
     /// The count is used up: goes where the message says.
     fn go_on<C: Consumer>(
         &mut self,
-        settings: &Settings,
-        blocks: &mut Blocks<'_>,
         stop: Stop,
         end: End,
-        out: &mut C,
+        cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let pc = self.walk.pc(blocks);
+        let pc = self.track.walk.pc(cx.blocks);
         let jumped = matches!(stop, Stop::Target(_));
         match end {
             End::Branch => Err((Fault::NotABranch, pc)),
             End::Jump(_) if jumped => Ok(()),
             // Whether a jump to a constant is told is up to the encoder.
-            End::Jump(to) if settings.config.sequential_jump && pc == to => Ok(()),
-            End::Jump(to) if is_trap(settings, end) => {
-                self.trap(blocks, pc, to, Cause::Unknown, out);
+            End::Jump(to) if cx.settings.config.sequential_jump && pc == to => Ok(()),
+            End::Jump(to) if is_trap(cx.settings, end) => {
+                self.trap(pc, to, Cause::Unknown, cx);
                 Ok(())
             }
-            End::Jump(to) if self.ends_in_custom(blocks.image(), pc) => {
-                self.walk.restart(blocks, to);
+            End::Jump(to) if self.ends_in_custom(cx.blocks.image(), pc) => {
+                self.track.walk.restart(cx.blocks, to);
                 Ok(())
             }
             End::Jump(_) => Err((Fault::NotAJump, pc)),
             End::Trap(cause, to) => {
-                self.trap(blocks, pc, to, cause, out);
+                self.trap(pc, to, cause, cx);
                 Ok(())
             }
             End::Here { to, .. } if pc == to => Ok(()),
-            End::Here { to, .. } if is_trap(settings, end) => {
-                self.trap(blocks, pc, to, Cause::Unknown, out);
+            End::Here { to, .. } if is_trap(cx.settings, end) => {
+                self.trap(pc, to, Cause::Unknown, cx);
                 Ok(())
             }
             // The full address follows anyhow.
-            End::Here { .. } if self.ends_in_custom(blocks.image(), pc) => Ok(()),
+            End::Here { .. } if self.ends_in_custom(cx.blocks.image(), pc) => Ok(()),
             End::Here { .. } => Err((Fault::WrongAddress, pc)),
             End::Open => Ok(()),
         }
@@ -176,32 +181,25 @@ impl Source {
     /// encoders tell as an indirect jump when it changes the flow (10.1). One
     /// from before the stretch was told already.
     fn ends_in_custom(&self, image: &Image, pc: u64) -> bool {
-        let walked = self.walk.instructions() != self.confirmed;
-        let Some(last) = self.walk.last().filter(|_| walked) else {
+        let walked = self.track.unconfirmed() > 0;
+        let Some(last) = self.track.walk.last().filter(|_| walked) else {
             return false;
         };
-        image.fetch(self.walk.space(), last).is_some_and(|f| {
+        image.fetch(self.track.walk.space(), last).is_some_and(|f| {
             let behind = last.wrapping_add(u64::from(f.len));
             f.isa.xlen().wrap(behind) == pc && f.is_unknown()
         })
     }
 
-    fn trap<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        epc: u64,
-        to: u64,
-        cause: Cause,
-        out: &mut C,
-    ) {
+    fn trap<C: Consumer>(&mut self, epc: u64, to: u64, cause: Cause, cx: &mut Ctx<'_, '_, C>) {
         let trap = Trap {
             epc: Some(epc),
             handler: Some(to),
             cause,
             tval: None,
         };
-        self.event(&Event::Trap(trap), out);
-        self.walk.restart(blocks, to);
+        self.track.event(&Event::Trap(trap), cx.out);
+        self.track.walk.restart(cx.blocks, to);
     }
 }
 
@@ -218,19 +216,18 @@ fn is_trap(settings: &Settings, end: End) -> bool {
 /// a stretch without history (BTM), and then how that ended tells it.
 fn last_branch<C: Consumer>(
     walk: &mut Walk,
-    blocks: &mut Blocks<'_>,
     left: u64,
     end: End,
-    out: &mut C,
+    cx: &mut Ctx<'_, '_, C>,
 ) -> Result<(), Trouble> {
-    let at = walk.decision(blocks);
-    if left != u64::from(walk.to_decision(blocks)) {
+    let at = walk.decision(cx.blocks);
+    if left != u64::from(walk.to_decision(cx.blocks)) {
         return Err((Fault::MissingHistory, at));
     }
     let taken = match end {
         // Has an answer to every branch.
         End::Branch => return Err((Fault::NotABranch, at)),
-        End::Here { to, taken } => taken || behind(blocks.image(), walk.space(), at) != Some(to),
+        End::Here { to, taken } => taken || behind(cx.blocks.image(), walk.space(), at) != Some(to),
         // Had it been taken, a message would have said so.
         End::Trap(..) | End::Open => false,
         End::Jump(_) => return Err((Fault::NotAJump, at)),
@@ -238,7 +235,7 @@ fn last_branch<C: Consumer>(
     // A direct jump that counts as a branch has one way to go, which may lead
     // to the address behind it.
     let jumps = matches!(end, End::Here { .. });
-    if walk.branch(blocks, taken, out) || jumps && walk.branch(blocks, true, out) {
+    if walk.branch(cx.blocks, taken, cx.out) || jumps && walk.branch(cx.blocks, true, cx.out) {
         Ok(())
     } else {
         Err((Fault::JumpNotTaken, at))
@@ -249,16 +246,15 @@ fn last_branch<C: Consumer>(
 /// told as one.
 fn last_jump<C: Consumer>(
     walk: &mut Walk,
-    blocks: &mut Blocks<'_>,
     exit: Exit,
     left: u64,
     end: End,
-    out: &mut C,
+    cx: &mut Ctx<'_, '_, C>,
 ) -> Result<(), Trouble> {
-    let at = walk.decision(blocks);
+    let at = walk.decision(cx.blocks);
     match end {
         End::Jump(to) | End::Here { to, .. } => {
-            walk.target(blocks, to, out);
+            walk.target(cx.blocks, to, cx.out);
             Ok(())
         }
         End::Branch => Err((Fault::NotABranch, at)),
@@ -271,15 +267,19 @@ fn last_jump<C: Consumer>(
             let Some(to) = to else {
                 return Err((Fault::UnreportedJump, at));
             };
-            walk.target(blocks, to, out);
+            walk.target(cx.blocks, to, cx.out);
             Ok(())
         }
         End::Open => {
             // The target would have come with the next message.
-            let len = blocks.image().fetch(walk.space(), at).map_or(0, |f| f.len);
+            let len = cx
+                .blocks
+                .image()
+                .fetch(walk.space(), at)
+                .map_or(0, |f| f.len);
             let mut before = left - u64::from(len) / 2;
-            walk.advance(blocks, &mut NoBranches, &mut before, out);
-            walk.retire(blocks, out);
+            walk.advance(cx.blocks, &mut NoBranches, &mut before, cx.out);
+            walk.retire(cx.blocks, cx.out);
             Ok(())
         }
     }

@@ -217,7 +217,7 @@ impl Hart {
     }
 
     /// Nothing follows.
-    pub(super) fn finish(&mut self, config: &Config, sink: &mut impl Sink) {
+    pub(super) fn end(&mut self, config: &Config, sink: &mut impl Sink) {
         self.out.end();
         if self.out.has_loss() {
             // What came after the loss cannot be told without a sync (7.4).

@@ -48,8 +48,9 @@ pub(super) enum State {
     Stopped,
 }
 
+/// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
-pub(super) struct Hart {
+pub struct Hart {
     pub(super) mood: Mood,
     /// Mode and context last seen.
     pub(super) mode: Mode,
@@ -106,7 +107,7 @@ fn bytes_beside(config: &Config) -> u32 {
 }
 
 impl Hart {
-    pub(super) fn new(config: &Config, filter: Filter, src: u16) -> Hart {
+    pub(super) fn with_source(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
             mood: Mood::Busy,
             mode: Mode::M,
@@ -147,7 +148,7 @@ impl Hart {
     /// One block. Always part of the caller: where that has just made the
     /// block, its fields need not go through memory.
     #[inline(always)]
-    pub(super) fn block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+    pub(super) fn take_block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         let levels = b.halted | b.power_down | b.reset | b.lost;
         let pulses = b.trigger.on | b.trigger.off | b.trigger.notify | (b.external != 0);
         let same = (b.mode == self.mode) & (b.context == self.context);

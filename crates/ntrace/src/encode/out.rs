@@ -1,8 +1,7 @@
-//! The way out of one hart's encoder: RepeatBranch, timestamps, the queue.
+//! Messages of one hart on their way to the queue: RepeatBranch, timestamps, loss.
 
-use hartrace_flow::queue::{Admit, Level};
+use hartrace_flow::encode::Outlet;
 
-use super::queue::level;
 use super::{Counters, Sink};
 use crate::{Body, Btype, Config, Layout, Message, Timestamps};
 
@@ -27,11 +26,7 @@ pub(super) struct Out {
     max_repeat: u64,
     /// The value of the last timestamp sent.
     last_stamp: u64,
-    /// Cycles the hart has waited; they come on top of every time.
-    stalled: u64,
-    queue: Option<Level>,
-    /// The queue was full: nothing goes out until it has room.
-    dropping: bool,
+    outlet: Outlet,
     /// What has been lost and not yet told: `ECODE`, and when.
     lost: Option<(u64, u64)>,
     /// The branch message just sent.
@@ -41,7 +36,6 @@ pub(super) struct Out {
     again_time: u64,
     /// Messages since the last sync.
     pub(super) since_sync: u64,
-    pub(super) counters: Counters,
 }
 
 /// `ECODE` of lost program trace messages.
@@ -60,15 +54,12 @@ impl Out {
                 bits => (1 << bits) - 1,
             },
             last_stamp: 0,
-            stalled: 0,
-            queue: level(config),
-            dropping: false,
+            outlet: Outlet::new(config.queue, reserve(config)),
             lost: None,
             before: None,
             again: 0,
             again_time: 0,
             since_sync: 0,
-            counters: Counters::default(),
         }
     }
 
@@ -114,41 +105,21 @@ impl Out {
     }
 
     fn emit(&mut self, body: Body<'_>, time: u64, sink: &mut impl Sink) {
-        if self.dropping {
-            self.lose(&body, time);
-            return;
-        }
-        let time = time.wrapping_add(self.stalled);
-        let stamp = self.stamp(&body, time);
+        let stamp = self.stamp(&body, self.outlet.time(time));
         let message = Message {
             src: self.src,
             body,
             tstamp: stamp.map(|(field, _)| field),
         };
         let mut packer = message.pack(&self.layout);
-        let bytes = packer.finish();
-        if let Some(queue) = &mut self.queue {
-            match queue.admit(bytes.len(), time) {
-                Admit::Now => {}
-                Admit::After(cycles) => {
-                    self.stalled = self.stalled.wrapping_add(cycles);
-                    self.counters.stalled += cycles;
-                }
-                Admit::Never => {
-                    self.dropping = true;
-                    self.counters.overflows += 1;
-                    self.lose(&body, time);
-                    return;
-                }
-            }
+        if !self.outlet.send(packer.finish(), 0, time, sink) {
+            self.lose(&body, time);
+            return;
         }
         if let Some((_, value)) = stamp {
             self.last_stamp = value;
         }
-        self.counters.messages += 1;
-        self.counters.bytes += bytes.len() as u64;
         self.since_sync += 1;
-        sink.message(bytes);
     }
 
     /// `TSTAMP` and the value it stands for (8.7).
@@ -167,7 +138,6 @@ impl Out {
 
     #[cold]
     fn lose(&mut self, body: &Body<'_>, time: u64) {
-        self.counters.lost += 1;
         let bit = match body {
             Body::Ownership { .. } => OWNERSHIP_LOST,
             _ => PROGRAM_LOST,
@@ -186,7 +156,7 @@ impl Out {
     /// Whether messages are being dropped.
     #[inline]
     pub(super) const fn is_dropping(&self) -> bool {
-        self.dropping
+        self.outlet.is_dropping()
     }
 
     /// Whether a loss has not been told yet.
@@ -196,14 +166,13 @@ impl Out {
 
     /// Whether Error and a new start fit into the queue again.
     pub(super) fn has_room(&mut self, time: u64) -> bool {
-        let now = time.wrapping_add(self.stalled);
-        self.queue.as_mut().is_none_or(|q| q.has_room(now))
+        self.outlet.has_room(time)
     }
 
     /// Tells what was lost, with the time when it began (7.4). Whether there
     /// was anything.
     pub(super) fn report_loss(&mut self, sink: &mut impl Sink) -> bool {
-        self.dropping = false;
+        self.outlet.recover();
         let Some((ecode, time)) = self.lost.take() else {
             return false;
         };
@@ -213,8 +182,30 @@ impl Out {
         true
     }
 
-    /// Nothing follows: the queue has all the time it wants.
+    /// Nothing follows.
     pub(super) fn end(&mut self) {
-        self.queue = None;
+        self.outlet.end();
     }
+
+    /// What was sent and lost.
+    pub(super) const fn counters(&self) -> Counters {
+        self.outlet.counters()
+    }
+}
+
+/// Bytes of the longest Error, ProgTraceSync and Ownership messages: what goes
+/// first after a loss.
+fn reserve(config: &Config) -> u32 {
+    let bytes = |bits: u32| bits.div_ceil(6);
+    let head = 6 + u32::from(config.src_bits);
+    let stamp = config.timestamps.map_or(0, |t| bytes(u32::from(t.width)));
+    let error = bytes(head + 4 + 4);
+    let sync = bytes(head + 4 + 1) + bytes(config.xlen.bits());
+    let owner = bytes(head + 5 + 32);
+    let owners = match (config.context, config.hcontext) {
+        (false, _) => 0,
+        (true, false) => 1,
+        (true, true) => 2,
+    };
+    error + sync + owners * owner + (2 + owners) * stamp
 }

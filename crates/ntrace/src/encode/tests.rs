@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Context, HartId, Ingress, IngressSink, Mode, Trigger};
 use hartrace_isa::{Itype, Xlen};
 

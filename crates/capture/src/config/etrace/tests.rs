@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Config as Settings;
-use hartrace_isa::Isa;
+use hartrace_flow::ItypeWidth;
+use hartrace_isa::{Isa, ItypeTable};
 use std::path::Path;
 
 /// A value other than the default for every key.
@@ -146,7 +147,8 @@ fn the_port_follows_the_encoder() {
     let port = |text: &str| {
         let config = parse(text).over(Settings::defaults());
         let etrace = config.etrace.settings(Xlen::Rv64).unwrap();
-        Etrace::port(&etrace, config.ingress).port(Isa::RV64GC)
+        let isa = Isa::RV64GC;
+        config.ingress.for_encoder(&etrace.port(isa)).port(isa)
     };
     let plain = port("");
     assert_eq!((plain.table, plain.sijump), (ItypeTable::ETrace20, false));

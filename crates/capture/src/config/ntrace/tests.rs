@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Config as Settings;
 use crate::config::Origin;
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, ItypeTable};
 use hartrace_ntrace::ConfigError;
 use std::path::Path;
 
@@ -186,7 +186,8 @@ fn the_port_follows_the_encoder() {
     let port = |text: &str| {
         let config = parse(text).over(Settings::defaults());
         let ntrace = config.ntrace.settings(Xlen::Rv64).unwrap();
-        Ntrace::port(&ntrace, config.ingress).port(Isa::RV64GC)
+        let isa = Isa::RV64GC;
+        config.ingress.for_encoder(&ntrace.port(isa)).port(isa)
     };
     let plain = port("");
     assert_eq!(

@@ -467,7 +467,7 @@ fn a_full_queue_loses_packets() {
     assert!(total.overflows > 0 && total.lost > total.overflows);
     assert_eq!(total.stalled, 0);
     let all = read(&encoder);
-    assert_eq!(all.len() as u64, total.packets);
+    assert_eq!(all.len() as u64, total.messages);
     let losses: Vec<usize> = (0..all.len())
         .filter(|&n| all[n] == support(&config, true, QualStatus::TraceLost))
         .collect();

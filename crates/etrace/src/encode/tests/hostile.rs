@@ -94,7 +94,7 @@ fn any_blocks_do() {
         }
         encoder.finish();
         let all = read(&encoder);
-        assert_eq!(all.len() as u64, encoder.total().packets);
+        assert_eq!(all.len() as u64, encoder.total().messages);
         let mut synced = false;
         for (n, packet) in all.iter().enumerate() {
             match packet {

@@ -539,9 +539,9 @@ fn several_harts() {
     assert_eq!(all.len(), 8);
     assert_eq!([all[1], all[3]], [start(7 << 16), start(3 << 16)]);
     let one = encoder.counters(HartId(3)).unwrap();
-    assert_eq!(one.packets, 4);
+    assert_eq!(one.messages, 4);
     assert_eq!(one.bytes, one.payload_bytes + 4);
-    assert_eq!(encoder.total().packets, 8);
+    assert_eq!(encoder.total().messages, 8);
     let bytes: usize = encoder.sink().0.iter().map(Vec::len).sum();
     assert_eq!(encoder.total().bytes, bytes as u64);
     assert_eq!(encoder.counters(HartId(0)), None);

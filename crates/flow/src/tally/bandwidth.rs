@@ -6,7 +6,7 @@ const SLICES: usize = 32;
 /// Bytes by time, in at most 32 slices of equal length.
 ///
 /// ```
-/// use hartrace_ntrace::Bandwidth;
+/// use hartrace_flow::tally::Bandwidth;
 ///
 /// let mut bandwidth = Bandwidth::default();
 /// for time in 0..100 {

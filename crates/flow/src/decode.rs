@@ -1,0 +1,445 @@
+//! The shell of a decoder: everything around a protocol's messages and its
+//! state machine.
+//!
+//! A protocol ([`Protocol`]) finds and reads messages; its [`Source`] turns the
+//! messages of one hart into events. Here are the sources by number
+//! ([`Sources`]), damage and whose it is, the state between two messages
+//! ([`Seam`]), and what the sources of every protocol keep: the walk and what
+//! is known of it ([`Track`]), and the time ([`Clock`]).
+
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::ops::ControlFlow;
+
+use crate::encode::ProtocolConfig;
+use crate::{Blocks, Consumer, Image, Reason, Rules};
+
+mod clock;
+mod sources;
+mod track;
+
+use sources::Stray;
+
+pub use clock::Clock;
+pub use sources::Sources;
+pub use track::{Nothing, Phase, Track, TrackState};
+
+/// A decoder of any format, which can go on where another of its kind stopped.
+pub trait Decode {
+    /// Its state between two messages.
+    type Seam: Clone + PartialEq + Send + Sync;
+
+    /// Decodes the next bytes of the stream. Gives the number of bytes used:
+    /// all of them, or fewer when the consumer asked for a pause; then go on
+    /// with the rest.
+    fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize;
+
+    /// The stream ends.
+    fn finish<C: Consumer>(&mut self, out: &mut C);
+
+    /// The state.
+    fn seam(&self) -> Self::Seam;
+
+    /// Goes on from a state.
+    fn resume(&mut self, seam: &Self::Seam);
+
+    /// Begins at this offset without any state.
+    fn restart(&mut self, offset: u64);
+
+    /// Whether the state depends on nothing before the restart.
+    fn is_synchronised(&self) -> bool;
+
+    /// Whatever may be guessed at a restart from an earlier state.
+    fn hint(&mut self, seam: &Self::Seam);
+
+    /// Offset of the next byte.
+    fn position(&self) -> u64;
+
+    /// Offset of a seam.
+    fn at(seam: &Self::Seam) -> u64;
+
+    /// The first place at or after `from` where a message may start.
+    fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize>;
+
+    /// Another with the same settings and code, at the start of a stream.
+    #[must_use]
+    fn another(&self) -> Self;
+}
+
+/// Finds the messages in a stream of bytes that comes in chunks of any size.
+pub trait Framing: Clone + Debug + Default + PartialEq {
+    /// A message, or bytes that are none.
+    type Piece<'p>;
+
+    /// Offset of the next byte.
+    fn position(&self) -> u64;
+
+    /// Starts to count at this offset.
+    #[must_use]
+    fn at(self, offset: u64) -> Self;
+
+    /// Whether the bytes so far end inside a message.
+    fn is_inside(&self) -> bool;
+
+    /// Passes a message of this length that was read already; not inside one.
+    fn pass(&mut self, len: usize);
+
+    /// Takes the next piece off the front of `bytes`, with its offset; `None`
+    /// when more bytes are needed.
+    fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8])
+    -> Option<(u64, Self::Piece<'s>)>;
+
+    /// The stream ends: what is left of a message.
+    fn finish(&mut self) -> Option<(u64, Self::Piece<'static>)>;
+
+    /// Bytes of a piece in the stream.
+    fn length(piece: &Self::Piece<'_>) -> usize;
+}
+
+/// What a piece of the stream is to the decoder.
+#[derive(Clone, Copy, Debug)]
+pub enum Read<M> {
+    /// A message of the source with this number.
+    Message(u16, M),
+    /// No message can be read here; of this source, if that much is known.
+    Damage(Option<u16>, Reason),
+    /// Idle bytes, and messages that do not concern the flow.
+    Nothing,
+}
+
+/// A message at this offset of the stream, of this length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Offset of the first byte.
+    pub at: u64,
+    /// Number of bytes.
+    pub len: u64,
+}
+
+impl Place {
+    /// Offset of the byte after it.
+    #[must_use]
+    pub const fn end(self) -> u64 {
+        self.at + self.len
+    }
+}
+
+/// What the decoding of a message works with.
+#[derive(Debug)]
+pub struct Ctx<'c, 'a, S, C> {
+    /// The settings, which all sources share.
+    pub settings: &'c S,
+    /// The code.
+    pub blocks: &'c mut Blocks<'a>,
+    /// Takes the events.
+    pub out: &'c mut C,
+    /// Where the message is.
+    pub place: Place,
+}
+
+/// The state machine that decodes the messages of one source.
+pub trait Source<P: Protocol>: Debug {
+    /// Its state in plain values.
+    type State: Clone + Debug + PartialEq + Send + Sync;
+
+    /// A source before its first message.
+    fn new(settings: &P::Settings, number: u16) -> Self;
+
+    /// Where it is.
+    fn track(&mut self) -> &mut Track;
+
+    /// One message of this source.
+    ///
+    /// # Errors
+    ///
+    /// A message that does not fit the code or the messages before it; the
+    /// source is lost then ([`Source::lose`]).
+    fn message<C: Consumer>(
+        &mut self,
+        message: &P::Message<'_>,
+        cx: &mut Ctx<'_, '_, P::Settings, C>,
+    ) -> Result<(), Reason>;
+
+    /// Something is wrong at this offset; these bytes say nothing usable.
+    fn lose(&mut self, reason: Reason, at: u64, bytes: u64);
+
+    /// The stream ends at `cx.place`.
+    fn finish<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, P::Settings, C>);
+
+    /// The state.
+    fn state(&self, blocks: &Blocks<'_>) -> Self::State;
+
+    /// Goes on from a state.
+    fn set_state(&mut self, state: &Self::State, blocks: &mut Blocks<'_>);
+
+    /// Takes over from an earlier state what messages report only in part:
+    /// how often narrow timestamps have wrapped.
+    fn hint(&mut self, state: &Self::State) {
+        let _ = state;
+    }
+
+    /// Whether the state depends on nothing before the first full address.
+    fn is_anchored(&self) -> bool;
+}
+
+/// A protocol, as far as its decoder goes.
+pub trait Protocol: Copy + Debug + PartialEq + Sized {
+    /// The settings.
+    type Config: ProtocolConfig;
+    /// What all sources share: the settings, what is computed from them once,
+    /// and what messages change for all of them.
+    type Settings: Clone + Debug + PartialEq + Send + Sync;
+    /// Finds messages.
+    type Framer: Framing + Send + Sync;
+    /// One message that has been read.
+    type Message<'m>;
+    /// Decodes the messages of one source.
+    type Source: Source<Self>;
+
+    /// What the settings come to at the start of a stream.
+    fn settings(config: &Self::Config) -> Self::Settings;
+
+    /// How the code is read.
+    fn rules(settings: &Self::Settings) -> Rules;
+
+    /// Reads one piece of the stream.
+    fn read<'m>(
+        settings: &Self::Settings,
+        piece: &'m <Self::Framer as Framing>::Piece<'_>,
+    ) -> Read<Self::Message<'m>>;
+
+    /// Reads a short message at the front of the bytes, which start with a
+    /// message: its source, itself, its length. `None` for all that is not plain.
+    /// Only speed depends on it.
+    #[inline(always)]
+    fn quick<'m>(
+        settings: &Self::Settings,
+        bytes: &'m [u8],
+    ) -> Option<(u16, Self::Message<'m>, usize)> {
+        let _ = (settings, bytes);
+        None
+    }
+
+    /// Hands a message to its source. To be changed where messages concern all
+    /// sources.
+    #[inline(always)]
+    fn message<C: Consumer>(
+        sources: &mut Sources<'_, Self>,
+        number: u16,
+        message: &Self::Message<'_>,
+        place: Place,
+        out: &mut C,
+    ) -> ControlFlow<()> {
+        sources.message(number, message, place, out)
+    }
+
+    /// The first place at or after `from` where a message may start.
+    fn boundary(bytes: &[u8], from: usize) -> Option<usize>;
+}
+
+/// The state of a source of this protocol.
+type State<P> = <<P as Protocol>::Source as Source<P>>::State;
+
+/// Reconstructs what harts did from their messages and the program's code.
+#[derive(Debug)]
+pub struct Decoder<'a, P: Protocol> {
+    config: P::Config,
+    framer: P::Framer,
+    sources: Sources<'a, P>,
+}
+
+/// The state of a [`Decoder`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seam<P: Protocol> {
+    framer: P::Framer,
+    stray: Option<Stray>,
+    settings: P::Settings,
+    sources: Vec<Option<State<P>>>,
+}
+
+impl<P: Protocol> Seam<P> {
+    /// Offset of the next byte.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        self.framer.position()
+    }
+}
+
+impl<'a, P: Protocol> Decoder<'a, P> {
+    /// A decoder at the start of a stream, or in the middle: it begins with
+    /// the first full address of each source.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense together.
+    pub fn new(
+        config: P::Config,
+        image: &'a Image,
+    ) -> Result<Decoder<'a, P>, <P::Config as ProtocolConfig>::Error> {
+        config.validate()?;
+        Ok(Decoder::with_valid(config, image))
+    }
+
+    /// Another decoder with the same settings and code, at the start of a
+    /// stream.
+    #[must_use]
+    pub fn another(&self) -> Decoder<'a, P> {
+        Decoder::with_valid(self.config.clone(), self.sources.image())
+    }
+
+    fn with_valid(config: P::Config, image: &'a Image) -> Decoder<'a, P> {
+        Decoder {
+            framer: P::Framer::default(),
+            sources: Sources::new(P::settings(&config), image),
+            config,
+        }
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &P::Config {
+        &self.config
+    }
+
+    /// Offset in the stream of the next byte.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.framer.position()
+    }
+
+    /// Decodes the next bytes of the stream. Gives the number of bytes used:
+    /// all of them, or fewer when the consumer asked for a pause; then go on
+    /// with the rest.
+    pub fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
+        let mut rest = bytes;
+        loop {
+            let flow = match self.quick(&mut rest, out) {
+                Some(flow) => flow,
+                None => match self.framer.next_piece(&mut rest) {
+                    Some((at, piece)) => self.sources.piece(at, piece, out),
+                    None => break,
+                },
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        bytes.len() - rest.len()
+    }
+
+    /// A short message at the front of the bytes, if there is one.
+    #[inline(always)]
+    fn quick<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
+        if self.framer.is_inside() {
+            return None;
+        }
+        let (number, message, len) = P::quick(self.sources.settings(), bytes)?;
+        let place = Place {
+            at: self.framer.position(),
+            len: len as u64,
+        };
+        self.framer.pass(len);
+        *bytes = bytes.get(len..).unwrap_or_default();
+        let sources = &mut self.sources;
+        Some(P::message(sources, number, &message, place, out))
+    }
+
+    /// The stream ends here.
+    pub fn finish<C: Consumer>(&mut self, out: &mut C) {
+        if let Some((at, piece)) = self.framer.finish() {
+            // Nothing follows that a pause could come before.
+            let _ = self.sources.piece(at, piece, out);
+        }
+        self.sources.finish(self.framer.position(), out);
+    }
+
+    /// What the rest of the decoding depends on, to be compared between
+    /// decoders and to go on from.
+    #[must_use]
+    pub fn seam(&self) -> Seam<P> {
+        Seam {
+            framer: self.framer.clone(),
+            stray: self.sources.stray,
+            settings: self.sources.settings().clone(),
+            sources: self.sources.states(),
+        }
+    }
+
+    /// Goes on from where another decoder of the same stream was.
+    pub fn resume(&mut self, seam: &Seam<P>) {
+        self.framer = seam.framer.clone();
+        self.sources.restart(seam.settings.clone());
+        self.sources.stray = seam.stray;
+        self.sources.set_states(&seam.sources);
+    }
+
+    /// Forgets everything but the code, and begins at this offset of the
+    /// stream: its start, or a place where a message starts.
+    pub fn restart(&mut self, offset: u64) {
+        self.framer = P::Framer::default().at(offset);
+        self.sources.restart(P::settings(&self.config));
+    }
+
+    /// Whether every source that has sent anything has given a full address
+    /// from which all the rest follows.
+    #[must_use]
+    pub fn is_synchronised(&self) -> bool {
+        self.sources.is_synchronised()
+    }
+
+    /// Takes over from this seam what messages report only now and then: modes
+    /// of the encoder, and how often narrow timestamps have wrapped. For a
+    /// decoder that begins in the middle.
+    pub fn set_hint(&mut self, seam: &Seam<P>) {
+        self.sources.set_settings(seam.settings.clone());
+        self.sources.hint(&seam.sources);
+    }
+}
+
+impl<P: Protocol> Decode for Decoder<'_, P> {
+    type Seam = Seam<P>;
+
+    fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
+        self.feed(bytes, out)
+    }
+
+    fn finish<C: Consumer>(&mut self, out: &mut C) {
+        self.finish(out);
+    }
+
+    fn seam(&self) -> Seam<P> {
+        self.seam()
+    }
+
+    fn resume(&mut self, seam: &Seam<P>) {
+        self.resume(seam);
+    }
+
+    fn restart(&mut self, offset: u64) {
+        self.restart(offset);
+    }
+
+    fn is_synchronised(&self) -> bool {
+        self.is_synchronised()
+    }
+
+    fn hint(&mut self, seam: &Seam<P>) {
+        self.set_hint(seam);
+    }
+
+    fn position(&self) -> u64 {
+        self.position()
+    }
+
+    fn at(seam: &Seam<P>) -> u64 {
+        seam.at()
+    }
+
+    fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        P::boundary(bytes, from)
+    }
+
+    fn another(&self) -> Self {
+        self.another()
+    }
+}

@@ -1,0 +1,162 @@
+//! What every source keeps: its walk, and what is known of it.
+
+use core::ops::ControlFlow;
+
+use crate::{
+    Blocks, Consumer, Context, Event, Gap, HartId, History, Reason, ReturnStack, SpaceId, Trap,
+    Walk,
+};
+
+/// What is known about where the hart is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing yet, and nothing is missing.
+    Start,
+    /// Where the walk is.
+    Running,
+    /// A trap was taken, and its handler has not been reported yet.
+    Trapped(Trap),
+    /// Tracing ended.
+    Stopped,
+    /// Something is missing; the gap grows until the next full address.
+    Lost(Gap),
+}
+
+/// One hart on its way through the code, as its source reports it.
+#[derive(Debug)]
+pub struct Track {
+    hart: HartId,
+    /// Where in the code it is.
+    pub walk: Walk,
+    /// What is known of that.
+    pub phase: Phase,
+    /// Instructions given when the trace last agreed with the code.
+    confirmed: u64,
+    /// The consumer asked for a pause.
+    pause: bool,
+}
+
+/// The state of a [`Track`] in plain values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrackState {
+    phase: Phase,
+    pc: u64,
+    /// The instruction that loads the constant the jump at `pc` goes to.
+    constant: Option<u64>,
+    space: SpaceId,
+    stack: Option<ReturnStack>,
+    unconfirmed: u64,
+}
+
+impl Track {
+    /// A hart that nothing is known of; with a return stack where the trace
+    /// leaves returns out.
+    #[must_use]
+    pub fn new(hart: HartId, stack: Option<ReturnStack>) -> Track {
+        let mut walk = Walk::new(hart);
+        walk.set_stack(stack);
+        Track {
+            hart,
+            walk,
+            phase: Phase::Start,
+            confirmed: 0,
+            pause: false,
+        }
+    }
+
+    /// Whether it is known where the hart is.
+    #[must_use]
+    #[inline]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running)
+    }
+
+    /// Gives an event.
+    #[inline]
+    pub fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
+        self.pause |= out.event(self.hart, event).is_break();
+    }
+
+    /// `Break` if the consumer asked for a pause since the last call.
+    #[inline(always)]
+    pub(super) fn take_pause(&mut self) -> ControlFlow<()> {
+        if self.walk.take_pause() | core::mem::take(&mut self.pause) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// The trace agrees with the code so far.
+    #[inline]
+    pub fn confirm(&mut self) {
+        self.confirmed = self.walk.instructions();
+    }
+
+    /// Instructions given since the trace last agreed with the code.
+    #[must_use]
+    pub fn unconfirmed(&self) -> u64 {
+        self.walk.instructions().wrapping_sub(self.confirmed)
+    }
+
+    /// Something is wrong at this offset; these bytes say nothing usable. What is
+    /// wrong while the hart is lost makes the gap longer.
+    pub fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
+        if let Phase::Lost(gap) = &mut self.phase {
+            gap.bytes += bytes;
+            return;
+        }
+        self.phase = Phase::Lost(Gap {
+            at,
+            reason,
+            bytes,
+            unconfirmed: self.unconfirmed(),
+        });
+    }
+
+    /// Goes on in the code of this context.
+    pub fn enter(&mut self, blocks: &mut Blocks<'_>, context: Option<Context>) {
+        let space = context.map_or(SpaceId::FIRST, |c| blocks.image().space_of(c));
+        if space != self.walk.space() {
+            self.walk.enter(blocks, space);
+        }
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self, blocks: &Blocks<'_>) -> TrackState {
+        TrackState {
+            phase: self.phase,
+            pc: self.walk.pc(blocks),
+            constant: self.walk.constant(blocks),
+            space: self.walk.space(),
+            stack: self.walk.clone().stack().cloned(),
+            unconfirmed: self.unconfirmed(),
+        }
+    }
+
+    /// Goes on from a state.
+    pub fn set_state(&mut self, state: &TrackState, blocks: &mut Blocks<'_>) {
+        self.walk = Walk::new(self.hart);
+        self.walk.set_stack(state.stack.clone());
+        self.walk.enter(blocks, state.space);
+        self.walk
+            .restart(blocks, state.constant.unwrap_or(state.pc));
+        if state.constant.is_some() {
+            self.walk
+                .step(blocks, &mut History::default(), &mut Nothing);
+        }
+        self.phase = state.phase;
+        self.confirmed = self.walk.instructions().wrapping_sub(state.unconfirmed);
+    }
+}
+
+/// Takes no event: for a walk that only tries a route.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Consumer for Nothing {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

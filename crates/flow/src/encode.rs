@@ -1,0 +1,209 @@
+//! The shell of an encoder: everything around a protocol's state machine.
+//!
+//! A protocol gives the settings ([`ProtocolConfig`]) and the encoder of one
+//! hart ([`Encode`]): blocks in, bytes of messages out. Here are the harts by
+//! number ([`Encoder`]), the sink of the bytes ([`Sink`]), what is counted
+//! ([`Counters`]) and the queue before the sink ([`Outlet`]).
+
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use crate::filter::{Filter, FilterConfig};
+use crate::{HartId, Ingress, IngressSink};
+
+mod outlet;
+
+pub use outlet::Outlet;
+
+/// The settings of a protocol's encoder and decoder.
+pub trait ProtocolConfig: Clone + Debug {
+    /// What is wrong with settings.
+    type Error;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other or are out of range.
+    fn validate(&self) -> Result<(), Self::Error>;
+}
+
+/// Takes the messages of an encoder, whole ones, in order.
+pub trait Sink {
+    /// The bytes of one message, framing included.
+    fn message(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    #[inline]
+    fn message(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    #[inline]
+    fn message(&mut self, bytes: &[u8]) {
+        (**self).message(bytes);
+    }
+}
+
+/// What an encoder has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages (packets) sent.
+    pub messages: u64,
+    /// Their bytes, framing included.
+    pub bytes: u64,
+    /// Their bytes without framing; equal to `bytes` in a format without any.
+    pub payload_bytes: u64,
+    /// Messages lost to a full queue.
+    pub lost: u64,
+    /// How often the queue overflowed.
+    pub overflows: u64,
+    /// Cycles the hart waited for the queue.
+    pub stalled: u64,
+}
+
+impl Counters {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Counters) -> Counters {
+        Counters {
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+            payload_bytes: self.payload_bytes + other.payload_bytes,
+            lost: self.lost + other.lost,
+            overflows: self.overflows + other.overflows,
+            stalled: self.stalled + other.stalled,
+        }
+    }
+}
+
+/// The encoder of one hart: a protocol's state machine over ingress blocks.
+pub trait Encode {
+    /// The settings, which all harts share.
+    type Config: ProtocolConfig;
+
+    /// The encoder of this hart before its first block.
+    fn new(config: &Self::Config, filter: Filter, hart: HartId) -> Self;
+
+    /// One block. Worth `#[inline(always)]`, with the rare cases out of line:
+    /// the fields of a block that the caller has just made then stay in
+    /// registers.
+    fn block<S: Sink>(&mut self, config: &Self::Config, block: &Ingress, sink: &mut S);
+
+    /// No block follows.
+    fn finish<S: Sink>(&mut self, config: &Self::Config, sink: &mut S);
+
+    /// What it has done.
+    fn counters(&self) -> Counters;
+}
+
+/// The encoders of any number of harts, each with its own state and queue,
+/// their messages in one stream.
+#[derive(Debug)]
+pub struct Encoder<E: Encode, S> {
+    config: E::Config,
+    /// The filters every hart starts with.
+    filter: Filter,
+    harts: Vec<(HartId, E)>,
+    /// Index of the hart of the last block.
+    recent: usize,
+    sink: S,
+}
+
+impl<E: Encode, S: Sink> Encoder<E, S> {
+    /// Encoders with these settings that write to the sink.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense together.
+    pub fn new(
+        config: E::Config,
+        sink: S,
+    ) -> Result<Encoder<E, S>, <E::Config as ProtocolConfig>::Error> {
+        config.validate()?;
+        Ok(Encoder {
+            config,
+            filter: Filter::new(&FilterConfig::default()),
+            harts: Vec::new(),
+            recent: 0,
+            sink,
+        })
+    }
+
+    /// Only what these filters let through is traced (trTeInstFilters). To be
+    /// called before the first block.
+    #[must_use]
+    pub fn with_filter(mut self, filter: &FilterConfig) -> Encoder<E, S> {
+        self.filter = Filter::new(filter);
+        self
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &E::Config {
+        &self.config
+    }
+
+    /// What the encoder of this hart has done; `None` if there was no such
+    /// hart.
+    #[must_use]
+    pub fn counters(&self, hart: HartId) -> Option<Counters> {
+        let (_, hart) = self.harts.iter().find(|(id, _)| *id == hart)?;
+        Some(hart.counters())
+    }
+
+    /// What all encoders have done together.
+    #[must_use]
+    pub fn total(&self) -> Counters {
+        let all = self.harts.iter();
+        all.fold(Counters::default(), |sum, (_, hart)| {
+            sum.plus(hart.counters())
+        })
+    }
+
+    /// The sink, to read what is in it.
+    #[must_use]
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// The sink.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// A block of another hart than last time, perhaps a new one.
+    #[inline(never)]
+    fn other_hart(&mut self, id: HartId, block: &Ingress) {
+        let known = self.harts.iter().position(|(known, _)| *known == id);
+        self.recent = known.unwrap_or_else(|| {
+            let hart = E::new(&self.config, self.filter.clone(), id);
+            self.harts.push((id, hart));
+            self.harts.len() - 1
+        });
+        if let Some((_, hart)) = self.harts.get_mut(self.recent) {
+            hart.block(&self.config, block, &mut self.sink);
+        }
+    }
+}
+
+impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
+    #[inline(always)]
+    fn ingress(&mut self, id: HartId, block: &Ingress) {
+        match self.harts.get_mut(self.recent) {
+            Some((recent, hart)) if *recent == id => {
+                hart.block(&self.config, block, &mut self.sink);
+            }
+            _ => self.other_hart(id, block),
+        }
+    }
+
+    fn finish(&mut self) {
+        for (_, hart) in &mut self.harts {
+            hart.finish(&self.config, &mut self.sink);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Where the messages of one hart leave its encoder: the queue and the counters.
+
+use super::{Counters, Sink};
+use crate::queue::{Admit, Level, Queue};
+
+/// Passes messages through the output queue to the sink and counts them.
+///
+/// ```
+/// use hartrace_flow::encode::Outlet;
+/// use hartrace_flow::queue::Queue;
+///
+/// let queue = Queue { bytes: 4, drain: 1024, stall: false };
+/// let mut outlet = Outlet::new(Some(queue), 3);
+/// let mut sink = Vec::new();
+/// assert!(outlet.send(&[1, 2, 3], 1, 0, &mut sink));
+/// assert!(!outlet.send(&[4, 5], 1, 0, &mut sink), "it is full, and nothing has left it");
+/// assert!(outlet.is_dropping() && !outlet.has_room(1) && outlet.has_room(2));
+/// outlet.recover();
+/// assert!(outlet.send(&[6, 7], 1, 2, &mut sink));
+/// assert_eq!(sink, [1, 2, 3, 6, 7]);
+/// assert_eq!((outlet.counters().lost, outlet.counters().payload_bytes), (1, 3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    /// Cycles the hart has waited; they come on top of every time.
+    stalled: u64,
+    queue: Option<Level>,
+    /// The queue was full: nothing leaves until it has room.
+    dropping: bool,
+    counters: Counters,
+}
+
+impl Outlet {
+    /// An empty queue, or one that is never full. `reserve` is the number of
+    /// bytes that must fit before it is used again after an overflow: the
+    /// messages that report the loss and start the trace again.
+    #[must_use]
+    pub fn new(queue: Option<Queue>, reserve: u32) -> Outlet {
+        Outlet {
+            stalled: 0,
+            queue: queue.map(|queue| Level::new(queue, reserve)),
+            dropping: false,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The time of the hart's clock at which something happened, by the clock
+    /// outside: the cycles the hart waited are added.
+    #[must_use]
+    #[inline]
+    pub const fn time(&self, time: u64) -> u64 {
+        time.wrapping_add(self.stalled)
+    }
+
+    /// Sends a message about something that happened at this time of the hart;
+    /// the first `framing` bytes are not payload. `false` if it is lost.
+    #[inline]
+    pub fn send(&mut self, bytes: &[u8], framing: u64, time: u64, sink: &mut impl Sink) -> bool {
+        if self.dropping || self.queue.is_some() && !self.is_admitted(bytes.len(), time) {
+            self.counters.lost += 1;
+            return false;
+        }
+        self.counters.messages += 1;
+        self.counters.bytes += bytes.len() as u64;
+        self.counters.payload_bytes += (bytes.len() as u64).saturating_sub(framing);
+        sink.message(bytes);
+        true
+    }
+
+    fn is_admitted(&mut self, bytes: usize, time: u64) -> bool {
+        let time = self.time(time);
+        match self.queue.as_mut().map(|queue| queue.admit(bytes, time)) {
+            None | Some(Admit::Now) => true,
+            Some(Admit::After(cycles)) => {
+                self.stalled = self.stalled.wrapping_add(cycles);
+                self.counters.stalled += cycles;
+                true
+            }
+            Some(Admit::Never) => {
+                self.dropping = true;
+                self.counters.overflows += 1;
+                false
+            }
+        }
+    }
+
+    /// Whether messages are dropped, from the first that did not fit until
+    /// [`recover`](Outlet::recover).
+    #[must_use]
+    #[inline]
+    pub const fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Whether the reserve fits at this time.
+    pub fn has_room(&mut self, time: u64) -> bool {
+        let now = self.time(time);
+        self.queue.as_mut().is_none_or(|queue| queue.has_room(now))
+    }
+
+    /// Messages are dropped no longer.
+    pub fn recover(&mut self) {
+        self.dropping = false;
+    }
+
+    /// Nothing follows: the queue has all the time it needs.
+    pub fn end(&mut self) {
+        self.queue = None;
+    }
+
+    /// What was sent and lost.
+    #[must_use]
+    #[inline]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+}

@@ -1,3 +1,0 @@
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hartrace_proof::hostile::target("bits_round_trip", bytes));
