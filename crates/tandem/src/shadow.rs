@@ -9,6 +9,7 @@ use hartrace_isa::Xlen;
 use crate::config::Config;
 use crate::elements::{Elements, Registers};
 use crate::fault::Fault;
+use crate::follow::Follower;
 use crate::group::{Change, Group, How, NewPc, TrapCsr};
 use crate::memory::Memory;
 use crate::register::{REGISTERS, Register};
@@ -119,10 +120,13 @@ impl Shadow {
     }
 
     /// Whether the hart attempts an instruction in a group that comes next:
-    /// one that retires, or one that traps. Where instructions are not told,
-    /// every new pc without a cause counts.
+    /// one that retires, or one that traps. Instructions have numbers by this,
+    /// for the verifier and for the history. Where instructions are not told,
+    /// every new pc without a cause counts, and one with a cause alone, which
+    /// an instruction has written.
+    #[must_use]
     #[inline]
-    pub(crate) fn attempts(&self, group: &Group, absent: &Elements) -> bool {
+    pub fn attempts(&self, group: &Group, absent: &Elements) -> bool {
         let counts = !(group.outside || group.reset || group.init);
         counts && (group.insn.is_some() || self.attempts_untold(group, absent))
     }
@@ -132,6 +136,9 @@ impl Shadow {
     #[cold]
     fn attempts_untold(&self, group: &Group, absent: &Elements) -> bool {
         let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
+        if absent.insn && jumps && group.told(TrapCsr::Epc).is_none() && group.mode.is_none() {
+            return true;
+        }
         let cause = group.told(TrapCsr::Cause).and_then(|c| self.after(c));
         match cause {
             Some(cause) => {
@@ -173,17 +180,10 @@ impl Shadow {
         if let Some(time) = group.mtime {
             self.mtime = Some(time);
         }
-        self.pc = match group.pc {
-            None => self.pc,
-            Some(NewPc::To(pc) | NewPc::FromTo(_, pc)) => Some(self.xlen.wrap(pc)),
-            Some(NewPc::Increment) => {
-                let len = group.insn.map_or(0, |insn| u64::from(insn.len));
-                if self.pc.is_none() {
-                    result = result.and(Err((Fault::UnknownPc, group.number)));
-                }
-                self.pc.map(|pc| self.xlen.wrap(pc.wrapping_add(len)))
-            }
-        };
+        self.pc = Follower::at(self.xlen, self.pc).moves(group).to;
+        if self.pc.is_none() && group.pc.is_some() {
+            result = result.and(Err((Fault::UnknownPc, group.number)));
+        }
         result
     }
 

@@ -11,7 +11,7 @@ use hartrace_capture::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
 use hartrace_flow::{HartId, Mode};
 use hartrace_isa::{Isa, Resolve, Style, decode};
 use hartrace_tandem::{
-    Config, Field, Group, Item, NewPc, Operation, Problem, Request, Response, explain,
+    Config, Field, Follower, Group, Item, Operation, Problem, Request, Response, explain,
 };
 use serde::Serialize;
 use std::fmt::{self, Write as _};
@@ -151,18 +151,9 @@ impl Shown<'_> {
 
     /// Where the instruction of a group is; and the pc moves on.
     fn follow(&mut self, group: &Group) -> Option<u64> {
-        let here = match group.pc {
-            Some(NewPc::FromTo(from, _)) => Some(from),
-            _ => self.pc,
-        };
-        let length = group.insn.map_or(0, |insn| u64::from(insn.len));
-        self.pc = match group.pc {
-            Some(NewPc::To(to) | NewPc::FromTo(_, to)) => Some(to),
-            Some(NewPc::Increment) => here.map(|pc| self.config.xlen.wrap(pc + length)),
-            // Where a reset leads, nothing tells.
-            None if group.reset => None,
-            None => here,
-        };
+        let mut follower = Follower::at(self.config.xlen, self.pc);
+        let here = follower.follow(group);
+        self.pc = follower.pc();
         here.filter(|_| group.insn.is_some())
     }
 
