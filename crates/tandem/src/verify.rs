@@ -26,6 +26,7 @@ mod volatile;
 use core::ops::ControlFlow;
 
 use hartrace_flow::{Effects, Mode, Model, Place, RegId, Step};
+use hartrace_isa::csr;
 
 pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
 pub use volatile::{Range, UnknownVolatile, Volatile};
@@ -337,7 +338,7 @@ impl Core {
             let csr = Register::csr(csr);
             absent.registers.contains(csr) || absent.in_traps.contains(csr)
         };
-        let silent = untold(0x342) || untold(0x142);
+        let silent = untold(csr::MCAUSE) || untold(csr::SCAUSE);
         let traps = trap || silent || group.mode.is_some();
         let insn = group.insn.is_some() || absent.insn && jumps;
         if !insn && !(traps && (jumps || absent.pc)) {
@@ -411,7 +412,7 @@ impl Core {
     /// by itself, and globally in the mode it goes to.
     fn is_enabled(&self, model: &impl Model, code: u32) -> bool {
         let csr = |number| model.read(Place::Csr(number)).ok();
-        let (Some(mstatus), Some(mie)) = (csr(0x300), csr(0x304)) else {
+        let (Some(mstatus), Some(mie)) = (csr(csr::MSTATUS), csr(csr::MIE)) else {
             return true;
         };
         let mode = model.read(Place::Mode).unwrap_or(3);
@@ -419,7 +420,7 @@ impl Core {
             // Not one of those that the architecture defines.
             return true;
         }
-        let delegated = mode < 3 && csr(0x303).unwrap_or(0) >> code & 1 != 0;
+        let delegated = mode < 3 && csr(csr::MIDELEG).unwrap_or(0) >> code & 1 != 0;
         let (level, enable) = if delegated {
             (1, mstatus >> 1)
         } else {

@@ -15,7 +15,7 @@ use hartrace_capture::trace::{
     Written,
 };
 use hartrace_flow::{Effects, HartId, Image, Observer, Step, Wants};
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, csr};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem::container::{ParameterError, Parameters};
 use hartrace_tandem::{Elements, Register};
@@ -375,7 +375,7 @@ pub(super) fn leaves_out(config: &Config, settings: &Settings) -> Option<&'stati
         Settings::Tandem(tandem) => {
             let absent = &tandem.absent;
             // By which a trap is known.
-            let mut causes = [0x342, 0x142].into_iter().map(Register::csr);
+            let mut causes = [csr::MCAUSE, csr::SCAUSE].into_iter().map(Register::csr);
             let causes =
                 causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
             let blind = absent.pc || absent.insn || causes;

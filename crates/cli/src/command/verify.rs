@@ -22,7 +22,7 @@ use hartrace_capture::config::{Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{self, Format, Streams};
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, csr};
 use hartrace_tandem::container::Parameters;
 use hartrace_tandem::verify::Volatile;
 use hartrace_tandem::{self as tandem, Register, Verifier};
@@ -152,7 +152,7 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
     }
     if args.hart.is_some_and(|hart| hart != 0) {
         // The built-in hart is hart 0.
-        volatile.add_bits(Register::csr(0xf14), u64::MAX);
+        volatile.add_bits(Register::csr(csr::MHARTID), u64::MAX);
     }
     Ok(volatile)
 }

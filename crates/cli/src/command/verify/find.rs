@@ -5,6 +5,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use hartrace_analyze::Symbols;
 use hartrace_capture::input::Input;
 use hartrace_capture::trace::{StreamPiece, Streams};
+use hartrace_isa::csr;
 use hartrace_tandem::{Config, Follower, Group, Next, Reader, Register, Shadow};
 use std::path::Path;
 
@@ -95,7 +96,7 @@ impl<'a> Pass<'a> {
     fn reset(&mut self) {
         self.shadow.forget();
         self.shadow.pc = Some(self.start);
-        for cause in [0x342, 0x142] {
+        for cause in [csr::MCAUSE, csr::SCAUSE] {
             self.shadow.set(Register::csr(cause), 0, &mut |_| {});
         }
     }
