@@ -68,6 +68,7 @@ mod cause;
 mod chain;
 mod check;
 mod cuts;
+pub mod elf;
 mod event;
 mod evidence;
 mod fault;
