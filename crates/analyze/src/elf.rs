@@ -2,15 +2,13 @@
 //! values. Tables that do not parse are empty; only a file that is no ELF
 //! file for RISC-V is refused.
 
+use hartrace_flow::elf::{self, Relocation, SectionKind, VersionName};
 use hartrace_isa::attributes::Attributes;
 use hartrace_isa::{Isa, Xlen};
-use object::elf as e;
-use object::read::elf::{
-    FileHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable, VersionTable,
-};
-use object::{Endianness, SymbolIndex};
 use std::cell::Cell;
 use std::fmt;
+
+pub(crate) use hartrace_flow::elf::Place;
 
 /// Why a file was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +33,16 @@ impl fmt::Display for ElfError {
 
 impl std::error::Error for ElfError {}
 
+impl From<elf::ElfError> for ElfError {
+    fn from(error: elf::ElfError) -> ElfError {
+        match error {
+            elf::ElfError::Machine(machine) => ElfError::Machine(machine),
+            elf::ElfError::BigEndian => ElfError::BigEndian,
+            _ => ElfError::NotElf,
+        }
+    }
+}
+
 /// One section.
 pub(crate) struct Section<'a> {
     pub(crate) name: String,
@@ -42,15 +50,6 @@ pub(crate) struct Section<'a> {
     /// Code with contents: what a listing shows.
     pub(crate) code: bool,
     pub(crate) data: &'a [u8],
-}
-
-/// Where a symbol lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Undefined,
-    Common,
-    Absolute,
-    Section(usize),
 }
 
 /// One symbol, with the properties that order symbols of one address.
@@ -99,19 +98,44 @@ pub(crate) struct Elf<'a> {
 /// The symbol that code addresses data by, relative to `gp`.
 pub(crate) const GLOBAL_POINTER: &str = "__global_pointer$";
 
-const ATTRIBUTES: u32 = 0x7000_0003;
-
 /// Names may overlap in the string table, so a small file can claim endless
 /// ones. Beyond this many times the size of the file they are empty.
 const NAMES_PER_FILE: usize = 16;
 
 impl<'a> Elf<'a> {
     pub(crate) fn parse(data: &'a [u8]) -> Result<Elf<'a>, ElfError> {
-        match data.get(..5) {
-            Some([0x7f, b'E', b'L', b'F', 1]) => read::<e::FileHeader32<Endianness>>(data),
-            Some([0x7f, b'E', b'L', b'F', 2]) => read::<e::FileHeader64<Endianness>>(data),
-            _ => Err(ElfError::NotElf),
-        }
+        let elf = elf::Elf::parse(data)?;
+        let table = elf.sections().unwrap_or_default();
+        let names = Names(Cell::new(data.len().saturating_mul(NAMES_PER_FILE)));
+        let section = |section: &elf::Section<'a>| Section {
+            name: names.copy(section.name.bytes()),
+            address: section.address,
+            code: section.executable && section.kind != SectionKind::Zeros,
+            data: section.data.unwrap_or_default(),
+        };
+        let sections: Vec<Section<'a>> = table.iter().map(section).collect();
+        let mut attributes = table.iter().rev();
+        let attributes = attributes.find(|s| s.kind == SectionKind::Attributes);
+        let file = File {
+            names,
+            elf,
+            table: &table,
+        };
+        let own = file.symbols(false, &sections);
+        let dynamic = file.symbols(true, &sections);
+        let mut symbols = if own.is_empty() { dynamic.clone() } else { own };
+        symbols.extend(file.linkage(&sections, &dynamic));
+        let linked = elf.kind.is_linked();
+        Ok(Elf {
+            wide: elf.xlen() == Xlen::Rv64,
+            linked,
+            relocations: !linked && file.has_relocations(),
+            relocs: file.dynamic_relocs(),
+            sections,
+            symbols,
+            dynamic,
+            attributes: attributes.map(|s| s.data.unwrap_or_default()),
+        })
     }
 
     /// A file that is code and nothing else, as objdump sees one: a single
@@ -172,65 +196,9 @@ pub fn isa_of(file: &[u8]) -> Result<Isa, ElfError> {
     Ok(Elf::parse(file)?.isa())
 }
 
-fn read<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Result<Elf<'_>, ElfError> {
-    let header = H::parse(data).map_err(|_| ElfError::NotElf)?;
-    let endian = header.endian().map_err(|_| ElfError::NotElf)?;
-    if endian != Endianness::Little {
-        return Err(ElfError::BigEndian);
-    }
-    let machine = header.e_machine(endian);
-    if machine != e::EM_RISCV {
-        return Err(ElfError::Machine(machine.0));
-    }
-    let kind = header.e_type(endian);
-    let linked = kind == e::ET_EXEC || kind == e::ET_DYN;
-    let table = header.sections(endian, data).unwrap_or_default();
-    let names = Names(Cell::new(data.len().saturating_mul(NAMES_PER_FILE)));
-    let mut attributes = None;
-    let mut sections = Vec::new();
-    for section in table.iter() {
-        let bytes = section.data(endian, data).unwrap_or_default();
-        let name = table.section_name(endian, section).unwrap_or_default();
-        if section.sh_type(endian).0 == ATTRIBUTES {
-            attributes = Some(bytes);
-        }
-        let code = section.sh_flags(endian).contains(e::SHF_EXECINSTR);
-        sections.push(Section {
-            name: names.copy(name),
-            address: section.sh_addr(endian).into(),
-            code: code && section.sh_type(endian) != e::SHT_NOBITS,
-            data: bytes,
-        });
-    }
-    let file = File {
-        names,
-        endian,
-        data,
-        table,
-        linked,
-    };
-    let versions = file.table.versions(endian, data).ok().flatten();
-    let own = file.symbols(e::SHT_SYMTAB, None, &sections);
-    let dynamic = file.symbols(e::SHT_DYNSYM, versions.as_ref(), &sections);
-    let mut symbols = if own.is_empty() { dynamic.clone() } else { own };
-    symbols.extend(file.linkage(&sections, &dynamic));
-    Ok(Elf {
-        wide: header.is_class_64(),
-        linked,
-        relocations: !linked && file.has_relocations(),
-        relocs: file.dynamic_relocs(),
-        sections,
-        symbols,
-        dynamic,
-        attributes,
-    })
-}
-
-struct File<'a, H: FileHeader<Endian = Endianness>> {
-    endian: Endianness,
-    data: &'a [u8],
-    table: SectionTable<'a, H>,
-    linked: bool,
+struct File<'a, 't> {
+    elf: elf::Elf<'a>,
+    table: &'t [elf::Section<'a>],
     names: Names,
 }
 
@@ -250,76 +218,52 @@ impl Names {
     }
 }
 
-impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
+impl<'a> File<'a, '_> {
     /// All symbols of one table but the null one, by index minus one.
-    fn symbols(
-        &self,
-        kind: e::SectionType,
-        versions: Option<&VersionTable<'a, H>>,
-        sections: &[Section<'a>],
-    ) -> Vec<Symbol> {
-        let endian = self.endian;
-        let table: SymbolTable<'a, H> = self
-            .table
-            .symbols(endian, self.data, kind)
-            .unwrap_or_default();
-        let symbols = table.enumerate().filter(|(index, _)| index.0 != 0);
+    fn symbols(&self, dynamic: bool, sections: &[Section<'a>]) -> Vec<Symbol> {
+        let symbols = self.elf.symbols(dynamic);
         symbols
-            .map(|(index, symbol)| {
-                let place = match symbol.st_shndx(endian) {
-                    e::SHN_UNDEF => Place::Undefined,
-                    e::SHN_COMMON => Place::Common,
-                    e::SHN_ABS => Place::Absolute,
-                    other => match table.symbol_section(endian, symbol, index) {
-                        Ok(Some(section)) => Place::Section(section.0),
-                        _ => Place::Section(usize::from(other.0)),
-                    },
-                };
-                let name = symbol.name(endian, table.strings()).unwrap_or_default();
-                let bytes = name;
-                let mut name = self.names.copy(bytes);
-                let raw = (!name.is_empty() && name.as_bytes() != bytes).then(|| bytes.to_vec());
-                // A section symbol is called what its section is.
-                if let (Place::Section(at), e::STT_SECTION, "") = (place, symbol.st_type(), &*name)
-                    && let Some(section) = sections.get(at)
-                {
-                    name = self.names.copy(section.name.as_bytes());
-                }
-                Symbol {
-                    value: symbol.st_value(endian).into(),
-                    size: symbol.st_size(endian).into(),
-                    place,
-                    name,
-                    raw,
-                    version: versions
-                        .map(|v| self.version(v, index, place == Place::Undefined))
-                        .unwrap_or_default(),
-                    kind: symbol.st_type().0,
-                    bind: symbol.st_bind().0,
-                    synthetic: false,
-                }
-            })
+            .iter()
+            .map(|symbol| self.symbol(symbol, sections))
             .collect()
+    }
+
+    fn symbol(&self, symbol: &elf::Symbol<'a>, sections: &[Section<'a>]) -> Symbol {
+        let bytes = symbol.name.bytes();
+        let mut name = self.names.copy(bytes);
+        let raw = (!name.is_empty() && name.as_bytes() != bytes).then(|| bytes.to_vec());
+        // A section symbol is called what its section is.
+        if let (Place::Section(at), elf::SECTION_SYMBOL, "") = (symbol.place, symbol.kind, &*name)
+            && let Some(section) = sections.get(at)
+        {
+            name = self.names.copy(section.name.as_bytes());
+        }
+        Symbol {
+            value: symbol.value,
+            size: symbol.size,
+            place: symbol.place,
+            name,
+            raw,
+            version: symbol
+                .version
+                .map(|version| self.version(version, symbol.place == Place::Undefined))
+                .unwrap_or_default(),
+            kind: symbol.kind,
+            bind: symbol.bind,
+            synthetic: false,
+        }
     }
 
     /// As objdump shows it: `@@` for the default version and `@` for others;
     /// the file's own base version is `Base`.
-    fn version(
-        &self,
-        versions: &VersionTable<'a, H>,
-        index: SymbolIndex,
-        undefined: bool,
-    ) -> String {
-        let number = versions.version_index(self.endian, index);
-        if number.is_local() {
-            return String::new();
-        }
-        let (name, needed) = match versions.version(number.index()) {
-            Ok(Some(version)) => (self.names.copy(version.name()), version.file().is_some()),
-            Ok(None) => ("Base".to_owned(), false),
-            Err(_) => ("<corrupt>".to_owned(), false),
+    fn version(&self, version: elf::Version<'a>, undefined: bool) -> String {
+        let (name, needed) = match version.name {
+            VersionName::Own(name) => (self.names.copy(name), false),
+            VersionName::Needed(name) => (self.names.copy(name), true),
+            VersionName::Base => ("Base".to_owned(), false),
+            VersionName::Unknown => ("<corrupt>".to_owned(), false),
         };
-        let at = if undefined || needed || number.is_hidden() {
+        let at = if undefined || needed || version.hidden {
             "@"
         } else {
             "@@"
@@ -327,32 +271,27 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
         format!("{at}{name}")
     }
 
-    fn rela(&self, section: &H::SectionHeader) -> &'a [H::Rela] {
-        let found = section.rela(self.endian, self.data).ok().flatten();
-        found.map(|(rela, _)| rela).unwrap_or_default()
-    }
-
     fn has_relocations(&self) -> bool {
-        self.table.iter().any(|s| !self.rela(s).is_empty())
+        let mut all = 0..self.table.len();
+        all.any(|section| self.elf.relocations(section).next().is_some())
     }
 
     /// Relocations against the dynamic symbol table.
     fn dynamic_relocs(&self) -> Vec<Dynamic> {
-        let endian = self.endian;
-        let dynsym = |s: &H::SectionHeader| {
-            let linked = self.table.section(s.link(endian));
-            linked.is_ok_and(|l| l.sh_type(endian) == e::SHT_DYNSYM)
+        let dynamic = |section: &elf::Section<'_>| {
+            let linked = self.table.get(section.link).filter(|_| section.link != 0);
+            linked.is_some_and(|linked| linked.kind == SectionKind::DynamicSymbols)
         };
-        let mut relocs: Vec<Dynamic> = self
-            .table
-            .iter()
-            .filter(|s| self.linked && dynsym(s))
-            .flat_map(|s| self.rela(s))
+        let linked = self.elf.kind.is_linked();
+        let sections = self.table.iter().enumerate();
+        let mut relocs: Vec<Dynamic> = sections
+            .filter(|(_, section)| linked && dynamic(section))
+            .flat_map(|(section, _)| self.elf.relocations(section))
             // Sections that share bytes could claim endless ones.
-            .take(self.data.len() / size_of::<H::Rela>())
-            .map(|rela| Dynamic {
-                address: rela.r_offset(endian).into(),
-                symbol: rela.symbol(endian, false).map(|s| s.0 - 1),
+            .take(self.elf.most_relocations())
+            .map(|reloc| Dynamic {
+                address: reloc.address,
+                symbol: reloc.symbol.map(|symbol| symbol - 1),
             })
             .collect();
         relocs.sort_by_key(|r| r.address);
@@ -362,28 +301,25 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
     /// `name@plt` for each entry of `.plt`: 32 bytes of header, then 16 bytes
     /// per relocation of `.rela.plt`.
     fn linkage(&self, sections: &[Section<'a>], dynamic: &[Symbol]) -> Vec<Symbol> {
-        let endian = self.endian;
-        let by_name = |name: &[u8]| self.table.section_by_name(endian, name);
-        let (Some((_, relocs)), Some((plt, _))) = (by_name(b".rela.plt"), by_name(b".plt")) else {
+        let by_name = |name: &[u8]| elf::section_by_name(self.table, name);
+        let (Some((relocs, _)), Some((plt, _))) = (by_name(b".rela.plt"), by_name(b".plt")) else {
             return Vec::new();
         };
-        let Some(start) = sections.get(plt.0).map(|s| s.address) else {
+        let Some(start) = sections.get(plt).map(|s| s.address) else {
             return Vec::new();
         };
-        if !self.linked || dynamic.is_empty() {
+        if !self.elf.kind.is_linked() || dynamic.is_empty() {
             return Vec::new();
         }
-        let entry = |(i, rela): (usize, &H::Rela)| {
-            let index = rela.symbol(endian, false)?.0.checked_sub(1)?;
-            let target = dynamic.get(index)?;
-            let addend: i64 = rela.r_addend(endian).into();
-            let plus = match addend {
+        let entry = |(i, reloc): (usize, Relocation)| {
+            let target = dynamic.get(reloc.symbol?.checked_sub(1)?)?;
+            let plus = match reloc.addend {
                 0 => String::new(),
-                _ => format!("+{:#x}", addend as u64),
+                addend => format!("+{:#x}", addend as u64),
             };
             Some(Symbol {
                 value: start.wrapping_add(32 + 16 * i as u64),
-                place: Place::Section(plt.0),
+                place: Place::Section(plt),
                 name: format!("{}{plus}@plt", self.names.copy(target.name.as_bytes())),
                 raw: None,
                 version: String::new(),
@@ -393,11 +329,8 @@ impl<'a, H: FileHeader<Endian = Endianness>> File<'a, H> {
                 bind: target.bind,
             })
         };
-        self.rela(relocs)
-            .iter()
-            .enumerate()
-            .filter_map(entry)
-            .collect()
+        let relocs = self.elf.relocations(relocs).enumerate();
+        relocs.filter_map(entry).collect()
     }
 }
 

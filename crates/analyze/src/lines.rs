@@ -2,8 +2,7 @@
 
 use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, Section as _, SectionId};
-use object::read::elf::{FileHeader, SectionHeader as _};
-use object::{Endianness, FileKind, elf};
+use hartrace_flow::elf::{Elf, section_by_name};
 use std::fmt;
 
 /// The line table of an ELF file. A unit is read when an address in it is
@@ -33,11 +32,19 @@ impl<'a> Lines<'a> {
     /// only compressed ones.
     #[must_use]
     pub fn from_elf(file: &'a [u8]) -> Option<Lines<'a>> {
-        match FileKind::parse(file).ok()? {
-            FileKind::Elf32 => read::<elf::FileHeader32<Endianness>>(file),
-            FileKind::Elf64 => read::<elf::FileHeader64<Endianness>>(file),
-            _ => None,
+        let sections = Elf::parse(file).ok()?.sections().ok()?;
+        let load = |id: SectionId| {
+            let found = section_by_name(&sections, id.name().as_bytes());
+            let plain = found.filter(|(_, section)| !section.compressed);
+            let data = plain.and_then(|(_, section)| section.data);
+            Ok::<_, ()>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
+        };
+        let dwarf = Dwarf::load(load).ok()?;
+        if dwarf.debug_info.reader().is_empty() {
+            return None;
         }
+        let context = Context::from_dwarf(dwarf).ok()?;
+        Some(Lines { context })
     }
 
     /// The line that the instruction at an address comes from.
@@ -50,25 +57,6 @@ impl<'a> Lines<'a> {
             line: location.line.filter(|line| *line > 0)?,
         })
     }
-}
-
-fn read<H: FileHeader<Endian = Endianness>>(file: &[u8]) -> Option<Lines<'_>> {
-    let header = H::parse(file).ok()?;
-    let endian = header.endian().ok().filter(|e| *e == Endianness::Little)?;
-    let sections = header.sections(endian, file).ok()?;
-    let load = |id: SectionId| {
-        let found = sections.section_by_name(endian, id.name().as_bytes());
-        let plain = |s: &H::SectionHeader| !s.sh_flags(endian).contains(elf::SHF_COMPRESSED);
-        let section = found.map(|(_, s)| s).filter(|s| plain(s));
-        let data = section.and_then(|s| s.data(endian, file).ok());
-        Ok::<_, ()>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
-    };
-    let dwarf = Dwarf::load(load).ok()?;
-    if dwarf.debug_info.reader().is_empty() {
-        return None;
-    }
-    let context = Context::from_dwarf(dwarf).ok()?;
-    Some(Lines { context })
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Where the code of a program is in its file.
 
 use crate::elf::ElfError;
+use hartrace_flow::elf::{Elf, SegmentKind};
 use hartrace_flow::elf_bias;
-use object::elf as e;
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, FileKind};
 
 /// Pages as `mmap` has them.
 const PAGE: u64 = 0x1000;
@@ -38,14 +36,17 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// What is no ELF file. One without executable segments has none.
+    /// What is no ELF file for RISC-V. One without executable segments has none.
     pub fn from_elf(file: &[u8], base: Option<u64>) -> Result<Segments, ElfError> {
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
-        match FileKind::parse(file) {
-            Ok(FileKind::Elf32) => read::<e::FileHeader32<Endianness>>(file, bias),
-            Ok(FileKind::Elf64) => read::<e::FileHeader64<Endianness>>(file, bias),
-            _ => Err(ElfError::NotElf),
-        }
+        let mut segments = Elf::parse(file)?.segments().unwrap_or_default();
+        segments.retain(|s| s.kind == SegmentKind::Load && s.access[2]);
+        let code = segments.iter().map(|s| Segment {
+            address: s.address.wrapping_add(bias),
+            offset: s.offset,
+            size: s.memory_size,
+        });
+        Ok(Segments(code.collect()))
     }
 
     /// The place in the file of an address in memory.
@@ -61,23 +62,6 @@ impl Segments {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.0.iter()
     }
-}
-
-fn read<H: FileHeader<Endian = Endianness>>(file: &[u8], bias: u64) -> Result<Segments, ElfError> {
-    let header = H::parse(file).map_err(|_| ElfError::NotElf)?;
-    let endian = header.endian().map_err(|_| ElfError::NotElf)?;
-    let headers = header.program_headers(endian, file).unwrap_or_default();
-    let code = headers
-        .iter()
-        .filter(|p| p.p_type(endian) == e::PT_LOAD && p.p_flags(endian).contains(e::PF_X));
-    Ok(Segments(
-        code.map(|p| Segment {
-            address: p.p_vaddr(endian).into().wrapping_add(bias),
-            offset: p.p_offset(endian).into(),
-            size: p.p_memsz(endian).into(),
-        })
-        .collect(),
-    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! who may touch them (chapter 4).
 
 use hartrace_flow::Mode;
-use hartrace_isa::Xlen;
+use hartrace_isa::{Xlen, csr};
 
 use crate::config::Version;
 use crate::control::{Control, asks_to_clear, depth_field, wished_depth};
@@ -37,19 +37,19 @@ impl Csr {
     #[must_use]
     pub const fn from_number(version: Version, number: u16) -> Option<Csr> {
         Some(match (version, number) {
-            (Version::V0_1_4, 0x181) => Csr::SupervisorControl,
-            (Version::V0_1_4, 0x182) => Csr::SupervisorControlHigh,
-            (Version::V0_1_4, 0x183) => Csr::SupervisorStatus,
-            (Version::V0_1_4, 0x281) => Csr::GuestControl,
-            (Version::V0_1_4, 0x282) => Csr::GuestControlHigh,
-            (Version::V0_1_4, 0x381) => Csr::MachineControl,
-            (Version::V0_1_4, 0x382) => Csr::MachineControlHigh,
-            (Version::V0_1_4, 0x383) => Csr::MachineStatus,
-            (Version::V1_0, 0x14e) => Csr::SupervisorControl,
-            (Version::V1_0, 0x14f) => Csr::SupervisorStatus,
-            (Version::V1_0, 0x15f) => Csr::Depth,
-            (Version::V1_0, 0x24e) => Csr::GuestControl,
-            (Version::V1_0, 0x34e) => Csr::MachineControl,
+            (Version::V0_1_4, csr::draft::SCTRCONTROL) => Csr::SupervisorControl,
+            (Version::V0_1_4, csr::draft::SCTRCONTROLH) => Csr::SupervisorControlHigh,
+            (Version::V0_1_4, csr::draft::SCTRSTATUS) => Csr::SupervisorStatus,
+            (Version::V0_1_4, csr::draft::VSCTRCONTROL) => Csr::GuestControl,
+            (Version::V0_1_4, csr::draft::VSCTRCONTROLH) => Csr::GuestControlHigh,
+            (Version::V0_1_4, csr::draft::MCTRCONTROL) => Csr::MachineControl,
+            (Version::V0_1_4, csr::draft::MCTRCONTROLH) => Csr::MachineControlHigh,
+            (Version::V0_1_4, csr::draft::MCTRSTATUS) => Csr::MachineStatus,
+            (Version::V1_0, csr::SCTRCTL) => Csr::SupervisorControl,
+            (Version::V1_0, csr::SCTRSTATUS) => Csr::SupervisorStatus,
+            (Version::V1_0, csr::SCTRDEPTH) => Csr::Depth,
+            (Version::V1_0, csr::VSCTRCTL) => Csr::GuestControl,
+            (Version::V1_0, csr::MCTRCTL) => Csr::MachineControl,
             _ => return None,
         })
     }

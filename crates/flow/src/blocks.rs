@@ -43,6 +43,17 @@ pub struct Rules {
     pub nexrv_links: bool,
 }
 
+impl Rules {
+    /// Whether a jump through a register counts as direct where the
+    /// instruction right before it loaded the register with a constant.
+    pub(crate) const fn infers(&self, link: Option<Link>) -> bool {
+        match link {
+            Some(Link::Return) => self.sequential_returns,
+            _ => self.sequential_jumps,
+        }
+    }
+}
+
 /// Index of a block; [`NOWHERE`] is the block of addresses without code.
 pub(crate) type BlockId = u32;
 
@@ -168,11 +179,7 @@ impl<'a> Blocks<'a> {
     /// Whether a jump goes where the constant tells that was loaded right before
     /// it, at `pc`.
     pub(crate) fn is_inferred(&self, jump: Flow, (before, pc): (Flow, u64)) -> bool {
-        let inferable = match jump.link() {
-            Some(Link::Return) => self.rules.sequential_returns,
-            _ => self.rules.sequential_jumps,
-        };
-        inferable && jump.sequential_target(before, pc, self.xlen).is_some()
+        self.rules.infers(jump.link()) && jump.sequential_target(before, pc, self.xlen).is_some()
     }
 
     /// Number of blocks found so far.
@@ -630,13 +637,9 @@ impl Way<'_> {
                 if let (true, Some(to)) = (self.rules.absolute_jumps, flow.target(at, xlen)) {
                     return Destination::Jump(to, direct(link));
                 }
-                let inferable = match link {
-                    Link::Return => self.rules.sequential_returns,
-                    _ => self.rules.sequential_jumps,
-                };
                 let inferred = self
                     .before
-                    .filter(|_| inferable)
+                    .filter(|_| self.rules.infers(Some(link)))
                     .and_then(|(before, pc)| flow.sequential_target(before, pc, xlen));
                 match inferred {
                     Some(to) => Destination::Jump(to, indirect(link)),

@@ -70,6 +70,7 @@ mod chain;
 mod check;
 mod cuts;
 pub mod decode;
+pub mod elf;
 pub mod encode;
 pub mod erase;
 mod event;

@@ -243,7 +243,8 @@ impl Code {
             _ => inst.rs2.number(),
         };
         let rd = match inst.rd.number() {
-            0 if !writes_float(inst.op) => SINK,
+            // 0 is as good a floating-point register as any.
+            0 if !inst.op.writes_float() => SINK,
             rd => rd,
         };
         Micro {
@@ -288,19 +289,4 @@ pub(crate) fn instruction(page: &Page, at: u64) -> Option<u32> {
 /// Whether an instruction that starts like this is two bytes long.
 pub(crate) fn is_short(parcel: u16) -> bool {
     parcel & 3 != 3
-}
-
-/// Whether the destination is a floating-point register, for which 0 is as
-/// good a number as any.
-fn writes_float(op: Op) -> bool {
-    use Op::*;
-    match op {
-        FmvXW | FmvXD | FmvXH | FclassS | FclassD | FclassH => false,
-        FeqS | FltS | FleS | FeqD | FltD | FleD | FeqH | FltH | FleH => false,
-        FcvtWS | FcvtWuS | FcvtLS | FcvtLuS => false,
-        FcvtWD | FcvtWuD | FcvtLD | FcvtLuD => false,
-        FcvtWH | FcvtWuH | FcvtLH | FcvtLuH => false,
-        Fence | FenceTso | FenceI => false,
-        _ => op.name().starts_with('f'),
-    }
 }

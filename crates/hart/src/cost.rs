@@ -161,8 +161,27 @@ impl Costs {
             FsqrtH | FsqrtS | FsqrtD => self.float_sqrt,
             Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => self.system,
             Mret | Sret | Wfi | FenceI | SfenceVma | Ecall | Ebreak => self.system,
-            _ if op.name().starts_with('f') && !matches!(op, Fence | FenceTso) => self.float,
+            _ if op.is_float() => self.float,
             _ => self.integer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_do_not_cost_what_floating_point_does() {
+        let costs = Costs {
+            integer: 3,
+            float: 5,
+            system: 7,
+            ..Costs::default()
+        };
+        assert_eq!(costs.of(Op::FaddD), 5);
+        assert_eq!(costs.of(Op::Fence), 3);
+        assert_eq!(costs.of(Op::FenceTso), 3);
+        assert_eq!(costs.of(Op::FenceI), 7);
     }
 }

@@ -1,7 +1,7 @@
 //! The architectural state of one hart, and traps.
 
 use hartrace_flow::{Cause, Context, Mode};
-use hartrace_isa::{Ext, Isa, Xlen};
+use hartrace_isa::{Ext, Isa, Xlen, csr};
 
 use crate::events::Events;
 use crate::notes::Records;
@@ -400,19 +400,19 @@ impl Cpu {
             self.scause = u64::from(code) | top;
             self.stval = tval;
             self.enter_supervisor();
-            wrote(0x142, self.scause);
-            wrote(0x141, self.sepc);
-            wrote(0x143, self.stval);
+            wrote(csr::SCAUSE, self.scause);
+            wrote(csr::SEPC, self.sepc);
+            wrote(csr::STVAL, self.stval);
         } else {
             self.mepc = epc;
             self.mcause = u64::from(code) | top;
             self.mtval = tval;
             self.enter_machine();
-            wrote(0x341, self.mepc);
-            wrote(0x342, self.mcause);
-            wrote(0x343, self.mtval);
+            wrote(csr::MEPC, self.mepc);
+            wrote(csr::MCAUSE, self.mcause);
+            wrote(csr::MTVAL, self.mtval);
         }
-        wrote(0x300, xlen.wrap(self.mstatus));
+        wrote(csr::MSTATUS, xlen.wrap(self.mstatus));
         self.pc = xlen.wrap((tvec & !1).wrapping_add(vector));
         self.waiting = false;
     }

@@ -8,7 +8,7 @@ mod stateen;
 pub(crate) use counters::merge;
 
 use hartrace_flow::Mode;
-use hartrace_isa::{Ext, Isa, Xlen};
+use hartrace_isa::{Ext, Isa, Xlen, csr};
 
 use crate::cpu::{ADUE, Cpu, interrupt, status};
 use crate::pmp::{ENTRIES, Pmp};
@@ -45,9 +45,11 @@ impl Cpu {
             return false;
         }
         match csr {
-            0x001..=0x003 => self.isa.has(Ext::F) && self.float_on(),
-            0x180 => self.mode == Mode::M || self.mstatus & status::TVM == 0,
-            0xc00..=0xc1f | 0xc80..=0xc9f => self.may_count(csr),
+            csr::FFLAGS..=csr::FCSR => self.isa.has(Ext::F) && self.float_on(),
+            csr::SATP => self.mode == Mode::M || self.mstatus & status::TVM == 0,
+            csr::CYCLE..=csr::HPMCOUNTER31 | csr::CYCLEH..=csr::HPMCOUNTER31H => {
+                self.may_count(csr)
+            }
             _ => self.may_access_records(csr),
         }
     }
@@ -125,50 +127,54 @@ impl Cpu {
     pub(crate) fn read_csr(&self, csr: u16, time: u64) -> Option<u64> {
         let rv32 = self.xlen() == Xlen::Rv32;
         let value = match csr {
-            0x001 => self.fflags.into(),
-            0x002 => self.frm.into(),
-            0x003 => u64::from(self.frm) << 5 | u64::from(self.fflags),
-            0x100 => self.mstatus & self.sstatus_mask(),
-            0x104 => self.mie & self.mideleg,
-            0x105 => self.stvec,
-            0x106 => self.scounteren,
-            0x10a => 0,
-            0x10c..=0x10f | 0x30c..=0x30f | 0x31c..=0x31f => self.read_stateen(csr)?,
-            0x30a => self.menvcfg,
-            0x31a if rv32 => self.menvcfg >> 32,
-            0x140 => self.sscratch,
-            0x141 => self.sepc & self.epc_mask(),
-            0x142 => self.scause,
-            0x143 => self.stval,
-            0x144 => self.mip & self.mideleg,
-            0x150 if self.isa.has(Ext::Sscsrind) => self.siselect,
-            0x151..=0x157 | 0x351..=0x357 => self.read_alias(csr)?,
-            0x180 => self.satp,
-            0x5a8 => self.scontext,
-            0x300 => self.mstatus,
-            0x301 => self.misa(),
-            0x302 => self.medeleg,
-            0x303 => self.mideleg,
-            0x304 => self.mie,
-            0x305 => self.mtvec,
-            0x306 => self.mcounteren,
-            0x310 if rv32 => self.mstatus >> 32,
-            0x320 => self.mcountinhibit,
-            0x323..=0x33f | 0x723..=0x73f => self.read_event(csr)?,
-            0x340 => self.mscratch,
-            0x341 => self.mepc & self.epc_mask(),
-            0x342 => self.mcause,
-            0x343 => self.mtval,
-            0x344 => self.mip,
-            0x350 if self.isa.has(Ext::Smcsrind) => self.miselect,
-            0x3a0..=0x3af => self.pmpcfg(csr)?,
-            0x3b0..=0x3ef => self.pmp.addr(usize::from(csr - 0x3b0)),
-            0x7a0..=0x7a4 => 0,
-            0x7a8 => self.mcontext,
-            0xda0 => self.scountovf()?,
-            0xf11 | 0xf13 | 0xf15 => 0,
-            0xf12 => 5,
-            0xf14 => self.id.into(),
+            csr::FFLAGS => self.fflags.into(),
+            csr::FRM => self.frm.into(),
+            csr::FCSR => u64::from(self.frm) << 5 | u64::from(self.fflags),
+            csr::SSTATUS => self.mstatus & self.sstatus_mask(),
+            csr::SIE => self.mie & self.mideleg,
+            csr::STVEC => self.stvec,
+            csr::SCOUNTEREN => self.scounteren,
+            csr::SENVCFG => 0,
+            csr::SSTATEEN0..=csr::SSTATEEN3
+            | csr::MSTATEEN0..=csr::MSTATEEN3
+            | csr::MSTATEEN0H..=csr::MSTATEEN3H => self.read_stateen(csr)?,
+            csr::MENVCFG => self.menvcfg,
+            csr::MENVCFGH if rv32 => self.menvcfg >> 32,
+            csr::SSCRATCH => self.sscratch,
+            csr::SEPC => self.sepc & self.epc_mask(),
+            csr::SCAUSE => self.scause,
+            csr::STVAL => self.stval,
+            csr::SIP => self.mip & self.mideleg,
+            csr::SISELECT if self.isa.has(Ext::Sscsrind) => self.siselect,
+            csr::SIREG..=csr::SIREG6 | csr::MIREG..=csr::MIREG6 => self.read_alias(csr)?,
+            csr::SATP => self.satp,
+            csr::SCONTEXT => self.scontext,
+            csr::MSTATUS => self.mstatus,
+            csr::MISA => self.misa(),
+            csr::MEDELEG => self.medeleg,
+            csr::MIDELEG => self.mideleg,
+            csr::MIE => self.mie,
+            csr::MTVEC => self.mtvec,
+            csr::MCOUNTEREN => self.mcounteren,
+            csr::MSTATUSH if rv32 => self.mstatus >> 32,
+            csr::MCOUNTINHIBIT => self.mcountinhibit,
+            csr::MHPMEVENT3..=csr::MHPMEVENT31 | csr::MHPMEVENT3H..=csr::MHPMEVENT31H => {
+                self.read_event(csr)?
+            }
+            csr::MSCRATCH => self.mscratch,
+            csr::MEPC => self.mepc & self.epc_mask(),
+            csr::MCAUSE => self.mcause,
+            csr::MTVAL => self.mtval,
+            csr::MIP => self.mip,
+            csr::MISELECT if self.isa.has(Ext::Smcsrind) => self.miselect,
+            csr::PMPCFG0..=csr::PMPCFG15 => self.pmpcfg(csr)?,
+            csr::PMPADDR0..=csr::PMPADDR63 => self.pmp.addr(usize::from(csr - csr::PMPADDR0)),
+            csr::TSELECT..=csr::TINFO => 0,
+            csr::MCONTEXT => self.mcontext,
+            csr::SCOUNTOVF => self.scountovf()?,
+            csr::MVENDORID | csr::MIMPID | csr::MCONFIGPTR => 0,
+            csr::MARCHID => 5,
+            csr::MHARTID => self.id.into(),
             _ if self.is_record_csr(csr) => self.read_record_csr(csr)?,
             _ => self.read_counter(csr, time)?,
         };
@@ -176,7 +182,7 @@ impl Cpu {
     }
 
     fn pmpcfg(&self, csr: u16) -> Option<u64> {
-        let first = usize::from(csr - 0x3a0) * 4;
+        let first = usize::from(csr - csr::PMPCFG0) * 4;
         let count = self.xlen().bits() as usize / 8;
         if !first.is_multiple_of(count) {
             return None;
@@ -191,61 +197,67 @@ impl Cpu {
         let xlen = self.xlen();
         let mut after = Aftermath::default();
         match csr {
-            0x001..=0x003 => self.write_float_csr(csr, value, wrote),
-            0x100 => {
+            csr::FFLAGS..=csr::FCSR => self.write_float_csr(csr, value, wrote),
+            csr::SSTATUS => {
                 let mask = self.sstatus_writable();
                 self.set_mstatus(self.mstatus & !mask | value & mask);
-                wrote(0x300, xlen.wrap(self.mstatus));
+                wrote(csr::MSTATUS, xlen.wrap(self.mstatus));
             }
-            0x104 => {
+            csr::SIE => {
                 let mask = self.mideleg & self.interrupts();
                 self.mie = self.mie & !mask | value & mask;
-                wrote(0x304, self.mie);
+                wrote(csr::MIE, self.mie);
             }
-            0x144 => {
+            csr::SIP => {
                 let mask = self.mideleg & (interrupt::SSI | self.overflow_interrupt());
                 self.mip = self.mip & !mask | value & mask;
-                wrote(0x344, self.mip);
+                wrote(csr::MIP, self.mip);
             }
-            0x180 => {
+            csr::SATP => {
                 after.translation = self.set_satp(value);
                 wrote(csr, self.satp);
             }
-            0x300 => {
+            csr::MSTATUS => {
                 let low = xlen.wrap(value);
                 let high = self.mstatus & !xlen.wrap(u64::MAX);
                 self.set_mstatus(high | low);
                 wrote(csr, xlen.wrap(self.mstatus));
             }
             // The endianness bits of the high half are fixed to zero.
-            0x310 => wrote(csr, self.mstatus >> 32),
-            0x301 => {
+            csr::MSTATUSH => wrote(csr, self.mstatus >> 32),
+            csr::MISA => {
                 if self.set_misa(value) {
                     after.decoding = true;
                     wrote(csr, xlen.wrap(self.misa()));
                 }
             }
-            0x304 => {
+            csr::MIE => {
                 self.mie = value & self.interrupts();
                 wrote(csr, self.mie);
             }
-            0x344 => {
+            csr::MIP => {
                 let mask = interrupt::SUPERVISOR | self.overflow_interrupt();
                 self.mip = self.mip & !mask | value & mask;
                 wrote(csr, self.mip);
             }
-            0x30a | 0x31a => {
+            csr::MENVCFG | csr::MENVCFGH => {
                 after.translation = true;
                 self.write_menvcfg(csr, value, wrote);
             }
-            0x10c..=0x10f | 0x30c..=0x30f | 0x31c..=0x31f => {
+            csr::SSTATEEN0..=csr::SSTATEEN3
+            | csr::MSTATEEN0..=csr::MSTATEEN3
+            | csr::MSTATEEN0H..=csr::MSTATEEN3H => {
                 self.write_stateen(csr, value, wrote);
             }
-            0x151..=0x157 | 0x351..=0x357 => self.write_alias(csr, value, wrote),
-            0x3a0..=0x3ef => after.translation = self.write_pmp(csr, value, wrote),
+            csr::SIREG..=csr::SIREG6 | csr::MIREG..=csr::MIREG6 => {
+                self.write_alias(csr, value, wrote)
+            }
+            csr::PMPCFG0..=csr::PMPADDR63 => after.translation = self.write_pmp(csr, value, wrote),
             _ if self.is_record_csr(csr) => self.write_record_csr(csr, value, wrote),
-            0x323..=0x33f | 0x723..=0x73f => self.write_event(csr, value, wrote),
-            0xb00..=0xb9f => self.write_counter(csr, value, wrote),
+            csr::MHPMEVENT3..=csr::MHPMEVENT31 | csr::MHPMEVENT3H..=csr::MHPMEVENT31H => {
+                self.write_event(csr, value, wrote)
+            }
+            csr::MCYCLE..=csr::MHPMCOUNTER31H => self.write_counter(csr, value, wrote),
             _ => self.write_plain(csr, value, wrote),
         }
         after
@@ -264,27 +276,27 @@ impl Cpu {
         };
         let mut shown = None;
         let (register, mask) = match csr {
-            0x105 => (&mut self.stvec, !2),
-            0x106 => (&mut self.scounteren, counters),
-            0x140 => (&mut self.sscratch, !0),
-            0x141 => (&mut self.sepc, !1),
-            0x142 => (&mut self.scause, !0),
-            0x143 => (&mut self.stval, !0),
-            0x150 => (&mut self.siselect, SELECT),
-            0x350 => (&mut self.miselect, SELECT),
-            0x5a8 => (&mut self.scontext, if rv32 { 0xffff } else { 0xffff_ffff }),
-            0x302 => (&mut self.medeleg, DELEGABLE | fetch | error),
-            0x303 => (&mut self.mideleg, interrupt::SUPERVISOR | overflow),
-            0x305 => (&mut self.mtvec, !2),
-            0x306 => (&mut self.mcounteren, counters),
-            0x320 => (&mut self.mcountinhibit, counters & !2),
-            0x340 => (&mut self.mscratch, !0),
-            0x341 => (&mut self.mepc, !1),
-            0x342 => (&mut self.mcause, !0),
-            0x343 => (&mut self.mtval, !0),
-            0x7a8 => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
+            csr::STVEC => (&mut self.stvec, !2),
+            csr::SCOUNTEREN => (&mut self.scounteren, counters),
+            csr::SSCRATCH => (&mut self.sscratch, !0),
+            csr::SEPC => (&mut self.sepc, !1),
+            csr::SCAUSE => (&mut self.scause, !0),
+            csr::STVAL => (&mut self.stval, !0),
+            csr::SISELECT => (&mut self.siselect, SELECT),
+            csr::MISELECT => (&mut self.miselect, SELECT),
+            csr::SCONTEXT => (&mut self.scontext, if rv32 { 0xffff } else { 0xffff_ffff }),
+            csr::MEDELEG => (&mut self.medeleg, DELEGABLE | fetch | error),
+            csr::MIDELEG => (&mut self.mideleg, interrupt::SUPERVISOR | overflow),
+            csr::MTVEC => (&mut self.mtvec, !2),
+            csr::MCOUNTEREN => (&mut self.mcounteren, counters),
+            csr::MCOUNTINHIBIT => (&mut self.mcountinhibit, counters & !2),
+            csr::MSCRATCH => (&mut self.mscratch, !0),
+            csr::MEPC => (&mut self.mepc, !1),
+            csr::MCAUSE => (&mut self.mcause, !0),
+            csr::MTVAL => (&mut self.mtval, !0),
+            csr::MCONTEXT => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
             // Registers without a writable bit.
-            0x10a | 0x7a0 => {
+            csr::SENVCFG | csr::TSELECT => {
                 shown = Some(0);
                 (&mut 0, 0)
             }
@@ -294,7 +306,7 @@ impl Cpu {
         let now = *register;
         let epc = self.epc_mask();
         let value = match csr {
-            0x141 | 0x341 => now & epc,
+            csr::SEPC | csr::MEPC => now & epc,
             _ => shown.unwrap_or(now),
         };
         wrote(csr, value);
@@ -302,16 +314,16 @@ impl Cpu {
 
     fn write_float_csr(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
         if self.dirty_float() {
-            wrote(0x300, self.xlen().wrap(self.mstatus));
+            wrote(csr::MSTATUS, self.xlen().wrap(self.mstatus));
         }
-        if csr != 0x001 {
-            let shift = if csr == 0x003 { 5 } else { 0 };
+        if csr != csr::FFLAGS {
+            let shift = if csr == csr::FCSR { 5 } else { 0 };
             self.frm = (value >> shift) as u8 & 7;
-            wrote(0x002, self.frm.into());
+            wrote(csr::FRM, self.frm.into());
         }
-        if csr != 0x002 {
+        if csr != csr::FRM {
             self.fflags = value as u8 & 31;
-            wrote(0x001, self.fflags.into());
+            wrote(csr::FFLAGS, self.fflags.into());
         }
     }
 
@@ -320,10 +332,10 @@ impl Cpu {
         let rv32 = self.xlen() == Xlen::Rv32;
         self.menvcfg = match (rv32, csr) {
             (false, _) => value & mask,
-            (true, 0x30a) => self.menvcfg & !0xffff_ffff,
+            (true, csr::MENVCFG) => self.menvcfg & !0xffff_ffff,
             (true, _) => value << 32 & mask,
         };
-        let shown = if csr == 0x30a {
+        let shown = if csr == csr::MENVCFG {
             self.menvcfg
         } else {
             self.menvcfg >> 32
@@ -363,14 +375,14 @@ impl Cpu {
     }
 
     fn write_pmp(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) -> bool {
-        if csr >= 0x3b0 {
-            let entry = usize::from(csr - 0x3b0);
+        if csr >= csr::PMPADDR0 {
+            let entry = usize::from(csr - csr::PMPADDR0);
             let value = value & Pmp::addr_mask(self.xlen());
             if entry >= ENTRIES || self.pmp.set_addr(entry, value) {
                 wrote(csr, self.pmp.addr(entry));
             }
         } else {
-            let first = usize::from(csr - 0x3a0) * 4;
+            let first = usize::from(csr - csr::PMPCFG0) * 4;
             for (i, byte) in value.to_le_bytes().into_iter().enumerate() {
                 if i < self.xlen().bits() as usize / 8 {
                     self.pmp.set_cfg(first + i, byte);

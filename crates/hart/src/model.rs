@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use hartrace_flow::{
     Absent, Cause, Effects, HartId, Mode, Model, Observer, Place, RegId, Signal, Step, Wants,
 };
-use hartrace_isa::Xlen;
+use hartrace_isa::{Xlen, csr};
 
 use crate::cpu::{Cpu, interrupt};
 use crate::csr::{Aftermath, merge};
@@ -183,7 +183,7 @@ impl Machine {
     fn read_csr(&self, csr: u16) -> Option<u64> {
         let cpu = &self.hart.cpu;
         let mut value = cpu.read_csr(csr, self.bus.time(cpu.cycles))?;
-        if csr == 0x344 && self.bus.runs_by_itself() {
+        if csr == csr::MIP && self.bus.runs_by_itself() {
             value &= !(interrupt::MSI | interrupt::MTI);
             value |= self.bus.interrupts(cpu.id, cpu.cycles);
         }
@@ -245,18 +245,21 @@ fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
     let half = |old: u64, high: bool| merge(old, value, xlen, high);
     match csr {
         // As a program's write these would make FS dirty.
-        0x001 => cpu.fflags = value as u8 & 31,
-        0x002 => cpu.frm = value as u8 & 7,
-        0x003 => (cpu.frm, cpu.fflags) = ((value >> 5) as u8 & 7, value as u8 & 31),
-        0x300 => cpu.mstatus = half(cpu.mstatus, false),
-        0x310 if rv32 => cpu.mstatus = half(cpu.mstatus, true),
-        0x304 => cpu.mie = value,
-        0x344 => cpu.mip = value,
-        0xb00 | 0xc00 => cpu.mcycle = half(cpu.mcycle, false),
-        0xb02 | 0xc02 => cpu.minstret = half(cpu.minstret, false),
-        0xb80 | 0xc80 if rv32 => cpu.mcycle = half(cpu.mcycle, true),
-        0xb82 | 0xc82 if rv32 => cpu.minstret = half(cpu.minstret, true),
-        0xb03..=0xb1f | 0xc03..=0xc1f | 0xb83..=0xb9f | 0xc83..=0xc9f
+        csr::FFLAGS => cpu.fflags = value as u8 & 31,
+        csr::FRM => cpu.frm = value as u8 & 7,
+        csr::FCSR => (cpu.frm, cpu.fflags) = ((value >> 5) as u8 & 7, value as u8 & 31),
+        csr::MSTATUS => cpu.mstatus = half(cpu.mstatus, false),
+        csr::MSTATUSH if rv32 => cpu.mstatus = half(cpu.mstatus, true),
+        csr::MIE => cpu.mie = value,
+        csr::MIP => cpu.mip = value,
+        csr::MCYCLE | csr::CYCLE => cpu.mcycle = half(cpu.mcycle, false),
+        csr::MINSTRET | csr::INSTRET => cpu.minstret = half(cpu.minstret, false),
+        csr::MCYCLEH | csr::CYCLEH if rv32 => cpu.mcycle = half(cpu.mcycle, true),
+        csr::MINSTRETH | csr::INSTRETH if rv32 => cpu.minstret = half(cpu.minstret, true),
+        csr::MHPMCOUNTER3..=csr::MHPMCOUNTER31
+        | csr::HPMCOUNTER3..=csr::HPMCOUNTER31
+        | csr::MHPMCOUNTER3H..=csr::MHPMCOUNTER31H
+        | csr::HPMCOUNTER3H..=csr::HPMCOUNTER31H
             if cpu.counts_events() && cpu.read_csr(csr, 0).is_some() =>
         {
             let number = csr & 31;

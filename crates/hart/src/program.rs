@@ -2,10 +2,8 @@
 
 use core::fmt;
 
+use hartrace_flow::elf::{Elf, ElfError, Place, SegmentKind};
 use hartrace_isa::Xlen;
-use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, ReadRef};
 
 /// Bytes to be put into memory, and zeros behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +73,16 @@ impl fmt::Display for ProgramError {
 
 impl core::error::Error for ProgramError {}
 
+impl From<ElfError> for ProgramError {
+    fn from(error: ElfError) -> ProgramError {
+        match error {
+            ElfError::Machine(machine) => ProgramError::Machine(machine),
+            ElfError::BigEndian => ProgramError::BigEndian,
+            _ => ProgramError::NotElf,
+        }
+    }
+}
+
 impl Program {
     /// Reads an ELF file.
     ///
@@ -82,88 +90,46 @@ impl Program {
     ///
     /// What is not an executable bare-metal RISC-V program.
     pub fn from_elf(bytes: &[u8]) -> Result<Program, ProgramError> {
-        match object::FileKind::parse(bytes) {
-            Ok(object::FileKind::Elf32) => read::<elf::FileHeader32<Endianness>>(bytes, Xlen::Rv32),
-            Ok(object::FileKind::Elf64) => read::<elf::FileHeader64<Endianness>>(bytes, Xlen::Rv64),
-            _ => Err(ProgramError::NotElf),
+        let elf = Elf::parse(bytes)?;
+        if !elf.kind.is_linked() {
+            return Err(ProgramError::NotExecutable);
         }
-    }
-}
-
-fn read<H: FileHeader<Endian = Endianness>>(
-    bytes: &[u8],
-    xlen: Xlen,
-) -> Result<Program, ProgramError> {
-    let bad = ProgramError::NotElf;
-    let header = H::parse(bytes).map_err(|_| bad)?;
-    let endian = header.endian().map_err(|_| bad)?;
-    if endian == Endianness::Big {
-        return Err(ProgramError::BigEndian);
-    }
-    let machine = header.e_machine(endian);
-    if machine != elf::EM_RISCV {
-        return Err(ProgramError::Machine(machine.0));
-    }
-    if !matches!(header.e_type(endian), elf::ET_EXEC | elf::ET_DYN) {
-        return Err(ProgramError::NotExecutable);
-    }
-    let mut segments = Vec::new();
-    let mut total = 0;
-    for segment in header.program_headers(endian, bytes).map_err(|_| bad)? {
-        match segment.p_type(endian) {
-            elf::PT_INTERP => return Err(ProgramError::Dynamic),
-            elf::PT_LOAD => {}
-            _ => continue,
+        let mut segments = Vec::new();
+        let mut total = 0;
+        for segment in elf.segments()? {
+            match segment.kind {
+                SegmentKind::Interpreter => return Err(ProgramError::Dynamic),
+                SegmentKind::Load if segment.memory_size > 0 => {}
+                SegmentKind::Load | SegmentKind::Other => continue,
+            }
+            let data = segment.data.ok_or(ProgramError::NotElf)?;
+            // Segments may share bytes of the file, but not without end.
+            total += data.len();
+            if segment.file_size > segment.memory_size || total > SHARED * bytes.len() {
+                return Err(ProgramError::NotElf);
+            }
+            segments.push(Segment {
+                addr: segment.physical,
+                size: segment.memory_size,
+                data: data.to_vec(),
+            });
         }
-        let size: u64 = segment.p_memsz(endian).into();
-        let file_size: u64 = segment.p_filesz(endian).into();
-        if size == 0 {
-            continue;
+        if segments.is_empty() {
+            return Err(ProgramError::Empty);
         }
-        let data = bytes
-            .read_bytes_at(segment.p_offset(endian).into(), file_size)
-            .map_err(|()| bad)?;
-        // Segments may share bytes of the file, but not without end.
-        total += data.len();
-        if file_size > size || total > SHARED * bytes.len() {
-            return Err(bad);
-        }
-        segments.push(Segment {
-            addr: segment.p_paddr(endian).into(),
-            size,
-            data: data.to_vec(),
-        });
+        let symbols = elf.symbols(false);
+        let value = |name: &[u8]| {
+            let mut defined = symbols.iter().filter(|s| s.place != Place::Undefined);
+            defined.find(|s| s.name.is(name)).map(|s| s.value)
+        };
+        Ok(Program {
+            xlen: elf.xlen(),
+            entry: elf.entry,
+            segments,
+            tohost: value(b"tohost"),
+            fromhost: value(b"fromhost"),
+        })
     }
-    if segments.is_empty() {
-        return Err(ProgramError::Empty);
-    }
-    Ok(Program {
-        xlen,
-        entry: header.e_entry(endian).into(),
-        segments,
-        tohost: symbol(header, endian, bytes, b"tohost\0"),
-        fromhost: symbol(header, endian, bytes, b"fromhost\0"),
-    })
-}
-
-/// The value of a defined symbol, whose name is given with its end. Names are
-/// compared where they are: looking for the end of each first could take a
-/// scan of all of them.
-fn symbol<H: FileHeader<Endian = Endianness>>(
-    header: &H,
-    endian: Endianness,
-    bytes: &[u8],
-    name: &[u8],
-) -> Option<u64> {
-    let sections = header.sections(endian, bytes).ok()?;
-    let symbols = sections.symbols(endian, bytes, elf::SHT_SYMTAB).ok()?;
-    let strings = sections.section(symbols.string_section()).ok()?;
-    let strings = strings.data(endian, bytes).ok()?;
-    let found = symbols.iter().find(|symbol| {
-        let text = strings.get(symbol.st_name(endian) as usize..);
-        symbol.st_shndx(endian) != elf::SHN_UNDEF && text.is_some_and(|t| t.starts_with(name))
-    })?;
-    Some(found.st_value(endian).into())
 }
 
 #[cfg(test)]

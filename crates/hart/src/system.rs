@@ -2,7 +2,7 @@
 //! traps, waiting, fences of address translation.
 
 use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
-use hartrace_isa::{Itype, Op};
+use hartrace_isa::{Itype, Op, csr};
 
 use crate::bus::Bus;
 use crate::code::Micro;
@@ -68,7 +68,7 @@ pub(crate) fn execute<O: Observer>(
             effects: &mut hart.effects,
             observer,
         };
-        report.csr(0x300, mstatus);
+        report.csr(csr::MSTATUS, mstatus);
         if hart.cpu.mode != mode {
             hart.effects.mode = Some(hart.cpu.mode);
         }
@@ -155,9 +155,9 @@ fn access_csr<O: Observer>(
         return None;
     }
     match csr {
-        0xc01 | 0xc81 => bus.set_time(hart.cpu.cycles),
+        csr::TIME | csr::TIMEH => bus.set_time(hart.cpu.cycles),
         // Time may have passed since the machine last looked.
-        0x144 | 0x344 if bus.runs_by_itself() => {
+        csr::SIP | csr::MIP if bus.runs_by_itself() => {
             let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
             hart.cpu.set_outside_interrupts(pending);
         }

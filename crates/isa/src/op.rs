@@ -237,6 +237,34 @@ macro_rules! op_table {
     };
 }
 
+impl Op {
+    /// Whether it is a floating-point instruction. Fences are none, whatever
+    /// their name begins with.
+    ///
+    /// ```
+    /// use hartrace_isa::Op;
+    ///
+    /// assert!(Op::FaddD.is_float() && Op::Fsw.is_float());
+    /// assert!(!Op::FenceI.is_float());
+    /// ```
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        use Format::*;
+        self.writes_float() || matches!(self.format(), FStore | XF | XFRm | XFRtz | Xff)
+    }
+
+    /// Whether its destination is a floating-point register; with Zfinx an
+    /// integer register.
+    #[must_use]
+    pub const fn writes_float(self) -> bool {
+        use Format::*;
+        matches!(
+            self.format(),
+            FLoad | F1Rm | F2 | F2Rm | F3Rm | FX | FXRm | Fxx | F1Exact | FXExact | Fli
+        )
+    }
+}
+
 integer_ops! { [atomic_ops bits_ops float_ops privileged_ops op_table] }
 
 macro_rules! short_table {
@@ -270,3 +298,30 @@ macro_rules! short_table {
 }
 
 short_rows! { short_table }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_not_floating_point() {
+        for op in Op::FULL {
+            let name = op.name();
+            let float = name.starts_with('f') && !name.starts_with("fence");
+            assert_eq!(op.is_float(), float, "{name}");
+        }
+    }
+
+    #[test]
+    fn destinations_that_are_floating_point_registers() {
+        let to_integer = [
+            "fcvt.w", "fcvt.l", "fcvtmod", "feq", "flt", "fle", "fclass", "fmv.x", "fmvh.x",
+        ];
+        let stores = ["fsh", "fsw", "fsd", "fsq"];
+        for op in Op::FULL {
+            let name = op.name();
+            let other = to_integer.iter().any(|p| name.starts_with(p)) || stores.contains(&name);
+            assert_eq!(op.writes_float(), op.is_float() && !other, "{name}");
+        }
+    }
+}

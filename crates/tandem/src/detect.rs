@@ -9,6 +9,7 @@ use core::fmt;
 use hartrace_isa::Xlen;
 
 use crate::config::{Config, EaddrWidth, Flen, Mlen, Nibbles, PcForm};
+use crate::follow::Follower;
 use crate::group::{Group, NewPc};
 use crate::read::{Next, Reader};
 
@@ -162,10 +163,10 @@ impl Reading {
         let mut reader = Reader::new(config.clone());
         let mut rest = head;
         let mut lost = None;
-        let mut pc = None;
+        let mut follower = Follower::new(config.xlen);
         loop {
             match reader.next(&mut rest) {
-                Next::Group => reading.group(reader.group(), config, &mut pc),
+                Next::Group => reading.group(reader.group(), config, &mut follower),
                 Next::More => break,
                 Next::Problem(problem) => {
                     reading.problems += 1;
@@ -173,7 +174,7 @@ impl Reading {
                     if reading.problems > 64 && reading.problems > reading.groups {
                         break;
                     }
-                    pc = None;
+                    follower.set(None);
                     lost = problem.fault.breaks_framing().then_some(problem.at);
                 }
                 Next::Resumed(bytes) => {
@@ -188,31 +189,20 @@ impl Reading {
         reading
     }
 
-    fn group(&mut self, group: &Group, config: &Config, pc: &mut Option<u64>) {
+    fn group(&mut self, group: &Group, config: &Config, follower: &mut Follower) {
+        let before = follower.pc();
+        let from = follower.follow(group);
         if group.outside || group.items == 0 {
             self.odd += u64::from(group.items == 0);
             return;
         }
         self.groups += 1;
         self.insns += u64::from(group.insn.is_some());
-        let here = match group.pc {
-            Some(NewPc::FromTo(from, _)) => {
-                self.odd += u64::from(pc.is_some_and(|pc| pc != from));
-                Some(from)
-            }
-            _ => *pc,
-        };
-        *pc = match group.pc {
-            Some(NewPc::To(to) | NewPc::FromTo(_, to)) => {
-                self.odd += to & 1;
-                Some(to)
-            }
-            Some(NewPc::Increment) => {
-                let len = group.insn.map_or(0, |insn| insn.len.into());
-                here.map(|pc| config.xlen.wrap(pc.wrapping_add(len)))
-            }
-            None => here,
-        };
+        // Another place than the last group left it at.
+        self.odd += u64::from(!group.reset && before.is_some() && from != before);
+        if let Some(NewPc::To(to) | NewPc::FromTo(_, to)) = group.pc {
+            self.odd += to & 1;
+        }
         if let Some(insn) = group.insn {
             // A length by its opcode that the bits do not have; 0 is illegal
             // at any length.
@@ -227,7 +217,7 @@ impl Reading {
         let data = group.data.iter().any(|d| wide(d.paddr) || wide(d.eaddr));
         self.odd += u64::from(data);
         self.mix(group.at);
-        self.mix(pc.unwrap_or(0));
+        self.mix(follower.pc().unwrap_or(0));
         for change in &group.changes {
             self.mix(match change.how {
                 crate::How::Full(value) => value,

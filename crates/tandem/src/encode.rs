@@ -29,6 +29,7 @@
 use alloc::vec::Vec;
 
 use hartrace_flow::{Effects, Insn, Mode, Signal, Step};
+use hartrace_isa::csr::{MCOUNTINHIBIT, MINSTRET, MINSTRETH};
 
 use crate::config::{Config, ConfigError, PcForm, PcStyle};
 use crate::elements::Elements;
@@ -47,10 +48,6 @@ mod tests;
 use access::Operands;
 use out::Out;
 use told::Told;
-
-const MINSTRET: u16 = 0xb02;
-const MINSTRETH: u16 = 0xb82;
-const MCOUNTINHIBIT: u16 = 0x320;
 
 /// Takes the groups of an encoder, in order.
 pub trait Sink {

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use hartrace_flow::Mode;
-use hartrace_isa::Xlen;
+use hartrace_isa::{Xlen, csr};
 
 use crate::fault::Fault;
 use crate::item::{Item, Request, Response};
@@ -166,9 +166,11 @@ impl TrapCsr {
     #[inline]
     pub(crate) const fn of(register: Register) -> Option<TrapCsr> {
         match register.number() {
-            0x041 | 0x141 | 0x241 | 0x341 | 0x741 => Some(TrapCsr::Epc),
-            0x042 | 0x142 | 0x242 | 0x342 | 0x742 => Some(TrapCsr::Cause),
-            0x043 | 0x143 | 0x243 | 0x343 => Some(TrapCsr::Tval),
+            csr::UEPC | csr::SEPC | csr::VSEPC | csr::MEPC | csr::MNEPC => Some(TrapCsr::Epc),
+            csr::UCAUSE | csr::SCAUSE | csr::VSCAUSE | csr::MCAUSE | csr::MNCAUSE => {
+                Some(TrapCsr::Cause)
+            }
+            csr::UTVAL | csr::STVAL | csr::VSTVAL | csr::MTVAL => Some(TrapCsr::Tval),
             _ => None,
         }
     }

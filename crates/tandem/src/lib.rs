@@ -9,6 +9,7 @@
 //!
 //! * [`Item`]: an opcode and its payload.
 //! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
+//! * [`Follower`]: the pc, from group to group.
 //! * [`Shadow`]: the state that groups tell.
 //! * [`History`]: the state at any instruction, and who changed it.
 //! * [`Verifier`]: the state against a model's.
@@ -28,6 +29,7 @@ mod elements;
 mod encode;
 mod explain;
 mod fault;
+mod follow;
 mod group;
 pub mod history;
 mod item;
@@ -50,6 +52,7 @@ pub use elements::{Elements, Registers, UnknownElement};
 pub use encode::{Counters, Encoder, Sink};
 pub use explain::{Field, Piece, Pieces, Value, explain};
 pub use fault::Fault;
+pub use follow::{Follower, Moves};
 pub use group::{Change, Data, Group, GroupKind, How, Insn, NewPc, Transaction};
 pub use history::History;
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};

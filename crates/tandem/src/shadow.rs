@@ -5,25 +5,15 @@ use alloc::vec::Vec;
 
 use hartrace_flow::{Effects, Mode};
 use hartrace_isa::Xlen;
+use hartrace_isa::csr::{self, FCSR, FFLAGS, FRM, MIDELEG, MIE, MIP, MSTATUS, SIE, SIP, SSTATUS};
 
 use crate::config::Config;
 use crate::elements::{Elements, Registers};
 use crate::fault::Fault;
+use crate::follow::Follower;
 use crate::group::{Change, Group, How, NewPc, TrapCsr};
 use crate::memory::Memory;
 use crate::register::{REGISTERS, Register};
-
-/// CSRs that are views of others.
-const FFLAGS: u16 = 0x001;
-const FRM: u16 = 0x002;
-const FCSR: u16 = 0x003;
-const SSTATUS: u16 = 0x100;
-const SIE: u16 = 0x104;
-const SIP: u16 = 0x144;
-const MSTATUS: u16 = 0x300;
-const MIDELEG: u16 = 0x303;
-const MIE: u16 = 0x304;
-const MIP: u16 = 0x344;
 
 /// The fields of mstatus that sstatus shows: SIE, SPIE, UBE, SPP, VS, FS, XS,
 /// SUM, MXR, SPELP, and on RV64 UXL.
@@ -119,10 +109,13 @@ impl Shadow {
     }
 
     /// Whether the hart attempts an instruction in a group that comes next:
-    /// one that retires, or one that traps. Where instructions are not told,
-    /// every new pc without a cause counts.
+    /// one that retires, or one that traps. Instructions have numbers by this,
+    /// for the verifier and for the history. Where instructions are not told,
+    /// every new pc without a cause counts, and one with a cause alone, which
+    /// an instruction has written.
+    #[must_use]
     #[inline]
-    pub(crate) fn attempts(&self, group: &Group, absent: &Elements) -> bool {
+    pub fn attempts(&self, group: &Group, absent: &Elements) -> bool {
         let counts = !(group.outside || group.reset || group.init);
         counts && (group.insn.is_some() || self.attempts_untold(group, absent))
     }
@@ -132,6 +125,9 @@ impl Shadow {
     #[cold]
     fn attempts_untold(&self, group: &Group, absent: &Elements) -> bool {
         let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
+        if absent.insn && jumps && group.told(TrapCsr::Epc).is_none() && group.mode.is_none() {
+            return true;
+        }
         let cause = group.told(TrapCsr::Cause).and_then(|c| self.after(c));
         match cause {
             Some(cause) => {
@@ -173,17 +169,10 @@ impl Shadow {
         if let Some(time) = group.mtime {
             self.mtime = Some(time);
         }
-        self.pc = match group.pc {
-            None => self.pc,
-            Some(NewPc::To(pc) | NewPc::FromTo(_, pc)) => Some(self.xlen.wrap(pc)),
-            Some(NewPc::Increment) => {
-                let len = group.insn.map_or(0, |insn| u64::from(insn.len));
-                if self.pc.is_none() {
-                    result = result.and(Err((Fault::UnknownPc, group.number)));
-                }
-                self.pc.map(|pc| self.xlen.wrap(pc.wrapping_add(len)))
-            }
-        };
+        self.pc = Follower::at(self.xlen, self.pc).moves(group).to;
+        if self.pc.is_none() && group.pc.is_some() {
+            result = result.and(Err((Fault::UnknownPc, group.number)));
+        }
         result
     }
 
@@ -305,7 +294,7 @@ impl Shadow {
             SSTATUS => give(Register::csr(MSTATUS)),
             SIE => give(Register::csr(MIE)),
             SIP => give(Register::csr(MIP)),
-            _ if is_view(number) => give(Register::csr(number - 0xc00 + 0xb00)),
+            _ if is_view(number) => give(Register::csr(number - csr::CYCLE + csr::MCYCLE)),
             _ if register.is_zero() => {}
             _ => give(register),
         }
@@ -348,7 +337,7 @@ impl Shadow {
             SSTATUS => Some(self.csr(MSTATUS)? & self.sstatus_fields()),
             SIE => Some(self.csr(MIE)? & self.delegated()),
             SIP => Some(self.csr(MIP)? & self.delegated()),
-            _ => self.csr(number - 0xc00 + 0xb00),
+            _ => self.csr(number - csr::CYCLE + csr::MCYCLE),
         }
     }
 
@@ -365,7 +354,7 @@ impl Shadow {
             SSTATUS => (MSTATUS, self.sstatus_fields()),
             SIE => (MIE, self.delegated()),
             SIP => (MIP, self.delegated()),
-            _ => (number - 0xc00 + 0xb00, u64::MAX),
+            _ => (number - csr::CYCLE + csr::MCYCLE, u64::MAX),
         };
         let register = Register::csr(whole);
         let Some(old) = self.csr(whole).or((fields == u64::MAX).then_some(0)) else {
@@ -396,8 +385,8 @@ impl Shadow {
 const fn is_view(number: u16) -> bool {
     match number {
         FCSR | SSTATUS | SIE | SIP => true,
-        0xc01 | 0xc81 => false,
-        _ => number & 0xf60 == 0xc00,
+        csr::TIME | csr::TIMEH => false,
+        _ => number & 0xf60 == csr::CYCLE,
     }
 }
 

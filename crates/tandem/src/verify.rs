@@ -26,6 +26,7 @@ mod volatile;
 use core::ops::ControlFlow;
 
 use hartrace_flow::{Effects, Mode, Model, Place, RegId, Step};
+use hartrace_isa::csr;
 
 pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
 pub use volatile::{Range, UnknownVolatile, Volatile};
@@ -35,7 +36,7 @@ use self::host::Mailbox;
 use self::judge::Ask;
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::group::{Group, NewPc};
+use crate::group::{Group, NewPc, TrapCsr};
 use crate::read::{Next, Reader};
 use crate::register::Register;
 use crate::shadow::{Shadow, Touched};
@@ -331,18 +332,13 @@ impl Core {
         }
         let absent = &self.config.absent;
         let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
-        let csr = |number: u16| {
-            let told = |c: &&crate::group::Change| c.register == Register::csr(number);
-            group.changes.iter().find(told)
-        };
-        let cause = csr(0x342).or_else(|| csr(0x142));
-        let epc = csr(0x341).or_else(|| csr(0x141));
-        let trap = cause.is_some() || epc.is_some();
+        let cause = group.told(TrapCsr::Cause);
+        let trap = cause.is_some() || group.told(TrapCsr::Epc).is_some();
         let untold = |csr| {
             let csr = Register::csr(csr);
             absent.registers.contains(csr) || absent.in_traps.contains(csr)
         };
-        let silent = untold(0x342) || untold(0x142);
+        let silent = untold(csr::MCAUSE) || untold(csr::SCAUSE);
         let traps = trap || silent || group.mode.is_some();
         let insn = group.insn.is_some() || absent.insn && jumps;
         if !insn && !(traps && (jumps || absent.pc)) {
@@ -351,15 +347,11 @@ impl Core {
         if self.shadow.pc.is_none() {
             return Act::Adopt;
         }
-        let top = self.config.xlen.bits() - 1;
-        // Where instructions are not told, one may have written the cause.
-        let written = absent.insn && epc.is_none() && group.mode.is_none();
+        if self.shadow.attempts(group, absent) {
+            return Act::Attempt;
+        }
         match cause.and_then(|change| self.shadow.after(change)) {
-            _ if group.insn.is_some() || insn && written => Act::Attempt,
-            Some(cause) if cause >> top & 1 != 0 => Act::Interrupt(cause as u32 & 0x7fff_ffff),
-            // Nothing was fetched: the instruction's address was at fault.
-            Some(_) => Act::Attempt,
-            None if insn => Act::Attempt,
+            Some(cause) => Act::Interrupt(cause as u32 & 0x7fff_ffff),
             None if silent => Act::Guess,
             // It should say why.
             None => Act::Update,
@@ -420,7 +412,7 @@ impl Core {
     /// by itself, and globally in the mode it goes to.
     fn is_enabled(&self, model: &impl Model, code: u32) -> bool {
         let csr = |number| model.read(Place::Csr(number)).ok();
-        let (Some(mstatus), Some(mie)) = (csr(0x300), csr(0x304)) else {
+        let (Some(mstatus), Some(mie)) = (csr(csr::MSTATUS), csr(csr::MIE)) else {
             return true;
         };
         let mode = model.read(Place::Mode).unwrap_or(3);
@@ -428,7 +420,7 @@ impl Core {
             // Not one of those that the architecture defines.
             return true;
         }
-        let delegated = mode < 3 && csr(0x303).unwrap_or(0) >> code & 1 != 0;
+        let delegated = mode < 3 && csr(csr::MIDELEG).unwrap_or(0) >> code & 1 != 0;
         let (level, enable) = if delegated {
             (1, mstatus >> 1)
         } else {

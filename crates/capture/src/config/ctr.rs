@@ -1,16 +1,15 @@
 //! `[ctr]`: control transfer records, what there is of them and what they are
 //! set to.
 
-use super::ingress::Named;
 use super::read::{Reader, Value, integer};
 use super::section::{said, set, value};
-use super::write::{Writer, quote};
+use super::value::Named;
+use super::write::quote;
 use hartrace_ctr::{
     Config, ConfigError, Control, Ctr, Depths, KINDS, PredictorKind, RasCycles, Version,
 };
 use hartrace_isa::Xlen;
 use std::fmt;
-use toml::de::DeTable;
 
 const VERSIONS: Named<Version> = &[("1.0", Version::V1_0), ("0.1.4", Version::V0_1_4)];
 const PREDICTORS: Named<PredictorKind> = &[
@@ -29,7 +28,7 @@ const DEPTH: u16 = 32;
 
 section! {
     /// `[ctr]`. What is `None` is not said.
-    Records {
+    Records = "[ctr]" {
         /// The register map.
         version: Version = (named VERSIONS);
         /// Depths that can be chosen.
@@ -81,11 +80,6 @@ impl fmt::Display for CtrError {
 impl std::error::Error for CtrError {}
 
 impl Reader {
-    pub(super) fn ctr(&mut self, table: &DeTable<'_>) -> Records {
-        self.known(table, KEYS, "[ctr]");
-        Records::read(self, table)
-    }
-
     fn depth(&mut self, name: &'static str, value: &Value<'_>) -> Option<u16> {
         let depth = integer(value).and_then(|depth| u16::try_from(depth).ok());
         let depth = depth.filter(|depth| Depths::ALL.contains(*depth));
@@ -161,13 +155,6 @@ fn cycle_bits(bits: &Option<u8>) -> String {
 }
 
 impl Records {
-    pub(super) fn write(&self, out: &mut Writer) -> fmt::Result {
-        if self.is_said() {
-            out.section("ctr")?;
-        }
-        self.write_keys(out)
-    }
-
     /// What there is, defaults included.
     ///
     /// # Errors

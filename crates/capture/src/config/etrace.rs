@@ -1,17 +1,14 @@
 //! `[etrace]`: the E-Trace encoder, and what a decoder must know of it.
 
-use super::Setting;
-use super::ingress::{Named, name_of};
 use super::read::{Reader, Value, integer};
-use super::section::{queue, set, value};
-use super::write::{Writer, quote};
+use super::section::{Section as _, queue, set, some, value};
+use super::value::{Named, name_of};
+use super::write::quote;
 use hartrace_etrace::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit,
     UpdisconRule, Version,
 };
 use hartrace_isa::Xlen;
-use std::fmt;
-use toml::de::DeTable;
 
 const VERSIONS: Named<Version> = &[("2.0", Version::V2_0), ("1.1.1-draft", Version::V1_1_1)];
 const IOPTIONS: Named<Option<Ioption>> = &[
@@ -46,7 +43,7 @@ const IDLE: Named<IdleIrdepth> = &[
 
 section! {
     /// `[etrace]`. What is `None` is not said.
-    Etrace {
+    Etrace = "[etrace]" {
         /// Which text.
         version: Version = (named VERSIONS);
         /// Bits of an address that are traced; without it all of them.
@@ -109,11 +106,6 @@ section! {
 }
 
 impl Reader {
-    pub(super) fn etrace(&mut self, table: &DeTable<'_>) -> Etrace {
-        self.known(table, KEYS, "[etrace]");
-        Etrace::read(self, table)
-    }
-
     fn ioptions(&mut self, name: &'static str, value: &Value<'_>) -> Option<Ioptions> {
         let bits = self.list(name, value, "options", |r, n, v| r.one_of(n, v, IOPTIONS))?;
         let most = Ioptions::MOST;
@@ -147,13 +139,6 @@ fn doptions(width: &Option<u8>) -> String {
 }
 
 impl Etrace {
-    pub(super) fn write(&self, out: &mut Writer) -> fmt::Result {
-        if self.is_said() {
-            out.section("etrace")?;
-        }
-        self.write_keys(out)
-    }
-
     /// The settings for a hart of this width, defaults included.
     ///
     /// # Errors
@@ -210,9 +195,6 @@ impl Etrace {
     /// Every setting of a configuration, said by nobody.
     #[must_use]
     pub fn of(config: &Config) -> Etrace {
-        fn some<T>(value: T) -> Option<Setting<T>> {
-            Some(Setting::default(value))
-        }
         Etrace {
             version: some(config.version),
             iaddress_width: some(config.iaddress_width),

@@ -1,35 +1,38 @@
 //! `[filter]`: which instructions an encoder traces.
 
-use super::Setting;
-use super::ingress::Named;
+use super::read::{Reader, Value, integer};
+use super::value::{Named, Setting, name_of};
+use super::write::{address, list, quote};
 use crate::program::parse_address;
 use hartrace_flow::Mode;
-use hartrace_flow::filter::{FilterConfig, FilterFull, Match, TrapKind, mode_bits};
+use hartrace_flow::filter::{FilterConfig, FilterFull, Impdef, Match, TrapKind, mode_bits};
 use hartrace_isa::Xlen;
 use std::fmt;
 use std::ops::RangeInclusive;
+use toml::de::{DeTable, DeValue};
 
-/// `[filter]`. What is `None` is not said. With `address`, `modes` and
-/// `context` an instruction must fit each that is said, and in it one of the
-/// values; an instruction that fits one of `any` is traced, too. Where nothing
-/// is said everything is traced.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Addresses.
-    pub address: Option<Setting<Vec<Span>>>,
-    /// Privilege modes.
-    pub modes: Option<Setting<Vec<Mode>>>,
-    /// Software contexts.
-    pub context: Option<Setting<Vec<Span>>>,
-    /// `[[filter.any]]`: filters one by one.
-    pub any: Option<Setting<Vec<Match>>>,
+section! {
+    /// `[filter]`. What is `None` is not said. With `address`, `modes` and
+    /// `context` an instruction must fit each that is said, and in it one of the
+    /// values; an instruction that fits one of `any` is traced, too. Where nothing
+    /// is said everything is traced.
+    Filter = "[filter]" {
+        /// Addresses.
+        address: Vec<Span> = (spans);
+        /// Privilege modes.
+        modes: Vec<Mode> = (modes);
+        /// Software contexts.
+        context: Vec<Span> = (spans);
+        /// `[[filter.any]]`: filters one by one.
+        any: Vec<Match> = (any);
+    }
 }
 
 /// Values from one to another, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span(pub RangeInclusive<u64>);
 
-pub(super) const MODES: Named<Mode> = &[
+const MODES: Named<Mode> = &[
     ("U", Mode::U),
     ("S", Mode::S),
     ("M", Mode::M),
@@ -38,7 +41,7 @@ pub(super) const MODES: Named<Mode> = &[
     ("D", Mode::D),
 ];
 
-pub(super) const TRAPS: Named<TrapKind> = &[
+const TRAPS: Named<TrapKind> = &[
     ("exception", TrapKind::Exception),
     ("interrupt", TrapKind::Interrupt),
 ];
@@ -77,17 +80,6 @@ impl fmt::Display for Span {
 }
 
 impl Filter {
-    /// This layer on top of another.
-    #[must_use]
-    pub fn over(self, below: Filter) -> Filter {
-        Filter {
-            address: self.address.or(below.address),
-            modes: self.modes.or(below.modes),
-            context: self.context.or(below.context),
-            any: self.any.or(below.any),
-        }
-    }
-
     /// The filters of an encoder.
     ///
     /// # Errors
@@ -127,6 +119,169 @@ impl Filter {
             }));
         }
         pairs
+    }
+}
+
+const ANY: &[&str] = &[
+    "address",
+    "from",
+    "until",
+    "modes",
+    "context",
+    "tval",
+    "causes",
+    "trap",
+    "impdef",
+    "impdef_mask",
+];
+
+impl Reader {
+    fn spans(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<Span>> {
+        self.some(name, value)?;
+        self.list(name, value, "values", Reader::span)
+    }
+
+    fn modes(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<Mode>> {
+        self.some(name, value)?;
+        self.list(name, value, "modes", Reader::mode)
+    }
+
+    /// Of either case, as on the command line.
+    fn mode(&mut self, name: &'static str, value: &Value<'_>) -> Option<Mode> {
+        let text = value.get_ref().as_str().unwrap_or_default();
+        let named = MODES.iter().find(|m| m.0.eq_ignore_ascii_case(text));
+        named.map(|m| m.1).or_else(|| {
+            let names: Vec<&str> = MODES.iter().map(|m| m.0).collect();
+            let expected = format!("one of \"{}\"", names.join("\", \""));
+            self.refuse(name, value, &expected)
+        })
+    }
+
+    /// Refuses an empty list: it would match nothing.
+    fn some(&mut self, name: &'static str, value: &Value<'_>) -> Option<()> {
+        match value.get_ref() {
+            DeValue::Array(items) if items.is_empty() => {
+                self.refuse(name, value, "at least one value")
+            }
+            _ => Some(()),
+        }
+    }
+
+    fn any(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<Match>> {
+        let what = "sections: write [[filter.any]]";
+        self.list(name, value, what, Reader::one_filter)
+    }
+
+    fn span(&mut self, name: &'static str, value: &Value<'_>) -> Option<Span> {
+        let span = match value.get_ref() {
+            DeValue::String(text) => Span::parse(text),
+            _ => integer(value).map(|only| Span(only..=only)),
+        };
+        let expected = "\"START..END\" such as \"0x80000000..0x80001000\", or a number";
+        span.or_else(|| self.refuse(name, value, expected))
+    }
+
+    fn one_filter(&mut self, name: &'static str, value: &Value<'_>) -> Option<Match> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.refuse(name, value, "sections: write [[filter.any]]");
+        };
+        self.known(table, ANY, "[[filter.any]]");
+        let both = |a: &str, b: &str| table.contains_key(a) == table.contains_key(b);
+        if !both("from", "until") {
+            return self.refuse(name, value, "`from` and `until` together");
+        }
+        if table.contains_key("impdef_mask") && !table.contains_key("impdef") {
+            return self.refuse(name, value, "`impdef_mask` together with `impdef`");
+        }
+        let word = |r: &mut Reader, n, v: &Value<'_>| r.number(n, v, 0..=u64::from(u32::MAX));
+        let from = self.plain(table, "from", Reader::address);
+        let until = self.plain(table, "until", Reader::address);
+        let mask = self.plain(table, "impdef_mask", word);
+        Some(Match {
+            modes: (self.plain(table, "modes", Reader::modes)).map(|modes| mode_bits(&modes)),
+            address: self.plain(table, "address", Reader::span).map(|s| s.0),
+            between: from.zip(until),
+            context: self.plain(table, "context", Reader::span).map(|s| s.0),
+            tval: self.plain(table, "tval", Reader::span).map(|s| s.0),
+            causes: self.plain(table, "causes", Reader::causes),
+            trap: self.plain(table, "trap", |r, n, v| r.one_of(n, v, TRAPS)),
+            impdef: self.plain(table, "impdef", word).map(|value| Impdef {
+                value,
+                mask: mask.unwrap_or(u32::MAX),
+            }),
+        })
+    }
+
+    fn causes(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
+        self.some(name, value)?;
+        let causes: Vec<u32> =
+            self.list(name, value, "causes", |r, n, v| r.number(n, v, 0..=63))?;
+        Some(causes.iter().fold(0, |all, cause| all | 1 << cause))
+    }
+
+    fn plain<T>(
+        &mut self,
+        table: &DeTable<'_>,
+        name: &'static str,
+        read: impl Fn(&mut Self, &'static str, &Value<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.get(table, name, read).map(|setting| setting.value)
+    }
+}
+
+fn spans(spans: &[Span]) -> String {
+    list(spans, |span| quote(span))
+}
+
+fn modes(modes: &[Mode]) -> String {
+    let modes: Vec<String> = modes
+        .iter()
+        .map(|mode| quote(name_of(MODES, mode)))
+        .collect();
+    format!("[{}]", modes.join(", "))
+}
+
+fn any(filters: &[Match]) -> String {
+    list(filters, one_filter)
+}
+
+fn one_filter(filter: &Match) -> String {
+    let mut keys = Vec::new();
+    let mut key = |name: &str, value: Option<String>| {
+        keys.extend(value.map(|value| format!("{name} = {value}")));
+    };
+    let span = |range: &Option<RangeInclusive<u64>>| {
+        let span = range.as_ref().map(|range| Span(range.clone()));
+        span.map(quote)
+    };
+    let bits = |set: u64| (0..64).filter(move |n| set >> n & 1 != 0);
+    key("address", span(&filter.address));
+    key("from", filter.between.map(|(from, _)| address(from)));
+    key("until", filter.between.map(|(_, until)| address(until)));
+    key(
+        "modes",
+        filter.modes.map(|set| {
+            let modes = bits(set.into()).filter_map(Mode::from_code);
+            let modes: Vec<String> = modes.map(|mode| quote(mode.name())).collect();
+            format!("[{}]", modes.join(", "))
+        }),
+    );
+    key("context", span(&filter.context));
+    key("tval", span(&filter.tval));
+    key(
+        "causes",
+        filter.causes.map(|set| {
+            let causes: Vec<String> = bits(set).map(|n| n.to_string()).collect();
+            format!("[{}]", causes.join(", "))
+        }),
+    );
+    let trap = filter.trap.as_ref();
+    key("trap", trap.map(|kind| quote(name_of(TRAPS, kind))));
+    key("impdef", filter.impdef.map(|i| address(i.value.into())));
+    key("impdef_mask", filter.impdef.map(|i| address(i.mask.into())));
+    match keys.as_slice() {
+        [] => "{}".to_owned(),
+        keys => format!("{{ {} }}", keys.join(", ")),
     }
 }
 

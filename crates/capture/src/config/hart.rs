@@ -1,31 +1,14 @@
 //! `[hart]`: the machine that programs run on. Plain values: what they mean is
 //! for the hart to know.
 
-use super::Setting;
-use super::ingress::Named;
+use super::read::{Reader, Value};
+use super::section::Section;
+use super::value::{Named, Setting};
+use super::write::{Writer, list, quote};
 use crate::memory::MemoryRange;
 use std::collections::BTreeMap;
-
-/// `[hart]`. What is `None` is not said, and then depends on the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hart {
-    /// Which machine the hart stands in.
-    pub machine: Option<Setting<Machine>>,
-    /// RAM.
-    pub memory: Option<Setting<Vec<MemoryRange>>>,
-    /// Misaligned loads and stores are done; otherwise they trap.
-    pub misaligned: Option<Setting<bool>>,
-    /// The page-table walker sets the A and D bits; otherwise it faults.
-    pub update_ad: Option<Setting<bool>>,
-    /// Semihosting calls are served.
-    pub semihosting: Option<Setting<bool>>,
-    /// Cycles for one tick of `time`, at least 1.
-    pub cycles_per_tick: Option<Setting<u64>>,
-    /// Instructions after which a run ends.
-    pub max_insns: Option<Setting<u64>>,
-    /// `[hart.cost]`: cycles by a name of [`COSTS`].
-    pub cost: BTreeMap<&'static str, Setting<u8>>,
-}
+use std::fmt;
+use toml::de::DeTable;
 
 /// Which machine the hart stands in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +20,7 @@ pub enum Machine {
     Spike,
 }
 
-pub(super) const MACHINES: Named<Machine> = &[("virt", Machine::Virt), ("spike", Machine::Spike)];
+const MACHINES: Named<Machine> = &[("virt", Machine::Virt), ("spike", Machine::Spike)];
 
 /// What `[hart.cost]` takes: a class of instructions, and the least it can
 /// cost.
@@ -59,23 +42,83 @@ pub const COSTS: &[(&str, u8)] = &[
     ("trap", 0),
 ];
 
-impl Hart {
-    /// This layer on top of another.
-    #[must_use]
-    pub fn over(self, below: Hart) -> Hart {
-        let mut cost = below.cost;
-        cost.extend(self.cost);
-        Hart {
-            machine: self.machine.or(below.machine),
-            memory: self.memory.or(below.memory),
-            misaligned: self.misaligned.or(below.misaligned),
-            update_ad: self.update_ad.or(below.update_ad),
-            semihosting: self.semihosting.or(below.semihosting),
-            cycles_per_tick: self.cycles_per_tick.or(below.cycles_per_tick),
-            max_insns: self.max_insns.or(below.max_insns),
-            cost,
-        }
+section! {
+    /// `[hart]`. What is `None` is not said, and then depends on the machine.
+    Hart = "[hart]" {
+        /// Which machine the hart stands in.
+        machine: Machine = (named MACHINES);
+        /// RAM.
+        memory: Vec<MemoryRange> = (memory);
+        /// Misaligned loads and stores are done; otherwise they trap.
+        misaligned: bool = (boolean);
+        /// The page-table walker sets the A and D bits; otherwise it faults.
+        update_ad: bool = (boolean);
+        /// Semihosting calls are served.
+        semihosting: bool = (boolean);
+        /// Cycles for one tick of `time`, at least 1.
+        cycles_per_tick: u64 = (number 1 1_000_000_000);
+        /// Instructions after which a run ends.
+        max_insns: u64 = (count);
     }
+    sections {
+        /// `[hart.cost]`: cycles by a name of [`COSTS`].
+        cost: Costs;
+    }
+}
+
+type Costs = BTreeMap<&'static str, Setting<u8>>;
+
+impl Section for Costs {
+    const TITLE: &'static str = "[hart.cost]";
+
+    fn over(self, below: Costs) -> Costs {
+        let mut cost = below;
+        cost.extend(self);
+        cost
+    }
+
+    fn read(reader: &mut Reader, table: &DeTable<'_>) -> Costs {
+        let names: Vec<&'static str> = COSTS.iter().map(|cost| cost.0).collect();
+        reader.known(table, &names, Costs::TITLE);
+        let costs = COSTS.iter().filter_map(|&(name, least)| {
+            let least = u64::from(least);
+            let cost = reader.get(table, name, |r, n, v| r.number(n, v, least..=255))?;
+            Some((name, cost))
+        });
+        costs.collect()
+    }
+
+    fn write(&self, out: &mut Writer) -> fmt::Result {
+        if !self.is_empty() {
+            out.section(Costs::TITLE)?;
+        }
+        for (name, _) in COSTS {
+            out.key(name, self.get(name), u8::to_string)?;
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn memory(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<MemoryRange>> {
+        let expected = "\"BASE:SIZE\" such as \"0x80000000:256M\"";
+        if value
+            .get_ref()
+            .as_array()
+            .is_some_and(|list| list.is_empty())
+        {
+            return self.refuse(name, value, &format!("at least one {expected}"));
+        }
+        self.list(name, value, expected, |reader, name, item| {
+            let text = item.get_ref().as_str();
+            let range = text.and_then(MemoryRange::parse);
+            range.or_else(|| reader.refuse(name, item, expected))
+        })
+    }
+}
+
+fn memory(ranges: &[MemoryRange]) -> String {
+    list(ranges, |range| quote(range))
 }
 
 #[cfg(test)]

@@ -1,42 +1,14 @@
 //! `[ingress]`: the trace ingress port (E-Trace chapter 4) that steps are
 //! turned into.
 
-use super::Setting;
-use super::section::{said, value};
+use super::read::{Reader, Value};
+use super::section::{said, some, value};
+use super::value::Named;
 use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Isa, ItypeTable};
 use hartrace_logs::Iretire;
 
-/// `[ingress]`. What is `None` is not said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ingress {
-    /// Bits of `itype`.
-    pub itype_width: Option<Setting<ItypeWidth>>,
-    /// Which text's table of instruction types.
-    pub table: Option<Setting<ItypeTable>>,
-    /// Instructions one by one (`single`) or in blocks (`block`), which is
-    /// also what `iretire` counts in a table.
-    pub retirement: Option<Setting<Iretire>>,
-    /// The longest block, in halfwords; 2 to 65535. Of use with blocks only.
-    pub max_halfwords: Option<Setting<u16>>,
-    /// Whether sequentially inferable jumps are told.
-    pub sijump: Option<Setting<bool>>,
-    /// Whether direct jumps appear as taken branches (N-Trace,
-    /// trTeInstEnAllJumps).
-    pub all_jumps: Option<Setting<bool>>,
-    /// Which instructions that always trap count as retired; the ratified
-    /// texts say none.
-    pub retires: Option<Setting<Retires>>,
-    /// How a change of context is reported.
-    pub ctype: Option<Setting<Ctype>>,
-    /// Low bits of `tval` that are shown, 0 to 64.
-    pub tval_bits: Option<Setting<u8>>,
-}
-
-/// A value by its name in a configuration.
-pub(super) type Named<T> = &'static [(&'static str, T)];
-
-pub(super) const TABLES: Named<ItypeTable> = &[
+const TABLES: Named<ItypeTable> = &[
     ("etrace-1.1.1", ItypeTable::ETrace111),
     ("etrace-2.0", ItypeTable::ETrace20),
     ("ntrace-rc7", ItypeTable::NTraceRc7),
@@ -45,7 +17,7 @@ pub(super) const TABLES: Named<ItypeTable> = &[
     ("etrace-reference", ItypeTable::ETraceReference),
 ];
 
-pub(super) const RETIREMENTS: Named<Iretire> = &[
+const RETIREMENTS: Named<Iretire> = &[
     ("single", Iretire::Instructions),
     ("block", Iretire::Halfwords),
 ];
@@ -56,10 +28,56 @@ pub(super) const RETIRES: Named<Retires> = &[
     ("ecall-ebreak", Retires::EcallAndEbreak),
 ];
 
-/// The name of a value.
-pub(super) fn name_of<T: PartialEq>(names: Named<T>, value: &T) -> &'static str {
-    let named = names.iter().find(|n| n.1 == *value);
-    named.map_or("", |n| n.0)
+section! {
+    /// `[ingress]`. What is `None` is not said.
+    Ingress = "[ingress]" {
+        /// Bits of `itype`.
+        itype_width: ItypeWidth = (itype_width);
+        /// Which text's table of instruction types.
+        table: ItypeTable = (named TABLES);
+        /// Instructions one by one (`single`) or in blocks (`block`), which is
+        /// also what `iretire` counts in a table.
+        retirement: Iretire = (named RETIREMENTS);
+        /// The longest block, in halfwords; 2 to 65535. Of use with blocks only.
+        max_halfwords: u16 = (number 2 65535);
+        /// Whether sequentially inferable jumps are told.
+        sijump: bool = (boolean);
+        /// Whether direct jumps appear as taken branches (N-Trace,
+        /// trTeInstEnAllJumps).
+        all_jumps: bool = (boolean);
+        /// Which instructions that always trap count as retired; the ratified
+        /// texts say none.
+        retires: Retires = (named RETIRES);
+        /// How a change of context is reported.
+        ctype: Ctype = (ctype);
+        /// Low bits of `tval` that are shown, 0 to 64.
+        tval_bits: u8 = (number 0 64);
+    }
+}
+
+impl Reader {
+    fn itype_width(&mut self, name: &'static str, value: &Value<'_>) -> Option<ItypeWidth> {
+        Some(match self.number(name, value, 3..=4)? {
+            3u8 => ItypeWidth::Three,
+            _ => ItypeWidth::Four,
+        })
+    }
+
+    fn ctype(&mut self, name: &'static str, value: &Value<'_>) -> Option<Ctype> {
+        Ctype::from_code(self.number(name, value, 0..=3)?)
+    }
+}
+
+fn itype_width(width: &ItypeWidth) -> String {
+    let width = match width {
+        ItypeWidth::Three => 3,
+        ItypeWidth::Four => 4,
+    };
+    width.to_string()
+}
+
+fn ctype(ctype: &Ctype) -> String {
+    ctype.code().to_string()
 }
 
 /// The longest block where nobody says it.
@@ -70,30 +88,15 @@ impl Ingress {
     pub(super) fn defaults() -> Ingress {
         let port = PortConfig::new(Isa::RV64GC);
         Ingress {
-            itype_width: Some(Setting::default(port.itype_width)),
-            table: Some(Setting::default(port.table)),
-            retirement: Some(Setting::default(Iretire::default())),
-            max_halfwords: Some(Setting::default(MAX_HALFWORDS)),
-            sijump: Some(Setting::default(port.sijump)),
-            all_jumps: Some(Setting::default(port.all_jumps)),
-            retires: Some(Setting::default(port.retires)),
-            ctype: Some(Setting::default(port.ctype)),
-            tval_bits: Some(Setting::default(port.tval_bits)),
-        }
-    }
-
-    /// This layer on top of another.
-    pub(super) fn over(self, below: Ingress) -> Ingress {
-        Ingress {
-            itype_width: self.itype_width.or(below.itype_width),
-            table: self.table.or(below.table),
-            retirement: self.retirement.or(below.retirement),
-            max_halfwords: self.max_halfwords.or(below.max_halfwords),
-            sijump: self.sijump.or(below.sijump),
-            all_jumps: self.all_jumps.or(below.all_jumps),
-            retires: self.retires.or(below.retires),
-            ctype: self.ctype.or(below.ctype),
-            tval_bits: self.tval_bits.or(below.tval_bits),
+            itype_width: some(port.itype_width),
+            table: some(port.table),
+            retirement: some(Iretire::default()),
+            max_halfwords: some(MAX_HALFWORDS),
+            sijump: some(port.sijump),
+            all_jumps: some(port.all_jumps),
+            retires: some(port.retires),
+            ctype: some(port.ctype),
+            tval_bits: some(port.tval_bits),
         }
     }
 
@@ -144,6 +147,7 @@ impl Ingress {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::config::value::name_of;
     use std::path::Path;
 
     fn port(text: &str, isa: Isa) -> PortConfig {

@@ -1,18 +1,16 @@
 //! `[ntrace]`: the N-Trace encoder, and what a decoder must know of it.
 
-use super::Setting;
-use super::ingress::{Named, RETIRES, name_of};
+use super::ingress::RETIRES;
 use super::read::{Reader, Value, integer};
-use super::section::{queue, set, value};
-use super::write::{Writer, quote};
+use super::section::{Section as _, queue, set, some, value};
+use super::value::{Named, name_of};
+use super::write::quote;
 use hartrace_flow::Retires;
 use hartrace_isa::Xlen;
 use hartrace_ntrace::{
     Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory, StackKind,
     Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
-use std::fmt;
-use toml::de::{DeTable, DeValue};
 
 const VERSIONS: Named<Version> = &[("1.0", Version::V1_0), ("rc7", Version::Rc7)];
 const MODES: Named<TraceMode> = &[("htm", TraceMode::Htm), ("btm", TraceMode::Btm)];
@@ -63,7 +61,7 @@ const ACTIONS: Named<TriggerAction> = &[
 
 section! {
     /// `[ntrace]`. What is `None` is not said.
-    Ntrace {
+    Ntrace = "[ntrace]" {
         /// Which text.
         version: Version = (named VERSIONS);
         /// Branch history or branch trace messaging.
@@ -154,37 +152,20 @@ section! {
     }
 }
 
-/// `[ntrace.registers]`. What is `None` is not said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(non_snake_case)] // the names are the specification's
-#[allow(missing_docs)]
-pub struct Registers {
-    pub trTeControl: Option<Setting<u32>>,
-    pub trTeImpl: Option<Setting<u32>>,
-    pub trTeInstFeatures: Option<Setting<u32>>,
-    pub trTsControl: Option<Setting<u32>>,
-    pub trTeTrigExtInControl: Option<Setting<u32>>,
+section! {
+    /// `[ntrace.registers]`. What is `None` is not said.
+    #[allow(non_snake_case)] // the names are the specification's
+    #[allow(missing_docs)]
+    Registers = "[ntrace.registers]" {
+        trTeControl: u32 = (register);
+        trTeImpl: u32 = (register);
+        trTeInstFeatures: u32 = (register);
+        trTsControl: u32 = (register);
+        trTeTrigExtInControl: u32 = (register);
+    }
 }
 
-const REGISTERS: &[&str] = &[
-    "trTeControl",
-    "trTeImpl",
-    "trTeInstFeatures",
-    "trTsControl",
-    "trTeTrigExtInControl",
-];
-
 impl Registers {
-    fn over(self, below: Registers) -> Registers {
-        Registers {
-            trTeControl: self.trTeControl.or(below.trTeControl),
-            trTeImpl: self.trTeImpl.or(below.trTeImpl),
-            trTeInstFeatures: self.trTeInstFeatures.or(below.trTeInstFeatures),
-            trTsControl: self.trTsControl.or(below.trTsControl),
-            trTeTrigExtInControl: self.trTeTrigExtInControl.or(below.trTeTrigExtInControl),
-        }
-    }
-
     /// Puts what the registers say into `config`; those that are not given
     /// are as `config` has them.
     fn apply(&self, config: &mut Config) -> Result<(), RegisterError> {
@@ -199,45 +180,11 @@ impl Registers {
         set(&mut all.trig_ext_in, &self.trTeTrigExtInControl);
         all.apply(config)
     }
-
-    fn all(&self) -> [(&'static str, Option<&Setting<u32>>); 5] {
-        [
-            ("trTeControl", self.trTeControl.as_ref()),
-            ("trTeImpl", self.trTeImpl.as_ref()),
-            ("trTeInstFeatures", self.trTeInstFeatures.as_ref()),
-            ("trTsControl", self.trTsControl.as_ref()),
-            ("trTeTrigExtInControl", self.trTeTrigExtInControl.as_ref()),
-        ]
-    }
 }
 
 impl Reader {
-    pub(super) fn ntrace(&mut self, table: &DeTable<'_>) -> Ntrace {
-        self.known(table, KEYS, "[ntrace]");
-        Ntrace::read(self, table)
-    }
-
-    fn registers(&mut self, ntrace: &DeTable<'_>) -> Registers {
-        let table = match ntrace
-            .get("registers")
-            .map(|value| (value, value.get_ref()))
-        {
-            None => return Registers::default(),
-            Some((_, DeValue::Table(table))) => table,
-            Some((value, _)) => {
-                self.refuse::<()>("registers", value, "a section: write [ntrace.registers]");
-                return Registers::default();
-            }
-        };
-        self.known(table, REGISTERS, "[ntrace.registers]");
-        let mut get = |name| self.get(table, name, |r, n, v| r.number(n, v, 0..=0xffff_ffff));
-        Registers {
-            trTeControl: get("trTeControl"),
-            trTeImpl: get("trTeImpl"),
-            trTeInstFeatures: get("trTeInstFeatures"),
-            trTsControl: get("trTsControl"),
-            trTeTrigExtInControl: get("trTeTrigExtInControl"),
-        }
+    fn register(&mut self, name: &'static str, value: &Value<'_>) -> Option<u32> {
+        self.number(name, value, 0..=0xffff_ffff)
     }
 
     /// Bits of a counter; 0 or "unlimited" for one that is never full.
@@ -270,24 +217,6 @@ impl Reader {
 }
 
 impl Ntrace {
-    pub(super) fn write(&self, out: &mut Writer) -> fmt::Result {
-        let others = Ntrace {
-            registers: Registers::default(),
-            ..self.clone()
-        };
-        if others != Ntrace::default() {
-            out.section("ntrace")?;
-            self.write_keys(out)?;
-        }
-        if self.registers != Registers::default() {
-            out.section("ntrace.registers")?;
-        }
-        for (name, value) in self.registers.all() {
-            out.key(name, value, |v| format!("{v:#x}"))?;
-        }
-        Ok(())
-    }
-
     /// The settings for a hart of this width, defaults included.
     ///
     /// # Errors
@@ -363,9 +292,6 @@ impl Ntrace {
     /// Every setting of a configuration, said by nobody.
     #[must_use]
     pub fn of(config: &Config) -> Ntrace {
-        fn some<T>(value: T) -> Option<Setting<T>> {
-            Some(Setting::default(value))
-        }
         let stamps = config.timestamps;
         let (implicit_return, bits) = match config.implicit_return {
             ImplicitReturn::Partial(bits) => (PARTIAL, some(bits)),
@@ -416,6 +342,10 @@ impl Ntrace {
             registers: Registers::default(),
         }
     }
+}
+
+fn register(value: &u32) -> String {
+    format!("{value:#x}")
 }
 
 fn actions(actions: &[TriggerAction; 8]) -> String {

@@ -1,13 +1,8 @@
-//! TOML to [`Config`], with the place of every mistake.
+//! The values of a TOML document, with the place of every mistake.
 
-use super::ingress::{Named, RETIREMENTS, RETIRES, TABLES};
-use super::{Config, Ingress, Origin, Program, Setting, Trace};
-use crate::digest::Digest;
-use crate::input::{Input, InputError};
-use crate::isa_hint;
-use crate::program::{ElfFile, RawFile, beside, parse_address};
-use hartrace_flow::{Ctype, ItypeWidth};
-use hartrace_isa::Isa;
+use super::value::{Named, Origin, Setting};
+use crate::program::{beside, parse_address};
+use crate::quantity::parse_count;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,29 +10,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Configuration is written by people; anything longer is another file given
-/// by mistake.
-const MAX_SIZE: u64 = 4 << 20;
-
-const SECTIONS: &[&str] = &[
+/// The names of all sections.
+pub(super) const SECTIONS: &[&str] = &[
     "program", "ingress", "hart", "filter", "ntrace", "etrace", "tandem", "ctr", "trace",
 ];
-const PROGRAM: &[&str] = &["isa", "elf", "raw"];
-const INGRESS: &[&str] = &[
-    "itype_width",
-    "table",
-    "retirement",
-    "max_halfwords",
-    "sijump",
-    "all_jumps",
-    "retires",
-    "ctype",
-    "tval_bits",
-];
-const TRACE: &[&str] = &["format", "version"];
-const ELF: &[&str] = &["file", "base", "sha256"];
-const RAW: &[&str] = &["file", "base"];
-
 /// What is wrong with a configuration, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
@@ -134,109 +110,6 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Why a configuration file could not be used.
-#[derive(Debug)]
-pub enum LoadError {
-    /// It could not be read.
-    Input(InputError),
-    /// It was read, but not understood.
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// Its text; the spans of `error` count in it.
-        text: String,
-        /// What and where.
-        error: ConfigError,
-    },
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Input(error) => error.fmt(f),
-            LoadError::Config { path, text, error } => {
-                let (line, column) = line_column(text, error.span.start);
-                write!(f, "{}:{line}:{column}: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
-impl From<InputError> for LoadError {
-    fn from(error: InputError) -> LoadError {
-        LoadError::Input(error)
-    }
-}
-
-/// Line and column, both from 1, of a byte of the text.
-#[must_use]
-fn line_column(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |i| i + 1);
-    let column = before.get(start..).map_or(0, |s| s.chars().count()) + 1;
-    (line, column)
-}
-
-impl Config {
-    /// Reads a configuration file or sidecar. File names in it become relative
-    /// to its folder.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read or is not a configuration.
-    pub fn load(path: &Path) -> Result<Config, LoadError> {
-        let bytes = Input::open(path)?.read_all(MAX_SIZE)?;
-        Config::from_bytes(bytes, path)
-    }
-
-    /// As [`Config::load`], of bytes that are already there.
-    ///
-    /// # Errors
-    ///
-    /// Bytes that are not a configuration.
-    pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Config, LoadError> {
-        let fail = |text: String, error| LoadError::Config {
-            path: path.to_path_buf(),
-            text,
-            error,
-        };
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            let error = ConfigError {
-                problem: Problem::NotText,
-                span: at..at,
-            };
-            fail(String::from_utf8_lossy(e.as_bytes()).into_owned(), error)
-        })?;
-        Config::parse(&text, path).map_err(|error| fail(text, error))
-    }
-
-    /// Reads the text of the file `path`, which is only named, not opened.
-    ///
-    /// # Errors
-    ///
-    /// The first mistake in the text.
-    pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
-        let document = DeTable::parse(text).map_err(|e| ConfigError {
-            problem: Problem::Syntax(e.message().replace('\n', ", ")),
-            span: e.span().unwrap_or(0..0),
-        })?;
-        let mut reader = Reader {
-            ends: text.match_indices('\n').map(|(at, _)| at).collect(),
-            path: Arc::from(path),
-            errors: Vec::new(),
-        };
-        let config = reader.document(document.get_ref());
-        match reader.errors.into_iter().min_by_key(|e| e.span.start) {
-            None => Ok(config),
-            Some(first) => Err(first),
-        }
-    }
-}
-
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Walks the document and collects every mistake.
@@ -248,76 +121,23 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    fn document(&mut self, document: &DeTable<'_>) -> Config {
-        let mut config = Config::default();
-        for (key, value) in document {
-            let name = key.get_ref().as_ref();
-            let DeValue::Table(table) = value.get_ref() else {
-                self.fail(Problem::NotASection(name.to_owned()), key.span());
-                continue;
-            };
-            match name {
-                "program" => config.program = self.program(table),
-                "ingress" => config.ingress = self.ingress(table),
-                "hart" => config.hart = self.hart(table),
-                "ntrace" => config.ntrace = self.ntrace(table),
-                "etrace" => config.etrace = self.etrace(table),
-                "tandem" => config.tandem = self.tandem(table),
-                "ctr" => config.ctr = self.ctr(table),
-                "filter" => config.filter = self.filter(table),
-                "trace" => config.trace = self.trace(table, key.span()),
-                _ => {
-                    let problem = Problem::UnknownSection {
-                        nearest: nearest(name, SECTIONS),
-                        name: name.to_owned(),
-                    };
-                    self.fail(problem, key.span());
-                }
-            }
-        }
-        config
-    }
-
-    fn program(&mut self, table: &DeTable<'_>) -> Program {
-        self.known(table, PROGRAM, "[program]");
-        Program {
-            isa: self.get(table, "isa", Reader::isa),
-            elf: self.get(table, "elf", |r, n, v| r.list(n, v, "files", Reader::elf)),
-            raw: self.get(table, "raw", |r, n, v| r.list(n, v, "files", Reader::raw)),
+    /// Of a text, which is that of the file `path`.
+    pub(super) fn new(text: &str, path: &Path) -> Reader {
+        Reader {
+            ends: text.match_indices('\n').map(|(at, _)| at).collect(),
+            path: Arc::from(path),
+            errors: Vec::new(),
         }
     }
 
-    fn ingress(&mut self, table: &DeTable<'_>) -> Ingress {
-        self.known(table, INGRESS, "[ingress]");
-        Ingress {
-            itype_width: self.get(table, "itype_width", |r, n, v| {
-                Some(match r.number(n, v, 3..=4)? {
-                    3u8 => ItypeWidth::Three,
-                    _ => ItypeWidth::Four,
-                })
-            }),
-            table: self.get(table, "table", |r, n, v| r.one_of(n, v, TABLES)),
-            retirement: self.get(table, "retirement", |r, n, v| r.one_of(n, v, RETIREMENTS)),
-            max_halfwords: self.get(table, "max_halfwords", |r, n, v| r.number(n, v, 2..=65535)),
-            sijump: self.get(table, "sijump", Reader::boolean),
-            all_jumps: self.get(table, "all_jumps", Reader::boolean),
-            retires: self.get(table, "retires", |r, n, v| r.one_of(n, v, RETIRES)),
-            ctype: self.get(table, "ctype", |r, n, v| {
-                Ctype::from_code(r.number(n, v, 0..=3)?)
-            }),
-            tval_bits: self.get(table, "tval_bits", |r, n, v| r.number(n, v, 0..=64)),
-        }
+    /// The first mistake in the text, if there is one.
+    pub(super) fn mistake(self) -> Option<ConfigError> {
+        self.errors.into_iter().min_by_key(|e| e.span.start)
     }
 
-    fn trace(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Option<Trace> {
-        self.known(table, TRACE, "[trace]");
-        let format = self.get(table, "format", Reader::string);
-        let version = self.get(table, "version", Reader::string);
-        if !table.contains_key("format") {
-            let (name, section) = ("format", "[trace]");
-            self.fail(Problem::Missing { name, section }, span);
-        }
-        format.map(|format| Trace { format, version })
+    /// A file that is named relative to the folder of this one.
+    pub(super) fn beside(&self, file: &Path) -> PathBuf {
+        beside(&self.path, file)
     }
 
     /// Refuses keys that are not among `keys`.
@@ -355,7 +175,7 @@ impl Reader {
         Some(Setting { value, origin })
     }
 
-    fn fail(&mut self, problem: Problem, span: Range<usize>) {
+    pub(super) fn fail(&mut self, problem: Problem, span: Range<usize>) {
         self.errors.push(ConfigError { problem, span });
     }
 
@@ -370,24 +190,10 @@ impl Reader {
         None
     }
 
-    fn string(&mut self, name: &'static str, value: &Value<'_>) -> Option<String> {
+    pub(super) fn string(&mut self, name: &'static str, value: &Value<'_>) -> Option<String> {
         match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => Some(text.to_string()),
             _ => self.refuse(name, value, "a string that is not empty"),
-        }
-    }
-
-    fn isa(&mut self, name: &'static str, value: &Value<'_>) -> Option<String> {
-        let text = self.string(name, value)?;
-        match Isa::parse(&text) {
-            Ok(_) => Some(text),
-            Err(error) => {
-                let mut expected = format!("an ISA string such as \"rv64gc\": {error}");
-                if let Some(nearest) = isa_hint::nearest(&text) {
-                    expected += &format!("; did you mean \"{nearest}\"?");
-                }
-                self.refuse(name, value, &expected)
-            }
         }
     }
 
@@ -446,66 +252,6 @@ impl Reader {
         }
     }
 
-    fn elf(&mut self, name: &'static str, value: &Value<'_>) -> Option<ElfFile> {
-        let mut elf = match value.get_ref() {
-            DeValue::String(text) => match ElfFile::parse(text) {
-                Ok(elf) => elf,
-                Err(error) => return self.refuse(name, value, &format!("FILE[@BASE]: {error}")),
-            },
-            DeValue::Table(table) => {
-                self.known(table, ELF, "an entry of `elf`");
-                ElfFile {
-                    file: self.file(table, "an entry of `elf`", value)?,
-                    base: self.get(table, "base", Reader::address).map(|s| s.value),
-                    sha256: self.get(table, "sha256", Reader::digest).map(|s| s.value),
-                }
-            }
-            _ => return self.refuse(name, value, "\"FILE[@BASE]\" or { file, base, sha256 }"),
-        };
-        elf.file = beside(&self.path, &elf.file);
-        Some(elf)
-    }
-
-    fn raw(&mut self, name: &'static str, value: &Value<'_>) -> Option<RawFile> {
-        let mut raw = match value.get_ref() {
-            DeValue::String(text) => match RawFile::parse(text) {
-                Ok(raw) => raw,
-                Err(error) => return self.refuse(name, value, &format!("FILE@BASE: {error}")),
-            },
-            DeValue::Table(table) => {
-                let section = "an entry of `raw`";
-                self.known(table, RAW, section);
-                let file = self.file(table, section, value)?;
-                let Some(base) = self.get(table, "base", Reader::address) else {
-                    if !table.contains_key("base") {
-                        let name = "base";
-                        self.fail(Problem::Missing { name, section }, value.span());
-                    }
-                    return None;
-                };
-                let base = base.value;
-                RawFile { file, base }
-            }
-            _ => return self.refuse(name, value, "\"FILE@BASE\" or { file, base }"),
-        };
-        raw.file = beside(&self.path, &raw.file);
-        Some(raw)
-    }
-
-    fn file(
-        &mut self,
-        table: &DeTable<'_>,
-        section: &'static str,
-        whole: &Value<'_>,
-    ) -> Option<PathBuf> {
-        if !table.contains_key("file") {
-            let name = "file";
-            self.fail(Problem::Missing { name, section }, whole.span());
-        }
-        let file = self.get(table, "file", Reader::string)?;
-        Some(PathBuf::from(file.value))
-    }
-
     /// An integer, or a string for readers of TOML that stop at 2^63.
     pub(super) fn address(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
         let address = match value.get_ref() {
@@ -515,12 +261,13 @@ impl Reader {
         address.or_else(|| self.refuse(name, value, "an address such as 0x80000000"))
     }
 
-    fn digest(&mut self, name: &'static str, value: &Value<'_>) -> Option<Digest> {
-        let text = value.get_ref().as_str().unwrap_or_default();
-        match text.parse() {
-            Ok(digest) => Some(digest),
-            Err(_) => self.refuse(name, value, "64 hexadecimal digits in quotes"),
-        }
+    /// A number, or a string with a unit.
+    pub(super) fn count(&mut self, name: &'static str, value: &Value<'_>) -> Option<u64> {
+        let count = match value.get_ref() {
+            DeValue::String(text) => parse_count(text),
+            _ => integer(value),
+        };
+        count.or_else(|| self.refuse(name, value, "a number such as 1000000 or \"10M\""))
     }
 }
 
@@ -532,7 +279,7 @@ pub(super) fn integer(value: &Value<'_>) -> Option<u64> {
 }
 
 /// The candidate that is a typing mistake away, if there is one.
-fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
+pub(super) fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
     candidates
         .iter()
         .map(|c| (strsim::osa_distance(&name.to_lowercase(), c), *c))

@@ -1,8 +1,41 @@
 //! A section of the configuration, written down once: its keys, how each is
 //! read, and how it is written.
 
-use super::{Origin, Setting};
+use super::read::Reader;
+use super::value::{Origin, Setting};
+use super::write::Writer;
 use hartrace_flow::queue::Queue;
+use std::fmt;
+use toml::de::{DeTable, DeValue};
+
+/// A section: it reads, merges and writes itself.
+pub(super) trait Section: Default {
+    /// Its name in its brackets.
+    const TITLE: &'static str;
+
+    /// This layer on top of another.
+    fn over(self, below: Self) -> Self;
+
+    fn read(reader: &mut Reader, table: &DeTable<'_>) -> Self;
+
+    /// Writes it, if anybody said anything.
+    fn write(&self, out: &mut Writer) -> fmt::Result;
+}
+
+impl Reader {
+    /// A section within another, if there is one.
+    pub(super) fn within<S: Section>(&mut self, table: &DeTable<'_>, name: &'static str) -> S {
+        match table.get(name).map(|value| (value, value.get_ref())) {
+            None => S::default(),
+            Some((_, DeValue::Table(table))) => S::read(self, table),
+            Some((value, _)) => {
+                let expected = format!("a section: write {}", S::TITLE);
+                self.refuse::<()>(name, value, &expected);
+                S::default()
+            }
+        }
+    }
+}
 
 /// How a key is read.
 macro_rules! read {
@@ -23,7 +56,7 @@ macro_rules! read {
 /// How a value is written.
 macro_rules! show {
     (named $names:ident, $v:ident) => {
-        crate::config::write::quote(crate::config::ingress::name_of($names, $v))
+        crate::config::write::quote(crate::config::value::name_of($names, $v))
     };
     (boolean, $v:ident) => {
         $v.to_string()
@@ -46,12 +79,12 @@ macro_rules! show {
     };
 }
 
-/// The type of a section, with `over`, `read` and `write_keys`, and `KEYS`. The
-/// keys that are sections of their own stand last.
+/// The type of a section, which is a [`Section`]. The keys that are sections of
+/// their own stand last.
 macro_rules! section {
     (
         $(#[$about:meta])*
-        $name:ident {
+        $name:ident = $title:literal {
             $($(#[$doc:meta])* $key:ident: $type:ty = ($($kind:tt)+);)+
         }
         $(sections { $($(#[$subdoc:meta])* $sub:ident: $subtype:ty;)+ })?
@@ -59,15 +92,27 @@ macro_rules! section {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct $name {
-            $($(#[$doc])* pub $key: Option<crate::config::Setting<$type>>,)+
+            $($(#[$doc])* pub $key: Option<crate::config::value::Setting<$type>>,)+
             $($($(#[$subdoc])* pub $sub: $subtype,)+)?
         }
 
-        const KEYS: &[&str] = &[$(stringify!($key),)+ $($(stringify!($sub),)+)?];
-
         impl $name {
-            /// This layer on top of another.
-            pub(super) fn over(self, below: $name) -> $name {
+            const KEYS: &[&'static str] = &[
+                $(stringify!($key),)+
+                $($(stringify!($sub),)+)?
+            ];
+
+            /// Whether anybody said anything.
+            #[must_use]
+            pub fn is_said(&self) -> bool {
+                *self != $name::default()
+            }
+        }
+
+        impl crate::config::section::Section for $name {
+            const TITLE: &'static str = $title;
+
+            fn over(self, below: $name) -> $name {
                 $name {
                     $($key: self.$key.or(below.$key),)+
                     $($($sub: self.$sub.over(below.$sub),)+)?
@@ -78,28 +123,32 @@ macro_rules! section {
                 reader: &mut crate::config::read::Reader,
                 table: &toml::de::DeTable<'_>,
             ) -> $name {
+                reader.known(table, $name::KEYS, $title);
                 $name {
                     $($key: reader.get(table, stringify!($key), |r, n, v| {
                         read!($($kind)+, r, n, v)
                     }),)+
-                    $($($sub: reader.$sub(table),)+)?
+                    $($($sub: reader.within(table, stringify!($sub)),)+)?
                 }
             }
 
-            fn write_keys(&self, out: &mut crate::config::write::Writer) -> std::fmt::Result {
+            fn write(&self, out: &mut crate::config::write::Writer) -> std::fmt::Result {
+                if [$(self.$key.is_some()),+].contains(&true) {
+                    out.section($title)?;
+                }
                 $(out.key(stringify!($key), self.$key.as_ref(), |v| {
                     show!($($kind)+, v)
                 })?;)+
+                $($(self.$sub.write(out)?;)+)?
                 Ok(())
-            }
-
-            /// Whether anybody said anything.
-            #[must_use]
-            pub fn is_said(&self) -> bool {
-                *self != $name::default()
             }
         }
     };
+}
+
+/// A value that nobody said.
+pub(super) fn some<T>(value: T) -> Option<Setting<T>> {
+    Some(Setting::default(value))
 }
 
 /// What somebody said, or else this.

@@ -1,17 +1,14 @@
 //! `[tandem]`: the tandem-verification trace, how it is written and read.
 
-use super::Setting;
-use super::ingress::Named;
-use super::read::{Reader, Value};
-use super::section::{set, value};
-use super::write::{Writer, quote};
+use super::read::{Reader, Value, integer};
+use super::section::{Section as _, set, some, value};
+use super::value::Named;
+use super::write::quote;
 use hartrace_isa::{Isa, Xlen};
 use hartrace_tandem::{
     Addresses, Config, ConfigError, EaddrWidth, Elements, Flen, MemoryStyle, Mlen, Nibbles, PcForm,
     PcStyle, StoreData, Style,
 };
-use std::fmt;
-use toml::de::DeTable;
 
 /// The one text there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +69,7 @@ const MEMORY: Named<MemoryStyle> = &[
 
 section! {
     /// `[tandem]`. What is `None` is not said.
-    Tandem {
+    Tandem = "[tandem]" {
         /// Which text.
         version: TandemVersion = (named VERSIONS);
         /// Width of integer registers, CSRs and the pc; without it that of the
@@ -116,11 +113,6 @@ section! {
 }
 
 impl Reader {
-    pub(super) fn tandem(&mut self, table: &DeTable<'_>) -> Tandem {
-        self.known(table, KEYS, "[tandem]");
-        Tandem::read(self, table)
-    }
-
     /// One of a few widths.
     fn bits<T: Copy>(
         &mut self,
@@ -128,7 +120,7 @@ impl Reader {
         value: &Value<'_>,
         widths: &[(u64, T)],
     ) -> Option<T> {
-        let bits = super::read::integer(value);
+        let bits = integer(value);
         let found = widths.iter().find(|(width, _)| Some(*width) == bits);
         found.map(|(_, width)| *width).or_else(|| {
             let all: Vec<String> = widths.iter().map(|(n, _)| n.to_string()).collect();
@@ -188,13 +180,6 @@ fn absent(elements: &Elements) -> String {
 }
 
 impl Tandem {
-    pub(super) fn write(&self, out: &mut Writer) -> fmt::Result {
-        if self.is_said() {
-            out.section("tandem")?;
-        }
-        self.write_keys(out)
-    }
-
     /// The settings for an instruction set, defaults included. A hart has
     /// supervisor mode, and with it Sv32 on RV32, unless `mlen` says otherwise.
     ///
@@ -259,9 +244,6 @@ impl Tandem {
     /// Every setting of a configuration, said by nobody.
     #[must_use]
     pub fn of(config: &Config) -> Tandem {
-        fn some<T>(value: T) -> Option<Setting<T>> {
-            Some(Setting::default(value))
-        }
         let Style {
             pc,
             incremental,

@@ -2,6 +2,7 @@ use super::*;
 use hartrace_flow::{Ctype, ItypeWidth};
 use hartrace_isa::ItypeTable;
 use hartrace_logs::Iretire;
+use std::path::Path;
 
 const FULL: &str = r#"
 [program]

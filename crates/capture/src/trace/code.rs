@@ -4,7 +4,7 @@
 use super::{StreamPiece, Streams};
 use hartrace_flow::{HartId, Image, SpaceId};
 use hartrace_isa::Isa;
-use hartrace_tandem::{Config, Group, NewPc, Next, Reader};
+use hartrace_tandem::{Config, Follower, Group, Next, Reader};
 use std::collections::BTreeMap;
 
 /// Halfwords of a page.
@@ -22,7 +22,7 @@ pub struct Code {
 struct Hart {
     id: HartId,
     reader: Reader,
-    pc: Option<u64>,
+    place: Follower,
 }
 
 struct Page {
@@ -50,7 +50,9 @@ impl Code {
         let _ = streams.feed(bytes, |piece| {
             match piece {
                 StreamPiece::Bytes(hart, bytes) => self.stream(hart, bytes),
-                StreamPiece::Lost(_) => self.harts.iter_mut().for_each(|hart| hart.pc = None),
+                StreamPiece::Lost(_) => {
+                    self.harts.iter_mut().for_each(|hart| hart.place.set(None));
+                }
             }
             Ok::<(), Never>(())
         });
@@ -60,10 +62,10 @@ impl Code {
     /// What was executed, as a program.
     #[must_use]
     pub fn image(mut self, isa: Isa) -> Image {
-        for Hart { reader, pc, .. } in &mut self.harts {
+        for Hart { reader, place, .. } in &mut self.harts {
             // The last group may have no end of its own.
             if reader.finish() == Next::Group {
-                follow(reader.group(), &self.config, pc, &mut self.pages);
+                follow(reader.group(), place, &mut self.pages);
             }
         }
         let mut image = Image::new();
@@ -92,47 +94,26 @@ impl Code {
             self.harts.push(Hart {
                 id,
                 reader: Reader::new(self.config.clone()),
-                pc: None,
+                place: Follower::new(self.config.xlen),
             });
         }
-        let Code {
-            config,
-            harts,
-            pages,
-            ..
-        } = self;
-        let Some(Hart { reader, pc, .. }) = harts.iter_mut().find(|hart| hart.id == id) else {
+        let Code { harts, pages, .. } = self;
+        let Some(Hart { reader, place, .. }) = harts.iter_mut().find(|hart| hart.id == id) else {
             return;
         };
         loop {
             match reader.next(&mut bytes) {
                 Next::More => return,
-                Next::Group => follow(reader.group(), config, pc, pages),
-                Next::Problem(_) | Next::Resumed(_) => *pc = None,
+                Next::Group => follow(reader.group(), place, pages),
+                Next::Problem(_) | Next::Resumed(_) => place.set(None),
             }
         }
     }
 }
 
 /// Puts the instruction of a group where it was executed.
-fn follow(
-    group: &Group,
-    config: &Config,
-    pc: &mut Option<u64>,
-    pages: &mut BTreeMap<u64, Box<Page>>,
-) {
-    let here = match group.pc {
-        Some(NewPc::FromTo(from, _)) => Some(from),
-        _ => *pc,
-    };
-    let length = group.insn.map_or(0, |insn| u64::from(insn.len));
-    *pc = match group.pc {
-        Some(NewPc::To(to) | NewPc::FromTo(_, to)) => Some(to),
-        Some(NewPc::Increment) => here.map(|pc| config.xlen.wrap(pc.wrapping_add(length))),
-        None if group.reset => None,
-        None => here,
-    };
-    let (Some(here), Some(insn)) = (here, group.insn) else {
+fn follow(group: &Group, place: &mut Follower, pages: &mut BTreeMap<u64, Box<Page>>) {
+    let (Some(here), Some(insn)) = (place.follow(group), group.insn) else {
         return;
     };
     let halves = [(0, insn.bits as u16), (2, (insn.bits >> 16) as u16)];

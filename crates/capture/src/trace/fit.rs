@@ -5,7 +5,7 @@ use super::Settings;
 use crate::config::{Config, Filter, Ingress};
 use crate::input;
 use hartrace_etrace as etrace;
-use hartrace_isa::{Ext, Isa};
+use hartrace_isa::{Ext, Isa, csr};
 use hartrace_ntrace::TriggerAction::{Off, On};
 use hartrace_tandem as tandem;
 use std::path::Path;
@@ -93,7 +93,9 @@ impl Settings {
 /// Whether the state by which instructions and traps are known is absent.
 fn hides_flow(config: &tandem::Config) -> bool {
     let absent = &config.absent;
-    let mut causes = [0x342, 0x142].into_iter().map(tandem::Register::csr);
+    let mut causes = [csr::MCAUSE, csr::SCAUSE]
+        .into_iter()
+        .map(tandem::Register::csr);
     let causes = causes.any(|csr| absent.registers.contains(csr) || absent.in_traps.contains(csr));
     absent.pc || absent.insn || causes
 }

@@ -19,7 +19,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::program::read_named;
 use hartrace_capture::trace::{self, Format};
 use hartrace_capture::verify::{Check, Choice, Search};
-use hartrace_isa::Isa;
+use hartrace_isa::{Isa, csr};
 use hartrace_print::verify::{Facts, Form, Places, Report};
 use hartrace_tandem::container::Parameters;
 use hartrace_tandem::verify::Volatile;
@@ -152,7 +152,7 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
     }
     if args.hart.is_some_and(|hart| hart != 0) {
         // The built-in hart is hart 0.
-        volatile.add_bits(Register::csr(0xf14), u64::MAX);
+        volatile.add_bits(Register::csr(csr::MHARTID), u64::MAX);
     }
     Ok(volatile)
 }

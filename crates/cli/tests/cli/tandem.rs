@@ -63,6 +63,24 @@ fn texts() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// A pc at the end of the address space goes on at its beginning.
+#[test]
+fn a_pc_that_wraps_is_dumped() {
+    let folder = Folder::new();
+    let trace = folder.name("wraps.tandem");
+    let mut bytes = vec![1, 11, 7, 10];
+    bytes.extend((u64::MAX - 1).to_le_bytes());
+    bytes.push(2);
+    for _ in 0..2 {
+        bytes.extend([1, 3, 17, 0x13, 0, 0, 0, 2]);
+    }
+    fs::write(&trace, bytes).unwrap();
+    let output = run(&["dump", "-c", &config("full.toml"), &trace]);
+    let dump = text(&output.stdout);
+    assert!(dump.contains("1 @0xfffffffffffffffe  "), "{dump}");
+    assert!(dump.contains("2 @0x2  "), "{dump}");
+}
+
 /// Every program, with every ready setting: what is decoded is what was done.
 #[test]
 fn every_program_comes_back() {

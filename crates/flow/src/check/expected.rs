@@ -216,7 +216,7 @@ impl Expected {
             Flow::Jump { .. } | Flow::Table { .. } => !rules.all_jumps,
             Flow::Indirect { rs1, .. } if rs1.number() == 0 => rules.absolute_jumps,
             Flow::Indirect { .. } | Flow::PopReturn => {
-                let target = constant.filter(|_| rules.sequential_jumps);
+                let target = constant.filter(|_| rules.infers(flow.link()));
                 let target = target.and_then(|(before, pc)| {
                     flow.sequential_target(before, pc, inference.isa.xlen())
                 });

@@ -388,6 +388,22 @@ fn rounds_that_nothing_counts_may_be_missing() {
     }
 }
 
+/// A return right behind a constant is inferred only where the rules say so.
+#[test]
+fn a_sequential_return_may_have_to_be_told() {
+    // auipc ra, 0; jalr x0, 0(ra)
+    let code = [(0x40, 0x0000_0097), (0x44, 0x0000_8067)];
+    for inferred in [true, false] {
+        let mut untold = rounds(false);
+        if let Some(inference) = &mut untold.rounds {
+            inference.rules.sequential_returns = inferred;
+        }
+        let [steps, told] = looped(&code, 5, 2, 0);
+        let outcome = without(untold, &steps, &single(&told));
+        assert_eq!(outcome.is_ok(), inferred);
+    }
+}
+
 /// Part of a round is not a round.
 #[test]
 fn the_place_where_a_loop_is_left_is_told() {

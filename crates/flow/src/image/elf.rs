@@ -1,15 +1,14 @@
 //! ELF files into an [`Image`].
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use hartrace_isa::{Ext, Isa};
-use object::LittleEndian;
-use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use hartrace_isa::{Ext, Isa, Xlen};
 
 use super::{Image, Segment, SpaceId};
+use crate::elf::{self, Elf, ElfError, SectionKind};
 
 /// Why a file is no image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +45,18 @@ impl fmt::Display for ImageError {
 
 impl core::error::Error for ImageError {}
 
+impl From<ElfError> for ImageError {
+    fn from(error: ElfError) -> ImageError {
+        match error {
+            ElfError::NotElf => ImageError::NotElf,
+            ElfError::Machine(machine) => ImageError::Machine(machine),
+            ElfError::BigEndian => ImageError::BigEndian,
+            ElfError::Class(_) => ImageError::Damaged("identification"),
+            ElfError::Truncated | ElfError::Damaged { .. } => ImageError::Damaged("file header"),
+        }
+    }
+}
+
 impl Image {
     /// An image of one ELF file at the addresses it was linked for.
     ///
@@ -73,48 +84,33 @@ impl Image {
         base: Option<u64>,
         isa: Option<Isa>,
     ) -> Result<(), ImageError> {
-        match elf_class(file)? {
-            elf::ELFCLASS32 => self.load::<elf::FileHeader32<LittleEndian>>(space, file, base, isa),
-            _ => self.load::<elf::FileHeader64<LittleEndian>>(space, file, base, isa),
-        }
-    }
-
-    fn load<H: FileHeader<Endian = LittleEndian>>(
-        &mut self,
-        space: SpaceId,
-        file: &[u8],
-        base: Option<u64>,
-        isa: Option<Isa>,
-    ) -> Result<(), ImageError> {
-        let e = LittleEndian;
-        let header = H::parse(file).map_err(|_| ImageError::Damaged("file header"))?;
+        let elf = Elf::parse(file)?;
         let isa = match isa {
             Some(isa) => isa,
-            None => isa_of::<H>(header, file)?,
+            None => isa_of(&elf)?,
         };
-        let loads = loads(header, file)?;
-        let lowest = lowest::<H>(loads.clone())?;
-        let bias = base.map_or(0, |b| b.wrapping_sub(lowest));
+        let loads = loads(&elf)?;
+        let bias = base.map_or(0, |b| b.wrapping_sub(lowest(&loads)));
         // All of them are looked at before any is added. They share one copy
         // of their part of the file: any number may claim the same bytes.
         let mut window = file.len()..0;
-        for p in loads.clone() {
-            let range = part(p, file).ok_or(ImageError::Damaged(PAST_THE_END))?;
+        for load in &loads {
+            let range = part(load).ok_or(ImageError::Damaged(PAST_THE_END))?;
             window = window.start.min(range.start)..window.end.max(range.end);
         }
         let data: Arc<[u8]> = Arc::from(file.get(window.clone()).unwrap_or_default());
         if let Some(space) = self.spaces.get_mut(space.index()) {
-            space.segments.insert(loads.filter_map(|p| {
-                let range = part(p, file)?;
+            space.segments.insert(loads.iter().filter_map(|load| {
+                let range = part(load)?;
                 let range = range.start - window.start..range.end - window.start;
-                let vaddr: u64 = p.p_vaddr(e).into();
-                Segment::new(vaddr.wrapping_add(bias), &data, range, isa)
+                Segment::new(load.address.wrapping_add(bias), &data, range, isa)
             }));
         }
         if isa.has(Ext::Zcmt) {
             // The name the GNU linker gives the table's start.
-            if let Some(jvt) = symbol::<H>(header, file, b"__jvt_base$") {
-                self.set_jvt(space, isa.xlen().wrap(jvt.wrapping_add(bias)));
+            let symbols = elf.symbols(false);
+            if let Some(jvt) = symbols.iter().find(|s| s.name.is(b"__jvt_base$")) {
+                self.set_jvt(space, isa.xlen().wrap(jvt.value.wrapping_add(bias)));
             }
         }
         Ok(())
@@ -124,11 +120,9 @@ impl Image {
 const PAST_THE_END: &str = "a segment passes the end of the file";
 
 /// Where in the file a segment is; `None` if it is not all there.
-fn part<P: ProgramHeader<Endian = LittleEndian>>(header: &P, file: &[u8]) -> Option<Range<usize>> {
-    let e = LittleEndian;
-    let from = usize::try_from(header.p_offset(e).into()).ok()?;
-    let to = from.checked_add(usize::try_from(header.p_filesz(e).into()).ok()?)?;
-    (to <= file.len()).then_some(from..to)
+fn part(load: &elf::Segment<'_>) -> Option<Range<usize>> {
+    let from = usize::try_from(load.offset).ok()?;
+    Some(from..from.checked_add(load.data?.len())?)
 }
 
 /// What [`Image::add_elf`] adds to the addresses of an ELF file to load it at
@@ -138,82 +132,34 @@ fn part<P: ProgramHeader<Endian = LittleEndian>>(header: &P, file: &[u8]) -> Opt
 ///
 /// See [`ImageError`].
 pub fn elf_bias(file: &[u8], base: u64) -> Result<u64, ImageError> {
-    fn of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<u64, ImageError> {
-        let header = H::parse(file).map_err(|_| ImageError::Damaged("file header"))?;
-        lowest::<H>(loads(header, file)?)
-    }
-    let lowest = match elf_class(file)? {
-        elf::ELFCLASS32 => of::<elf::FileHeader32<LittleEndian>>(file),
-        _ => of::<elf::FileHeader64<LittleEndian>>(file),
-    };
-    lowest.map(|lowest| base.wrapping_sub(lowest))
+    let loads = loads(&Elf::parse(file)?)?;
+    Ok(base.wrapping_sub(lowest(&loads)))
 }
 
-/// The segments that are loaded from the file.
-fn loads<'a, H: FileHeader<Endian = LittleEndian>>(
-    header: &'a H,
-    file: &'a [u8],
-) -> Result<impl Iterator<Item = &'a H::ProgramHeader> + Clone, ImageError> {
-    let e = LittleEndian;
-    let headers = header.program_headers(e, file);
-    let headers = headers.map_err(|_| ImageError::Damaged("program headers"))?;
-    let loaded =
-        move |p: &&H::ProgramHeader| p.p_type(e) == elf::PT_LOAD && p.p_filesz(e).into() != 0;
-    Ok(headers.iter().filter(loaded))
+/// The segments that are loaded from the file, one at least.
+fn loads<'a>(elf: &Elf<'a>) -> Result<Vec<elf::Segment<'a>>, ImageError> {
+    let loads = elf.loads();
+    let loads = loads.map_err(|_| ImageError::Damaged("program headers"))?;
+    match loads.is_empty() {
+        true => Err(ImageError::NoCode),
+        false => Ok(loads),
+    }
 }
 
 /// Their first address.
-fn lowest<'a, H: FileHeader<Endian = LittleEndian>>(
-    loads: impl Iterator<Item = &'a H::ProgramHeader>,
-) -> Result<u64, ImageError>
-where
-    H::ProgramHeader: 'a,
-{
-    let addresses = loads.map(|p| p.p_vaddr(LittleEndian).into());
-    addresses.min().ok_or(ImageError::NoCode)
-}
-
-/// Checks the identification and the machine; gives the class.
-fn elf_class(file: &[u8]) -> Result<elf::FileClass, ImageError> {
-    let Some(&[0x7f, b'E', b'L', b'F', class, data, ..]) = file.get(..16) else {
-        return Err(if file.starts_with(&elf::ELFMAG) {
-            ImageError::Damaged("file header")
-        } else {
-            ImageError::NotElf
-        });
-    };
-    let (class, data) = (elf::FileClass(class), elf::DataEncoding(data));
-    if data == elf::ELFDATA2MSB {
-        return Err(ImageError::BigEndian);
-    }
-    if data != elf::ELFDATA2LSB || !matches!(class, elf::ELFCLASS32 | elf::ELFCLASS64) {
-        return Err(ImageError::Damaged("identification"));
-    }
-    match file.get(18..20) {
-        Some(&[a, b]) => match u16::from_le_bytes([a, b]) {
-            machine if elf::Machine(machine) == elf::EM_RISCV => Ok(class),
-            machine => Err(ImageError::Machine(machine)),
-        },
-        _ => Err(ImageError::Damaged("file header")),
-    }
+fn lowest(loads: &[elf::Segment<'_>]) -> u64 {
+    loads.iter().map(|load| load.address).min().unwrap_or(0)
 }
 
 /// The instruction set a file was built for: its attributes, or else its
 /// class and flags.
-fn isa_of<H: FileHeader<Endian = LittleEndian>>(
-    header: &H,
-    file: &[u8],
-) -> Result<Isa, ImageError> {
-    let e = LittleEndian;
-    let compressed = (header.e_flags(e) & elf::EF_RISCV_RVC).0 != 0;
-    let sections = header
-        .sections(e, file)
-        .map_err(|_| ImageError::Damaged("section headers"))?;
-    for section in sections.iter() {
-        if section.sh_type(e) == elf::SHT_RISCV_ATTRIBUTES {
-            let bytes = section
-                .data(e, file)
-                .map_err(|_| ImageError::Damaged("attributes section"))?;
+fn isa_of(elf: &Elf<'_>) -> Result<Isa, ImageError> {
+    let compressed = elf.abi.compressed();
+    let sections = elf.sections();
+    for section in sections.map_err(|_| ImageError::Damaged("section headers"))? {
+        if section.kind == SectionKind::Attributes {
+            let bytes = section.data;
+            let bytes = bytes.ok_or(ImageError::Damaged("attributes section"))?;
             let arch = hartrace_isa::attributes::arch(bytes);
             if let Some(isa) = arch.and_then(|a| Isa::parse_lenient(a).ok()) {
                 // Code assembled under `.option rvc` is in the flags only.
@@ -221,25 +167,11 @@ fn isa_of<H: FileHeader<Endian = LittleEndian>>(
             }
         }
     }
-    let text = match (header.is_type_64(), compressed) {
-        (true, true) => "rv64gc",
-        (true, false) => "rv64g",
-        (false, true) => "rv32gc",
-        (false, false) => "rv32g",
+    let text = match (elf.xlen(), compressed) {
+        (Xlen::Rv64, true) => "rv64gc",
+        (Xlen::Rv64, false) => "rv64g",
+        (Xlen::Rv32, true) => "rv32gc",
+        (Xlen::Rv32, false) => "rv32g",
     };
     Ok(Isa::parse_lenient(text).unwrap_or(Isa::RV64GC))
-}
-
-fn symbol<H: FileHeader<Endian = LittleEndian>>(
-    header: &H,
-    file: &[u8],
-    name: &[u8],
-) -> Option<u64> {
-    let e = LittleEndian;
-    let sections = header.sections(e, file).ok()?;
-    let table = sections.symbols(e, file, elf::SHT_SYMTAB).ok()?;
-    let found = table
-        .iter()
-        .find(|s| s.name(e, table.strings()) == Ok(name))?;
-    Some(found.st_value(e).into())
 }

@@ -1,7 +1,7 @@
 //! Counters: the base ones, and those of events.
 
 use hartrace_flow::Mode;
-use hartrace_isa::{Ext, Xlen};
+use hartrace_isa::{Ext, Xlen, csr};
 
 use crate::cpu::{Cpu, interrupt};
 use crate::csr::Wrote;
@@ -51,13 +51,15 @@ impl Cpu {
         }
         let user = csr >> 8 == 0xc;
         let value = match csr & !0x80 {
-            0xb00 => self.mcycle,
-            0xb02 => self.minstret,
-            0xb03..=0xb1f => self.events.counter(csr & 31),
-            0xc00 if self.has_counters() => self.mcycle,
-            0xc01 if self.has_counters() => time,
-            0xc02 if self.has_counters() => self.minstret,
-            0xc03..=0xc1f if user && self.has_events() => self.events.counter(csr & 31),
+            csr::MCYCLE => self.mcycle,
+            csr::MINSTRET => self.minstret,
+            csr::MHPMCOUNTER3..=csr::MHPMCOUNTER31 => self.events.counter(csr & 31),
+            csr::CYCLE if self.has_counters() => self.mcycle,
+            csr::TIME if self.has_counters() => time,
+            csr::INSTRET if self.has_counters() => self.minstret,
+            csr::HPMCOUNTER3..=csr::HPMCOUNTER31 if user && self.has_events() => {
+                self.events.counter(csr & 31)
+            }
             _ => return None,
         };
         Some(if high { value >> 32 } else { value })
@@ -66,15 +68,15 @@ impl Cpu {
     pub(super) fn write_counter(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
         let half = |old: u64| merge(old, value, self.xlen(), csr & 0x80 != 0);
         match csr & !0x80 {
-            0xb00 => {
+            csr::MCYCLE => {
                 self.mcycle = half(self.mcycle);
                 self.wrote_mcycle = true;
             }
-            0xb02 => {
+            csr::MINSTRET => {
                 self.minstret = half(self.minstret);
                 self.wrote_minstret = true;
             }
-            0xb03..=0xb1f if self.counts_events() => {
+            csr::MHPMCOUNTER3..=csr::MHPMCOUNTER31 if self.counts_events() => {
                 let number = csr & 31;
                 let new = half(self.events.counter(number));
                 self.events.write_counter(number, new);

@@ -1,7 +1,7 @@
 //! The registers of control transfer records (Smctr, Ssctr).
 
 use hartrace_ctr::{Caller, Csr, Ctr, Indirect, Version, Window};
-use hartrace_isa::Ext;
+use hartrace_isa::{Ext, csr};
 
 use crate::cpu::Cpu;
 use crate::csr::Wrote;
@@ -76,10 +76,14 @@ impl Cpu {
         };
         ctr.write(csr, value, &caller);
         let (behind, number) = match (version, csr) {
-            (Version::V1_0, Csr::SupervisorControl) => (Csr::MachineControl, 0x34e),
-            (Version::V0_1_4, Csr::SupervisorControl) => (Csr::MachineControl, 0x381),
-            (_, Csr::SupervisorControlHigh) => (Csr::MachineControlHigh, 0x382),
-            (Version::V0_1_4, Csr::SupervisorStatus) => (Csr::MachineStatus, 0x383),
+            (Version::V1_0, Csr::SupervisorControl) => (Csr::MachineControl, csr::MCTRCTL),
+            (Version::V0_1_4, Csr::SupervisorControl) => {
+                (Csr::MachineControl, csr::draft::MCTRCONTROL)
+            }
+            (_, Csr::SupervisorControlHigh) => (Csr::MachineControlHigh, csr::draft::MCTRCONTROLH),
+            (Version::V0_1_4, Csr::SupervisorStatus) => {
+                (Csr::MachineStatus, csr::draft::MCTRSTATUS)
+            }
             _ => (csr, number),
         };
         wrote(number, ctr.read(behind, &caller));

@@ -2,7 +2,7 @@
 //! modes below.
 
 use hartrace_flow::Mode;
-use hartrace_isa::{Ext, Xlen};
+use hartrace_isa::{Ext, Xlen, csr};
 
 use crate::cpu::Cpu;
 use crate::csr::Wrote;
@@ -24,10 +24,10 @@ impl Cpu {
             return true;
         }
         let (number, bit) = match csr {
-            0x10a => (0, ENVCFG),
-            0x10c..=0x10f => (csr & 3, SE),
-            0x150..=0x153 | 0x155..=0x157 => (0, CSRIND),
-            0x5a8 => (0, CONTEXT),
+            csr::SENVCFG => (0, ENVCFG),
+            csr::SSTATEEN0..=csr::SSTATEEN3 => (csr & 3, SE),
+            csr::SISELECT..=csr::SIREG3 | csr::SIREG4..=csr::SIREG6 => (0, CSRIND),
+            csr::SCONTEXT => (0, CONTEXT),
             _ => return true,
         };
         self.mstateen(number) & bit != 0

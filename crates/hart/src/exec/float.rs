@@ -2,7 +2,7 @@
 //! flags into `fflags`.
 
 use hartrace_flow::{Observer, RegId};
-use hartrace_isa::Op;
+use hartrace_isa::{Op, csr};
 
 use crate::code::Micro;
 use crate::exec::{Fault, Frame};
@@ -125,7 +125,7 @@ impl<O: Observer> Frame<'_, O> {
     #[inline(always)]
     fn dirty<W: Width>(&mut self) {
         if self.cpu.dirty_float() {
-            self.report.csr(0x300, W::unsigned(self.cpu.mstatus));
+            self.report.csr(csr::MSTATUS, W::unsigned(self.cpu.mstatus));
         }
     }
 
@@ -135,7 +135,7 @@ impl<O: Observer> Frame<'_, O> {
         if flags.0 != 0 {
             self.dirty::<W>();
             self.cpu.fflags |= flags.0;
-            self.report.csr(0x001, self.cpu.fflags.into());
+            self.report.csr(csr::FFLAGS, self.cpu.fflags.into());
         }
     }
 

@@ -3,6 +3,7 @@
 use super::line::Cursor;
 use crate::{LineErrorKind, LineErrorKind as Kind};
 use hartrace_flow::{Access, AccessKind, CsrWrite, Effects, RegId, RegWrite};
+use hartrace_isa::csr;
 
 /// What an instruction does to memory, as far as its bits tell. A load's line
 /// has no size, and an atomic's does not say which.
@@ -229,7 +230,7 @@ impl<'a> Tail<'a> {
     }
 
     fn csr(&mut self, line: &mut Cursor<'_>) -> Result<(), LineErrorKind> {
-        let csr = line.small().filter(|&n| n < 4096).ok_or(Kind::Effect)?;
+        let csr = line.small().filter(|&n| n < 4096).ok_or(Kind::Effect)? as u16;
         let name = line.rest.iter().take_while(|&&b| b != b' ').count();
         if !line.rest.starts_with(b"_") {
             return Err(Kind::Effect);
@@ -237,13 +238,12 @@ impl<'a> Tail<'a> {
         line.rest = line.rest.get(name + 1..).ok_or(Kind::Effect)?;
         let (value, _) = line.hex().ok_or(Kind::Effect)?;
         match csr {
-            0x300 => self.mstatus = Some(value),
-            0x302 => self.medeleg = Some(value),
-            0x303 => self.mideleg = Some(value),
+            csr::MSTATUS => self.mstatus = Some(value),
+            csr::MEDELEG => self.medeleg = Some(value),
+            csr::MIDELEG => self.mideleg = Some(value),
             _ => {}
         }
         if self.parts.csrs {
-            let csr = csr as u16;
             let full = self.effects.csrs.push(CsrWrite { csr, value }).is_err();
             self.effects.incomplete |= full;
         }

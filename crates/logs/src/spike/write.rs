@@ -10,21 +10,10 @@ use hartrace_flow::{
     AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
     TrapStep, Wants,
 };
+use hartrace_isa::csr::{HCONTEXT, MCONTEXT, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP};
 
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 32 * 1024;
-
-/// CSRs that Spike shows in a way of its own.
-const SIE: u16 = 0x104;
-const SIP: u16 = 0x144;
-const MISA: u16 = 0x301;
-const MIDELEG: u16 = 0x303;
-const MIE: u16 = 0x304;
-const MVIP: u16 = 0x309;
-const MSTATUSH: u16 = 0x310;
-const MIP: u16 = 0x344;
-const HCONTEXT: u16 = 0x6a8;
-const MCONTEXT: u16 = 0x7a8;
 
 /// Interrupts of the supervisor in `mip`: software and timer, external.
 const SSI_STI: u64 = 1 << 1 | 1 << 5;

@@ -5,6 +5,7 @@ use super::{Facts, Outcome};
 use crate::words::{count, encoding, interrupt};
 use hartrace_capture::verify::End;
 use hartrace_flow::Mode;
+use hartrace_isa::csr;
 use hartrace_tandem::verify::{Difference, Field, Kind, Mismatch, Past};
 use hartrace_tandem::{Config, Group, How, Problem, Register};
 use std::fmt::Write as _;
@@ -54,13 +55,13 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
 
 /// The cause of the trap that a group tells.
 pub(super) fn told_cause(group: &Group) -> Option<u64> {
-    let causes = [0x342, 0x142].map(Register::csr);
+    let causes = [csr::MCAUSE, csr::SCAUSE].map(Register::csr);
     let found = group
         .changes
         .iter()
         .find(|c| causes.contains(&c.register))?;
     let trap = group.changes.iter().any(|c| {
-        let epcs = [0x341, 0x141].map(Register::csr);
+        let epcs = [csr::MEPC, csr::SEPC].map(Register::csr);
         epcs.contains(&c.register)
     });
     match found.how {
@@ -140,7 +141,7 @@ fn value_text(facts: &Facts<'_>, pc: u64, field: Field, value: u64) -> String {
             None => value.to_string(),
         },
         Field::Register(r) if r.is_float() => hex(config.flen.bits()),
-        Field::Register(r) if matches!(r.as_csr(), Some(0x342 | 0x142)) => {
+        Field::Register(r) if matches!(r.as_csr(), Some(csr::MCAUSE | csr::SCAUSE)) => {
             format!("{} {}", hex(config.xlen.bits()), places.cause(value))
         }
         Field::Register(_) | Field::LoadAddress | Field::StoreAddress | Field::StoreData => {

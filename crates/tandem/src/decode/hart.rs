@@ -12,6 +12,7 @@ use super::access::{What, shape};
 use super::values::Values;
 use crate::config::{Config, Flen, StoreData};
 use crate::fault::Fault;
+use crate::follow::{Follower, Moves};
 use crate::group::{Data, Group, Insn, NewPc, TrapCsr};
 use crate::read::Problem;
 
@@ -29,7 +30,7 @@ pub(super) struct Hart {
     /// Groups do not tell their instruction.
     blind: bool,
     /// The address of the next instruction.
-    pc: Option<u64>,
+    place: Follower,
     run: Open,
     /// Loads and stores of the run.
     accesses: Vec<DataAccess>,
@@ -102,7 +103,7 @@ impl Hart {
             xlen: config.xlen,
             store_data: config.store_data,
             blind: config.absent.insn,
-            pc: None,
+            place: Follower::new(config.xlen),
             run: Open::default(),
             accesses: Vec::new(),
             values: Values::new(config.xlen),
@@ -136,7 +137,7 @@ impl Hart {
             self.values.apply(change);
         }
         let plain = !group.outside && !group.reset && group.mode.is_none() && group.mtime.is_none();
-        match (group.insn, group.pc, self.pc) {
+        match (group.insn, group.pc, self.place.pc()) {
             // Nearly all of them.
             (Some(insn), Some(NewPc::Increment), Some(pc)) if plain && !transfers(insn.bits) => {
                 self.push(pc, insn, out);
@@ -162,7 +163,7 @@ impl Hart {
     #[cold]
     fn miss<C: Consumer>(&mut self, at: u64, reason: Reason, out: &mut C) {
         self.stop(out);
-        self.pc = None;
+        self.place.set(None);
         self.values.forget();
         let from = self.good;
         self.lost.get_or_insert(Lost { at, reason, from });
@@ -218,7 +219,7 @@ impl Hart {
     #[inline(always)]
     fn go_on<C: Consumer>(&mut self, out: &mut C) {
         let end = self.run.end;
-        self.pc = Some(self.xlen.wrap(end));
+        self.place.set(Some(self.xlen.wrap(end)));
         if (end ^ end.wrapping_sub(self.run.last.into())) & !(PAGE - 1) != 0 {
             self.stop(out);
         }
@@ -264,7 +265,7 @@ impl Hart {
             self.stop(out);
             self.begin(out);
             self.event(&Event::Mark(Mark::Reset), out);
-            self.pc = None;
+            self.place.set(None);
             self.values.forget();
             group.changes.iter().for_each(|c| self.values.apply(c));
         }
@@ -281,25 +282,25 @@ impl Hart {
         }
     }
 
+    /// Where a group was, and where it went if it says so. What it says of
+    /// the first may contradict what came before it: then something is missing.
+    fn moves<C: Consumer>(&mut self, group: &Group, out: &mut C) -> (Option<u64>, Option<u64>) {
+        let here = self.place.pc();
+        let Moves { from, to } = self.place.moves(group);
+        if let Some(from) = from
+            && here.is_some_and(|here| here != from)
+        {
+            self.miss(group.at, Fault::Elsewhere.reason(from), out);
+            group.changes.iter().for_each(|c| self.values.apply(c));
+        }
+        (from, group.pc.and(to))
+    }
+
     /// A group with an instruction that retired or caused an exception.
     fn insn<C: Consumer>(&mut self, insn: Insn, group: &Group, out: &mut C) {
-        if let (Some(NewPc::FromTo(old, _)), Some(pc)) = (group.pc, self.pc)
-            && old != pc
-        {
-            self.miss(group.at, Fault::Elsewhere.reason(old), out);
-        }
+        let (old, new) = self.moves(group, out);
         let flow = Flow::of_retired(insn.bits, self.isa);
-        let len = u64::from(insn.len);
-        let (old, new) = match group.pc {
-            None => (self.pc, None),
-            Some(NewPc::Increment) => (
-                self.pc,
-                self.pc.map(|pc| self.xlen.wrap(pc.wrapping_add(len))),
-            ),
-            Some(NewPc::To(new)) => (self.pc, Some(new)),
-            Some(NewPc::FromTo(old, new)) => (Some(old), Some(new)),
-        };
-        let goes_on = old.map(|old| self.xlen.wrap(old.wrapping_add(len)));
+        let goes_on = old.map(|old| self.place.after(old, insn.len));
         let sequential = flow.is_sequential() || flow == Flow::Trap;
         // What cannot jump and did not go on has not retired.
         let elsewhere = sequential && old.is_some() && new.is_some_and(|new| goes_on != Some(new));
@@ -308,12 +309,12 @@ impl Hart {
         }
         // Where an instruction was that went on follows from where it went.
         let old = old.or_else(|| match flow.is_sequential() {
-            true => Some(self.xlen.wrap(new?.wrapping_sub(len))),
+            true => Some(self.xlen.wrap(new?.wrapping_sub(insn.len.into()))),
             false => None,
         });
         let Some(pc) = old else {
             self.miss(group.at, Fault::UnknownPc.reason(insn.bits.into()), out);
-            self.pc = new;
+            self.place.set(new);
             return;
         };
         self.retire(pc, insn, (flow, new), group, out);
@@ -328,7 +329,7 @@ impl Hart {
         group: &Group,
         out: &mut C,
     ) {
-        if self.pc != Some(pc) {
+        if self.place.pc() != Some(pc) {
             self.stop(out);
         }
         self.push(pc, insn, out);
@@ -347,8 +348,9 @@ impl Hart {
             Flow::Jump { .. } => flow.target(pc, self.xlen),
             _ => None,
         };
-        self.pc = new.or(target);
-        match self.pc {
+        let next = new.or(target);
+        self.place.set(next);
+        match next {
             Some(next) => self.end_run(exit, next, out),
             // Where it went is not told.
             None => self.stop(out),
@@ -358,10 +360,8 @@ impl Hart {
     /// A group without an instruction that tells of no initial state: an
     /// interrupt, a fetch that failed, or state of its own.
     fn no_insn<C: Consumer>(&mut self, group: &Group, out: &mut C) {
-        let (old, new) = match group.pc {
-            Some(NewPc::To(new)) => (self.pc, new),
-            Some(NewPc::FromTo(old, new)) => (self.pc.or(Some(old)), new),
-            Some(NewPc::Increment) | None => return,
+        let (old, Some(new)) = self.moves(group, out) else {
+            return;
         };
         let told = group
             .changes
@@ -370,7 +370,7 @@ impl Hart {
         if self.blind && !told {
             // An instruction that nobody knows.
             self.miss(group.at, Fault::NoInsn.reason(new), out);
-            self.pc = Some(new);
+            self.place.set(Some(new));
         } else if told || old != Some(new) {
             self.trap(group, (old, Some(new)), out);
         }
@@ -405,21 +405,22 @@ impl Hart {
             tval: told(TrapCsr::Tval),
         };
         self.event(&Event::Trap(trap), out);
-        self.pc = new;
+        self.place.set(new);
     }
 
     /// The pc was set from outside.
     fn set_pc<C: Consumer>(&mut self, group: &Group, out: &mut C) {
-        let Some(NewPc::To(new) | NewPc::FromTo(_, new)) = group.pc else {
+        let (here, moves) = (self.place.pc(), self.place.moves(group));
+        let (Some(_), Some(new)) = (group.pc, moves.to) else {
             return;
         };
-        if self.pc.is_some_and(|pc| pc != new) {
+        if here.is_some_and(|pc| pc != new) {
             self.stop(out);
             self.begin(out);
             self.event(&Event::Mark(Mark::Halted), out);
             self.event(&Event::Mark(Mark::Resumed), out);
         }
-        self.pc = Some(new);
+        self.place.set(Some(new));
     }
 
     /// Loads and stores of the last instruction of the run.

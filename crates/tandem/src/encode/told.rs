@@ -5,14 +5,11 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use hartrace_isa::Xlen;
+use hartrace_isa::csr::{self, FCSR, FFLAGS, FRM};
 
 use crate::elements::Registers;
 use crate::item::Item;
 use crate::register::{REGISTERS, Register};
-
-const FFLAGS: u16 = 0x001;
-const FRM: u16 = 0x002;
-const FCSR: u16 = 0x003;
 
 /// The values of registers as the trace has told them.
 #[derive(Clone, Debug)]
@@ -46,7 +43,7 @@ impl Told {
 
     /// A trap has changed the status register, and nobody tells how.
     pub(super) fn forget_status(&mut self) {
-        self.lose(Register::csr(0x300));
+        self.lose(Register::csr(csr::MSTATUS));
     }
 
     /// A register has changed, and nobody tells how; neither is known what the
@@ -55,8 +52,8 @@ impl Told {
     pub(super) fn lose(&mut self, register: Register) {
         self.known.remove(register);
         let others: &[u16] = match register.number() {
-            0x100 | 0x300 => &[0x100, 0x300],
-            0x104 | 0x304 => &[0x104, 0x304],
+            csr::SSTATUS | csr::MSTATUS => &[csr::SSTATUS, csr::MSTATUS],
+            csr::SIE | csr::MIE => &[csr::SIE, csr::MIE],
             FFLAGS | FRM | FCSR => &[FFLAGS, FRM, FCSR],
             _ => &[],
         };
@@ -122,8 +119,8 @@ impl Told {
             (FFLAGS, Some(fcsr)) => self.set(Register::csr(FCSR), fcsr & !31 | value & 31),
             (FRM, Some(fcsr)) => self.set(Register::csr(FCSR), fcsr & 31 | (value & 7) << 5),
             // Which bits the other one shows is not for the encoder to know.
-            (0x100 | 0x104, _) => self.known.remove(Register::csr(number | 0x200)),
-            (0x300 | 0x304, _) => self.known.remove(Register::csr(number & !0x200)),
+            (csr::SSTATUS | csr::SIE, _) => self.known.remove(Register::csr(number | 0x200)),
+            (csr::MSTATUS | csr::MIE, _) => self.known.remove(Register::csr(number & !0x200)),
             _ => {}
         }
     }
@@ -144,8 +141,8 @@ const fn float_bits(number: u16) -> u64 {
 const fn is_volatile(number: u16) -> bool {
     matches!(
         number,
-        0x144 | 0x244 | 0x344 | 0x644 | 0x645 | 0xb00..=0xb9f | 0xc00..=0xcff | 0xda0..=0xfff
-    ) || matches!(number, 0x323..=0x33f | 0x723..=0x73f)
+        csr::SIP | csr::VSIP | csr::MIP | csr::HIP | csr::HVIP | csr::MCYCLE..=csr::MHPMCOUNTER31H | 0xc00..=0xcff | 0xda0..=0xfff
+    ) || matches!(number, csr::MHPMEVENT3..=csr::MHPMEVENT31 | csr::MHPMEVENT3H..=csr::MHPMEVENT31H)
 }
 
 /// The difference between two values, if it fits.

@@ -1,6 +1,7 @@
 //! Traps, and the CSRs of those whose source does not tell them.
 
 use hartrace_flow::{Cause, Effects, Mode, TrapStep};
+use hartrace_isa::csr;
 
 use super::{Encoder, Sink, mode_code};
 use crate::register::Register;
@@ -14,17 +15,17 @@ struct Csrs {
 }
 
 const MACHINE: Csrs = Csrs {
-    status: 0x300,
-    epc: 0x341,
-    cause: 0x342,
-    tval: 0x343,
+    status: csr::MSTATUS,
+    epc: csr::MEPC,
+    cause: csr::MCAUSE,
+    tval: csr::MTVAL,
 };
 
 const SUPERVISOR: Csrs = Csrs {
-    status: 0x100,
-    epc: 0x141,
-    cause: 0x142,
-    tval: 0x143,
+    status: csr::SSTATUS,
+    epc: csr::SEPC,
+    cause: csr::SCAUSE,
+    tval: csr::STVAL,
 };
 
 /// Whether all that is to be told of a trap is known.

@@ -1,6 +1,8 @@
 //! What a group does to the state: registers by the shadow, memory as a list
 //! of touches.
 
+use hartrace_isa::csr;
+
 use crate::config::{Config, StoreData};
 use crate::group::{Data, Group, TrapCsr};
 use crate::item::Operation;
@@ -88,7 +90,16 @@ pub(super) fn apply(shadow: &mut Shadow, config: &Config, group: &Group, watch: 
 #[cold]
 fn doubt_in_traps(shadow: &mut Shadow, config: &Config, group: &Group, watch: &mut impl Watch) {
     // mstatus, sstatus, and epc, cause and tval of both modes.
-    const WRITTEN: [u16; 8] = [0x300, 0x100, 0x341, 0x342, 0x343, 0x141, 0x142, 0x143];
+    const WRITTEN: [u16; 8] = [
+        csr::MSTATUS,
+        csr::SSTATUS,
+        csr::MEPC,
+        csr::MCAUSE,
+        csr::MTVAL,
+        csr::SEPC,
+        csr::SCAUSE,
+        csr::STVAL,
+    ];
     let told = |csr| group.told(csr).is_some();
     let interrupt = group.insn.is_none() && group.pc.is_some() && !group.init;
     let trap = group.traps() || interrupt && (told(TrapCsr::Cause) || told(TrapCsr::Epc));

@@ -7,7 +7,8 @@ use hartrace_flow::Mode;
 use super::follow::{self, Touch, Value, Watch};
 use super::{History, Interval, Point, lines};
 use crate::config::Config;
-use crate::group::{Group, GroupKind, NewPc};
+use crate::follow::Follower;
+use crate::group::{Group, GroupKind};
 use crate::read::{Next, Reader};
 use crate::register::Register;
 use crate::shadow::Shadow;
@@ -494,10 +495,7 @@ impl<'a> Replay<'a> {
                     group: group.number,
                     offset: group.at,
                     kind: self.kind(group, insn),
-                    pc: match group.pc {
-                        Some(NewPc::FromTo(from, _)) => Some(from),
-                        _ => pc,
-                    },
+                    pc: Follower::at(self.config.xlen, pc).moves(group).from,
                     bits: group.insn.map(|insn| insn.bits),
                     target,
                     old,

@@ -122,11 +122,10 @@ impl Core {
             return false;
         };
         let inst = decode(insn.bits, isa(self.config.xlen));
-        let float = inst.op.name().starts_with('f') && inst.op != Op::Fence;
         let mut blind = [inst.rs1, inst.rs2]
             .iter()
             .any(|reg| !known.contains(Register::x(reg.number())));
-        if float {
+        if inst.op.is_float() {
             blind |= [inst.rs1, inst.rs2, inst.rs3()]
                 .iter()
                 .any(|reg| !known.contains(Register::f(reg.number())));

@@ -6,7 +6,8 @@ use hartrace_flow::{Access, AccessKind, Effects, Step};
 
 use super::report::Kind;
 use super::{Core, PAST, Past};
-use crate::group::{Data, Group, How, NewPc};
+use crate::follow::Follower;
+use crate::group::{Data, Group, How};
 use crate::shadow::Shadow;
 
 impl Core {
@@ -18,11 +19,11 @@ impl Core {
         let (Step::Insn(insn), Some(told)) = (step, group.insn) else {
             return false;
         };
-        let next = match group.pc {
-            Some(NewPc::Increment) => self.config.xlen.wrap(insn.pc.wrapping_add(told.len.into())),
-            Some(NewPc::To(pc)) => pc,
-            Some(NewPc::FromTo(from, to)) if from == insn.pc => to,
-            None if self.config.absent.pc => insn.next,
+        let moves = Follower::at(self.config.xlen, Some(insn.pc)).moves(group);
+        let next = match moves.to {
+            _ if moves.from != Some(insn.pc) => return false,
+            Some(next) if group.pc.is_some() => next,
+            _ if self.config.absent.pc => insn.next,
             _ => return false,
         };
         let odd = effects.mode.is_some()

@@ -11,6 +11,7 @@ use std::vec::Vec;
 use hartrace_isa::Xlen;
 
 use super::*;
+use crate::history::Recorder;
 use crate::{Item, Mlen, Operation, Problem, Request, Response, StoreData};
 
 mod atomics;
@@ -169,10 +170,18 @@ impl Bench {
         outcome.heard.mismatches
     }
 
+    /// How many instructions the history of the trace has.
+    fn recorded(&self) -> u64 {
+        let mut recorder = Recorder::new(self.config.clone());
+        recorder.feed(&self.trace);
+        recorder.finish().instructions()
+    }
+
     /// There is none, and the model has what the shadow has.
     fn agrees(&self) -> Outcome {
         assert_eq!(self.mismatches(), [""; 0]);
         let outcome = self.run();
+        assert_eq!(self.recorded(), outcome.counters.instructions());
         let model = &outcome.verifier.model;
         let shadow = outcome.verifier.shadow();
         assert_eq!(shadow.pc, Some(model.pc));

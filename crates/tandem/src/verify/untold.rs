@@ -8,7 +8,7 @@ use hartrace_flow::{Model, Place, Step};
 use super::Core;
 use super::judge::{Ask, Found, differ};
 use super::report::Field;
-use crate::group::NewPc;
+use crate::follow::Follower;
 use crate::register::Register;
 
 impl Core {
@@ -89,10 +89,9 @@ impl Core {
     /// An interrupt without a cause: the model takes the likeliest that leads
     /// where the trace goes. `None` if there is none such.
     pub(super) fn guess<M: Model>(&mut self, model: &mut M) -> Option<(Ask, Step)> {
-        let told = match self.reader.group().pc {
-            Some(NewPc::To(pc) | NewPc::FromTo(_, pc)) => pc,
-            _ => return None,
-        };
+        let group = self.reader.group();
+        let here = Follower::at(self.config.xlen, self.shadow.pc);
+        let told = group.pc.and(here.moves(group).to)?;
         for code in self.candidates(model) {
             let ask = Ask::Interrupt(code);
             let step = self.ask(model, ask);

@@ -1,5 +1,7 @@
 //! State that the model cannot know: it comes from the trace.
 
+use hartrace_isa::csr;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -116,8 +118,10 @@ impl Default for Volatile {
         let mut volatile = Volatile::nothing();
         // mip, time, timeh; mcycle, minstret and the event counters with their
         // upper halves. Their views in user mode are the same registers.
-        let counters = [0xb00, 0xb02].into_iter().chain(0xb03..=0xb1f);
-        for csr in [0x344, 0xc01, 0xc81] {
+        let counters = [csr::MCYCLE, csr::MINSTRET]
+            .into_iter()
+            .chain(csr::MHPMCOUNTER3..=csr::MHPMCOUNTER31);
+        for csr in [csr::MIP, csr::TIME, csr::TIMEH] {
             volatile.add_bits(Register::csr(csr), u64::MAX);
         }
         for csr in counters {
@@ -125,14 +129,14 @@ impl Default for Volatile {
             volatile.add_bits(Register::csr(csr | 0x80), u64::MAX);
         }
         // The overflow bits of the event counters, and their shadow.
-        for csr in 0x323..=0x33f {
+        for csr in csr::MHPMEVENT3..=csr::MHPMEVENT31 {
             volatile.add_bits(Register::csr(csr), 1 << 63);
             volatile.add_bits(Register::csr(csr + 0x400), 1 << 31);
         }
-        volatile.add_bits(Register::csr(0xda0), u64::MAX);
+        volatile.add_bits(Register::csr(csr::SCOUNTOVF), u64::MAX);
         // Control transfer records behind the indirect registers: whether a
         // jump was mispredicted, and the count of cycles.
-        for window in [0x150, 0x250, 0x350] {
+        for window in [csr::SISELECT, csr::VSISELECT, csr::MISELECT] {
             volatile.add_bits(Register::csr(window + 2), 1);
             volatile.add_bits(Register::csr(window + 3), 0xffff_8000);
         }

@@ -548,6 +548,57 @@ fn two_pcs() {
     );
 }
 
+/// An interrupt that was not where the group before it went: something is
+/// missing, as with an instruction.
+#[test]
+fn a_trap_from_elsewhere() {
+    let config = Config {
+        pc: PcForm::Both,
+        style: Style::bluespec(),
+        ..Config::default()
+    };
+    let cause = Item::Full(Register::csr(0x342), 1 << 63 | 7);
+    let mut bytes = Vec::new();
+    for group in [
+        &[Item::TwoPcs(0x10, 0x12), NOP][..],
+        &[Item::TwoPcs(0x80, 0x2000), cause],
+        &[Item::TwoPcs(0x2000, 0x2002), NOP],
+    ] {
+        let items = [&[Item::BeginGroup], group, &[Item::EndGroup]].concat();
+        bytes.extend(write(&config, &items));
+    }
+    assert_eq!(
+        decode(&config, &bytes),
+        [
+            "run 10-12 1 Stop 12",
+            "gap 17 TP0303 0",
+            "trap Some(80) to Some(2000) Interrupt(Some(7)) None",
+            "run 2000-2002 1 Stop 2002"
+        ]
+    );
+}
+
+/// Outside of groups a pc is set, also by an increment: what follows is there.
+#[test]
+fn an_increment_outside_of_groups() {
+    let config = Config::default();
+    let mut bytes = trace(&config, &[&[Item::IncrementPc, NOP]]);
+    bytes.extend(write(&config, &[Item::IncrementPc, NOP]));
+    bytes.extend(write(
+        &config,
+        &[Item::BeginGroup, Item::IncrementPc, NOP, Item::EndGroup],
+    ));
+    assert_eq!(
+        decode(&config, &bytes),
+        [
+            "run 1000-1002 1 Stop 1002",
+            "Halted",
+            "Resumed",
+            "run 1004-1006 1 Stop 1006",
+        ]
+    );
+}
+
 /// Steps, encoded and decoded, are the same steps.
 #[test]
 fn there_and_back() {

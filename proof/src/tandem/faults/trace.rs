@@ -3,7 +3,7 @@
 use hartrace_isa::Xlen;
 use hartrace_tandem::verify::{Options, Volatile};
 use hartrace_tandem::{
-    Config, Group, GroupKind, Item, NewPc, Next, Reader, Register, Request, Shadow,
+    Config, Follower, Group, GroupKind, Item, Next, Reader, Register, Request, Shadow,
 };
 
 use super::{Fault, Kind};
@@ -330,10 +330,8 @@ impl Scene<'_> {
     fn pc(&self, items: &mut [Item], random: &mut Random) -> Option<()> {
         let old = self.shadow.pc?;
         let len = self.group.insn.map_or(4, |insn| u64::from(insn.len));
-        let next = match self.group.pc? {
-            NewPc::Increment => old.wrapping_add(len),
-            NewPc::To(pc) | NewPc::FromTo(_, pc) => pc,
-        };
+        let here = Follower::at(self.config.xlen, Some(old));
+        let next = self.group.pc.and(here.moves(self.group).to)?;
         let wrong = match random.below(4) {
             0 => next.wrapping_add(4),
             1 => old.wrapping_add(len),

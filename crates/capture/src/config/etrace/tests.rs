@@ -76,7 +76,7 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
         let same = plain.contains(line);
         assert_eq!(same, line.starts_with("time_width"), "{line}");
     }
-    assert_eq!(full.lines().count(), KEYS.len() + 1);
+    assert_eq!(full.lines().count(), Etrace::KEYS.len() + 1);
     assert_eq!(full, FULL);
     let timed = parse("[etrace]\ntime_width = 40\n").etrace;
     assert_eq!(timed.settings(Xlen::Rv64).unwrap().time_width, 40);

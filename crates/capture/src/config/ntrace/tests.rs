@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Config as Settings;
-use crate::config::Origin;
+use crate::config::{Origin, Setting};
 use hartrace_isa::{Isa, ItypeTable};
 use hartrace_ntrace::ConfigError;
 use std::path::Path;
@@ -95,7 +95,11 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
         let same = plain.contains(line);
         assert_eq!(same, line.starts_with("repeated_history"), "{line}");
     }
-    assert_eq!(full.lines().count(), KEYS.len(), "all keys but registers");
+    assert_eq!(
+        full.lines().count(),
+        Ntrace::KEYS.len(),
+        "all keys but registers"
+    );
     assert_eq!(again.settings(Xlen::Rv64), Ok(config));
     assert_eq!(full, keys);
 }

@@ -82,7 +82,7 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
 #[test]
 fn everything_is_read_and_written() {
     let config = parse(FULL);
-    assert_eq!(FULL.lines().count(), KEYS.len() + 1);
+    assert_eq!(FULL.lines().count(), Tandem::KEYS.len() + 1);
     for origins in [false, true] {
         let written = config.to_toml(origins);
         assert_eq!(parse(&written).to_toml(false), FULL, "{written}");

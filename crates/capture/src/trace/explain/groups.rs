@@ -4,7 +4,7 @@ use super::{Explained, Field, Item, PieceFault, PieceKind, Value, View};
 use crate::trace::{GroupPiece, Groups, StreamPiece, Streams, items};
 use hartrace_flow::HartId;
 use hartrace_isa::{Isa, Relative, Style, decode};
-use hartrace_tandem::{self as tandem, Config, Group, NewPc, Problem};
+use hartrace_tandem::{self as tandem, Config, Follower, Group, Problem};
 use std::borrow::Cow;
 
 /// Explains the groups of all harts.
@@ -144,18 +144,9 @@ impl Words {
 
     /// Where the instruction of a group is; and the pc moves on.
     fn follow(&self, group: &Group, pc: &mut Option<u64>) -> Option<u64> {
-        let here = match group.pc {
-            Some(NewPc::FromTo(from, _)) => Some(from),
-            _ => *pc,
-        };
-        let length = group.insn.map_or(0, |insn| u64::from(insn.len));
-        *pc = match group.pc {
-            Some(NewPc::To(to) | NewPc::FromTo(_, to)) => Some(to),
-            Some(NewPc::Increment) => here.map(|pc| self.config.xlen.wrap(pc + length)),
-            // Where a reset leads is not reported.
-            None if group.reset => None,
-            None => here,
-        };
+        let mut follower = Follower::at(self.config.xlen, *pc);
+        let here = follower.follow(group);
+        *pc = follower.pc();
         here.filter(|_| group.insn.is_some())
     }
 

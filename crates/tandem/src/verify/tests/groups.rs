@@ -277,3 +277,18 @@ fn what_is_not_known_is_not_judged() {
     assert_eq!(outcome.counters.unchecked, 3);
     assert_eq!(outcome.verifier.model.load(BASE + 0x800, 4), Some(7));
 }
+
+/// Fences have no floating-point operands that could be unknown.
+#[test]
+fn fences_are_judged_where_floating_point_registers_are_unknown() {
+    // fence, fence.tso, fence.i
+    for fence in [0x0ff0_000f, 0x8330_000f, 0x0000_100f] {
+        let mut bench = Bench::new(&[NOP, fence]);
+        bench.jump(NOP, BASE + 4, &[x(6, 7), x(6, 7)]);
+        bench.group(&[Item::StateInit, Item::Pc(BASE + 4)]);
+        bench.jump(fence, BASE + 16, &[]);
+        let outcome = bench.run();
+        let expected = ["2: pc 80000008/80000010"];
+        assert_eq!(outcome.heard.mismatches, expected, "{fence:#x}");
+    }
+}

@@ -253,6 +253,8 @@ impl Toy {
                 }
                 self.set_x(rd, old, effects);
             }
+            // Fences.
+            (0x0f, 0 | 1) => {}
             _ => return Err(illegal),
         }
         Ok(next)

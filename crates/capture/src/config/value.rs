@@ -1,0 +1,67 @@
+//! A value of the configuration, where it came from, and its name.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A configuration file or sidecar.
+    File {
+        /// The file.
+        path: Arc<Path>,
+        /// The line of the value, from 1.
+        line: usize,
+    },
+    /// The command line; holds the flag as it is spelled.
+    Flag(&'static str),
+    /// The attributes of this ELF file.
+    Elf(PathBuf),
+}
+
+/// `default`, `run.toml:3`, `--isa`, `attributes of prog.elf`.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Flag(flag) => f.write_str(flag),
+            Origin::Elf(path) => write!(f, "attributes of {}", path.display()),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl<T> Setting<T> {
+    /// A value from the command line.
+    pub fn flag(value: T, flag: &'static str) -> Setting<T> {
+        let origin = Origin::Flag(flag);
+        Setting { value, origin }
+    }
+
+    /// A value that nobody said.
+    pub fn default(value: T) -> Setting<T> {
+        let origin = Origin::Default;
+        Setting { value, origin }
+    }
+}
+
+/// A value by its name in a configuration.
+pub(super) type Named<T> = &'static [(&'static str, T)];
+
+/// The name of a value.
+pub(super) fn name_of<T: PartialEq>(names: Named<T>, value: &T) -> &'static str {
+    let named = names.iter().find(|n| n.1 == *value);
+    named.map_or("", |n| n.0)
+}
