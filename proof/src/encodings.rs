@@ -4,6 +4,7 @@
 use crate::elf;
 use crate::objdump::{Class, Tool, tools};
 use hartrace_isa::{Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker, Xlen, csr, decode};
+use hartrace_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -123,7 +124,7 @@ pub fn random32(args: &[String]) -> Result<(), String> {
         None => Ok(default),
     };
     let count = number(0, 300_000)? as usize;
-    let mut random = Random(number(1, 1)?.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(number(1, 1)?);
     let mut verdict = Ok(());
     for tool in tools()? {
         let mut seen = BTreeSet::new();
@@ -136,7 +137,7 @@ pub fn random32(args: &[String]) -> Result<(), String> {
             let arch = format!("{width}{COMMON}{newer}");
             let isa = Isa::parse(&arch).map_err(|e| e.to_string())?;
             let mut words = function_fields();
-            words.extend((0..count).map(|_| random.instruction(isa)));
+            words.extend((0..count).map(|_| instruction(&mut random, isa)));
             for aliases in [true, false] {
                 let tally = compare(&tool, &words, 4, &arch, aliases)?;
                 tally.report(&format!("{} {width}{}", tool.version, mode(aliases)));
@@ -171,41 +172,30 @@ fn function_fields() -> Vec<u32> {
         .collect()
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) as u32
-    }
-
-    /// A word with low bits 11 but not of a longer encoding, and not a vector
-    /// instruction. Registers and immediates are often small or zero, which
-    /// is where the aliases are.
-    fn instruction(&mut self, isa: Isa) -> u32 {
-        loop {
-            let mut word = self.next() | 3;
-            match self.next() % 4 {
-                0 => word &= !(31 << 7),
-                1 => word &= !(31 << 15),
-                2 => word &= !(31 << 20),
-                _ => {}
-            }
-            if self.next().is_multiple_of(8) {
-                word &= 0x000f_ffff;
-            }
-            if self.next().is_multiple_of(8) {
-                word = word & !(31 << 20) | (word >> 15 & 31) << 20;
-            }
-            let vector = word & 0x7f == 0x57
-                || matches!(word & 0x7f, 0x07 | 0x27) && !matches!(word >> 12 & 7, 1..=4);
-            // Tries a few times for something that is an instruction.
-            let known = decode(word, isa).op != Op::Unknown;
-            if word & 0x1f != 0x1f && !vector && (known || self.next().is_multiple_of(16)) {
-                return word;
-            }
+/// A word with low bits 11 but not of a longer encoding, and not a vector
+/// instruction. Registers and immediates are often small or zero, which
+/// is where the aliases are.
+fn instruction(random: &mut Random, isa: Isa) -> u32 {
+    loop {
+        let mut word = random.draw() as u32 | 3;
+        match random.below(4) {
+            0 => word &= !(31 << 7),
+            1 => word &= !(31 << 15),
+            2 => word &= !(31 << 20),
+            _ => {}
+        }
+        if random.one_in(8) {
+            word &= 0x000f_ffff;
+        }
+        if random.one_in(8) {
+            word = word & !(31 << 20) | (word >> 15 & 31) << 20;
+        }
+        let vector = word & 0x7f == 0x57
+            || matches!(word & 0x7f, 0x07 | 0x27) && !matches!(word >> 12 & 7, 1..=4);
+        // Tries a few times for something that is an instruction.
+        let known = decode(word, isa).op != Op::Unknown;
+        if word & 0x1f != 0x1f && !vector && (known || random.one_in(16)) {
+            return word;
         }
     }
 }

@@ -27,7 +27,6 @@ mod elf;
 mod filler;
 mod layout;
 mod program;
-mod random;
 mod spec;
 mod stats;
 mod traps;
@@ -37,10 +36,11 @@ pub use crate::elf::Segment;
 pub use check::{Fault, Replay};
 pub use command::run as command;
 pub use program::Program;
-pub use random::Random;
 pub use spec::{Base, Modes, Spec, Surprises, Weights};
 pub use stats::{Feature, Stats};
 pub use walk::Driver;
+
+pub use hartrace_testkit::Random;
 
 /// Any program of any shape; walk over it with the same seed.
 #[must_use]

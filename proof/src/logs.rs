@@ -11,6 +11,7 @@ use hartrace_logs::{
     BlockSteps, IngressColumns, IngressReader, IngressRow, IngressWriter, Iretire, LineError,
     PcReader, PcWriter, SpikeCsvReader, SpikeOptions, SpikeReader,
 };
+use hartrace_testkit::{Random, asm};
 
 /// The command.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
@@ -410,7 +411,7 @@ impl Program {
     /// last piece of code calls the first function for ever.
     fn new() -> Program {
         let mut code: Vec<u8> = Vec::new();
-        let mut rng = Rng(7);
+        let mut rng = Random::new(7);
         let mut starts: Vec<u64> = Vec::new();
         for level in 0..64 {
             starts.push(BASE + code.len() as u64);
@@ -453,7 +454,7 @@ impl Program {
     fn walk(&self, count: usize) -> impl Iterator<Item = (u64, u32)> {
         let mut pc = self.entry;
         let mut stack = Vec::new();
-        let mut rng = Rng(11);
+        let mut rng = Random::new(11);
         (0..count).map_while(move |_| {
             let at = pc;
             let code = self.image.fetch(SpaceId::FIRST, at)?;
@@ -475,13 +476,7 @@ impl Program {
 
 /// `jal rd, to` at `at`.
 fn jal(rd: u32, to: u64, at: u64) -> u32 {
-    let offset = to.wrapping_sub(at) as u32;
-    (offset & 0x10_0000) << 11
-        | (offset & 0x7fe) << 20
-        | (offset & 0x800) << 9
-        | (offset & 0xf_f000)
-        | rd << 7
-        | 0x6f
+    asm::jal(rd, to.wrapping_sub(at) as i64)
 }
 
 /// What Spike would write for these instructions.
@@ -504,16 +499,4 @@ fn spike_log(steps: &[(u64, u32)], listing: bool) -> Vec<u8> {
         text.push('\n');
     }
     text.into_bytes()
-}
-
-/// A xorshift generator.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }

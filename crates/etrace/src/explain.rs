@@ -306,15 +306,16 @@ impl Last {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Random;
+    use crate::testing::RandomPackets as _;
     use crate::{Start, Trap, Version};
     use hartrace_isa::Xlen;
+    use hartrace_testkit::Random;
 
     /// The fields cover the packet, one behind the other, and their values are
     /// its bits.
     #[test]
     fn the_fields_are_the_packet() {
-        let mut random = Random(1);
+        let mut random = Random::new(1);
         for _ in 0..20_000 {
             let layout = random.layout();
             let packet = random.packet(&layout);

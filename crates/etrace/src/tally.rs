@@ -147,10 +147,11 @@ impl Extras {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Random;
+    use crate::testing::RandomPackets as _;
     use crate::{BranchMap, Config, Framer, Start, Trap, Version};
     use alloc::vec::Vec;
     use hartrace_isa::Xlen;
+    use hartrace_testkit::Random;
 
     fn count(bytes: &[u8], layout: &Layout) -> Tally {
         let mut tally = Tally::default();
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn every_byte_is_counted_once() {
-        let mut random = Random(1);
+        let mut random = Random::new(1);
         for _ in 0..200 {
             let layout = random.layout();
             let mut bytes = Vec::new();
@@ -182,7 +183,7 @@ mod tests {
                 bytes.resize(bytes.len() + idle, 0);
             }
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.draw() as u8;
             let tally = count(&bytes, &layout);
             let bad: u64 = tally.faults().map(|(_, count)| count.bytes).sum();
             let all = tally.all().bytes + tally.extras.data.bytes + tally.idle + bad;

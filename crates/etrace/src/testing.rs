@@ -1,6 +1,6 @@
 //! Random layouts and packets for the tests.
 
-use alloc::vec::Vec;
+use hartrace_testkit::Random;
 
 use crate::packet::bits::mask;
 use crate::{
@@ -8,40 +8,31 @@ use crate::{
     Support, Trap, Version,
 };
 
-/// A small generator of numbers (xorshift).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 11) % bound
-    }
-
-    pub(crate) fn flag(&mut self) -> bool {
-        self.below(2) == 0
-    }
-
-    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
-    }
-
+/// What the format needs random.
+pub(crate) trait RandomPackets {
     /// A value of a field of so many bits: often small, as often negative.
-    pub(crate) fn value(&mut self, width: u8) -> u64 {
-        let random = self.next() >> self.below(64);
-        let sign = if self.flag() { u64::MAX } else { 0 };
+    fn value(&mut self, width: u8) -> u64;
+    /// A layout that packets of 31 bytes have room for.
+    fn layout(&mut self) -> Layout;
+    fn map(&mut self, least: u64) -> BranchMap;
+    fn report(&mut self, layout: &Layout) -> Report;
+    fn context(&mut self, layout: &Layout) -> Context;
+    /// A packet such as the layout allows.
+    fn packet(&mut self, layout: &Layout) -> Packet;
+    fn trap(&mut self, layout: &Layout) -> Trap;
+    fn support(&mut self, layout: &Layout) -> Support;
+}
+
+impl RandomPackets for Random {
+    fn value(&mut self, width: u8) -> u64 {
+        let random = self.draw() >> self.below(64);
+        let sign = if self.flip() { u64::MAX } else { 0 };
         (random ^ sign) & mask(width.into())
     }
 
-    /// A layout that packets of 31 bytes have room for.
-    pub(crate) fn layout(&mut self) -> Layout {
+    fn layout(&mut self) -> Layout {
         loop {
-            let version = match self.flag() {
+            let version = match self.flip() {
                 true => Version::V1_1_1,
                 false => Version::V2_0,
             };
@@ -81,7 +72,7 @@ impl Random {
         BranchMap { bits, count }
     }
 
-    pub(crate) fn report(&mut self, layout: &Layout) -> Report {
+    fn report(&mut self, layout: &Layout) -> Report {
         Report {
             address: self.value(layout.address_width()),
             notify: self.below(4) == 0,
@@ -99,8 +90,7 @@ impl Random {
         }
     }
 
-    /// A packet such as the layout allows.
-    pub(crate) fn packet(&mut self, layout: &Layout) -> Packet {
+    fn packet(&mut self, layout: &Layout) -> Packet {
         let Context {
             privilege,
             time,
@@ -109,15 +99,15 @@ impl Random {
         match self.below(9) {
             0 if layout.bpred_size > 0 => Packet::BranchCount {
                 branch_count: self.value(32) as u32,
-                address: match self.flag() {
-                    true => Some((self.flag(), self.report(layout))),
+                address: match self.flip() {
+                    true => Some((self.flip(), self.report(layout))),
                     false => None,
                 },
             },
             1 if layout.cache_size > 0 => Packet::JumpTarget {
                 index: self.value(layout.cache_size) as u16,
                 map: self.map(0),
-                irreport: self.flag(),
+                irreport: self.flip(),
                 irdepth: self.value(layout.irdepth_width) as u16,
             },
             2 => Packet::Branches {
@@ -132,7 +122,7 @@ impl Random {
                 address: Some(self.report(layout)),
             },
             5 => Packet::Start(Start {
-                branch: self.flag(),
+                branch: self.flip(),
                 privilege,
                 time,
                 context,
@@ -152,12 +142,12 @@ impl Random {
             time,
             context,
         } = self.context(layout);
-        let interrupt = self.flag();
-        let thaddr = draft || self.flag();
+        let interrupt = self.flip();
+        let thaddr = draft || self.flip();
         let address = self.value(layout.address_width());
         let tval = self.value(layout.iaddress_width);
         Trap {
-            branch: self.flag(),
+            branch: self.flip(),
             privilege,
             time,
             context,
@@ -171,7 +161,7 @@ impl Random {
 
     fn support(&mut self, layout: &Layout) -> Support {
         Support {
-            ienable: self.flag(),
+            ienable: self.flip(),
             encoder_mode: self.value(layout.encoder_mode_width) as u8,
             qual_status: [
                 QualStatus::NoChange,
@@ -181,8 +171,8 @@ impl Random {
             ][self.below(4) as usize],
             ioptions: self.value(layout.ioptions_width) as u32,
             data: layout.doptions_width.map(|width| DataSupport {
-                denable: self.flag(),
-                dloss: self.flag(),
+                denable: self.flip(),
+                dloss: self.flip(),
                 doptions: self.value(width) as u16,
             }),
         }

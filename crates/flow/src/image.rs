@@ -312,6 +312,7 @@ impl Iterator for Insns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hartrace_testkit::Random;
 
     const NOP: [u8; 4] = [0x13, 0, 0, 0];
 
@@ -360,15 +361,11 @@ mod tests {
     #[test]
     fn segments_cover_each_other_in_any_order() {
         for seed in 0..500u64 {
-            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mut draw = |below: u64| {
-                random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
-                (random >> 33) % below
-            };
+            let mut random = Random::new(seed);
             let mut expected = [0u8; 64];
             let mut image = Image::new();
             for value in 1..8 {
-                let (from, len) = (draw(48), 1 + draw(16));
+                let (from, len) = (random.below(48), 1 + random.below(16));
                 let bytes = [value; 16];
                 image.add_raw(SpaceId::FIRST, from, &bytes[..len as usize], Isa::RV64GC);
                 expected[from as usize..(from + len) as usize].fill(value);

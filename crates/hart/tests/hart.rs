@@ -1,6 +1,6 @@
 //! The hart from the outside: one test for each rule, named after it.
 //!
-//! Programs are made by the small assembler in `asm`, and state is read and
+//! Programs are made by the assembler of `hartrace-testkit`, and state is read and
 //! set through [`Model`](hartrace_flow::Model); `bench` holds both together.
 //! Chapter numbers are those of the unprivileged and the privileged manual
 //! 20240411. Every test names its clause.
@@ -37,8 +37,7 @@
     clippy::indexing_slicing
 )]
 
-#[path = "hart/asm.rs"]
-mod asm;
+use hartrace_testkit::asm;
 #[path = "hart/bench.rs"]
 mod bench;
 

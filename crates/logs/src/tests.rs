@@ -9,6 +9,7 @@ use hartrace_flow::{
     Cause, HartId, Image, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep, Wants,
 };
 use hartrace_isa::{Isa, Xlen};
+use hartrace_testkit::{Random, flip_bits, pieces};
 
 /// Keeps everything.
 #[derive(Default, PartialEq, Debug)]
@@ -91,59 +92,25 @@ pub(super) fn whole(reader: impl Read, text: &[u8]) -> Told {
 
 /// Asserts that the text gives the same wherever it is cut.
 pub(super) fn assert_any_cut<R: Read>(reader: impl Fn() -> R, text: &[u8]) -> Told {
-    let want = whole(reader(), text);
-    for at in 0..=text.len() {
-        let (a, b) = text.split_at(at);
-        assert_eq!(read(reader(), [a, b].into_iter()), want, "cut at {at}");
-    }
-    assert_eq!(read(reader(), text.chunks(1)), want, "single bytes");
-    want
-}
-
-/// A xorshift generator.
-pub(super) struct Rng(pub(super) u64);
-
-impl Rng {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
-/// Cuts a text into pieces of random size.
-pub(super) fn pieces<'t>(text: &'t [u8], rng: &mut Rng) -> Vec<&'t [u8]> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let most = [3, 40, 700][rng.below(3)];
-        let (head, tail) = rest.split_at(rest.len().min(rng.below(most)));
-        out.push(head);
-        rest = tail;
-    }
-    out
+    hartrace_testkit::assert_any_cut(text, |pieces| read(reader(), pieces.iter().copied()))
 }
 
 /// Flips bytes at random; the readers must survive and lose little.
 pub(super) fn assert_robust<R: Read>(reader: impl Fn() -> R, text: &[u8], seed: u64) {
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed);
     let (good, bad) = whole(reader(), text);
     assert_eq!(bad, vec![]);
     for _ in 0..200 {
         let mut text = text.to_vec();
-        let flips = 1 + rng.below(4);
-        for _ in 0..flips {
-            let at = rng.below(text.len());
-            text[at] ^= 1 << rng.below(8);
-        }
+        let flips = 1 + rng.index(4);
+        flip_bits(&mut text, flips, &mut rng);
         let (keep, bad) = whole(reader(), &text);
         assert!(bad.len() <= 3 * flips, "{bad:?}");
         let (got, want) = (keep.steps.len(), good.steps.len());
         assert!(got.abs_diff(want) <= 16 * flips, "{got} of {want} steps");
     }
     for len in [0, 1, 1000, 200_000] {
-        let garbage: Vec<u8> = (0..len).map(|_| rng.below(256) as u8).collect();
+        let garbage = rng.bytes(len);
         let (keep, bad) = whole(reader(), &garbage);
         assert!(keep.lost() >= bad.len());
         whole(reader(), &vec![0; len]);
@@ -334,7 +301,7 @@ fn a_long_list_in_random_pieces_and_with_flipped_bits() {
     }
     let want = whole(PcReader::new(&image), text.as_bytes());
     assert_eq!((want.1.len(), want.0.traps().len()), (0, 0));
-    let mut rng = Rng(5);
+    let mut rng = Random::new(5);
     for _ in 0..10 {
         let chunks = pieces(text.as_bytes(), &mut rng);
         assert_eq!(read(PcReader::new(&image), chunks.into_iter()), want);

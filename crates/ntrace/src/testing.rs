@@ -3,35 +3,18 @@
 use alloc::vec::Vec;
 
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
 use crate::{Body, Btype, Evcode, Layout, Message, Sync};
 
-/// A small generator of numbers (xorshift).
-pub(crate) struct Random(pub(crate) u64);
+/// What the format needs random.
+pub(crate) trait RandomMessages {
+    fn body(&mut self, xlen: Xlen) -> Body<'static>;
+    fn message(&mut self, layout: &Layout) -> Message<'static>;
+}
 
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 11) % bound
-    }
-
-    /// A number of any width up to this many bits.
-    pub(crate) fn bits(&mut self, most: u32) -> u64 {
-        let width = self.below(u64::from(most) + 1) as u32;
-        self.next().checked_shr(64 - width).unwrap_or(0)
-    }
-
-    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
-    }
-
-    pub(crate) fn body(&mut self, xlen: Xlen) -> Body<'static> {
+impl RandomMessages for Random {
+    fn body(&mut self, xlen: Xlen) -> Body<'static> {
         let icnt = self.bits(56);
         let addr = self.bits(xlen.bits()) >> 1;
         let hist = self.bits(64) | 1;
@@ -51,7 +34,7 @@ impl Random {
         )
     }
 
-    pub(crate) fn message(&mut self, layout: &Layout) -> Message<'static> {
+    fn message(&mut self, layout: &Layout) -> Message<'static> {
         Message {
             src: self.below(1 << layout.src_bits) as u16,
             body: self.body(layout.xlen),

@@ -412,8 +412,9 @@ impl Item {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Random, items, mixture};
+    use crate::testing::{any_config, items, mixture};
     use alloc::string::ToString;
+    use hartrace_testkit::Random;
 
     /// The fields cover the item, bit behind bit, and their values are its
     /// bytes.
@@ -447,13 +448,13 @@ mod tests {
     /// reader has them.
     #[test]
     fn the_pieces_are_the_trace() {
-        let mut random = Random(1);
+        let mut random = Random::new(1);
         for round in 0..400 {
-            let config = random.config();
+            let config = any_config(&mut random);
             let mut bytes = mixture(&config, &mut random);
             for _ in 0..round % 4 {
                 let at = random.below(bytes.len() as u64) as usize;
-                bytes[at] = random.next() as u8;
+                bytes[at] = random.draw() as u8;
             }
             bytes.truncate(bytes.len() - random.below(20) as usize);
             let (mut at, mut told) = (0, Vec::new());

@@ -171,9 +171,10 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::explain::Pieces;
-    use crate::testing::{Random, items, mixture};
+    use crate::testing::{any_config, items, mixture};
     use crate::{Config, Flen};
     use alloc::vec::Vec;
+    use hartrace_testkit::Random;
 
     fn count(bytes: &[u8], config: &Config) -> Tally {
         let mut tally = Tally::default();
@@ -183,12 +184,12 @@ mod tests {
 
     #[test]
     fn every_byte_is_counted_once() {
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         for _ in 0..300 {
-            let config = random.config();
+            let config = any_config(&mut random);
             let mut bytes = mixture(&config, &mut random);
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.draw() as u8;
             assert_eq!(count(&bytes, &config).bytes(), bytes.len() as u64);
         }
     }

@@ -3,30 +3,16 @@
 use alloc::vec::Vec;
 
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
 use crate::config::{Config, EaddrWidth, Flen, Mlen, Nibbles, PcForm, PcStyle};
 use crate::item::{Item, Operation, Request, Response};
 use crate::register::Register;
 
-/// xorshift64*.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 33) % bound
-    }
-
-    pub(crate) fn config(&mut self) -> Config {
-        let all = configs();
-        all[self.below(all.len() as u64) as usize].clone()
-    }
+/// Any of the settings below.
+pub(crate) fn any_config(random: &mut Random) -> Config {
+    let all = configs();
+    all[random.index(all.len())].clone()
 }
 
 /// Every set of parameters and dialects that the bytes depend on.
@@ -121,7 +107,7 @@ pub(crate) fn mixture(config: &Config, random: &mut Random) -> Vec<u8> {
             Item::Insn16(1).write(config, &mut bytes);
         }
         for _ in 0..random.below(4) {
-            all[random.below(all.len() as u64) as usize].write(config, &mut bytes);
+            all[random.index(all.len())].write(config, &mut bytes);
         }
         if random.below(2) == 0 {
             Item::EndGroup.write(config, &mut bytes);

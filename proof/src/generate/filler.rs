@@ -52,8 +52,8 @@ fn full_word(r: &mut Random, isa: Isa) -> u32 {
         6 if wide => i_type(0x03, 3, rd, 2, imm),
         7 if wide => s_type(0x23, 3, 2, rs2, imm),
         8 if wide => i_type(0x1b, 0, rd, rs1, imm),
-        9 => asm::lui(rd, r.draw() as u32),
-        10 => asm::auipc(rd, r.draw() as u32),
+        9 => asm::lui(rd, r.draw() as u32 >> 12),
+        10 => asm::auipc(rd, r.draw() as u32 >> 12),
         11 => r_type(0x2f, 2, r.pick(&[0, 4, 16, 32]) | 3, rd, rs1, rs2),
         12 => i_type(0x0f, r.below32(2), 0, 0, 0),
         // csrrs rd, cycle, x0
@@ -73,7 +73,7 @@ fn compressed_word(r: &mut Random, isa: Isa) -> u32 {
         0 => 0x0001,
         1 | 2 => c_imm(0x0001, rd, imm),
         3 => c_imm(0x4001, rd, imm),
-        4 => asm::c_lui(rd, imm << 12),
+        4 => asm::c_lui(rd, imm),
         // c.addi16sp
         5 => c_imm(0x6001, 2, imm),
         // c.mv, c.add

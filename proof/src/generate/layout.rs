@@ -265,9 +265,9 @@ impl Plan {
             Form::Branch { funct3, rs1, rs2 } => asm::branch(funct3, rs1, rs2, here()),
             Form::Jal { rd } if draft.short => asm::c_j(rd == 1, here()),
             Form::Jal { rd } => asm::jal(rd, here()),
-            Form::Auipc { rd } => asm::auipc(rd, high_part(here())),
-            Form::Lui { rd } if draft.short => asm::c_lui(rd, high_part(absolute())),
-            Form::Lui { rd } => asm::lui(rd, high_part(absolute())),
+            Form::Auipc { rd } => asm::auipc(rd, high_part(here()) >> 12),
+            Form::Lui { rd } if draft.short => asm::c_lui(rd, high_part(absolute()) >> 12),
+            Form::Lui { rd } => asm::lui(rd, high_part(absolute()) >> 12),
             Form::JalrRelative { rd, rs1 } => {
                 let low = self.distance(at, at.wrapping_sub(1), pcs);
                 asm::jalr(rd, rs1, low as i32 & 0xfff)

@@ -108,7 +108,7 @@ impl Code {
             let high = value.wrapping_add(0x800) & 0xffff_f000;
             let low = value.wrapping_sub(high) as i32;
             if high != 0 {
-                self.put(asm::lui(rd, high));
+                self.put(asm::lui(rd, high >> 12));
             }
             if high == 0 {
                 self.addi(rd, 0, low);
@@ -131,7 +131,7 @@ impl Code {
     pub(super) fn la(&mut self, rd: u32, address: u64) {
         let offset = address.wrapping_sub(self.pc()) as u32;
         let high = offset.wrapping_add(0x800) & 0xffff_f000;
-        self.put(asm::auipc(rd, high));
+        self.put(asm::auipc(rd, high >> 12));
         self.addi(rd, rd, offset.wrapping_sub(high) as i32);
     }
 

@@ -202,7 +202,7 @@ fn write_exit(code: &mut Code, level: &Level, back: u32) {
 fn write_read(code: &mut Code, machine: bool) {
     if machine {
         // MPRV and MXR.
-        code.put(asm::lui(6, 0xa_0000));
+        code.put(asm::lui(6, 0xa0));
         code.csr(2, 6, csr::MSTATUS, 6);
     }
     code.put(asm::i_type(0x03, 5, 5, 7, 0));

@@ -7,6 +7,7 @@ use hartrace_ntrace::{
     Body, Btype, Config, Decoder, ImplicitReturn, Message, Owner, Process, Sync, Timestamps,
     Version,
 };
+use hartrace_testkit::Random;
 use std::sync::Mutex;
 
 /// Keeps everything; full after so many events.
@@ -28,17 +29,6 @@ impl Part for Keep {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
-
 /// loop: c.nop; c.bnez a0, loop; c.jr a1
 const CODE: [u8; 6] = [0x01, 0x00, 0x7d, 0xfd, 0x82, 0x85];
 
@@ -50,7 +40,7 @@ fn image() -> Image {
 
 /// Two harts that go round that loop.
 fn stream(config: &Config, seed: u64, messages: u64) -> Vec<u8> {
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed);
     let mut bytes = Vec::new();
     let mut time = [0u64; 2];
     for n in 0..messages {
@@ -173,12 +163,12 @@ fn threads_change_nothing() {
 
 #[test]
 fn threads_change_nothing_where_bytes_are_wrong() {
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     for config in configs() {
         for trial in 0..20 {
             let mut bytes = stream(&config, trial, 800);
             for _ in 0..=random.below(6) {
-                let at = random.below(bytes.len() as u64) as usize;
+                let at = random.index(bytes.len());
                 match random.below(3) {
                     0 => bytes[at] ^= 1 << random.below(8),
                     1 => drop(bytes.drain(at..bytes.len().min(at + 40))),
@@ -308,7 +298,7 @@ mod etrace {
     /// A hart that goes round that loop. The options come once, at the front.
     fn stream(full_address: bool, seed: u64, packets: u64) -> Vec<u8> {
         let layout = Config::new(Version::V2_0, Xlen::Rv64).layout();
-        let mut random = Random(seed | 1);
+        let mut random = Random::new(seed);
         let mut bytes = Vec::new();
         let mut put = |packet: Packet| {
             let payload = packet.write(&layout);
@@ -400,11 +390,11 @@ mod etrace {
 
     #[test]
     fn threads_change_nothing_where_bytes_are_wrong() {
-        let mut random = Random(98);
+        let mut random = Random::new(98);
         for trial in 0..30 {
             let mut bytes = stream(trial % 2 == 0, trial, 800);
             for _ in 0..=random.below(6) {
-                let at = random.below(bytes.len() as u64) as usize;
+                let at = random.index(bytes.len());
                 match random.below(3) {
                     0 => bytes[at] ^= 1 << random.below(8),
                     1 => drop(bytes.drain(at..bytes.len().min(at + 40))),

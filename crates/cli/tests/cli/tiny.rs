@@ -1,5 +1,8 @@
 //! Programs of a few instructions, made on the spot.
 
+use hartrace_testkit::asm;
+pub(crate) use hartrace_testkit::asm::{ECALL, MRET, SPIN, WFI, addi, lui};
+
 /// Where they are linked to.
 pub(crate) const BASE: u64 = 0x8000_0000;
 
@@ -36,43 +39,28 @@ pub(crate) fn code(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// `lui rd, upper`.
-pub(crate) fn lui(rd: u32, upper: u32) -> u32 {
-    upper << 12 | rd << 7 | 0x37
-}
-
 /// `auipc rd, 0`.
 pub(crate) fn auipc(rd: u32) -> u32 {
-    rd << 7 | 0x17
-}
-
-/// `addi rd, rs, immediate`.
-pub(crate) fn addi(rd: u32, rs: u32, immediate: i32) -> u32 {
-    (immediate as u32) << 20 | rs << 15 | rd << 7 | 0x13
+    asm::auipc(rd, 0)
 }
 
 /// `sw x0, 0(rs)`.
 pub(crate) fn clear(rs: u32) -> u32 {
-    rs << 15 | 2 << 12 | 0x23
+    asm::sw(0, 0, rs)
 }
 
 /// `jalr x0, 0(rs)`.
 pub(crate) fn jump(rs: u32) -> u32 {
-    rs << 15 | 0x67
+    asm::jalr(0, rs, 0)
 }
 
 /// `csrw mtvec, rs`.
 pub(crate) fn set_handler(rs: u32) -> u32 {
-    0x305 << 20 | rs << 15 | 1 << 12 | 0x73
+    asm::csrw(0x305, rs)
 }
 
-pub(crate) const MRET: u32 = 0x3020_0073;
-pub(crate) const WFI: u32 = 0x1050_0073;
-pub(crate) const ECALL: u32 = 0x0000_0073;
-/// `j .`
-pub(crate) const SPIN: u32 = 0x0000_006f;
 /// `j .-4`
-pub(crate) const BACK: u32 = 0xffdf_f06f;
+pub(crate) const BACK: u32 = asm::jal(0, -4);
 
 /// A semihosting call with the parameter that a1 points to.
 pub(crate) fn call(operation: i32) -> [u32; 4] {

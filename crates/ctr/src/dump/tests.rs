@@ -1,5 +1,7 @@
 use alloc::vec;
 
+use hartrace_testkit::Random;
+
 use super::*;
 
 fn full() -> Snapshot {
@@ -174,21 +176,15 @@ fn each_fault_has_its_place() {
 /// Any bytes behind a sound start: no panic, no growth, an end.
 #[test]
 fn hostile_bytes() {
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed
-    };
+    let mut random = Random::new(1);
     for _ in 0..2000 {
         let mut file = dump(&[gaps(), full(), bare()]);
-        for _ in 0..=random() % 8 {
-            let at = random() as usize % file.len();
-            file[at] = random() as u8;
+        for _ in 0..=random.below(8) {
+            let at = random.index(file.len());
+            file[at] = random.draw() as u8;
         }
-        file.truncate(random() as usize % (file.len() + 1));
-        let chunk = random() as usize % 5000;
+        file.truncate(random.index(file.len() + 1));
+        let chunk = random.index(5000);
         let (found, problems) = read_all(&file, chunk);
         assert_eq!(read_all(&file, 1), (found, problems));
     }

@@ -1,11 +1,12 @@
 //! Rows and packets.
 
 use super::*;
-use crate::testing::Random;
+use crate::testing::RandomPackets as _;
 use crate::{Config, Layout};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
 fn reference() -> Layout {
     Config {
@@ -70,7 +71,7 @@ fn rows_of_the_reference_encoder() {
 
 #[test]
 fn any_packet_comes_back() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..300 {
         let layout = random.layout();
         for _ in 0..50 {

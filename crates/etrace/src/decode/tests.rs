@@ -6,6 +6,7 @@ use core::ops::ControlFlow;
 
 use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
+use hartrace_testkit::asm::{A0, ECALL, MRET, NOP, ZERO, beq, jal, jalr};
 
 use super::Decoder;
 use crate::{
@@ -20,22 +21,17 @@ fn image(code: &[u32]) -> Image {
     image
 }
 
-const NOP: u32 = 0x13;
-const ECALL: u32 = 0x73;
-const MRET: u32 = 0x3020_0073;
 /// jalr x0, 0(a0)
-const JR: u32 = 0x0005_0067;
+const JR: u32 = jalr(ZERO, A0, 0);
 
 /// beq x0, x0, by so many bytes
-const fn branch(by: i32) -> u32 {
-    let b = by as u32;
-    0x63 | (b >> 11 & 1) << 7 | (b >> 1 & 15) << 8 | (b >> 5 & 63) << 25 | (b >> 12 & 1) << 31
+const fn branch(by: i64) -> u32 {
+    beq(ZERO, ZERO, by)
 }
 
 /// jal x0, by so many bytes
-const fn jump(by: i32) -> u32 {
-    let b = by as u32;
-    0x6f | (b & 0xff000) | (b >> 11 & 1) << 20 | (b >> 1 & 0x3ff) << 21 | (b >> 20 & 1) << 31
+const fn jump(by: i64) -> u32 {
+    jal(ZERO, by)
 }
 
 fn config(version: Version) -> Config {

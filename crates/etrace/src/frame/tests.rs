@@ -5,7 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::testing::Random;
+use crate::testing::RandomPackets as _;
+use hartrace_testkit::Random;
 
 /// A piece that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,12 +124,12 @@ fn the_stream_ends_inside_a_packet() {
 /// Packets come back, and chunks make no difference, damaged or not.
 #[test]
 fn chunks_make_no_difference() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for round in 0..300 {
         let (mut bytes, _) = stream(&mut random, 60);
         for _ in 0..round % 4 {
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.draw() as u8;
         }
         let expected = whole(&bytes);
         if round % 4 == 0 {
@@ -153,7 +154,7 @@ fn chunks_make_no_difference() {
 /// that were sent, and little is lost.
 #[test]
 fn after_damage_the_packets_are_the_sent_ones() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let (mut reported, mut lost) = (0, 0);
     for _ in 0..2_000 {
         let (mut bytes, starts) = stream(&mut random, 200);
@@ -181,7 +182,7 @@ fn after_damage_the_packets_are_the_sent_ones() {
 /// A stretch of garbage between good packets: some end of it is found.
 #[test]
 fn garbage_is_passed() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let mut right = 0;
     for _ in 0..500 {
         let (before, _) = stream(&mut random, 5);
@@ -222,7 +223,7 @@ fn zeros_synchronise() {
 /// Whatever the bytes, all of them are told about, in order.
 #[test]
 fn any_bytes() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for round in 0..500 {
         let len = random.below(2_000) as usize;
         let mut bytes = random.bytes(len);
@@ -239,7 +240,7 @@ fn any_bytes() {
 /// and not far away.
 #[test]
 fn boundaries_are_true() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let (mut found, mut far) = (0, 0);
     for _ in 0..100 {
         let (bytes, starts) = stream(&mut random, 150);

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::Config;
-use crate::testing::Random;
+use crate::testing::RandomPackets as _;
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
 mod tables;
 
@@ -144,7 +145,7 @@ fn longer(payload: &[u8], len: usize) -> Vec<u8> {
 /// Whole, compressed, and everything between.
 #[test]
 fn any_packet_comes_back() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..300 {
         let layout = random.layout();
         for _ in 0..100 {
@@ -165,7 +166,7 @@ fn any_packet_comes_back() {
 /// The last byte is needed: without it the packet would be another.
 #[test]
 fn no_payload_can_be_shorter() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for _ in 0..20_000 {
         let layout = random.layout();
         let packet = random.packet(&layout);
@@ -180,7 +181,7 @@ fn no_payload_can_be_shorter() {
 /// Any bytes: no panic, and what is read comes back.
 #[test]
 fn any_bytes() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..300 {
         let layout = random.layout();
         for _ in 0..200 {
@@ -188,7 +189,7 @@ fn any_bytes() {
             let mut bytes = random.bytes(len);
             // Long runs of equal bytes make packets whose end is right.
             let same = random.below(40) as usize;
-            let fill = if random.flag() { 0xff } else { 0 };
+            let fill = if random.flip() { 0xff } else { 0 };
             bytes.iter_mut().skip(same).for_each(|byte| *byte = fill);
             if let Ok(packet) = Packet::read(&bytes, &layout) {
                 let written = packet.write(&layout);
@@ -201,9 +202,9 @@ fn any_bytes() {
 /// Widths that no configuration has: no panic.
 #[test]
 fn any_layout() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for _ in 0..20_000 {
-        let mut width = || random.next() as u8;
+        let mut width = || random.draw() as u8;
         let layout = Layout {
             iaddress_width: width(),
             iaddress_lsb: width(),
@@ -257,11 +258,11 @@ fn the_short_way_is_the_long_way() {
             ),
         }
     };
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..12 {
         let layout = random.layout();
         for bytes in 0..=u16::MAX {
-            let behind = random.next();
+            let behind = random.draw();
             same(&bytes.to_le_bytes(), &layout, behind);
             same(&bytes.to_le_bytes()[..1], &layout, behind);
         }
@@ -269,7 +270,7 @@ fn the_short_way_is_the_long_way() {
     for _ in 0..2_000 {
         let layout = random.layout();
         for _ in 0..50 {
-            let behind = random.next();
+            let behind = random.draw();
             let packet = random.packet(&layout);
             let payload = packet.write(&layout);
             let most = (payload.bytes().len() + random.below(3) as usize).min(8);
@@ -285,7 +286,7 @@ fn the_short_way_is_the_long_way() {
 /// An idle `irdepth` repeats `updiscon` and costs nothing.
 #[test]
 fn irdepth_is_compressed_away() {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     for _ in 0..10_000 {
         let layout = random.layout();
         let mut report = random.report(&layout);

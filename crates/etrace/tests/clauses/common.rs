@@ -15,6 +15,7 @@ use hartrace_flow::{
     Untold,
 };
 use hartrace_isa::{Flow, Isa, ItypeTable, Xlen};
+pub(crate) use hartrace_testkit::asm::code;
 
 use crate::book;
 
@@ -24,63 +25,43 @@ pub(crate) const RATIFIED: Version = Version::V2_0;
 
 /// Instructions.
 pub(crate) mod asm {
+    use hartrace_testkit::asm;
+    pub(crate) use hartrace_testkit::asm::{C_EBREAK, C_RET, EBREAK, ECALL, MRET, SRET};
+
     /// c.addi a0, 1.
-    pub(crate) const C_ADD: u32 = 0x0505;
+    pub(crate) const C_ADD: u32 = asm::c_addi(asm::A0, 1);
     /// addi a0, a0, 1.
-    pub(crate) const ADD: u32 = 0x0015_0513;
-    pub(crate) const C_EBREAK: u32 = 0x9002;
-    pub(crate) const EBREAK: u32 = 0x0010_0073;
-    pub(crate) const ECALL: u32 = 0x73;
-    pub(crate) const MRET: u32 = 0x3020_0073;
-    pub(crate) const SRET: u32 = 0x1020_0073;
-    /// ret, c.jr ra.
-    pub(crate) const C_RET: u32 = 0x8082;
+    pub(crate) const ADD: u32 = asm::addi(asm::A0, asm::A0, 1);
     /// c.jr a5.
-    pub(crate) const C_JR_A5: u32 = 0x8782;
+    pub(crate) const C_JR_A5: u32 = asm::c_jr(false, asm::A5);
     /// c.jalr a5.
-    pub(crate) const C_JALR_A5: u32 = 0x9782;
+    pub(crate) const C_JALR_A5: u32 = asm::c_jr(true, asm::A5);
     /// jalr x0, 0(a5).
     pub(crate) const JR_A5: u32 = jalr(0, 15, 0);
 
     /// beq x0, x0 by so many bytes; whether it is taken is up to the test.
     pub(crate) const fn b(offset: i32) -> u32 {
-        let o = offset as u32;
-        (o >> 12 & 1) << 31 | (o >> 5 & 63) << 25 | (o >> 1 & 15) << 8 | (o >> 11 & 1) << 7 | 0x63
+        asm::beq(asm::ZERO, asm::ZERO, offset as i64)
     }
 
     /// jal rd, by so many bytes.
     pub(crate) const fn jal(rd: u32, offset: i32) -> u32 {
-        let o = offset as u32;
-        let imm = (o >> 20 & 1) << 31
-            | (o >> 1 & 0x3ff) << 21
-            | (o >> 11 & 1) << 20
-            | (o >> 12 & 0xff) << 12;
-        imm | rd << 7 | 0x6f
+        asm::jal(rd, offset as i64)
     }
 
     pub(crate) const fn jalr(rd: u32, rs: u32, offset: u32) -> u32 {
-        offset << 20 | rs << 15 | rd << 7 | 0x67
+        asm::jalr(rd, rs, offset as i32)
     }
 
     /// lui a5, with this value in its upper bits.
     pub(crate) const fn lui_a5(value: u32) -> u32 {
-        value & 0xffff_f000 | 15 << 7 | 0x37
+        asm::lui(asm::A5, value >> 12)
     }
 
     /// auipc a5.
     pub(crate) const fn auipc_a5(offset: u32) -> u32 {
-        offset & 0xffff_f000 | 15 << 7 | 0x17
+        asm::auipc(asm::A5, offset >> 12)
     }
-}
-
-/// The bytes of instructions, each with the length its low bits say.
-pub(crate) fn code(insns: &[u32]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for &insn in insns {
-        let len = if insn & 3 == 3 { 4 } else { 2 };
-        bytes.extend(&insn.to_le_bytes()[..len]);
-    }
-    bytes
 }
 
 /// An image of stretches of code in the first space.

@@ -8,34 +8,11 @@ use hartrace_flow::{
     Port, PortConfig, Retirement, Signal, SpaceId, Step,
 };
 use hartrace_isa::{Flow, Isa, Xlen};
+use hartrace_testkit::Random;
 
 use crate::common::asm::*;
 use crate::common::*;
 use crate::{book, figure};
-
-/// A small generator of numbers (xorshift).
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 11
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn chance(&mut self, one_in: u64) -> bool {
-        self.below(one_in) == 0
-    }
-}
 
 const BASE: u64 = 0x8000_0000;
 const HANDLER: u64 = 0x8000_4000;
@@ -100,7 +77,7 @@ pub(crate) fn walk(
         let f = image.fetch(SpaceId::FIRST, pc).unwrap();
         let flow = Flow::of(f.bits, f.isa);
         let clear = version != DRAFT || !trapped;
-        if back.len() < 3 && clear && random.chance(25) {
+        if back.len() < 3 && clear && random.one_in(25) {
             let handler = HANDLER + 0x100 * random.below(2);
             let cause = match random.below(3) {
                 0 => interrupt(7),
@@ -115,7 +92,7 @@ pub(crate) fn walk(
             constant = None;
             continue;
         }
-        if random.chance(20) {
+        if random.one_in(20) {
             way.push(Do::Signal(Signal::Notify));
         }
         way.push(Do::At(pc));
@@ -129,7 +106,7 @@ pub(crate) fn walk(
             constant = Some((flow, pc));
         }
         pc = match flow {
-            Flow::Branch { .. } if random.chance(2) => flow.target(pc, Xlen::Rv64).unwrap(),
+            Flow::Branch { .. } if random.one_in(2) => flow.target(pc, Xlen::Rv64).unwrap(),
             Flow::Jump { .. } => flow.target(pc, Xlen::Rv64).unwrap(),
             Flow::Indirect { .. } => {
                 let to = places[random.below(places.len() as u64) as usize];
@@ -142,7 +119,7 @@ pub(crate) fn walk(
                     _ => old,
                 };
                 way.push(Do::Mode(mode));
-                if random.chance(4) { places[0] } else { to }
+                if random.one_in(4) { places[0] } else { to }
             }
             _ => next,
         };
@@ -231,8 +208,8 @@ fn whatever_is_sent_is_understood() {
                     let config = Config {
                         triggers: true,
                         resync: Resync { unit, max: 0, rule },
-                        sijump: random.chance(2),
-                        full_address: random.chance(2),
+                        sijump: random.one_in(2),
+                        full_address: random.one_in(2),
                         ..plain(version)
                     };
                     let program = program(&mut random);

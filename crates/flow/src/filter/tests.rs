@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use hartrace_isa::{Itype, Xlen};
+use hartrace_testkit::Random;
 
 use super::compare::Span;
 use super::*;
@@ -568,13 +569,8 @@ fn registers_bit_by_bit() {
 
 #[test]
 fn any_registers_are_a_configuration() {
-    let mut state = 0x1234_5678_9abc_def1u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 16) as u32
-    };
+    let mut random = Random::new(1);
+    let mut random = || random.draw() as u32;
     for _ in 0..200 {
         let offsets = (0..0x800).step_by(4);
         let dump: Vec<(u32, u32)> = offsets.map(|offset| (offset, random())).collect();

@@ -3,6 +3,7 @@ use crate::{Access, AccessKind, Gap, Reason, Wants};
 use alloc::vec;
 use alloc::vec::Vec;
 use hartrace_isa::{Isa, length};
+use hartrace_testkit::Random;
 
 const HART: HartId = HartId(3);
 const BASE: u64 = 0x1000;
@@ -76,18 +77,6 @@ fn nops() -> Image {
     image(&[0x13; 64])
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % limit
-    }
-}
-
 /// A hart that goes anywhere: steps of all kinds, and the events a decoder
 /// would give for them.
 struct Wander {
@@ -100,7 +89,7 @@ struct Wander {
 
 impl Wander {
     fn new(seed: u64) -> Wander {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut pc = BASE;
         let mut code = Vec::new();
         for _ in 0..100 {

@@ -6,6 +6,8 @@ mod host;
 mod paths;
 mod vectors;
 
+use hartrace_testkit::Random;
+
 use super::{F16, F32, F64, Flags, Format, Round};
 
 const ROUNDS: [Round; 5] = [Round::Rne, Round::Rtz, Round::Rdn, Round::Rup, Round::Rmm];
@@ -19,22 +21,17 @@ const fn times(optimised: u32) -> u32 {
     }
 }
 
-/// xorshift64.
-struct Random(u64);
-
-impl Random {
-    fn draw(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
-    }
-
+/// Operands of a format.
+trait RandomOperands {
     /// Any bits, a corner, or any fraction under an exponent near the middle.
+    fn operand<F: Format>(&mut self) -> u64;
+    fn exponent<F: Format>(&mut self) -> u64;
+    /// Operands of which the second and third are often related to the rest,
+    /// so that sums cancel and products end near the ends of the format.
+    fn operands<F: Format>(&mut self) -> [u64; 3];
+}
+
+impl RandomOperands for Random {
     fn operand<F: Format>(&mut self) -> u64 {
         let sign = self.draw() & F::SIGN;
         let fraction = self.draw() & F::FRACTION_MASK;
@@ -63,8 +60,6 @@ impl Random {
         }
     }
 
-    /// Operands of which the second and third are often related to the rest,
-    /// so that sums cancel and products end near the ends of the format.
     fn operands<F: Format>(&mut self) -> [u64; 3] {
         let a = self.operand::<F>();
         let mut b = self.operand::<F>();
@@ -134,7 +129,7 @@ fn for_operands<F: Format>(seed: u64, count: u32, mut check: impl FnMut([u64; 3]
             }
         }
     }
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for _ in 0..times(count) {
         check(random.operands::<F>());
     }

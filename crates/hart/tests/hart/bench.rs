@@ -185,20 +185,24 @@ impl Bench {
         bench
     }
 
-    pub(crate) fn x(&self, number: u8) -> u64 {
-        self.m.x(number)
+    pub(crate) fn x(&self, number: u32) -> u64 {
+        self.m.x(number as u8)
     }
 
-    pub(crate) fn set_x(&mut self, number: u8, value: u64) {
-        self.m.write(Place::Reg(RegId::X(number)), value).unwrap();
+    pub(crate) fn set_x(&mut self, number: u32, value: u64) {
+        self.m
+            .write(Place::Reg(RegId::X(number as u8)), value)
+            .unwrap();
     }
 
-    pub(crate) fn f(&self, number: u8) -> u64 {
-        self.m.read(Place::Reg(RegId::F(number))).unwrap()
+    pub(crate) fn f(&self, number: u32) -> u64 {
+        self.m.read(Place::Reg(RegId::F(number as u8))).unwrap()
     }
 
-    pub(crate) fn set_f(&mut self, number: u8, value: u64) {
-        self.m.write(Place::Reg(RegId::F(number)), value).unwrap();
+    pub(crate) fn set_f(&mut self, number: u32, value: u64) {
+        self.m
+            .write(Place::Reg(RegId::F(number as u8)), value)
+            .unwrap();
     }
 
     pub(crate) fn csr(&self, number: u16) -> u64 {
@@ -244,9 +248,9 @@ impl Bench {
     }
 
     /// Puts halfwords into memory.
-    pub(crate) fn halfwords(&mut self, addr: u64, code: &[u16]) {
+    pub(crate) fn halfwords(&mut self, addr: u64, code: &[u32]) {
         for (i, &half) in code.iter().enumerate() {
-            self.set_mem(addr + 2 * i as u64, 2, half.into());
+            self.set_mem(addr + 2 * i as u64, 2, u64::from(half & 0xffff));
         }
     }
 

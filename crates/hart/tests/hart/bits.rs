@@ -175,7 +175,7 @@ fn zicond_passes_or_zeroes() {
 }
 
 /// Runs one 16-bit instruction with a0 (x10) and a1 (x11) set; a0 after it.
-fn short(bench: &mut Bench, half: u16, a0: u64, a1: u64) -> u64 {
+fn short(bench: &mut Bench, half: u32, a0: u64, a1: u64) -> u64 {
     bench.set_x(10, a0);
     bench.set_x(11, a1);
     bench.halfwords(BASE, &[half]);
@@ -188,7 +188,7 @@ fn short(bench: &mut Bench, half: u16, a0: u64, a1: u64) -> u64 {
 #[test]
 fn zcb_has_short_forms_of_extensions_not_and_mul() {
     // 27.5 (Zcb): rd' = a0 is field value 2, rs2' = a1 is 3.
-    let zcb = |f5: u16| 0x9c01 | 2 << 7 | f5 << 2;
+    let zcb = |f5: u32| 0x9c01 | 2 << 7 | f5 << 2;
     for xlen in WIDTHS {
         let mut b = Bench::of(xlen);
         let value = xlen.wrap(0x1234_5678_9abc_f5e7);

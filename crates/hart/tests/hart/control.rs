@@ -112,7 +112,7 @@ fn instructions_may_cross_pages() {
         let mut b = Bench::of(xlen);
         let at = DATA + 0xffe;
         let word = addi(A0, A0, 5);
-        b.halfwords(at, &[word as u16, (word >> 16) as u16, C_NOP]);
+        b.halfwords(at, &[word, word >> 16, C_NOP]);
         b.set_x(A0, 1);
         for _ in 0..2 {
             b.set_pc(at - 2);
@@ -136,7 +136,7 @@ fn stores_to_either_half_of_an_instruction_across_pages_are_seen() {
     let (old, new) = (addi(A0, ZERO, 5), addi(A1, ZERO, 7));
     for (offset, bits) in [(2, new >> 16), (0, new)] {
         let mut b = Bench::rv64();
-        b.halfwords(at, &[old as u16, (old >> 16) as u16]);
+        b.halfwords(at, &[old, old >> 16]);
         b.code(at + 4, &[jalr(ZERO, RA, 0)]);
         b.set_x(A3, at);
         b.set_x(A4, bits.into());
@@ -154,7 +154,7 @@ fn an_instruction_half_outside_memory_names_the_missing_half() {
     // Priv. 3.1.16: "the portion of the instruction that caused the fault".
     let mut b = Bench::rv64();
     let at = BASE + SIZE - 2;
-    b.halfwords(at, &[NOP as u16]);
+    b.halfwords(at, &[NOP]);
     b.set_x(A1, at);
     assert_eq!(b.fault(&[jalr(ZERO, A1, 0)]), (1, at, at + 2));
     b.halfwords(at, &[C_NOP]);

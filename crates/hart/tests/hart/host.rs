@@ -233,7 +233,7 @@ fn semihosting_ends_the_program() {
         for xlen in WIDTHS {
             let wide = xlen == Xlen::Rv64;
             let (store, size) = if wide {
-                (sd as fn(u8, i32, u8) -> u32, 8)
+                (sd as fn(u32, i32, u32) -> u32, 8)
             } else {
                 (sw as _, 4)
             };

@@ -62,7 +62,7 @@ pub(crate) fn check(widths: &[Xlen], insn: u32, formula: impl Fn(u32, u64, u64) 
     for &xlen in widths {
         let bits = xlen.bits();
         let mut bench = Bench::of(xlen);
-        let firsts = (13u8..).zip(CORNERS.map(|a| xlen.wrap(a)));
+        let firsts = (13u32..).zip(CORNERS.map(|a| xlen.wrap(a)));
         firsts.clone().for_each(|(x, a)| bench.set_x(x, a));
         let code: Vec<u32> = firsts
             .clone()

@@ -256,7 +256,7 @@ fn the_timer_interrupts_exactly_the_instruction_that_is_due() {
     for due in (0..2 * lap).step_by(3) {
         let mut b = Bench::new(config.clone());
         let mut code: Vec<u32> = program.iter().map(|p| p.0).collect();
-        code.push(jal(ZERO, -4 * code.len() as i32));
+        code.push(jal(ZERO, -4 * code.len() as i64));
         b.code(BASE, &code);
         b.set_x(A5, crate::bench::DATA);
         b.set_csr(csr::MIE, MTI);

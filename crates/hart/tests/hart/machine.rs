@@ -129,7 +129,7 @@ fn reset_restores_memory_and_hart() {
         let start = m.pc();
         for _ in 0..2 {
             assert_eq!(m.run(100_000, &mut Nobody), Stop::Spins { pc: BASE + 28 });
-            assert_eq!(m.x(A0), 42);
+            assert_eq!(m.x(A0 as u8), 42);
             let mut b = Bench { m };
             assert_eq!((b.mem(BASE + 32, 4), b.mem(BASE + 2044, 4)), (42, 42));
             b.m.reset();

@@ -300,8 +300,8 @@ fn rv32_programs_run_over_the_end_of_the_address_space() {
     b.halfwords(0xffff_fffc, &[C_NOP]);
     // An instruction half before and half behind the end.
     let split = addi(A1, ZERO, 2);
-    b.halfwords(0xffff_fffe, &[split as u16]);
-    b.halfwords(0, &[(split >> 16) as u16]);
+    b.halfwords(0xffff_fffe, &[split]);
+    b.halfwords(0, &[split >> 16]);
     b.halfwords(2, &[C_NOP]);
     b.code(4, &[jal(RA, -16)]);
     b.set_pc(0xffff_fff8);

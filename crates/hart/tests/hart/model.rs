@@ -195,7 +195,7 @@ fn crooked(b: &mut Bench) {
     let split = addi(A1, A1, 7);
     b.code(BASE + 0xff0, &[sw(A3, 4, A2), addi(A0, A0, 1), FENCE_I]);
     b.halfwords(BASE + 0xffc, &[C_NOP]);
-    b.halfwords(BASE + 0xffe, &[split as u16, (split >> 16) as u16, C_NOP]);
+    b.halfwords(BASE + 0xffe, &[split, split >> 16, C_NOP]);
     // Every other time round the second instruction of the loop is another.
     b.code(
         BASE + 0x1004,
@@ -208,7 +208,7 @@ fn crooked(b: &mut Bench) {
             0xffff_ffff,
             jal(
                 ZERO,
-                BASE.wrapping_add(0xff0).wrapping_sub(BASE + 0x101c) as i32,
+                BASE.wrapping_add(0xff0).wrapping_sub(BASE + 0x101c) as i64,
             ),
         ],
     );

@@ -86,7 +86,7 @@ fn sfence_vma_makes_changes_of_tables_seen() {
         assert_eq!((p.b.x(A0), p.b.x(A4)), (1, 2));
         // For one address, and for all but global ones.
         p.b.set_x(A3, DATA >> 12 << 10 | ALL);
-        p.b.exec(&[store(A3, 0, A2), sfence(ZERO, A1, ZERO), lw(A4, 0, A1)]);
+        p.b.exec(&[store(A3, 0, A2), sfence(A1, ZERO), lw(A4, 0, A1)]);
         assert_eq!(p.b.x(A4), 1);
     }
 }
@@ -183,10 +183,10 @@ fn an_instruction_across_pages_needs_both() {
         p.map(VA, DATA, ALL, 0);
         let (at, next) = (VA + 0xffe, VA + 0x1000);
         let word = addi(A0, ZERO, 77);
-        p.b.halfwords(DATA + 0xffe, &[word as u16]);
+        p.b.halfwords(DATA + 0xffe, &[word]);
         assert_eq!(p.fetch(at), Some((12, next)));
         p.map(next, DATA + 0x5000, ALL, 0);
-        p.b.halfwords(DATA + 0x5000, &[(word >> 16) as u16]);
+        p.b.halfwords(DATA + 0x5000, &[word >> 16]);
         assert_eq!(p.fetch(at), None);
         assert_eq!(p.b.x(A0), 77);
     }
@@ -199,8 +199,8 @@ fn an_instruction_across_pages_is_where_its_pages_are() {
     for mut p in Paged::both() {
         let (at, next) = (VA + 0xffe, VA + 0x1000);
         let (near, far) = (addi(A0, ZERO, 5), addi(A0, ZERO, 77));
-        p.b.halfwords(DATA + 0xffe, &[near as u16, (near >> 16) as u16]);
-        p.b.halfwords(DATA + 0x5000, &[(far >> 16) as u16]);
+        p.b.halfwords(DATA + 0xffe, &[near, near >> 16]);
+        p.b.halfwords(DATA + 0x5000, &[far >> 16]);
         let machine = |p: &mut Paged| {
             p.b.set_mode(Mode::M);
             p.b.set_pc(DATA + 0xffe);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Const, Ext, Flow, Link};
+use hartrace_testkit::Random;
 
 /// Every extension, but for those whose encodings others share.
 fn everything(xlen: &str) -> Isa {
@@ -55,22 +56,14 @@ fn flow_of_op(inst: &Inst) -> Flow {
     }
 }
 
-/// A small generator, for operand bits.
-fn random(state: &mut u64) -> u32 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    (*state >> 16) as u32
-}
-
 #[test]
 fn every_row_decodes_to_itself_and_flows_as_classified() {
-    let mut seed = 0x9e37_79b9_7f4a_7c15;
+    let mut random = Random::new(1);
     for isa in [everything("rv32i"), everything("rv64i")] {
         for row in ROWS.iter().filter(|r| allowed(r.xlen, r.need, isa)) {
             let mut found = 0;
             for _ in 0..500 {
-                let bits = random(&mut seed) & !row.mask | row.value;
+                let bits = random.draw() as u32 & !row.mask | row.value;
                 let inst = decode(bits, isa);
                 found += u32::from(inst.op == row.op);
                 assert_eq!(inst.len, 4);
@@ -117,10 +110,10 @@ fn rows_are_sound() {
 
 #[test]
 fn any_word_has_one_flow() {
-    let mut seed = 0x1234_5678_9abc_def1;
+    let mut random = Random::new(2);
     for isa in [Isa::RV32GC, Isa::RV64GC, everything("rv64i")] {
         for _ in 0..400_000 {
-            let bits = random(&mut seed);
+            let bits = random.draw() as u32;
             let inst = decode(bits, isa);
             assert_eq!(inst.len, length(bits as u16));
             assert_eq!(

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use hartrace_isa::{Isa, Itype};
+use hartrace_testkit::{Random, pieces};
 
-use crate::tests::{Keep, Read, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole};
+use crate::tests::{Keep, Read, Told, assert_any_cut, assert_robust, read, whole};
 use crate::*;
 use hartrace_flow::{
     Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step, Trigger,
@@ -367,7 +368,7 @@ fn long_tables_in_random_pieces_and_with_flipped_bits() {
     let reader = || to_steps(&image, Iretire::Instructions);
     let want = whole(reader(), text.as_bytes());
     assert_eq!(want.1, vec![]);
-    let mut rng = Rng(3);
+    let mut rng = Random::new(3);
     for _ in 0..10 {
         let chunks = pieces(text.as_bytes(), &mut rng);
         assert_eq!(read(reader(), chunks.into_iter()), want);

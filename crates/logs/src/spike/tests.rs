@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use super::*;
-use crate::tests::{Keep, Rng, Told, assert_any_cut, assert_robust, pieces, read, whole};
+use crate::tests::{Keep, Told, assert_any_cut, assert_robust, read, whole};
 use hartrace_flow::{Access, AccessKind, Cause, CsrWrite, Mode, RegId, RegWrite, Trap};
+use hartrace_testkit::{Random, pieces};
 
 fn reader() -> SpikeReader<'static> {
     SpikeReader::new(SpikeOptions::default(), None)
@@ -614,7 +615,7 @@ fn a_long_log_in_random_pieces_and_with_flipped_bits() {
         (want.1.len(), want.0.insns().len(), want.0.traps().len()),
         (0, 1200, 60)
     );
-    let mut rng = Rng(77);
+    let mut rng = Random::new(77);
     for _ in 0..10 {
         let chunks = pieces(text.as_bytes(), &mut rng);
         assert_eq!(read(reader(), chunks.into_iter()), want);

@@ -2,8 +2,8 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use super::*;
-use crate::testing::Random;
 use crate::{Btype, IDLE};
+use hartrace_testkit::Random;
 
 /// What a trace looks like.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ fn body(shape: Shape, number: u64, random: &mut Random) -> Body<'static> {
 
 #[test]
 fn settings_are_found() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for mode in [TraceMode::Btm, TraceMode::Htm] {
         for src_bits in 0..=12u8 {
             for stamps in [false, true] {
@@ -148,7 +148,7 @@ fn settings_are_found() {
 
 #[test]
 fn high_addresses_are_wide() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     let shape = Shape {
         base: 0xffff_ffff_8000_0000,
         ..SHAPE
@@ -197,7 +197,7 @@ fn cut_off_in_front() {
 
 #[test]
 fn short_and_cut_and_hurt_traces() {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     let bytes = stream(SHAPE, 1, &mut random);
     let short = guess(&bytes).unwrap();
     assert_eq!((short.messages, short.score), (2, 100));
@@ -222,7 +222,7 @@ fn short_and_cut_and_hurt_traces() {
 
 #[test]
 fn other_things_are_not_n_trace() {
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     for len in [0, 1, 2, 10, 100, 1000, 100_000] {
         assert_eq!(guess(&vec![0; len]), None, "zeros");
         assert_eq!(guess(&vec![IDLE; len]), None, "idle");

@@ -2,7 +2,8 @@ use alloc::vec;
 
 use super::*;
 use crate::Layout;
-use crate::testing::{Random, written};
+use crate::testing::{RandomMessages as _, written};
+use hartrace_testkit::Random;
 
 /// A piece that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,7 +199,7 @@ fn stream(random: &mut Random, len: usize) -> Vec<u8> {
     while bytes.len() < len {
         match random.below(12) {
             0 => bytes.extend(vec![IDLE; random.below(5) as usize]),
-            1 => bytes.push(random.next() as u8),
+            1 => bytes.push(random.draw() as u8),
             2 if random.below(20) == 0 => bytes.extend([0; 300]),
             _ => bytes.extend(written(&random.message(&layout), &layout)),
         }
@@ -208,7 +209,7 @@ fn stream(random: &mut Random, len: usize) -> Vec<u8> {
 
 #[test]
 fn chunks_do_not_matter() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let bytes = stream(&mut random, 2000);
     let once = pieces([&bytes[..]]);
     for at in 0..=bytes.len() {
@@ -234,7 +235,7 @@ fn chunks_do_not_matter() {
 
 #[test]
 fn any_bytes_in_any_chunks() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for _ in 0..500 {
         let bytes = random.bytes(300);
         assert_eq!(pieces(bytes.chunks(7)), pieces([&bytes[..]]));

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{Layout, Message};
 use alloc::vec::Vec;
+use hartrace_testkit::Random;
 extern crate std;
 use std::println;
 
@@ -9,22 +10,6 @@ const KINDS: [RepeatedHistory; 3] = [
     RepeatedHistory::Reference,
     RepeatedHistory::On,
 ];
-
-/// xorshift64*: the same numbers every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
 
 /// A history and all that came out of it.
 struct Bench {
@@ -182,9 +167,9 @@ fn reference_stops_at_the_largest_count() {
 
 #[test]
 fn every_period_is_found() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for period in 1..=31u32 {
-        let pattern = random.next() & ((1 << period) - 1);
+        let pattern = random.draw() & ((1 << period) - 1);
         let bit = |i: u32| pattern >> (i % period) & 1 != 0;
         let mut bench = Bench::new(32, RepeatedHistory::On, 0);
         (0..31 * 1000).for_each(|i| bench.push(bit(i)));
@@ -264,7 +249,7 @@ fn structured(random: &mut Random, len: usize) -> Vec<bool> {
             }
             _ => {
                 let period = 1 + random.below(34);
-                let pattern = random.next();
+                let pattern = random.draw();
                 for i in 0..random.below(300) {
                     let glitch = random.below(150) == 0;
                     out.push((pattern >> (i % period) & 1 != 0) != glitch);
@@ -278,7 +263,7 @@ fn structured(random: &mut Random, len: usize) -> Vec<bool> {
 
 #[test]
 fn no_branch_is_lost_or_made_up() {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     for kind in KINDS {
         for hist_bits in 2..=32 {
             for hrepeat_bits in [0, 1, 2, 18] {
@@ -330,7 +315,7 @@ fn sizes(branches: &[bool], every: usize, beside: u32) -> [usize; 3] {
 
 fn cases() -> Vec<(alloc::string::String, Vec<bool>)> {
     use alloc::format;
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     let mut cases = Vec::new();
     let n = 20_000;
     cases.push((
@@ -361,7 +346,7 @@ fn cases() -> Vec<(alloc::string::String, Vec<bool>)> {
     for period in 1..=34u64 {
         let mut list = Vec::new();
         while list.len() < n {
-            let (pattern, phase) = (random.next(), random.below(period));
+            let (pattern, phase) = (random.draw(), random.below(period));
             for i in 0..random.below(40 * period) {
                 list.push(pattern >> ((i + phase) % period) & 1 != 0);
             }

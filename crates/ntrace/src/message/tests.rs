@@ -2,8 +2,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::testing::{KINDS, Random, body, layouts, written};
+use crate::testing::{KINDS, RandomMessages as _, body, layouts, written};
 use crate::{Owner, Process};
+use hartrace_testkit::Random;
 
 const RV64: Layout = Layout {
     src_bits: 0,
@@ -507,7 +508,7 @@ fn values_too_large_do_not_spill_into_their_neighbours() {
 
 #[test]
 fn random_messages_come_back_in_every_layout() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for layout in layouts() {
         for _ in 0..400 {
             let message = random.message(&layout);
@@ -519,7 +520,7 @@ fn random_messages_come_back_in_every_layout() {
 
 #[test]
 fn what_random_bytes_say_comes_back() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut good = 0;
     for layout in layouts() {
         for _ in 0..400 {
@@ -546,7 +547,7 @@ fn what_random_bytes_say_comes_back() {
 /// The short way says the same as the long one, or nothing.
 #[test]
 fn the_short_way_agrees() {
-    let mut random = Random(41);
+    let mut random = Random::new(41);
     let mut taken = 0;
     let mut check = |bytes: &[u8], layout: &Layout, random: &mut Random| {
         // Whatever follows in the stream.

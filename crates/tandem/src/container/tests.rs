@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use super::*;
 use crate::config::{Config, PcForm};
 use crate::read::Problem;
-use crate::testing::{Random, configs};
+use crate::testing::configs;
+use hartrace_testkit::Random;
 
 /// What a reader gave; of frames the payload too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ fn container(harts: &[u32]) -> (Vec<u8>, Vec<usize>) {
 
 #[test]
 fn parameters_lead_back() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for mut config in configs() {
         config.style = crate::Style::default();
         config.max_items = 64 + random.below(1000) as u32;

@@ -127,7 +127,7 @@ fn merge(ranges: &mut Vec<Range>, most: usize) {
 mod tests {
     use super::super::follow::Value;
     use super::*;
-    use crate::testing::Random;
+    use hartrace_testkit::Random;
 
     fn touch(addr: u64, len: u64) -> Touch {
         let value = Value::Lost;
@@ -165,9 +165,9 @@ mod tests {
     /// However much there is, a list is bounded and has everything.
     #[test]
     fn lists_are_bounded() {
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         let mut lines = Lines::new();
-        let all: Vec<u64> = (0..100_000).map(|_| random.next()).collect();
+        let all: Vec<u64> = (0..100_000).map(|_| random.draw()).collect();
         for &addr in &all {
             lines.add(&touch(addr, 8));
         }

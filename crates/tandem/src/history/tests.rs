@@ -10,7 +10,8 @@ use super::*;
 use crate::config::StoreData;
 use crate::group::GroupKind;
 use crate::item::{Item, Operation, Request};
-use crate::testing::{Random, configs, mixture};
+use crate::testing::{any_config, configs, mixture};
+use hartrace_testkit::Random;
 
 /// What a plain loop knows in front of an instruction.
 #[derive(Clone)]
@@ -166,9 +167,9 @@ fn same_origin(found: Origin, place: Option<&(u64, u64)>, lost: Option<u64>) {
 /// Traces of all sorts, whole and damaged, with points close and thin.
 #[test]
 fn histories_are_what_a_loop_finds() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for round in 0..60 {
-        let mut config = random.config();
+        let mut config = any_config(&mut random);
         if round % 3 == 0 {
             config.store_data = StoreData::Operand;
         }
@@ -178,7 +179,7 @@ fn histories_are_what_a_loop_finds() {
         let mut trace = mixture(&config, &mut random);
         if round % 2 == 0 {
             let at = random.below(trace.len() as u64) as usize;
-            trace[at] = random.next() as u8;
+            trace[at] = random.draw() as u8;
         }
         let all = plainly(&config, &trace);
         for (every, most) in [(1, 1000), (3, 4), (1000, 2)] {
@@ -350,7 +351,7 @@ fn memory_from_outside_and_nowhere() {
 /// What was written comes back, and answers the same.
 #[test]
 fn an_index_leads_back() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for config in configs() {
         let trace = mixture(&config, &mut random);
         let history = record(&config, &trace, 3, 100, 100);
@@ -417,12 +418,12 @@ fn damaged_indexes() {
         read(b"nonsense and more of it").err(),
         Some(IndexError::NotAnIndex)
     );
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..3000 {
         let mut bytes = bytes.clone();
         for _ in 0..=random.below(3) {
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.draw() as u8;
         }
         let _ = read(&bytes);
         let sum = index::Sum::of(&bytes[index::HEADER..]);

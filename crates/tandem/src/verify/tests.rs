@@ -9,6 +9,7 @@ use std::vec;
 use std::vec::Vec;
 
 use hartrace_isa::Xlen;
+use hartrace_testkit::asm::*;
 
 use super::*;
 use crate::history::Recorder;
@@ -206,54 +207,13 @@ fn csr(name: &str, value: u64) -> Item {
     Item::Full(Register::from_name(name).unwrap(), value)
 }
 
-fn addi(rd: u32, rs1: u32, immediate: i32) -> u32 {
-    immediate.cast_unsigned() << 20 | rs1 << 15 | rd << 7 | 0x13
-}
-
 fn load(width: u32, rd: u32, rs1: u32, offset: i32) -> u32 {
-    offset.cast_unsigned() << 20 | rs1 << 15 | width << 12 | rd << 7 | 0x03
-}
-
-fn lw(rd: u32, rs1: u32, offset: i32) -> u32 {
-    load(2, rd, rs1, offset)
-}
-
-fn lbu(rd: u32, rs1: u32, offset: i32) -> u32 {
-    load(4, rd, rs1, offset)
-}
-
-fn store(width: u32, rs2: u32, rs1: u32, offset: u32) -> u32 {
-    (offset >> 5) << 25 | rs2 << 20 | rs1 << 15 | width << 12 | (offset & 31) << 7 | 0x23
-}
-
-fn sw(rs2: u32, rs1: u32, offset: u32) -> u32 {
-    store(2, rs2, rs1, offset)
-}
-
-/// Over one instruction if both are the same.
-fn beq(rs1: u32, rs2: u32) -> u32 {
-    rs2 << 20 | rs1 << 15 | 8 << 7 | 0x63
-}
-
-fn csrrw(rd: u32, csr: u32, rs1: u32) -> u32 {
-    csr << 20 | rs1 << 15 | 1 << 12 | rd << 7 | 0x73
-}
-
-fn csrr(rd: u32, csr: u32) -> u32 {
-    csr << 20 | 2 << 12 | rd << 7 | 0x73
+    i_type(0x03, width, rd, rs1, offset)
 }
 
 fn amo(funct: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
-    funct << 27 | rs2 << 20 | rs1 << 15 | 2 << 12 | rd << 7 | 0x2f
+    r_type(0x2f, 2, funct << 2, rd, rs1, rs2)
 }
-
-fn fmv(rd: u32, rs1: u32) -> u32 {
-    0xf000_0053 | rs1 << 15 | rd << 7
-}
-
-const ECALL: u32 = 0x73;
-const MRET: u32 = 0x3020_0073;
-const NOP: u32 = 0x13;
 
 /// Two pointers into memory and one to the device, from `a0` on.
 fn pointers(bench: &mut Bench) {

@@ -8,6 +8,7 @@ use hartrace_tandem::{
     Config, Decoder, EaddrWidth, Fault, Flen, Group, Item, Mlen, Next, Nibbles, Operation, PcForm,
     Problem, Reader, Register, Request, Response,
 };
+use hartrace_testkit::Random;
 
 /// What a reader gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,33 +301,17 @@ pub(crate) fn answers(request: &Request) -> [Item; 2] {
     })
 }
 
-/// xorshift64*.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 33) % bound
-    }
-}
-
 /// A trace of loads, stores, sums and branches, one group each; the offsets
 /// where groups start are given too.
 pub(crate) fn stream(config: &Config, seed: u64, groups: usize) -> (Vec<u8>, Vec<usize>) {
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed | 1);
     let mut bytes = Vec::new();
     let mut starts = Vec::new();
     let mut pc = 0x8000_0000u64;
     let first = [Item::StateInit, Item::Pc(pc), Item::Mode(3)];
     for number in 0..groups {
         starts.push(bytes.len());
-        let value = random.next() & u64::MAX >> (64 - config.xlen.bits());
+        let value = random.draw() & u64::MAX >> (64 - config.xlen.bits());
         let register = Register::x(random.below(32) as u8);
         let addr = 0x8000_0000 + random.below(1 << 16);
         let mut body = match (number, random.below(8)) {

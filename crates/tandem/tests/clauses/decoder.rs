@@ -8,7 +8,9 @@ use hartrace_flow::{
 use hartrace_isa::{Ext, Isa};
 use hartrace_tandem::{Config, Decoder, Encoder, Flen, Item, PcForm, Register, StoreData, Style};
 
-use crate::common::{Events, Random, decode, rv32, write};
+use hartrace_testkit::Random;
+
+use crate::common::{Events, decode, rv32, write};
 
 const NOP: Item = Item::Insn16(1);
 /// `c.beqz a0, +8`
@@ -631,7 +633,7 @@ fn there_and_back() {
 
 /// A way through code that does not exist.
 fn walk(seed: u64) -> Vec<(Step, Effects)> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut steps = Vec::new();
     let mut pc = 0x8000_0000;
     for _ in 0..500 {
@@ -650,7 +652,7 @@ fn walk(seed: u64) -> Vec<(Step, Effects)> {
                 let access = Access {
                     kind: AccessKind::Load,
                     size: 2,
-                    addr: random.next(),
+                    addr: random.draw(),
                     paddr: None,
                     data: Some(5),
                     operand: None,

@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use hartrace_tandem::{CONFIRM, Config, Fault, Item, Next, PcForm, Reader, Register};
 
+use hartrace_testkit::Random;
+
 use crate::common::{
-    Random, Told, configs, decode_chunks, faults, hex, items, read, read_all, read_chunks, rv32,
-    stream, write,
+    Told, configs, decode_chunks, faults, hex, items, read, read_all, read_chunks, rv32, stream,
+    write,
 };
 
 /// A trace with everything in it, wrong groups too.
 fn mixture(config: &Config, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let all = items(config);
     let mut bytes = Vec::new();
     for _ in 0..20 {
@@ -54,12 +56,12 @@ fn chunks_make_no_difference() {
 #[test]
 fn chunks_make_no_difference_to_events() {
     let config = Config::default();
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for seed in 1..40 {
         let (mut bytes, _) = stream(&config, seed, 40);
         for _ in 0..seed % 4 {
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.draw() as u8;
         }
         let whole = decode_chunks(&config, &bytes, usize::MAX, false);
         for chunk in [1, 2, 7, 18, 33] {
@@ -165,7 +167,7 @@ fn a_byte_too_few_or_too_many() {
 fn a_stretch_missing_or_overwritten() {
     let config = Config::default();
     let (good, _) = stream(&config, 13, 200);
-    let mut random = Random(17);
+    let mut random = Random::new(17);
     for _ in 0..100 {
         let len = 1 + random.below(60) as usize;
         let at = random.below((good.len() - len) as u64) as usize;
@@ -174,7 +176,7 @@ fn a_stretch_missing_or_overwritten() {
         let (lost, _) = damage(&config, &good, &bad);
         assert!(lost <= 10 + len / 8, "{at} {len}: {lost}");
         let mut bad = good.clone();
-        bad[at..at + len].fill_with(|| random.next() as u8);
+        bad[at..at + len].fill_with(|| random.draw() as u8);
         let (lost, _) = damage(&config, &good, &bad);
         assert!(lost <= 10 + len / 8, "{at} {len}: {lost}");
     }
@@ -268,8 +270,8 @@ fn hostile_streams_take_bounded_time() {
         let bytes = hex(text);
         bytes.iter().copied().cycle().take(LEN).collect()
     };
-    let mut random = Random(23);
-    let noise: Vec<u8> = (0..LEN).map(|_| random.next() as u8).collect();
+    let mut random = Random::new(23);
+    let noise: Vec<u8> = (0..LEN).map(|_| random.draw() as u8).collect();
     let low: Vec<u8> = (0..LEN).map(|_| random.below(18) as u8).collect();
     let cases = [
         repeat("01"),

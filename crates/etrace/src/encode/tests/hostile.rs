@@ -3,47 +3,47 @@
 use hartrace_flow::Ctype;
 use hartrace_flow::filter::FilterConfig;
 
-use super::random::Random;
 use super::*;
 use crate::MIN_QUEUE;
+use hartrace_testkit::Random;
 
 /// A number of any width.
 fn bits(r: &mut Random) -> u64 {
-    r.next() >> r.below(64)
+    r.draw() >> r.below(64)
 }
 
 fn any_config(r: &mut Random) -> Config {
-    let version = r.pick(&VERSIONS);
-    let xlen = r.pick(&[Xlen::Rv32, Xlen::Rv64]);
+    let version = r.one_of(VERSIONS);
+    let xlen = r.one_of([Xlen::Rv32, Xlen::Rv64]);
     let mut config = Config {
-        iaddress_width: r.pick(&[8, 31, 32]),
+        iaddress_width: r.one_of([8, 31, 32]),
         iaddress_lsb: r.below(3) as u8,
         privilege_width: 2 + r.below(3) as u8,
-        context_width: r.pick(&[0, 1, 32]),
-        ecause_width: r.pick(&[1, 16]),
-        call_counter_size: r.pick(&[0, 7, 15]),
+        context_width: r.one_of([0, 1, 32]),
+        ecause_width: r.one_of([1, 16]),
+        call_counter_size: r.one_of([0, 7, 15]),
         encoder_mode_width: r.below(9) as u8,
-        doptions_width: r.pick(&[None, Some(0), Some(16)]),
+        doptions_width: r.one_of([None, Some(0), Some(16)]),
         full_address: r.flip(),
         sijump: r.flip(),
         triggers: r.flip(),
         starts_disabled: r.flip(),
-        ending: r.pick(&[Ending::Told, Ending::Reference]),
-        idle_irdepth: r.pick(&[IdleIrdepth::Ones, IdleIrdepth::Repeated]),
+        ending: r.one_of([Ending::Told, Ending::Reference]),
+        idle_irdepth: r.one_of([IdleIrdepth::Ones, IdleIrdepth::Repeated]),
         ..Config::new(version, xlen)
     };
     if version == Version::V2_0 {
-        config.time_width = r.pick(&[0, 1, 64]);
+        config.time_width = r.one_of([0, 1, 64]);
     }
     config.resync = Resync {
-        unit: r.pick(&[
+        unit: r.one_of([
             ResyncUnit::Off,
             ResyncUnit::Packets,
             ResyncUnit::Cycles,
             ResyncUnit::Halfwords,
         ]),
-        max: r.pick(&[0, 15]),
-        rule: r.pick(&[ResyncRule::Settled, ResyncRule::Exceeded]),
+        max: r.one_of([0, 15]),
+        rule: r.one_of([ResyncRule::Settled, ResyncRule::Exceeded]),
     };
     if r.flip() {
         config.queue = Some(Queue {
@@ -59,13 +59,13 @@ fn any_block(r: &mut Random) -> Ingress {
     let seldom = |r: &mut Random| r.below(32) == 0;
     Ingress {
         itype: Itype::from_code(r.below(16) as u8).unwrap(),
-        iretire: r.pick(&[0, 1, 2, 7, u32::MAX]),
-        ilastsize: r.pick(&[0, 1, 2, 255]),
-        iaddr: r.pick(&[0, 0x1000, u64::MAX, u64::MAX << 32]) ^ bits(r) >> 32,
+        iretire: r.one_of([0, 1, 2, 7, u32::MAX]),
+        ilastsize: r.one_of([0, 1, 2, 255]),
+        iaddr: r.one_of([0, 0x1000, u64::MAX, u64::MAX << 32]) ^ bits(r) >> 32,
         cause: bits(r) as u32,
         tval: bits(r),
-        mode: Mode::from_code(r.pick(&[0, 0, 0, 3, 4, 6])).unwrap(),
-        context: Owner(r.pick(&[0, 0, 0, 1, u64::MAX])),
+        mode: Mode::from_code(r.one_of([0, 0, 0, 3, 4, 6])).unwrap(),
+        context: Owner(r.one_of([0, 0, 0, 1, u64::MAX])),
         ctype: Ctype::from_code(r.below(4) as u8).unwrap(),
         sijump: r.flip(),
         time: bits(r),

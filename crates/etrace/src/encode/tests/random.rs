@@ -8,66 +8,19 @@ use hartrace_flow::{
     PortConfig, Retirement, Retires, Signal, SpaceId, Step, Trap as TrapTaken, TrapStep,
 };
 use hartrace_isa::{Isa, ItypeTable};
+use hartrace_testkit::Random;
+use hartrace_testkit::asm::{A0, A1, ECALL, MRET, NOP, RA, RET, T0, ZERO, beq, jal, jalr, lui};
 
 use super::*;
 use crate::Decoder;
 
-/// A small generator of numbers (xorshift).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 11) % bound
-    }
-
-    pub(super) fn flip(&mut self) -> bool {
-        self.below(2) == 0
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
-
 const BASE: u64 = 0x1000;
 const SLOTS: u64 = 64;
 
-const NOP: u32 = 0x13;
-const LUI_A0: u32 = 0x0000_1537;
-const JR_A0: u32 = 0x0005_0067;
-const MRET: u32 = 0x3020_0073;
-const ECALL: u32 = 0x73;
+const LUI_A0: u32 = lui(A0, 1);
+const JR_A0: u32 = jalr(ZERO, A0, 0);
 /// ret, jr a0, jalr a0, a co-routine swap.
-const INDIRECT: [u32; 4] = [0x0000_8067, JR_A0, 0x0005_00e7, 0x0002_80e7];
-
-fn beq(offset: i64) -> u32 {
-    let o = offset as u32;
-    0x00b5_0063
-        | (o >> 12 & 1) << 31
-        | (o >> 5 & 63) << 25
-        | (o >> 1 & 15) << 8
-        | (o >> 11 & 1) << 7
-}
-
-fn jal(rd: u32, offset: i64) -> u32 {
-    let o = offset as u32;
-    0x6f | rd << 7
-        | (o >> 20 & 1) << 31
-        | (o >> 1 & 0x3ff) << 21
-        | (o >> 11 & 1) << 20
-        | (o >> 12 & 0xff) << 12
-}
+const INDIRECT: [u32; 4] = [RET, JR_A0, jalr(RA, A0, 0), jalr(RA, T0, 0)];
 
 fn slot(r: &mut Random) -> u64 {
     BASE + 4 * r.below(SLOTS)
@@ -76,7 +29,7 @@ fn slot(r: &mut Random) -> u64 {
 /// Four bytes each. Direct jumps go forward, inferred ones to the branch at the
 /// start: each way leads past something the trace tells. The last jumps.
 fn program(r: &mut Random) -> Vec<u32> {
-    let mut code = vec![beq(8)];
+    let mut code = vec![beq(A0, A1, 8)];
     for n in 1..SLOTS - 1 {
         let back = slot(r).wrapping_sub(BASE + 4 * n) as i64;
         let ahead = 4 * (1 + r.below(SLOTS - 1 - n)) as i64;
@@ -86,12 +39,12 @@ fn program(r: &mut Random) -> Vec<u32> {
             0..5 => NOP,
             // Two c.nop.
             5 => 0x0001_0001,
-            6..9 => beq(branch),
+            6..9 => beq(A0, A1, branch),
             9 => jal(1, ahead),
             10 => jal(0, ahead),
             11 => LUI_A0,
-            12 => r.pick(&[MRET, ECALL]),
-            _ => r.pick(&INDIRECT),
+            12 => r.one_of([MRET, ECALL]),
+            _ => r.one_of(INDIRECT),
         });
     }
     code.push(JR_A0);
@@ -124,7 +77,7 @@ impl Hart {
                 cause,
                 tval: match cause {
                     // Positive in any width of addresses.
-                    Cause::Exception(_) => Some(r.next() >> (25 + r.below(39))),
+                    Cause::Exception(_) => Some(r.draw() >> (25 + r.below(39))),
                     _ => None,
                 },
             },
@@ -162,7 +115,7 @@ impl Hart {
             context: self.context,
         };
         if bits == MRET {
-            self.mode = r.pick(&[Mode::U, Mode::M]);
+            self.mode = r.one_of([Mode::U, Mode::M]);
         }
         (self.pc, self.before) = (next, bits);
         Step::Insn(insn)
@@ -232,7 +185,7 @@ fn walk(r: &mut Random, code: &[u32], besides: Besides) -> Vec<Step> {
 }
 
 fn any_config(r: &mut Random) -> Config {
-    let version = r.pick(&VERSIONS);
+    let version = r.one_of(VERSIONS);
     let mut config = Config {
         triggers: true,
         full_address: r.flip(),
@@ -244,23 +197,23 @@ fn any_config(r: &mut Random) -> Config {
         ])
         .unwrap(),
         iaddress_lsb: r.below(2) as u8,
-        iaddress_width: r.pick(&[40, 48, 64]),
-        context_width: r.pick(&[0, 3, 32]),
+        iaddress_width: r.one_of([40, 48, 64]),
+        context_width: r.one_of([0, 3, 32]),
         ..config(version)
     };
     config.resync = Resync {
-        unit: r.pick(&[
+        unit: r.one_of([
             ResyncUnit::Off,
             ResyncUnit::Packets,
             ResyncUnit::Cycles,
             ResyncUnit::Halfwords,
         ]),
         max: r.below(4) as u8,
-        rule: r.pick(&[ResyncRule::Settled, ResyncRule::Exceeded]),
+        rule: r.one_of([ResyncRule::Settled, ResyncRule::Exceeded]),
     };
     if r.flip() {
         config.return_stack_size = r.below(8) as u8;
-        config.idle_irdepth = r.pick(&[IdleIrdepth::Ones, IdleIrdepth::Repeated]);
+        config.idle_irdepth = r.one_of([IdleIrdepth::Ones, IdleIrdepth::Repeated]);
     }
     if version == Version::V2_0 && r.flip() {
         config.time_width = 32;
@@ -274,9 +227,9 @@ fn port(r: &mut Random, config: &Config) -> PortConfig {
             Version::V1_1_1 => ItypeTable::ETrace111,
             Version::V2_0 => ItypeTable::ETrace20,
         },
-        itype_width: r.pick(&[ItypeWidth::Three, ItypeWidth::Four]),
-        retires: r.pick(&[Retires::Neither, Retires::EcallAndEbreak]),
-        ctype: r.pick(&[Ctype::Unreported, Ctype::Imprecise, Ctype::Precise]),
+        itype_width: r.one_of([ItypeWidth::Three, ItypeWidth::Four]),
+        retires: r.one_of([Retires::Neither, Retires::EcallAndEbreak]),
+        ctype: r.one_of([Ctype::Unreported, Ctype::Imprecise, Ctype::Precise]),
         ..PortConfig::new(Isa::RV64GC)
     }
 }

@@ -7,7 +7,9 @@
 //! addends far below a half's last place.
 
 use super::super::*;
-use super::{Random, for_operands, times};
+use hartrace_testkit::Random;
+
+use super::{for_operands, times};
 
 /// The value of a half, from the definition.
 fn value(bits: u64) -> f64 {
@@ -97,7 +99,7 @@ fn conversions_of_all_halves() {
             x.floor() as i32
         );
     }
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for _ in 0..times(1_000_000) {
         // Around the halves: exponents from 2^-27 to 2^17.
         let field = 1023 - 27 + random.below(45);

@@ -1,7 +1,9 @@
 //! Every operation to nearest even against the host's own, values only.
 
 use super::super::*;
-use super::{Random, for_operands, times};
+use hartrace_testkit::Random;
+
+use super::{for_operands, times};
 
 /// NaNs of the host may have any sign and payload. Told by their bits, since
 /// LLVM takes one NaN for another: "this NaN if the operand is negative, else
@@ -114,7 +116,7 @@ fn to_integers() {
 
 #[test]
 fn from_integers() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     let near = (0..64).flat_map(|n| (-2..=2).map(move |d| (1u64 << n).wrapping_add_signed(d)));
     let drawn = (0..times(1_000_000)).map(|_| random.draw() >> random.below(64));
     for value in near.chain(drawn).flat_map(|v| [v, v.wrapping_neg()]) {

@@ -188,14 +188,14 @@ fn odd_lengths_are_rounded_up_without_an_image() {
 }
 
 /// A cycle that a table of these columns can express.
-fn random_cycle(rng: &mut Rng, has: &IngressColumns, retirement: Iretire) -> Vec<Ingress> {
-    fn when(there: bool, rng: &mut Rng, limit: usize) -> usize {
-        if there { rng.below(limit) } else { 0 }
+fn random_cycle(rng: &mut Random, has: &IngressColumns, retirement: Iretire) -> Vec<Ingress> {
+    fn when(there: bool, rng: &mut Random, limit: usize) -> usize {
+        if there { rng.index(limit) } else { 0 }
     }
-    let wide = |rng: &mut Rng| (rng.below(1 << 32) as u64) << 32 | rng.below(1 << 32) as u64;
+    let wide = |rng: &mut Random| rng.draw();
     let modes = [Mode::U, Mode::S, Mode::M, Mode::D, Mode::VU, Mode::VS];
     let levels = Ingress {
-        mode: modes[rng.below(6)],
+        mode: rng.one_of(modes),
         context: Context(if has.context { wide(rng) } else { 0 }),
         time: if has.time { wide(rng) } else { 0 },
         halted: when(has.halted, rng, 2) != 0,
@@ -204,7 +204,7 @@ fn random_cycle(rng: &mut Rng, has: &IngressColumns, retirement: Iretire) -> Vec
         impdef: when(has.impdef, rng, 1 << 32) as u32,
         ..Ingress::default()
     };
-    let count = 1 + rng.below(usize::from(has.groups));
+    let count = 1 + rng.index(usize::from(has.groups));
     let mut blocks = Vec::new();
     for index in 0..count {
         // Only the newest block traps; all but the first are valid.
@@ -221,7 +221,7 @@ fn random_cycle(rng: &mut Rng, has: &IngressColumns, retirement: Iretire) -> Vec
             Iretire::Halfwords => 1 + rng.below(1 << 20) as u32,
         };
         let (oldest, traps) = (index == 0, itype.is_trap());
-        let once = |there: bool, rng: &mut Rng| there && rng.below(2) != 0;
+        let once = |there: bool, rng: &mut Random| there && rng.flip();
         blocks.push(Ingress {
             itype,
             iretire,
@@ -247,7 +247,7 @@ fn random_cycle(rng: &mut Rng, has: &IngressColumns, retirement: Iretire) -> Vec
 
 #[test]
 fn random_blocks_read_back_as_they_were_written() {
-    let mut rng = Rng(17);
+    let mut rng = Random::new(17);
     for round in 0..240 {
         let mut coin = || rng.below(4) > 0;
         let columns = IngressColumns {
@@ -264,7 +264,7 @@ fn random_blocks_read_back_as_they_were_written() {
             lost: coin(),
             power_down: coin(),
         };
-        let retirement = [Iretire::Instructions, Iretire::Halfwords][rng.below(2)];
+        let retirement = rng.one_of([Iretire::Instructions, Iretire::Halfwords]);
         let cycles: Vec<_> = (0..20)
             .map(|_| random_cycle(&mut rng, &columns, retirement))
             .collect();

@@ -1,11 +1,11 @@
 //! Blocks that no hart shows, at the ends of what the settings allow.
 
 use super::*;
-use crate::testing::Random;
 use crate::{Decoder, MAX_STACK, MIN_QUEUE};
 use core::ops::ControlFlow;
 use hartrace_flow::{Consumer, Event, Image, SpaceId};
 use hartrace_isa::Isa;
+use hartrace_testkit::Random;
 
 struct Nobody;
 
@@ -138,7 +138,7 @@ fn any_block(random: &mut Random) -> Ingress {
 #[test]
 fn any_blocks_and_settings() {
     let code = [0x05, 0x05, 0x7d, 0xfd, 0x82, 0x80];
-    let mut random = Random(0x1d_872b_41f5);
+    let mut random = Random::new(0x1d_872b_41f5);
     for round in 0..600 {
         let config = any_config(&mut random);
         assert_eq!(config.validate(), Ok(()), "{round}");

@@ -10,34 +10,16 @@ use hartrace_isa::{Isa, ItypeTable};
 
 use super::*;
 use crate::Decoder;
-use crate::testing::Random;
+use hartrace_testkit::Random;
+use hartrace_testkit::asm::{A0, A1, MRET, RA, RET, T0, ZERO, beq, jal, jalr, lui};
 
 const BASE: u64 = 0x1000;
 const SLOTS: u64 = 64;
 
-const LUI_A0: u32 = 0x0000_1537;
-const JR_A0: u32 = 0x0005_0067;
-const MRET: u32 = 0x3020_0073;
+const LUI_A0: u32 = lui(A0, 1);
+const JR_A0: u32 = jalr(ZERO, A0, 0);
 /// ret, jr a0, jalr a0, a co-routine swap, mret.
-const INDIRECT: [u32; 5] = [0x0000_8067, JR_A0, 0x0005_00e7, 0x0002_80e7, MRET];
-
-fn beq(offset: i64) -> u32 {
-    let o = offset as u32;
-    0x00b5_0063
-        | (o >> 12 & 1) << 31
-        | (o >> 5 & 63) << 25
-        | (o >> 1 & 15) << 8
-        | (o >> 11 & 1) << 7
-}
-
-fn jal(rd: u32, offset: i64) -> u32 {
-    let o = offset as u32;
-    0x6f | rd << 7
-        | (o >> 20 & 1) << 31
-        | (o >> 1 & 0x3ff) << 21
-        | (o >> 11 & 1) << 20
-        | (o >> 12 & 0xff) << 12
-}
+const INDIRECT: [u32; 5] = [RET, JR_A0, jalr(RA, A0, 0), jalr(RA, T0, 0), MRET];
 
 fn slot(r: &mut Random) -> u64 {
     BASE + 4 * r.below(SLOTS)
@@ -56,7 +38,7 @@ fn program(r: &mut Random) -> Vec<u32> {
             0..4 => 0x13,
             // Two c.nop.
             4 => 0x0001_0001,
-            5..8 => beq(to),
+            5..8 => beq(A0, A1, to),
             8 => jal(1, to),
             9 => jal(0, to),
             10 => LUI_A0,
@@ -207,7 +189,7 @@ impl Consumer for Decoded<'_> {
 #[test]
 fn what_is_encoded_is_decoded() {
     for seed in 1..400u64 {
-        let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut r = Random::new(seed);
         let config = any_config(&mut r);
         let code = program(&mut r);
         let noise = r.below(2) == 0;
@@ -289,7 +271,7 @@ fn any_block(r: &mut Random) -> Ingress {
 #[test]
 fn any_blocks_do() {
     for seed in 1..300u64 {
-        let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut r = Random::new(seed);
         let mut config = any_config(&mut r);
         config.starts_disabled = r.below(2) == 0;
         config.external = [

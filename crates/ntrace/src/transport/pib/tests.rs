@@ -1,8 +1,9 @@
 use alloc::vec;
 
 use super::*;
-use crate::testing::{Random, written};
+use crate::testing::{RandomMessages as _, written};
 use crate::{Body, Framer, Layout, Message, Piece, Sync};
+use hartrace_testkit::Random;
 
 const WIDTHS: [PibWidth; 5] = [
     PibWidth::One,
@@ -53,7 +54,7 @@ fn framed(bytes: &[u8]) -> (Vec<Vec<u8>>, usize) {
 }
 
 fn messages(seed: u64, count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let layout = Layout::default();
     (0..count)
         .map(|_| written(&random.message(&layout), &layout))
@@ -136,9 +137,9 @@ fn every_gap_and_packing_comes_back() {
 
 #[test]
 fn mixed_gaps_come_back() {
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     for pib in packings() {
-        let all = messages(random.next(), 60);
+        let all = messages(random.draw(), 60);
         let mut writer = PibWriter::new(pib, 0, 0);
         for message in &all {
             writer.idle(random.below(20) as u32);
@@ -218,12 +219,12 @@ fn lost_alignment_is_a_damaged_message() {
 
 #[test]
 fn chunks_do_not_matter() {
-    let mut random = Random(17);
+    let mut random = Random::new(17);
     for pib in packings() {
         let mut samples = sent(pib, 3, 5, &messages(41, 30));
         for _ in 0..10 {
             let at = random.below(samples.len() as u64) as usize;
-            samples[at] ^= random.next() as u8;
+            samples[at] ^= random.draw() as u8;
         }
         let once = read(pib, [&samples[..]]);
         for size in 1..9 {
@@ -238,7 +239,7 @@ fn chunks_do_not_matter() {
 
 #[test]
 fn any_samples_give_bounded_bytes() {
-    let mut random = Random(23);
+    let mut random = Random::new(23);
     for pib in packings() {
         for fill in [0x00, 0xff, 0xaa, 0x55, 0xfe, 0x80, 0xcc] {
             let out = read(pib, [&[fill; 3000][..]]);

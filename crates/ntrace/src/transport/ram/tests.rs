@@ -1,6 +1,7 @@
 use super::*;
-use crate::testing::{Random, written};
+use crate::testing::{RandomMessages as _, written};
 use crate::{Framer, Layout, Piece};
+use hartrace_testkit::Random;
 
 const EMPTY: RamSink = RamSink {
     start: 0x8000,
@@ -32,7 +33,7 @@ fn buffers_of_every_size_and_fill() {
     let layout = Layout::default();
     for word in [4, 8, 32] {
         for words in 1..40 {
-            let mut random = Random(u64::from(word) * 100 + words);
+            let mut random = Random::new(u64::from(word) * 100 + words);
             let sink = RamSink {
                 limit: 0x8000 + (words - 1) * u64::from(word),
                 word,
@@ -72,7 +73,7 @@ fn buffers_of_every_size_and_fill() {
 fn stop_on_wrap_keeps_the_beginning() {
     let layout = Layout::default();
     for words in 1..60 {
-        let mut random = Random(words);
+        let mut random = Random::new(words);
         let sink = RamSink {
             limit: 0x8000 + (words - 1) * 4,
             stop_on_wrap: true,

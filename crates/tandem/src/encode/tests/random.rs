@@ -6,37 +6,18 @@ use super::*;
 use crate::config::{Addresses, EaddrWidth, Flen, MemoryStyle, Mlen, Nibbles, PcStyle, StoreData};
 use crate::{Data, How, NewPc};
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
-/// Xorshift.
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    fn of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize]
-    }
-
-    /// Small ones, large ones and near ones.
-    fn value(&mut self, xlen: Xlen) -> u64 {
-        let near = self.below(300);
-        let value = match self.below(4) {
-            0 => near,
-            1 => 0u64.wrapping_sub(near),
-            2 => 0x8000_0000 + near,
-            _ => self.next(),
-        };
-        xlen.wrap(value)
-    }
+/// Small ones, large ones and near ones.
+fn value(random: &mut Random, xlen: Xlen) -> u64 {
+    let near = random.below(300);
+    let value = match random.below(4) {
+        0 => near,
+        1 => 0u64.wrapping_sub(near),
+        2 => 0x8000_0000 + near,
+        _ => random.draw(),
+    };
+    xlen.wrap(value)
 }
 
 const BITS: [u32; 9] = [
@@ -62,46 +43,46 @@ const KINDS: [AccessKind; 6] = [
     AccessKind::ConditionalStoreFailure,
 ];
 
-fn effects(rng: &mut Rng, xlen: Xlen) -> Effects {
+fn effects(rng: &mut Random, xlen: Xlen) -> Effects {
     let mut effects = none();
     for _ in 0..rng.below(4) {
         let number = rng.below(32) as u8;
         let (reg, value) = match rng.below(4) {
-            0 => (RegId::F(number), rng.next()),
-            _ => (RegId::X(number % 4), rng.value(xlen)),
+            0 => (RegId::F(number), rng.draw()),
+            _ => (RegId::X(number % 4), value(rng, xlen)),
         };
         effects = effects.reg(reg, value);
     }
     for _ in 0..rng.below(4) {
-        effects = effects.csr(rng.of(&CSRS), rng.value(xlen));
+        effects = effects.csr(rng.one_of(CSRS), value(rng, xlen));
     }
     for _ in 0..rng.below(3) {
         let size = rng.below(4) as u8;
         let cut = u64::MAX >> (64 - (8 << size));
         effects = effects.access(Access {
-            kind: rng.of(&KINDS),
-            paddr: (rng.below(2) == 0).then(|| rng.value(xlen)),
-            data: Some(rng.next() & cut),
-            operand: Some(rng.next() & cut),
-            ..store(size, rng.value(xlen), 0)
+            kind: rng.one_of(KINDS),
+            paddr: (rng.below(2) == 0).then(|| value(rng, xlen)),
+            data: Some(rng.draw() & cut),
+            operand: Some(rng.draw() & cut),
+            ..store(size, value(rng, xlen), 0)
         });
     }
     effects
 }
 
 /// Steps that lead from one to the next, with signals between.
-fn walk(rng: &mut Rng, xlen: Xlen) -> Vec<Did> {
+fn walk(rng: &mut Random, xlen: Xlen) -> Vec<Did> {
     let mut steps = Vec::new();
     let (mut pc, mut mode) = (0x8000_0000, Mode::M);
     for _ in 0..60 {
         let mut effects = effects(rng, xlen);
         if rng.below(6) == 0 {
-            let new = rng.of(&[Mode::U, Mode::S, Mode::M]);
+            let new = rng.one_of([Mode::U, Mode::S, Mode::M]);
             effects.mode = Some(new).filter(|&new| new != mode);
         }
         let step = match rng.below(10) {
             0 => {
-                let handler = rng.value(xlen) & !3;
+                let handler = value(rng, xlen) & !3;
                 effects.regs.clear();
                 effects.accesses.clear();
                 // Not to be made up.
@@ -121,14 +102,14 @@ fn walk(rng: &mut Rng, xlen: Xlen) -> Vec<Did> {
             }
             1 => {
                 effects.mode = None;
-                let signal = rng.of(&[Signal::Update, Signal::Lost, Signal::Notify]);
+                let signal = rng.one_of([Signal::Update, Signal::Lost, Signal::Notify]);
                 Step::Signal(signal)
             }
             _ => {
-                let mut insn = insn(rng.of(&BITS));
+                let mut insn = insn(rng.one_of(BITS));
                 (insn.pc, insn.mode) = (pc, mode);
                 insn.next = match rng.below(3) {
-                    0 => rng.value(xlen) & !1,
+                    0 => value(rng, xlen) & !1,
                     _ => xlen.wrap(insn.end()),
                 };
                 Step::Insn(insn)
@@ -141,7 +122,7 @@ fn walk(rng: &mut Rng, xlen: Xlen) -> Vec<Did> {
         };
         // Somewhere else, without a word.
         if rng.below(20) == 0 {
-            pc = rng.value(xlen) & !1;
+            pc = value(rng, xlen) & !1;
         }
         mode = effects.mode.unwrap_or(mode);
         steps.push((step, effects));
@@ -149,8 +130,8 @@ fn walk(rng: &mut Rng, xlen: Xlen) -> Vec<Did> {
     steps
 }
 
-fn config(rng: &mut Rng) -> Config {
-    let xlen = rng.of(&[Xlen::Rv32, Xlen::Rv64]);
+fn config(rng: &mut Random) -> Config {
+    let xlen = rng.one_of([Xlen::Rv32, Xlen::Rv64]);
     let two = rng.below(5) == 0;
     let addresses = [
         Addresses::None,
@@ -167,12 +148,12 @@ fn config(rng: &mut Rng) -> Config {
     let style = Style {
         pc: match two {
             true => PcStyle::Full,
-            false => rng.of(&[PcStyle::Increment, PcStyle::Full]),
+            false => rng.one_of([PcStyle::Increment, PcStyle::Full]),
         },
         incremental: rng.below(2) == 0,
-        addresses: rng.of(&addresses),
+        addresses: rng.one_of(addresses),
         minstret: rng.below(4) == 0,
-        memory: rng.of(&memory),
+        memory: rng.one_of(memory),
         end_group: rng.below(2) == 0,
         start: rng.below(2) == 0,
     };
@@ -188,16 +169,16 @@ fn config(rng: &mut Rng) -> Config {
     ];
     Config {
         xlen,
-        flen: rng.of(&[Flen::None, Flen::F32, Flen::F64]),
+        flen: rng.one_of([Flen::None, Flen::F32, Flen::F64]),
         mlen: match xlen {
-            Xlen::Rv32 => rng.of(&[Mlen::M32, Mlen::M34]),
+            Xlen::Rv32 => rng.one_of([Mlen::M32, Mlen::M34]),
             Xlen::Rv64 => Mlen::M64,
         },
-        eaddr: rng.of(&[EaddrWidth::Mlen, EaddrWidth::Xlen]),
-        nibbles: rng.of(&[Nibbles::Low, Nibbles::High]),
+        eaddr: rng.one_of([EaddrWidth::Mlen, EaddrWidth::Xlen]),
+        nibbles: rng.one_of([Nibbles::Low, Nibbles::High]),
         pc: if two { PcForm::Both } else { PcForm::New },
-        store_data: rng.of(&[StoreData::Result, StoreData::Operand]),
-        absent: rng.of(&absent).parse().unwrap(),
+        store_data: rng.one_of([StoreData::Result, StoreData::Operand]),
+        absent: rng.one_of(absent).parse().unwrap(),
         style: match rng.below(8) {
             0 => Style::bluespec(),
             1 if !two => Style::compact(),
@@ -376,7 +357,7 @@ fn check(config: &Config, steps: &[Did], groups: &[Group]) {
 
 #[test]
 fn steps_come_back() {
-    let mut rng = Rng(0x1234_5678_9abc_def1);
+    let mut rng = Random::new(0x1234_5678_9abc_def1);
     for _ in 0..1500 {
         let config = config(&mut rng);
         let steps = walk(&mut rng, config.xlen);

@@ -30,10 +30,10 @@ fn data(value: u64) -> [Item; 2] {
 #[test]
 fn results_and_operands() {
     let told = |dialect, value| {
-        let mut bench = bench(dialect, &[amo(0, 6, 10, 5), lw(7, 10, 0)]);
+        let mut bench = bench(dialect, &[amo(0, 6, 10, 5), lw(7, 0, 10)]);
         let items = [&[x(6, 10)][..], &data(value)].concat();
         bench.insn(amo(0, 6, 10, 5), &items);
-        bench.insn(lw(7, 10, 0), &[x(7, 13)]);
+        bench.insn(lw(7, 0, 10), &[x(7, 13)]);
         bench.mismatches()
     };
     assert_eq!(told(StoreData::Result, 13), [""; 0]);
@@ -56,7 +56,7 @@ const SC: u32 = 0x1855_232f | 0x80;
 
 fn reserved(dialect: StoreData) -> Bench {
     // lr.w t2, (a0); sc.w t1, t0, (a0); lw s0, 0(a0)
-    let mut bench = bench(dialect, &[amo(2, 7, 10, 0), amo(3, 6, 10, 5), lw(8, 10, 0)]);
+    let mut bench = bench(dialect, &[amo(2, 7, 10, 0), amo(3, 6, 10, 5), lw(8, 0, 10)]);
     let mut items = vec![x(7, 10), Item::EffectiveAddress(THERE)];
     if dialect == StoreData::Operand {
         items.push(Item::StoreData(2, 0));
@@ -67,7 +67,7 @@ fn reserved(dialect: StoreData) -> Bench {
 
 fn conditional(bench: &mut Bench, items: &[Item], then: u64) -> (Vec<String>, u64) {
     bench.insn(amo(3, 6, 10, 5), items);
-    bench.insn(lw(8, 10, 0), &[x(8, then)]);
+    bench.insn(lw(8, 0, 10), &[x(8, then)]);
     let outcome = bench.run();
     (
         outcome.heard.mismatches,
@@ -105,7 +105,7 @@ fn a_store_conditional_that_fails_in_the_trace() {
 /// Both fail: the operand is told where that is the dialect.
 #[test]
 fn a_store_conditional_that_fails_on_both_sides() {
-    let program = [amo(3, 6, 10, 5), lw(8, 10, 0)];
+    let program = [amo(3, 6, 10, 5), lw(8, 0, 10)];
     let quiet = [x(6, 1), Item::EffectiveAddress(THERE)];
     let told = conditional(&mut bench(StoreData::Result, &program), &quiet, 10);
     assert_eq!(told, (vec![], 0));
@@ -119,7 +119,7 @@ fn a_store_conditional_that_fails_on_both_sides() {
 /// Without a result only the store tells.
 #[test]
 fn a_store_conditional_without_a_result() {
-    let program = [amo(2, 7, 10, 0), amo(3, 0, 10, 5), lw(8, 10, 0)];
+    let program = [amo(2, 7, 10, 0), amo(3, 0, 10, 5), lw(8, 0, 10)];
     for (stores, then, holds) in [(true, 3, true), (false, 10, true), (true, 3, false)] {
         let mut bench = bench(StoreData::Result, &program[usize::from(!holds)..]);
         if holds {
@@ -135,7 +135,7 @@ fn a_store_conditional_without_a_result() {
 /// The model has lost a reservation that the core has kept.
 #[test]
 fn a_store_conditional_that_succeeds_in_the_trace() {
-    let mut bench = bench(StoreData::Result, &[amo(3, 6, 10, 5), lw(8, 10, 0)]);
+    let mut bench = bench(StoreData::Result, &[amo(3, 6, 10, 5), lw(8, 0, 10)]);
     let items = [&[x(6, 0)][..], &data(3)].concat();
     let told = conditional(&mut bench, &items, 3);
     assert_eq!(told, (vec![], 1));
@@ -151,7 +151,7 @@ fn a_store_conditional_stores_its_operand() {
 /// Success without a store, and failure with one, are contradictions.
 #[test]
 fn a_store_conditional_that_contradicts_itself() {
-    let mut lonely = bench(StoreData::Result, &[amo(3, 6, 10, 5), lw(8, 10, 0)]);
+    let mut lonely = bench(StoreData::Result, &[amo(3, 6, 10, 5), lw(8, 0, 10)]);
     let quiet = [x(6, 0), Item::EffectiveAddress(THERE)];
     let (told, _) = conditional(&mut lonely, &quiet, 10);
     assert_eq!(told.len(), 1, "{told:?}");

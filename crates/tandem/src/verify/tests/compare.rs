@@ -56,9 +56,12 @@ fn a_value_in_the_wrong_register() {
 
 #[test]
 fn wrong_floats_and_csrs() {
-    let mut bench = Bench::new(&[fmv(1, 5), csrrw(0, 0x340, 5)]);
+    let mut bench = Bench::new(&[fmv_w_x(1, 5), csrrw(0, 0x340, 5)]);
     bench.toy.x[5] = 0x11;
-    bench.insn(fmv(1, 5), &[f(1, 0xffff_ffff_0000_0010), csr("fflags", 1)]);
+    bench.insn(
+        fmv_w_x(1, 5),
+        &[f(1, 0xffff_ffff_0000_0010), csr("fflags", 1)],
+    );
     bench.insn(csrrw(0, 0x340, 5), &[csr("mscratch", 0x10)]);
     assert_eq!(
         bench.mismatches(),
@@ -76,21 +79,21 @@ fn short_floats() {
         flen: crate::Flen::F32,
         ..Config::default()
     };
-    let mut bench = Bench::with(config, &[fmv(1, 5), fmv(2, 5)]);
+    let mut bench = Bench::with(config, &[fmv_w_x(1, 5), fmv_w_x(2, 5)]);
     bench.toy.x[5] = 0x11;
-    bench.insn(fmv(1, 5), &[f(1, 0x11), csr("fflags", 1)]);
-    bench.insn(fmv(2, 5), &[f(2, 0x12), csr("fflags", 1)]);
+    bench.insn(fmv_w_x(1, 5), &[f(1, 0x11), csr("fflags", 1)]);
+    bench.insn(fmv_w_x(2, 5), &[f(2, 0x12), csr("fflags", 1)]);
     assert_eq!(bench.mismatches(), ["1: ft2 11/12"]);
 }
 
 #[test]
 fn a_branch_the_wrong_way() {
-    let mut bench = Bench::new(&[beq(0, 0), NOP, NOP]);
-    bench.insn(beq(0, 0), &[]);
+    let mut bench = Bench::new(&[beq(0, 0, 8), NOP, NOP]);
+    bench.insn(beq(0, 0, 8), &[]);
     assert_eq!(bench.mismatches(), ["0: pc 80000008/80000004"]);
-    let mut bench = Bench::new(&[beq(0, 5), NOP, NOP]);
+    let mut bench = Bench::new(&[beq(0, 5, 8), NOP, NOP]);
     bench.toy.x[5] = 1;
-    bench.jump(beq(0, 5), BASE + 8, &[]);
+    bench.jump(beq(0, 5, 8), BASE + 8, &[]);
     assert_eq!(bench.mismatches(), ["0: pc 80000004/80000008"]);
 }
 
@@ -117,10 +120,10 @@ fn another_privilege_mode() {
 }
 
 fn stores(items: &[Item]) -> Vec<String> {
-    let mut bench = Bench::new(&[sw(5, 10, 0)]);
+    let mut bench = Bench::new(&[sw(5, 0, 10)]);
     pointers(&mut bench);
     bench.toy.x[5] = 0x1234_5678;
-    bench.insn(sw(5, 10, 0), items);
+    bench.insn(sw(5, 0, 10), items);
     bench.mismatches()
 }
 
@@ -161,14 +164,14 @@ fn a_store_out_of_nowhere() {
 
 #[test]
 fn addresses_of_loads_are_compared() {
-    let mut bench = Bench::new(&[lw(5, 10, 0), lw(5, 10, 0), NOP]);
+    let mut bench = Bench::new(&[lw(5, 0, 10), lw(5, 0, 10), NOP]);
     pointers(&mut bench);
     bench.insn(
-        lw(5, 10, 0),
+        lw(5, 0, 10),
         &[x(5, 0), Item::EffectiveAddress(BASE + 0x800)],
     );
     bench.insn(
-        lw(5, 10, 0),
+        lw(5, 0, 10),
         &[x(5, 0), Item::EffectiveAddress(BASE + 0x804)],
     );
     bench.insn(NOP, &[Item::EffectiveAddress(BASE)]);
@@ -207,12 +210,12 @@ fn ends_may_be_left_out() {
 /// Opcodes 5 and 6 are relative to the value before the group.
 #[test]
 fn increments_are_compared_by_what_they_come_to() {
-    let mut bench = Bench::new(&[addi(5, 5, -3), addi(5, 5, 1), fmv(1, 0)]);
+    let mut bench = Bench::new(&[addi(5, 5, -3), addi(5, 5, 1), fmv_w_x(1, 0)]);
     bench.toy.x[5] = 100;
     bench.insn(addi(5, 5, -3), &[Item::Offset(Register::x(5), -3)]);
     bench.insn(addi(5, 5, 1), &[Item::Offset(Register::x(5), 2)]);
     let flags = Item::Mask(Register::csr(3), 1);
-    bench.insn(fmv(1, 0), &[f(1, 0xffff_ffff_0000_0000), flags]);
+    bench.insn(fmv_w_x(1, 0), &[f(1, 0xffff_ffff_0000_0000), flags]);
     assert_eq!(bench.mismatches(), ["1: t0 62/63"]);
 }
 
@@ -256,11 +259,11 @@ fn rv32() {
             mlen,
             ..Config::default()
         };
-        let mut bench = Bench::with(config, &[addi(5, 0, -1), sw(5, 10, 0), addi(5, 5, 1)]);
+        let mut bench = Bench::with(config, &[addi(5, 0, -1), sw(5, 0, 10), addi(5, 5, 1)]);
         pointers(&mut bench);
         bench.insn(addi(5, 0, -1), &[x(5, 0xffff_ffff)]);
         let addr = Item::EffectiveAddress(BASE + 0x800);
-        bench.insn(sw(5, 10, 0), &[addr, Item::StoreData(2, 0xffff_ffff)]);
+        bench.insn(sw(5, 0, 10), &[addr, Item::StoreData(2, 0xffff_ffff)]);
         bench.insn(addi(5, 5, 1), &[Item::Offset(Register::x(5), 1)]);
         bench.agrees();
     }
@@ -288,13 +291,13 @@ fn views() {
         trap(csr("sstatus", right)),
         ["0: mstatus a00001800/a00000000"]
     );
-    let mut bench = Bench::new(&[NOP, fmv(1, 0), fmv(1, 0), fmv(1, 0)]);
+    let mut bench = Bench::new(&[NOP, fmv_w_x(1, 0), fmv_w_x(1, 0), fmv_w_x(1, 0)]);
     // No bit of what sstatus shows has changed.
     bench.insn(NOP, &[csr("sstatus", 0xa_0000_1800)]);
     let boxed = f(1, 0xffff_ffff_0000_0000);
-    bench.insn(fmv(1, 0), &[boxed, Item::Mask(Register::csr(3), 1)]);
-    bench.insn(fmv(1, 0), &[boxed, csr("fcsr", 1)]);
-    bench.insn(fmv(1, 0), &[boxed, csr("fcsr", 0x21)]);
+    bench.insn(fmv_w_x(1, 0), &[boxed, Item::Mask(Register::csr(3), 1)]);
+    bench.insn(fmv_w_x(1, 0), &[boxed, csr("fcsr", 1)]);
+    bench.insn(fmv_w_x(1, 0), &[boxed, csr("fcsr", 0x21)]);
     assert_eq!(bench.mismatches(), ["3: frm -/1"]);
 }
 

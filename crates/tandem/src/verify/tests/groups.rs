@@ -113,7 +113,7 @@ fn a_reset() {
 /// Memory after a reset is the model's.
 #[test]
 fn memory_is_as_before_a_reset_was() {
-    let program = [sw(10, 10, 0), lw(5, 10, 0)];
+    let program = [sw(10, 0, 10), lw(5, 0, 10)];
     let mut bench = Bench::new(&program);
     pointers(&mut bench);
     let addr = Item::EffectiveAddress(BASE + 0x800);
@@ -255,8 +255,8 @@ fn what_is_not_known_is_not_judged() {
         addi(6, 0, 1),
         addi(5, 0, 1),
         addi(5, 6, 1),
-        sw(6, 10, 0),
-        beq(6, 0),
+        sw(6, 0, 10),
+        beq(6, 0, 8),
         NOP,
         addi(6, 0, 2),
         addi(5, 6, 1),

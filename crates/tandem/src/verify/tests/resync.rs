@@ -60,7 +60,7 @@ fn lost_and_spurious_writes_both_ways() {
 
 #[test]
 fn a_pc_both_ways() {
-    let program = [beq(0, 5), addi(6, 0, 1), addi(7, 0, 2), addi(8, 0, 3)];
+    let program = [beq(0, 5, 8), addi(6, 0, 1), addi(7, 0, 2), addi(8, 0, 3)];
     let bench = || {
         let mut bench = Bench::new(&program);
         bench.toy.x[5] = 1;
@@ -80,7 +80,7 @@ fn a_pc_both_ways() {
 
 #[test]
 fn memory_both_ways() {
-    let program = [sw(5, 10, 0), lw(6, 10, 0), lw(7, 10, 0)];
+    let program = [sw(5, 0, 10), lw(6, 0, 10), lw(7, 0, 10)];
     for (told, then) in [(Some(4), 4), (Some(4), 3), (None, 0), (None, 3)] {
         let mut bench = Bench::new(&program);
         pointers(&mut bench);
@@ -101,7 +101,7 @@ fn memory_both_ways() {
 
 #[test]
 fn a_store_elsewhere_both_ways() {
-    let program = [sw(5, 10, 0), lw(6, 10, 0), lw(7, 10, 0x100)];
+    let program = [sw(5, 0, 10), lw(6, 0, 10), lw(7, 0x100, 10)];
     for (here, there) in [(0, 3), (3, 0)] {
         let mut bench = Bench::new(&program);
         pointers(&mut bench);
@@ -236,7 +236,7 @@ fn a_dispute_ends_when_the_register_is_written() {
 /// Nor is memory that was stored to again.
 #[test]
 fn a_dispute_ends_when_memory_is_written() {
-    let program = [sw(5, 10, 0), sw(6, 10, 4), lw(7, 10, 0), lw(8, 10, 4)];
+    let program = [sw(5, 0, 10), sw(6, 4, 10), lw(7, 0, 10), lw(8, 4, 10)];
     let mut bench = Bench::new(&program);
     pointers(&mut bench);
     (bench.toy.x[5], bench.toy.x[6]) = (3, 3);

@@ -88,12 +88,12 @@ fn device(range: &str, bits: u32, value: u64) -> Outcome {
 fn loads_from_devices_come_from_the_trace() {
     let taken = |outcome: Outcome| (outcome.heard.mismatches, outcome.counters.loads_taken);
     let range = "0x10000000:0x100";
-    assert_eq!(taken(device(range, lw(5, 12, 0), 0x1234)), (vec![], 1));
-    assert_eq!(taken(device(range, lbu(5, 12, 0), 0xff)), (vec![], 1));
+    assert_eq!(taken(device(range, lw(5, 0, 12), 0x1234)), (vec![], 1));
+    assert_eq!(taken(device(range, lbu(5, 0, 12), 0xff)), (vec![], 1));
     let wrong = vec!["0: t0 0/1234".to_string()];
-    assert_eq!(taken(device("", lw(5, 12, 0), 0x1234)), (wrong.clone(), 0));
+    assert_eq!(taken(device("", lw(5, 0, 12), 0x1234)), (wrong.clone(), 0));
     let elsewhere = "0x10000004:0x100";
-    assert_eq!(taken(device(elsewhere, lw(5, 12, 0), 0x1234)), (wrong, 0));
+    assert_eq!(taken(device(elsewhere, lw(5, 0, 12), 0x1234)), (wrong, 0));
 }
 
 /// Appendix C.5 (notes 4): a load of 32 bits cannot give 0x55aa55aa55aa55aa,
@@ -103,38 +103,38 @@ fn a_load_gives_only_what_it_can() {
     let range = "0x10000000:0x100";
     let told = |bits, value| device(range, bits, value).heard.mismatches;
     assert_eq!(
-        told(lw(5, 12, 0), 0x55aa_55aa_55aa_55aa),
+        told(lw(5, 0, 12), 0x55aa_55aa_55aa_55aa),
         ["0: t0 0/55aa55aa55aa55aa"]
     );
-    assert_eq!(told(lw(5, 12, 0), 0x55aa_55aa), [""; 0]);
-    assert_eq!(told(lw(5, 12, 0), 0x8000_0000), ["0: t0 0/80000000"]);
-    assert_eq!(told(lw(5, 12, 0), 0xffff_ffff_8000_0000), [""; 0]);
-    assert_eq!(told(lbu(5, 12, 0), 0x100), ["0: t0 0/100"]);
+    assert_eq!(told(lw(5, 0, 12), 0x55aa_55aa), [""; 0]);
+    assert_eq!(told(lw(5, 0, 12), 0x8000_0000), ["0: t0 0/80000000"]);
+    assert_eq!(told(lw(5, 0, 12), 0xffff_ffff_8000_0000), [""; 0]);
+    assert_eq!(told(lbu(5, 0, 12), 0x100), ["0: t0 0/100"]);
     assert_eq!(told(load(3, 5, 12, 0), 0x55aa_55aa_55aa_55aa), [""; 0]);
 }
 
 /// A load from a device whose result is not told at all is a missing write.
 #[test]
 fn a_lost_load_from_a_device() {
-    let mut bench = Bench::new(&[[addi(7, 0, 0); 8].to_vec(), vec![lw(5, 12, 0)]].concat());
+    let mut bench = Bench::new(&[[addi(7, 0, 0); 8].to_vec(), vec![lw(5, 0, 12)]].concat());
     pointers(&mut bench);
     bench.toy.x[5] = 3;
     bench.options.volatile.add("0x10000000:0x100").unwrap();
     for _ in 0..8 {
         bench.insn(addi(7, 0, 0), &[x(7, 0)]);
     }
-    bench.insn(lw(5, 12, 0), &[Item::EffectiveAddress(DEVICE)]);
+    bench.insn(lw(5, 0, 12), &[Item::EffectiveAddress(DEVICE)]);
     assert_eq!(bench.mismatches(), ["8: t0 0/-"]);
 }
 
 /// Memory that others write: what a load gives is there from then on.
 #[test]
 fn shared_memory_keeps_what_was_loaded() {
-    let mut bench = Bench::new(&[lw(5, 10, 0), lw(6, 10, 0), lw(7, 10, 0)]);
+    let mut bench = Bench::new(&[lw(5, 0, 10), lw(6, 0, 10), lw(7, 0, 10)]);
     pointers(&mut bench);
     bench.options.volatile.add("0x80000800:4").unwrap();
-    bench.insn(lw(5, 10, 0), &[x(5, 9)]);
-    bench.insn(lw(6, 10, 0), &[x(6, 9)]);
+    bench.insn(lw(5, 0, 10), &[x(5, 9)]);
+    bench.insn(lw(6, 0, 10), &[x(6, 9)]);
     let outcome = bench.agrees();
     assert_eq!(outcome.counters.loads_taken, 1);
     assert_eq!(outcome.verifier.model.load(BASE + 0x800, 4), Some(9));
@@ -144,7 +144,7 @@ fn shared_memory_keeps_what_was_loaded() {
 /// HTIF: a host answers behind the trace's back, where it was called from.
 #[test]
 fn a_host_writes_to_its_mailbox() {
-    let program = [sw(5, 11, 0), lw(6, 11, 0), lw(7, 10, 0)];
+    let program = [sw(5, 0, 11), lw(6, 0, 11), lw(7, 0, 10)];
     let mut bench = Bench::new(&program);
     pointers(&mut bench);
     bench.options.tohost = Some(BASE + 0x900);
@@ -175,7 +175,7 @@ fn unknown_csrs_of_the_model() {
 /// can be made".
 #[test]
 fn memory_transactions() {
-    let mut bench = Bench::new(&[lw(5, 10, 0), NOP]);
+    let mut bench = Bench::new(&[lw(5, 0, 10), NOP]);
     pointers(&mut bench);
     let request = |op, data| {
         Item::Request(Request {
@@ -193,7 +193,7 @@ fn memory_transactions() {
         data: 77,
     });
     bench.insn(
-        lw(5, 10, 0),
+        lw(5, 0, 10),
         &[x(5, 77), request(Operation::Load, 0), response],
     );
     bench.insn(NOP, &[request(Operation::Store, 1)]);

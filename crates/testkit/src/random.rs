@@ -1,7 +1,8 @@
 //! Numbers that look random and are the same on every machine.
 
 /// A small generator (splitmix64): one seed, one sequence, integers only, so
-/// that a program found on one machine can be made again on any other.
+/// that a case found on one machine can be made again on any other. Every seed
+/// is good, 0 and neighbours included.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -41,9 +42,21 @@ impl Random {
         self.below(u64::from(bound)) as u32
     }
 
+    /// As [`Random::below`], for lengths and indexes.
+    #[inline]
+    pub fn index(&mut self, bound: usize) -> usize {
+        self.below(bound as u64) as usize
+    }
+
     /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         low + self.below(u64::from(high.saturating_sub(low)) + 1) as u32
+    }
+
+    /// A number of any width up to this many bits, each width as often.
+    pub fn bits(&mut self, most: u32) -> u64 {
+        let width = self.below(u64::from(most) + 1) as u32;
+        self.draw().checked_shr(64 - width).unwrap_or(0)
     }
 
     /// True this many times in a thousand.
@@ -52,18 +65,33 @@ impl Random {
         self.below(1000) < u64::from(permille)
     }
 
+    /// True once in so many times.
+    #[inline]
+    pub fn one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// True half of the time.
+    #[inline]
+    pub fn flip(&mut self) -> bool {
+        self.one_in(2)
+    }
+
     /// One of the items; the default when there are none.
     #[inline]
     pub fn pick<T: Copy + Default>(&mut self, items: &[T]) -> T {
-        let at = self.below(items.len() as u64) as usize;
+        let at = self.index(items.len());
         items.get(at).copied().unwrap_or_default()
     }
 
     /// One of the items, of which there is at least one.
-    #[allow(clippy::indexing_slicing)] // below their number
-    pub fn one_of<T: Copy, const N: usize>(&mut self, items: [T; N]) -> T {
-        const { assert!(N > 0) };
-        items[self.below(N as u64) as usize]
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn one_of<T: Copy>(&mut self, items: impl AsRef<[T]>) -> T {
+        let items = items.as_ref();
+        items[self.index(items.len())]
     }
 
     /// An item, each as often as its weight says; the default when all
@@ -78,6 +106,11 @@ impl Random {
             }
         }
         T::default()
+    }
+
+    /// So many bytes.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.draw() as u8).collect()
     }
 }
 
@@ -98,11 +131,16 @@ mod tests {
         let mut random = Random::new(1);
         for _ in 0..1000 {
             assert!(random.below(7) < 7);
+            assert!(random.index(3) < 3);
             assert!((3..=5).contains(&random.between(3, 5)));
+            assert!(random.bits(9) < 512);
         }
         assert_eq!(random.below(0), 0);
+        assert_eq!(random.bits(0), 0);
         assert_eq!(random.pick::<u8>(&[]), 0);
         assert_eq!(random.weighted(&[(0, 1), (5, 2), (0, 3)]), 2);
         assert!(!random.chance(0) && random.chance(1000));
+        assert!(random.one_in(1));
+        assert_eq!(random.bytes(5).len(), 5);
     }
 }

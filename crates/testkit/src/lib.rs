@@ -1,0 +1,25 @@
+//! What the tests of hartrace share, without a type of any other crate.
+//!
+//! * [`Random`]: numbers that are the same on every machine.
+//! * [`asm`]: one function per instruction, and [`assemble`] for text with labels.
+//! * [`cuts`], [`pieces`], [`flip_bits`]: bytes in every division, and damaged.
+//!
+//! ```
+//! let program = hartrace_testkit::assemble(0x8000_0000, "
+//!     loop:  addi a0, a0, -1
+//!            bnez a0, loop
+//!            ret
+//! ").unwrap();
+//! assert_eq!(program.bytes.len(), 12);
+//! assert_eq!(program.address("loop"), Some(0x8000_0000));
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod asm;
+mod cuts;
+mod random;
+
+pub use asm::text::{AsmError, Program, assemble};
+pub use cuts::{assert_any_cut, cuts, flip_bits, pieces};
+pub use random::Random;
