@@ -20,20 +20,24 @@
 
 mod json;
 mod summary;
+mod write;
 
 pub(crate) use json::{BOM, SCHEMA};
 pub use json::{write_json, write_json_start};
 pub use summary::RecordSummary;
+pub use write::{RecordWriter, RecordsWritten};
 
 use crate::config::{Config, Program, Records};
 use crate::detect::Kind;
 use crate::program::ElfFile;
 use crate::trace::sidecar_of;
+use hartrace_ctr::Fault;
 use hartrace_ctr::dump::{DumpReader, NextSnapshot, Problem};
-use hartrace_ctr::{Fault, Snapshot, Version};
 use json::JsonReader;
 use std::fmt;
 use std::path::Path;
+
+pub use hartrace_ctr::{Ctr, Every, Snapshot, SnapshotSink, Version};
 
 /// What sidecars call files of snapshots.
 pub const FORMAT: &str = "ctr";

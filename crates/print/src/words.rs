@@ -19,8 +19,3 @@ pub fn hex(bytes: &[u8]) -> String {
     }
     text
 }
-
-/// How much of a whole a part is.
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    part as f64 * 100.0 / whole.max(1) as f64
-}
