@@ -20,11 +20,13 @@
 
 mod json;
 mod summary;
+mod write;
 
 pub use hartrace_ctr::{Snapshot, Version};
 pub(crate) use json::{BOM, SCHEMA};
 pub use json::{write_json, write_json_start};
 pub use summary::RecordSummary;
+pub use write::{RecordWriter, RecordsWritten};
 
 use crate::config::{Config, Program, Records};
 use crate::detect::Kind;
@@ -35,6 +37,8 @@ use hartrace_ctr::dump::{DumpReader, NextSnapshot, Problem};
 use json::JsonReader;
 use std::fmt;
 use std::path::Path;
+
+pub use hartrace_ctr::{Ctr, Every, SnapshotSink};
 
 /// What sidecars call files of snapshots.
 pub const FORMAT: &str = "ctr";

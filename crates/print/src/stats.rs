@@ -4,7 +4,7 @@ mod object;
 
 pub use object::json;
 
-use crate::words::{count, percent};
+use crate::words::count;
 use hartrace_capture::trace::{Bandwidth, Census, Count, Format, KindCount, PacketCount};
 use std::io::{self, Write};
 
@@ -32,6 +32,10 @@ pub struct Decoded {
     pub traps: u64,
     /// Losses.
     pub gaps: u64,
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
 }
 
 /// Prints it for people.

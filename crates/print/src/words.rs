@@ -187,11 +187,6 @@ pub const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
     }
 }
 
-/// How much of a whole a part is.
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    part as f64 * 100.0 / whole.max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

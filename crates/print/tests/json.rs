@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use hartrace_analyze::Names;
-use hartrace_capture::trace::{Decoder, EtraceWriter, Format, NtraceWriter, Settings};
-use hartrace_capture::{config, shard::Resume as _};
+use hartrace_capture::config;
+use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Effects, HartId, Image, Insn, Observer, SpaceId, Step, Wants};
+use hartrace_flow::{Decode as _, Effects, HartId, Image, Insn, Observer, SpaceId, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program};
 use hartrace_isa::{Isa, Xlen};
@@ -62,16 +62,9 @@ fn traces() -> Vec<(Vec<u8>, Settings)> {
         let port = settings.port(config.ingress.clone()).port(Isa::RV64GC);
         let mut bytes = Vec::new();
         let filter = FilterConfig::default();
-        let sink = |message: &[u8]| bytes.extend_from_slice(message);
-        match &settings {
-            Settings::Ntrace(config) => {
-                run(&mut NtraceWriter::new(config.clone(), port, &filter, sink).unwrap());
-            }
-            Settings::Etrace(config) => {
-                run(&mut EtraceWriter::new(config.clone(), port, &filter, sink).unwrap());
-            }
-            Settings::Tandem(_) => panic!("not asked for"),
-        }
+        let put = Box::new(|message: &[u8]| bytes.extend_from_slice(message));
+        let options = WriteOptions::default();
+        run(&mut TraceWriter::new(&settings, port, &filter, options, put).unwrap());
         (bytes, settings)
     });
     traced.collect()

@@ -3,7 +3,7 @@
 use super::run::{count, every};
 use super::{Output, Program, Transport};
 use clap::{Args as ClapArgs, ValueEnum};
-use hartrace_ctr::Every;
+use hartrace_capture::records::Every;
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.

@@ -4,9 +4,9 @@ use super::Container;
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::quantity::parse_count;
+use hartrace_capture::records::Every;
 use hartrace_capture::records::FORMAT;
 use hartrace_capture::trace::Format;
-use hartrace_ctr::Every;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -98,6 +98,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let first_trap = drive.watch.first;
     let written = writers.into_iter().map(TraceWriter::done).collect();
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
+    drop(drive);
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
     let recorded = recorded.finish(&config, &elf, isa, own, tallies)?;

@@ -9,15 +9,13 @@ use crate::settings::Elf;
 use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::config::Config;
-use hartrace_capture::records::sidecar;
-use hartrace_ctr::{Control, Ctr, Every, Snapshot, SnapshotSink, Version, dump};
+use hartrace_capture::records::{
+    Ctr, Every, RecordWriter, RecordsWritten, Snapshot, SnapshotSink as _, Version, sidecar,
+};
 use hartrace_flow::HartId;
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, Xlen};
 use std::path::PathBuf;
-
-/// Bytes gathered before they are written.
-const BUFFER: usize = 1 << 16;
 
 /// The files that are asked for.
 pub(super) struct Recorded {
@@ -36,8 +34,9 @@ impl Recorded {
         self.files.iter().map(|file| &file.sink)
     }
 
-    fn recordings(&self) -> Vec<Recording<'_>> {
-        self.sinks().map(Recording::new).collect()
+    fn recordings<'s>(&'s self) -> Vec<Recording<'s>> {
+        let one = |sink: &'s Sink| RecordWriter::new(Box::new(|bytes: &[u8]| sink.put(bytes)) as _);
+        self.sinks().map(one).collect()
     }
 
     /// Those of the hart, its own or beside it, if they are wanted.
@@ -68,7 +67,7 @@ impl Recorded {
         elf: &Elf,
         isa: Isa,
         own: bool,
-        tallies: Vec<Tally>,
+        tallies: Vec<RecordsWritten>,
     ) -> Result<Finished, Failure> {
         let mut done = Vec::new();
         for (file, tally) in self.files.into_iter().zip(tallies) {
@@ -97,7 +96,7 @@ impl Recorded {
 /// Files that are written.
 pub(super) struct Finished {
     own: bool,
-    files: Vec<(PathBuf, Tally)>,
+    files: Vec<(PathBuf, RecordsWritten)>,
 }
 
 impl Finished {
@@ -122,56 +121,8 @@ impl Finished {
     }
 }
 
-/// What was written.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    snapshots: u64,
-    records: u64,
-    /// Version, depth and control of the last snapshot.
-    last: Option<(Version, u16, Control)>,
-}
-
 /// Snapshots on their way into a file.
-pub(super) struct Recording<'s> {
-    sink: &'s Sink,
-    buffer: Vec<u8>,
-    tally: Tally,
-}
-
-impl<'s> Recording<'s> {
-    fn new(sink: &'s Sink) -> Recording<'s> {
-        let mut buffer = Vec::with_capacity(2 * BUFFER);
-        dump::write_start(&mut buffer);
-        Recording {
-            sink,
-            buffer,
-            tally: Tally::default(),
-        }
-    }
-
-    fn flush(&mut self) {
-        self.sink.put(&self.buffer);
-        self.buffer.clear();
-    }
-
-    /// No more snapshots; how many there were.
-    pub(super) fn tally(mut self) -> Tally {
-        self.flush();
-        self.tally
-    }
-}
-
-impl SnapshotSink for Recording<'_> {
-    fn snapshot(&mut self, snapshot: &Snapshot) {
-        dump::write_snapshot(snapshot, &mut self.buffer);
-        self.tally.snapshots += 1;
-        self.tally.records += snapshot.records().count() as u64;
-        self.tally.last = Some((snapshot.version, snapshot.depth, snapshot.fields()));
-        if self.buffer.len() >= BUFFER {
-            self.flush();
-        }
-    }
-}
+type Recording<'s> = RecordWriter<Box<dyn FnMut(&[u8]) + 's>>;
 
 /// The hart's records, looked at while it stands still.
 pub(super) struct Looks<'s> {
@@ -237,7 +188,10 @@ impl Looks<'_> {
     }
 
     /// No more snapshots; how many there were.
-    pub(super) fn tallies(self) -> Vec<Tally> {
-        self.recordings.into_iter().map(Recording::tally).collect()
+    pub(super) fn tallies(self) -> Vec<RecordsWritten> {
+        self.recordings
+            .into_iter()
+            .map(RecordWriter::done)
+            .collect()
     }
 }
