@@ -48,6 +48,24 @@ impl<'a> Decoder<'a> {
         let decoder = TandemDecoder::new(config.clone(), image.isa(), hart)?;
         Ok(Decoder::Tandem(Box::new(decoder)))
     }
+
+    /// Decodes into a consumer of any type. The protocols' decoders are compiled
+    /// here, once; a consumer costs an indirect call for each slice of runs.
+    fn feed_any(&mut self, bytes: &[u8], mut out: &mut dyn Consumer) -> usize {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.feed(bytes, &mut out),
+            Decoder::Etrace(decoder) => decoder.feed(bytes, &mut out),
+            Decoder::Tandem(decoder) => decoder.feed(bytes, &mut out),
+        }
+    }
+
+    fn finish_any(&mut self, mut out: &mut dyn Consumer) {
+        match self {
+            Decoder::Ntrace(decoder) => decoder.finish(&mut out),
+            Decoder::Etrace(decoder) => decoder.finish(&mut out),
+            Decoder::Tandem(decoder) => decoder.finish(&mut out),
+        }
+    }
 }
 
 /// The state of a [`Decoder`] between two messages. That of a tandem trace is
@@ -66,19 +84,11 @@ impl Decode for Decoder<'_> {
     type Seam = Seam;
 
     fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
-        match self {
-            Decoder::Ntrace(decoder) => decoder.feed(bytes, out),
-            Decoder::Etrace(decoder) => decoder.feed(bytes, out),
-            Decoder::Tandem(decoder) => decoder.feed(bytes, out),
-        }
+        self.feed_any(bytes, out)
     }
 
     fn finish<C: Consumer>(&mut self, out: &mut C) {
-        match self {
-            Decoder::Ntrace(decoder) => decoder.finish(out),
-            Decoder::Etrace(decoder) => decoder.finish(out),
-            Decoder::Tandem(decoder) => decoder.finish(out),
-        }
+        self.finish_any(out);
     }
 
     fn seam(&self) -> Seam {

@@ -278,5 +278,5 @@ fn sixteen_bit_code_is_illegal_without_c() {
     // Chapter 27; with IALIGN = 32 an instruction that starts with 16-bit
     // encoding does not exist.
     let mut b = Bench::isa("rv64i");
-    assert_eq!(b.fault(&[C_NOP.into()]).0, 2);
+    assert_eq!(b.fault(&[C_NOP]).0, 2);
 }

@@ -292,7 +292,7 @@ fn misa_switches_extensions_off_and_on() {
         (b'B', clz(A0, A1)),
         (b'F', fadd_s(RNE, 1, 2, 3)),
         (b'D', fadd_d(RNE, 1, 2, 3)),
-        (b'C', C_NOP.into()),
+        (b'C', C_NOP),
     ] {
         b.set_x(A2, crate::bench::DATA);
         assert!(!b.is_illegal(word));

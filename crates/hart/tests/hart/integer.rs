@@ -58,7 +58,7 @@ pub(crate) fn word(value: i128) -> i128 {
 /// corners with a formula of the width in bits and the operands. The first
 /// operands are in x13 to x29, and `rs1` names each of them in turn.
 pub(crate) fn check(widths: &[Xlen], insn: u32, formula: impl Fn(u32, u64, u64) -> i128) {
-    assert_eq!(insn >> 15 & 31, A1.into(), "{insn:08x}");
+    assert_eq!(insn >> 15 & 31, A1, "{insn:08x}");
     for &xlen in widths {
         let bits = xlen.bits();
         let mut bench = Bench::of(xlen);
@@ -66,7 +66,7 @@ pub(crate) fn check(widths: &[Xlen], insn: u32, formula: impl Fn(u32, u64, u64) 
         firsts.clone().for_each(|(x, a)| bench.set_x(x, a));
         let code: Vec<u32> = firsts
             .clone()
-            .map(|(x, _)| insn & !(31 << 15) | u32::from(x) << 15)
+            .map(|(x, _)| insn & !(31 << 15) | x << 15)
             .collect();
         bench.code(BASE, &code);
         for b in CORNERS.map(|b| xlen.wrap(b)) {

@@ -30,7 +30,7 @@ fn ebreak_traps_with_its_address() {
     for xlen in WIDTHS {
         let mut b = Bench::of(xlen);
         assert_eq!(b.fault(&[NOP, EBREAK]), (3, BASE + 4, BASE + 4));
-        assert_eq!(b.fault(&[C_EBREAK.into()]), (3, BASE, BASE));
+        assert_eq!(b.fault(&[C_EBREAK]), (3, BASE, BASE));
     }
 }
 
