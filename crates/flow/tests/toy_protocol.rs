@@ -1,6 +1,8 @@
 //! A whole protocol on the shells of `encode` and `decode`: its settings, its
 //! messages, an encoder and a decoder. The rest is the shells'.
 
+#![allow(clippy::unwrap_used)] // in functions that tests share
+
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::{
