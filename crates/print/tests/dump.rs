@@ -1,6 +1,6 @@
 //! Pieces of all formats, as a library user gets them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use hartrace_capture::config::Config;
 use hartrace_capture::input::{Input, InputError};
