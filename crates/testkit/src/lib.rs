@@ -2,6 +2,7 @@
 //!
 //! * [`Random`]: numbers that are the same on every machine.
 //! * [`asm`]: one function per instruction, and [`assemble`] for text with labels.
+//! * [`Case`]: a case of `proof/cases`, one text file each.
 //! * [`cuts`], [`pieces`], [`flip_bits`]: bytes in every division, and damaged.
 //!
 //! ```
@@ -17,9 +18,11 @@
 #![forbid(unsafe_code)]
 
 pub mod asm;
+mod case;
 mod cuts;
 mod random;
 
 pub use asm::text::{AsmError, Program, assemble};
+pub use case::{Case, difference};
 pub use cuts::{assert_any_cut, cuts, flip_bits, pieces};
 pub use random::Random;

@@ -5,6 +5,7 @@
 
 mod bad_elf;
 mod bad_usage;
+mod cases;
 mod config;
 mod ctr;
 mod ctr_inputs;
