@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use hartrace_capture::config::Config;
-use hartrace_capture::shard::{Part, Resume as _, Sharding};
+use hartrace_capture::shard::{Part, Sharding};
 use hartrace_capture::trace::{Decoder, Format, Settings};
-use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, SpaceId};
+use hartrace_flow::{Cause, Consumer, Decode as _, Event, Exit, HartId, Image, SpaceId};
 use hartrace_isa::Isa;
 use hartrace_testkit::{Case, assert_any_cut, difference};
 
