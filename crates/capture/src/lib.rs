@@ -20,6 +20,8 @@
 //!
 //! The parts:
 //!
+//! * [`Recording`] and [`Recorder`]: the short way: open a trace with its
+//!   program and decode it; write the steps of a hart as a trace.
 //! * [`config`]: the one TOML schema, read, merged and written.
 //! * [`sidecar`]: `FILE.toml` beside a trace, which binds it to its program.
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
@@ -47,8 +49,11 @@ pub mod memory;
 pub mod output;
 pub mod program;
 pub mod quantity;
+mod recording;
 pub mod records;
 pub mod shard;
 pub mod sidecar;
 pub mod trace;
+
+pub use recording::{Recorder, Recording, RecordingError};
 pub mod verify;

@@ -4,6 +4,42 @@
 //! Implements the 1.1.1-draft (2020) and 2.0 (ratified 2022) of the
 //! specification, by name: [`Version`]. The crate is `no_std` with `alloc`; it
 //! opens no files and prints nothing.
+//!
+//! Blocks of the ingress port become packets, and packets become events again:
+//!
+//! ```
+//! use hartrace_etrace::{Config, Decoder, Encoder, Version};
+//! use hartrace_flow::{Consumer, Event, HartId, Image, Ingress, IngressSink as _, SpaceId};
+//! use hartrace_isa::{Isa, Xlen};
+//! use std::ops::ControlFlow;
+//!
+//! struct Count(u32);
+//! impl Consumer for Count {
+//!     fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+//!         if let Event::Run(run) = event {
+//!             self.0 += run.insns;
+//!         }
+//!         ControlFlow::Continue(())
+//!     }
+//! }
+//!
+//! // Four c.nop at 0x1000, retired as one block of four halfwords.
+//! let mut image = Image::new();
+//! image.add_raw(SpaceId::FIRST, 0x1000, &[1, 0, 1, 0, 1, 0, 1, 0], Isa::RV64GC);
+//! let block = Ingress { iaddr: 0x1000, iretire: 4, ilastsize: 0, ..Ingress::default() };
+//!
+//! let config = Config::new(Version::V2_0, Xlen::Rv64);
+//! let mut encoder = Encoder::new(config.clone(), Vec::new())?;
+//! encoder.ingress(HartId(0), &block);
+//! encoder.finish();
+//!
+//! let mut count = Count(0);
+//! let mut decoder = Decoder::new(config, &image)?;
+//! decoder.feed(&encoder.into_sink(), &mut count);
+//! decoder.finish(&mut count);
+//! assert_eq!(count.0, 4);
+//! # Ok::<(), hartrace_etrace::ConfigError>(())
+//! ```
 
 #![no_std]
 #![forbid(unsafe_code)]

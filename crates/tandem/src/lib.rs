@@ -15,6 +15,29 @@
 //! * [`Verifier`]: the state against a model's.
 //! * [`Encoder`]: what a hart did, step by step, to groups.
 //! * [`Decoder`]: groups to the events that every view understands.
+//!
+//! One instruction, written as a group and read back into a shadow state:
+//!
+//! ```
+//! use hartrace_tandem::{Config, Item, Next, Reader, Register, Shadow};
+//!
+//! let config = Config::default();
+//! let a0 = Register::x(10);
+//! // c.li a0, 5
+//! let items = [Item::IncrementPc, Item::Insn16(0x4515), Item::Full(a0, 5)];
+//! let mut bytes = Vec::new();
+//! for item in [&[Item::BeginGroup], &items[..], &[Item::EndGroup]].concat() {
+//!     item.write(&config, &mut bytes);
+//! }
+//!
+//! let mut reader = Reader::new(config.clone());
+//! let mut shadow = Shadow::new(&config);
+//! shadow.pc = Some(0x8000_0000);
+//! assert_eq!(reader.next(&mut bytes.as_slice()), Next::Group);
+//! shadow.apply(reader.group(), &mut |_| {}).unwrap();
+//! assert_eq!(shadow.get(a0), Some(5));
+//! assert_eq!(shadow.pc, Some(0x8000_0002));
+//! ```
 
 #![no_std]
 #![forbid(unsafe_code)]
