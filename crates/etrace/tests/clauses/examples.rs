@@ -267,7 +267,7 @@ fn looplabel() -> Image {
 
 const FIRST: [u64; 5] = [0x1000, 0x1004, 0x1008, 0x100c, 0x1010];
 const ROUND: [u64; 4] = [0x1004, 0x1008, 0x100c, 0x1010];
-const FAULT: Do = Do::Trap(0x1008, 0x2000, exception(13), 0x55);
+const FAULT: Do = Do::Trap(0x1008, 0x2000, exception(13), Some(0x55));
 
 /// Scenario 1: the jump back to looplabel, and the second round goes on.
 #[test]
@@ -599,7 +599,7 @@ fn branch_field_before_an_exception() {
         for (taken, epc) in [("", 0x1004), (" taken", 0x1008)] {
             let way = way(&[
                 &go(&[0x1000]),
-                &[Do::Trap(epc, 0x2000, exception(13), 0)],
+                &[Do::Trap(epc, 0x2000, exception(13), Some(0))],
                 &go(&[0x2000]),
             ]);
             let lines = [
