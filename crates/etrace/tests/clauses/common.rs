@@ -10,70 +10,22 @@ use hartrace_etrace::{
 };
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Cause, Check, Consumer, Context, Effects, Event, Gap, HartId, Image, Ingress, IngressSink,
-    Insn, Mode, Observer, Port, PortConfig, Retirement, Signal, SpaceId, Step, Trap, TrapStep,
-    Untold,
+    Cause, Check, Consumer, Effects, Event, Gap, HartId, Image, Ingress, IngressSink, Mode,
+    Observer, Port, PortConfig, Retirement, SpaceId, Step, Trap, Untold,
 };
-use hartrace_isa::{Flow, Isa, ItypeTable, Xlen};
-pub(crate) use hartrace_testkit::asm::code;
+use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::book;
+
+#[path = "../../../flow/tests/shared/paths.rs"]
+mod paths;
+pub(crate) use paths::{Do, asm, code, go, image};
 
 pub(crate) const VERSIONS: [Version; 2] = [Version::V1_1_1, Version::V2_0];
 pub(crate) const DRAFT: Version = Version::V1_1_1;
 pub(crate) const RATIFIED: Version = Version::V2_0;
 
-/// Instructions.
-pub(crate) mod asm {
-    use hartrace_testkit::asm;
-    pub(crate) use hartrace_testkit::asm::{C_EBREAK, C_RET, EBREAK, ECALL, MRET, SRET};
-
-    /// c.addi a0, 1.
-    pub(crate) const C_ADD: u32 = asm::c_addi(asm::A0, 1);
-    /// addi a0, a0, 1.
-    pub(crate) const ADD: u32 = asm::addi(asm::A0, asm::A0, 1);
-    /// c.jr a5.
-    pub(crate) const C_JR_A5: u32 = asm::c_jr(false, asm::A5);
-    /// c.jalr a5.
-    pub(crate) const C_JALR_A5: u32 = asm::c_jr(true, asm::A5);
-    /// jalr x0, 0(a5).
-    pub(crate) const JR_A5: u32 = jalr(0, 15, 0);
-
-    /// beq x0, x0 by so many bytes; whether it is taken is up to the test.
-    pub(crate) const fn b(offset: i32) -> u32 {
-        asm::beq(asm::ZERO, asm::ZERO, offset as i64)
-    }
-
-    /// jal rd, by so many bytes.
-    pub(crate) const fn jal(rd: u32, offset: i32) -> u32 {
-        asm::jal(rd, offset as i64)
-    }
-
-    pub(crate) const fn jalr(rd: u32, rs: u32, offset: u32) -> u32 {
-        asm::jalr(rd, rs, offset as i32)
-    }
-
-    /// lui a5, with this value in its upper bits.
-    pub(crate) const fn lui_a5(value: u32) -> u32 {
-        asm::lui(asm::A5, value >> 12)
-    }
-
-    /// auipc a5.
-    pub(crate) const fn auipc_a5(offset: u32) -> u32 {
-        asm::auipc(asm::A5, offset >> 12)
-    }
-}
-
-/// An image of stretches of code in the first space.
-pub(crate) fn image(isa: Isa, parts: &[(u64, &[u32])]) -> Image {
-    let mut image = Image::new();
-    for (base, insns) in parts {
-        image.add_raw(SpaceId::FIRST, *base, &code(insns), isa);
-    }
-    image
-}
-
-/// The same for RV64 with compressed instructions.
+/// An image for RV64 with compressed instructions.
 pub(crate) fn rv64(parts: &[(u64, &[u32])]) -> Image {
     image(Isa::RV64GC, parts)
 }
@@ -88,20 +40,6 @@ pub(crate) fn both() -> [Config; 2] {
     VERSIONS.map(plain)
 }
 
-/// One thing on a way through a program.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Do {
-    /// The instruction here retires.
-    At(u64),
-    /// A trap at this address, to that handler, with a `tval`.
-    Trap(u64, u64, Cause, u64),
-    Signal(Signal),
-    Mode(Mode),
-    Context(Context),
-    /// So much time passes.
-    Wait(u64),
-}
-
 pub(crate) const fn exception(code: u32) -> Cause {
     Cause::Exception(Some(code))
 }
@@ -110,89 +48,15 @@ pub(crate) const fn interrupt(code: u32) -> Cause {
     Cause::Interrupt(Some(code))
 }
 
-/// The instructions at these addresses.
-pub(crate) fn go(pcs: &[u64]) -> Vec<Do> {
-    pcs.iter().map(|&pc| Do::At(pc)).collect()
-}
-
 /// Several pieces of a way.
 pub(crate) fn way(parts: &[&[Do]]) -> Vec<Do> {
     parts.concat()
 }
 
-/// A way as steps. An instruction goes where the next thing is; the last one
-/// goes on in memory, or where it jumps. Time passes by one at each.
-pub(crate) fn steps(image: &Image, way: &[Do]) -> Vec<Step> {
-    let (mut mode, mut context, mut time) = (Mode::M, Context::default(), 0);
-    let mut steps: Vec<Step> = Vec::new();
-    let mut last = None;
-    for thing in way {
-        let space = image.space_of(context);
-        let step = match *thing {
-            Do::Wait(ticks) => {
-                time += ticks;
-                continue;
-            }
-            Do::Mode(m) => {
-                mode = m;
-                continue;
-            }
-            Do::Context(c) => {
-                context = c;
-                continue;
-            }
-            Do::Signal(signal) => {
-                if matches!(signal, Signal::Reset | Signal::Lost) {
-                    // Where it would have gone, nobody knows.
-                    last = None;
-                }
-                Step::Signal(signal)
-            }
-            Do::At(pc) => {
-                let f = image.fetch(space, pc).unwrap_or_else(|| panic!("{pc:x}"));
-                let next = match Flow::of(f.bits, f.isa) {
-                    jump @ Flow::Jump { .. } => jump.target(pc, f.isa.xlen()).unwrap(),
-                    _ => f.isa.xlen().wrap(pc.wrapping_add(u64::from(f.len))),
-                };
-                Step::Insn(Insn {
-                    pc,
-                    next,
-                    time,
-                    context,
-                    bits: f.bits,
-                    mode,
-                })
-            }
-            Do::Trap(epc, handler, cause, tval) => Step::Trap(TrapStep {
-                trap: Trap {
-                    epc: Some(epc),
-                    handler: Some(handler),
-                    cause,
-                    tval: Some(tval),
-                },
-                bits: image.fetch(space, epc).map(|f| f.bits),
-                mode,
-                context,
-                time,
-            }),
-        };
-        let here = match step {
-            Step::Insn(insn) => Some(insn.pc),
-            Step::Trap(t) => t.trap.epc,
-            Step::Signal(_) => None,
-        };
-        if let (Some(here), Some(before)) = (here, last)
-            && let Step::Insn(insn) = &mut steps[before]
-        {
-            insn.next = here;
-        }
-        if here.is_some() {
-            last = Some(steps.len());
-            time += 1;
-        }
-        steps.push(step);
-    }
-    steps
+/// A path of one hart as steps.
+pub(crate) fn steps(image: &Image, path: &[Do]) -> Vec<Step> {
+    let steps = paths::steps(image, path).into_iter();
+    steps.map(|(_, step)| step).collect()
 }
 
 /// A single-retirement port.

@@ -37,13 +37,13 @@ fn case_01_loop_head() {
             Do::At(0x1008),
         ];
         let trap = vec![
-            Do::Trap(0x1008, 0x2000, exception(13), 0),
+            Do::Trap(0x1008, 0x2000, exception(13), Some(0)),
             Do::At(0x2000),
             Do::At(0x2004),
             Do::At(0x1008),
         ];
         let mode = vec![
-            Do::Trap(0x1008, 0x2000, interrupt(7), 0),
+            Do::Trap(0x1008, 0x2000, interrupt(7), Some(0)),
             Do::At(0x2000),
             Do::At(0x2004),
             Do::Mode(Mode::U),
@@ -120,7 +120,7 @@ fn case_03_loops_without_a_branch() {
             round.push(0x100c);
         }
         let last = *round.last().unwrap();
-        let trap = Do::Trap(0x1000, 0x2000, interrupt(7), 0);
+        let trap = Do::Trap(0x1000, 0x2000, interrupt(7), Some(0));
         let way = way(&[&go(&round.repeat(5)), &[trap], &go(&[0x2000])]);
         for config in both() {
             let bytes = encode(&config, &image, &way);
@@ -186,7 +186,7 @@ fn case_05_full_map() {
         let mut pcs = [0x1000, 0x1008].repeat(16);
         pcs.pop();
         // 31 branches, then a trap on the way to the 32nd.
-        let trap = Do::Trap(0x1008, 0x2000, exception(13), 0);
+        let trap = Do::Trap(0x1008, 0x2000, exception(13), Some(0));
         let after = way(&[&go(&[0x1000, 0x1008]), &go(&pcs), &[trap], &go(&[0x2000])]);
         round_trip(&config, &image, &after);
         let packets = [start(&config, 0x100c), full_map(&"T".repeat(31))];
@@ -226,7 +226,7 @@ fn case_07_exception_behind_a_branch() {
     let image = rv64(&[(0x1000, &[ADD, b(8), ADD, ADD]), (0x2000, &[ADD])]);
     for config in both() {
         for (epc, outcome) in [(0x1008, "N"), (0x100c, "T")] {
-            let trap = Do::Trap(epc, 0x2000, exception(13), 0);
+            let trap = Do::Trap(epc, 0x2000, exception(13), Some(0));
             let way = way(&[&go(&[0x1000, 0x1004]), &[trap], &go(&[0x2000])]);
             let lines = [
                 "support on",
@@ -255,24 +255,24 @@ fn case_08_traps_of_every_kind() {
                 let behind_a_jump = [
                     Do::At(0x1000),
                     Do::At(0x1004),
-                    Do::Trap(0x1008, 0x3000, first, 1),
+                    Do::Trap(0x1008, 0x3000, first, Some(1)),
                     Do::At(0x3000),
-                    Do::Trap(0x3004, 0x4000, second, 2),
+                    Do::Trap(0x3004, 0x4000, second, Some(2)),
                     Do::At(0x4000),
                 ];
                 round_trip(&config, &image, &behind_a_jump);
                 let on_the_first = [
-                    Do::Trap(0x1000, 0x3000, first, 1),
+                    Do::Trap(0x1000, 0x3000, first, Some(1)),
                     Do::At(0x3000),
                     Do::At(0x3004),
-                    Do::Trap(0x1000, 0x4000, second, 2),
+                    Do::Trap(0x1000, 0x4000, second, Some(2)),
                     Do::At(0x4000),
                 ];
                 round_trip(&config, &image, &on_the_first);
                 let in_a_row = [
                     Do::At(0x1000),
-                    Do::Trap(0x1004, 0x3000, first, 1),
-                    Do::Trap(0x3000, 0x4000, second, 2),
+                    Do::Trap(0x1004, 0x3000, first, Some(1)),
+                    Do::Trap(0x3000, 0x4000, second, Some(2)),
                     Do::At(0x4000),
                     Do::At(0x4004),
                     Do::At(0x1004),
@@ -292,13 +292,13 @@ fn case_09_ecall() {
         for config in both() {
             let way = [
                 Do::At(0x1000),
-                Do::Trap(0x1004, 0x3004, exception(11), 0),
+                Do::Trap(0x1004, 0x3004, exception(11), Some(0)),
                 Do::At(0x3004),
             ];
             let way = match insn {
                 C_EBREAK => [
                     Do::At(0x1000),
-                    Do::Trap(0x1004, 0x3002, exception(3), 0),
+                    Do::Trap(0x1004, 0x3002, exception(3), Some(0)),
                     Do::At(0x3002),
                 ],
                 _ => way,
@@ -642,7 +642,7 @@ fn case_22_other_code() {
     ]);
     let known = rv64(&[(0x1000, &[ADD, ADD, ADD, jal(0, 0xff4)])]);
     let config = plain(RATIFIED);
-    let trap = Do::Trap(0x2004, 0x1000, interrupt(7), 0);
+    let trap = Do::Trap(0x2004, 0x1000, interrupt(7), Some(0));
     let way = way(&[
         &go(&[0x1000, 0x1004, 0x1008, 0x100c, 0x2000]),
         &[trap],

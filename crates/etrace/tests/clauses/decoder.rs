@@ -1038,7 +1038,7 @@ fn pauses() {
     let image = rv64(&[(0x1000, &[ADD, b(8), ADD, JR_A5]), (0x2000, &[ADD, MRET])]);
     let config = plain(RATIFIED);
     let round = [0x1000, 0x1004, 0x100c];
-    let trap = Do::Trap(0x1000, 0x2000, interrupt(7), 0);
+    let trap = Do::Trap(0x1000, 0x2000, interrupt(7), Some(0));
     let way = way(&[
         &go(&round.repeat(10)),
         &[trap],

@@ -102,7 +102,7 @@ fn interrupts_and_exceptions() {
         for (cause, tval) in [(exception(13), 0xbeef), (interrupt(7), 0)] {
             let way = way(&[
                 &go(&[0x1000, 0x1004]),
-                &[Do::Trap(0x1008, 0x2000, cause, tval)],
+                &[Do::Trap(0x1008, 0x2000, cause, Some(tval))],
                 &go(&[0x2000, 0x2004, 0x1008, 0x100c]),
             ]);
             let told = match (cause == interrupt(7), config.version == DRAFT) {
@@ -296,7 +296,7 @@ fn delta_addresses() {
         let way = way(&[
             &go(&rounds),
             &go(&[0x1004, 0x2000]),
-            &[Do::Trap(0x1000, 0x3000, exception(13), 0)],
+            &[Do::Trap(0x1000, 0x3000, exception(13), Some(0))],
             &go(&[0x3000, 0x3004, 0x2000]),
         ]);
         let packets = round_trip(&config, &image, &way);
@@ -404,7 +404,7 @@ fn sijump_needs_what_is_before() {
         // A trap between them: the handler returns to the jump.
         let way = way(&[
             &go(&[0x1000]),
-            &[Do::Trap(0x1004, 0x3000, interrupt(7), 0)],
+            &[Do::Trap(0x1004, 0x3000, interrupt(7), Some(0))],
             &go(&[0x3000]),
             &[Do::Mode(Mode::U)],
             &go(&[0x1004, 0x2000]),
@@ -416,7 +416,7 @@ fn sijump_needs_what_is_before() {
         // the return.
         let way = [
             Do::At(0x1000),
-            Do::Trap(0x1004, 0x3000, interrupt(7), 0),
+            Do::Trap(0x1004, 0x3000, interrupt(7), Some(0)),
             Do::At(0x3000),
             Do::At(0x1004),
             Do::At(0x2000),
@@ -567,7 +567,7 @@ fn tvalepc() {
         for (cause, told) in [(exception(2), 0x1008), (exception(12), 0xabcd)] {
             let way = way(&[
                 &go(&[0x1000, 0x1004]),
-                &[Do::Trap(0x1008, 0x2000, cause, 0xabcd)],
+                &[Do::Trap(0x1008, 0x2000, cause, Some(0xabcd))],
                 &go(&[0x2000]),
             ]);
             let told = if config.version == DRAFT {
@@ -582,7 +582,7 @@ fn tvalepc() {
             assert_eq!(trap.tval, Some(told));
         }
         // Interrupt 2 is no illegal instruction.
-        let trap = Do::Trap(0x1008, 0x2000, interrupt(2), 0xabcd);
+        let trap = Do::Trap(0x1008, 0x2000, interrupt(2), Some(0xabcd));
         let way = way(&[&go(&[0x1000, 0x1004]), &[trap], &go(&[0x2000])]);
         let packets = round_trip(&config, &image, &way);
         let Packet::Trap(trap) = packets[3] else {
@@ -1209,7 +1209,7 @@ fn full_map_with_an_address() {
         let map = format!("branches {}NN 1000", "T".repeat(29));
         assert_eq!(lines[2], map);
         // The 31st branch is the last before a trap, and the last of all.
-        let trap = Do::Trap(0x1004, 0x2000, exception(13), 0);
+        let trap = Do::Trap(0x1004, 0x2000, exception(13), Some(0));
         let way = way(&[&go(&[0x1000; 32]), &[trap], &go(&[0x2000])]);
         let lines = text(&config, &round_trip(&config, &image, &way));
         let map = format!("branches {}N 1000", "T".repeat(30));
@@ -1319,7 +1319,7 @@ fn resync_counts_from_any_synchronisation() {
     let rounds = |n: usize| go(&[0x1000, 0x1004].repeat(n));
     for version in VERSIONS {
         let config = resync(version, ResyncUnit::Packets, ResyncRule::Settled);
-        let trap = Do::Trap(0x1004, 0x2000, exception(13), 0);
+        let trap = Do::Trap(0x1004, 0x2000, exception(13), Some(0));
         let way = way(&[
             &rounds(10),
             &go(&[0x1000]),
@@ -1347,7 +1347,7 @@ fn multiple_retirement() {
     let mut pcs = vec![0x1000];
     pcs.extend(inner.repeat(40));
     pcs.extend([0x100e, 0x1010, 0x1014, 0x2000, 0x2004, 0x2006]);
-    let trap = Do::Trap(0x200a, 0x3000, interrupt(7), 0);
+    let trap = Do::Trap(0x200a, 0x3000, interrupt(7), Some(0));
     let way = way(&[
         &go(&pcs),
         &[trap],
@@ -1394,7 +1394,7 @@ fn two_packets_of_one_block() {
 fn exception_at_a_jumps_target() {
     let image = rv64(&[(0x1000, &[ADD, JR_A5]), (0x3000, &[ADD])]);
     for config in both() {
-        let trap = Do::Trap(0x9000, 0x3000, exception(12), 0x9000);
+        let trap = Do::Trap(0x9000, 0x3000, exception(12), Some(0x9000));
         let way = way(&[&go(&[0x1000, 0x1004]), &[trap], &go(&[0x3000])]);
         let lines: &[&str] = match config.version == DRAFT {
             true => &[
@@ -1422,7 +1422,7 @@ fn exception_at_a_jumps_target() {
 fn exception_on_the_first_instruction() {
     let image = rv64(&[(0x1000, &[ADD]), (0x3000, &[ADD])]);
     for config in both() {
-        let trap = Do::Trap(0x1000, 0x3000, exception(12), 0x1000);
+        let trap = Do::Trap(0x1000, 0x3000, exception(12), Some(0x1000));
         let way = way(&[&[trap], &go(&[0x3000])]);
         let lines: &[&str] = match config.version == DRAFT {
             true => &[
@@ -1451,9 +1451,9 @@ fn traps_in_a_row() {
         (0x4000, &[ADD]),
         (0x5000, &[ADD]),
     ]);
-    let first = Do::Trap(0x1004, 0x3000, exception(13), 0x11);
-    let second = Do::Trap(0x3000, 0x4000, interrupt(7), 0);
-    let third = Do::Trap(0x4000, 0x5000, exception(5), 0x33);
+    let first = Do::Trap(0x1004, 0x3000, exception(13), Some(0x11));
+    let second = Do::Trap(0x3000, 0x4000, interrupt(7), Some(0));
+    let third = Do::Trap(0x4000, 0x5000, exception(5), Some(0x33));
     let config = plain(RATIFIED);
     let sent = |things: &[&[Do]], lines: &[&str]| {
         let lines = [&["support on", "start 1000"], lines].concat();
@@ -1473,7 +1473,7 @@ fn traps_in_a_row() {
         ],
     );
     // Behind a jump the first is told at once, and so is each behind it.
-    let first = Do::Trap(0x9000, 0x3000, exception(12), 0x9000);
+    let first = Do::Trap(0x9000, 0x3000, exception(12), Some(0x9000));
     sent(
         &[&go(&[0x1000, 0x1004]), &[first, second], &go(&[0x4000])],
         &[
@@ -1493,7 +1493,7 @@ fn privilege_before_the_trap() {
     let way = way(&[
         &[Do::Mode(Mode::U)],
         &go(&[0x1000, 0x1004]),
-        &[Do::Trap(0x9000, 0x3000, exception(12), 0)],
+        &[Do::Trap(0x9000, 0x3000, exception(12), Some(0))],
         &[Do::Mode(Mode::M)],
         &go(&[0x3000]),
     ]);
@@ -1518,7 +1518,7 @@ fn trap_at_the_target_of_a_return() {
         &go(&[0x1000, 0x1008]),
         &[
             Do::Mode(Mode::U),
-            Do::Trap(0x9000, 0x3000, exception(12), 0),
+            Do::Trap(0x9000, 0x3000, exception(12), Some(0)),
         ],
         &[Do::Mode(Mode::M)],
         &go(&[0x3000]),
@@ -1546,11 +1546,11 @@ fn ecall_as_retired() {
     ]);
     let things = [
         Do::At(0x1000),
-        Do::Trap(0x1004, 0x3000, exception(11), 0),
+        Do::Trap(0x1004, 0x3000, exception(11), Some(0)),
         Do::At(0x3000),
-        Do::Trap(0x3004, 0x4000, exception(3), 0),
+        Do::Trap(0x3004, 0x4000, exception(3), Some(0)),
         Do::At(0x4000),
-        Do::Trap(0x4004, 0x5000, exception(3), 0),
+        Do::Trap(0x4004, 0x5000, exception(3), Some(0)),
         Do::At(0x5000),
     ];
     for config in both() {
@@ -1642,7 +1642,7 @@ fn time_of_packets() {
         Do::Wait(5),
         Do::At(0x1000),
         Do::Wait(10),
-        Do::Trap(0x1004, 0x3000, interrupt(7), 0),
+        Do::Trap(0x1004, 0x3000, interrupt(7), Some(0)),
         Do::At(0x3000),
         Do::At(0x3004),
         Do::Mode(Mode::U),

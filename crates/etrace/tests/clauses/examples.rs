@@ -77,6 +77,11 @@ fn chapter_12() -> Image {
     ])
 }
 
+/// The payload of a packet as it was sent.
+fn payload(config: &Config, image: &Image, way: &[Do], number: usize) -> Vec<u8> {
+    pieces(&encode(config, image, way))[number][1..].to_vec()
+}
+
 /// Examples 1 and 2: a call that needs no packet, and the return from it.
 #[test]
 fn chapter_12_examples_1_and_2() {
@@ -100,6 +105,8 @@ fn chapter_12_examples_1_and_2() {
         };
         let [_, updiscon, _] = report.sent(&config.layout());
         assert!(!updiscon, "updiscon=0");
+        assert_eq!(payload(&config, &image, &way, 2), [0x12]);
+        assert_eq!(payload(&config, &image, &way, 3), [0x0a]);
     }
 }
 
@@ -125,6 +132,8 @@ fn chapter_12_example_3() {
             panic!("{packets:?}");
         };
         assert_eq!((map.count, map.bits), (1, 0));
+        let bytes = payload(&config, &image, &go(&pcs), 2);
+        assert_eq!(bytes, [0x05, 0x58, 0x05]);
         let lines = [
             "support on",
             "start 800010da",
@@ -174,6 +183,10 @@ fn chapter_12_examples_5_and_4() {
             panic!("{packets:?}");
         };
         assert_eq!((map.count, map.bits), (3, 3));
+        let bytes = payload(&config, &image, &go(&pcs), 2);
+        assert_eq!(bytes, [0x09, 0xe9, 0xfd]);
+        let bytes = payload(&config, &image, &go(&pcs), 3);
+        assert_eq!(bytes, [0x8d, 0x91, 0x02]);
     }
 }
 
@@ -267,7 +280,7 @@ fn looplabel() -> Image {
 
 const FIRST: [u64; 5] = [0x1000, 0x1004, 0x1008, 0x100c, 0x1010];
 const ROUND: [u64; 4] = [0x1004, 0x1008, 0x100c, 0x1010];
-const FAULT: Do = Do::Trap(0x1008, 0x2000, exception(13), 0x55);
+const FAULT: Do = Do::Trap(0x1008, 0x2000, exception(13), Some(0x55));
 
 /// Scenario 1: the jump back to looplabel, and the second round goes on.
 #[test]
@@ -599,7 +612,7 @@ fn branch_field_before_an_exception() {
         for (taken, epc) in [("", 0x1004), (" taken", 0x1008)] {
             let way = way(&[
                 &go(&[0x1000]),
-                &[Do::Trap(epc, 0x2000, exception(13), 0)],
+                &[Do::Trap(epc, 0x2000, exception(13), Some(0))],
                 &go(&[0x2000]),
             ]);
             let lines = [

@@ -306,7 +306,7 @@ fn discovery_defaults() {
         };
         let way = way(&[
             &go(&[0x1000, 0x1004, 0x1008, 0x100c, 0x1000]),
-            &[Do::Trap(0x1004, 0x1008, exception(15), 0x1234)],
+            &[Do::Trap(0x1004, 0x1008, exception(15), Some(0x1234))],
             &go(&[0x1008, 0x100c, 0x1004]),
         ]);
         let context = if draft { " context 0" } else { "" };
@@ -357,7 +357,7 @@ fn iaddress_width() {
         let image = rv64(&[(low, &[ADD, JR_A5, ADD]), (high, &[ADD, JR_A5, ADD])]);
         let way = way(&[
             &go(&[low, low + 4, high, high + 4, low]),
-            &[Do::Trap(low + 4, high, exception(2), high)],
+            &[Do::Trap(low + 4, high, exception(2), Some(high))],
             &go(&[high, high + 4, low + 8]),
         ]);
         for version in VERSIONS {

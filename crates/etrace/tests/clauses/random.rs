@@ -84,7 +84,12 @@ pub(crate) fn walk(
                 1 => exception(2),
                 _ => exception(13),
             };
-            way.push(Do::Trap(pc, handler, cause, 0x1230 + random.below(16)));
+            way.push(Do::Trap(
+                pc,
+                handler,
+                cause,
+                Some(0x1230 + random.below(16)),
+            ));
             back.push((pc, mode));
             (pc, mode) = (handler, Mode::M);
             way.push(Do::Mode(mode));

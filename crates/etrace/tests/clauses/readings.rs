@@ -446,8 +446,8 @@ fn draft_traps_in_a_row() {
     let way = way(&[
         &go(&[0x1000]),
         &[
-            Do::Trap(0x1004, 0x3000, exception(13), 1),
-            Do::Trap(0x3000, 0x4000, exception(5), 2),
+            Do::Trap(0x1004, 0x3000, exception(13), Some(1)),
+            Do::Trap(0x3000, 0x4000, exception(5), Some(2)),
         ],
         &go(&[0x4000]),
     ]);
@@ -469,8 +469,8 @@ fn draft_two_traps_behind_a_jump() {
     let way = way(&[
         &go(&[0x1000, 0x1004]),
         &[
-            Do::Trap(0x2000, 0x3000, exception(12), 1),
-            Do::Trap(0x3000, 0x4000, exception(2), 2),
+            Do::Trap(0x2000, 0x3000, exception(12), Some(1)),
+            Do::Trap(0x3000, 0x4000, exception(2), Some(2)),
         ],
         &go(&[0x4000]),
     ]);
@@ -498,7 +498,7 @@ fn reading_26_interrupt_at_a_jumps_target() {
     let config = plain(RATIFIED);
     let way = way(&[
         &go(&[0x1000, 0x1004]),
-        &[Do::Trap(0x2000, 0x3000, interrupt(7), 0)],
+        &[Do::Trap(0x2000, 0x3000, interrupt(7), Some(0))],
         &go(&[0x3000]),
     ]);
     let lines = [
@@ -523,7 +523,10 @@ fn reading_26_interrupt_at_a_jumps_target() {
 #[test]
 fn reading_27_the_trace_ends_with_a_trap() {
     let image = rv64(&[(0x1000, &[ADD, ADD]), (0x3000, &[ADD])]);
-    let things = [Do::At(0x1000), Do::Trap(0x1004, 0x3000, exception(13), 9)];
+    let things = [
+        Do::At(0x1000),
+        Do::Trap(0x1004, 0x3000, exception(13), Some(9)),
+    ];
     let config = plain(RATIFIED);
     let lines = [
         "support on",

@@ -140,80 +140,6 @@ fn end(icnt: u64, hist: u64) -> Body<'static> {
 
 const VERSIONS: [Version; 2] = [Version::Rc7, Version::V1_0];
 
-/// The code of 8.4.1, with the branches at 0x102 and 0x10a.
-fn three_runs() -> [Vec<Ingress>; 3] {
-    let b = |addr, itype| at(addr, 2, itype);
-    [
-        vec![c(0x100), b(0x102, Itype::Taken), c(0x200), halted()],
-        vec![
-            c(0x100),
-            b(0x102, Itype::NotTaken),
-            i(0x106),
-            b(0x10a, Itype::Taken),
-            i(0x300),
-            halted(),
-        ],
-        vec![
-            c(0x100),
-            b(0x102, Itype::NotTaken),
-            i(0x106),
-            b(0x10a, Itype::NotTaken),
-            c(0x10e),
-            i(0x110),
-            halted(),
-        ],
-    ]
-}
-
-#[test]
-fn icnt_in_btm() {
-    let debug = |icnt| stop(Evcode::DEBUG, icnt, None);
-    let [first, second, third] = three_runs();
-    for version in VERSIONS {
-        let config = btm(version);
-        check(&config, &first, &[start(0x100), direct(3), debug(1)]);
-        check(&config, &second, &[start(0x100), direct(7), debug(2)]);
-        check(&config, &third, &[start(0x100), debug(10)]);
-    }
-}
-
-#[test]
-fn icnt_in_htm() {
-    let debug = |icnt, hist| stop(Evcode::DEBUG, icnt, Some(hist));
-    let [first, second, third] = three_runs();
-    for version in VERSIONS {
-        let config = htm(version);
-        check(&config, &first, &[start(0x100), debug(4, 0b11)]);
-        check(&config, &second, &[start(0x100), debug(9, 0b101)]);
-        check(&config, &third, &[start(0x100), debug(10, 0b100)]);
-    }
-}
-
-/// An exception between the instructions of the same code (8.4.1).
-#[test]
-fn icnt_of_a_trap() {
-    let config = btm(Version::V1_0);
-    let exception = |icnt, xor| branch(Btype::Exception, icnt, xor);
-    check(
-        &config,
-        &[c(0x100), trap(0x102, Itype::Exception), c(0x800)],
-        &[
-            start(0x100),
-            exception(1, 0x100 ^ 0x800),
-            stop(Evcode::DISABLED, 1, None),
-        ],
-    );
-    check(
-        &config,
-        &[trap(0x100, Itype::Exception), c(0x800)],
-        &[
-            start(0x100),
-            exception(0, 0x100 ^ 0x800),
-            stop(Evcode::DISABLED, 1, None),
-        ],
-    );
-}
-
 /// rc7, 8.4.4: a counter of four bits.
 #[test]
 fn icnt_full_in_rc7() {
@@ -254,37 +180,6 @@ fn icnt_full_in_rc7() {
     };
     let sequential = sync(Sync::SEQUENTIAL, 8, 0x110);
     let last = stop(Evcode::DEBUG, 6, None);
-    check(&config, &blocks, &[start(0x100), sequential, last]);
-}
-
-/// 1.0, "Examples of I-CNT Field Full Generation".
-#[test]
-fn icnt_full_in_1_0() {
-    let blocks = [
-        c(0x100),
-        at(0x102, 2, Itype::NotTaken),
-        i(0x106),
-        i(0x10a),
-        i(0x10e),
-        i(0x112),
-        i(0x116),
-        c(0x11a),
-        halted(),
-    ];
-    let config = Config {
-        icnt_bits: 4,
-        ..htm(Version::V1_0)
-    };
-    let full = Body::IcntFull { icnt: 9 };
-    let last = stop(Evcode::DEBUG, 5, Some(2));
-    check(&config, &blocks, &[start(0x100), full, last]);
-    let config = Config {
-        mode: TraceMode::Btm,
-        icnt_full: IcntFull::Sync,
-        ..config
-    };
-    let sequential = sync(Sync::SEQUENTIAL, 9, 0x112);
-    let last = stop(Evcode::DEBUG, 5, None);
     check(&config, &blocks, &[start(0x100), sequential, last]);
 }
 

@@ -4,73 +4,20 @@
 use std::ops::ControlFlow;
 
 use hartrace_flow::{
-    Cause, Check, Checked, Consumer, Context, Effects, Event, Gap, HartId, Image, Insn, Mark, Mode,
-    Observer, Port, PortConfig, Run, Signal, SpaceId, Step, Trap, TrapStep,
+    Cause, Check, Checked, Consumer, Effects, Event, Gap, HartId, Image, Mark, Observer, Port,
+    PortConfig, Run, Signal, SpaceId, Step, Trap,
 };
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 use hartrace_ntrace::{
     Body, Btype, Config, Decoder, Encoder, Evcode, Fault, Framer, Message, Piece, Sync, TraceMode,
     Version,
 };
-pub(crate) use hartrace_testkit::asm::code;
+
+#[path = "../../../flow/tests/shared/paths.rs"]
+mod paths;
+pub(crate) use paths::*;
 
 pub(crate) const VERSIONS: [Version; 2] = [Version::Rc7, Version::V1_0];
-
-/// Instructions.
-pub(crate) mod asm {
-    use hartrace_testkit::asm;
-    pub(crate) use hartrace_testkit::asm::{C_EBREAK, C_RET, ECALL, MRET};
-
-    /// c.addi a0, 1.
-    pub(crate) const C_ADD: u32 = asm::c_addi(asm::A0, 1);
-    /// addi a0, a0, 1.
-    pub(crate) const ADD: u32 = asm::addi(asm::A0, asm::A0, 1);
-    /// c.jr a5.
-    pub(crate) const C_JR_A5: u32 = asm::c_jr(false, asm::A5);
-    /// c.jalr a5.
-    pub(crate) const C_JALR_A5: u32 = asm::c_jr(true, asm::A5);
-    /// jr t0: a return by the other link register.
-    pub(crate) const JR_T0: u32 = jalr(0, 5, 0);
-    /// jalr ra, t0: a swap.
-    pub(crate) const SWAP: u32 = jalr(1, 5, 0);
-    /// csrw scontext, a0.
-    pub(crate) const WRITE_SCONTEXT: u32 = asm::csrw(0x5a8, asm::A0);
-    /// An instruction of the custom-0 space.
-    pub(crate) const CUSTOM: u32 = 0x0000_000b;
-
-    /// beq x0, x0 by so many bytes; whether it is taken is up to the test.
-    pub(crate) const fn b(offset: i32) -> u32 {
-        asm::beq(asm::ZERO, asm::ZERO, offset as i64)
-    }
-
-    /// jal rd, by so many bytes.
-    pub(crate) const fn jal(rd: u32, offset: i32) -> u32 {
-        asm::jal(rd, offset as i64)
-    }
-
-    pub(crate) const fn jalr(rd: u32, rs: u32, offset: u32) -> u32 {
-        asm::jalr(rd, rs, offset as i32)
-    }
-
-    /// lui a5, with this value in its upper bits.
-    pub(crate) const fn lui_a5(value: u32) -> u32 {
-        asm::lui(asm::A5, value >> 12)
-    }
-
-    /// auipc a5.
-    pub(crate) const fn auipc_a5(offset: u32) -> u32 {
-        asm::auipc(asm::A5, offset >> 12)
-    }
-}
-
-/// An image of stretches of code in the first space.
-pub(crate) fn image(isa: Isa, parts: &[(u64, &[u32])]) -> Image {
-    let mut image = Image::new();
-    for (base, insns) in parts {
-        image.add_raw(SpaceId::FIRST, *base, &code(insns), isa);
-    }
-    image
-}
 
 /// The program of 8.4.1.
 pub(crate) fn three_runs() -> Image {
@@ -96,116 +43,14 @@ pub(crate) const THREE: [&[u64]; 3] = [
     &[0x100, 0x102, 0x106, 0x10a, 0x10e, 0x110],
 ];
 
-/// One thing on a way through a program.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Do {
-    /// The instruction here retires.
-    At(u64),
-    /// A trap at this address, to that handler.
-    Trap(u64, u64, Cause),
-    Signal(Signal),
-    Mode(Mode),
-    Context(Context, SpaceId),
-    /// So much time passes.
-    Wait(u64),
-    /// What follows is another hart's.
-    Hart(u32),
-}
-
 pub(crate) const EXCEPTION: Cause = Cause::Exception(None);
 pub(crate) const INTERRUPT: Cause = Cause::Interrupt(None);
-
-/// The instructions at these addresses.
-pub(crate) fn go(pcs: &[u64]) -> Vec<Do> {
-    pcs.iter().map(|&pc| Do::At(pc)).collect()
-}
 
 /// The instructions at these addresses, and the hart halts.
 pub(crate) fn run_and_halt(pcs: &[u64]) -> Vec<Do> {
     let mut way = go(pcs);
     way.push(Do::Signal(Signal::Halted));
     way
-}
-
-/// A way as steps. An instruction goes where the next thing of its hart is;
-/// the last one goes on in memory. Time passes by one at each.
-pub(crate) fn steps(image: &Image, way: &[Do]) -> Vec<(HartId, Step)> {
-    let mut hart = 0;
-    let mut time = 0;
-    let mut states = std::collections::BTreeMap::new();
-    let mut steps: Vec<(HartId, Step)> = Vec::new();
-    let mut last = std::collections::BTreeMap::new();
-    for thing in way {
-        let state = states
-            .entry(hart)
-            .or_insert((Mode::M, Context::default(), SpaceId::FIRST));
-        let (mode, context, space) = *state;
-        let step = match *thing {
-            Do::Hart(h) => {
-                hart = h;
-                continue;
-            }
-            Do::Wait(ticks) => {
-                time += ticks;
-                continue;
-            }
-            Do::Mode(mode) => {
-                state.0 = mode;
-                continue;
-            }
-            Do::Context(context, space) => {
-                (state.1, state.2) = (context, space);
-                continue;
-            }
-            Do::Signal(signal) => {
-                if signal == Signal::Reset {
-                    // Where it would have gone, it never went.
-                    last.remove(&hart);
-                }
-                Step::Signal(signal)
-            }
-            Do::At(pc) => {
-                let f = image.fetch(space, pc).unwrap();
-                let next = f.isa.xlen().wrap(pc.wrapping_add(u64::from(f.len)));
-                Step::Insn(Insn {
-                    pc,
-                    next,
-                    time,
-                    context,
-                    bits: f.bits,
-                    mode,
-                })
-            }
-            Do::Trap(epc, handler, cause) => Step::Trap(TrapStep {
-                trap: Trap {
-                    epc: Some(epc),
-                    handler: Some(handler),
-                    cause,
-                    tval: None,
-                },
-                bits: image.fetch(space, epc).map(|f| f.bits),
-                mode,
-                context,
-                time,
-            }),
-        };
-        let here = match step {
-            Step::Insn(insn) => Some(insn.pc),
-            Step::Trap(t) => t.trap.epc,
-            Step::Signal(_) => None,
-        };
-        if let (Some(here), Some(&before)) = (here, last.get(&hart))
-            && let (_, Step::Insn(insn)) = &mut steps[before]
-        {
-            insn.next = here;
-        }
-        if here.is_some() {
-            last.insert(hart, steps.len());
-            time += 1;
-        }
-        steps.push((HartId(hart), step));
-    }
-    steps
 }
 
 pub(crate) fn port(config: &Config, isa: Isa) -> PortConfig {

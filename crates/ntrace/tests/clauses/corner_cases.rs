@@ -32,7 +32,7 @@ pub(crate) fn busy() -> (Image, Vec<Do>) {
             way.push(Do::At(0x206));
         }
         if n % 7 == 0 {
-            way.push(Do::Trap(0x208, 0x800, INTERRUPT));
+            way.push(Do::Trap(0x208, 0x800, INTERRUPT, None));
             way.extend(go(&[0x800, 0x802]));
         }
         way.push(Do::At(0x208));
@@ -555,7 +555,7 @@ fn case_15_repeat_branch() {
     let mut way = Vec::new();
     for _ in 0..20 {
         way.push(Do::At(0x800));
-        way.push(Do::Trap(0x802, 0x800, EXCEPTION));
+        way.push(Do::Trap(0x802, 0x800, EXCEPTION, None));
     }
     way.push(Do::At(0x800));
     for version in VERSIONS {
@@ -612,7 +612,7 @@ fn case_16_implied_returns() {
         go(&[0x100, 0x200, 0x202, 0x104]),
         // call, trap in it with a call of its own, and back.
         go(&[0x106, 0x300]),
-        vec![Do::Trap(0x302, 0x800, INTERRUPT)],
+        vec![Do::Trap(0x302, 0x800, INTERRUPT, None)],
         go(&[0x800, 0x900, 0x902, 0x804, 0x806, 0x302, 0x10a]),
     ]
     .concat();
@@ -845,7 +845,7 @@ fn case_24_ecall() {
     );
     let way = [
         go(&[0x100]),
-        vec![Do::Trap(0x102, 0x800, EXCEPTION)],
+        vec![Do::Trap(0x102, 0x800, EXCEPTION, None)],
         go(&[0x800, 0x802, 0x106]),
     ]
     .concat();

@@ -574,7 +574,7 @@ fn interleaved_sources() {
                 way.extend(go(&[0x100, 0x104].repeat((n + hart) as usize % 5)));
                 way.extend(go(&[0x100, 0x104, 0x108, 0x200]));
                 if n % 3 == hart % 3 {
-                    way.push(Do::Trap(0x202, 0x800, INTERRUPT));
+                    way.push(Do::Trap(0x202, 0x800, INTERRUPT, None));
                     way.extend(go(&[0x800, 0x802]));
                 }
                 way.extend(go(&[0x202]));
@@ -801,24 +801,24 @@ fn processes_at_the_same_address() {
             ..kind
         };
         let way = [
-            Do::Context(first, one),
+            Do::In(first, one),
             Do::Mode(Mode::U),
             Do::At(0x100),
             Do::At(0x104),
-            Do::Trap(0x108, 0x8000, INTERRUPT),
+            Do::Trap(0x108, 0x8000, INTERRUPT, None),
             Do::Mode(Mode::M),
             Do::At(0x8000),
-            Do::Context(second, two),
+            Do::In(second, two),
             Do::At(0x8004),
             Do::At(0x8008),
             Do::Mode(Mode::U),
             Do::At(0x100),
             Do::At(0x102),
             Do::At(0x108),
-            Do::Trap(0x10a, 0x8000, INTERRUPT),
+            Do::Trap(0x10a, 0x8000, INTERRUPT, None),
             Do::Mode(Mode::M),
             Do::At(0x8000),
-            Do::Context(first, one),
+            Do::In(first, one),
             Do::At(0x8004),
             Do::At(0x8008),
             Do::Mode(Mode::U),
@@ -1153,7 +1153,7 @@ fn implied_return_ends_a_stretch() {
             };
             let head = go(&[0x100, 0x200, 0x202]);
             let mut trap = head.clone();
-            trap.push(Do::Trap(0x104, 0x800, INTERRUPT));
+            trap.push(Do::Trap(0x104, 0x800, INTERRUPT, None));
             trap.extend(go(&[0x800, 0x802, 0x104, 0x106]));
             round_trip(&config, &image, &trap);
             let mut notify = head.clone();
@@ -1311,7 +1311,7 @@ fn traps_without_btype() {
         };
         let way = [
             Do::At(0x100),
-            Do::Trap(0x102, 0x800, INTERRUPT),
+            Do::Trap(0x102, 0x800, INTERRUPT, None),
             Do::Signal(Signal::Notify),
             Do::At(0x800),
             Do::At(0x802),

@@ -80,7 +80,7 @@ fn icnt_of_traps() {
             (0, &[], 0x100),
         ] {
             let mut way = go(pcs);
-            way.push(Do::Trap(epc, 0x800, EXCEPTION));
+            way.push(Do::Trap(epc, 0x800, EXCEPTION, None));
             way.push(Do::At(0x800));
             let expected = [
                 start(0x100),
@@ -109,7 +109,7 @@ fn btype_of_traps() {
         };
         let way = [
             Do::At(0x100),
-            Do::Trap(0x102, 0x800, cause),
+            Do::Trap(0x102, 0x800, cause, None),
             Do::At(0x800),
             Do::At(0x802),
             Do::At(0x806),
@@ -432,7 +432,7 @@ fn ecall_in_icnt() {
         for config in [htm(version), btm(version)] {
             let way = [
                 Do::At(0x100),
-                Do::Trap(0x102, 0x800, EXCEPTION),
+                Do::Trap(0x102, 0x800, EXCEPTION, None),
                 Do::At(0x800),
             ];
             let expected = [
@@ -444,7 +444,7 @@ fn ecall_in_icnt() {
         }
     }
     for config in all_kinds() {
-        let way = [Do::Trap(0x106, 0x800, EXCEPTION), Do::At(0x800)];
+        let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
         let expected = [start(0x106), exception(0, 0x106, 0x800), end(&config, 1, 1)];
         sends(&config, &image, &way, &expected);
     }
@@ -455,7 +455,7 @@ fn ecall_in_icnt() {
     };
     let way = [
         Do::At(0x100),
-        Do::Trap(0x102, 0x800, EXCEPTION),
+        Do::Trap(0x102, 0x800, EXCEPTION, None),
         Do::At(0x800),
     ];
     round_trip(&config, &image, &way);
@@ -632,7 +632,7 @@ fn sequential_jump() {
         // Not next to each other.
         let way = [
             Do::At(0x1000),
-            Do::Trap(0x1004, 0x3030, EXCEPTION),
+            Do::Trap(0x1004, 0x3030, EXCEPTION, None),
             Do::At(0x3030),
         ];
         round_trip(&config, &image, &way);
@@ -790,8 +790,8 @@ fn corner_back_to_back_traps() {
         for (cause, btype) in [(EXCEPTION, Btype::Exception), (INTERRUPT, Btype::Interrupt)] {
             let way = [
                 Do::At(0x100),
-                Do::Trap(0x102, 0x200, cause),
-                Do::Trap(0x200, 0x800, EXCEPTION),
+                Do::Trap(0x102, 0x200, cause, None),
+                Do::Trap(0x200, 0x800, EXCEPTION, None),
                 Do::At(0x800),
             ];
             let expected = [
@@ -811,7 +811,7 @@ fn corner_trap_at_start() {
     let image = three_runs();
     for config in all_kinds() {
         for (cause, btype) in [(EXCEPTION, Btype::Exception), (INTERRUPT, Btype::Interrupt)] {
-            let way = [Do::Trap(0x100, 0x800, cause), Do::At(0x800)];
+            let way = [Do::Trap(0x100, 0x800, cause, None), Do::At(0x800)];
             let expected = [
                 start(0x100),
                 indirect(btype, 0, 0x100, 0x800),
@@ -881,7 +881,7 @@ fn corner_trap_after_trap_return() {
             Do::At(0x802),
             Do::At(0x806),
             Do::Mode(Mode::U),
-            Do::Trap(0x100, 0x800, INTERRUPT),
+            Do::Trap(0x100, 0x800, INTERRUPT, None),
             Do::Mode(Mode::M),
             Do::At(0x800),
         ];
@@ -1287,7 +1287,7 @@ fn error_after_overrun() {
 #[test]
 fn ownership() {
     let image = three_runs();
-    let context = |s, h| Do::Context(Context::new(s, h), SpaceId::FIRST);
+    let context = |s, h| Do::In(Context::new(s, h), SpaceId::FIRST);
     for kind in all_kinds() {
         let config = Config {
             context: true,
@@ -1298,7 +1298,7 @@ fn ownership() {
             Do::Mode(Mode::S),
             Do::At(0x100),
             // The same mode: rc7 tells it all the same.
-            Do::Trap(0x102, 0x800, EXCEPTION),
+            Do::Trap(0x102, 0x800, EXCEPTION, None),
             Do::At(0x800),
             context(6, 0),
             Do::At(0x802),
@@ -1337,7 +1337,7 @@ fn ownership_with_hcontext() {
             ..kind
         };
         let way = [
-            Do::Context(Context::new(5, 9), SpaceId::FIRST),
+            Do::In(Context::new(5, 9), SpaceId::FIRST),
             Do::Mode(Mode::VS),
             Do::At(0x100),
             Do::At(0x102),
@@ -1529,9 +1529,9 @@ fn ownership_when_hcontext_changes() {
             ..kind
         };
         let way = [
-            Do::Context(Context::new(5, 9), SpaceId::FIRST),
+            Do::In(Context::new(5, 9), SpaceId::FIRST),
             Do::At(0x100),
-            Do::Context(Context::new(5, 8), SpaceId::FIRST),
+            Do::In(Context::new(5, 8), SpaceId::FIRST),
             Do::At(0x102),
             Do::At(0x106),
         ];
@@ -1558,7 +1558,7 @@ fn corner_trap_after_debug() {
             Do::At(0x100),
             Do::Signal(Signal::Halted),
             Do::Signal(Signal::Resumed),
-            Do::Trap(0x102, 0x800, INTERRUPT),
+            Do::Trap(0x102, 0x800, INTERRUPT, None),
             Do::At(0x800),
         ];
         let expected = [
@@ -1656,7 +1656,7 @@ fn ecall_and_sync() {
         let config = triggered(&kind);
         let way = [
             Do::At(0x100),
-            Do::Trap(0x104, 0x800, EXCEPTION),
+            Do::Trap(0x104, 0x800, EXCEPTION, None),
             Do::Signal(Signal::Notify),
             Do::At(0x800),
             Do::At(0x802),
@@ -1675,7 +1675,7 @@ fn trap_behind_a_taken_branch() {
         let way = [
             Do::At(0x100),
             Do::At(0x102),
-            Do::Trap(0x200, 0x800, INTERRUPT),
+            Do::Trap(0x200, 0x800, INTERRUPT, None),
             Do::At(0x800),
         ];
         let expected = [
@@ -1713,7 +1713,7 @@ fn eventful() -> (Image, Vec<Do>) {
         }
         if n % 29 == 28 {
             way.push(Do::Mode(if n % 2 == 0 { Mode::S } else { Mode::U }));
-            way.push(Do::Context(Context::new(n as u32, 0), SpaceId::FIRST));
+            way.push(Do::In(Context::new(n as u32, 0), SpaceId::FIRST));
         }
     }
     (image, way)

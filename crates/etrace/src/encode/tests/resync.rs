@@ -28,14 +28,6 @@ fn syncs(config: &Config, blocks: &[Ingress]) -> Vec<(u64, Packet)> {
     pairs.skip(1).collect()
 }
 
-#[test]
-fn nothing_without_a_unit() {
-    let blocks: Vec<_> = (0..40_000).map(|n| jalr(A + 4 * (n % 7))).collect();
-    for rule in [ResyncRule::Settled, ResyncRule::Exceeded] {
-        assert_eq!(syncs(&resync(ResyncUnit::Off, rule), &blocks), []);
-    }
-}
-
 /// Where the last of these goes.
 fn ping(count: u64) -> u64 {
     A + 0x100 * (count % 2)

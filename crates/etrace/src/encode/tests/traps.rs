@@ -143,27 +143,6 @@ fn branches_before_a_trap_are_told() {
     both(&blocks, &inner, QualStatus::EndedRep);
 }
 
-/// The EPC is no part of the code before it (2.0, `thaddr`).
-#[test]
-fn an_exception_at_the_target_of_a_jump() {
-    let blocks = [i(A), jalr(A + 4), exception(0x9000, 12, 0x9000), i(H)];
-    let inner = [
-        start(A),
-        address(A, A + 4),
-        trap_only(12, 0x9000, 0x9000),
-        start(H),
-    ];
-    check(&v2(), &blocks, &inner, QualStatus::EndedNtr);
-    // The draft tells the jump and the handler.
-    let inner = [start(A), address(A, A + 4), handler(12, H, 0x9000)];
-    check(
-        &config(Version::V1_1_1),
-        &blocks,
-        &inner,
-        QualStatus::EndedNtr,
-    );
-}
-
 #[test]
 fn the_jump_before_may_be_a_target_itself() {
     let blocks = [
@@ -180,20 +159,6 @@ fn the_jump_before_may_be_a_target_itself() {
         start(H),
     ];
     check(&v2(), &blocks, &inner, QualStatus::EndedNtr);
-}
-
-#[test]
-fn an_exception_on_the_first_instruction() {
-    let blocks = [exception(A, 2, 0x13), i(H), i(H + 4)];
-    let inner = [trap_only(2, A, 0x13), start(H), address(H, H + 4)];
-    check(&v2(), &blocks, &inner, QualStatus::EndedRep);
-    let inner = [handler(2, H, A), address(H, H + 4)];
-    check(
-        &config(Version::V1_1_1),
-        &blocks,
-        &inner,
-        QualStatus::EndedRep,
-    );
 }
 
 /// Each trap is told once, with the mode before it.

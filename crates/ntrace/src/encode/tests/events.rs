@@ -2,46 +2,6 @@
 
 use super::*;
 
-/// Table 26, in the order of its rows.
-#[test]
-fn back_to_back() {
-    for version in VERSIONS {
-        let config = htm(version);
-        let blocks = [
-            at(0x100, 1, Itype::Return),
-            at(0x200, 2, Itype::Return),
-            c(0x300),
-        ];
-        let jumps = [jump(1, 0x100 ^ 0x200), jump(2, 0x200 ^ 0x300)];
-        check(
-            &config,
-            &blocks,
-            &[start(0x100), jumps[0], jumps[1], end(1, 1)],
-        );
-        for first in [Itype::Exception, Itype::Interrupt] {
-            let blocks = [
-                c(0x100),
-                trap(0x102, first),
-                trap(0x800, Itype::Exception),
-                c(0x900),
-            ];
-            let btype = match first {
-                Itype::Exception => Btype::Exception,
-                _ => Btype::Interrupt,
-            };
-            let traps = [
-                branch(btype, 1, 0x100 ^ 0x800),
-                branch(Btype::Exception, 0, 0x800 ^ 0x900),
-            ];
-            check(
-                &config,
-                &blocks,
-                &[start(0x100), traps[0], traps[1], end(1, 1)],
-            );
-        }
-    }
-}
-
 #[test]
 fn traps_at_the_start() {
     for version in VERSIONS {

@@ -138,32 +138,6 @@ fn swaps_pop_and_push() {
 }
 
 #[test]
-fn syncs_clear_the_stack() {
-    let blocks = [
-        at(0x100, 2, Itype::DirectCall),
-        Ingress {
-            trigger: Trigger::from_bits(4),
-            ..c(0x200)
-        },
-        at(0x202, 1, Itype::Return),
-        c(0x104),
-    ];
-    let config = Config {
-        implicit_return: ImplicitReturn::Full,
-        triggers: true,
-        ..htm(Version::Rc7)
-    };
-    let marker = sync(Sync::EVENT, 2, 0x200);
-    let ret = jump(2, 0x200 ^ 0x104);
-    check(&config, &blocks, &[start(0x100), marker, ret, end(1, 1)]);
-    let config = Config {
-        markers_keep_stack: true,
-        ..config
-    };
-    check(&config, &blocks, &[start(0x100), marker, end(3, 1)]);
-}
-
-#[test]
 fn traps_leave_the_stack_alone() {
     let config = Config {
         implicit_return: ImplicitReturn::Full,
