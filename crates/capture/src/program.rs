@@ -118,7 +118,7 @@ pub fn beside(origin: &Path, file: &Path) -> PathBuf {
 /// The path of `file` as a configuration in `folder` names it: relative where
 /// both are there and have something in common.
 #[must_use]
-pub fn seen_from(folder: &Path, file: &Path) -> PathBuf {
+pub(crate) fn seen_from(folder: &Path, file: &Path) -> PathBuf {
     let folder = match folder.as_os_str().is_empty() {
         true => Path::new("."),
         false => folder,

@@ -163,7 +163,7 @@ impl Ctr {
     }
 
     /// Freezes or thaws.
-    pub fn set_frozen(&mut self, frozen: bool, now: Option<u64>) {
+    pub(crate) fn set_frozen(&mut self, frozen: bool, now: Option<u64>) {
         self.change(now, |ctr| ctr.frozen = frozen);
     }
 

@@ -390,7 +390,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
     /// Takes over from this seam what messages report only now and then: modes
     /// of the encoder, and how often narrow timestamps have wrapped. For a
     /// decoder that begins in the middle.
-    pub fn set_hint(&mut self, seam: &Seam<P>) {
+    pub(crate) fn set_hint(&mut self, seam: &Seam<P>) {
         self.sources.set_settings(seam.settings.clone());
         self.sources.hint(&seam.sources);
     }

@@ -25,19 +25,19 @@ use crate::memory::Region;
 pub const BOOT_ROM: u64 = boot::ROM;
 
 /// Memory of Spike unless it is told otherwise: base and size in bytes.
-pub const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
+pub(crate) const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
 
 /// Address and size of the CLINT: software interrupts and timers.
 pub const CLINT: (u64, u64) = (0x0200_0000, 0xc_0000);
 
 /// Address and size of the PLIC: interrupts from devices.
-pub const PLIC: (u64, u64) = (0x0c00_0000, 0x100_0000);
+pub(crate) const PLIC: (u64, u64) = (0x0c00_0000, 0x100_0000);
 
 /// Address and size of the UART, an ns16550.
 pub const UART: (u64, u64) = (0x1000_0000, 0x100);
 
 /// Address and size of the device that ends a run.
-pub const FINISHER: (u64, u64) = (0x10_0000, 0x1000);
+pub(crate) const FINISHER: (u64, u64) = (0x10_0000, 0x1000);
 
 /// Interrupt sources of the PLIC, and the highest priority one can have.
 const PLIC_SOURCES: u32 = 31;
@@ -145,7 +145,7 @@ impl Tree {
     }
 
     /// The number other nodes refer to this one by; not 0, and no two alike.
-    pub fn phandle(&mut self, phandle: u32) {
+    pub(crate) fn phandle(&mut self, phandle: u32) {
         self.u32("phandle", phandle);
     }
 

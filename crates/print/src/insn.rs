@@ -5,7 +5,7 @@ use std::fmt;
 
 /// An instruction as text; without a `pc`, targets are relative to it.
 #[must_use]
-pub fn insn_text(bits: u32, pc: Option<u64>, style: &Style) -> String {
+pub(crate) fn insn_text(bits: u32, pc: Option<u64>, style: &Style) -> String {
     let inst = decode(bits, style.isa);
     let text = match pc {
         Some(pc) => inst.text(pc, style).to_string(),

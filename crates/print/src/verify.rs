@@ -100,7 +100,7 @@ impl<'a> Report<'a> {
 
     /// Damage that is not passed over.
     #[must_use]
-    pub fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.problem.is_some() && !self.resync
     }
 

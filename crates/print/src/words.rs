@@ -132,7 +132,7 @@ pub const fn signal(signal: Signal) -> &'static str {
 
 /// A kind of data access.
 #[must_use]
-pub const fn access_kind(kind: AccessKind) -> &'static str {
+pub(crate) const fn access_kind(kind: AccessKind) -> &'static str {
     match kind {
         AccessKind::Load => "load",
         AccessKind::Store => "store",

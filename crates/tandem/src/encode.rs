@@ -165,13 +165,6 @@ impl Encoder {
         self.counters
     }
 
-    /// Whether there were traps whose CSRs had to be made up, because the
-    /// source does not tell them. The trace is a partial one then.
-    #[must_use]
-    pub fn synthesised(&self) -> bool {
-        !self.untold.is_empty()
-    }
-
     /// What the trace does not tell because the source does not, for whoever
     /// reads it to know ([`Config::absent`]): CSRs that traps write.
     #[must_use]

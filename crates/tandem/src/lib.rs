@@ -81,7 +81,7 @@ pub use history::History;
 pub use item::{Item, MAX_ITEM, Operation, Request, Response};
 pub use memory::{Memory, PAGE};
 pub use read::{CONFIRM, Next, Problem, Reader};
-pub use register::{REGISTERS, Register};
+pub use register::Register;
 pub use shadow::Shadow;
 pub use tally::{Count, Tally};
 pub use verify::Verifier;

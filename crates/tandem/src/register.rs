@@ -8,7 +8,7 @@ use hartrace_flow::RegId;
 use hartrace_isa::{Reg, csr};
 
 /// Registers have numbers below this.
-pub const REGISTERS: usize = 0x1040;
+pub(crate) const REGISTERS: usize = 0x1040;
 
 /// A register that has a number: 0x0000 to 0x0fff are the CSRs, 0x1000 to
 /// 0x101f x0 to x31, 0x1020 to 0x103f f0 to f31.

@@ -157,14 +157,6 @@ impl Tally {
     pub fn bytes(&self) -> u64 {
         self.bad + self.items.iter().map(|count| count.bytes).sum::<u64>()
     }
-
-    /// Bytes of the trace for each instruction that retired; `None` without
-    /// any.
-    #[must_use]
-    pub fn bytes_per_instruction(&self) -> Option<f64> {
-        let insns = self.group(GroupKind::Instruction).number;
-        (insns > 0).then(|| self.bytes() as f64 / insns as f64)
-    }
 }
 
 #[cfg(test)]
@@ -251,8 +243,7 @@ mod tests {
         assert_eq!(tally.groups().count(), 7);
         let faults: Vec<_> = tally.faults().collect();
         assert_eq!(faults, [(Fault::IncrementAlone, 1)]);
-        let each = tally.bytes_per_instruction().unwrap();
-        assert!((each - bytes.len() as f64 / 2.0).abs() < 1e-9);
+        assert_eq!(tally.bytes(), bytes.len() as u64);
         let nops = tally.items().find(|(name, _)| name.ends_with("16 bits"));
         assert_eq!(
             nops.map(|(_, count)| count),

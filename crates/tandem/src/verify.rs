@@ -42,7 +42,7 @@ use crate::register::Register;
 use crate::shadow::{Shadow, Touched};
 
 /// Groups before a mismatch that are remembered.
-pub const PAST: usize = 16;
+pub(crate) const PAST: usize = 16;
 
 /// What a verifier is told besides the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -54,7 +54,7 @@ pub struct Block {
 impl Block {
     /// Instructions per cycle.
     #[must_use]
-    pub fn ipc(&self) -> Option<f64> {
+    pub(crate) fn ipc(&self) -> Option<f64> {
         let insns = self.insns?.checked_mul(self.counted)?;
         (self.cycles > 0).then(|| insns as f64 / self.cycles as f64)
     }

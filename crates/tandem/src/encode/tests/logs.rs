@@ -33,7 +33,6 @@ fn log(config: Config, text: &str) -> (Vec<Group>, std::string::String) {
     reader.feed(text.as_bytes(), &mut trace, &mut damaged);
     reader.finish(&mut trace, &mut damaged);
     let untold = std::format!("{}", trace.encoder.untold());
-    assert_eq!(trace.encoder.synthesised(), !untold.is_empty());
     (groups(&config, &trace.bytes), untold)
 }
 
