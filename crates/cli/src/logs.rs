@@ -2,15 +2,17 @@
 
 use crate::args::ModeName;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
+use crate::session::Session;
 use crate::settings::{Program, add_boot_code};
 use crate::talk::Talk;
 use hartrace_capture::config::{Machine, Origin, Setting};
 use hartrace_capture::detect::Kind;
-use hartrace_capture::input;
+use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Damage, Fit, LogError, LogOptions, first_pc, ingress_layout, spike_isa,
+    Chosen, Damage, Fit, LineCount, LogError, LogOptions, LogReader, first_pc, ingress_layout,
+    spike_isa, tells_modes,
 };
-use hartrace_flow::{HartId, Image, Mode, SpaceId, boot};
+use hartrace_flow::{HartId, Image, Mode, Observer, SpaceId, boot};
 use hartrace_isa::Isa;
 use hartrace_logs::Iretire;
 use hartrace_print::info::line_note;
@@ -193,4 +195,110 @@ pub(crate) fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(
     Err(Diagnostic::new(Code::WhichHart, message)
         .help("choose one that is there with --hart N")
         .into())
+}
+
+/// How a log is read.
+pub(crate) struct Reading<'a> {
+    pub(crate) reader: LogReader<'a>,
+    pub(crate) isa: Isa,
+    /// Whether the log has modes.
+    pub(crate) modes: bool,
+}
+
+/// Finds out how a log is read. With `plain_jumps`, jumps that nothing explains
+/// stay jumps.
+pub(crate) fn reading<'a>(
+    kind: Kind,
+    head: &[u8],
+    program: &Program,
+    image: Option<&'a Image>,
+    plain_jumps: bool,
+    session: &Session<'_>,
+) -> Result<Reading<'a>, Failure> {
+    let not_readable = |error| not_readable(session.path, head, error);
+    let bare = LogOptions {
+        image,
+        ..LogOptions::default()
+    };
+    // Refused before anything is guessed about it.
+    LogReader::new(kind, &bare).map_err(not_readable)?;
+    let options = LogOptions {
+        plain_jumps,
+        ..options(kind, head, program, image, session.talk)
+    };
+    Ok(Reading {
+        reader: LogReader::new(kind, &options).map_err(not_readable)?,
+        isa: options.isa.unwrap_or(Isa::RV64GC),
+        modes: tells_modes(kind, &options, head),
+    })
+}
+
+/// A log that was read to its end.
+pub(crate) struct Copied<O> {
+    pub(crate) out: O,
+    /// Whether the log has traps.
+    pub(crate) traps: bool,
+    fit: Fit,
+    damage: Damage,
+    lines: u64,
+    nothing: bool,
+}
+
+impl Reading<'_> {
+    /// Gives the steps of the hart `only`, or of all, to `out`; a `single` one
+    /// has no room for two harts. `check` fails when the output does.
+    pub(crate) fn copy<O: Observer>(
+        mut self,
+        input: Input,
+        out: O,
+        (only, single): (Option<u32>, bool),
+        session: &Session<'_>,
+        mut check: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<Copied<O>, Failure> {
+        let mut chosen = Chosen::new(out, only.map(HartId), single);
+        let (mut damage, mut lines) = (Damage::default(), LineCount::default());
+        let mut progress = session.progress(&input);
+        let reader = &mut self.reader;
+        input.chunks(|chunk| {
+            reader.feed(chunk, &mut chosen, &mut |error| damage.add(error));
+            lines.feed(chunk);
+            progress.advance(chunk.len());
+            check()?;
+            which_hart(session.path, chosen.harts(), chosen.clash())
+        })?;
+        reader.finish(&mut chosen, &mut |error| damage.add(error));
+        drop(progress);
+        check()?;
+        let nothing = chosen.harts().is_empty();
+        if !nothing || damage.lines == 0 {
+            let wrong = chosen.clash() || chosen.missing();
+            which_hart(session.path, chosen.harts(), wrong)?;
+        }
+        Ok(Copied {
+            fit: chosen.fit(),
+            out: chosen.into_inner(),
+            traps: self.reader.tells_traps(),
+            damage,
+            lines: lines.count(),
+            nothing,
+        })
+    }
+}
+
+impl<O> Copied<O> {
+    /// What was wrong with the log.
+    pub(crate) fn judge(&self, session: &Session<'_>) -> Result<(), Failure> {
+        let (path, strict) = (session.path, session.strict);
+        // The wrong program is a reason for damage, not the other way round.
+        let fit = judge_fit(path, self.fit, strict);
+        let damage = judge(path, &self.damage, self.lines, self.nothing, strict);
+        for verdict in [fit, damage] {
+            match verdict {
+                Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+                Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),
+                Verdict::Clean => {}
+            }
+        }
+        Ok(())
+    }
 }

@@ -41,11 +41,6 @@ impl Sink {
         matches!(self.lock().1, Some(Failure::ClosedPipe))
     }
 
-    /// Something went wrong.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.lock().1.is_some()
-    }
-
     /// A failed write, with the name of the output.
     pub(crate) fn failed(&self, error: io::Error) -> Failure {
         self.lock().0.failed(error).into()

@@ -2,11 +2,11 @@
 
 use crate::args::{Info, InfoFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, count, unknown_format};
-use crate::files::{configs, create, inputs, one_stdin};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::records;
-use crate::settings::{self, MAX_PROGRAM, Program};
+use crate::session::Session;
+use crate::settings::{MAX_PROGRAM, Program};
 use crate::talk::Talk;
 use crate::traces::{bad_container, damaged_rows, guessed};
 use hartrace_capture::config::Config;
@@ -75,14 +75,9 @@ struct Context<'a> {
 }
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&[], &args.program, talk)?;
-    let mut output = {
-        let files = args.files.iter().map(PathBuf::as_path);
-        let files = files.chain(inputs(&config));
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
-    };
-    let program = settings::load(config, talk)?;
+    let session = Session::of_files(&args.files, false, &args.program, args.strict, talk)?;
+    let mut output = session.output(&args.output.output)?;
+    let program = session.load()?;
     let image = program.image()?;
     let context = Context {
         program: &program,

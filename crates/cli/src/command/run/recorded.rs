@@ -1,6 +1,5 @@
 //! The control transfer records of a run.
 
-use super::super::trace_write::TraceFile;
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, count};
@@ -8,6 +7,7 @@ use crate::files::inputs;
 use crate::settings::Elf;
 use crate::sink::Sink;
 use crate::talk::Talk;
+use crate::trace_file::TraceFile;
 use hartrace_capture::config::Config;
 use hartrace_capture::records::{
     Ctr, Every, RecordWriter, RecordsWritten, Snapshot, SnapshotSink as _, Version, sidecar,

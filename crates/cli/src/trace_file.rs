@@ -1,8 +1,8 @@
 //! A trace on its way into a file, and its sidecar.
 
-use super::create;
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::files::create;
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
 use crate::talk::Talk;
@@ -18,15 +18,15 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// A trace that is to be written.
-pub(super) struct TraceFile {
+pub(crate) struct TraceFile {
     path: PathBuf,
-    pub(super) sink: Sink,
+    pub(crate) sink: Sink,
     sidecar: Option<Output>,
 }
 
 impl TraceFile {
     /// Opens the trace and its sidecar; a stream or a device has none.
-    pub(super) fn create<'a>(
+    pub(crate) fn create<'a>(
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path> + Clone,
     ) -> Result<TraceFile, Failure> {
@@ -47,12 +47,12 @@ impl TraceFile {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Gives trace and sidecar their names.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         config: &Config,
         settings: &Settings,
@@ -67,7 +67,7 @@ impl TraceFile {
     }
 
     /// The same with this sidecar.
-    pub(super) fn close(self, config: &Config, mut sidecar: Config) -> Result<(), Failure> {
+    pub(crate) fn close(self, config: &Config, mut sidecar: Config) -> Result<(), Failure> {
         self.sink.check()?;
         if let Some(output) = self.sidecar {
             // Its boot code is needed to read the trace.
@@ -92,7 +92,7 @@ fn recall(hart: &Hart, to: &mut Hart) {
 }
 
 /// The code as a loader puts it into memory.
-pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+pub(crate) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
     let mut parts = Vec::new();
     for elf in elf {
         let program = crate::machine::program(elf)?;
@@ -105,7 +105,7 @@ pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Fa
 
 /// Told nothing of what steps change: whoever does not want it is not kept
 /// waiting for it.
-pub(super) struct Plain<O>(pub(super) O);
+pub(crate) struct Plain<O>(pub(super) O);
 
 impl<O: Observer> Observer for Plain<O> {
     const WANTS: Wants = Wants::STEPS;
@@ -140,7 +140,7 @@ fn code<'a>(elf: &'a [Elf], raw: &'a [Raw]) -> impl Iterator<Item = CodePart<'a>
 }
 
 /// Refuses settings by which no decoder could follow the program.
-pub(super) fn fit(
+pub(crate) fn fit(
     settings: &Settings,
     config: &Config,
     isa: Isa,
@@ -178,7 +178,7 @@ impl From<WriteError> for Failure {
 }
 
 /// An encoder in front of a sink.
-pub(super) fn writer<'a>(
+pub(crate) fn writer<'a>(
     config: &Config,
     settings: &Settings,
     isa: Isa,
@@ -195,7 +195,7 @@ pub(super) fn writer<'a>(
 }
 
 /// How large the trace became, and whether it says what was done.
-pub(super) fn report(
+pub(crate) fn report(
     path: &Path,
     format: Format,
     written: &Written,
