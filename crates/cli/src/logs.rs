@@ -9,7 +9,7 @@ use hartrace_capture::config::{Machine, Origin, Setting};
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Chosen, Damage, Fit, LineCount, LogError, LogOptions, LogReader, first_pc, ingress_layout,
+    Chosen, Copied, Damage, Fit, LogError, LogOptions, LogReader, first_pc, ingress_layout,
     spike_isa, tells_modes,
 };
 use hartrace_flow::{HartId, Image, Mode, Observer, SpaceId, boot};
@@ -233,72 +233,48 @@ pub(crate) fn reading<'a>(
     })
 }
 
-/// A log that was read to its end.
-pub(crate) struct Copied<O> {
-    pub(crate) out: O,
-    /// Whether the log has traps.
-    pub(crate) traps: bool,
-    fit: Fit,
-    damage: Damage,
-    lines: u64,
-    nothing: bool,
-}
-
 impl Reading<'_> {
     /// Gives the steps of the hart `only`, or of all, to `out`; a `single` one
     /// has no room for two harts. `check` fails when the output does.
     pub(crate) fn copy<O: Observer>(
-        mut self,
+        self,
         input: Input,
         out: O,
         (only, single): (Option<u32>, bool),
         session: &Session<'_>,
-        mut check: impl FnMut() -> Result<(), Failure>,
+        check: impl Fn() -> Result<(), Failure>,
     ) -> Result<Copied<O>, Failure> {
-        let mut chosen = Chosen::new(out, only.map(HartId), single);
-        let (mut damage, mut lines) = (Damage::default(), LineCount::default());
+        let chosen = Chosen::new(out, only.map(HartId), single);
         let mut progress = session.progress(&input);
-        let reader = &mut self.reader;
-        input.chunks(|chunk| {
-            reader.feed(chunk, &mut chosen, &mut |error| damage.add(error));
-            lines.feed(chunk);
-            progress.advance(chunk.len());
+        let copied = self.reader.copy(input, chosen, |chosen, done| {
+            progress.reach(done);
             check()?;
             which_hart(session.path, chosen.harts(), chosen.clash())
         })?;
-        reader.finish(&mut chosen, &mut |error| damage.add(error));
         drop(progress);
         check()?;
-        let nothing = chosen.harts().is_empty();
-        if !nothing || damage.lines == 0 {
+        let chosen = &copied.chosen;
+        if !chosen.harts().is_empty() || copied.damage.lines == 0 {
             let wrong = chosen.clash() || chosen.missing();
             which_hart(session.path, chosen.harts(), wrong)?;
         }
-        Ok(Copied {
-            fit: chosen.fit(),
-            out: chosen.into_inner(),
-            traps: self.reader.tells_traps(),
-            damage,
-            lines: lines.count(),
-            nothing,
-        })
+        Ok(copied)
     }
 }
 
-impl<O> Copied<O> {
-    /// What was wrong with the log.
-    pub(crate) fn judge(&self, session: &Session<'_>) -> Result<(), Failure> {
-        let (path, strict) = (session.path, session.strict);
-        // The wrong program is a reason for damage, not the other way round.
-        let fit = judge_fit(path, self.fit, strict);
-        let damage = judge(path, &self.damage, self.lines, self.nothing, strict);
-        for verdict in [fit, damage] {
-            match verdict {
-                Verdict::Error(diagnostic) => return Err(diagnostic.into()),
-                Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),
-                Verdict::Clean => {}
-            }
+/// What was wrong with a log, and what took its steps.
+pub(crate) fn judged<O>(copied: Copied<O>, session: &Session<'_>) -> Result<O, Failure> {
+    let (path, strict) = (session.path, session.strict);
+    let nothing = copied.chosen.harts().is_empty();
+    // The wrong program is a reason for damage, not the other way round.
+    let fit = judge_fit(path, copied.chosen.fit(), strict);
+    let damage = judge(path, &copied.damage, copied.lines, nothing, strict);
+    for verdict in [fit, damage] {
+        match verdict {
+            Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+            Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),
+            Verdict::Clean => {}
         }
-        Ok(())
     }
+    Ok(copied.chosen.into_inner())
 }

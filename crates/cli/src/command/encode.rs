@@ -5,10 +5,10 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Reading, mode_of};
 use crate::session::Session;
 use crate::talk::Talk;
-use crate::trace_file::{self, Plain, TraceFile};
+use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, SpikeParts, spike_parts};
+use hartrace_capture::log::{Assume, Plain, SpikeParts, spike_parts};
 use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{Image, Mode, Observer};
 use std::path::Path;
@@ -120,7 +120,6 @@ impl Copy<'_> {
     fn run<O: Observer>(self, reading: Reading<'_>, writer: O) -> Result<O, Failure> {
         let check = || self.file.sink.check();
         let copied = reading.copy(self.input, writer, self.which, self.session, check)?;
-        copied.judge(self.session)?;
-        Ok(copied.out)
+        logs::judged(copied, self.session)
     }
 }

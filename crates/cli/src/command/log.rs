@@ -5,11 +5,11 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::logs::{self, Reading, mode_of};
 use crate::session::Session;
 use crate::settings::Program;
-use crate::sink::{RowWriter, Sink, Text};
+use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, ingress_layout};
+use hartrace_capture::log::{Assume, RowWriter, ingress_layout};
 use hartrace_capture::output::Output;
 use hartrace_flow::{Mode, Observer};
 use hartrace_logs::{IngressColumns, PcWriter};
@@ -75,8 +75,8 @@ impl Job<'_> {
             LogKind::Ingress => {
                 let ingress = &program.config.ingress;
                 let port = ingress.port(self.reading.isa);
-                let text = Text::new(&sink);
-                let writer = RowWriter::new(port, self.columns, ingress.iretire(), text);
+                let put = |rows: Result<&[u8], _>| sink.put_rows(rows);
+                let writer = RowWriter::new(port, self.columns, ingress.iretire(), put);
                 if self.reading.modes {
                     self.copy(input, &sink, true, writer)?;
                 } else {
@@ -105,7 +105,7 @@ impl Job<'_> {
         self,
         input: Input,
         sink: &Sink,
-        writer: RowWriter<'_>,
+        writer: impl Observer,
     ) -> Result<(), Failure> {
         let (args, talk) = (self.args, self.session.talk);
         let writer = Assume::new(writer, args.mode.map_or(Mode::M, mode_of));
@@ -128,8 +128,7 @@ impl Job<'_> {
         let (session, which) = (&self.session, (self.args.hart, single));
         let check = || sink.check();
         let copied = self.reading.copy(input, writer, which, session, check)?;
-        copied.judge(session)?;
-        Ok(copied.out)
+        logs::judged(copied, session)
     }
 }
 

@@ -230,11 +230,12 @@ impl Job<'_> {
         let which = (self.args.hart, false);
         let check = || report.borrow_mut().check();
         let copied = reading.copy(input, sampler, which, session, check)?;
-        if copied.out.has_traps() && !copied.traps {
+        let sampler = copied.chosen.inner();
+        if sampler.has_traps() && !copied.traps {
             session.talk.warning(&guessed_traps(session.path));
         }
-        self.tell_restarts(copied.out.restarts());
-        copied.judge(session)
+        self.tell_restarts(sampler.restarts());
+        logs::judged(copied, session).map(drop)
     }
 
     /// Where steps were missing, which shortens what stands in snapshots.

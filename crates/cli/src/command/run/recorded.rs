@@ -2,7 +2,7 @@
 
 use super::files;
 use crate::args::Run;
-use crate::diagnostic::{Failure, count};
+use crate::diagnostic::Failure;
 use crate::files::inputs;
 use crate::settings::Elf;
 use crate::sink::Sink;
@@ -15,6 +15,7 @@ use hartrace_capture::records::{
 use hartrace_flow::HartId;
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, Xlen};
+use hartrace_print::summary::records_written;
 use std::path::PathBuf;
 
 /// The files that are asked for.
@@ -103,20 +104,7 @@ impl Finished {
     /// What is in them, and whose records these are.
     pub(super) fn report(&self, talk: &Talk) {
         for (path, tally) in &self.files {
-            let snapshots = count(tally.snapshots, "snapshot");
-            let records = count(tally.records, "record");
-            let whose = match self.own {
-                true => "the hart's own records",
-                false => "records beside the hart, by [ctr]",
-            };
-            let mut text = format!("{}: {snapshots}, {records}; {whose}", path.display());
-            if let Some((version, depth, control)) = tally.last {
-                text += &format!(": CTR {version}, depth {depth}, {control}");
-            }
-            if self.own && tally.records == 0 {
-                text += "; the program has enabled none";
-            }
-            talk.summary(&text);
+            talk.summary(&records_written(path, self.own, tally));
         }
     }
 }
