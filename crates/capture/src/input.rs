@@ -6,6 +6,7 @@ mod socket;
 pub use live::{Arrival, Live};
 pub use socket::Address;
 
+use crate::digest::{Digest, Hasher};
 use socket::Removed;
 use std::fmt;
 use std::fs::File;
@@ -223,6 +224,23 @@ impl Input {
                 Err(error) => return Err(self.failed(offset, error).into()),
             }
         }
+    }
+
+    /// Gives everything to `take` as [`Input::chunks`] does. Gives the number of
+    /// bytes and their hash.
+    ///
+    /// # Errors
+    ///
+    /// A failing read.
+    pub fn hashed(self, mut take: impl FnMut(&[u8])) -> Result<(u64, Digest), InputError> {
+        let (mut hasher, mut bytes) = (Hasher::new(), 0);
+        self.chunks(|chunk| {
+            hasher.update(chunk);
+            bytes += chunk.len() as u64;
+            take(chunk);
+            Ok::<(), InputError>(())
+        })?;
+        Ok((bytes, hasher.finish()))
     }
 
     /// Everything at once.

@@ -1,4 +1,5 @@
-//! Which ISA string was probably meant by one that was refused.
+//! Which ISA string was probably meant by one that was refused; which extensions
+//! of one are not decoded.
 
 use hartrace_isa::{Isa, IsaError};
 use strsim::osa_distance;
@@ -32,6 +33,43 @@ fn base(text: &str) -> Option<String> {
         .filter(|((head, _), base)| osa_distance(head, base) == 1)
         .map(|((_, rest), base)| format!("{base}{rest}"))
         .find(|mended| Isa::parse(mended).is_ok())
+}
+
+/// The vector and vendor extensions in an ISA string, whose instructions have no
+/// text.
+#[must_use]
+pub fn undecoded(isa: &str) -> Vec<String> {
+    let isa = isa.to_ascii_lowercase();
+    let letters = isa.strip_prefix("rv32").or(isa.strip_prefix("rv64"));
+    let mut names = Vec::new();
+    for part in letters.unwrap_or_default().split('_') {
+        // Names of several letters may follow the single ones directly.
+        let at = part.find(['z', 's', 'x']).unwrap_or(part.len());
+        let (singles, name) = part.split_at_checked(at).unwrap_or((part, ""));
+        if singles.contains('v') {
+            names.push("v".to_owned());
+        }
+        let vector = name.starts_with("zv") && !name.starts_with("zvl");
+        if vector || name.starts_with('x') {
+            names.push(without_version(name).to_owned());
+        }
+    }
+    if names.iter().any(|n| n == "v") {
+        names.retain(|n| !n.starts_with("zve"));
+    }
+    names
+}
+
+/// `zvbb` of `zvbb1p0`.
+fn without_version(name: &str) -> &str {
+    let digits = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let minor = name.get(..digits(name)).unwrap_or(name);
+    match minor.strip_suffix('p') {
+        Some(major) if major.ends_with(|c: char| c.is_ascii_digit()) => {
+            major.get(..digits(major)).unwrap_or(name)
+        }
+        _ => name,
+    }
 }
 
 #[cfg(test)]
@@ -96,5 +134,19 @@ mod tests {
         let mended = format!("rv64gc{many}_zicond");
         assert_eq!(nearest(&format!("rv64gc{many}_zicnod")), Some(mended));
         assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn vector_and_vendor_extensions() {
+        for (isa, names) in [
+            ("rv64gc", &[][..]),
+            ("rv64imac_zicsr_zvl128b1p0_svinval", &[]),
+            ("rv64gcv", &["v"]),
+            ("rv64i2p1_m2p0_v1p0_zve32x1p0_zvl32b1p0", &["v"]),
+            ("rv32imzve32x1p0_xtheadba1p0", &["zve32x", "xtheadba"]),
+            ("RV64GC_Zvbb_Xcv2", &["zvbb", "xcv2"]),
+        ] {
+            assert_eq!(undecoded(isa), names, "{isa}");
+        }
     }
 }

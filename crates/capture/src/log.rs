@@ -15,11 +15,17 @@
 
 mod assume;
 mod chosen;
+mod copy;
+mod plain;
+mod rows;
 mod scan;
 mod summary;
 
 pub use assume::Assume;
 pub use chosen::Chosen;
+pub use copy::Copied;
+pub use plain::Plain;
+pub use rows::RowWriter;
 pub use scan::{LogFacts, LogScan};
 pub use summary::{Damage, Fit, LineCount, LogSummary};
 

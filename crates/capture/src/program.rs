@@ -5,7 +5,7 @@ mod load;
 
 pub use load::{
     Elf, MAX_PROGRAM, Program, ProgramError, Raw, Remark, add_boot_code, check_against,
-    check_width, read_named,
+    check_width, code_parts, read_named,
 };
 
 use crate::digest::Digest;

@@ -32,6 +32,12 @@ const PIECE: usize = 1 << 16;
 /// Bytes decoded between two looks at whether a part is full.
 const STEP: usize = 1 << 12;
 
+/// As many threads as there are cores.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// How a stream is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharding {

@@ -1,10 +1,11 @@
 //! Traces of every format: made from steps with a [`TraceWriter`], turned into
-//! events with [`decode`]. [`Format`] and [`Settings`] say which and how.
+//! events with [`Trace::decode`]. [`Format`] and [`Settings`] say which and how.
 
 mod cause;
 mod census;
 mod code;
 mod decoder;
+mod drive;
 mod explain;
 mod fit;
 mod format;
@@ -26,12 +27,13 @@ pub use census::{
 };
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
+pub use drive::{Decoded, Tallied, Watch};
 pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
 pub use groups::{GroupPiece, Groups, items};
 pub use guess::{Guess, Hint, Known};
-pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError, is_for_threads};
+pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
 pub use pieces::{Pieces, pieces};
 pub use repack::{Copied, Repack, harts_in};
 pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
@@ -42,50 +44,9 @@ pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};
 
 use crate::config::{Config, Program, Setting, Trace as TraceSection};
 use crate::digest::Digest;
-use crate::input::{Input, InputError};
 use crate::program::{ElfFile, seen_from};
-use hartrace_flow::{Consumer, Decode as _, Image};
 use open::given_isa;
 use std::path::Path;
-
-/// Bytes that are decoded at a time: little, since little can stand for much.
-const STEP: usize = 1 << 12;
-
-/// Gives the events of a stream to `out`, and the number of bytes
-/// that were used to `after`, now and then. Memory does not grow with the
-/// stream.
-///
-/// # Errors
-///
-/// A failing read, settings that contradict each other, and whatever `after`
-/// returns.
-pub fn decode<C, E>(
-    input: Input,
-    settings: &Settings,
-    image: &Image,
-    out: &mut C,
-    mut after: impl FnMut(&mut C, usize) -> Result<(), E>,
-) -> Result<(), E>
-where
-    C: Consumer,
-    E: From<InputError> + From<SettingsError>,
-{
-    let mut decoder = Decoder::new(settings, image)?;
-    input.chunks(|chunk| {
-        for step in chunk.chunks(STEP) {
-            let mut rest = step;
-            while !rest.is_empty() {
-                // A pause comes behind a message, so there is one at least.
-                let used = decoder.feed(rest, out).max(1);
-                rest = rest.get(used..).unwrap_or_default();
-            }
-            after(out, step.len())?;
-        }
-        Ok::<(), E>(())
-    })?;
-    decoder.finish(out);
-    after(out, 0)
-}
 
 /// The sidecar of a trace: its settings, and the programs with their
 /// content.

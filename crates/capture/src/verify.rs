@@ -9,11 +9,12 @@ mod find;
 pub use find::Search;
 pub use hartrace_tandem::container::Parameters;
 pub use hartrace_tandem::verify::{Counters, Options, Range, Reporter, Volatile};
+pub use hartrace_tandem::{Config, Register, Verifier};
 
 use crate::trace::{StreamPiece, Streams};
 use hartrace_flow::{HartId, Model};
+use hartrace_tandem::Problem;
 use hartrace_tandem::container::{MAGIC, MAX_PARAMETERS};
-use hartrace_tandem::{Problem, Verifier};
 use std::ops::ControlFlow;
 
 /// Bytes before the parameters of a container, with their length at the end of

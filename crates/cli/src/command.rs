@@ -1,7 +1,6 @@
 //! The commands, one module each.
 
 mod convert;
-mod convert_tandem;
 mod ctr;
 mod decode;
 mod dump;
@@ -11,7 +10,6 @@ mod log;
 mod run;
 mod state;
 mod stats;
-mod trace_write;
 mod verify;
 
 use crate::args::{self, Args, Command};

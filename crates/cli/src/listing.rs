@@ -5,6 +5,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::{Listing, ListingError, listing, raw_listing};
+use hartrace_capture::isa_hint::undecoded;
 use hartrace_capture::output::Output;
 
 /// Writes the listing of all code, file by file.
@@ -68,58 +69,4 @@ pub(crate) fn warn_of_undecoded(program: &Program, talk: &Talk) {
     );
     let note = "they appear as `.4byte`, where objdump prints names";
     talk.warning(&Diagnostic::new(Code::NotDecoded, message).note(note));
-}
-
-/// The vector and vendor extensions in an ISA string.
-fn undecoded(isa: &str) -> Vec<String> {
-    let isa = isa.to_ascii_lowercase();
-    let letters = isa.strip_prefix("rv32").or(isa.strip_prefix("rv64"));
-    let mut names = Vec::new();
-    for part in letters.unwrap_or_default().split('_') {
-        // Names of several letters may follow the single ones directly.
-        let at = part.find(['z', 's', 'x']).unwrap_or(part.len());
-        let (singles, name) = part.split_at_checked(at).unwrap_or((part, ""));
-        if singles.contains('v') {
-            names.push("v".to_owned());
-        }
-        let vector = name.starts_with("zv") && !name.starts_with("zvl");
-        if vector || name.starts_with('x') {
-            names.push(without_version(name).to_owned());
-        }
-    }
-    if names.iter().any(|n| n == "v") {
-        names.retain(|n| !n.starts_with("zve"));
-    }
-    names
-}
-
-/// `zvbb` of `zvbb1p0`.
-fn without_version(name: &str) -> &str {
-    let digits = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let minor = name.get(..digits(name)).unwrap_or(name);
-    match minor.strip_suffix('p') {
-        Some(major) if major.ends_with(|c: char| c.is_ascii_digit()) => {
-            major.get(..digits(major)).unwrap_or(name)
-        }
-        _ => name,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vector_and_vendor_extensions() {
-        for (isa, names) in [
-            ("rv64gc", &[][..]),
-            ("rv64imac_zicsr_zvl128b1p0_svinval", &[]),
-            ("rv64gcv", &["v"]),
-            ("rv64i2p1_m2p0_v1p0_zve32x1p0_zvl32b1p0", &["v"]),
-            ("rv32imzve32x1p0_xtheadba1p0", &["zve32x", "xtheadba"]),
-            ("RV64GC_Zvbb_Xcv2", &["zvbb", "xcv2"]),
-        ] {
-            assert_eq!(undecoded(isa), names, "{isa}");
-        }
-    }
 }

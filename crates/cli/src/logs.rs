@@ -2,15 +2,17 @@
 
 use crate::args::ModeName;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
+use crate::session::Session;
 use crate::settings::{Program, add_boot_code};
 use crate::talk::Talk;
 use hartrace_capture::config::{Machine, Origin, Setting};
 use hartrace_capture::detect::Kind;
-use hartrace_capture::input;
+use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Damage, Fit, LogError, LogOptions, first_pc, ingress_layout, spike_isa,
+    Chosen, Copied, Damage, Fit, LogError, LogOptions, LogReader, first_pc, ingress_layout,
+    spike_isa, tells_modes,
 };
-use hartrace_flow::{HartId, Image, Mode, SpaceId, boot};
+use hartrace_flow::{HartId, Image, Mode, Observer, SpaceId, boot};
 use hartrace_isa::Isa;
 use hartrace_logs::Iretire;
 use hartrace_print::info::line_note;
@@ -193,4 +195,86 @@ pub(crate) fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(
     Err(Diagnostic::new(Code::WhichHart, message)
         .help("choose one that is there with --hart N")
         .into())
+}
+
+/// How a log is read.
+pub(crate) struct Reading<'a> {
+    pub(crate) reader: LogReader<'a>,
+    pub(crate) isa: Isa,
+    /// Whether the log has modes.
+    pub(crate) modes: bool,
+}
+
+/// Finds out how a log is read. With `plain_jumps`, jumps that nothing explains
+/// stay jumps.
+pub(crate) fn reading<'a>(
+    kind: Kind,
+    head: &[u8],
+    program: &Program,
+    image: Option<&'a Image>,
+    plain_jumps: bool,
+    session: &Session<'_>,
+) -> Result<Reading<'a>, Failure> {
+    let not_readable = |error| not_readable(session.path, head, error);
+    let bare = LogOptions {
+        image,
+        ..LogOptions::default()
+    };
+    // Refused before anything is guessed about it.
+    LogReader::new(kind, &bare).map_err(not_readable)?;
+    let options = LogOptions {
+        plain_jumps,
+        ..options(kind, head, program, image, session.talk)
+    };
+    Ok(Reading {
+        reader: LogReader::new(kind, &options).map_err(not_readable)?,
+        isa: options.isa.unwrap_or(Isa::RV64GC),
+        modes: tells_modes(kind, &options, head),
+    })
+}
+
+impl Reading<'_> {
+    /// Gives the steps of the hart `only`, or of all, to `out`; a `single` one
+    /// has no room for two harts. `check` fails when the output does.
+    pub(crate) fn copy<O: Observer>(
+        self,
+        input: Input,
+        out: O,
+        (only, single): (Option<u32>, bool),
+        session: &Session<'_>,
+        check: impl Fn() -> Result<(), Failure>,
+    ) -> Result<Copied<O>, Failure> {
+        let chosen = Chosen::new(out, only.map(HartId), single);
+        let mut progress = session.progress(&input);
+        let copied = self.reader.copy(input, chosen, |chosen, done| {
+            progress.reach(done);
+            check()?;
+            which_hart(session.path, chosen.harts(), chosen.clash())
+        })?;
+        drop(progress);
+        check()?;
+        let chosen = &copied.chosen;
+        if !chosen.harts().is_empty() || copied.damage.lines == 0 {
+            let wrong = chosen.clash() || chosen.missing();
+            which_hart(session.path, chosen.harts(), wrong)?;
+        }
+        Ok(copied)
+    }
+}
+
+/// What was wrong with a log, and what took its steps.
+pub(crate) fn judged<O>(copied: Copied<O>, session: &Session<'_>) -> Result<O, Failure> {
+    let (path, strict) = (session.path, session.strict);
+    let nothing = copied.chosen.harts().is_empty();
+    // The wrong program is a reason for damage, not the other way round.
+    let fit = judge_fit(path, copied.chosen.fit(), strict);
+    let damage = judge(path, &copied.damage, copied.lines, nothing, strict);
+    for verdict in [fit, damage] {
+        match verdict {
+            Verdict::Error(diagnostic) => return Err(diagnostic.into()),
+            Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),
+            Verdict::Clean => {}
+        }
+    }
+    Ok(copied.chosen.into_inner())
 }

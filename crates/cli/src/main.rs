@@ -18,6 +18,7 @@ mod session;
 mod settings;
 mod sink;
 mod talk;
+mod trace_file;
 mod traces;
 
 use clap::error::ErrorKind;

@@ -3,30 +3,35 @@
 //! In this order: [`Session::new`] resolves the settings and checks that
 //! standard input is used once, [`Session::output`] creates the output,
 //! [`Session::open`] opens the input, [`Session::code`] reads the program, and
-//! [`Session::trace`] finds out how the trace is read. At the end
+//! [`Session::trace`] finds out how the trace is read; [`Session::loaded`] does
+//! the last two at once. At the end [`Session::judge`] reports what was lost, and
 //! [`Session::finish`] keeps or discards the output.
 
 use crate::args;
-use crate::diagnostic::{self, Failure};
+use crate::diagnostic::{self, Diagnostic, Failure};
 use crate::files::{configs, create, inputs, one_stdin};
 use crate::progress::Progress;
-use crate::settings::Program;
+use crate::settings::{self, Elf, Program};
 use crate::talk::Talk;
-use crate::traces::{Loaded, Named, Settings};
-use hartrace_capture::input::Input;
+use crate::traces::{self, bad_trace, damaged_rows, guessed, no_program, refused};
+use hartrace_capture::config::{Config, Origin};
+use hartrace_capture::input::{self, Input};
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Known, Trace};
-use hartrace_flow::Image;
+use hartrace_capture::trace::{Decoded, Format, Known, Trace};
+use hartrace_flow::{HartId, Image};
 use hartrace_isa::Isa;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The reading of one file.
+/// The reading of one file, or of several with the same flags.
 pub(crate) struct Session<'a> {
-    /// The settings in force.
-    pub(crate) settings: Settings,
+    /// The settings in force, from the sidecar, configuration files and flags.
+    pub(crate) config: Config,
     pub(crate) talk: &'a Talk,
-    path: &'a Path,
-    strict: bool,
+    pub(crate) path: &'a Path,
+    pub(crate) strict: bool,
+    sidecar: Option<Config>,
+    /// Files that are read after the first.
+    others: &'a [PathBuf],
 }
 
 /// A program that may be there.
@@ -46,6 +51,22 @@ impl Code {
     }
 }
 
+/// A trace and its program.
+pub(crate) struct Loaded {
+    pub(crate) program: Program,
+    pub(crate) isa: Isa,
+    pub(crate) image: Image,
+    pub(crate) trace: Trace,
+}
+
+/// Where a program is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Nowhere,
+    ByFlag,
+    InFile,
+}
+
 impl<'a> Session<'a> {
     /// Begins to read a trace.
     pub(crate) fn new(
@@ -54,8 +75,17 @@ impl<'a> Session<'a> {
         strict: bool,
         talk: &'a Talk,
     ) -> Result<Session<'a>, Failure> {
-        let settings = Settings::resolve(path, typed, talk)?;
-        Session::begin(settings, path, typed, strict, talk)
+        let resolved = settings::resolve_beside(path, typed, talk)?;
+        if let Some(format) = resolved.0.trace.as_ref().map(|t| &t.format)
+            && Format::from_name(&format.value).is_none()
+        {
+            let name = input::name(path);
+            let message = format!("{name} is not a trace: its format is `{}`", format.value);
+            return Err(Diagnostic::new(diagnostic::Code::NotATrace, message)
+                .note(format!("the format is told at {}", format.origin))
+                .into());
+        }
+        Session::begin(resolved, (path, &[]), typed, strict, talk)
     }
 
     /// Begins to read a log.
@@ -65,22 +95,43 @@ impl<'a> Session<'a> {
         strict: bool,
         talk: &'a Talk,
     ) -> Result<Session<'a>, Failure> {
-        let settings = Settings::of_log(path, typed, talk)?;
-        Session::begin(settings, path, typed, strict, talk)
+        let resolved = settings::resolve_beside(path, typed, talk)?;
+        Session::begin(resolved, (path, &[]), typed, strict, talk)
+    }
+
+    /// Begins to read files of any kind; with the sidecar of the first, if
+    /// `beside`.
+    pub(crate) fn of_files(
+        files: &'a [PathBuf],
+        beside: bool,
+        typed: &args::Program,
+        strict: bool,
+        talk: &'a Talk,
+    ) -> Result<Session<'a>, Failure> {
+        let Some((path, others)) = files.split_first() else {
+            return Err(Failure::Usage("no file is given"));
+        };
+        let resolved = match beside {
+            true => settings::resolve_beside(path, typed, talk)?,
+            false => (settings::resolve(&[], typed, talk)?, None),
+        };
+        Session::begin(resolved, (path, others), typed, strict, talk)
     }
 
     fn begin(
-        settings: Settings,
-        path: &'a Path,
+        (config, sidecar): (Config, Option<Config>),
+        (path, others): (&'a Path, &'a [PathBuf]),
         typed: &args::Program,
         strict: bool,
         talk: &'a Talk,
     ) -> Result<Session<'a>, Failure> {
         let session = Session {
-            settings,
+            config,
             talk,
             path,
             strict,
+            sidecar,
+            others,
         };
         one_stdin(session.inputs().chain(configs(typed)))?;
         Ok(session)
@@ -88,7 +139,8 @@ impl<'a> Session<'a> {
 
     /// Everything that is read, but for configurations.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> + Clone {
-        inputs(&self.settings.config).chain([self.path])
+        let files = inputs(&self.config).chain([self.path]);
+        files.chain(self.others.iter().map(PathBuf::as_path))
     }
 
     /// Creates an output, which must not be an input.
@@ -102,13 +154,48 @@ impl<'a> Session<'a> {
         transport: &args::Transport,
         command: &str,
     ) -> Result<Input, Failure> {
-        self.settings.open(self.path, transport, command)
+        self.accept(Input::open(self.path)?, transport, command)
+    }
+
+    /// The same of one that is open.
+    pub(crate) fn accept(
+        &self,
+        input: Input,
+        transport: &args::Transport,
+        command: &str,
+    ) -> Result<Input, Failure> {
+        let said = Format::said(&self.config);
+        let accepted = Trace::accept(input, &transport.get(), said);
+        accepted.map_err(|refusal| refused(self.path, refusal, command))
+    }
+
+    /// The format of the trace.
+    pub(crate) fn format(&self, input: &mut Input) -> Result<Format, Failure> {
+        Format::of(input, &self.config).map_err(|error| bad_trace(self.path, error))
+    }
+
+    /// The instruction set without reading the program.
+    pub(crate) fn isa(&self) -> Option<Isa> {
+        let isa = self.config.program.isa.as_ref()?;
+        Isa::parse_lenient(&isa.value).ok()
+    }
+
+    /// Whether a program is named, and only by the sidecar.
+    fn named(&self) -> Named {
+        let program = &self.config.program;
+        let elf = program.elf.as_ref().map(|s| &s.origin);
+        let raw = program.raw.as_ref().map(|s| &s.origin);
+        match elf.or(raw) {
+            None => Named::Nowhere,
+            Some(Origin::Flag(_)) => Named::ByFlag,
+            Some(_) => Named::InFile,
+        }
     }
 
     /// The program that was typed: one that only the sidecar names is not
     /// needed.
     pub(crate) fn typed_code(&self) -> Result<Code, Failure> {
-        match self.settings.program() {
+        match self.named() {
             Named::ByFlag => self.code(),
             Named::InFile | Named::Nowhere => Ok(Code::default()),
         }
@@ -127,11 +214,11 @@ impl<'a> Session<'a> {
 
     /// The same, as it was read.
     pub(crate) fn program(&self) -> Result<Option<Program>, Failure> {
-        let named = self.settings.program();
+        let named = self.named();
         if named == Named::Nowhere {
             return Ok(None);
         }
-        match self.settings.load(self.talk) {
+        match self.load() {
             Ok(program) => Ok(Some(program)),
             Err(Failure::Diagnostic(diagnostic))
                 if named == Named::InFile && diagnostic.code == diagnostic::Code::CannotOpen =>
@@ -143,21 +230,104 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The trace, with what was guessed and what is damaged reported.
-    pub(crate) fn trace(&self, input: Input, known: Known<'_>) -> Result<Trace, Failure> {
-        self.settings.trace(input, known, self.strict, self.talk)
+    /// Reads the program, which must be the one in the sidecar.
+    pub(crate) fn load(&self) -> Result<Program, Failure> {
+        let program = settings::load(self.config.clone(), self.talk)?;
+        self.check(&program.elf)?;
+        Ok(program)
     }
 
-    /// The trace with the program it is of, by the settings it was recorded
-    /// with.
+    /// Whether programs are those in the sidecar.
+    pub(crate) fn check(&self, elf: &[Elf]) -> Result<(), Failure> {
+        match &self.sidecar {
+            Some(sidecar) => Ok(settings::check_against(elf, sidecar)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The trace, with what was guessed and what is damaged reported.
+    pub(crate) fn trace(&self, input: Input, known: Known<'_>) -> Result<Trace, Failure> {
+        let trace = Trace::open(input, &self.config, known);
+        let trace = trace.map_err(|error| bad_trace(self.path, error))?;
+        if let Some(guess) = &trace.guess {
+            let guessed = guessed(self.path, trace.format(), guess);
+            self.talk.warning(&guessed);
+        }
+        let (trace, damage) = trace.read_table()?;
+        match damage.map(|damage| damaged_rows(self.path, &damage)) {
+            None => Ok(trace),
+            Some(damage) if damage.code == diagnostic::Code::NothingRead => Err(damage.into()),
+            Some(damage) if self.strict => {
+                Err(damage.help("leave out --strict to let it pass").into())
+            }
+            Some(damage) => {
+                self.talk.warning(&damage);
+                Ok(trace)
+            }
+        }
+    }
+
+    /// The trace with its program. Without a program the trace itself has to
+    /// hold the code.
+    pub(crate) fn loaded(&self, mut input: Input) -> Result<Loaded, Failure> {
+        if self.named() == Named::Nowhere {
+            if !self.format(&mut input)?.has_code() {
+                return Err(no_program());
+            }
+            let trace = self.trace(input, Known::default())?;
+            let isa = self.isa().unwrap_or(trace.settings.general_isa());
+            let (image, trace) = trace.code(isa)?;
+            return Ok(Loaded {
+                program: settings::load(self.config.clone(), self.talk)?,
+                isa,
+                image,
+                trace,
+            });
+        }
+        let program = self.load()?;
+        let isa = program.isa.unwrap_or(Isa::RV64GC);
+        let Some(image) = program.image()? else {
+            return Err(no_program());
+        };
+        let known = Known {
+            xlen: Some(isa.xlen()),
+            image: Some(&image),
+        };
+        let trace = self.trace(input, known)?;
+        Ok(Loaded {
+            program,
+            isa,
+            image,
+            trace,
+        })
+    }
+
+    /// The same by the settings the trace was recorded with: what the sidecar
+    /// says of the format, whatever was typed.
     pub(crate) fn recorded(&self, input: Input) -> Result<Loaded, Failure> {
-        let settings = self.settings.as_recorded();
-        settings.with_program(input, self.strict, self.talk)
+        let mut config = self.config.clone();
+        if let Some(sidecar) = &self.sidecar
+            && Format::from_sections(sidecar).is_some()
+        {
+            config.replace_formats(sidecar);
+        }
+        let recorded = Session {
+            config,
+            sidecar: self.sidecar.clone(),
+            ..*self
+        };
+        recorded.loaded(input)
     }
 
     /// How far the reading of an input is.
     pub(crate) fn progress(&self, input: &Input) -> Progress {
         Progress::new(self.talk, input.size())
+    }
+
+    /// Reports what was lost, and what it means for the command.
+    pub(crate) fn judge(&self, decoded: &Decoded, only: Option<u32>) -> Result<(), Failure> {
+        let only = only.map(HartId);
+        traces::judge(decoded, only, self.path, self.strict, self.talk)
     }
 
     /// Keeps the output, unless the input was bad: a file would pass for a good

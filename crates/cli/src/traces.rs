@@ -1,236 +1,16 @@
-//! Traces and the settings they need; what the commands that read them share.
+//! What there is to say about traces: why they cannot be read, what was guessed,
+//! what is damaged.
 
-mod report;
-
-pub(crate) use report::{Nothing, Report, Watch};
-
-use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
-use crate::settings::{self, Program};
 use crate::talk::Talk;
-use hartrace_analyze::{PcList, TraceListing};
-use hartrace_capture::config::{Config, Origin};
-use hartrace_capture::detect::Kind;
+use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{
-    self, ContainerFault, Format, Guess, Hint, Known, Refusal, TableDamage, Trace, TraceError,
-    TransportError,
+    ContainerFault, Decoded, Format, Guess, Hint, Refusal, TableDamage, TraceError, TransportError,
+    likely_cause,
 };
-pub(crate) use hartrace_capture::trace::{MAX_WHOLE, is_for_threads};
-use hartrace_flow::{Consumer, Image};
-use hartrace_isa::{Isa, Xlen};
+use hartrace_flow::{Gap, HartId, boot};
 use std::path::Path;
-
-/// The settings in force for a trace, from its sidecar, configuration files
-/// and flags.
-pub(crate) struct Settings {
-    pub(crate) config: Config,
-    sidecar: Option<Config>,
-}
-
-/// A trace and the program it is of.
-pub(crate) struct Loaded {
-    pub(crate) program: Program,
-    pub(crate) isa: Isa,
-    pub(crate) image: Image,
-    pub(crate) settings: trace::Settings,
-    pub(crate) input: Input,
-}
-
-impl Settings {
-    pub(crate) fn resolve(
-        trace: &Path,
-        typed: &args::Program,
-        talk: &Talk,
-    ) -> Result<Settings, Failure> {
-        let (config, sidecar) = settings::resolve_beside(trace, typed, talk)?;
-        if let Some(format) = config.trace.as_ref().map(|t| &t.format)
-            && Format::from_name(&format.value).is_none()
-        {
-            let name = input::name(trace);
-            let message = format!("{name} is not a trace: its format is `{}`", format.value);
-            return Err(Diagnostic::new(Code::NotATrace, message)
-                .note(format!("the format is told at {}", format.origin))
-                .into());
-        }
-        Ok(Settings { config, sidecar })
-    }
-
-    /// Those of a log.
-    pub(crate) fn of_log(
-        log: &Path,
-        typed: &args::Program,
-        talk: &Talk,
-    ) -> Result<Settings, Failure> {
-        let (config, sidecar) = settings::resolve_beside(log, typed, talk)?;
-        Ok(Settings { config, sidecar })
-    }
-
-    /// The same with what the sidecar says of the format, whatever was typed.
-    pub(crate) fn as_recorded(&self) -> Settings {
-        let mut config = self.config.clone();
-        if let Some(sidecar) = &self.sidecar
-            && Format::from_sections(sidecar).is_some()
-        {
-            config.replace_formats(sidecar);
-        }
-        Settings {
-            config,
-            sidecar: self.sidecar.clone(),
-        }
-    }
-
-    /// Reads the program, which must be the one that was traced.
-    pub(crate) fn load(&self, talk: &Talk) -> Result<Program, Failure> {
-        let program = settings::load(self.config.clone(), talk)?;
-        if let Some(sidecar) = &self.sidecar {
-            program.check_against(sidecar)?;
-        }
-        Ok(program)
-    }
-
-    /// The program, its code and the decoder's settings, and the stream it
-    /// reads. Without a program the trace itself has to hold the code.
-    pub(crate) fn with_program(
-        &self,
-        mut input: Input,
-        strict: bool,
-        talk: &Talk,
-    ) -> Result<Loaded, Failure> {
-        if self.program() == Named::Nowhere {
-            if !self.format(&mut input)?.has_code() {
-                return Err(no_program());
-            }
-            let trace = self.trace(input, Known::default(), strict, talk)?;
-            let isa = self.isa().unwrap_or(trace.settings.general_isa());
-            let (image, trace) = trace.code(isa)?;
-            let program = settings::load(self.config.clone(), talk)?;
-            return Ok(Loaded {
-                program,
-                isa,
-                image,
-                settings: trace.settings,
-                input: trace.input,
-            });
-        }
-        let program = self.load(talk)?;
-        let isa = program.isa.unwrap_or(Isa::RV64GC);
-        let Some(image) = program.image()? else {
-            return Err(no_program());
-        };
-        let known = Known {
-            xlen: Some(isa.xlen()),
-            image: Some(&image),
-        };
-        let trace = self.trace(input, known, strict, talk)?;
-        Ok(Loaded {
-            program,
-            isa,
-            image,
-            settings: trace.settings,
-            input: trace.input,
-        })
-    }
-
-    /// Whether programs are those that were traced.
-    pub(crate) fn check(&self, elf: &[settings::Elf]) -> Result<(), Failure> {
-        match &self.sidecar {
-            Some(sidecar) => Ok(settings::check_against(elf, sidecar)?),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether it is given as of a format.
-    pub(crate) fn is_said(&self, format: Format) -> bool {
-        Format::said(&self.config) == Some(format)
-    }
-
-    /// Whether a program is named, and only by the sidecar.
-    pub(crate) fn program(&self) -> Named {
-        let program = &self.config.program;
-        let elf = program.elf.as_ref().map(|s| &s.origin);
-        let raw = program.raw.as_ref().map(|s| &s.origin);
-        match elf.or(raw) {
-            None => Named::Nowhere,
-            Some(Origin::Flag(_)) => Named::ByFlag,
-            Some(_) => Named::InFile,
-        }
-    }
-
-    /// The instruction set without reading the program.
-    pub(crate) fn isa(&self) -> Option<Isa> {
-        let isa = self.config.program.isa.as_ref()?;
-        Isa::parse_lenient(&isa.value).ok()
-    }
-
-    /// The format of a trace.
-    pub(crate) fn format(&self, input: &mut Input) -> Result<Format, Failure> {
-        let found = Format::of(input, &self.config);
-        found.map_err(|error| bad_trace(input.path(), error))
-    }
-
-    /// Opens a trace. What is clearly something else is refused.
-    pub(crate) fn open(
-        &self,
-        path: &Path,
-        transport: &args::Transport,
-        command: &str,
-    ) -> Result<Input, Failure> {
-        self.accept(Input::open(path)?, transport, command)
-    }
-
-    /// The same of one that is open.
-    pub(crate) fn accept(
-        &self,
-        input: Input,
-        transport: &args::Transport,
-        command: &str,
-    ) -> Result<Input, Failure> {
-        let path = input.path().to_path_buf();
-        let said = Format::said(&self.config);
-        let accepted = Trace::accept(input, &transport.get(), said);
-        accepted.map_err(|refusal| refused(&path, refusal, command))
-    }
-
-    /// The settings of the decoder, and the stream it reads.
-    pub(crate) fn of_trace(
-        &self,
-        input: Input,
-        xlen: Option<Xlen>,
-        image: Option<&Image>,
-        strict: bool,
-        talk: &Talk,
-    ) -> Result<(trace::Settings, Input), Failure> {
-        let trace = self.trace(input, Known { xlen, image }, strict, talk)?;
-        Ok((trace.settings, trace.input))
-    }
-
-    /// The trace, with what was guessed and what is damaged reported.
-    pub(crate) fn trace(
-        &self,
-        input: Input,
-        known: Known<'_>,
-        strict: bool,
-        talk: &Talk,
-    ) -> Result<Trace, Failure> {
-        let path = input.path().to_path_buf();
-        let trace = Trace::open(input, &self.config, known);
-        let trace = trace.map_err(|error| bad_trace(&path, error))?;
-        if let Some(guess) = &trace.guess {
-            talk.warning(&guessed(&path, trace.format(), guess));
-        }
-        let (trace, damage) = trace.read_table()?;
-        match damage.map(|damage| damaged_rows(&path, &damage)) {
-            None => Ok(trace),
-            Some(damage) if damage.code == Code::NothingRead => Err(damage.into()),
-            Some(damage) if strict => Err(damage.help("leave out --strict to let it pass").into()),
-            Some(damage) => {
-                talk.warning(&damage);
-                Ok(trace)
-            }
-        }
-    }
-}
 
 /// Rows of a table that cannot be read; another code if it is all of them.
 pub(crate) fn damaged_rows(path: &Path, damage: &TableDamage) -> Diagnostic {
@@ -253,7 +33,7 @@ pub(crate) fn damaged_rows(path: &Path, damage: &TableDamage) -> Diagnostic {
 }
 
 /// A file that is not read as a trace.
-fn refused(path: &Path, refusal: Refusal, command: &str) -> Failure {
+pub(crate) fn refused(path: &Path, refusal: Refusal, command: &str) -> Failure {
     match refusal {
         Refusal::Pins => Failure::Usage("--pib goes with N-Trace"),
         Refusal::Unreadable(kind, head) => unknown_format(path, kind, &head, command).into(),
@@ -270,7 +50,7 @@ fn refused(path: &Path, refusal: Refusal, command: &str) -> Failure {
 }
 
 /// A trace that cannot be read.
-fn bad_trace(path: &Path, error: TraceError) -> Failure {
+pub(crate) fn bad_trace(path: &Path, error: TraceError) -> Failure {
     match error {
         TraceError::Input(error) => error.into(),
         TraceError::Settings(error) => error.into(),
@@ -330,14 +110,6 @@ pub(crate) fn guessed(path: &Path, format: Format, guess: &Guess) -> Diagnostic 
     ))
 }
 
-/// Where a program is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
-    Nowhere,
-    ByFlag,
-    InFile,
-}
-
 fn not_a_trace(path: &Path, kind: Kind) -> Failure {
     let name = input::name(path);
     let diagnostic = Diagnostic::new(Code::NotATrace, format!("{name} is not a trace"))
@@ -359,47 +131,102 @@ pub(crate) fn no_program() -> Failure {
         .into()
 }
 
-/// A consumer that writes text.
-pub(crate) trait Text: Consumer {
-    /// What has not been flushed.
-    fn text(&mut self) -> &mut Vec<u8>;
-
-    /// Bytes that have not been flushed.
-    fn size(&self) -> usize;
-
-    /// Flushes what is left.
-    fn flush(&mut self);
+/// Reports the gaps, and what they mean for the command; `only` is the hart that
+/// was asked for.
+pub(crate) fn judge(
+    decoded: &Decoded,
+    only: Option<HartId>,
+    path: &Path,
+    strict: bool,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let name = input::name(path);
+    for gap in &decoded.first {
+        talk.warning(&gap_diagnostic(&name, gap));
+    }
+    let more = decoded.gaps - decoded.first.len() as u64;
+    let missing = only.filter(|only| !decoded.harts.contains(only));
+    if let Some(only) = missing.filter(|_| !decoded.harts.is_empty()) {
+        let list: Vec<String> = decoded.harts.iter().map(|h| h.0.to_string()).collect();
+        let message = format!("{name} has nothing of hart {}", only.0);
+        return Err(Diagnostic::new(Code::WhichHart, message)
+            .note(format!("it has these: {}", list.join(", ")))
+            .help("choose one that is there with --hart N")
+            .into());
+    }
+    if decoded.instructions == 0 {
+        return Err(nothing(decoded, path).into());
+    }
+    let message = format!("{name} has {}", count(decoded.gaps, "gap"));
+    let diagnostic = Diagnostic::new(Code::Gaps, message);
+    match decoded.gaps {
+        0 => Ok(()),
+        _ if strict => Err(diagnostic
+            .help("leave out --strict to let them pass")
+            .into()),
+        _ if more > 0 => {
+            talk.warning(&diagnostic.note(format!("{more} of them are not told here")));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Text for PcList<'_, F> {
-    fn text(&mut self) -> &mut Vec<u8> {
-        self.text()
+/// Nothing could be decoded, and why, probably.
+fn nothing(decoded: &Decoded, path: &Path) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!("nothing of {name} could be decoded");
+    let diagnostic = Diagnostic::new(Code::NotSynchronised, message);
+    let codes = || decoded.first.iter().map(|gap| gap.reason.code);
+    if let Some((other, section)) = codes().next().and_then(|code| other_format(path, code)) {
+        return diagnostic
+            .note(format!("it looks like {other}"))
+            .help(format!("give its settings in section [{section}]: -c FILE"));
     }
-
-    fn size(&self) -> usize {
-        self.len()
+    if codes().any(|code| code == "ET0206") {
+        return diagnostic
+            .note("the encoder was in a mode that is refused: see the gaps above")
+            .help("trace without that mode; or is it another order of ioptions in [etrace]?");
     }
-
-    fn flush(&mut self) {
-        self.finish();
-    }
+    diagnostic
+        .note("no full address was found, or none that is in the program")
+        .note("a short piece may have none; an encoder that synchronises more often sends more")
+        .help("is it the right program, and are these the settings of the encoder?")
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Text for TraceListing<'_, F> {
-    fn text(&mut self) -> &mut Vec<u8> {
-        self.text()
+/// What a file looks like that was read as something else, and the section with
+/// its settings; `code` is of a gap in it.
+fn other_format(path: &Path, code: &str) -> Option<(Format, &'static str)> {
+    if input::is_stdin(path) {
+        return None; // it has been read
     }
-
-    fn size(&self) -> usize {
-        self.len()
-    }
-
-    fn flush(&mut self) {
-        self.finish();
-    }
+    let mut input = Input::open(path).ok()?;
+    let looks = Format::from_kind(detect(input.peek(HEAD).ok()?))?;
+    let was = Format::from_fault(code);
+    (Some(looks) != was).then_some((looks, looks.name()))
 }
 
-/// As many threads as there are cores.
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
+    let reason = gap.reason;
+    let message = format!(
+        "{name}, byte {:#x}: {} ({:#x})",
+        gap.at, reason.text, reason.value
+    );
+    let mut diagnostic = Diagnostic::new(Code::Gaps, message).named(reason.code);
+    if gap.bytes > 0 {
+        diagnostic = diagnostic.note(format!("{} could not be used", count(gap.bytes, "byte")));
+    }
+    if gap.unconfirmed > 0 {
+        let insns = count(gap.unconfirmed, "instruction");
+        diagnostic = diagnostic.note(format!("nothing confirms the last {insns} before it"));
+    }
+    let boot = boot::RANGE;
+    if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
+        let text = "Spike's boot code: machine = \"spike\" in [hart] of a configuration tells it";
+        return diagnostic.note(text);
+    }
+    match likely_cause(reason.code) {
+        Some(text) => diagnostic.note(text),
+        None => diagnostic,
+    }
 }

@@ -1,12 +1,16 @@
 //! Events as JSON lines, schema `hartrace-events`: what a trace reports, one
 //! object per event.
 //!
-//! The text forms are [`PcList`] and [`TraceListing`].
+//! The text forms are [`PcList`] and [`TraceListing`]; [`EventText`] is any of the
+//! three.
+
+mod text;
 
 use crate::json::{self, Hex};
 use crate::steps::Accessed;
 use crate::words;
 pub use hartrace_analyze::{PcList, TraceListing};
+pub use text::{EventForm, EventText};
 
 use hartrace_analyze::Names;
 use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};

@@ -317,6 +317,29 @@ pub struct Trace {
     pub settings: trace::Settings,
 }
 
+impl Trace {
+    /// What was counted of a trace with these settings.
+    #[must_use]
+    pub fn new(census: &trace::Census, settings: trace::Settings) -> Trace {
+        let faults = census.faults.iter();
+        Trace {
+            messages: census.all.messages,
+            sources: census.sources.iter().map(|s| s.number).collect(),
+            full_addresses: census.sources.iter().map(|s| s.syncs).sum(),
+            timestamps: census.stamped,
+            idle: census.idle,
+            faults: faults
+                .map(|&(code, text, bad)| TraceFault {
+                    code,
+                    text,
+                    bytes: bad.bytes,
+                })
+                .collect(),
+            settings,
+        }
+    }
+}
+
 /// Bytes of a trace with the same fault.
 pub struct TraceFault {
     /// The code of the fault.

@@ -16,6 +16,7 @@
 //! * [`info`]: what a file is; [`state`]: registers and memory in a tandem trace;
 //!   [`verify`]: what a verifier finds; [`records`]: reports on control transfer
 //!   records.
+//! * [`summary`]: one line about work that is done.
 //! * [`json`], [`words`], [`insn`]: what they share.
 
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ pub mod records;
 pub mod state;
 pub mod stats;
 pub mod steps;
+pub mod summary;
 pub mod verify;
 pub mod words;
 

@@ -5,7 +5,7 @@ mod object;
 pub use object::json;
 
 use crate::words::count;
-use hartrace_capture::trace::{Bandwidth, Census, Count, Format, KindCount, PacketCount};
+use hartrace_capture::trace::{Bandwidth, Census, Count, Decoded, Format, KindCount, PacketCount};
 use std::io::{self, Write};
 
 /// Everything that was counted.
@@ -20,18 +20,7 @@ pub struct Counted<'a> {
     /// Its messages, packets or groups.
     pub census: &'a Census,
     /// What decoding it came to; only with the program.
-    pub decoded: Option<Decoded>,
-}
-
-/// What decoding a trace came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
-    /// Instructions that retired.
-    pub instructions: u64,
-    /// Traps.
-    pub traps: u64,
-    /// Losses.
-    pub gaps: u64,
+    pub decoded: Option<&'a Decoded>,
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -97,7 +86,7 @@ pub fn text(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
     if let Some(bandwidth) = &census.bandwidth {
         write_bandwidth(bandwidth, out)?;
     }
-    let Some(report) = &counted.decoded else {
+    let Some(report) = counted.decoded else {
         return Ok(());
     };
     let bits = bytes as f64 * 8.0 / report.instructions.max(1) as f64;

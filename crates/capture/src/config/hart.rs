@@ -3,7 +3,7 @@
 
 use super::read::{Reader, Value};
 use super::section::Section;
-use super::value::{Named, Setting};
+use super::value::{Named, Origin, Setting};
 use super::write::{Writer, list, quote};
 use crate::memory::MemoryRange;
 use std::collections::BTreeMap;
@@ -119,6 +119,23 @@ impl Reader {
 
 fn memory(ranges: &[MemoryRange]) -> String {
     list(ranges, |range| quote(range))
+}
+
+impl Hart {
+    /// What the state of a hart depends on, where it is not as usual: a tandem
+    /// trace is verified on the same machine.
+    #[must_use]
+    pub fn for_replay(&self) -> Hart {
+        fn said<T: Clone>(setting: &Option<Setting<T>>) -> Option<Setting<T>> {
+            setting.clone().filter(|s| s.origin != Origin::Default)
+        }
+        Hart {
+            memory: said(&self.memory),
+            misaligned: said(&self.misaligned),
+            update_ad: said(&self.update_ad),
+            ..Hart::default()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,11 @@ impl<O> Chosen<O> {
         &self.harts
     }
 
+    /// What takes the steps.
+    pub fn inner(&self) -> &O {
+        &self.inner
+    }
+
     /// What took the steps.
     pub fn into_inner(self) -> O {
         self.inner

@@ -7,7 +7,8 @@ use crate::digest::Digest;
 use crate::elf_info::{ElfError, ElfInfo, ElfKind};
 use crate::input::{Input, InputError};
 use crate::sidecar::{self, Mismatch};
-use hartrace_flow::{Image, ImageError, SpaceId, boot};
+use crate::trace::CodePart;
+use hartrace_flow::{Image, ImageError, SpaceId, boot, elf_bias};
 use hartrace_isa::{Ext, Isa, Xlen};
 use std::fmt;
 use std::path::PathBuf;
@@ -326,6 +327,25 @@ pub fn check_against(elf: &[Elf], sidecar: &Config) -> Result<(), ProgramError> 
         checked.map_err(ProgramError::Wrong)?;
     }
     Ok(())
+}
+
+/// What may be executed of the programs.
+pub fn code_parts<'a>(elf: &'a [Elf], raw: &'a [Raw]) -> impl Iterator<Item = CodePart<'a>> {
+    let segments = elf.iter().flat_map(|elf| {
+        let base = elf.file.base;
+        let bias = base.map_or(0, |base| elf_bias(&elf.bytes, base).unwrap_or(base));
+        let parts = elf.info.segments.iter();
+        let parts = parts.filter(|s| matches!(s.access, [_, _, true]) && s.file_size > 0);
+        parts.map(move |s| {
+            let first = s.address.wrapping_add(bias);
+            (elf.file.file.as_path(), first, s.file_size)
+        })
+    });
+    let raw = raw.iter().map(|raw| {
+        let Raw { file, bytes } = raw;
+        (file.file.as_path(), file.base, bytes.len() as u64)
+    });
+    segments.chain(raw)
 }
 
 /// Adds the boot code of Spike's machine, where runs on it start, unless there

@@ -82,6 +82,16 @@ impl Format {
         named.or_else(|| Format::from_sections(config))
     }
 
+    /// The kind of a file with nothing but a stream of this format.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            Format::Ntrace => Kind::Ntrace,
+            Format::Etrace => Kind::Etrace,
+            Format::Tandem => Kind::Tandem,
+        }
+    }
+
     /// What a kind of file says about it.
     #[must_use]
     pub const fn from_kind(kind: Kind) -> Option<Format> {

@@ -181,10 +181,15 @@ impl Trace {
         self.contained || self.settings.has_sources()
     }
 
-    /// Whether decoding on so many threads pays.
+    /// Whether decoding on so many threads pays. What a group of a tandem trace
+    /// means depends on all groups before it.
     #[must_use]
     pub fn is_for_threads(&self, threads: usize) -> bool {
-        is_for_threads(&self.input, self.format(), threads)
+        let size = self.input.size().unwrap_or(0);
+        threads > 1
+            && self.format() != Format::Tandem
+            && size >= MIN_WHOLE
+            && (size <= MAX_WHOLE || self.input.is_file())
     }
 
     /// The program that the trace itself holds, which only a tandem trace does,
@@ -216,15 +221,6 @@ impl Trace {
 
 /// A trace that is smaller is not worth the threads.
 const MIN_WHOLE: u64 = 1 << 18;
-
-/// Whether decoding a trace on so many threads pays. What a group of a tandem
-/// trace means depends on all groups before it.
-#[must_use]
-pub fn is_for_threads(input: &Input, format: Format, threads: usize) -> bool {
-    let threads = if format == Format::Tandem { 1 } else { threads };
-    let size = input.size().unwrap_or(0);
-    threads > 1 && size >= MIN_WHOLE && (size <= MAX_WHOLE || input.is_file())
-}
 
 /// The instruction set that a configuration gives.
 pub(super) fn given_isa(config: &Config) -> Option<Isa> {

@@ -1,6 +1,7 @@
 use super::pieces::KEPT;
 use super::*;
 use crate::detect::Kind;
+use crate::input::{Input, InputError};
 use hartrace_flow::HartId;
 use hartrace_flow::decode::Framing as _;
 use hartrace_isa::Isa;

@@ -1,17 +1,17 @@
 //! `hartrace convert`: a trace as one of another format.
 
-use super::convert_tandem;
-use super::trace_write::{self, TraceFile};
+mod tandem;
+
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::logs::which_hart;
-use crate::session::Session;
+use crate::session::{Loaded, Session};
 use crate::settings;
 use crate::talk::Talk;
-use crate::traces::{Loaded, Report, Watch};
-use hartrace_capture::input::{self, Input};
-use hartrace_capture::trace::{self, Format, TraceWriter, WriteOptions};
-use hartrace_flow::{Assumed, Image, Replay};
+use crate::trace_file::{self, TraceFile};
+use hartrace_capture::input;
+use hartrace_capture::trace::{Decoded, Format, Trace, TraceWriter, Watch, WriteOptions};
+use hartrace_flow::{Assumed, HartId, Image, Replay};
 use std::path::Path;
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
@@ -25,29 +25,27 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     }
     let mut input = session.open(&args.transport, "convert")?;
     let mut is_same = || {
-        let old = session.settings.format(&mut input);
+        let old = session.format(&mut input);
         old.is_ok_and(|old| old == args.to.format())
     };
     if contains && is_same() {
-        return convert_tandem::run(args, &session, input);
+        return tandem::run(args, &session, input);
     }
     let file = TraceFile::create(&args.output.output, session.inputs())?;
     let Loaded {
         program,
         isa,
         image,
-        settings: old,
-        input,
+        trace,
     } = session.recorded(input)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
     let code = (program.elf.as_slice(), program.raw.as_slice());
-    trace_write::fit(&new, &write, isa, code, talk)?;
+    trace_file::fit(&new, &write, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
     let job = Job {
         args,
         session: &session,
         image: &image,
-        settings: old,
         single: !new.has_sources() && !args.container.container,
     };
     let options = WriteOptions {
@@ -56,20 +54,20 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         absent: NO_EFFECTS,
         ..WriteOptions::default()
     };
-    let writer = trace_write::writer(&write, &new, isa, &file.sink, options)?;
-    let (writer, report, assumed) = job.run(input, &file, writer)?;
+    let writer = trace_file::writer(&write, &new, isa, &file.sink, options)?;
+    let (writer, decoded, assumed) = job.run(trace, &file, writer)?;
     let done = writer.done();
     // A trace of what another tells is partial: it has no effects.
     new.add_absent(&done.absent);
     new.add_absent(NO_EFFECTS);
     new.add_absent(assumed.modes.then_some("priv"));
-    report.judge(&args.trace, args.strict, talk)?;
+    session.judge(&decoded, args.hart)?;
     for diagnostic in stand_ins(&args.trace, new.format(), &assumed) {
         talk.warning(&diagnostic);
     }
     file.finish(&program.config, &new, &program.elf)?;
     let left = new.leaves_out(&write);
-    trace_write::report(&args.output.output, new.format(), &done, left, talk)
+    trace_file::report(&args.output.output, new.format(), &done, left, talk)
 }
 
 /// What no other trace tells.
@@ -79,8 +77,6 @@ struct Job<'a> {
     args: &'a Convert,
     session: &'a Session<'a>,
     image: &'a Image,
-    /// Of the trace that is read.
-    settings: trace::Settings,
     /// The new trace has room for one hart.
     single: bool,
 }
@@ -90,24 +86,24 @@ impl Job<'_> {
     /// what was not in it.
     fn run<'w>(
         &self,
-        input: Input,
+        trace: Trace,
         file: &TraceFile,
         writer: TraceWriter<'w>,
-    ) -> Result<(TraceWriter<'w>, Report, Assumed), Failure> {
+    ) -> Result<(TraceWriter<'w>, Decoded, Assumed), Failure> {
         let Job { args, image, .. } = *self;
         let replay = Replay::new(image, writer);
-        let mut watch = Watch::new(replay, args.hart);
-        let mut progress = self.session.progress(&input);
+        let mut watch = Watch::new(replay, args.hart.map(HartId));
+        let mut progress = self.session.progress(&trace.input);
         let single = self.single && args.hart.is_none();
-        trace::decode(input, &self.settings, image, &mut watch, |watch, used| {
-            progress.advance(used);
-            let harts = &watch.report.harts;
+        trace.decode(image, &mut watch, |watch, done| {
+            progress.reach(done);
+            let harts = &watch.decoded.harts;
             which_hart(&args.trace, harts, single && harts.len() > 1)?;
             file.sink.check()
         })?;
-        let Watch { inner, report, .. } = watch;
+        let Watch { inner, decoded, .. } = watch;
         let assumed = inner.assumed();
-        Ok((inner.finish(), report, assumed))
+        Ok((inner.finish(), decoded, assumed))
     }
 }
 

@@ -6,32 +6,24 @@ mod target;
 
 use crate::args::{Ctr, CtrFormat, is_stdout};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::files::{configs, inputs, one_stdin};
-use crate::settings::{self, Program};
+use crate::session::Session;
+use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::Places;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::input;
 use report::Report;
-use source::{Content, Opened};
+use source::Opened;
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use target::{Source, Target};
 
 pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
-    let Some(first) = args.files.first() else {
-        return Err(Failure::Usage("no file is given"));
-    };
-    let (config, _) = settings::resolve_beside(first, &args.program, talk)?;
-    let target = {
-        let files = args.files.iter().map(PathBuf::as_path);
-        let files = files.chain(inputs(&config));
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        Target::create(args, files)?
-    };
+    let session = Session::of_files(&args.files, true, &args.program, args.strict, talk)?;
+    let target = Target::create(args, session.inputs())?;
     let files = open_all(args, talk)?;
-    let only_dumps = files.iter().all(|f| matches!(f.content, Content::Dump(..)));
+    let only_dumps = files.iter().all(|f| f.content.is_dump());
     if args.every.is_some() && only_dumps {
         return Err(Failure::Usage(
             "--every goes with traces and logs: a dump has the snapshots it has",
@@ -46,7 +38,7 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     };
     let mut source = Source {
         version: None,
-        made: contents.iter().all(|c| !matches!(c, Content::Dump(..))),
+        made: contents.iter().all(|c| !c.is_dump()),
         one_program: programs
             .iter()
             .all(|(p, _)| identity(p) == identity(program)),
@@ -55,7 +47,7 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     let mut report = Report::new(args, program, image.as_ref(), &places, target.sink())?;
     for ((content, (program, image)), places) in contents.into_iter().zip(&programs).zip(&places) {
         report.turn_to(places);
-        let version = content.read(program, image.as_ref(), args, talk, &mut report)?;
+        let version = content.read(program, image.as_ref(), args, &mut report)?;
         source.version = source.version.or(version);
     }
     if let Some(wanted) = args.sample.filter(|k| *k >= report.seen()) {
@@ -67,8 +59,8 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
 
 /// All files, each with its program. What is wrong with one of them is told
 /// before anything is written.
-fn open_all(args: &Ctr, talk: &Talk) -> Result<Vec<Opened>, Failure> {
-    let mut files: Vec<Opened> = Vec::with_capacity(args.files.len());
+fn open_all<'a>(args: &'a Ctr, talk: &'a Talk) -> Result<Vec<Opened<'a>>, Failure> {
+    let mut files: Vec<Opened<'_>> = Vec::with_capacity(args.files.len());
     // The first file whose program is known.
     let mut first: Option<(&Path, Vec<Digest>)> = None;
     for path in &args.files {

@@ -19,7 +19,7 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
     let mut output = session.output(&args.output.output)?;
     let input = session.open(&args.transport, "dump")?;
     let mut code = session.typed_code()?;
-    code.isa = code.isa.or_else(|| session.settings.isa());
+    code.isa = code.isa.or_else(|| session.isa());
     let trace = session.trace(input, code.known())?;
     let isa = code.isa.unwrap_or(trace.settings.general_isa());
     let form = match args.format {

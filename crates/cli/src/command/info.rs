@@ -2,18 +2,18 @@
 
 use crate::args::{Info, InfoFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, count, unknown_format};
-use crate::files::{configs, create, inputs, one_stdin};
 use crate::logs::{self, Verdict};
 use crate::progress::Progress;
 use crate::records;
-use crate::settings::{self, MAX_PROGRAM, Program};
+use crate::session::Session;
+use crate::settings::{MAX_PROGRAM, Program};
 use crate::talk::Talk;
 use crate::traces::{bad_container, damaged_rows, guessed};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
-use hartrace_capture::digest::{Digest, Hasher};
+use hartrace_capture::digest::Digest;
 use hartrace_capture::elf_info::ElfInfo;
-use hartrace_capture::input::{Input, InputError};
+use hartrace_capture::input::Input;
 use hartrace_capture::log::{LogFacts, LogScan};
 use hartrace_capture::records::{Form, RecordSummary, SnapshotReader};
 use hartrace_capture::sidecar::Beside;
@@ -75,14 +75,9 @@ struct Context<'a> {
 }
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
-    let config = settings::resolve(&[], &args.program, talk)?;
-    let mut output = {
-        let files = args.files.iter().map(PathBuf::as_path);
-        let files = files.chain(inputs(&config));
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
-    };
-    let program = settings::load(config, talk)?;
+    let session = Session::of_files(&args.files, false, &args.program, args.strict, talk)?;
+    let mut output = session.output(&args.output.output)?;
+    let program = session.load()?;
     let image = program.image()?;
     let context = Context {
         program: &program,
@@ -191,13 +186,7 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         trace.and_then(|trace| Format::from_name(&trace.format.value))
     });
     let kind = match (detect(head), said) {
-        (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => {
-            match format {
-                Format::Ntrace => Kind::Ntrace,
-                Format::Etrace => Kind::Etrace,
-                Format::Tandem => Kind::Tandem,
-            }
-        }
+        (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => format.kind(),
         (kind, _) => kind,
     };
     let (content, bytes, sha256) = match kind {
@@ -224,11 +213,7 @@ fn look(path: &Path, context: &Context<'_>) -> Result<Facts, Stop> {
         }
         Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Tandem | Kind::TandemContainer => {
             let said = beside.as_ref().map(|beside| beside.config.clone());
-            let format = match kind {
-                Kind::Ntrace => Format::Ntrace,
-                Kind::Tandem | Kind::TandemContainer => Format::Tandem,
-                _ => Format::Etrace,
-            };
+            let format = Format::from_kind(kind).unwrap_or(Format::Etrace);
             scan_trace(input, format, said.unwrap_or_default(), context)?
         }
         Kind::CtrDump => scan_records(input, Form::Binary, context.talk)?,
@@ -266,15 +251,10 @@ fn scan(
     let not_readable = |error| logs::not_readable(input.path(), &[], error);
     let mut scan = LogScan::new(kind, &options).map_err(not_readable)?;
     let mut progress = Progress::new(talk, input.size());
-    let mut hasher = Hasher::new();
-    let mut bytes = 0;
     let begin = Instant::now();
-    input.chunks(|chunk| {
+    let (bytes, digest) = input.hashed(|chunk| {
         scan.feed(chunk);
-        hasher.update(chunk);
         progress.advance(chunk.len());
-        bytes += chunk.len() as u64;
-        Ok::<(), InputError>(())
     })?;
     let log = scan.finish();
     let seconds = begin.elapsed().as_secs_f64();
@@ -283,7 +263,7 @@ fn scan(
         "{} in {seconds:.3} s, {speed:.1} million lines/s",
         count(log.lines, "line")
     ));
-    Ok((Content::Log(Box::new(log)), bytes, hasher.finish()))
+    Ok((Content::Log(Box::new(log)), bytes, digest))
 }
 
 fn scan_trace(
@@ -311,20 +291,15 @@ fn scan_trace(
         context.talk.warning(&guessed(input.path(), format, &guess));
     }
     let mut progress = Progress::new(context.talk, input.size());
-    let mut hasher = Hasher::new();
     let mut counting = Counting::new(&settings);
-    let mut bytes = 0;
     let path = input.path().to_path_buf();
     let mut rows = Vec::new();
-    input.chunks(|chunk| {
-        hasher.update(chunk);
+    let (bytes, digest) = input.hashed(|chunk| {
         progress.advance(chunk.len());
-        bytes += chunk.len() as u64;
         match table {
             true => rows.extend_from_slice(chunk),
             false => counting.feed(chunk),
         }
-        Ok::<(), InputError>(())
     })?;
     if table {
         let (stream, damage) = from_table(Input::of(&path, rows), &settings)?;
@@ -336,41 +311,20 @@ fn scan_trace(
         }
         counting.feed(&stream.read_all(u64::MAX)?);
     }
-    let census = counting.finish();
-    let faults = census.faults.iter();
-    let trace = info::Trace {
-        messages: census.all.messages,
-        sources: census.sources.iter().map(|s| s.number).collect(),
-        full_addresses: census.sources.iter().map(|s| s.syncs).sum(),
-        timestamps: census.stamped,
-        idle: census.idle,
-        faults: faults
-            .map(|&(code, text, bad)| info::TraceFault {
-                code,
-                text,
-                bytes: bad.bytes,
-            })
-            .collect(),
-        settings,
-    };
-    Ok((other(info::Content::Trace(trace)), bytes, hasher.finish()))
+    let trace = info::Trace::new(&counting.finish(), settings);
+    Ok((other(info::Content::Trace(trace)), bytes, digest))
 }
 
 fn scan_records(input: Input, form: Form, talk: &Talk) -> Result<(Content, u64, Digest), Stop> {
     let mut progress = Progress::new(talk, input.size());
-    let mut hasher = Hasher::new();
     let mut reader = SnapshotReader::new(form);
     let mut summary = RecordSummary::default();
-    let mut bytes = 0;
-    input.chunks(|chunk| {
-        hasher.update(chunk);
+    let (bytes, digest) = input.hashed(|chunk| {
         progress.advance(chunk.len());
-        bytes += chunk.len() as u64;
         reader.feed(chunk, &mut |snapshot| summary.add(snapshot));
-        Ok::<(), InputError>(())
     })?;
     if let Err(error) = reader.finish(&mut |snapshot| summary.add(snapshot)) {
         summary.error(error);
     }
-    Ok((Content::Records(Box::new(summary)), bytes, hasher.finish()))
+    Ok((Content::Records(Box::new(summary)), bytes, digest))
 }

@@ -2,20 +2,16 @@
 
 use crate::args::{Log, LogKind};
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::files::{configs, create, inputs, one_stdin};
-use crate::logs::{self, Verdict, mode_of, which_hart};
-use crate::progress::Progress;
-use crate::settings::{self, Program};
-use crate::sink::{RowWriter, Sink, Text};
+use crate::logs::{self, Reading, mode_of};
+use crate::session::Session;
+use crate::settings::Program;
+use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{
-    Assume, Chosen, Damage, LineCount, LogOptions, LogReader, ingress_layout, tells_modes,
-};
+use hartrace_capture::log::{Assume, RowWriter, ingress_layout};
 use hartrace_capture::output::Output;
-use hartrace_flow::{HartId, Mode, Observer};
-use hartrace_isa::Isa;
+use hartrace_flow::{Mode, Observer};
 use hartrace_logs::{IngressColumns, PcWriter};
 use hartrace_print::JsonSteps;
 use std::path::Path;
@@ -24,36 +20,19 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.to != LogKind::Pc {
         return Err(Failure::Usage("--with-trapped goes with --to pc"));
     }
-    let (config, sidecar) = settings::resolve_beside(&args.input, &args.program, talk)?;
-    let output = {
-        let files = inputs(&config).chain([args.input.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
-    };
-    let mut program = settings::load(config, talk)?;
-    if let Some(sidecar) = &sidecar {
-        program.check_against(sidecar)?;
-    }
+    let session = Session::of_log(&args.input, &args.program, args.strict, talk)?;
+    let output = session.output(&args.output.output)?;
+    let mut program = session.load()?;
     let mut image = program.image()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
     logs::recognise_boot(kind, head, &mut program, image.as_mut());
-    let not_readable = |error| logs::not_readable(&args.input, head, error);
-    let options = LogOptions {
-        image: image.as_ref(),
-        ..LogOptions::default()
-    };
-    // Refused before anything is guessed about it.
-    LogReader::new(kind, &options).map_err(not_readable)?;
-    let options = logs::options(kind, head, &program, image.as_ref(), talk);
     let job = Job {
         args,
-        talk,
-        reader: LogReader::new(kind, &options).map_err(not_readable)?,
-        isa: options.isa.unwrap_or(Isa::RV64GC),
-        told: tells_modes(kind, &options, head),
+        reading: logs::reading(kind, head, &program, image.as_ref(), false, &session)?,
         columns: columns(kind, head),
+        session,
     };
     job.run(&program, input, output)
 }
@@ -76,10 +55,8 @@ fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
 
 struct Job<'a> {
     args: &'a Log,
-    talk: &'a Talk,
-    reader: LogReader<'a>,
-    isa: Isa,
-    told: bool,
+    session: Session<'a>,
+    reading: Reading<'a>,
     columns: IngressColumns,
 }
 
@@ -88,7 +65,7 @@ impl Job<'_> {
         let sink = Sink::new(output);
         match self.args.to {
             LogKind::Pc => {
-                let writer = PcWriter::new(self.isa.xlen(), |bytes: &[u8]| sink.put(bytes));
+                let writer = PcWriter::new(self.reading.isa.xlen(), |bytes: &[u8]| sink.put(bytes));
                 if self.args.with_trapped {
                     self.copy(input, &sink, true, writer.listing_traps())?;
                 } else {
@@ -97,20 +74,20 @@ impl Job<'_> {
             }
             LogKind::Ingress => {
                 let ingress = &program.config.ingress;
-                let port = ingress.port(self.isa);
-                let text = Text::new(&sink);
-                let writer = RowWriter::new(port, self.columns, ingress.iretire(), text);
-                if self.told {
+                let port = ingress.port(self.reading.isa);
+                let put = |rows: Result<&[u8], _>| sink.put_rows(rows);
+                let writer = RowWriter::new(port, self.columns, ingress.iretire(), put);
+                if self.reading.modes {
                     self.copy(input, &sink, true, writer)?;
                 } else {
                     self.rows_with_assumed_mode(input, &sink, writer)?;
                 }
             }
             LogKind::Json => {
-                let shown = self.told || self.args.mode.is_some();
-                let writer = JsonSteps::new(self.isa, shown, &sink);
+                let shown = self.reading.modes || self.args.mode.is_some();
+                let writer = JsonSteps::new(self.reading.isa, shown, &sink);
                 match self.args.mode {
-                    Some(mode) if !self.told => {
+                    Some(mode) if !self.reading.modes => {
                         let writer = Assume::new(writer, mode_of(mode));
                         self.copy(input, &sink, false, writer)?;
                     }
@@ -128,9 +105,9 @@ impl Job<'_> {
         self,
         input: Input,
         sink: &Sink,
-        writer: RowWriter<'_>,
+        writer: impl Observer,
     ) -> Result<(), Failure> {
-        let (args, talk) = (self.args, self.talk);
+        let (args, talk) = (self.args, self.session.talk);
         let writer = Assume::new(writer, args.mode.map_or(Mode::M, mode_of));
         let causes = self.copy(input, sink, true, writer)?.unknown_causes();
         if args.mode.is_none() || causes > 0 {
@@ -142,46 +119,16 @@ impl Job<'_> {
     /// Reads all of the input; `single` outputs have no room for two harts.
     /// Gives the writer back.
     fn copy<O: Observer>(
-        mut self,
+        self,
         input: Input,
         sink: &Sink,
         single: bool,
         writer: O,
     ) -> Result<O, Failure> {
-        let path = &self.args.input;
-        let mut chosen = Chosen::new(writer, self.args.hart.map(HartId), single);
-        let (mut damage, mut lines) = (Damage::default(), LineCount::default());
-        let mut progress = Progress::new(self.talk, input.size());
-        input.chunks(|chunk| {
-            let mut note = |error| damage.add(error);
-            self.reader.feed(chunk, &mut chosen, &mut note);
-            lines.feed(chunk);
-            progress.advance(chunk.len());
-            sink.check()?;
-            which_hart(path, chosen.harts(), chosen.clash())
-        })?;
-        self.reader
-            .finish(&mut chosen, &mut |error| damage.add(error));
-        drop(progress);
-        sink.check()?;
-        let nothing = chosen.harts().is_empty();
-        if !nothing || damage.lines == 0 {
-            which_hart(path, chosen.harts(), chosen.clash() || chosen.missing())?;
-        }
-        let strict = self.args.strict;
-        // The wrong program is a reason for damage, not the other way round.
-        self.tell(logs::judge_fit(path, chosen.fit(), strict))?;
-        self.tell(logs::judge(path, &damage, lines.count(), nothing, strict))?;
-        Ok(chosen.into_inner())
-    }
-
-    fn tell(&self, verdict: Verdict) -> Result<(), Failure> {
-        match verdict {
-            Verdict::Error(diagnostic) => return Err(diagnostic.into()),
-            Verdict::Warning(diagnostic) => self.talk.warning(&diagnostic),
-            Verdict::Clean => {}
-        }
-        Ok(())
+        let (session, which) = (&self.session, (self.args.hart, single));
+        let check = || sink.check();
+        let copied = self.reading.copy(input, writer, which, session, check)?;
+        logs::judged(copied, session)
     }
 }
 

@@ -11,11 +11,12 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::files::{create, inputs, one_stdin};
 use crate::machine;
 use crate::progress::RunProgress;
-use crate::sink::{RowWriter, Sink, Text};
+use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
+use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
@@ -24,6 +25,7 @@ use hartrace_hart::host::{Files, Host};
 use hartrace_isa::Isa;
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_print::JsonSteps;
+use hartrace_print::summary::run_speed;
 use recorded::{Looks, Recorded};
 use std::fs;
 use std::io::IsTerminal as _;
@@ -31,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use streams::{Fate, ProgramInput, ProgramOutput};
 use traced::Traced;
-use verdict::{Facts, speed};
+use verdict::Facts;
 
 /// The settings of a run, and where they come from.
 pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
@@ -284,7 +286,7 @@ fn pcs<'s>(args: &Run, isa: Isa, sink: &'s Sink) -> PcWriter<impl FnMut(&[u8]) +
     }
 }
 
-fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> RowWriter<'s> {
+fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> impl Observer + 's {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
@@ -295,7 +297,8 @@ fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> RowWriter<'s> {
         lost: true,
         ..IngressColumns::default()
     };
-    RowWriter::new(port, columns, ingress.iretire(), Text::new(sink))
+    let put = |rows: Result<&[u8], _>| sink.put_rows(rows);
+    RowWriter::new(port, columns, ingress.iretire(), put)
 }
 
 /// Gives the logs their names. A reader that went away has what it wanted.
@@ -317,7 +320,7 @@ fn report(
     time: std::time::Duration,
     talk: &Talk,
 ) {
-    let speed = speed(machine.instructions(), machine.cycles(), time);
+    let speed = run_speed(machine.instructions(), machine.cycles(), time);
     talk.summary(&format!("{speed}; {}", facts.words(end)));
     for note in machine.host().take_notes() {
         talk.warning(&Diagnostic::new(Code::Refused, note.to_string()));

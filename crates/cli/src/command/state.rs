@@ -3,44 +3,42 @@
 
 use crate::args::{State, StateFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
-use crate::files::{configs, create, inputs, one_stdin};
+use crate::files::create;
 use crate::machine;
 use crate::progress::Progress;
+use crate::session::Session;
 use crate::settings::{Program, names_of};
 use crate::talk::Talk;
-use crate::traces::{self, Named, Settings};
 use hartrace_analyze::Names;
-use hartrace_capture::detect::HEAD;
 use hartrace_capture::history::{self, AskError, Asked, Config, History, Loaded};
 use hartrace_capture::input::{self, Contents};
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{self, Streams};
+use hartrace_capture::trace::{self, Known, MAX_WHOLE};
 use hartrace_flow::elf_bias;
 use hartrace_isa::{Isa, Style};
 use hartrace_print::state::{self, Terms};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {
-    let settings = Settings::resolve(&args.trace, &args.program, talk)?;
-    let mut output = {
-        let files = inputs(&settings.config).chain([args.trace.as_path()]);
-        one_stdin(files.clone().chain(configs(&args.program)))?;
-        create(&args.output.output, files)?
-    };
+    let session = Session::new(&args.trace, &args.program, false, talk)?;
+    let mut output = session.output(&args.output.output)?;
     let index = index_of(args)?;
-    let input = settings.open(&args.trace, &args.transport, "state")?;
-    let program = program(&settings, talk)?;
-    let isa = program.as_ref().and_then(|p| p.isa).or(settings.isa());
-    let xlen = isa.map(|isa| isa.xlen());
-    let (trace_settings, mut input) = settings.of_trace(input, xlen, None, false, talk)?;
-    let trace::Settings::Tandem(config) = trace_settings else {
+    let input = session.open(&args.transport, "state")?;
+    let program = session.program()?;
+    let isa = program.as_ref().and_then(|p| p.isa).or(session.isa());
+    let known = Known {
+        xlen: isa.map(|isa| isa.xlen()),
+        image: None,
+    };
+    let trace = session.trace(input, known)?;
+    let contained = trace.is_contained();
+    let trace::Settings::Tandem(config) = trace.settings else {
         let message = format!("{} is not a tandem trace", input::name(&args.trace));
         return Err(Diagnostic::new(Code::NotATrace, message)
             .note("other traces tell where a hart went, not what was in its registers")
             .into());
     };
-    let contained = Streams::parameters(input.peek(HEAD)?).is_some();
-    let contents = input.contents(traces::MAX_WHOLE)?;
+    let contents = trace.input.contents(MAX_WHOLE)?;
     let stream = match contained {
         true => Contents::Read(unpack(&contents, args)?),
         false => contents,
@@ -77,23 +75,6 @@ fn warn(history: &History, args: &State, talk: &Talk) {
         let note = "behind each, what was told before is not known until it is told again";
         let help = "`hartrace dump` shows what is wrong";
         talk.warning(&Diagnostic::new(Code::Gaps, message).note(note).help(help));
-    }
-}
-
-/// The program, if one is there.
-fn program(settings: &Settings, talk: &Talk) -> Result<Option<Program>, Failure> {
-    match settings.program() {
-        Named::Nowhere => Ok(None),
-        Named::ByFlag => settings.load(talk).map(Some),
-        // Without the program that a sidecar names, there is less to tell.
-        Named::InFile => match settings.load(talk) {
-            Ok(program) => Ok(Some(program)),
-            Err(Failure::Diagnostic(diagnostic)) if diagnostic.code == Code::CannotOpen => {
-                talk.warning(&diagnostic);
-                Ok(None)
-            }
-            Err(failure) => Err(failure),
-        },
     }
 }
 
@@ -137,7 +118,7 @@ fn history_of(
     talk: &Talk,
 ) -> Result<History, Failure> {
     if let Some(path) = index.filter(|path| !write && path.exists()) {
-        match history::read_index(path, traces::MAX_WHOLE, config.clone(), stream) {
+        match history::read_index(path, MAX_WHOLE, config.clone(), stream) {
             Ok(history) => return Ok(history),
             Err(why) => {
                 let message = format!("{} is not used: {why}", input::name(path));

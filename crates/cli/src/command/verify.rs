@@ -6,36 +6,32 @@ mod source;
 
 use crate::args::{self, Mark, Verify, VerifyFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::files::{create, inputs, one_stdin};
+use crate::files::create;
 use crate::machine;
+use crate::session::Session;
 use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
-use crate::traces::Settings;
 use drive::{Drive, wrong_hart};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::program::read_named;
-use hartrace_capture::trace::{self, Format};
-use hartrace_capture::verify::{Check, Choice, Search};
+use hartrace_capture::trace::{self, Format, Known};
+use hartrace_capture::verify::{
+    self, Check, Choice, Parameters, Register, Search, Verifier, Volatile,
+};
 use hartrace_isa::{Isa, csr};
 use hartrace_print::verify::{Facts, Form, Places, Report};
-use hartrace_tandem::container::Parameters;
-use hartrace_tandem::verify::Volatile;
-use hartrace_tandem::{self as tandem, Register, Verifier};
 use source::Source;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
-    let mut settings = resolve(args, talk)?;
-    let output = {
-        let files = files(args, &settings.config);
-        one_stdin(files.clone())?;
-        create(&args.output.output, files)?
-    };
+    let mut session = begin(args, talk)?;
+    let configs = args.machine.config.iter().map(PathBuf::as_path);
+    let output = create(&args.output.output, session.inputs().chain(configs))?;
     let volatile = volatile(args)?;
-    let elf = programs(&settings)?;
+    let elf = programs(&session)?;
     end_on_signal();
     let mut source = Source::open(&args.trace, talk)?;
     let parameters = source.parameters(&args.trace)?;
@@ -45,15 +41,15 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
             "--hart chooses a hart of a container, and this is a trace of one hart",
         ));
     }
-    adopt(&mut settings.config, parameters.as_ref(), &args.trace);
-    let (hart, isa) = model::configure(&mut settings.config, &elf, &volatile, talk)?;
+    adopt(&mut session.config, parameters.as_ref(), &args.trace);
+    let (hart, isa) = model::configure(&mut session.config, &elf, &volatile, talk)?;
     let symbols = elf
         .first()
         .and_then(|elf| Symbols::from_elf(&elf.bytes).ok());
     let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
     let (machine, mut options) = model::build(&hart, &elf, entry)?;
     options.volatile = volatile;
-    let mut config = format(args, &settings, &source, parameters, isa, talk)?;
+    let mut config = format(&session, &source, parameters, isa)?;
     absent(args, &mut config)?;
     let search = Search {
         config: &config,
@@ -102,38 +98,32 @@ fn adopt(config: &mut Config, parameters: Option<&Parameters>, path: &Path) {
 }
 
 /// The settings in force: flags over configuration files over the sidecar.
-fn resolve(args: &Verify, talk: &Talk) -> Result<Settings, Failure> {
+fn begin<'a>(args: &'a Verify, talk: &'a Talk) -> Result<Session<'a>, Failure> {
     let typed = args::Program {
         elf: args.elf.clone(),
         isa: args.machine.isa.clone(),
         config: args.machine.config.clone(),
         ..args::Program::default()
     };
-    let mut settings = Settings::resolve(&args.trace, &typed, talk)?;
+    let mut session = Session::new(&args.trace, &typed, false, talk)?;
     let flags = Config {
         hart: machine::typed_hart(&args.machine),
         ..Config::default()
     };
-    settings.config = flags.over(settings.config);
-    Ok(settings)
-}
-
-/// Everything that is read.
-fn files<'a>(args: &'a Verify, config: &'a Config) -> impl Iterator<Item = &'a Path> + Clone {
-    let configs = args.machine.config.iter().map(PathBuf::as_path);
-    inputs(config).chain(configs).chain([args.trace.as_path()])
+    session.config = flags.over(session.config);
+    Ok(session)
 }
 
 /// Reads the programs, which must be those that were traced.
-fn programs(settings: &Settings) -> Result<Vec<Elf>, Failure> {
-    let elf = read_named(&settings.config.program.elf, Elf::read)?;
+fn programs(session: &Session<'_>) -> Result<Vec<Elf>, Failure> {
+    let elf = read_named(&session.config.program.elf, Elf::read)?;
     if let Some((Elf { file, .. }, base)) = elf.iter().find_map(|e| Some((e, e.file.base?))) {
         let message = format!("{} cannot run at {base:#x}", input::name(&file.file));
         return Err(Diagnostic::new(Code::BadFileSpec, message)
             .help("leave out the base: a program runs where it was linked to")
             .into());
     }
-    settings.check(&elf)?;
+    session.check(&elf)?;
     Ok(elf)
 }
 
@@ -158,7 +148,7 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
 }
 
 /// Adds what the trace does not tell.
-fn absent(args: &Verify, config: &mut tandem::Config) -> Result<(), Failure> {
+fn absent(args: &Verify, config: &mut verify::Config) -> Result<(), Failure> {
     for name in &args.absent {
         let bad = |error| {
             Diagnostic::new(Code::BadState, format!("--absent: {error}"))
@@ -171,17 +161,15 @@ fn absent(args: &Verify, config: &mut tandem::Config) -> Result<(), Failure> {
 
 /// Finds out how the trace is read.
 fn format(
-    args: &Verify,
-    settings: &Settings,
+    session: &Session<'_>,
     source: &Source,
     parameters: Option<Parameters>,
     isa: Isa,
-    talk: &Talk,
-) -> Result<tandem::Config, Failure> {
-    let path = args.trace.as_path();
+) -> Result<verify::Config, Failure> {
+    let path = session.path;
     if let Source::Live(..) = source {
         // What has come so far is too little to guess from.
-        let config = settings.config.tandem.settings(isa);
+        let config = session.config.tandem.settings(isa);
         let mut config = config.map_err(trace::SettingsError::from)?;
         if let Some(parameters) = parameters {
             trace::adopt(&mut config, parameters);
@@ -193,13 +181,16 @@ fn format(
         kind,
         Kind::Tandem | Kind::TandemContainer | Kind::Unknown | Kind::Empty
     );
-    if !tandem && !settings.is_said(Format::Tandem) {
+    if !tandem && Format::said(&session.config) != Some(Format::Tandem) {
         let note = format!("it looks like this kind of file: {kind}");
         return Err(not_tandem(path, &note));
     }
-    let input = settings.open(path, &args::Transport::default(), "verify")?;
-    let (found, _) = settings.of_trace(input, Some(isa.xlen()), None, false, talk)?;
-    match found {
+    let input = session.open(&args::Transport::default(), "verify")?;
+    let known = Known {
+        xlen: Some(isa.xlen()),
+        image: None,
+    };
+    match session.trace(input, known)?.settings {
         trace::Settings::Tandem(config) => Ok(*config),
         other => {
             let note = format!("it is of this format: {}", other.format());

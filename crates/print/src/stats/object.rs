@@ -112,7 +112,7 @@ pub fn json(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
         sync_interval: source.interval,
         longest_sync_interval: source.longest,
     });
-    let decoded = counted.decoded.as_ref().map(|report| Decoded {
+    let decoded = counted.decoded.map(|report| Decoded {
         instructions: report.instructions,
         bits_per_instruction: counted.bytes as f64 * 8.0 / report.instructions.max(1) as f64,
         traps: report.traps,

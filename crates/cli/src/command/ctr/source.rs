@@ -3,94 +3,105 @@
 use super::report::Report;
 use crate::args::Ctr;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, is_json_log, unknown_format};
-use crate::logs::{self, Verdict, which_hart};
-use crate::progress::Progress;
+use crate::logs::{self, which_hart};
 use crate::records;
-use crate::settings::{self, Program};
+use crate::session::{Loaded, Session};
+use crate::settings::Program;
 use crate::talk::Talk;
-use crate::traces::{Loaded, Settings, Watch, no_program};
+use crate::traces::no_program;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{
-    Chosen, Damage, LineCount, LogOptions, LogReader, ingress_layout, tells_modes,
+use hartrace_capture::log::ingress_layout;
+use hartrace_capture::records::{
+    Control, Every, Form, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
+    SnapshotSink, Told, Version,
 };
-use hartrace_capture::records::{Form, RecordSummary, SnapshotError, SnapshotReader};
-use hartrace_capture::trace::{self, Transport};
-use hartrace_ctr::{Control, Every, Sampler, Snapshot, SnapshotSink, Told, Version};
+use hartrace_capture::trace::{Trace, Transport, Watch};
 use hartrace_flow::{HartId, Image, Replay};
 use hartrace_isa::Isa;
 use std::cell::RefCell;
 use std::path::Path;
 
 /// A file, and the program it is of.
-pub(super) struct Opened {
+pub(super) struct Opened<'a> {
     pub(super) program: Program,
     pub(super) image: Option<Image>,
-    pub(super) content: Content,
+    pub(super) content: Content<'a>,
 }
 
 /// What is in a file.
-pub(super) enum Content {
-    Dump(Form, Input),
-    Log(Kind, Input),
-    Trace(Box<trace::Settings>, Isa, Input),
+pub(super) struct Content<'a> {
+    session: Session<'a>,
+    data: Data,
 }
 
-impl Opened {
-    pub(super) fn open(path: &Path, args: &Ctr, talk: &Talk) -> Result<Opened, Failure> {
+enum Data {
+    Dump(Form, Input),
+    Log(Kind, Input),
+    Trace(Box<Trace>, Isa),
+}
+
+impl<'a> Opened<'a> {
+    pub(super) fn open(path: &'a Path, args: &Ctr, talk: &'a Talk) -> Result<Opened<'a>, Failure> {
         let mut input = Input::open(path)?;
         let kind = detect(input.peek(HEAD)?);
         // Samples of pins may look like anything.
         let bare = args.transport.get() == Transport::default();
-        let content = match kind {
-            Kind::CtrDump if bare => Content::Dump(Form::Binary, input),
-            Kind::CtrJson if bare => Content::Dump(Form::Json, input),
+        let data = match kind {
+            Kind::CtrDump if bare => Data::Dump(Form::Binary, input),
+            Kind::CtrJson if bare => Data::Dump(Form::Json, input),
             Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv if bare => {
-                Content::Log(kind, input)
+                Data::Log(kind, input)
             }
             Kind::Unknown if bare && is_json_log(input.peek(HEAD)?) => {
                 return Err(unknown_format(path, kind, input.peek(HEAD)?, "ctr").into());
             }
             _ => return Opened::trace(path, input, args, talk),
         };
-        let (config, sidecar) = settings::resolve_beside(path, &args.program, talk)?;
-        let program = settings::load(config, talk)?;
-        if let Some(sidecar) = &sidecar {
-            program.check_against(sidecar)?;
-        }
+        let session = Session::of_log(path, &args.program, args.strict, talk)?;
+        let program = session.load()?;
         Ok(Opened {
             image: program.image()?,
             program,
-            content,
+            content: Content { session, data },
         })
     }
 
-    fn trace(path: &Path, input: Input, args: &Ctr, talk: &Talk) -> Result<Opened, Failure> {
-        let settings = Settings::resolve(path, &args.program, talk)?;
-        let input = settings.accept(input, &args.transport, "ctr")?;
+    fn trace(
+        path: &'a Path,
+        input: Input,
+        args: &Ctr,
+        talk: &'a Talk,
+    ) -> Result<Opened<'a>, Failure> {
+        let session = Session::new(path, &args.program, args.strict, talk)?;
+        let input = session.accept(input, &args.transport, "ctr")?;
         let Loaded {
             program,
             isa,
             image,
-            settings,
-            input,
-        } = settings.with_program(input, args.strict, talk)?;
+            trace,
+        } = session.loaded(input)?;
+        let data = Data::Trace(Box::new(trace), isa);
         Ok(Opened {
             program,
             image: Some(image),
-            content: Content::Trace(Box::new(settings), isa, input),
+            content: Content { session, data },
         })
     }
 }
 
-impl Content {
+impl Content<'_> {
+    /// It has the snapshots it has; others are made of steps.
+    pub(super) fn is_dump(&self) -> bool {
+        matches!(self.data, Data::Dump(..))
+    }
+
     /// Gives all snapshots to the report; the version of the first of a dump.
     pub(super) fn read(
         self,
         program: &Program,
         image: Option<&Image>,
         args: &Ctr,
-        talk: &Talk,
         report: &mut Report<'_, '_>,
     ) -> Result<Option<Version>, Failure> {
         let version = program.config.ctr.version.as_ref().map(|v| v.value);
@@ -98,12 +109,12 @@ impl Content {
             program,
             image,
             args,
-            talk,
+            session: &self.session,
         };
-        match self {
-            Content::Dump(form, input) => return job.dump(form, input, report),
-            Content::Log(kind, input) => job.log(kind, input, report)?,
-            Content::Trace(settings, isa, input) => job.trace(&settings, isa, input, report)?,
+        match self.data {
+            Data::Dump(form, input) => return job.dump(form, input, report),
+            Data::Log(kind, input) => job.log(kind, input, report)?,
+            Data::Trace(trace, isa) => job.trace(*trace, isa, report)?,
         }
         Ok(version)
     }
@@ -113,7 +124,7 @@ struct Job<'a> {
     program: &'a Program,
     image: Option<&'a Image>,
     args: &'a Ctr,
-    talk: &'a Talk,
+    session: &'a Session<'a>,
 }
 
 impl Job<'_> {
@@ -123,10 +134,10 @@ impl Job<'_> {
         input: Input,
         report: &mut Report<'_, '_>,
     ) -> Result<Option<Version>, Failure> {
-        let path = input.path().to_path_buf();
+        let Session { path, talk, .. } = *self.session;
         let mut reader = SnapshotReader::new(form);
         let mut summary = RecordSummary::default();
-        let mut progress = Progress::new(self.talk, input.size());
+        let mut progress = self.session.progress(&input);
         let only = self.args.hart;
         let take = |result: Result<&Snapshot, SnapshotError>,
                     summary: &mut RecordSummary,
@@ -149,21 +160,20 @@ impl Job<'_> {
         }
         drop(progress);
         report.check()?;
-        if let Some(diagnostic) = records::judge(&path, &summary, self.args.strict) {
+        if let Some(diagnostic) = records::judge(path, &summary, self.args.strict) {
             return Err(diagnostic.into());
         }
         if summary.errors > 0 {
-            self.talk.warning(&records::damaged(&path, &summary));
+            talk.warning(&records::damaged(path, &summary));
         }
         if summary.snapshots == 0 {
-            let message = format!("{} has no snapshots", input::name(&path));
+            let message = format!("{} has no snapshots", input::name(path));
             let diagnostic = Diagnostic::new(Code::NoSnapshots, message);
-            self.talk
-                .warning(&diagnostic.note("it is whole: whoever wrote it ended before the first"));
+            talk.warning(&diagnostic.note("it is whole: whoever wrote it ended before the first"));
         }
         let missing = only.is_some_and(|only| !summary.harts.contains(&HartId(only)));
         let harts: Vec<HartId> = summary.harts.iter().copied().collect();
-        which_hart(&path, &harts, missing && !harts.is_empty())?;
+        which_hart(path, &harts, missing && !harts.is_empty())?;
         Ok(summary.first.map(|(version, _)| version))
     }
 
@@ -171,17 +181,16 @@ impl Job<'_> {
     /// so much.
     fn sampler<S: SnapshotSink>(
         &self,
-        path: &Path,
         isa: Isa,
         told: Told,
         sink: S,
     ) -> Result<Sampler<S>, Failure> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
-        let name = input::name(path);
+        let name = input::name(self.session.path);
         if !told.modes && !ctr.control().has(Control::MODES) {
             let message = format!("{name} does not tell modes, and [ctr] records some only");
             let modes = ctr.control().and(Control::MODES);
-            self.talk.warning(
+            self.session.talk.warning(
                 &Diagnostic::new(Code::Assumed, message)
                     .note(format!("these are enabled: {modes}; all are recorded")),
             );
@@ -190,11 +199,11 @@ impl Job<'_> {
     }
 
     /// Snapshots by cycles need a time.
-    fn need_time(&self, path: &Path, told: bool) -> Result<(), Failure> {
+    fn need_time(&self, told: bool) -> Result<(), Failure> {
         if told || !matches!(self.args.every, Some(Every::Cycles(_))) {
             return Ok(());
         }
-        let message = format!("{} does not tell any time", input::name(path));
+        let message = format!("{} does not tell any time", input::name(self.session.path));
         Err(Diagnostic::new(Code::UnfitRecords, message)
             .help("take snapshots by instructions: --every N")
             .into())
@@ -206,86 +215,45 @@ impl Job<'_> {
         mut input: Input,
         report: &mut Report<'_, '_>,
     ) -> Result<(), Failure> {
-        let path = input.path().to_path_buf();
+        let session = self.session;
         let head = input.peek(HEAD)?;
-        let not_readable = |error| logs::not_readable(&path, head, error);
-        let bare = LogOptions {
-            image: self.image,
-            ..LogOptions::default()
-        };
-        // Refused before anything is guessed about it.
-        LogReader::new(kind, &bare).map_err(not_readable)?;
-        let options = logs::options(kind, head, self.program, self.image, self.talk);
-        let mut reader = LogReader::new(kind, &options).map_err(not_readable)?;
+        let reading = logs::reading(kind, head, self.program, self.image, false, session)?;
         let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
         let told = Told {
-            modes: tells_modes(kind, &options, head),
+            modes: reading.modes,
             cycles: timed,
         };
-        self.need_time(&path, timed)?;
-        let isa = options.isa.unwrap_or(Isa::RV64GC);
+        self.need_time(timed)?;
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
-        let sampler = self.sampler(&path, isa, told, take)?;
-        let mut chosen = Chosen::new(sampler, self.args.hart.map(HartId), false);
-        let (mut damage, mut lines) = (Damage::default(), LineCount::default());
-        let mut progress = Progress::new(self.talk, input.size());
-        input.chunks(|chunk| {
-            reader.feed(chunk, &mut chosen, &mut |error| damage.add(error));
-            lines.feed(chunk);
-            progress.advance(chunk.len());
-            report.borrow_mut().check()
-        })?;
-        reader.finish(&mut chosen, &mut |error| damage.add(error));
-        drop(progress);
-        report.borrow_mut().check()?;
-        let nothing = chosen.harts().is_empty();
-        if !nothing || damage.lines == 0 {
-            which_hart(&path, chosen.harts(), chosen.missing())?;
+        let sampler = self.sampler(reading.isa, told, take)?;
+        let which = (self.args.hart, false);
+        let check = || report.borrow_mut().check();
+        let copied = reading.copy(input, sampler, which, session, check)?;
+        let sampler = copied.chosen.inner();
+        if sampler.has_traps() && !copied.traps {
+            session.talk.warning(&guessed_traps(session.path));
         }
-        let strict = self.args.strict;
-        let fit = chosen.fit();
-        let sampler = chosen.into_inner();
-        if sampler.has_traps() && !reader.tells_traps() {
-            self.talk.warning(&guessed_traps(&path));
-        }
-        self.tell_restarts(&path, sampler.restarts());
-        self.tell(logs::judge_fit(&path, fit, strict))?;
-        self.tell(logs::judge(&path, &damage, lines.count(), nothing, strict))
+        self.tell_restarts(sampler.restarts());
+        logs::judged(copied, session).map(drop)
     }
 
     /// Where steps were missing, which shortens what stands in snapshots.
-    fn tell_restarts(&self, path: &Path, restarts: u64) {
+    fn tell_restarts(&self, restarts: u64) {
         if restarts > 0 {
             let times = count(restarts, "time");
-            let name = path.display();
+            let name = self.session.path.display();
             let why = "steps are missing, or the hart was reset";
             let text = format!("{name}: records started anew {times}: {why}");
-            self.talk.summary(&text);
+            self.session.talk.summary(&text);
         }
     }
 
-    fn tell(&self, verdict: Verdict) -> Result<(), Failure> {
-        match verdict {
-            Verdict::Error(diagnostic) => return Err(diagnostic.into()),
-            Verdict::Warning(diagnostic) => self.talk.warning(&diagnostic),
-            Verdict::Clean => {}
-        }
-        Ok(())
-    }
-
-    fn trace(
-        &self,
-        settings: &trace::Settings,
-        isa: Isa,
-        input: Input,
-        report: &mut Report<'_, '_>,
-    ) -> Result<(), Failure> {
-        let path = input.path().to_path_buf();
-        self.need_time(&path, settings.tells_time())?;
+    fn trace(&self, trace: Trace, isa: Isa, report: &mut Report<'_, '_>) -> Result<(), Failure> {
+        self.need_time(trace.settings.tells_time())?;
         // Traces tell the time now and then, not that of each jump.
         let told = Told {
-            modes: settings.tells_modes(),
+            modes: trace.settings.tells_modes(),
             cycles: false,
         };
         let Some(image) = self.image else {
@@ -293,24 +261,20 @@ impl Job<'_> {
         };
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
-        let replay = Replay::new(image, self.sampler(&path, isa, told, take)?).keep_unplaced();
-        let mut watch = Watch::new(replay, self.args.hart);
-        let mut progress = Progress::new(self.talk, input.size());
-        trace::decode(input, settings, image, &mut watch, |_, used| {
-            progress.advance(used);
+        let replay = Replay::new(image, self.sampler(isa, told, take)?).keep_unplaced();
+        let mut watch = Watch::new(replay, self.args.hart.map(HartId));
+        let mut progress = self.session.progress(&trace.input);
+        trace.decode(image, &mut watch, |_, done| {
+            progress.reach(done);
             report.borrow_mut().check()
         })?;
         drop(progress);
-        let Watch {
-            inner,
-            report: decoded,
-            ..
-        } = watch;
+        let Watch { inner, decoded, .. } = watch;
         let sampler = inner.finish();
         report.borrow_mut().check()?;
-        self.need_time(&path, sampler.has_time() || decoded.instructions == 0)?;
-        self.tell_restarts(&path, sampler.restarts());
-        decoded.judge(&path, self.args.strict, self.talk)
+        self.need_time(sampler.has_time() || decoded.instructions == 0)?;
+        self.tell_restarts(sampler.restarts());
+        self.session.judge(&decoded, self.args.hart)
     }
 }
 

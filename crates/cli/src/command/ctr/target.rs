@@ -1,11 +1,11 @@
 //! Where a report goes; a dump has its sidecar beside it, as that of a run.
 
-use super::super::trace_write::TraceFile;
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::Failure;
 use crate::files::create;
 use crate::settings::Program;
 use crate::sink::Sink;
+use crate::trace_file::TraceFile;
 use hartrace_capture::records::{Version, sidecar};
 use hartrace_isa::{Isa, Xlen};
 use std::path::Path;

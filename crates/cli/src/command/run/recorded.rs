@@ -1,13 +1,13 @@
 //! The control transfer records of a run.
 
-use super::super::trace_write::TraceFile;
 use super::files;
 use crate::args::Run;
-use crate::diagnostic::{Failure, count};
+use crate::diagnostic::Failure;
 use crate::files::inputs;
 use crate::settings::Elf;
 use crate::sink::Sink;
 use crate::talk::Talk;
+use crate::trace_file::TraceFile;
 use hartrace_capture::config::Config;
 use hartrace_capture::records::{
     Ctr, Every, RecordWriter, RecordsWritten, Snapshot, SnapshotSink as _, Version, sidecar,
@@ -15,6 +15,7 @@ use hartrace_capture::records::{
 use hartrace_flow::HartId;
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, Xlen};
+use hartrace_print::summary::records_written;
 use std::path::PathBuf;
 
 /// The files that are asked for.
@@ -103,20 +104,7 @@ impl Finished {
     /// What is in them, and whose records these are.
     pub(super) fn report(&self, talk: &Talk) {
         for (path, tally) in &self.files {
-            let snapshots = count(tally.snapshots, "snapshot");
-            let records = count(tally.records, "record");
-            let whose = match self.own {
-                true => "the hart's own records",
-                false => "records beside the hart, by [ctr]",
-            };
-            let mut text = format!("{}: {snapshots}, {records}; {whose}", path.display());
-            if let Some((version, depth, control)) = tally.last {
-                text += &format!(": CTR {version}, depth {depth}, {control}");
-            }
-            if self.own && tally.records == 0 {
-                text += "; the program has enabled none";
-            }
-            talk.summary(&text);
+            talk.summary(&records_written(path, self.own, tally));
         }
     }
 }

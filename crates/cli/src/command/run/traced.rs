@@ -1,6 +1,5 @@
 //! The traces of a run.
 
-use super::super::trace_write::{self, TraceFile};
 use super::files;
 use crate::args::Run;
 use crate::diagnostic::{Failure, bad_image};
@@ -8,6 +7,7 @@ use crate::files::inputs;
 use crate::settings::{Elf, add_boot_code};
 use crate::sink::Sink;
 use crate::talk::Talk;
+use crate::trace_file::{self, TraceFile};
 use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Format, Settings, TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, SpaceId};
@@ -36,7 +36,7 @@ impl Traced {
         let one = |(format, path): (Format, &Path)| {
             let settings = format.settings(config, isa.xlen())?;
             let code = (std::slice::from_ref(elf), &[][..]);
-            trace_write::fit(&settings, config, isa, code, talk)?;
+            trace_file::fit(&settings, config, isa, code, talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
             Ok((TraceFile::create(path, read)?, settings))
         };
@@ -52,7 +52,7 @@ impl Traced {
             }
         };
         let load = match args.load {
-            true => trace_write::loaded(std::slice::from_ref(elf), &[])?,
+            true => trace_file::loaded(std::slice::from_ref(elf), &[])?,
             false => Vec::new(),
         };
         Ok(Traced {
@@ -80,7 +80,7 @@ impl Traced {
                 container: self.container,
                 ..WriteOptions::default()
             };
-            trace_write::writer(config, settings, isa, &file.sink, options)
+            trace_file::writer(config, settings, isa, &file.sink, options)
         };
         self.files.iter().map(one).collect()
     }
@@ -128,7 +128,7 @@ impl Finished {
         let mut result = Ok(());
         for one in &self.0 {
             let (done, leaves_out) = (&one.done, one.leaves_out);
-            let one = trace_write::report(&one.path, one.format, done, leaves_out, talk);
+            let one = trace_file::report(&one.path, one.format, done, leaves_out, talk);
             result = result.and(one);
         }
         result

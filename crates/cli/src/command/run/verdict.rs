@@ -5,9 +5,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use hartrace_analyze::Symbols;
 use hartrace_flow::{Cause, TrapStep, exception_name};
 use hartrace_hart::{Config, Platform, Program, Stop};
-use hartrace_print::words::counted;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 /// What is known of a run besides its end.
 pub(super) struct Facts<'a> {
@@ -239,32 +237,12 @@ fn signed(code: u64) -> i64 {
     code.cast_signed()
 }
 
-/// `1 000 123 456 instructions, 1 402 000 000 cycles in 2.31 s (433 M/s)`.
-pub(super) fn speed(instructions: u64, cycles: u64, time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    let rate = instructions as f64 / 1e6 / seconds.max(1e-6);
-    let digits = if rate < 10.0 { 1 } else { 0 };
-    format!(
-        "{}, {} in {seconds:.2} s ({rate:.digits$} M/s)",
-        counted(instructions, "instruction"),
-        counted(cycles, "cycle")
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_for_people() {
-        assert_eq!(
-            speed(1_000_123_456, 1_402_000_000, Duration::from_millis(2310)),
-            "1 000 123 456 instructions, 1 402 000 000 cycles in 2.31 s (433 M/s)"
-        );
-        assert_eq!(
-            speed(3_000_000, 1, Duration::from_secs(2)),
-            "3 000 000 instructions, 1 cycle in 2.00 s (1.5 M/s)"
-        );
+    fn negative_codes() {
         assert_eq!(signed(u64::MAX), -1);
     }
 }

@@ -4,18 +4,18 @@ use super::source::{LOOK, Source};
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::progress::{Progress, RunProgress};
 use crate::talk::{Talk, interrupted};
-use crate::traces::MAX_WHOLE;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{self, Arrival, Input, InputError, Live};
 use hartrace_capture::output::Output;
+use hartrace_capture::trace::MAX_WHOLE;
 use hartrace_capture::verify::{Check, Counters, End, WrongHart};
 use hartrace_flow::Model;
+use hartrace_print::summary::{rate, verify_speed};
 use hartrace_print::verify::Report;
-use hartrace_print::words::counted;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Why a group cannot be checked.
 const UNCHECKED: &str =
@@ -62,7 +62,7 @@ impl<M: Model> Drive<'_, '_, M> {
         // The report is there, whatever it says.
         output.finish()?;
         let counters = check.counters();
-        talk.summary(&speed(counters.groups, time));
+        talk.summary(&verify_speed(counters.groups, time));
         warn(report, counters, end, talk);
         verdict(report, counters, end, lost, talk)
     }
@@ -260,20 +260,4 @@ fn warn(report: &Report<'_>, counters: &Counters, end: End, talk: &Talk) {
     let message = format!("{groups} of {name} could not be checked");
     let warning = Diagnostic::new(Code::Unchecked, message).note(UNCHECKED);
     talk.warning(&warning);
-}
-
-/// `12 345 groups in 0.01 s (12 M/s)`.
-fn speed(groups: u64, time: Duration) -> String {
-    let text = counted(groups, "group");
-    format!(
-        "{text} in {:.2} s ({})",
-        time.as_secs_f64(),
-        rate(groups, time)
-    )
-}
-
-/// `12.3 M/s`.
-fn rate(groups: u64, time: Duration) -> String {
-    let rate = groups as f64 / 1e6 / time.as_secs_f64().max(1e-6);
-    format!("{rate:.1} M/s")
 }

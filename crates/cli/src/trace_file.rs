@@ -1,32 +1,33 @@
 //! A trace on its way into a file, and its sidecar.
 
-use super::create;
 use crate::args::is_stdout;
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::files::create;
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Hart, Machine, Origin, Setting};
+use hartrace_capture::config::{Config, Machine};
 use hartrace_capture::output::Output;
+use hartrace_capture::program::code_parts;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
-    self, CodePart, Format, Misfit, Settings, TraceWriter, WriteError, WriteOptions, Written,
+    self, Format, Misfit, Settings, TraceWriter, WriteError, WriteOptions, Written,
 };
-use hartrace_flow::{Effects, HartId, Observer, Step, Wants, elf_bias};
 use hartrace_isa::Isa;
+use hartrace_print::summary::trace_written;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// A trace that is to be written.
-pub(super) struct TraceFile {
+pub(crate) struct TraceFile {
     path: PathBuf,
-    pub(super) sink: Sink,
+    pub(crate) sink: Sink,
     sidecar: Option<Output>,
 }
 
 impl TraceFile {
     /// Opens the trace and its sidecar; a stream or a device has none.
-    pub(super) fn create<'a>(
+    pub(crate) fn create<'a>(
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path> + Clone,
     ) -> Result<TraceFile, Failure> {
@@ -47,12 +48,12 @@ impl TraceFile {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Gives trace and sidecar their names.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         config: &Config,
         settings: &Settings,
@@ -61,13 +62,13 @@ impl TraceFile {
         let files = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
         let mut sidecar = trace::sidecar(&self.path, settings, &config.program, files);
         if settings.format() == Format::Tandem {
-            recall(&config.hart, &mut sidecar.hart);
+            sidecar.hart = config.hart.for_replay();
         }
         self.close(config, sidecar)
     }
 
     /// The same with this sidecar.
-    pub(super) fn close(self, config: &Config, mut sidecar: Config) -> Result<(), Failure> {
+    pub(crate) fn close(self, config: &Config, mut sidecar: Config) -> Result<(), Failure> {
         self.sink.check()?;
         if let Some(output) = self.sidecar {
             // Its boot code is needed to read the trace.
@@ -80,19 +81,8 @@ impl TraceFile {
     }
 }
 
-/// Notes what the state of a hart depends on, where it is not as usual: a
-/// tandem trace is verified on the same machine.
-fn recall(hart: &Hart, to: &mut Hart) {
-    fn said<T: Clone>(setting: &Option<Setting<T>>) -> Option<Setting<T>> {
-        setting.clone().filter(|s| s.origin != Origin::Default)
-    }
-    to.memory = said(&hart.memory);
-    to.misaligned = said(&hart.misaligned);
-    to.update_ad = said(&hart.update_ad);
-}
-
 /// The code as a loader puts it into memory.
-pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+pub(crate) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
     let mut parts = Vec::new();
     for elf in elf {
         let program = crate::machine::program(elf)?;
@@ -103,44 +93,8 @@ pub(super) fn loaded(elf: &[Elf], raw: &[Raw]) -> Result<Vec<(u64, Vec<u8>)>, Fa
     Ok(parts)
 }
 
-/// Told nothing of what steps change: whoever does not want it is not kept
-/// waiting for it.
-pub(super) struct Plain<O>(pub(super) O);
-
-impl<O: Observer> Observer for Plain<O> {
-    const WANTS: Wants = Wants::STEPS;
-
-    #[inline]
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        self.0.step(hart, step, effects);
-    }
-
-    fn finish(&mut self) {
-        self.0.finish();
-    }
-}
-
-/// What may be executed of the programs.
-fn code<'a>(elf: &'a [Elf], raw: &'a [Raw]) -> impl Iterator<Item = CodePart<'a>> {
-    let segments = elf.iter().flat_map(|elf| {
-        let base = elf.file.base;
-        let bias = base.map_or(0, |base| elf_bias(&elf.bytes, base).unwrap_or(base));
-        let parts = elf.info.segments.iter();
-        let parts = parts.filter(|s| matches!(s.access, [_, _, true]) && s.file_size > 0);
-        parts.map(move |s| {
-            let first = s.address.wrapping_add(bias);
-            (elf.file.file.as_path(), first, s.file_size)
-        })
-    });
-    let raw = raw.iter().map(|raw| {
-        let Raw { file, bytes } = raw;
-        (file.file.as_path(), file.base, bytes.len() as u64)
-    });
-    segments.chain(raw)
-}
-
 /// Refuses settings by which no decoder could follow the program.
-pub(super) fn fit(
+pub(crate) fn fit(
     settings: &Settings,
     config: &Config,
     isa: Isa,
@@ -154,7 +108,7 @@ pub(super) fn fit(
             None => diagnostic,
         }
     };
-    let doubt = settings.fit(config, isa, code(elf, raw));
+    let doubt = settings.fit(config, isa, code_parts(elf, raw));
     let doubt = doubt.map_err(|error| misfit(Code::Contradiction, error))?;
     if let Some(doubt) = doubt {
         talk.warning(&misfit(Code::CutShort, doubt));
@@ -178,7 +132,7 @@ impl From<WriteError> for Failure {
 }
 
 /// An encoder in front of a sink.
-pub(super) fn writer<'a>(
+pub(crate) fn writer<'a>(
     config: &Config,
     settings: &Settings,
     isa: Isa,
@@ -195,60 +149,25 @@ pub(super) fn writer<'a>(
 }
 
 /// How large the trace became, and whether it says what was done.
-pub(super) fn report(
+pub(crate) fn report(
     path: &Path,
     format: Format,
     written: &Written,
     leaves_out: Option<&'static str>,
     talk: &Talk,
 ) -> Result<(), Failure> {
-    let bits = written.bytes as f64 * 8.0 / written.instructions.max(1) as f64;
-    let mut text = format!(
-        "{}: {}, {}, {}, {bits:.3} bits/instruction",
-        path.display(),
-        count(written.instructions, "instruction"),
-        count(written.messages, format.unit()),
-        count(written.bytes, "byte"),
-    );
-    if let Some(container) = written.container {
-        text += &format!(", {} in the container", count(container, "byte"));
-    }
-    let Some(check) = &written.check else {
-        talk.summary(&text);
+    talk.summary(&trace_written(path, format, written));
+    let Some(Err(difference)) = &written.check else {
         return Ok(());
     };
-    match check {
-        Ok(checked) => {
-            text += &format!(
-                "; decoded and equal: {}, {}",
-                count(checked.insns, "instruction"),
-                count(checked.traps, "trap")
-            );
-            if checked.lost > 0 {
-                let lost = count(checked.lost, "instruction");
-                text += &format!(" ({lost} at losses not compared)");
-            }
-            // E-Trace does not count how often a hart goes round without a
-            // branch.
-            let compared = checked.insns + checked.lost;
-            match written.instructions.saturating_sub(compared) {
-                0 => {}
-                rounds => text += &format!(" (and {rounds} more in loops without a branch)"),
-            }
-            talk.summary(&text);
-            Ok(())
-        }
-        Err(difference) => {
-            talk.summary(&text);
-            let message = format!("what was decoded is not what was done: {difference}");
-            let diagnostic = Diagnostic::new(Code::Difference, message);
-            Err(match leaves_out {
-                Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
-                None if difference.is_about_a_trap() => diagnostic,
-                None => diagnostic
-                    .note("code that changes while it runs is not in the program, and differs"),
-            }
-            .into())
+    let message = format!("what was decoded is not what was done: {difference}");
+    let diagnostic = Diagnostic::new(Code::Difference, message);
+    Err(match leaves_out {
+        Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
+        None if difference.is_about_a_trap() => diagnostic,
+        None => {
+            diagnostic.note("code that changes while it runs is not in the program, and differs")
         }
     }
+    .into())
 }

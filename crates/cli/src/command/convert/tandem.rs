@@ -1,18 +1,17 @@
 //! `hartrace convert` of tandem traces to tandem traces: into a container and
 //! out of it. The groups stay as they are.
 
-use super::trace_write::TraceFile;
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::logs::which_hart;
 use crate::session::Session;
+use crate::trace_file::TraceFile;
 use hartrace_capture::input::{self, Input, is_stdin};
 use hartrace_capture::trace::{Copied, Known, Repack, harts_in};
 use hartrace_flow::HartId;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result<(), Failure> {
-    let (read, talk) = (&session.settings, session.talk);
     let trace = session.trace(input, Known::default())?;
     // The programs that the sidecar names, as far as they are there.
     let elf = session.program()?.map(|program| program.elf);
@@ -23,7 +22,7 @@ pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result
     let copied = if let Some(compress) = args.container.get() {
         let file = TraceFile::create(&args.output.output, session.inputs())?;
         let put = Box::new(|bytes: &[u8]| file.sink.put(bytes));
-        let copied = match Repack::container(&trace.settings, read.isa(), compress, only, put)? {
+        let copied = match Repack::container(&trace.settings, session.isa(), compress, only, put)? {
             Some(repack) => job.copy(trace.input, repack, std::slice::from_ref(&file))?,
             None => return Ok(()), // only tandem traces come here
         };
@@ -48,9 +47,9 @@ pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result
         .map(|file| file.path().display().to_string())
         .collect();
     for file in outputs {
-        file.finish(&read.config, &trace.settings, &elf)?;
+        file.finish(&session.config, &trace.settings, &elf)?;
     }
-    talk.summary(&format!(
+    session.talk.summary(&format!(
         "{}: {} of trace",
         names.join(", "),
         count(copied.bytes, "byte")

@@ -1,0 +1,280 @@
+//! A whole trace decoded: on one thread or several, into one consumer or into
+//! parts, with what was decoded counted.
+
+use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
+use crate::input::InputError;
+use crate::shard::{Part, Sharding};
+use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Run};
+use std::io;
+use std::ops::ControlFlow;
+
+/// Bytes that are decoded at a time: little, since little can stand for much.
+const STEP: usize = 1 << 12;
+
+/// Bytes that are counted at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Gaps that [`Decoded::first`] keeps.
+const KEPT: usize = 5;
+
+/// What was decoded of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Instructions that retired.
+    pub instructions: u64,
+    /// Traps.
+    pub traps: u64,
+    /// Losses.
+    pub gaps: u64,
+    /// The harts that appeared, the lowest number first; those that were not
+    /// chosen too.
+    pub harts: Vec<HartId>,
+    /// The first gaps.
+    pub first: Vec<Gap>,
+}
+
+impl Decoded {
+    #[cold]
+    fn appeared(&mut self, hart: HartId) {
+        if let Err(at) = self.harts.binary_search(&hart) {
+            self.harts.insert(at, hart);
+        }
+    }
+
+    /// Adds what was decoded right after this.
+    pub fn add(&mut self, part: Decoded) {
+        self.instructions += part.instructions;
+        self.traps += part.traps;
+        self.gaps += part.gaps;
+        for hart in part.harts {
+            self.appeared(hart);
+        }
+        let room = KEPT.saturating_sub(self.first.len());
+        self.first.extend(part.first.into_iter().take(room));
+    }
+}
+
+/// Passes the events of one hart or of all on to `inner`, and counts them.
+#[derive(Clone, Debug, Default)]
+pub struct Watch<C> {
+    /// What takes the events.
+    pub inner: C,
+    /// What was passed on.
+    pub decoded: Decoded,
+    only: Option<HartId>,
+}
+
+impl<C> Watch<C> {
+    /// Events for `inner`: those of the hart `only`, or of all.
+    pub fn new(inner: C, only: Option<HartId>) -> Watch<C> {
+        Watch {
+            inner,
+            decoded: Decoded::default(),
+            only,
+        }
+    }
+
+    #[inline]
+    fn skips(&mut self, hart: HartId) -> bool {
+        if self.decoded.harts.last() != Some(&hart) {
+            self.decoded.appeared(hart);
+        }
+        self.only.is_some_and(|only| only != hart)
+    }
+}
+
+impl<C: Consumer> Consumer for Watch<C> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        match event {
+            Event::Run(run) => self.decoded.instructions += u64::from(run.insns),
+            Event::Trap(_) => self.decoded.traps += 1,
+            Event::Gap(gap) => {
+                self.decoded.gaps += 1;
+                if self.decoded.first.len() < KEPT {
+                    self.decoded.first.push(*gap);
+                }
+            }
+            _ => {}
+        }
+        self.inner.event(hart, event)
+    }
+
+    #[inline]
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let insns = runs.iter().map(|run| u64::from(run.insns));
+        self.decoded.instructions += insns.sum::<u64>();
+        self.inner.runs(hart, runs)
+    }
+}
+
+impl<C: Part> Part for Watch<C> {
+    fn is_full(&self) -> bool {
+        self.inner.is_full()
+    }
+}
+
+/// Takes events and does nothing with them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ignore;
+
+impl Consumer for Ignore {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Part for Ignore {}
+
+/// What a trace is made of.
+#[derive(Clone, Debug)]
+pub struct Tallied {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its messages.
+    pub census: Census,
+    /// Its events; only with a program.
+    pub decoded: Option<Decoded>,
+}
+
+impl Trace {
+    /// Gives the events to `out`. Now and then `after` gets it, and the number
+    /// of bytes that are done. Memory does not grow with the trace.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, settings that contradict each other, and whatever
+    /// `after` returns.
+    pub fn decode<C, E>(
+        self,
+        image: &Image,
+        out: &mut C,
+        mut after: impl FnMut(&mut C, u64) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        C: Consumer,
+        E: From<InputError> + From<SettingsError>,
+    {
+        let mut decoder = Decoder::new(&self.settings, image)?;
+        let mut done = 0;
+        self.input.chunks(|chunk| {
+            for step in chunk.chunks(STEP) {
+                let mut rest = step;
+                while !rest.is_empty() {
+                    // A pause comes after a message, so there is one at least.
+                    let used = decoder.feed(rest, out).max(1);
+                    rest = rest.get(used..).unwrap_or_default();
+                }
+                done += step.len() as u64;
+                after(out, done)?;
+            }
+            Ok::<(), E>(())
+        })?;
+        decoder.finish(out);
+        after(out, done)
+    }
+
+    /// Gives the events to parts, on so many threads if that pays. `part` makes
+    /// a part; its argument is true if that is the only one, which then may
+    /// write what it makes of the events at any time. `give` gets the parts in
+    /// the order of the trace, each perhaps several times, and the number of
+    /// bytes that are done; it empties them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trace::decode`].
+    pub fn decode_parts<P, E>(
+        self,
+        image: &Image,
+        threads: usize,
+        part: impl Fn(bool) -> P + Sync,
+        mut give: impl FnMut(&mut P, u64) -> Result<(), E> + Send,
+    ) -> Result<(), E>
+    where
+        P: Part,
+        E: From<InputError> + From<SettingsError> + Send,
+    {
+        if !self.is_for_threads(threads) {
+            return self.decode(image, &mut part(true), give);
+        }
+        let decoder = Decoder::new(&self.settings, image)?;
+        let bytes = self.input.contents(MAX_WHOLE)?;
+        let mut failed = None;
+        let give = |part: &mut P, done: usize| match give(part, done as u64) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                failed = Some(error);
+                Err(io::ErrorKind::Other.into())
+            }
+        };
+        // What fails is kept beside it.
+        let _ = Sharding::new(threads).decode(&bytes, || decoder.another(), || part(false), give);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Counts messages, and with a program what they decode to, on so many
+    /// threads if that pays. `progress` gets the number of bytes that are done.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and settings that contradict each other.
+    pub fn tally<E>(
+        self,
+        image: Option<&Image>,
+        threads: usize,
+        mut progress: impl FnMut(u64) + Send,
+    ) -> Result<Tallied, E>
+    where
+        E: From<InputError> + From<SettingsError>,
+    {
+        let mut counting = Counting::new(&self.settings);
+        let mut decoder = match image {
+            Some(image) => Some(Decoder::new(&self.settings, image)?),
+            None => None,
+        };
+        let mut watch = Watch::<Ignore>::default();
+        let mut bytes = 0;
+        if let Some(decoder) = decoder.as_ref().filter(|_| self.is_for_threads(threads)) {
+            let whole = self.input.contents(MAX_WHOLE)?;
+            bytes = whole.len() as u64;
+            for chunk in whole.chunks(CHUNK) {
+                counting.feed(chunk);
+            }
+            let give = |part: &mut Watch<Ignore>, done: usize| {
+                progress(done as u64);
+                watch.decoded.add(std::mem::take(&mut part.decoded));
+                Ok(())
+            };
+            // Counting does not fail.
+            let _ =
+                Sharding::new(threads).decode(&whole, || decoder.another(), Watch::default, give);
+        } else {
+            self.input.chunks(|chunk| {
+                counting.feed(chunk);
+                if let Some(decoder) = &mut decoder {
+                    decoder.feed(chunk, &mut watch);
+                }
+                bytes += chunk.len() as u64;
+                progress(bytes);
+                Ok::<(), E>(())
+            })?;
+            if let Some(decoder) = &mut decoder {
+                decoder.finish(&mut watch);
+            }
+        }
+        Ok(Tallied {
+            bytes,
+            census: counting.finish(),
+            decoded: decoder.map(|_| watch.decoded),
+        })
+    }
+}
