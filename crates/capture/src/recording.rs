@@ -194,11 +194,10 @@ impl Recording {
     ///
     /// A failing read.
     pub fn decode(self, out: &mut impl Consumer) -> Result<(), RecordingError> {
-        let Trace {
-            input, settings, ..
-        } = self.trace;
-        trace::decode(input, &settings, &self.image, out, |_, _| Ok(()))
-            .map_err(|error: TraceError| RecordingError::Trace(self.path, error))
+        let failed = |error: TraceError| RecordingError::Trace(self.path.clone(), error);
+        self.trace
+            .decode(&self.image, out, |_, _| Ok(()))
+            .map_err(failed)
     }
 }
 

@@ -15,17 +15,13 @@ use crate::machine::Machine;
 use crate::system;
 use crate::width::{Rv32, Rv64, Width};
 
-/// Looks at a step, and says whether it has seen enough.
-type Look<'a> = dyn FnMut(&Step, &Effects) -> ControlFlow<()> + 'a;
-
-/// Shows every step to a function, until it has seen enough. Not generic over
-/// the function: the interpreter is large, and compiled for each observer.
-struct Watch<'a, 'f> {
-    look: &'a mut Look<'f>,
+/// Shows every step to a function, until it has seen enough.
+struct Watch<F> {
+    look: F,
     enough: bool,
 }
 
-impl Observer for Watch<'_, '_> {
+impl<F: FnMut(&Step, &Effects) -> ControlFlow<()>> Observer for Watch<F> {
     const WANTS: Wants = Wants::ALL;
 
     #[inline]
@@ -39,20 +35,24 @@ impl Observer for Watch<'_, '_> {
 /// The brake of [`Watch`].
 struct Enough;
 
-impl Brake<Watch<'_, '_>> for Enough {
+impl<F> Brake<Watch<F>> for Enough {
     const FITTED: bool = true;
 
     #[inline(always)]
-    fn is_pulled(watch: &Watch<'_, '_>) -> bool {
+    fn is_pulled(watch: &Watch<F>) -> bool {
         watch.enough
     }
 }
 
+/// Looks at a step; without a type of its own, since the interpreter is
+/// compiled for each.
+type Look<'a> = &'a mut dyn FnMut(&Step, &Effects) -> ControlFlow<()>;
+
 /// The first step that `attempt` shows, with its effects.
-fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<'_, '_>)) -> Step {
+fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<Look<'_>>)) -> Step {
     effects.clear();
     let mut kept = None;
-    let look = &mut |step: &Step, changed: &Effects| {
+    let look: Look<'_> = &mut |step: &Step, changed: &Effects| {
         if kept.is_none() {
             kept = Some(*step);
             effects.copy_from(changed);
@@ -192,16 +192,22 @@ impl Machine {
 
     /// Attempts instructions, and nothing but instructions, until the watch
     /// has seen enough.
-    fn attempt(&mut self, limit: u64, watch: &mut Watch<'_, '_>) {
+    fn attempt<F>(&mut self, limit: u64, watch: &mut Watch<F>)
+    where
+        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
+    {
         self.cut = false;
         match self.hart.cpu.xlen() {
-            Xlen::Rv32 => self.attempt_width::<Rv32>(limit, watch),
-            Xlen::Rv64 => self.attempt_width::<Rv64>(limit, watch),
+            Xlen::Rv32 => self.attempt_width::<Rv32, F>(limit, watch),
+            Xlen::Rv64 => self.attempt_width::<Rv64, F>(limit, watch),
         }
         self.hart.cpu.settled();
     }
 
-    fn attempt_width<W: Width>(&mut self, limit: u64, watch: &mut Watch<'_, '_>) {
+    fn attempt_width<W: Width, F>(&mut self, limit: u64, watch: &mut Watch<F>)
+    where
+        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
+    {
         let mut left = limit;
         while left > 0 && !watch.enough {
             self.hart.cpu.waiting = false;

@@ -2,9 +2,10 @@
 
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Consumer, Decode, HartId, Image};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, Run};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
+use std::ops::ControlFlow;
 
 /// A decoder of one format or another.
 #[derive(Debug)]
@@ -50,21 +51,89 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes into a consumer of any type. The protocols' decoders are compiled
-    /// here, once; a consumer costs an indirect call for each slice of runs.
-    fn feed_any(&mut self, bytes: &[u8], mut out: &mut dyn Consumer) -> usize {
-        match self {
+    /// here, once, for a [`Batch`] of runs; a consumer costs an indirect call for
+    /// each batch.
+    fn feed_any(&mut self, bytes: &[u8], out: &mut dyn Consumer) -> usize {
+        let mut out = Batch::new(out);
+        let used = match self {
             Decoder::Ntrace(decoder) => decoder.feed(bytes, &mut out),
             Decoder::Etrace(decoder) => decoder.feed(bytes, &mut out),
             Decoder::Tandem(decoder) => decoder.feed(bytes, &mut out),
-        }
+        };
+        out.flush();
+        used
     }
 
-    fn finish_any(&mut self, mut out: &mut dyn Consumer) {
+    fn finish_any(&mut self, out: &mut dyn Consumer) {
+        let mut out = Batch::new(out);
         match self {
             Decoder::Ntrace(decoder) => decoder.finish(&mut out),
             Decoder::Etrace(decoder) => decoder.finish(&mut out),
             Decoder::Tandem(decoder) => decoder.finish(&mut out),
         }
+        out.flush();
+    }
+}
+
+/// Runs that are passed on together.
+const BATCH: usize = 256;
+
+/// Gathers runs for a consumer whose type is not known. A pause that it asks
+/// for comes with the batch, so some messages after the run that caused it.
+struct Batch<'o> {
+    out: &'o mut dyn Consumer,
+    /// The hart that the runs are of.
+    hart: HartId,
+    runs: Vec<Run>,
+    paused: bool,
+}
+
+impl<'o> Batch<'o> {
+    fn new(out: &'o mut dyn Consumer) -> Batch<'o> {
+        Batch {
+            out,
+            hart: HartId(0),
+            runs: Vec::with_capacity(BATCH),
+            paused: false,
+        }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) {
+        if !self.runs.is_empty() {
+            self.paused |= self.out.runs(self.hart, &self.runs).is_break();
+            self.runs.clear();
+        }
+    }
+
+    #[inline]
+    fn flow(&mut self) -> ControlFlow<()> {
+        match std::mem::take(&mut self.paused) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Consumer for Batch<'_> {
+    #[inline]
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if let Event::Run(run) = event {
+            return self.runs(hart, std::slice::from_ref(run));
+        }
+        self.flush();
+        self.paused |= self.out.event(hart, event).is_break();
+        self.flow()
+    }
+
+    #[inline]
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        if hart != self.hart || self.runs.len() + runs.len() > BATCH {
+            self.flush();
+            self.hart = hart;
+        }
+        self.runs.extend_from_slice(runs);
+        self.flow()
     }
 }
 
