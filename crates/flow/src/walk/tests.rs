@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use hartrace_isa::Isa;
+use hartrace_testkit::asm;
 
 use super::*;
 use crate::{Event, History, Image, NotTaken, Remember, Rules, Swaps};
@@ -49,43 +50,23 @@ fn image(parcels: &[u16]) -> Image {
     image
 }
 
-const C_NOP: u16 = 0x0001;
-const C_RET: u16 = 0x8082;
-const C_EBREAK: u16 = 0x9002;
+const C_NOP: u16 = asm::C_NOP as u16;
+const C_RET: u16 = asm::C_RET as u16;
+const C_EBREAK: u16 = asm::C_EBREAK as u16;
 
 /// c.beqz a0, by so many bytes.
-fn beqz(offset: i32) -> u16 {
-    let o = offset as u32;
-    let imm = (o >> 8 & 1) << 12
-        | (o >> 3 & 3) << 10
-        | (o >> 6 & 3) << 5
-        | (o >> 1 & 3) << 3
-        | (o >> 5 & 1) << 2;
-    (0xc101 | imm) as u16
+fn beqz(offset: i64) -> u16 {
+    asm::c_branch(false, asm::A0, offset) as u16
 }
 
 /// c.j by so many bytes.
-fn j(offset: i32) -> u16 {
-    let o = offset as u32;
-    let imm = (o >> 11 & 1) << 12
-        | (o >> 4 & 1) << 11
-        | (o >> 8 & 3) << 9
-        | (o >> 10 & 1) << 8
-        | (o >> 6 & 1) << 7
-        | (o >> 7 & 1) << 6
-        | (o >> 1 & 7) << 3
-        | (o >> 5 & 1) << 2;
-    (0xa001 | imm) as u16
+fn j(offset: i64) -> u16 {
+    asm::c_j(false, offset) as u16
 }
 
 /// jal ra by so many bytes, two parcels.
-fn call(offset: i32) -> [u16; 2] {
-    let o = offset as u32;
-    let word = (o >> 20 & 1) << 31
-        | (o >> 1 & 0x3ff) << 21
-        | (o >> 11 & 1) << 20
-        | (o >> 12 & 0xff) << 12
-        | 0xef;
+fn call(offset: i64) -> [u16; 2] {
+    let word = asm::jal(asm::RA, offset);
     [word as u16, (word >> 16) as u16]
 }
 
@@ -525,7 +506,7 @@ fn a_function_called_again_and_again_is_no_circle() {
     const F: usize = 0x7fe;
     let mut parcels = vec![C_NOP; F + 4];
     for i in 0..CALLS {
-        parcels[2 * i..2 * i + 2].copy_from_slice(&call((F as i32 - 2 * i as i32) * 2));
+        parcels[2 * i..2 * i + 2].copy_from_slice(&call((F as i64 - 2 * i as i64) * 2));
     }
     parcels[2 * CALLS] = C_EBREAK;
     parcels[F + 3] = C_RET;

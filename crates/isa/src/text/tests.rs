@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::decode;
+use hartrace_testkit::Random;
 use std::string::{String, ToString};
 
 /// Bits, text in 2.40, in 2.45 where it differs, and without aliases where
@@ -269,7 +270,7 @@ fn pairs_make_addresses() {
 
 #[test]
 fn everything_has_text() {
-    let mut state = 1u64;
+    let mut random = Random::new(1);
     let isas = [
         "rv32gc",
         "rv64gc",
@@ -278,10 +279,7 @@ fn everything_has_text() {
     for isa in isas.map(|t| Isa::parse(t).unwrap()) {
         let style = Style::new(isa);
         for _ in 0..50_000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let bits = (state >> 32) as u32;
+            let bits = random.draw() as u32;
             assert!(!text(bits, &style).is_empty());
         }
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::{Queue, Version};
 use alloc::string::ToString;
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
 fn config() -> Config {
     Config::new(Version::V1_0, Xlen::Rv64)
@@ -64,15 +65,14 @@ fn nth(mut n: u64) -> Config {
 
 #[test]
 fn settings_come_back() {
-    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
-    for i in 0..5000u64 {
-        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(i | 1);
-        let want = nth(seed ^ seed >> 31);
+    let mut random = Random::new(1);
+    for _ in 0..5000 {
+        let want = nth(random.draw());
         want.validate().unwrap();
         let registers = Registers::of(&want);
         assert_eq!(registers.check_reserved(), Ok(()));
         // Onto the settings of another, and onto those of a new encoder.
-        for mut got in [nth(seed.rotate_left(17)), config()] {
+        for mut got in [nth(random.draw()), config()] {
             got.queue = want.queue.map(|q| Queue { stall: false, ..q });
             registers.apply(&mut got).unwrap();
             assert_eq!(got, want);
