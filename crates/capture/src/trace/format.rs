@@ -1,6 +1,6 @@
 //! The formats of traces, and the settings of each.
 
-use super::{TraceError, given_isa};
+use super::{Streams, TraceError, given_isa};
 use crate::config::{Config, Ingress};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
@@ -111,13 +111,15 @@ impl Format {
     /// A failing read, and what no format is known of.
     pub fn of(input: &mut Input, config: &Config) -> Result<Format, TraceError> {
         let path = input.path().to_path_buf();
-        let kind = detect(input.peek(HEAD)?);
-        if kind == Kind::TandemContainer {
+        let head = input.peek(HEAD)?;
+        if Streams::parameters(head).is_some() {
             return Ok(Format::Tandem);
         }
-        let found = Format::said(config)
-            .or_else(|| Format::from_kind(kind))
-            .or_else(|| Format::from_extension(&path));
+        if let Some(said) = Format::said(config) {
+            return Ok(said);
+        }
+        let kind = detect(head);
+        let found = Format::from_kind(kind).or_else(|| Format::from_extension(&path));
         found.ok_or(TraceError::NotRecognised("a trace"))
     }
 
