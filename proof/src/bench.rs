@@ -250,6 +250,19 @@ mod tests {
         }
     }
 
+    /// The example of the module.
+    #[test]
+    fn contenders_are_compared() {
+        let data = vec![1u8; 1 << 12];
+        let mut bench = Bench::new("bytes");
+        bench.measure("sum", 1 << 12, || {
+            data.iter().map(|&b| u64::from(b)).sum::<u64>()
+        });
+        bench.measure("max", 1 << 12, || data.iter().max().copied());
+        let report = bench.run(3);
+        assert!(report.ratio("max", "sum").is_some());
+    }
+
     #[test]
     fn ratios_are_taken_round_by_round() {
         let report = Report {

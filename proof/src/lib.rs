@@ -4,6 +4,8 @@
 #![allow(clippy::print_stdout)]
 
 pub mod bench;
+#[cfg(test)]
+mod cases;
 pub mod ctr;
 pub mod elf;
 pub mod encodings;

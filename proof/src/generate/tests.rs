@@ -3,6 +3,15 @@ use hartrace_isa::{Flow, Link};
 
 use super::*;
 
+/// The example of the module.
+#[test]
+fn a_walk_is_one_of_the_program() {
+    let program = Program::new(&Spec::full(), 7);
+    let mut replay = Replay::new(&program);
+    Driver::new(&program, 7).run(1000, &mut replay);
+    assert_eq!(replay.result(), Ok(1000));
+}
+
 #[test]
 fn every_seed_gives_an_execution_that_could_be() {
     for seed in 0..1500 {

@@ -1,4 +1,4 @@
-//! The dumps of the cases in `proof/cases`. `proof/tests/cases.rs` compares
+//! The dumps of the cases in `proof/cases`. `proof/src/cases.rs` compares
 //! what they decode to.
 
 use crate::*;

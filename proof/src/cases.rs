@@ -2,8 +2,6 @@
 //! that the file expects, in every division of the bytes and on two threads.
 //! `crates/cli/tests/cli/cases.rs` compares the dumps.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
