@@ -18,7 +18,7 @@ const PARTS: u64 = 1024;
 
 /// What happened at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admit {
+pub enum Admit {
     /// It is in.
     Now,
     /// It is in, after the hart waited so many cycles.
@@ -75,7 +75,7 @@ impl Level {
     }
 
     /// So many bytes at this time.
-    pub(crate) fn admit(&mut self, bytes: usize, now: u64) -> Admit {
+    pub fn admit(&mut self, bytes: usize, now: u64) -> Admit {
         self.drain(now);
         let full = self.level + bytes as u64 * PARTS;
         let over = full.saturating_sub(self.capacity());

@@ -178,7 +178,7 @@ impl Shadow {
 
     /// The memory a group tells by physical address: transactions that write,
     /// what transactions have read, and stores of the instruction.
-    pub(crate) fn apply_memory(&mut self, group: &Group) {
+    pub fn apply_memory(&mut self, group: &Group) {
         for transaction in &group.memory {
             let request = &transaction.request;
             let len = 1 << request.size;
