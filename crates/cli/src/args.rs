@@ -15,6 +15,7 @@ pub(crate) use trace::{
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 
+use crate::manual::{self, Section};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -47,8 +48,8 @@ Exit codes:
   5  the format is unknown, or nothing could be synchronised
  10  the simulated program reported failure
 
-Errors have codes such as HT0001, NT0101, ET0101, TP0101 or CT0101;
-docs/diagnostics.md says more about each.";
+Errors, warnings and gaps have codes such as HT0001 or NT0101;
+`hartrace explain CODE` gives the cause and what to do.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
@@ -86,6 +87,12 @@ Examples:
   hartrace config show -c run.toml -e prog.elf    who wins
   hartrace config show --isa rv64gc > run.toml    a file to start from
   hartrace config show run prog.elf               those of a run";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  hartrace explain                  all codes and their titles
+  hartrace explain HT0101           one of them
+  hartrace explain | grep -i time   codes by keyword";
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
@@ -175,6 +182,9 @@ pub(crate) enum Command {
     /// Work with settings
     #[command(subcommand)]
     Config(Config),
+    /// Explain a diagnostic: its cause and what to do
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
     /// Write shell completions
     Completions(Completions),
     /// Write manual pages, one per command
@@ -297,6 +307,17 @@ pub(crate) struct Show {
 pub(crate) enum ShowOf {
     /// The settings of a run, with the same arguments as `hartrace run`
     Run(Run),
+}
+
+/// `hartrace explain`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Explain {
+    /// The code of an error, a warning or a gap, such as HT0101 or NT0301; without it, all codes
+    /// are listed
+    #[arg(value_name = "CODE", value_parser = manual::find)]
+    pub(crate) code: Option<Section>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// `hartrace completions`.

@@ -5,6 +5,7 @@ mod ctr;
 mod decode;
 mod dump;
 mod encode;
+mod explain;
 mod info;
 mod log;
 mod run;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
+        Command::Explain(args) => explain::run(args),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),
     }

@@ -235,12 +235,15 @@ impl Diagnostic {
         self
     }
 
+    /// The code that is printed.
+    pub(crate) fn shown_code(&self) -> &'static str {
+        self.named.unwrap_or(self.code.text())
+    }
+
     /// The text for a terminal, with escape sequences for colour.
     pub(crate) fn render(&self, level: Level<'_>) -> String {
         let title = level.primary_title(self.message.as_str());
-        let mut group = title
-            .id(self.named.unwrap_or(self.code.text()))
-            .elements(self.snippet());
+        let mut group = title.id(self.shown_code()).elements(self.snippet());
         let clean = |text: &str| normalize_untrusted_str(text);
         for note in &self.notes {
             group = group.element(Level::NOTE.message(clean(note)));

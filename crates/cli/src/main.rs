@@ -12,6 +12,7 @@ mod files;
 mod listing;
 mod logs;
 mod machine;
+mod manual;
 mod progress;
 mod records;
 mod session;

@@ -17,6 +17,7 @@
 //!   [`verify`]: what a verifier finds; [`records`]: reports on control transfer
 //!   records.
 //! * [`summary`]: one line about work that is done.
+//! * [`manual`]: sections of the manual.
 //! * [`json`], [`words`], [`insn`]: what they share.
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
+pub mod manual;
 pub mod records;
 pub mod state;
 pub mod stats;
