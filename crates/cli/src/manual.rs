@@ -77,7 +77,7 @@ mod tests {
     fn a_mistyped_code_finds_its_neighbours() {
         assert_eq!(similar("HTO101"), ["HT0101"]);
         assert_eq!(similar("ht101"), ["HT0101"]);
-        assert_eq!(similar("nt0110"), ["NT0101"]);
+        assert!(similar("nt0110").contains(&"NT0101"));
         assert!(similar("E0308-and-more-than-a-code").is_empty());
         assert!(similar("").is_empty());
     }

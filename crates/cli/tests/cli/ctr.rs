@@ -683,11 +683,11 @@ fn wrong_usage() {
     usage(&["run", &elf, "--trace", "ctr"], "write --trace ctr=FILE");
     usage(
         &["run", &elf, "--trace", "lbr=a"],
-        "there are ntrace, etrace, tandem, ctr",
+        "the kinds are ntrace, etrace, tandem, ctr",
     );
     usage(
         &["run", &elf, "--trace", "ctr=a", "--ctr-every", "0"],
-        "write a number from 1 on",
+        "write a number of at least 1",
     );
     usage(
         &["ctr", &dump, "--every", "10"],

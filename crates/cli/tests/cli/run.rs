@@ -203,7 +203,7 @@ fn wrong_flags() {
         (&["run", RV64, "--log", "pc="], "write --log pc=FILE"),
         (
             &["run", RV64, "--log", "pcs=a"],
-            "there are pc, spike, spike-traps, ingress, json",
+            "the kinds are pc, spike, spike-traps, ingress, json",
         ),
         (&["run", RV64, "--max-insns", "many"], "10M"),
         (
