@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
             let name = input::name(path);
             let message = format!("{name} is not a trace: its format is `{}`", format.value);
             return Err(Diagnostic::new(diagnostic::Code::NotATrace, message)
-                .note(format!("the format is told at {}", format.origin))
+                .note(format!("the format comes from {}", format.origin))
                 .into());
         }
         Session::begin(resolved, (path, &[]), typed, strict, talk)
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
             None => Ok(trace),
             Some(damage) if damage.code == diagnostic::Code::NothingRead => Err(damage.into()),
             Some(damage) if self.strict => {
-                Err(damage.help("leave out --strict to let it pass").into())
+                Err(damage.help("leave out --strict to continue anyway").into())
             }
             Some(damage) => {
                 self.talk.warning(&damage);

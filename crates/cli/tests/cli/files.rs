@@ -48,7 +48,7 @@ fn output_below_a_file() {
     let file = folder.file("file", "");
     fails(&["disasm", RV64, "-o", &format!("{file}/out")], 1, "HT0005");
     fails(&["man", &format!("{file}/man")], 1, "HT0005");
-    assert!(fails(&["man", &file], 1, "HT0005").contains("is not a folder"));
+    assert!(fails(&["man", &file], 1, "HT0005").contains("is not a directory"));
     assert_eq!(folder.entries(), ["file"]);
 }
 

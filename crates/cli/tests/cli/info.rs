@@ -186,7 +186,7 @@ fn json_is_not_read_back() {
         let output = run(args);
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{message}");
-        assert!(message.contains("is a log as JSON lines"), "{message}");
+        assert!(message.contains("is a JSON log"), "{message}");
         assert!(message.contains("docs/json.md"), "{message}");
     }
 }
