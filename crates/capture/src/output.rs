@@ -65,7 +65,11 @@ impl fmt::Display for OutputError {
         match &self.problem {
             OutputProblem::Directory => write!(f, "cannot write {name}: it is a directory"),
             OutputProblem::NoFolder(folder) => {
-                write!(f, "cannot write {name}: no folder `{}`", folder.display())
+                write!(
+                    f,
+                    "cannot write {name}: there is no directory `{}`",
+                    folder.display()
+                )
             }
             OutputProblem::Open(error) | OutputProblem::Write(error) => {
                 write!(f, "cannot write {name}: {error}")
@@ -304,7 +308,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("(os error "), "{text}");
         assert!(
-            !text.contains("no folder") && !text.contains(".part"),
+            !text.contains("no directory") && !text.contains(".part"),
             "{text}"
         );
     }

@@ -132,7 +132,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not the program that was traced: its SHA-256 is {}, that of `{}` was {}",
+            "`{}` is not the program that was traced: its SHA-256 is {}, but `{}` had {}",
             self.given.display(),
             self.found,
             self.traced.display(),

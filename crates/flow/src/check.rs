@@ -125,7 +125,7 @@ impl fmt::Display for What {
                 insns,
                 bytes,
             } => write!(f, "{insns} instructions of {bytes} bytes from {start:#x}"),
-            What::Jump { from, to } => write!(f, "{from:#x} going on to {to:#x}"),
+            What::Jump { from, to } => write!(f, "{from:#x} continuing at {to:#x}"),
             What::Trap(trap) => trap.fmt(f),
             What::Gap(gap) => write!(f, "a gap at byte {:#x}: {}", gap.at, gap.reason),
         }

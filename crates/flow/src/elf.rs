@@ -48,7 +48,7 @@ impl ElfError {
 
     /// A part that does not lie within the file.
     pub fn outside(part: impl Into<String>) -> ElfError {
-        ElfError::damaged(part, "does not lie within the file")
+        ElfError::damaged(part, "is not inside the file")
     }
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for ElfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ElfError::NotElf => f.write_str("not an ELF file"),
-            ElfError::Truncated => f.write_str("the file ends within the ELF header"),
+            ElfError::Truncated => f.write_str("the file ends inside the ELF header"),
             ElfError::Class(class) => write!(f, "ELF class {class} is neither 32 nor 64 bits"),
             ElfError::BigEndian => f.write_str("a big-endian ELF file"),
             ElfError::Machine(machine) => {

@@ -96,24 +96,29 @@ impl fmt::Display for Note {
         match self {
             Note::UnknownSyscall(number) => write!(
                 f,
-                "the program made system call {number}, which is not provided; it got ENOSYS"
+                "the program made system call {number}, which is not supported; it returned \
+                 ENOSYS"
             ),
             Note::UnknownOperation(operation) => write!(
                 f,
-                "the program asked for semihosting operation {operation:#x}, which is not \
-                 provided; it got -1"
+                "the program used semihosting operation {operation:#x}, which is not supported; \
+                 it returned -1"
             ),
             Note::BadAddress { purpose, address } => {
                 write!(f, "no memory at {address:#x}, given as {purpose}")
             }
             Note::FileRefused(path) => {
-                write!(f, "the program may not use the file {path:?}")
+                write!(f, "the program is not allowed to use the file {path:?}")
             }
-            Note::SystemRefused => f.write_str("the program may not run commands on the host"),
-            Note::QueueFull => {
-                f.write_str("the program asks without taking the answers; requests were dropped")
-            }
-            Note::Reset => f.write_str("the program asked for a reset; the run ends there"),
+            Note::SystemRefused => f.write_str(
+                "the program is not allowed to run commands on \
+                the host",
+            ),
+            Note::QueueFull => f.write_str(
+                "the program sends requests to tohost without reading fromhost; \
+                    requests were dropped",
+            ),
+            Note::Reset => f.write_str("the program requested a reset, which ends the run"),
         }
     }
 }

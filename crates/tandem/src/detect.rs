@@ -45,7 +45,7 @@ fn words(config: &Config) -> String {
         config.mlen.bits()
     );
     if config.eaddr == EaddrWidth::Xlen {
-        text += ", effective addresses of XLEN";
+        text += ", effective addresses of XLEN bits";
     }
     if config.nibbles == Nibbles::High {
         text += ", four-bit fields from the top";

@@ -91,7 +91,7 @@ impl fmt::Display for ConfigError {
                 if SECTIONS.contains(&name.as_str()) {
                     write!(f, "`{name}` is a section: write [{name}]")?;
                 } else {
-                    write!(f, "`{name}` stands outside any section")?;
+                    write!(f, "`{name}` is outside any section")?;
                 }
                 None
             }

@@ -149,12 +149,19 @@ fn whose_records_these_are() {
     let beside = words("rv64gc");
     assert!(
         beside.contains(
-            "1 snapshot, 32 records; records beside the hart, by [ctr]: CTR 1.0, depth 32, U S M"
+            "1 snapshot, 32 records; records of the recorder set in [ctr]: CTR 1.0, depth 32, U \
+             S M"
         ),
         "{beside}"
     );
     let own = words("rv64gc_smctr_ssctr");
-    assert!(own.contains("1 snapshot, 0 records; the hart's own records: CTR 1.0, depth 16, -; the program has enabled none"), "{own}");
+    assert!(
+        own.contains(
+            "1 snapshot, 0 records; the hart's own records: CTR 1.0, depth 16, -; \
+        the program did not enable recording"
+        ),
+        "{own}"
+    );
 }
 
 #[test]
@@ -327,7 +334,7 @@ fn call_stacks_of_the_hart_itself() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains(';'));
     let table = succeeds(&["ctr", &dump]);
-    assert!(table.contains("a co-routine swap, which took the place of the newest call"));
+    assert!(table.contains("a co-routine swap, which replaced the newest call"));
     let json = folder.name("off.json");
     let off = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
                {\"type\":\"snapshot\",\"specification\":\"1.0\",\"xlen\":64,\"control\":0,\"status\":1,\"depth\":16,\
@@ -347,7 +354,8 @@ fn jumps_out_of_many_frames() {
     let elf = program("longjmp/longjmp-rv64gc.elf");
     let dump = recorded(&folder, &elf, "2000", &["-c", &config("call-stacks.toml")]);
     let table = succeeds(&["ctr", &dump, "--sample", "20"]);
-    let note = "the next call came from main, where it went without a call: a tail call, longjmp, or another stack";
+    let note = "the next call came from main, reached without a call: by a tail call, longjmp \
+        or a stack switch";
     assert!(table.contains(note), "{table}");
     let output = run(&["ctr", &dump, "-f", "folded"]);
     let message = text(&output.stderr);
@@ -653,7 +661,7 @@ fn hostile_dumps() {
     let json = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n{\"type\":\"snapshot\",\"pc\":true}\n";
     let message = fails(&["ctr", &folder.file("a.json", json)], 5, "CT0207");
     assert!(
-        message.contains("line 2: object that is no snapshot: invalid type: boolean"),
+        message.contains("line 2: object is not a snapshot: invalid type: boolean"),
         "{message}"
     );
 }

@@ -219,7 +219,7 @@ fn bad_bytes_cost_one_line() {
         assert_eq!(output.status.code(), Some(0), "{words}");
         assert!(words.starts_with("warning[CT0207]"), "{words}");
         assert!(
-            words.contains("line 2: object that is no snapshot"),
+            words.contains("line 2: object is not a snapshot"),
             "{words}"
         );
         assert_eq!(text(&output.stdout).lines().count(), 1);

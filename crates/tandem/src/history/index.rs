@@ -55,13 +55,16 @@ impl fmt::Display for IndexError {
         match self {
             IndexError::NotAnIndex => f.write_str("it is not an index"),
             IndexError::Version(version) => {
-                write!(f, "it has version {version}, and {VERSION} is understood")
+                write!(
+                    f,
+                    "it has version {version}, but only version {VERSION} is supported"
+                )
             }
             IndexError::Length { indexed, now } => write!(
                 f,
-                "it is of a trace with {indexed} bytes, and this one has {now}"
+                "it belongs to a trace of {indexed} bytes, but this one has {now}"
             ),
-            IndexError::Contents => f.write_str("it is of another trace"),
+            IndexError::Contents => f.write_str("it belongs to another trace"),
             IndexError::Settings => f.write_str("it was made with other settings of the trace"),
             IndexError::Damaged => f.write_str("it is damaged"),
         }
