@@ -1,4 +1,4 @@
-//! What an ELF file says about itself.
+//! Facts about an ELF file: header, segments, attributes, debug information.
 
 use hartrace_flow::elf::{self, Elf, SectionKind, SegmentKind};
 use hartrace_isa::attributes;

@@ -1,8 +1,8 @@
-//! Writing results so that a name holds all of one or nothing of it.
+//! Atomic output: a file appears under its name complete, or not at all.
 //!
-//! A file is written under another name in the same folder and gets its own
-//! name at the end, in one step. What is there already and is not a regular
-//! file (a device, a pipe) is written to directly.
+//! A file is written under a temporary name in the same directory and renamed
+//! at the end. A target that exists and is not a regular file (a device, a
+//! pipe) is written directly.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

@@ -1,4 +1,4 @@
-//! What holds the code: ELF files and raw binaries, spelled `FILE[@BASE]`, and
+//! Files that hold code, ELF files and raw binaries, written `FILE[@BASE]`, and
 //! the [`Program`] they are read into.
 
 mod load;

@@ -1,7 +1,7 @@
-//! `FILE.toml` beside a trace: what it is and which program it belongs to.
+//! Sidecars: `FILE.toml` next to a trace, with its settings and its program.
 //!
-//! A sidecar is a [`Config`] with a `[trace]` section, in which every ELF file
-//! has its SHA-256.
+//! A sidecar is a [`Config`] with a `[trace]` section and the SHA-256 of every
+//! ELF file.
 
 use crate::config::{Config, LoadError};
 use crate::digest::Digest;

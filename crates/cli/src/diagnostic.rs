@@ -1,4 +1,4 @@
-//! What can go wrong, with a stable code for each.
+//! Errors and warnings, each with a stable code.
 
 pub(crate) use hartrace_print::words::count;
 

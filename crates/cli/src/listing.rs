@@ -1,4 +1,4 @@
-//! The text of a program.
+//! The disassembly of a program.
 
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};

@@ -1,4 +1,4 @@
-//! Logs and the programs they need; what `info` and `log` share.
+//! Reads logs and the programs they need.
 
 use crate::args::ModeName;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};

@@ -1,4 +1,4 @@
-//! From settings to a machine with a program in it.
+//! Builds a machine from the settings and loads the program.
 
 use crate::args;
 use crate::args::{MachineName, Run, YesNo};

@@ -1,11 +1,11 @@
-//! What every command that reads a trace or a log does around its own work.
+//! The common frame of every command that reads a trace or a log.
 //!
 //! In this order: [`Session::new`] resolves the settings and checks that
 //! standard input is used once, [`Session::output`] creates the output,
 //! [`Session::open`] opens the input, [`Session::code`] reads the program, and
-//! [`Session::trace`] finds out how the trace is read; [`Session::loaded`] does
-//! the last two at once. At the end [`Session::judge`] reports what was lost, and
-//! [`Session::finish`] keeps or discards the output.
+//! [`Session::trace`] determines how to read the trace; [`Session::loaded`]
+//! does the last two at once. At the end [`Session::judge`] reports what was
+//! lost, and [`Session::finish`] keeps or discards the output.
 
 use crate::args;
 use crate::diagnostic::{self, Diagnostic, Failure};

@@ -1,5 +1,5 @@
-//! What was typed, and what it means: flags over configuration files over
-//! defaults, and the program they name.
+//! Resolves the settings: flags override configuration files, which override
+//! defaults; and the program they name.
 
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};

@@ -1,4 +1,4 @@
-//! A trace on its way into a file, and its sidecar.
+//! Writes a trace and its sidecar to files.
 
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure};

@@ -1,5 +1,5 @@
-//! What there is to say about traces: why they cannot be read, what was guessed,
-//! what is damaged.
+//! Diagnostics about traces: why one cannot be read, what was guessed, what is
+//! damaged.
 
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::talk::Talk;

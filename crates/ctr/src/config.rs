@@ -1,4 +1,4 @@
-//! What an implementation of CTR has.
+//! The parameters of a CTR implementation.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! What an encoder is set to, and what a decoder must know of it.
+//! The settings of an encoder, and what a decoder must know of them.
 
 use core::fmt;
 

@@ -1,10 +1,9 @@
 //! ELF files for RISC-V, as plain values over the bytes of the file.
 //!
-//! [`Elf::parse`] checks the header and nothing else; each table is read when
-//! it is asked for, and one that does not lie within the file is an error of
-//! that table alone. A file may claim anything: nothing here takes more time
-//! or room than a few times the size of the file, names aside, which may
-//! overlap (see [`Name`]).
+//! [`Elf::parse`] checks the header and nothing else. Each table is read on
+//! demand, and a table outside the file is an error of that table alone. A file
+//! may claim anything: nothing here takes more time or memory than a few times
+//! the size of the file, except names, which may overlap (see [`Name`]).
 
 use alloc::string::String;
 use alloc::vec::Vec;

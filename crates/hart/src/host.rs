@@ -1,15 +1,15 @@
-//! What the program asks of the host.
+//! The host that serves the program's requests.
 //!
 //! A bare-metal program reaches the outside through the host-target interface
-//! ([`htif`], two words in memory that the host looks at now and then), through
-//! semihosting ([`semihosting`], a trap with an operation in `a0`) or by
-//! printing to the UART. All end here, in a [`Host`] that owns the streams, the
-//! arguments and the files a program may touch.
+//! ([`htif`], two words in memory that the host polls), through semihosting
+//! ([`semihosting`], a trap with an operation in `a0`) or by printing to the
+//! UART. All of these end here, in a [`Host`] that owns the streams, the
+//! arguments and the files that a program may access.
 //!
-//! Nothing here depends on the wall clock, on the time stamps of files or on
-//! whether a stream happens to be a terminal: the same program with the same
-//! input runs the same way twice. Time is what the caller passes in, in ticks
-//! of the timebase.
+//! Nothing here depends on the wall clock, on the timestamps of files or on
+//! whether a stream is a terminal: the same program with the same input runs
+//! the same way twice. Time is passed in by the caller, in ticks of the
+//! timebase.
 
 mod files;
 pub mod htif;

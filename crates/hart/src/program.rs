@@ -1,4 +1,4 @@
-//! Programs: what to put into memory and where to start.
+//! Programs: the memory contents and the entry point.
 
 use core::fmt;
 

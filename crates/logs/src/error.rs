@@ -1,4 +1,4 @@
-//! What is wrong with a line.
+//! Errors in single lines.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! The encoder's control registers and the settings they stand for (Trace
+//! The encoder's control registers and the settings they represent (Trace
 //! Control Interface 1.0; N-Trace 1.0, chapter 6).
 
 mod capabilities;

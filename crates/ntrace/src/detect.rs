@@ -1,4 +1,4 @@
-//! Whether bytes look like N-Trace, and with which settings.
+//! Detects whether bytes look like N-Trace, and with which settings.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! What a trace is made of.
+//! Statistics of a trace, as text.
 
 mod object;
 

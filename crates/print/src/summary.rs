@@ -1,4 +1,4 @@
-//! One line about work that is done: what was written, and how fast.
+//! One-line summaries: what was written, and how fast.
 
 use crate::words::{count, counted};
 use hartrace_capture::records::RecordsWritten;

@@ -1,5 +1,5 @@
-//! What encoder and decoder must agree on (chapter 3: negotiation is outside
-//! the protocol), and how an encoder writes.
+//! The parameters that encoder and decoder must agree on (chapter 3:
+//! negotiation is outside the protocol), and the encoder's choices.
 
 use core::fmt;
 

@@ -1,5 +1,5 @@
-//! Whether bytes are a trace, and of which widths and dialect. There is no
-//! mark to know it by: only that group after group can be read.
+//! Detects whether bytes are a trace, and its widths and dialect. The format
+//! has no marker: the only sign is that group after group can be read.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! Pieces of state by name: what a trace does not tell, what a verifier does
+//! Elements of state by name: what a trace does not record, or a verifier does
 //! not compare.
 
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace: one flat list, each with a stable code.
+//! The faults of a trace: one flat list, each with a stable code.
 
 use hartrace_flow::faults;
 

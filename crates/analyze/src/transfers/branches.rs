@@ -1,4 +1,4 @@
-//! Statistics of transfers.
+//! Statistics of transfers: counts by type, source, target and edge.
 
 use super::{Sample, kind_name, percent};
 use crate::places::Places;

@@ -1,4 +1,4 @@
-//! One sample for people.
+//! One sample as a table.
 
 use super::{Sample, kind_name};
 use crate::places::Places;

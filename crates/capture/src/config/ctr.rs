@@ -1,5 +1,5 @@
-//! `[ctr]`: control transfer records, what there is of them and what they are
-//! set to.
+//! `[ctr]`: the implementation of control transfer records and its control
+//! register settings.
 
 use super::read::{Reader, Value, integer};
 use super::section::{said, set, value};

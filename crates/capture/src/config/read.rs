@@ -1,4 +1,4 @@
-//! The values of a TOML document, with the place of every mistake.
+//! Values read from a TOML document, with the position of every error.
 
 use super::value::{Named, Origin, Setting};
 use crate::program::{beside, parse_address};

@@ -1,4 +1,4 @@
-//! Programs read into memory.
+//! Reads programs into memory.
 
 use super::{ElfFile, RawFile};
 use crate::config::{Config, Machine, Origin, Setting};

@@ -1,5 +1,5 @@
-//! The codes of the protocols' faults: whose they are, and what most likely
-//! causes them.
+//! Fault codes of the protocols: which protocol each belongs to, and its most
+//! likely cause.
 
 use super::Format;
 

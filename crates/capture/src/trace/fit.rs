@@ -1,5 +1,5 @@
-//! Whether a trace by some settings can tell what a program does, and what it
-//! leaves out.
+//! Checks whether a trace with given settings can represent a program, and what
+//! it omits.
 
 use super::Settings;
 use crate::config::{Config, Filter, Ingress};

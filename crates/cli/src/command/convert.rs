@@ -1,4 +1,4 @@
-//! `hartrace convert`: a trace as one of another format.
+//! `hartrace convert`: converts a trace to another format.
 
 mod tandem;
 

@@ -1,4 +1,4 @@
-//! `hartrace ctr`: control transfer records.
+//! `hartrace ctr`: reports on control transfer records.
 
 mod report;
 mod source;

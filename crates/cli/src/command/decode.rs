@@ -1,4 +1,4 @@
-//! `hartrace decode`: what a trace says was executed.
+//! `hartrace decode`: reconstructs the executed instructions.
 
 use crate::args::{Decode, DecodeFormat};
 use crate::diagnostic::Failure;

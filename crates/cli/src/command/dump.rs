@@ -1,4 +1,4 @@
-//! `hartrace dump`: the messages of a trace.
+//! `hartrace dump`: prints the messages of a trace.
 
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};

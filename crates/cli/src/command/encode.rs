@@ -1,4 +1,4 @@
-//! `hartrace encode`: a log as a trace.
+//! `hartrace encode`: encodes a log as a trace.
 
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};

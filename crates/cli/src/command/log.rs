@@ -1,4 +1,4 @@
-//! `hartrace log`: a log as another kind of log.
+//! `hartrace log`: converts a log to another kind of log.
 
 use crate::args::{Log, LogKind};
 use crate::diagnostic::{Code, Diagnostic, Failure};

@@ -1,4 +1,4 @@
-//! `hartrace run`: a program on the built-in hart.
+//! `hartrace run`: runs a program on the built-in hart.
 
 mod drive;
 mod recorded;

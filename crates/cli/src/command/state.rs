@@ -1,5 +1,5 @@
 //! `hartrace state`: registers and memory at any instruction of a tandem trace,
-//! and who wrote them.
+//! and their last writes.
 
 use crate::args::{State, StateFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};

@@ -1,4 +1,4 @@
-//! `hartrace verify`: a tandem trace against the built-in hart.
+//! `hartrace verify`: checks a tandem trace against the built-in hart.
 
 mod drive;
 mod model;

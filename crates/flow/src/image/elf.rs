@@ -1,4 +1,4 @@
-//! ELF files into an [`Image`].
+//! Loads ELF files into an [`Image`].
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! The ingress port as a table, written.
+//! Writes the ingress port as a table.
 
 use core::fmt::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The circular buffer of a RAM sink, as the trace control interface has it
+//! The circular buffer of a RAM sink, as defined by the Trace Control Interface
 //! (trRamControl, trRamStart, trRamLimit, trRamWP).
 
 use alloc::vec;

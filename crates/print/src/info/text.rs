@@ -1,4 +1,4 @@
-//! Facts for people.
+//! File facts as text.
 
 use super::{Content, Elf, File, Log, Records, Segment, Settings, Sidecar, Trace, Trap};
 use crate::words::{clean, count};

@@ -1,4 +1,4 @@
-//! States and writes for people.
+//! States and writes as text.
 
 use super::{One, State, Terms, Value, Where, Writes};
 use crate::words;

@@ -1,5 +1,4 @@
-//! A report for other programs: JSON lines, a header first. Values of 64 bits
-//! are hexadecimal strings.
+//! A report as JSON lines, header first. 64-bit values are hexadecimal strings.
 
 use super::place::numbered;
 use super::text::told_cause;

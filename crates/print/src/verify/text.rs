@@ -1,4 +1,4 @@
-//! A report for people.
+//! A report as text.
 
 use super::place::{Places, register};
 use super::{Facts, Outcome};

@@ -1,5 +1,5 @@
-//! `hartrace convert` of tandem traces to tandem traces: into a container and
-//! out of it. The groups stay as they are.
+//! `hartrace convert` from tandem to tandem: moves groups, unchanged, into a
+//! container and out of it.
 
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};

@@ -1,4 +1,4 @@
-//! Snapshots on their way into a report, and what is doubtful about it.
+//! Feeds snapshots to a report, and warns where the report may be wrong.
 
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};

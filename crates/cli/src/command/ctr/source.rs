@@ -1,4 +1,4 @@
-//! Where snapshots come from: dumps, and the steps of logs and traces.
+//! The sources of snapshots: dumps, and the steps of logs and traces.
 
 use super::report::Report;
 use crate::args::Ctr;

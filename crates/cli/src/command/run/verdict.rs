@@ -1,4 +1,4 @@
-//! How a run ended, in words.
+//! How a run ended: the summary line and the diagnostics.
 
 use super::drive::End;
 use crate::diagnostic::{Code, Diagnostic, Failure};

@@ -1,4 +1,4 @@
-//! The trace, piece by piece, through the verifier.
+//! Feeds the trace to the verifier, piece by piece, and judges the result.
 
 use super::source::{LOOK, Source};
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};

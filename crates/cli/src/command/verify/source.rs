@@ -1,4 +1,4 @@
-//! Where a trace comes from.
+//! The source of a trace: a file, standard input or a socket.
 
 use crate::diagnostic::Failure;
 use crate::talk::{Talk, interrupted};
