@@ -1,5 +1,5 @@
-//! Logs of every kind behind one face: steps with [`LogReader`], and what can
-//! be had without the program with [`RowReader`].
+//! One interface to logs of every kind: [`LogReader`] reads steps; [`RowReader`]
+//! reads what does not need the program.
 //!
 //! ```
 //! use hartrace_capture::detect::Kind;

@@ -4,7 +4,7 @@ use hartrace_flow::faults;
 
 faults! {
     //! What is wrong with a dump of control transfer records. Numbers 01xx
-    //! concern the file: nothing behind can be read. 02xx concern single
+    //! concern the file: nothing after them can be read. 02xx concern single
     //! snapshots.
 
     /// The file does not start like a dump.

@@ -1,5 +1,5 @@
-//! The one place where truth is checked: decoded events, expanded to
-//! instructions, equal the steps the encoder saw.
+//! Checks that decoded events, expanded to instructions, equal the steps the
+//! encoder saw.
 //!
 //! ```
 //! use hartrace_flow::{Check, Consumer, Effects, Event, Exit, HartId, Insn, Observer, Run, Step};

@@ -4,7 +4,7 @@ use hartrace_flow::faults;
 
 faults! {
     //! What is wrong with a trace. Numbers 01xx concern the bytes: what
-    //! comes behind cannot be read, until a group is found again. 02xx
+    //! comes after cannot be read, until a group is found again. 02xx
     //! concern single groups. 03xx concern what groups say together. 04xx
     //! concern a container.
 
