@@ -9,7 +9,7 @@ use crate::generate::Random;
 fn with_data(payload: &[u8], layout: &Layout) -> Vec<u8> {
     match Packet::read(payload, layout) {
         Ok(Packet::Support(mut support)) => {
-            for data in &mut support.data {
+            if let Some(data) = &mut support.data {
                 data.denable = true;
             }
             let payload = Packet::Support(support).write(layout);

@@ -12,6 +12,7 @@ mod ctr_inputs;
 mod disasm;
 mod doubt;
 mod etrace;
+mod explain;
 mod files;
 mod help;
 mod info;
