@@ -61,7 +61,9 @@ impl Default for SpikeOptions {
 ///   that Spike left out ("Executed N times") are given again.
 ///
 /// Effects of a trap and of `-l` alone are marked incomplete. Effects nobody
-/// wants are not read, so damage in them is not seen. A failed
+/// wants are not read, so damage in them is not seen. The `ebreak` of a semihosting
+/// call halts the hart for a debugger, which resumes it after the `ebreak`: that is
+/// no trap. What the debugger changed only hartrace's own logs record. A failed
 /// store-conditional has its address from the log's register writes. The step
 /// before a damaged line goes where its own bits send it; a trap whose handler
 /// was not seen is not given. Damage in a line that names no hart counts
@@ -247,6 +249,10 @@ impl<'a> Log<'a> {
                 }
                 Ok(())
             }
+            Form::Debugger(signal) => {
+                let read = self.debugger(at, signal, cursor, out);
+                read.map_err(|kind| (kind, cursor.at()))
+            }
             other => self.rare(at, other, out).map_err(|kind| (kind, 0)),
         }
     }
@@ -280,6 +286,25 @@ impl<'a> Log<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A debugger did something to a hart.
+    #[cold]
+    fn debugger<O: Observer>(
+        &mut self,
+        at: usize,
+        signal: Signal,
+        cursor: &mut Cursor<'_>,
+        out: &mut O,
+    ) -> Result<(), LineErrorKind> {
+        let narrow = self.harts.get(at).is_some_and(|h| h.narrow);
+        self.traps = true;
+        let (harts, mut ground) = self.ground(narrow);
+        let Some(hart) = harts.get_mut(at) else {
+            return Ok(());
+        };
+        hart.lost = false;
+        hart.debugger(signal, cursor, parts::<O>(), &mut ground, out)
     }
 
     /// Position of a hart's state; new harts are added.

@@ -6,9 +6,10 @@ use hartrace_capture::trace::{Format, Written};
 use std::path::Path;
 use std::time::Duration;
 
-/// How large a trace became, and what its check compared.
+/// How large a trace became, and what its check compared: not the causes of the
+/// `causeless` traps, which are unknown.
 #[must_use]
-pub fn trace_written(path: &Path, format: Format, written: &Written) -> String {
+pub fn trace_written(path: &Path, format: Format, written: &Written, causeless: u64) -> String {
     let bits = written.bytes as f64 * 8.0 / written.instructions.max(1) as f64;
     let mut text = format!(
         "{}: {}, {}, {}, {bits:.3} bits/instruction",
@@ -28,6 +29,10 @@ pub fn trace_written(path: &Path, format: Format, written: &Written) -> String {
         count(checked.insns, "instruction"),
         count(checked.traps, "trap")
     );
+    if causeless > 0 {
+        let causes = count(causeless, "trap cause");
+        text += &format!(" ({causes} unknown, not compared)");
+    }
     if checked.lost > 0 {
         let lost = count(checked.lost, "instruction");
         text += &format!(" ({lost} at losses not compared)");

@@ -150,7 +150,14 @@ fn guesses_from_the_first_lines() {
 
 #[test]
 fn another_program_is_doubted() {
-    let fit = |steps, unexplained| Fit { steps, unexplained }.is_doubtful();
+    let fit = |steps, unexplained| {
+        Fit {
+            steps,
+            unexplained,
+            ..Fit::default()
+        }
+        .is_doubtful()
+    };
     assert!(fit(399, 20) && fit(1_000_000, 50_001));
     assert!(!fit(400, 20) && !fit(19, 19) && !fit(0, 0));
     let image = image();

@@ -4,8 +4,10 @@ use hartrace_isa::Flow;
 
 use super::effects::Shadow;
 use super::{Cursor, Isa, LineErrorKind, MemoryOp, Parts, Sites, Tail};
-use crate::site::{Exits, Site};
-use hartrace_flow::{Cause, Context, Effects, HartId, Insn, Mode, Observer, Step, Trap, TrapStep};
+use crate::site::{Exits, Site, is_semihosting};
+use hartrace_flow::{
+    Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step, Trap, TrapStep,
+};
 
 /// What all harts share.
 pub(super) struct Ground<'g, 'a> {
@@ -152,6 +154,12 @@ impl Hart {
         let epc = if site.allows(pc) { pc } else { site.natural };
         insn.next = epc;
         out.step(self.id, &Step::Insn(insn), &self.effects);
+        if is_semihosting(insn.bits, epc, pc) {
+            for signal in [Signal::Halted, Signal::Resumed] {
+                out.step(self.id, &Step::Signal(signal), ground.untold);
+            }
+            return;
+        }
         let code = ground.sites.as_mut().and_then(|s| s.get(epc));
         let code = code.filter(|site| site.exits == Exits::Trap);
         self.trap = Some(Held {
@@ -245,6 +253,28 @@ impl Hart {
         let site = Site::new(insn.pc, insn.bits, insn.len(), ground.isa, |_| None);
         insn.next = site.natural;
         out.step(self.id, &Step::Insn(insn), &self.effects);
+    }
+
+    /// A debugger did something to the hart, which stands behind its last
+    /// instruction.
+    pub(super) fn debugger<O: Observer>(
+        &mut self,
+        signal: Signal,
+        line: &mut Cursor<'_>,
+        parts: Parts,
+        ground: &mut Ground<'_, '_>,
+        out: &mut O,
+    ) -> Result<(), LineErrorKind> {
+        if let Some(insn) = self.insn.take() {
+            self.mode = Some(insn.mode);
+            self.give_natural(insn, ground, out);
+        }
+        self.effects.clear();
+        let op = MemoryOp::Other;
+        let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
+        tail.read(line, 0)?;
+        out.step(self.id, &Step::Signal(signal), &self.effects);
+        Ok(())
     }
 
     /// An instruction retired.

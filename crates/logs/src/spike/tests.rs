@@ -366,6 +366,46 @@ fn commits_alone_show_traps_as_jumps_that_cannot_be() {
 
 /// While misa.D is clear Spike shows half of a register, which holds a boxed
 /// value.
+/// What a debugger does, as our own logs tell it; and a semihosting call in a log
+/// that does not.
+#[test]
+fn a_debugger_halts_and_resumes() {
+    let call = [commit(0, 0x100, 0x01f0_1013), commit(0, 0x108, 0x4070_5013)];
+    let debugger = "core   0: debugger wrote mem 0x0000000000000200 0x12\n\
+                    core   0: debugger halted x10 0x0000000000000007\n\
+                    core   0: debugger resumed\n";
+    let told = good(&format!("{}{debugger}{}", call[0], call[1]));
+    let steps: Vec<&Step> = told.steps.iter().map(|(_, step, _)| step).collect();
+    let Step::Insn(first) = steps[0] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!((first.pc, first.next), (0x100, 0x104));
+    let signals = [Signal::Update, Signal::Halted, Signal::Resumed];
+    for (step, signal) in steps[1..].iter().zip(signals) {
+        assert_eq!(**step, Step::Signal(signal));
+    }
+    assert_eq!(steps.len(), 5);
+    assert_eq!(told.steps[1].2.accesses[0].data, Some(0x12));
+    assert_eq!(told.steps[2].2.regs[0].value, 7);
+    assert!(!told.steps[2].2.incomplete);
+    // Nothing but the calls themselves.
+    let told = good(&call.concat());
+    let signals: Vec<Signal> = told
+        .steps
+        .iter()
+        .filter_map(|(_, step, _)| match step {
+            Step::Signal(signal) => Some(*signal),
+            Step::Trap(trap) => panic!("{trap:?}"),
+            Step::Insn(_) => None,
+        })
+        .collect();
+    assert_eq!(signals, [Signal::Halted, Signal::Resumed]);
+    assert!(told.steps[1].2.incomplete, "what it changed is not known");
+    for line in ["core   0: debugger", "core   0: debugger left"] {
+        assert_eq!(log(line).1.len(), 1, "{line}");
+    }
+}
+
 #[test]
 fn half_a_float_register_is_boxed() {
     let text =
