@@ -52,7 +52,7 @@
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{HartId, Ingress};
+use hartrace_flow::{HartId, Ingress, IngressRun};
 
 use crate::Config;
 
@@ -97,6 +97,11 @@ impl Encode for Hart {
     #[inline(always)]
     fn block<S: Sink>(&mut self, config: &Config, block: &Ingress, sink: &mut S) {
         self.take_block(config, block, sink);
+    }
+
+    #[inline]
+    fn run(&mut self, _: &Config, run: &IngressRun) -> bool {
+        self.take_run(run)
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

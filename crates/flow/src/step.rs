@@ -11,7 +11,7 @@ use core::ops::{BitOr, BitOrAssign};
 
 use hartrace_isa::length;
 
-use crate::{Context, Few, HartId, Mode};
+use crate::{Context, Few, HartId, Mode, Straight};
 
 /// One thing a hart did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,6 +299,25 @@ pub struct Effects {
 }
 
 impl Effects {
+    /// No effects.
+    pub const NONE: Effects = Effects {
+        regs: Few::vacant(RegWrite {
+            reg: RegId::X(0),
+            value: 0,
+        }),
+        csrs: Few::vacant(CsrWrite { csr: 0, value: 0 }),
+        accesses: Few::vacant(Access {
+            kind: AccessKind::Load,
+            size: 0,
+            addr: 0,
+            paddr: None,
+            data: None,
+            operand: None,
+        }),
+        mode: None,
+        incomplete: false,
+    };
+
     /// Forgets everything.
     #[inline]
     pub fn clear(&mut self) {
@@ -340,6 +359,8 @@ impl Wants {
     pub const CSRS: Wants = Wants(16);
     /// Accesses in [`Effects`].
     pub const ACCESSES: Wants = Wants(32);
+    /// Any part of [`Effects`].
+    pub const EFFECTS: Wants = Wants(8 | 16 | 32);
     /// Every step, no effects.
     pub const STEPS: Wants = Wants(1 | 2 | 4);
     /// Every step with all its effects.
@@ -387,8 +408,31 @@ pub trait Observer {
     /// [`Observer::WANTS`] are filled in.
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
 
+    /// Instructions of a hart that retired one after the other. A source calls
+    /// this instead of [`Observer::step`] only if the observer wants no effects.
+    /// By default each instruction becomes a step.
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        steps_of(self, hart, straight);
+    }
+
     /// The source has ended.
     fn finish(&mut self) {}
+}
+
+/// The instructions as steps, as far as the observer wants them.
+#[inline]
+pub(crate) fn steps_of<O: Observer + ?Sized>(
+    observer: &mut O,
+    hart: HartId,
+    straight: &Straight<'_>,
+) {
+    static NONE: Effects = Effects::NONE;
+    if !O::WANTS.contains(Wants::INSNS) {
+        return;
+    }
+    for insn in straight.iter() {
+        observer.step(hart, &Step::Insn(insn), &NONE);
+    }
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
@@ -396,6 +440,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         (**self).step(hart, step, effects);
+    }
+
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        (**self).straight(hart, straight);
     }
 
     fn finish(&mut self) {
@@ -412,6 +460,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.step(hart, step, effects);
     }
 
+    #[inline]
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        self.0.straight(hart, straight);
+        self.1.straight(hart, straight);
+    }
+
     fn finish(&mut self) {
         self.0.finish();
         self.1.finish();
@@ -419,10 +473,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 }
 
 /// Any number of observers chosen at run time, for the command line. It wants
-/// everything, whatever its members want.
+/// everything, whatever its members want; [`Many::without_effects`] does not.
 #[derive(Default)]
 pub struct Many<'a> {
-    members: Vec<Box<dyn Member + 'a>>,
+    members: Vec<Box<dyn AnyObserver + 'a>>,
+    effects: bool,
 }
 
 impl<'a> Many<'a> {
@@ -433,8 +488,21 @@ impl<'a> Many<'a> {
     }
 
     /// Adds one.
-    pub fn push(&mut self, observer: impl Observer + 'a) {
+    pub fn push<O: Observer + 'a>(&mut self, observer: O) {
+        self.effects |= O::WANTS.overlaps(Wants::EFFECTS);
         self.members.push(Box::new(observer));
+    }
+
+    /// The same observers as one that wants no effects, if none of them does.
+    ///
+    /// # Errors
+    ///
+    /// The observers as they are, if one of them wants effects.
+    pub fn without_effects(self) -> Result<ManySteps<'a>, Many<'a>> {
+        if self.effects {
+            return Err(self);
+        }
+        Ok(ManySteps(self.members))
     }
 }
 
@@ -447,6 +515,12 @@ impl Observer for Many<'_> {
         }
     }
 
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        for member in &mut self.members {
+            member.straight(hart, straight);
+        }
+    }
+
     fn finish(&mut self) {
         for member in &mut self.members {
             member.finish();
@@ -454,15 +528,48 @@ impl Observer for Many<'_> {
     }
 }
 
+/// As [`Many`], of observers that want no effects.
+pub struct ManySteps<'a>(Vec<Box<dyn AnyObserver + 'a>>);
+
+impl Observer for ManySteps<'_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        for member in &mut self.0 {
+            member.step(hart, step, effects);
+        }
+    }
+
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        for member in &mut self.0 {
+            member.straight(hart, straight);
+        }
+    }
+
+    fn finish(&mut self) {
+        for member in &mut self.0 {
+            member.finish();
+        }
+    }
+}
+
 /// [`Observer`] without its constant, so that it can be boxed.
-trait Member {
+pub trait AnyObserver {
+    /// As [`Observer::step`].
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
+    /// As [`Observer::straight`].
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>);
+    /// As [`Observer::finish`].
     fn finish(&mut self);
 }
 
-impl<O: Observer> Member for O {
+impl<O: Observer> AnyObserver for O {
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         Observer::step(self, hart, step, effects);
+    }
+
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        Observer::straight(self, hart, straight);
     }
 
     fn finish(&mut self) {

@@ -12,7 +12,7 @@ mod frame;
 
 pub(crate) use frame::{Fault, Frame, Report};
 
-use hartrace_flow::{HartId, Insn, Observer, Step, Wants};
+use hartrace_flow::{HartId, Insn, Observer, Step, Straight, Wants};
 
 use hartrace_isa::Itype;
 
@@ -179,10 +179,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! bits {
                     () => {
-                        code.bits
+                        code.placed
                             .get(first + usize::from(op.number) - 1)
-                            .copied()
-                            .unwrap_or(0)
+                            .map_or(0, |insn| insn.bits)
                     };
                 }
                 macro_rules! now {
@@ -207,13 +206,38 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         }
                     }};
                 }
+                // Reports the first instructions of the block, where the observer
+                // wants no effects; the last of them went to `next`.
+                macro_rules! straight {
+                    ($count:expr, $next:expr, $time:expr) => {
+                        if wants_straight::<O>() {
+                            let count = usize::from($count);
+                            let insns = code.placed.get(first..first + count);
+                            report_straight(
+                                hart.report.observer,
+                                id,
+                                Straight {
+                                    pc,
+                                    next: $next,
+                                    insns: insns.unwrap_or_default(),
+                                    time: cycles,
+                                    last_time: $time,
+                                    context,
+                                    mode,
+                                },
+                            );
+                        }
+                    };
+                }
                 // Leaves the block in front of this instruction.
                 macro_rules! leave {
                     ($why:expr) => {{
                         let why = $why;
+                        let before = before(micros, op);
+                        straight!(op.number - 1, W::unsigned(here!()), cycles + before);
                         pc = W::unsigned(here!());
                         left -= u64::from(op.number) - 1;
-                        cycles += before(micros, op);
+                        cycles += before;
                         break 'blocks why;
                     }};
                 }
@@ -248,7 +272,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! event {
                     () => {{
-                        if O::WANTS.contains(Wants::INSNS) {
+                        straight!(op.number, next_pc!(), now!());
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straight::<O>() {
                             tell!(next_pc!(), now!());
                         }
                         hart.report.effects.clear();
@@ -273,10 +298,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             });
                         }
                         $then;
+                        straight!(op.number, to, now!() + taken_cost);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
                         note!(to, cycles, $kind);
-                        if O::WANTS.contains(Wants::TRANSFERS) {
+                        if O::WANTS.contains(Wants::TRANSFERS) && !wants_straight::<O>() {
                             tell!(to, cycles);
                         }
                         pc = to;
@@ -340,7 +366,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // Behind an instruction that does not jump.
                 macro_rules! done {
                     () => {
-                        if O::WANTS.contains(Wants::INSNS) {
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straight::<O>() {
                             tell!(next_pc!(), now!());
                             if braked!() {
                                 leave_behind!(Leave::Spent);
@@ -581,6 +607,23 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             }
             // Through to the end of the block.
             if let Some(end) = micros.last() {
+                if wants_straight::<O>() {
+                    let insns = code.placed.get(first..first + micros.len());
+                    let end_pc = u64::from(end.offset) + u64::from(end.len);
+                    report_straight(
+                        hart.report.observer,
+                        id,
+                        Straight {
+                            pc,
+                            next: W::unsigned(pc.wrapping_add(end_pc)),
+                            insns: insns.unwrap_or_default(),
+                            time: cycles,
+                            last_time: cycles + u64::from(end.cost),
+                            context,
+                            mode,
+                        },
+                    );
+                }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
                 pc = W::unsigned(pc.wrapping_add(u64::from(end.offset) + u64::from(end.len)));
@@ -604,9 +647,21 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
 
 /// Whether the observer is told what instructions change.
 const fn wants_effects<O: Observer>() -> bool {
-    O::WANTS.contains(Wants::REGS)
-        || O::WANTS.contains(Wants::CSRS)
-        || O::WANTS.contains(Wants::ACCESSES)
+    O::WANTS.overlaps(Wants::EFFECTS)
+}
+
+/// Whether the observer wants every instruction and no effects: it is given all
+/// that were executed of a block at once.
+const fn wants_straight<O: Observer>() -> bool {
+    O::WANTS.contains(Wants::INSNS) && !wants_effects::<O>()
+}
+
+/// Out of line: the interpreter's registers are its own.
+#[inline(never)]
+fn report_straight<O: Observer>(observer: &mut O, hart: HartId, straight: Straight<'_>) {
+    if !straight.insns.is_empty() {
+        observer.straight(hart, &straight);
+    }
 }
 
 /// The upper half of a product.

@@ -119,7 +119,7 @@ impl Hart {
         if !self.tlb.plain || next != Some(frame + 1) {
             return Ok(Some(block));
         }
-        let bits = self.code.bits.last().copied().unwrap_or(0);
+        let bits = self.code.placed.last().map_or(0, |insn| insn.bits);
         self.code.drop_one(block);
         self.code.build_crossing(table, self.cpu.pc, bits);
         let first = bus.memory.mark_code(frame, PAGE - 2, 2);

@@ -9,7 +9,7 @@ pub use load::LoadError;
 use core::fmt;
 
 use hartrace_ctr::Ctr;
-use hartrace_flow::erase::{self, Erased, StepFn};
+use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::{Itype, Xlen};
 
@@ -457,26 +457,26 @@ impl erase::Source for Until<'_> {
     type Output = Stop;
 
     #[inline(never)]
-    fn events(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Events>::new(step);
+    fn events(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Events>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 
     #[inline(never)]
-    fn transfers(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Transfers>::new(step);
+    fn transfers(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Transfers>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 
     #[inline(never)]
-    fn steps(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Steps>::new(step);
+    fn steps(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Steps>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 
     #[inline(never)]
-    fn everything(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Everything>::new(step);
+    fn everything(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Everything>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 }

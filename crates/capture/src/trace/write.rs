@@ -6,7 +6,7 @@ use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
-    PortConfig, Step, Untold, Wants,
+    PortConfig, Step, Straight, Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -274,6 +274,20 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
         }
         self.instructions += u64::from(matches!(step, Step::Insn(_)));
         self.source.step(hart, step, effects);
+        self.steps += 1;
+        if self.steps == LOOK {
+            let least = if self.check.is_some() { 1 } else { BUFFER };
+            self.look(least);
+        }
+    }
+
+    #[inline]
+    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+        if let Some((_, check)) = &mut self.check {
+            check.straight(hart, straight);
+        }
+        self.instructions += straight.count();
+        self.source.straight(hart, straight);
         self.steps += 1;
         if self.steps == LOOK {
             let least = if self.check.is_some() { 1 } else { BUFFER };

@@ -1,7 +1,7 @@
 //! One hart's encoder: its state and the short way for plain blocks.
 
-use hartrace_flow::Ingress;
 use hartrace_flow::filter::Filter;
+use hartrace_flow::{Ingress, IngressRun};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -158,6 +158,32 @@ impl Hart {
         if b.itype != Itype::None {
             self.push(b.itype);
         }
+    }
+
+    /// Several blocks of which each would only be remembered, and its branch put
+    /// into the map.
+    #[inline]
+    pub(super) fn take_run(&mut self, run: &IngressRun) -> bool {
+        let same = (run.mode == self.cur.mode) & (run.context == self.cur.context);
+        let halfwords = self.halfwords + u64::from(run.halfwords);
+        let early = (run.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
+        let count = self.map.count + run.branches;
+        // A map that is full is sent with the next instruction.
+        if !(same & early & (self.mood == Mood::Calm)) | (count >= FULL) {
+            return false;
+        }
+        // A set bit is a branch that was not taken.
+        let outcomes = (1u32 << (run.branches & 31)) - 1;
+        let outcomes = outcomes >> u32::from(run.is_taken());
+        self.map.bits |= outcomes << (self.map.count & 31);
+        self.map.count = count;
+        self.halfwords = halfwords;
+        self.told = false;
+        self.cur.itype = run.itype;
+        self.cur.addr = run.last_addr;
+        self.cur.end = run.end();
+        self.cur.time = run.time;
+        true
     }
 
     /// Only remembers a block: no packet is due, and none becomes due.

@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
 use super::kinds::{Kind, Kinds};
-use super::{Ctype, DataIngress, Ingress, IngressSink, Trigger};
+use super::{Ctype, DataIngress, Ingress, IngressRun, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
-    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step,
-    TrapStep, Wants,
+    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Role, Signal,
+    Step, Straight, TrapStep, Wants,
 };
 
 /// Width of `itype`: three bits do not tell jumps apart.
@@ -192,6 +192,27 @@ impl<S: IngressSink> Observer for Port<S> {
         }
     }
 
+    #[inline]
+    fn straight(&mut self, id: HartId, straight: &Straight<'_>) {
+        let hart = self.harts.of(id);
+        let config = &self.config;
+        let (kinds, sink) = (&mut self.kinds, &mut self.sink);
+        let count = straight.insns.len();
+        let mut shown = hart.run(config, kinds, id, straight, 0, sink);
+        if shown == 0 {
+            // A sink that has something to do with the first block may take the
+            // rest.
+            hart.one(config, kinds, id, straight, 0, sink);
+            shown = 1;
+            if count > 1 {
+                shown = hart.run(config, kinds, id, straight, 1, sink);
+            }
+        }
+        for index in shown..count {
+            hart.one(config, kinds, id, straight, index, sink);
+        }
+    }
+
     fn finish(&mut self) {
         self.flush();
         self.sink.finish();
@@ -205,9 +226,9 @@ struct Hart {
     open: Option<Ingress>,
     /// Data accesses of the open block, shown after it.
     accesses: Vec<DataIngress>,
-    /// The instruction before, bits and pc, if it loads a constant that a
-    /// sequentially inferable jump may use.
-    constant: Option<(u32, u64)>,
+    /// The instruction before, bits and pc: it may load a constant that a
+    /// sequentially inferable jump uses.
+    before: Option<(u32, u64)>,
     context: Option<Context>,
     trigger: Trigger,
     external: u8,
@@ -225,6 +246,84 @@ struct Level {
 }
 
 impl Hart {
+    /// One of the instructions.
+    #[inline]
+    fn one(
+        &mut self,
+        config: &PortConfig,
+        kinds: &mut Kinds,
+        id: HartId,
+        straight: &Straight<'_>,
+        index: usize,
+        sink: &mut impl IngressSink,
+    ) {
+        let insn = straight.insn(index);
+        let kind = kinds.of(insn.bits, config);
+        self.insn(config, kind, id, &insn, sink);
+    }
+
+    /// Shows as much as the sink takes at once, from the instruction with this
+    /// index on. Gives the index of the first one that it did not show.
+    #[inline]
+    fn run(
+        &mut self,
+        config: &PortConfig,
+        kinds: &mut Kinds,
+        id: HartId,
+        straight: &Straight<'_>,
+        from: usize,
+        sink: &mut impl IngressSink,
+    ) -> usize {
+        let pulses = self.external | self.trigger.bits();
+        let levels = self.level.halted | self.level.power_down;
+        let same = self.context == Some(straight.context);
+        let single = config.retirement == Retirement::Single;
+        if !(single & same & !levels & (pulses == 0)) {
+            return from;
+        }
+        let mut end = straight.insns.len();
+        let last = straight.last();
+        let elsewhere = straight.next != config.isa.xlen().wrap(straight.end());
+        let itype = match last.role {
+            Role::Plain => Itype::None,
+            Role::Branch if elsewhere => Itype::Taken,
+            Role::Branch => Itype::NotTaken,
+            Role::Jump => kinds.of(last.bits, config).itype(elsewhere),
+        };
+        // What an encoder must see by itself, and the port too: it may be
+        // sequentially inferable, or shown as a branch.
+        let jump = last.role == Role::Jump;
+        let apart = jump & (itype.is_uninferable() | itype.is_branch());
+        end -= usize::from(apart);
+        let Some([first, ..]) = straight.insns.get(from..end) else {
+            return from;
+        };
+        let last = match apart {
+            true => straight.insns.get(end - 1).copied().unwrap_or_default(),
+            false => last,
+        };
+        let run = IngressRun {
+            last_addr: straight.base().wrapping_add(last.offset.into()),
+            halfwords: u32::from(last.end() - first.offset) / 2,
+            branch_halfwords: u32::from(last.branch_end.saturating_sub(first.offset)) / 2,
+            branches: last.branches - first.branches + u8::from(first.is_branch()),
+            len: last.len,
+            itype: if apart { last.not_taken() } else { itype },
+            time: match apart {
+                true => straight.time.wrapping_add(last.cost.into()),
+                false => straight.last_time,
+            },
+            mode: straight.mode,
+            context: straight.context,
+        };
+        if !sink.run(id, &run) {
+            return from;
+        }
+        self.before = Some((last.bits, run.last_addr));
+        self.keep_level(run.mode, run.context, run.time);
+        end
+    }
+
     #[inline]
     fn insn(
         &mut self,
@@ -236,7 +335,7 @@ impl Hart {
     ) {
         let elsewhere = insn.next != config.isa.xlen().wrap(insn.end());
         let block = self.single(config, kind, insn, elsewhere);
-        self.constant = kind.constant.then_some((insn.bits, insn.pc));
+        self.before = Some((insn.bits, insn.pc));
         self.keep_level(insn.mode, insn.context, insn.time);
         match config.retirement {
             Retirement::Single => sink.ingress(id, &block),
@@ -326,7 +425,7 @@ impl Hart {
 
     /// Whether this jump goes to the constant that was loaded right before.
     fn is_sequential_jump(&self, config: &PortConfig, insn: &Insn) -> bool {
-        self.constant.is_some_and(|(before, pc)| {
+        self.before.is_some_and(|(before, pc)| {
             let before = Flow::of_retired(before, config.isa);
             let flow = Flow::of_retired(insn.bits, config.isa);
             flow.sequential_target(before, pc, config.isa.xlen()) == Some(insn.next)
@@ -400,7 +499,7 @@ impl Hart {
             tval: t.trap.tval.unwrap_or(0) & config.tval_mask(),
             ..block
         };
-        self.constant = None;
+        self.before = None;
         self.keep_level(alone.mode, alone.context, alone.time);
         self.show(id, &block, sink);
     }
@@ -422,7 +521,7 @@ impl Hart {
                 // Sleep does not part a load and its jump. Whoever does not
                 // trace on through it tells the jump's target anyway.
                 if !matches!(signal, Signal::PowerDown | Signal::PowerUp) {
-                    self.constant = None;
+                    self.before = None;
                 }
                 match signal {
                     Signal::Halted => self.level.halted = true,

@@ -1,7 +1,7 @@
 //! One hart's encoder: its state and what every block goes through.
 
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{Context, Ingress, Mode};
+use hartrace_flow::{Context, Ingress, IngressRun, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -165,6 +165,38 @@ impl Hart {
         } else {
             self.plain(config, b, sink);
         }
+    }
+
+    /// Several blocks of which each would be counted, and its branch put into the
+    /// history, and nothing else.
+    #[inline]
+    pub(super) fn take_run(&mut self, config: &Config, run: &IngressRun) -> bool {
+        let same = (run.mode == self.mode) & (run.context == self.context);
+        let icnt = self.icnt + u64::from(run.halfwords);
+        let early = (icnt < self.limit) & (run.time < self.sync_at);
+        if !(same & early & (self.mood == Mood::Calm)) {
+            return false;
+        }
+        let known = matches!(
+            self.actions.of(run.itype),
+            Action::Count | Action::NotTaken | Action::Taken
+        );
+        if !known {
+            return false;
+        }
+        match config.mode {
+            TraceMode::Htm if run.branches > 0 => {
+                if !self.hist.push_run(run.branches, run.is_taken()) {
+                    return false;
+                }
+                self.branch_icnt = Some(self.icnt + u64::from(run.branch_halfwords));
+            }
+            TraceMode::Btm if run.is_taken() => return false,
+            TraceMode::Htm | TraceMode::Btm => {}
+        }
+        self.icnt = icnt;
+        self.time = run.time;
+        true
     }
 
     /// A block of instructions only.
