@@ -9,6 +9,7 @@ mod pipe;
 pub(crate) mod recorded;
 pub mod speed;
 mod splits;
+pub mod straight;
 mod truth;
 
 pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects, points};

@@ -99,7 +99,7 @@ impl Encode for Hart {
         self.take_block(config, block, sink);
     }
 
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, _: &Config, run: &IngressRun) -> bool {
         self.take_run(run)
     }

@@ -209,7 +209,7 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, id: HartId, run: &IngressRun) -> bool {
         match self.harts.get_mut(self.recent) {
             Some((recent, hart)) if *recent == id => hart.run(&self.config, run),

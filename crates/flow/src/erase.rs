@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use hartrace_isa::{Flow, Isa};
 
-use crate::{AnyObserver, Effects, HartId, Observer, Step, Straight, Wants};
+use crate::{AnyObserver, Effects, HartId, Observer, Step, Straights, Wants};
 
 /// An observer that a source knows nothing more about.
 pub type Dyn<'o> = dyn AnyObserver + 'o;
@@ -71,8 +71,8 @@ impl<K: Kind> Observer for Erased<'_, '_, K> {
     }
 
     #[inline]
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
-        self.observer.straight(hart, straight);
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.observer.straights(hart, code);
     }
 }
 
@@ -179,7 +179,7 @@ impl<O: Observer> Observer for Wanted<'_, O> {
         self.0.step(hart, step, &part);
     }
 
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
-        self.0.straight(hart, straight);
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.0.straights(hart, code);
     }
 }

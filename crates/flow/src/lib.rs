@@ -102,17 +102,17 @@ pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
-    Ctype, DataIngress, Ingress, IngressRun, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Retires,
-    Trigger,
+    Ctype, DataIngress, Ingress, IngressRun, IngressSink, ItypeWidth, Port, PortConfig, Retirement,
+    Retires, Trigger,
 };
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
-    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer, RegId, RegWrite, Signal,
-    Step, Trap, TrapStep, Wants,
+    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer,
+    RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants,
 };
-pub use straight::{Placed, Role, Straight};
+pub use straight::{Placed, Role, Straight, Straights};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

@@ -11,7 +11,7 @@ use core::ops::{BitOr, BitOrAssign};
 
 use hartrace_isa::length;
 
-use crate::{Context, Few, HartId, Mode, Straight};
+use crate::{Context, Few, HartId, Mode, Straights};
 
 /// One thing a hart did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -408,11 +408,11 @@ pub trait Observer {
     /// [`Observer::WANTS`] are filled in.
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
 
-    /// Instructions of a hart that retired one after the other. A source calls
-    /// this instead of [`Observer::step`] only if the observer wants no effects.
-    /// By default each instruction becomes a step.
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
-        steps_of(self, hart, straight);
+    /// Instructions of a hart, many at once. A source calls this instead of
+    /// [`Observer::step`] only if the observer wants no effects. By default each
+    /// instruction becomes a step.
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        steps_of(self, hart, code);
     }
 
     /// The source has ended.
@@ -421,16 +421,12 @@ pub trait Observer {
 
 /// The instructions as steps, as far as the observer wants them.
 #[inline]
-pub(crate) fn steps_of<O: Observer + ?Sized>(
-    observer: &mut O,
-    hart: HartId,
-    straight: &Straight<'_>,
-) {
+pub(crate) fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Straights<'_>) {
     static NONE: Effects = Effects::NONE;
     if !O::WANTS.contains(Wants::INSNS) {
         return;
     }
-    for insn in straight.iter() {
+    for insn in code.iter() {
         observer.step(hart, &Step::Insn(insn), &NONE);
     }
 }
@@ -442,8 +438,8 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).step(hart, step, effects);
     }
 
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
-        (**self).straight(hart, straight);
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        (**self).straights(hart, code);
     }
 
     fn finish(&mut self) {
@@ -461,9 +457,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
-        self.0.straight(hart, straight);
-        self.1.straight(hart, straight);
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.0.straights(hart, code);
+        self.1.straights(hart, code);
     }
 
     fn finish(&mut self) {
@@ -489,7 +485,12 @@ impl<'a> Many<'a> {
 
     /// Adds one.
     pub fn push<O: Observer + 'a>(&mut self, observer: O) {
-        self.effects |= O::WANTS.overlaps(Wants::EFFECTS);
+        self.push_wanting(O::WANTS, observer);
+    }
+
+    /// Adds one that wants less than its type says.
+    pub fn push_wanting<O: Observer + 'a>(&mut self, wants: Wants, observer: O) {
+        self.effects |= wants.overlaps(Wants::EFFECTS);
         self.members.push(Box::new(observer));
     }
 
@@ -515,9 +516,9 @@ impl Observer for Many<'_> {
         }
     }
 
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         for member in &mut self.members {
-            member.straight(hart, straight);
+            member.straights(hart, code);
         }
     }
 
@@ -540,9 +541,9 @@ impl Observer for ManySteps<'_> {
         }
     }
 
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         for member in &mut self.0 {
-            member.straight(hart, straight);
+            member.straights(hart, code);
         }
     }
 
@@ -557,8 +558,8 @@ impl Observer for ManySteps<'_> {
 pub trait AnyObserver {
     /// As [`Observer::step`].
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
-    /// As [`Observer::straight`].
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>);
+    /// As [`Observer::straights`].
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>);
     /// As [`Observer::finish`].
     fn finish(&mut self);
 }
@@ -568,8 +569,8 @@ impl<O: Observer> AnyObserver for O {
         Observer::step(self, hart, step, effects);
     }
 
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
-        Observer::straight(self, hart, straight);
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        Observer::straights(self, hart, code);
     }
 
     fn finish(&mut self) {

@@ -1,31 +1,42 @@
-//! Straight-line code as one step: what a source that runs decoded code reports
-//! instead of single instructions.
+//! Straight-line code, many instructions at once: what a source that runs decoded
+//! code reports instead of single steps.
 
 use hartrace_isa::{Flow, Itype, length};
 
 use crate::{Context, Insn, Mode};
 
-/// Instructions that retired one after the other, each at the address after the
-/// one before: conditional branches among them were not taken. Where the last one
-/// went is [`next`](Straight::next).
+/// Pieces of straight-line code that a hart executed one after the other, all in
+/// one mode and context.
 #[derive(Clone, Copy, Debug)]
-pub struct Straight<'a> {
+pub struct Straights<'a> {
+    /// Decoded code.
+    pub code: &'a [Placed],
+    /// The pieces, oldest first.
+    pub list: &'a [Straight],
+    /// Software context they ran in.
+    pub context: Context,
+    /// Privilege mode they ran in.
+    pub mode: Mode,
+}
+
+/// Instructions that retired one after the other, each at the address after the
+/// one before: conditional branches among them were not taken, but perhaps for the
+/// last instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Straight {
     /// Address of the first instruction.
     pub pc: u64,
     /// Where the hart went after the last one; when a trap follows, the trap's
     /// `epc`.
     pub next: u64,
-    /// The instructions; never empty.
-    pub insns: &'a [Placed],
-    /// Time at offset 0 of the code that `insns` are a part of, in the source's
-    /// own unit.
+    /// Time before the first one, in the source's own unit.
     pub time: u64,
-    /// Time when the last instruction retired.
-    pub last_time: u64,
-    /// Software context they ran in.
-    pub context: Context,
-    /// Privilege mode they ran in.
-    pub mode: Mode,
+    /// Index of the first one in [`Straights::code`]; its offset there is 0.
+    pub first: u32,
+    /// Number of instructions, at least 1.
+    pub count: u16,
+    /// Time that the last one took beyond its [`Placed::cost`].
+    pub extra: u16,
 }
 
 /// An instruction in a piece of straight-line code, with what is known from the
@@ -57,8 +68,10 @@ pub enum Role {
     Plain,
     /// A conditional branch.
     Branch,
-    /// A jump, direct or indirect: always the last instruction.
-    Jump,
+    /// A jump to where the code says: always the last instruction.
+    Direct,
+    /// Any other jump: always the last instruction.
+    Indirect,
 }
 
 impl Role {
@@ -67,8 +80,9 @@ impl Role {
     pub fn of(flow: Flow) -> Role {
         match flow {
             Flow::Branch { .. } => Role::Branch,
+            Flow::Jump { .. } => Role::Direct,
             _ if flow.is_sequential() => Role::Plain,
-            _ => Role::Jump,
+            _ => Role::Indirect,
         }
     }
 }
@@ -108,7 +122,7 @@ impl Placed {
     pub fn not_taken(&self) -> Itype {
         match self.role {
             Role::Branch => Itype::NotTaken,
-            Role::Plain | Role::Jump => Itype::None,
+            Role::Plain | Role::Direct | Role::Indirect => Itype::None,
         }
     }
 
@@ -120,63 +134,61 @@ impl Placed {
     }
 }
 
-impl<'a> Straight<'a> {
-    /// The last instruction.
+impl Straight {
+    /// Time when the instruction with this index, which is `insn`, retired.
     #[must_use]
     #[inline]
-    pub fn last(&self) -> Placed {
-        self.insns.last().copied().unwrap_or_default()
+    pub fn time_of(&self, index: usize, insn: &Placed) -> u64 {
+        let time = self.time.wrapping_add(insn.cost.into());
+        match index + 1 == usize::from(self.count) {
+            true => time.wrapping_add(self.extra.into()),
+            false => time,
+        }
+    }
+}
+
+impl<'a> Straights<'a> {
+    /// The instructions of a piece.
+    #[must_use]
+    #[inline]
+    pub fn insns(&self, piece: &Straight) -> &'a [Placed] {
+        let first = piece.first as usize;
+        let insns = self.code.get(first..first + usize::from(piece.count));
+        insns.unwrap_or_default()
     }
 
-    /// The number of instructions.
+    /// One instruction of a piece, by index.
     #[must_use]
     #[inline]
-    pub const fn count(&self) -> u64 {
-        self.insns.len() as u64
-    }
-
-    /// Address of offset 0.
-    #[must_use]
-    #[inline]
-    pub fn base(&self) -> u64 {
-        let first = self.insns.first().map_or(0, |insn| insn.offset);
-        self.pc.wrapping_sub(first.into())
-    }
-
-    /// The address after the last instruction; as [`Insn::end`], not wrapped.
-    #[must_use]
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.base().wrapping_add(self.last().end().into())
-    }
-
-    /// One of the instructions, by index.
-    #[must_use]
-    #[inline]
-    pub fn insn(&self, index: usize) -> Insn {
-        let insn = self.insns.get(index).copied().unwrap_or_default();
-        let pc = self.base().wrapping_add(insn.offset.into());
-        let (next, time) = match index + 1 == self.insns.len() {
-            true => (self.next, self.last_time),
-            false => (
-                pc.wrapping_add(insn.len.into()),
-                self.time.wrapping_add(insn.cost.into()),
-            ),
-        };
+    pub fn insn(&self, piece: &Straight, index: usize) -> Insn {
+        let insn = self.code.get(piece.first as usize + index);
+        let insn = insn.copied().unwrap_or_default();
+        let pc = piece.pc.wrapping_add(insn.offset.into());
         Insn {
             pc,
-            next,
-            time,
+            next: match index + 1 == usize::from(piece.count) {
+                true => piece.next,
+                false => pc.wrapping_add(insn.len.into()),
+            },
+            time: piece.time_of(index, &insn),
             context: self.context,
             bits: insn.bits,
             mode: self.mode,
         }
     }
 
-    /// The instructions one by one.
-    #[inline]
+    /// The number of instructions of all pieces.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.list.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+
+    /// All instructions one by one.
     pub fn iter(&self) -> impl Iterator<Item = Insn> + use<'a> {
-        let straight = *self;
-        (0..self.insns.len()).map(move |index| straight.insn(index))
+        let all = *self;
+        let list = self.list.iter();
+        list.flat_map(move |piece| {
+            (0..usize::from(piece.count)).map(move |index| all.insn(piece, index))
+        })
     }
 }

@@ -23,6 +23,7 @@ use crate::hart::Hart;
 use crate::memory::PAGE;
 use crate::mmu::Tlb;
 use crate::notes::Pen;
+use crate::pieces::Whose;
 use crate::width::Width;
 
 /// Why the interpreter came back. The pc is where it will go on: at the
@@ -127,6 +128,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
+    let pieces = &mut hart.pieces;
+    let whose = Whose { id, mode, context };
     let mut records = hart.cpu.records.take();
     let mut pen = Pen::new(records.as_deref_mut());
     let wanted = pen.wanted;
@@ -206,26 +209,20 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         }
                     }};
                 }
-                // Reports the first instructions of the block, where the observer
-                // wants no effects; the last of them went to `next`.
+                // The first instructions of the block retired, and the last of them
+                // went to `next`: for observers that want no effects.
                 macro_rules! straight {
-                    ($count:expr, $next:expr, $time:expr) => {
-                        if wants_straight::<O>() {
-                            let count = usize::from($count);
-                            let insns = code.placed.get(first..first + count);
-                            report_straight(
-                                hart.report.observer,
-                                id,
-                                Straight {
-                                    pc,
-                                    next: $next,
-                                    insns: insns.unwrap_or_default(),
-                                    time: cycles,
-                                    last_time: $time,
-                                    context,
-                                    mode,
-                                },
-                            );
+                    ($count:expr, $next:expr, $extra:expr) => {
+                        if wants_straights::<O>() {
+                            let piece = Straight {
+                                pc,
+                                next: $next,
+                                time: cycles,
+                                first: first as u32,
+                                count: u16::from($count),
+                                extra: $extra,
+                            };
+                            pieces.push(piece, hart.report.observer, code, whose);
                         }
                     };
                 }
@@ -234,7 +231,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     ($why:expr) => {{
                         let why = $why;
                         let before = before(micros, op);
-                        straight!(op.number - 1, W::unsigned(here!()), cycles + before);
+                        if op.number > 1 {
+                            straight!(op.number - 1, W::unsigned(here!()), 0);
+                        }
                         pc = W::unsigned(here!());
                         left -= u64::from(op.number) - 1;
                         cycles += before;
@@ -272,8 +271,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! event {
                     () => {{
-                        straight!(op.number, next_pc!(), now!());
-                        if O::WANTS.contains(Wants::INSNS) && !wants_straight::<O>() {
+                        straight!(op.number, next_pc!(), 0);
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
                             tell!(next_pc!(), now!());
                         }
                         hart.report.effects.clear();
@@ -298,11 +297,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             });
                         }
                         $then;
-                        straight!(op.number, to, now!() + taken_cost);
+                        straight!(op.number, to, taken_cost as u16);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
                         note!(to, cycles, $kind);
-                        if O::WANTS.contains(Wants::TRANSFERS) && !wants_straight::<O>() {
+                        if O::WANTS.contains(Wants::TRANSFERS) && !wants_straights::<O>() {
                             tell!(to, cycles);
                         }
                         pc = to;
@@ -366,7 +365,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // Behind an instruction that does not jump.
                 macro_rules! done {
                     () => {
-                        if O::WANTS.contains(Wants::INSNS) && !wants_straight::<O>() {
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
                             tell!(next_pc!(), now!());
                             if braked!() {
                                 leave_behind!(Leave::Spent);
@@ -607,22 +606,17 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             }
             // Through to the end of the block.
             if let Some(end) = micros.last() {
-                if wants_straight::<O>() {
-                    let insns = code.placed.get(first..first + micros.len());
+                if wants_straights::<O>() {
                     let end_pc = u64::from(end.offset) + u64::from(end.len);
-                    report_straight(
-                        hart.report.observer,
-                        id,
-                        Straight {
-                            pc,
-                            next: W::unsigned(pc.wrapping_add(end_pc)),
-                            insns: insns.unwrap_or_default(),
-                            time: cycles,
-                            last_time: cycles + u64::from(end.cost),
-                            context,
-                            mode,
-                        },
-                    );
+                    let piece = Straight {
+                        pc,
+                        next: W::unsigned(pc.wrapping_add(end_pc)),
+                        time: cycles,
+                        first: first as u32,
+                        count: micros.len() as u16,
+                        extra: 0,
+                    };
+                    pieces.push(piece, hart.report.observer, code, whose);
                 }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
@@ -631,6 +625,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             block = find!();
         }
     };
+    if wants_straights::<O>() {
+        pieces.flush(hart.report.observer, code, whose);
+    }
     hart.finish();
     let noted = pen.taken;
     if let Some(records) = &mut records {
@@ -652,16 +649,8 @@ const fn wants_effects<O: Observer>() -> bool {
 
 /// Whether the observer wants every instruction and no effects: it is given all
 /// that were executed of a block at once.
-const fn wants_straight<O: Observer>() -> bool {
+const fn wants_straights<O: Observer>() -> bool {
     O::WANTS.contains(Wants::INSNS) && !wants_effects::<O>()
-}
-
-/// Out of line: the interpreter's registers are its own.
-#[inline(never)]
-fn report_straight<O: Observer>(observer: &mut O, hart: HartId, straight: Straight<'_>) {
-    if !straight.insns.is_empty() {
-        observer.straight(hart, &straight);
-    }
 }
 
 /// The upper half of a product.

@@ -11,6 +11,7 @@ use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
 use crate::mmu::{Tlb, Use, translate};
 use crate::notes::Records;
+use crate::pieces::Pieces;
 
 /// A hart.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Hart {
     pub(crate) code: Code,
     /// What the current instruction has changed, for observers.
     pub(crate) effects: Effects,
+    /// Code that was executed, for observers.
+    pub(crate) pieces: Pieces,
     pub(crate) costs: Costs,
     pub(crate) misaligned: bool,
 }
@@ -35,6 +38,7 @@ impl Hart {
             cpu,
             tlb,
             effects: Effects::default(),
+            pieces: Pieces::new(),
             costs,
             misaligned,
         }

@@ -73,7 +73,7 @@ impl Encode for Hart {
         self.take_block(config, block, sink);
     }
 
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, config: &Config, run: &IngressRun) -> bool {
         self.take_run(config, run)
     }

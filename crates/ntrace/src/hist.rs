@@ -116,7 +116,7 @@ impl Hist {
 
     /// So many branches, at least one, of which only the last may be taken, if
     /// nothing has to be sent or done for any of them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_run(&mut self, count: u8, last_taken: bool) -> bool {
         let (count, last) = (u32::from(count), u64::from(last_taken));
         let len = self.len + u64::from(count);

@@ -6,7 +6,7 @@ use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
-    PortConfig, Step, Straight, Untold, Wants,
+    PortConfig, Step, Straights, Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -282,17 +282,14 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     }
 
     #[inline]
-    fn straight(&mut self, hart: HartId, straight: &Straight<'_>) {
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         if let Some((_, check)) = &mut self.check {
-            check.straight(hart, straight);
+            check.straights(hart, code);
         }
-        self.instructions += straight.count();
-        self.source.straight(hart, straight);
-        self.steps += 1;
-        if self.steps == LOOK {
-            let least = if self.check.is_some() { 1 } else { BUFFER };
-            self.look(least);
-        }
+        self.instructions += code.count();
+        self.source.straights(hart, code);
+        let least = if self.check.is_some() { 1 } else { BUFFER };
+        self.look(least);
     }
 
     fn finish(&mut self) {

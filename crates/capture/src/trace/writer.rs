@@ -4,7 +4,7 @@ use super::harts::Harts;
 use super::write::{EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Decoder, Settings, SettingsError, Written};
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Wants};
+use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
 use hartrace_tandem as tandem;
 use hartrace_tandem::container::{ParameterError, Parameters};
@@ -128,6 +128,15 @@ impl<'a> TraceWriter<'a> {
         }
     }
 
+    /// What its format needs to know of steps.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        match &self.0 {
+            Writer::Ntrace(_) | Writer::Etrace(_) => Wants::STEPS,
+            Writer::Tandem(_) => Wants::ALL,
+        }
+    }
+
     /// What was written; after [`Observer::finish`].
     #[must_use]
     pub fn done(self) -> Written {
@@ -148,6 +157,14 @@ impl Observer for TraceWriter<'_> {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
             Writer::Etrace(writer) => writer.step(hart, step, effects),
             Writer::Tandem(writer) => writer.step(hart, step, effects),
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        match &mut self.0 {
+            Writer::Ntrace(writer) => writer.straights(hart, code),
+            Writer::Etrace(writer) => writer.straights(hart, code),
+            Writer::Tandem(writer) => writer.straights(hart, code),
         }
     }
 

@@ -271,9 +271,12 @@ fn observe(
                 }
             }
             for writer in writers {
-                many.push(writer);
+                many.push_wanting(writer.wants(), writer);
             }
-            drive.run(many)
+            match many.without_effects() {
+                Ok(many) => drive.run(many),
+                Err(many) => drive.run(many),
+            }
         }
     }
 }

@@ -162,7 +162,7 @@ impl Hart {
 
     /// Several blocks of which each would only be remembered, and its branch put
     /// into the map.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_run(&mut self, run: &IngressRun) -> bool {
         let same = (run.mode == self.cur.mode) & (run.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(run.halfwords);
