@@ -1,4 +1,4 @@
-//! `hartrace decode`: what a trace says was executed.
+//! `hartrace decode`: reconstructs the executed instructions.
 
 use crate::args::{Decode, DecodeFormat};
 use crate::diagnostic::Failure;
@@ -13,7 +13,7 @@ use hartrace_print::events::{self, EventForm, EventText};
 
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.format != DecodeFormat::Pc {
-        return Err(Failure::Usage("--with-trapped goes with -f pc"));
+        return Err(Failure::Usage("--with-trapped requires -f pc"));
     }
     let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
     let output = session.output(&args.output.output)?;
@@ -58,10 +58,11 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     drop(progress);
     let verdict = session.judge(&decoded, args.hart);
     // A file would pass for a good one; a stream has been read already.
-    if verdict.is_ok() || !is_file {
-        sink.finish()?;
-    }
-    verdict
+    let kept = match verdict.is_ok() || !is_file {
+        true => sink.finish(),
+        false => Ok(()),
+    };
+    verdict.and(kept)
 }
 
 /// Text goes to the sink, or stays where it is.

@@ -73,7 +73,7 @@ fn records_that_start_anew_are_counted() {
     damaged[500] = "core   0: 0x zzz";
     let damaged = folder.file("damaged", &(damaged.join("\n") + "\n"));
     let words = summary(&damaged);
-    assert!(words.contains("records started anew 1 time: "), "{words}");
+    assert!(words.contains("recording restarted 1 time: "), "{words}");
 }
 
 /// Traces with timestamps tell the time at their messages.
@@ -90,7 +90,14 @@ fn snapshots_by_the_time_that_traces_tell() {
     ]);
     for file in [&ntrace, &etrace] {
         let args = ["ctr", file, "-e", &elf, "--every", "5Kcycles", "-f", "json"];
-        let found = objects(&succeeds(&args));
+        let output = run(&args);
+        let words = text(&output.stderr);
+        assert!(words.starts_with("warning[HT0402]: "), "{words}");
+        assert!(words.contains("interpolated by instruction"), "{words}");
+        let json = text(&output.stdout);
+        let header = json.lines().next().unwrap();
+        assert!(header.contains("\"times\":\"interpolated\""), "{header}");
+        let found = objects(json);
         // 305 000 cycles, with long times without a message.
         assert!((20..=62).contains(&found.len()), "{file}: {}", found.len());
         for snapshot in &found {
@@ -107,7 +114,60 @@ fn snapshots_by_the_time_that_traces_tell() {
             1,
             "HT0118",
         );
-        assert!(message.contains("does not tell any time"), "{message}");
+        assert!(message.contains("has no timestamps"), "{message}");
+    }
+}
+
+/// The share of the snapshots that stand in each function.
+fn shares(json: &str) -> std::collections::BTreeMap<String, f64> {
+    let found = objects(json);
+    let mut shares = std::collections::BTreeMap::new();
+    for snapshot in &found {
+        let symbol = snapshot["symbol"].as_str().unwrap();
+        let function = symbol.split('+').next().unwrap().to_owned();
+        *shares.entry(function).or_insert(0.0) += 100.0 / found.len() as f64;
+    }
+    shares
+}
+
+/// Samples by time fall where the time is spent, not where the messages are.
+#[test]
+fn snapshots_of_a_timed_trace_are_not_biased_towards_messages() {
+    let folder = Folder::new();
+    let timed = "[ntrace]\ntimestamps = true\n[etrace]\ntime_width = 64\n";
+    let timed = folder.file("timed.toml", timed);
+    let names = ["t.ctr", "t.ntrace", "t.etrace"].map(|name| folder.name(name));
+    let [ctr, ntrace, etrace] = &names;
+    let to = [("ctr", ctr), ("ntrace", ntrace), ("etrace", etrace)];
+    let to = to.map(|(kind, name)| format!("{kind}={name}"));
+    // Interrupts and wfi; and plain loops and calls.
+    for (name, etrace_too) in [
+        ("timer/timer-rv64gc.elf", true),
+        ("sort/sort-rv64gc.elf", false),
+    ] {
+        let elf = program(name);
+        let mut args = vec!["run", "-q", &elf, "-c", &timed, "--ctr-every", "97cycles"];
+        args.extend(["--max-insns", "30K"]);
+        to.iter().for_each(|to| args.extend(["--trace", to]));
+        assert_eq!(run(&args).status.code(), Some(0));
+        let truth = shares(&succeeds(&["ctr", ctr, "-f", "json"]));
+        for file in [ntrace, etrace]
+            .into_iter()
+            .take(1 + usize::from(etrace_too))
+        {
+            let args = ["ctr", "-q", file, "--every", "97cycles", "-f", "json"];
+            let found = shares(&succeeds(&args));
+            for function in truth.keys().chain(found.keys()) {
+                let share = |of: &std::collections::BTreeMap<String, f64>| {
+                    of.get(function).copied().unwrap_or(0.0)
+                };
+                let (is, was) = (share(&found), share(&truth));
+                assert!(
+                    (is - was).abs() < 7.0,
+                    "{name} {file} {function}: {is} for {was}"
+                );
+            }
+        }
     }
 }
 
@@ -127,7 +187,7 @@ fn logs_that_do_not_tell_traps() {
     for kind in ["spike", "pc"] {
         let words = words("modes/modes-rv64gc.elf", kind);
         assert!(words.starts_with("warning[HT0402]"), "{kind}: {words}");
-        assert!(words.contains("does not tell traps"), "{kind}: {words}");
+        assert!(words.contains("does not record traps"), "{kind}: {words}");
         assert_eq!(words.matches("warning[").count(), 1, "{kind}: {words}");
     }
     for kind in ["spike-traps", "ingress"] {
@@ -182,7 +242,7 @@ fn settings_without_effect_on_the_harts_own_records() {
         let sidecar = fs::read_to_string(format!("{dump}.toml")).unwrap();
         (text(&output.stderr).to_owned(), sidecar)
     };
-    let note = "note: no effect of `depth`, `control`, `record` in [ctr]: ";
+    let note = "note: `depth`, `control`, `record` in [ctr] have no effect: ";
     let keys = ["\ndepth = ", "\ncontrol = ", "\nrecord = "];
     let (own, sidecar) = words("rv64gc_smctr_ssctr");
     assert_eq!(own.matches(note).count(), 1, "{own}");
@@ -219,7 +279,7 @@ fn bad_bytes_cost_one_line() {
         assert_eq!(output.status.code(), Some(0), "{words}");
         assert!(words.starts_with("warning[CT0207]"), "{words}");
         assert!(
-            words.contains("line 2: object that is no snapshot"),
+            words.contains("line 2: object is not a snapshot"),
             "{words}"
         );
         assert_eq!(text(&output.stdout).lines().count(), 1);
@@ -250,7 +310,7 @@ fn a_json_log_is_not_read() {
     let folder = Folder::new();
     let log = folder.file("log.json", header);
     let message = fails(&["ctr", &log], 5, "HT0105");
-    assert!(message.contains("is a log as JSON lines"), "{message}");
+    assert!(message.contains("is a JSON log"), "{message}");
 }
 
 #[test]

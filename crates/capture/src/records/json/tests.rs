@@ -28,7 +28,7 @@ fn snapshot(version: Version) -> Snapshot {
 
 fn text(snapshots: &[Snapshot]) -> String {
     let mut out = Vec::new();
-    write_json_start(&mut out);
+    write_json_start(false, &mut out);
     for snapshot in snapshots {
         let label = |address| (address == 0x1000).then(|| "main".to_owned());
         write_json(snapshot, &label, &mut out);
@@ -139,7 +139,7 @@ fn nothing_is_made_up() {
         reader.feed(text.as_bytes(), &mut |result| {
             errors.extend(result.err().map(|e| e.to_string()));
         });
-        let expected = format!("line 2: object that is no snapshot: `{key}` is missing");
+        let expected = format!("line 2: object is not a snapshot: `{key}` is missing");
         assert_eq!(errors, [expected]);
     }
     let (found, wrong) = read(&format!("{}{{\"type\":\"sample\"}}\n", text(&[])), 9);

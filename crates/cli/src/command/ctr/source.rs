@@ -1,4 +1,4 @@
-//! Where snapshots come from: dumps, and the steps of logs and traces.
+//! The sources of snapshots: dumps, and the steps of logs and traces.
 
 use super::report::Report;
 use crate::args::Ctr;
@@ -17,7 +17,7 @@ use hartrace_capture::records::{
     SnapshotSink, Told, Version,
 };
 use hartrace_capture::trace::{Trace, Transport, Watch};
-use hartrace_flow::{HartId, Image, Replay};
+use hartrace_flow::{HartId, Image, Interpolate, Replay, Spread};
 use hartrace_isa::Isa;
 use std::cell::RefCell;
 use std::path::Path;
@@ -96,6 +96,11 @@ impl Content<'_> {
         matches!(self.data, Data::Dump(..))
     }
 
+    /// Whether snapshots are taken at times between two timestamps.
+    pub(super) fn is_interpolated(&self, args: &Ctr) -> bool {
+        matches!(self.data, Data::Trace(..)) && matches!(args.every, Some(Every::Cycles(_)))
+    }
+
     /// Gives all snapshots to the report; the version of the first of a dump.
     pub(super) fn read(
         self,
@@ -169,7 +174,10 @@ impl Job<'_> {
         if summary.snapshots == 0 {
             let message = format!("{} has no snapshots", input::name(path));
             let diagnostic = Diagnostic::new(Code::NoSnapshots, message);
-            talk.warning(&diagnostic.note("it is whole: whoever wrote it ended before the first"));
+            talk.warning(&diagnostic.note(
+                "the dump is complete: recording ended before the \
+                first snapshot",
+            ));
         }
         let missing = only.is_some_and(|only| !summary.harts.contains(&HartId(only)));
         let harts: Vec<HartId> = summary.harts.iter().copied().collect();
@@ -188,12 +196,16 @@ impl Job<'_> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
         let name = input::name(self.session.path);
         if !told.modes && !ctr.control().has(Control::MODES) {
-            let message = format!("{name} does not tell modes, and [ctr] records some only");
-            let modes = ctr.control().and(Control::MODES);
-            self.session.talk.warning(
-                &Diagnostic::new(Code::Assumed, message)
-                    .note(format!("these are enabled: {modes}; all are recorded")),
+            let message = format!(
+                "{name} does not record privilege modes, but [ctr] selects \
+                some of them"
             );
+            let modes = ctr.control().and(Control::MODES);
+            self.session
+                .talk
+                .warning(&Diagnostic::new(Code::Assumed, message).note(format!(
+                    "enabled modes: {modes}; transfers in all modes are recorded"
+                )));
         }
         Ok(Sampler::new(ctr, isa, self.args.every, told, sink))
     }
@@ -203,9 +215,9 @@ impl Job<'_> {
         if told || !matches!(self.args.every, Some(Every::Cycles(_))) {
             return Ok(());
         }
-        let message = format!("{} does not tell any time", input::name(self.session.path));
+        let message = format!("{} has no timestamps", input::name(self.session.path));
         Err(Diagnostic::new(Code::UnfitRecords, message)
-            .help("take snapshots by instructions: --every N")
+            .help("take snapshots by instruction count: --every N")
             .into())
     }
 
@@ -244,7 +256,7 @@ impl Job<'_> {
             let times = count(restarts, "time");
             let name = self.session.path.display();
             let why = "steps are missing, or the hart was reset";
-            let text = format!("{name}: records started anew {times}: {why}");
+            let text = format!("{name}: recording restarted {times}: {why}");
             self.session.talk.summary(&text);
         }
     }
@@ -262,7 +274,8 @@ impl Job<'_> {
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
         let replay = Replay::new(image, self.sampler(isa, told, take)?).keep_unplaced();
-        let mut watch = Watch::new(replay, self.args.hart.map(HartId));
+        let timed = Interpolate::new(image, replay.spread_times());
+        let mut watch = Watch::new(timed, self.args.hart.map(HartId));
         let mut progress = self.session.progress(&trace.input);
         trace.decode(image, &mut watch, |_, done| {
             progress.reach(done);
@@ -270,18 +283,47 @@ impl Job<'_> {
         })?;
         drop(progress);
         let Watch { inner, decoded, .. } = watch;
-        let sampler = inner.finish();
+        let (replay, spread) = inner.finish();
+        let sampler = replay.finish();
         report.borrow_mut().check()?;
         self.need_time(sampler.has_time() || decoded.instructions == 0)?;
+        if spread.insns > 0 && matches!(self.args.every, Some(Every::Cycles(_))) {
+            let talk = self.session.talk;
+            talk.warning(&interpolated(self.session.path, &spread));
+        }
         self.tell_restarts(sampler.restarts());
         self.session.judge(&decoded, self.args.hart)
     }
 }
 
+/// Times of instructions that the trace does not have.
+fn interpolated(path: &Path, spread: &Spread) -> Diagnostic {
+    let name = input::name(path);
+    let stamps = count(spread.stamps, "timestamp");
+    let mean = spread.insns / spread.stamps.max(1);
+    let message = format!("{name}: times between timestamps are interpolated by instruction");
+    let diagnostic = Diagnostic::new(Code::Assumed, message).note(format!(
+        "{stamps}, {mean} instructions apart on average, {} at most",
+        spread.longest
+    ));
+    match spread.untimed {
+        0 => diagnostic,
+        n => {
+            let insns = count(n, "instruction");
+            diagnostic.note(format!(
+                "{insns} before the first timestamp, after the last or at a gap: no snapshots there"
+            ))
+        }
+    }
+}
+
 /// Traps that stand in no line.
 fn guessed_traps(path: &Path) -> Diagnostic {
-    let message = format!("{} does not tell traps", input::name(path));
+    let message = format!("{} does not record traps", input::name(path));
     Diagnostic::new(Code::Assumed, message)
-        .note("they are guessed from where the hart went: some may be recorded as jumps, or as exceptions though they are interrupts")
-        .help("use a log that tells them, such as that of `spike -l --log-commits`, or a trace")
+        .note(
+            "they are inferred from the control flow: some may appear as jumps, and \
+            interrupts as exceptions",
+        )
+        .help("use a trace, or a log that records them, such as from `spike -l --log-commits`")
 }

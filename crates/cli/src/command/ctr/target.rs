@@ -1,4 +1,4 @@
-//! Where a report goes; a dump has its sidecar beside it, as that of a run.
+//! The output of a report; a dump also gets a sidecar, as in a run.
 
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::Failure;
@@ -22,8 +22,11 @@ impl Target {
     ) -> Result<Target, Failure> {
         let path = &args.output.output;
         Ok(match args.format {
-            CtrFormat::Dump => Target::Dump(TraceFile::create(path, inputs)?),
-            _ => Target::Report(Sink::new(create(path, inputs)?)),
+            CtrFormat::Dump => Target::Dump(TraceFile::create(path, inputs, args.strict)?),
+            _ => {
+                let output = create(path, inputs)?.outlive_reader(args.strict);
+                Target::Report(Sink::new(output))
+            }
         })
     }
 
