@@ -177,11 +177,8 @@ impl Hart {
         if !(same & early & (self.mood == Mood::Calm)) {
             return false;
         }
-        let known = matches!(
-            self.actions.of(run.itype),
-            Action::Count | Action::NotTaken | Action::Taken
-        );
-        if !known {
+        // A jump that goes into the history, or onto the stack.
+        if !run.itype.is_branch() && self.actions.of(run.itype) != Action::Count {
             return false;
         }
         match config.mode {
