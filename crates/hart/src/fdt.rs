@@ -24,7 +24,7 @@ use crate::memory::Region;
 /// Where the boot ROM lies, and where harts start.
 pub const BOOT_ROM: u64 = boot::ROM;
 
-/// Memory of Spike unless it is told otherwise: base and size in bytes.
+/// Spike's default memory: base and size in bytes.
 pub(crate) const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
 
 /// Address and size of the CLINT: software interrupts and timers.
