@@ -21,6 +21,18 @@ static PENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub struct Output {
     path: PathBuf,
     sink: Sink,
+    reader: Reader,
+}
+
+/// The reader at the other end of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    /// A write fails once it has gone.
+    Needed,
+    /// See [`Output::outlive_reader`].
+    Optional,
+    /// It has gone, and nothing is written any more.
+    Gone,
 }
 
 enum Sink {
@@ -113,8 +125,42 @@ impl Output {
         };
         let path = path.to_path_buf();
         match opened {
-            Ok(sink) => Ok(Output { path, sink }),
+            Ok(sink) => Ok(Output {
+                path,
+                sink,
+                reader: Reader::Needed,
+            }),
             Err(problem) => Err(OutputError { path, problem }),
+        }
+    }
+
+    /// Once the reader of a pipe has gone, output is discarded and no write
+    /// fails, if `yes`: for a command whose exit code says more than whether
+    /// the output was written.
+    #[must_use]
+    pub fn outlive_reader(mut self, yes: bool) -> Output {
+        if yes {
+            self.reader = Reader::Optional;
+        }
+        self
+    }
+
+    /// Whether output is discarded because its reader has gone.
+    #[must_use]
+    pub fn is_discarded(&self) -> bool {
+        self.reader == Reader::Gone
+    }
+
+    /// Passes `done` on, or notes that the reader has gone and gives `instead`.
+    fn tolerate<T>(&mut self, done: io::Result<T>, instead: T) -> io::Result<T> {
+        match done {
+            Err(error)
+                if error.kind() == io::ErrorKind::BrokenPipe && self.reader != Reader::Needed =>
+            {
+                self.reader = Reader::Gone;
+                Ok(instead)
+            }
+            done => done,
         }
     }
 
@@ -145,11 +191,15 @@ impl Output {
     ///
     /// A failing write or rename; then nothing appears under the name.
     pub fn finish(mut self) -> Result<(), OutputError> {
+        if self.is_discarded() {
+            return Ok(());
+        }
         let done = match &mut self.sink {
             Sink::Stdout(out) => out.flush(),
             Sink::Direct(out) => out.flush(),
             Sink::Atomic(out) => out.flush().and_then(|()| out.get_mut().finish()),
         };
+        let done = self.tolerate(done, ());
         done.map_err(|error| self.failed(error))
     }
 
@@ -165,19 +215,27 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.sink {
+        if self.is_discarded() {
+            return Ok(bytes.len());
+        }
+        let done = match &mut self.sink {
             Sink::Stdout(out) => out.write(bytes),
             Sink::Direct(out) => out.write(bytes),
             Sink::Atomic(out) => out.write(bytes),
-        }
+        };
+        self.tolerate(done, bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.sink {
+        if self.is_discarded() {
+            return Ok(());
+        }
+        let done = match &mut self.sink {
             Sink::Stdout(out) => out.flush(),
             Sink::Direct(out) => out.flush(),
             Sink::Atomic(out) => out.flush(),
-        }
+        };
+        self.tolerate(done, ())
     }
 }
 

@@ -143,9 +143,11 @@ impl<'a> Session<'a> {
         files.chain(self.others.iter().map(PathBuf::as_path))
     }
 
-    /// Creates an output, which must not be an input.
+    /// Creates an output, which must not be an input. With `--strict` the whole
+    /// input is judged, also when the reader of the output has gone.
     pub(crate) fn output(&self, path: &Path) -> Result<Output, Failure> {
-        create(path, self.inputs())
+        let output = create(path, self.inputs())?;
+        Ok(output.outlive_reader(self.strict))
     }
 
     /// Opens the trace. What is clearly something else is refused.
@@ -333,9 +335,10 @@ impl<'a> Session<'a> {
     /// Keeps the output, unless the input was bad: a file would pass for a good
     /// one, while a stream has been read already.
     pub(crate) fn finish(output: Output, verdict: Result<(), Failure>) -> Result<(), Failure> {
-        if verdict.is_ok() || !output.is_file() {
-            output.finish()?;
-        }
-        verdict
+        let kept = match verdict.is_ok() || !output.is_file() {
+            true => output.finish().map_err(Failure::from),
+            false => Ok(()),
+        };
+        verdict.and(kept)
     }
 }

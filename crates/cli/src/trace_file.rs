@@ -26,10 +26,12 @@ pub(crate) struct TraceFile {
 }
 
 impl TraceFile {
-    /// Opens the trace and its sidecar; a stream or a device has none.
+    /// Opens the trace and its sidecar; a stream or a device has none. If
+    /// `judged`, the reader of a stream may go before the end.
     pub(crate) fn create<'a>(
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path> + Clone,
+        judged: bool,
     ) -> Result<TraceFile, Failure> {
         if is_stdout(path) && std::io::stdout().is_terminal() {
             return Err(Failure::Usage(
@@ -37,7 +39,7 @@ impl TraceFile {
                  pipe",
             ));
         }
-        let output = create(path, inputs.clone())?;
+        let output = create(path, inputs.clone())?.outlive_reader(judged);
         let sidecar = match output.is_file() {
             true => Some(create(&path_for(path), inputs)?),
             false => None,

@@ -281,7 +281,9 @@ impl<S: SnapshotSink> Sampler<S> {
         let (now, first, step) = match self.every {
             None => return,
             Some(Every::Instructions(step)) => (one.insns, 0, step),
-            Some(Every::Cycles(step)) => (one.time, insn.time, step),
+            Some(Every::Cycles(step)) if told.cycles => (one.time, insn.time, step),
+            // The time at which the instruction starts.
+            Some(Every::Cycles(step)) => (insn.time, insn.time, step),
         };
         let step = step.max(1);
         // Multiples of the step; time need not start at 0.

@@ -82,6 +82,7 @@ mod few;
 pub mod filter;
 mod image;
 mod ingress;
+mod interpolate;
 mod mode;
 mod model;
 mod per_hart;
@@ -106,6 +107,7 @@ pub use ingress::{
     Ctype, DataIngress, Ingress, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Retires,
     Trigger,
 };
+pub use interpolate::{Interpolate, Spread};
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
 pub use replay::{Assumed, Replay};

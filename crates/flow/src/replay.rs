@@ -78,6 +78,8 @@ pub struct Assumed {
 struct Out<O> {
     observer: O,
     effects: Effects,
+    /// Instructions of a run have times up to that of the next event.
+    spread: bool,
 }
 
 #[derive(Debug, Default)]
@@ -117,6 +119,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             out: Out {
                 observer,
                 effects: Effects::default(),
+                spread: false,
             },
         }
     }
@@ -130,6 +133,15 @@ impl<'a, O: Observer> Replay<'a, O> {
             keep_unplaced: true,
             ..self
         }
+    }
+
+    /// Gives the instructions of a run evenly spaced times, from the time of the
+    /// run to that of the event after it; otherwise all have that of the run. For
+    /// events with estimated times ([`Interpolate`](crate::Interpolate)).
+    #[must_use]
+    pub fn spread_times(mut self) -> Self {
+        self.out.spread = true;
+        self
     }
 
     /// The observer, for what it gathered so far.
@@ -248,11 +260,15 @@ impl Hart {
             .insns(at.space, run.start, run.insns.into())
             .peekable();
         let mut index = 0;
+        let length = match out.spread {
+            true => self.now.time.saturating_sub(at.time),
+            false => 0,
+        };
         while let Some((pc, fetched)) = insns.next() {
             let insn = Insn {
                 pc,
                 next: insns.peek().map_or(next, |(pc, _)| *pc),
-                time: at.time,
+                time: at.time + share(length, index, run.insns),
                 context: at.context,
                 bits: fetched.bits,
                 mode: at.mode,
@@ -391,6 +407,18 @@ impl Hart {
         }
         if core::mem::take(&mut self.power_down) {
             out.step(id, &Step::Signal(Signal::PowerUp));
+        }
+    }
+}
+
+/// The part of `length` that is over after `done` of `all`.
+#[inline]
+fn share(length: u64, done: u32, all: u32) -> u64 {
+    match length {
+        0 => 0,
+        _ => {
+            let part = u128::from(length) * u128::from(done) / u128::from(all.max(1));
+            u64::try_from(part).unwrap_or(length)
         }
     }
 }

@@ -55,7 +55,10 @@ pub enum Form {
     /// Counts by branch, the first so many.
     Branches(Option<usize>),
     /// JSON lines.
-    Json,
+    Json {
+        /// The snapshots were taken at times between two timestamps.
+        interpolated: bool,
+    },
     /// A dump.
     Dump,
 }
@@ -179,8 +182,8 @@ impl<'p, 'a, W: Write> Report<'p, 'a, W> {
             Form::Folded => Kind::Folded(Box::new(Folded::new(places))),
             Form::Blocks(top) => Kind::Blocks(Blocks::new(), top),
             Form::Branches(top) => Kind::Branches(Branches::new(), top),
-            Form::Json => {
-                write_json_start(&mut buffer);
+            Form::Json { interpolated } => {
+                write_json_start(interpolated, &mut buffer);
                 Kind::Json
             }
             Form::Dump => {

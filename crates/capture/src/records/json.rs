@@ -63,6 +63,8 @@ struct Header {
     r#type: &'static str,
     schema: &'static str,
     version: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<&'static str>,
 }
 
 /// A snapshot as it is written. What is not known is left out.
@@ -123,13 +125,15 @@ fn is_zero(number: &Number) -> bool {
     number.0 == 0
 }
 
-/// Appends the header.
-pub fn write_json_start(out: &mut Vec<u8>) {
+/// Appends the header. It says so if the snapshots that follow were taken at
+/// times that are `interpolated`.
+pub fn write_json_start(interpolated: bool, out: &mut Vec<u8>) {
     put(
         &Header {
             r#type: "header",
             schema: SCHEMA,
             version: VERSION,
+            times: interpolated.then_some("interpolated"),
         },
         out,
     );

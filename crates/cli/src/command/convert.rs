@@ -31,7 +31,11 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     if contains && is_same() {
         return tandem::run(args, &session, input);
     }
-    let file = TraceFile::create(&args.output.output, session.inputs())?;
+    let file = TraceFile::create(
+        &args.output.output,
+        session.inputs(),
+        args.check || args.strict,
+    )?;
     let Loaded {
         program,
         isa,

@@ -44,7 +44,9 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
             .all(|(p, _)| identity(p) == identity(program)),
     };
     let places: Vec<Places<'_>> = programs.iter().map(|(p, _)| report::places(p)).collect();
-    let mut report = Report::new(args, program, image.as_ref(), &places, target.sink())?;
+    let interpolated = contents.iter().any(|c| c.is_interpolated(args));
+    let code = (program, image.as_ref());
+    let mut report = Report::new(args, code, interpolated, &places, target.sink())?;
     for ((content, (program, image)), places) in contents.into_iter().zip(&programs).zip(&places) {
         report.turn_to(places);
         let version = content.read(program, image.as_ref(), args, &mut report)?;

@@ -58,10 +58,11 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     drop(progress);
     let verdict = session.judge(&decoded, args.hart);
     // A file would pass for a good one; a stream has been read already.
-    if verdict.is_ok() || !is_file {
-        sink.finish()?;
-    }
-    verdict
+    let kept = match verdict.is_ok() || !is_file {
+        true => sink.finish(),
+        false => Ok(()),
+    };
+    verdict.and(kept)
 }
 
 /// Text goes to the sink, or stays where it is.

@@ -15,7 +15,11 @@ use std::path::Path;
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let session = Session::of_log(&args.input, &args.program, args.strict, talk)?;
-    let file = TraceFile::create(&args.output.output, session.inputs())?;
+    let file = TraceFile::create(
+        &args.output.output,
+        session.inputs(),
+        args.check || args.strict,
+    )?;
     let mut program = session.load()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;

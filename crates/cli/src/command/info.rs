@@ -76,7 +76,9 @@ struct Context<'a> {
 
 pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     let session = Session::of_files(&args.files, false, &args.program, args.strict, talk)?;
-    let mut output = session.output(&args.output.output)?;
+    // Every file is looked at, whether the report is read or not.
+    let output = session.output(&args.output.output)?;
+    let mut output = output.outlive_reader(true);
     let program = session.load()?;
     let image = program.image()?;
     let context = Context {

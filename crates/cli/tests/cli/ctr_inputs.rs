@@ -90,7 +90,14 @@ fn snapshots_by_the_time_that_traces_tell() {
     ]);
     for file in [&ntrace, &etrace] {
         let args = ["ctr", file, "-e", &elf, "--every", "5Kcycles", "-f", "json"];
-        let found = objects(&succeeds(&args));
+        let output = run(&args);
+        let words = text(&output.stderr);
+        assert!(words.starts_with("warning[HT0402]: "), "{words}");
+        assert!(words.contains("interpolated by instruction"), "{words}");
+        let json = text(&output.stdout);
+        let header = json.lines().next().unwrap();
+        assert!(header.contains("\"times\":\"interpolated\""), "{header}");
+        let found = objects(json);
         // 305 000 cycles, with long times without a message.
         assert!((20..=62).contains(&found.len()), "{file}: {}", found.len());
         for snapshot in &found {
@@ -108,6 +115,59 @@ fn snapshots_by_the_time_that_traces_tell() {
             "HT0118",
         );
         assert!(message.contains("has no timestamps"), "{message}");
+    }
+}
+
+/// The share of the snapshots that stand in each function.
+fn shares(json: &str) -> std::collections::BTreeMap<String, f64> {
+    let found = objects(json);
+    let mut shares = std::collections::BTreeMap::new();
+    for snapshot in &found {
+        let symbol = snapshot["symbol"].as_str().unwrap();
+        let function = symbol.split('+').next().unwrap().to_owned();
+        *shares.entry(function).or_insert(0.0) += 100.0 / found.len() as f64;
+    }
+    shares
+}
+
+/// Samples by time fall where the time is spent, not where the messages are.
+#[test]
+fn snapshots_of_a_timed_trace_are_not_biased_towards_messages() {
+    let folder = Folder::new();
+    let timed = "[ntrace]\ntimestamps = true\n[etrace]\ntime_width = 64\n";
+    let timed = folder.file("timed.toml", timed);
+    let names = ["t.ctr", "t.ntrace", "t.etrace"].map(|name| folder.name(name));
+    let [ctr, ntrace, etrace] = &names;
+    let to = [("ctr", ctr), ("ntrace", ntrace), ("etrace", etrace)];
+    let to = to.map(|(kind, name)| format!("{kind}={name}"));
+    // Interrupts and wfi; and plain loops and calls.
+    for (name, etrace_too) in [
+        ("timer/timer-rv64gc.elf", true),
+        ("sort/sort-rv64gc.elf", false),
+    ] {
+        let elf = program(name);
+        let mut args = vec!["run", "-q", &elf, "-c", &timed, "--ctr-every", "97cycles"];
+        args.extend(["--max-insns", "30K"]);
+        to.iter().for_each(|to| args.extend(["--trace", to]));
+        assert_eq!(run(&args).status.code(), Some(0));
+        let truth = shares(&succeeds(&["ctr", ctr, "-f", "json"]));
+        for file in [ntrace, etrace]
+            .into_iter()
+            .take(1 + usize::from(etrace_too))
+        {
+            let args = ["ctr", "-q", file, "--every", "97cycles", "-f", "json"];
+            let found = shares(&succeeds(&args));
+            for function in truth.keys().chain(found.keys()) {
+                let share = |of: &std::collections::BTreeMap<String, f64>| {
+                    of.get(function).copied().unwrap_or(0.0)
+                };
+                let (is, was) = (share(&found), share(&truth));
+                assert!(
+                    (is - was).abs() < 7.0,
+                    "{name} {file} {function}: {is} for {was}"
+                );
+            }
+        }
     }
 }
 

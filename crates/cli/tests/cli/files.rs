@@ -205,6 +205,71 @@ fn a_pipe_closed_from_the_start() {
     }
 }
 
+/// Runs a command whose output nobody reads.
+fn unread(args: &[&str]) -> std::process::Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = hartrace();
+    command.args(args).stdout(writer).stderr(Stdio::piped());
+    command.output().unwrap()
+}
+
+/// `verify`, `--check` and `--strict` ask for a verdict, which does not depend on
+/// who reads the output.
+#[test]
+fn the_verdict_stands_when_the_reader_has_gone() {
+    let folder = Folder::new();
+    let (tandem, ntrace) = (folder.name("t.tandem"), folder.name("t.ntrace"));
+    let to = [format!("tandem={tandem}"), format!("ntrace={ntrace}")];
+    let args = ["run", "-q", RV64, "--trace", &to[0], "--trace", &to[1]];
+    assert_eq!(run(&args).status.code(), Some(0));
+    for args in [
+        &["verify", "-q", &tandem][..],
+        &["decode", "-q", "--strict", &ntrace],
+        &["decode", "-q", &ntrace],
+    ] {
+        assert_eq!(unread(args).status.code(), Some(0), "{args:?}");
+    }
+    let flip = |name: &str, at: usize| {
+        let mut bytes = fs::read(name).unwrap();
+        bytes[at] ^= 4;
+        fs::write(name, bytes).unwrap();
+    };
+    flip(&tandem, 20_000);
+    flip(&ntrace, 1_000);
+    let pcs = folder.file("bad.pc", "0000000080000000\n0000000080000004\nnonsense\n");
+    for (args, exit, code) in [
+        (&["verify", "-q", &tandem][..], 4, "HT0602"),
+        (&["verify", "-q", "-f", "json", &tandem], 4, "HT0602"),
+        (&["decode", "-q", "--strict", &ntrace], 3, "HT0111"),
+        (&["stats", "-q", "--strict", &ntrace], 3, "HT0111"),
+        (
+            &["convert", "-q", "--strict", &ntrace, "--to", "etrace"],
+            3,
+            "HT0111",
+        ),
+        (
+            &["ctr", "-q", "--strict", "--every", "100", &ntrace],
+            3,
+            "HT0111",
+        ),
+        (
+            &["log", "-q", "--strict", "-e", RV64, "--to", "json", &pcs],
+            3,
+            "HT0106",
+        ),
+        (&["info", "-q", RV64, "/dev/null"], 5, "HT0105"),
+    ] {
+        let output = unread(args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "{args:?}: {message}");
+        assert!(message.contains(code), "{args:?}: {message}");
+    }
+    // Without --strict the rest is not read.
+    let output = unread(&["decode", "-q", &ntrace]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
 #[test]
 fn names_cannot_draw_on_the_terminal() {
     let output = run(&["info", "\x1b[2Jnone"]);

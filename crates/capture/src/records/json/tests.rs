@@ -28,7 +28,7 @@ fn snapshot(version: Version) -> Snapshot {
 
 fn text(snapshots: &[Snapshot]) -> String {
     let mut out = Vec::new();
-    write_json_start(&mut out);
+    write_json_start(false, &mut out);
     for snapshot in snapshots {
         let label = |address| (address == 0x1000).then(|| "main".to_owned());
         write_json(snapshot, &label, &mut out);

@@ -20,7 +20,7 @@ pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result
     let only = args.hart.map(HartId);
     let mut outputs: Vec<TraceFile> = Vec::new();
     let copied = if let Some(compress) = args.container.get() {
-        let file = TraceFile::create(&args.output.output, session.inputs())?;
+        let file = TraceFile::create(&args.output.output, session.inputs(), args.strict)?;
         let put = Box::new(|bytes: &[u8]| file.sink.put(bytes));
         let copied = match Repack::container(&trace.settings, session.isa(), compress, only, put)? {
             Some(repack) => job.copy(trace.input, repack, std::slice::from_ref(&file))?,
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result
     } else {
         let (harts, names) = job.names(&args.output.output)?;
         for name in names {
-            outputs.push(TraceFile::create(&name, session.inputs())?);
+            outputs.push(TraceFile::create(&name, session.inputs(), args.strict)?);
         }
         let repack = Repack::plain(only, harts.is_empty(), |hart, bytes| {
             let at = harts.iter().position(|id| *id == hart).unwrap_or(0);

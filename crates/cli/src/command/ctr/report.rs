@@ -30,15 +30,15 @@ pub(super) struct Report<'p, 'a> {
 impl<'p, 'a> Report<'p, 'a> {
     pub(super) fn new(
         args: &Ctr,
-        program: &Program,
-        image: Option<&'p Image>,
+        (program, image): (&Program, Option<&'p Image>),
+        interpolated: bool,
         places: &'p [Places<'a>],
         sink: &'p Sink,
     ) -> Result<Report<'p, 'a>, Failure> {
         let Some(places) = places.first() else {
             return Err(Failure::Usage("no file is given"));
         };
-        let report = records::Report::new(form(args, program)?, image, places, sink);
+        let report = records::Report::new(form(args, program, interpolated)?, image, places, sink);
         Ok(Report {
             report: report.only(args.sample),
             sink,
@@ -101,7 +101,7 @@ impl<'p, 'a> Report<'p, 'a> {
 }
 
 /// The report that was asked for.
-fn form(args: &Ctr, program: &Program) -> Result<Form, Failure> {
+fn form(args: &Ctr, program: &Program, interpolated: bool) -> Result<Form, Failure> {
     Ok(match args.format {
         CtrFormat::Table => Form::Table,
         CtrFormat::Brstack => Form::BrStack,
@@ -112,7 +112,7 @@ fn form(args: &Ctr, program: &Program) -> Result<Form, Failure> {
         CtrFormat::Folded => Form::Folded,
         CtrFormat::Blocks => Form::Blocks(args.top),
         CtrFormat::Branches => Form::Branches(args.top),
-        CtrFormat::Json => Form::Json,
+        CtrFormat::Json => Form::Json { interpolated },
         CtrFormat::Dump => Form::Dump,
     })
 }

@@ -17,7 +17,7 @@ use hartrace_capture::records::{
     SnapshotSink, Told, Version,
 };
 use hartrace_capture::trace::{Trace, Transport, Watch};
-use hartrace_flow::{HartId, Image, Replay};
+use hartrace_flow::{HartId, Image, Interpolate, Replay, Spread};
 use hartrace_isa::Isa;
 use std::cell::RefCell;
 use std::path::Path;
@@ -94,6 +94,11 @@ impl Content<'_> {
     /// It has the snapshots it has; others are made of steps.
     pub(super) fn is_dump(&self) -> bool {
         matches!(self.data, Data::Dump(..))
+    }
+
+    /// Whether snapshots are taken at times between two timestamps.
+    pub(super) fn is_interpolated(&self, args: &Ctr) -> bool {
+        matches!(self.data, Data::Trace(..)) && matches!(args.every, Some(Every::Cycles(_)))
     }
 
     /// Gives all snapshots to the report; the version of the first of a dump.
@@ -269,7 +274,8 @@ impl Job<'_> {
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
         let replay = Replay::new(image, self.sampler(isa, told, take)?).keep_unplaced();
-        let mut watch = Watch::new(replay, self.args.hart.map(HartId));
+        let timed = Interpolate::new(image, replay.spread_times());
+        let mut watch = Watch::new(timed, self.args.hart.map(HartId));
         let mut progress = self.session.progress(&trace.input);
         trace.decode(image, &mut watch, |_, done| {
             progress.reach(done);
@@ -277,11 +283,37 @@ impl Job<'_> {
         })?;
         drop(progress);
         let Watch { inner, decoded, .. } = watch;
-        let sampler = inner.finish();
+        let (replay, spread) = inner.finish();
+        let sampler = replay.finish();
         report.borrow_mut().check()?;
         self.need_time(sampler.has_time() || decoded.instructions == 0)?;
+        if spread.insns > 0 && matches!(self.args.every, Some(Every::Cycles(_))) {
+            let talk = self.session.talk;
+            talk.warning(&interpolated(self.session.path, &spread));
+        }
         self.tell_restarts(sampler.restarts());
         self.session.judge(&decoded, self.args.hart)
+    }
+}
+
+/// Times of instructions that the trace does not have.
+fn interpolated(path: &Path, spread: &Spread) -> Diagnostic {
+    let name = input::name(path);
+    let stamps = count(spread.stamps, "timestamp");
+    let mean = spread.insns / spread.stamps.max(1);
+    let message = format!("{name}: times between timestamps are interpolated by instruction");
+    let diagnostic = Diagnostic::new(Code::Assumed, message).note(format!(
+        "{stamps}, {mean} instructions apart on average, {} at most",
+        spread.longest
+    ));
+    match spread.untimed {
+        0 => diagnostic,
+        n => {
+            let insns = count(n, "instruction");
+            diagnostic.note(format!(
+                "{insns} before the first timestamp, after the last or at a gap: no snapshots there"
+            ))
+        }
     }
 }
 

@@ -22,8 +22,11 @@ impl Target {
     ) -> Result<Target, Failure> {
         let path = &args.output.output;
         Ok(match args.format {
-            CtrFormat::Dump => Target::Dump(TraceFile::create(path, inputs)?),
-            _ => Target::Report(Sink::new(create(path, inputs)?)),
+            CtrFormat::Dump => Target::Dump(TraceFile::create(path, inputs, args.strict)?),
+            _ => {
+                let output = create(path, inputs)?.outlive_reader(args.strict);
+                Target::Report(Sink::new(output))
+            }
         })
     }
 

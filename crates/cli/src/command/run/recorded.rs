@@ -26,7 +26,7 @@ pub(super) struct Recorded {
 impl Recorded {
     pub(super) fn new(args: &Run, config: &Config) -> Result<Recorded, Failure> {
         let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
-        let one = |path| TraceFile::create(path, read.iter().copied());
+        let one = |path| TraceFile::create(path, read.iter().copied(), false);
         let files = args.records().map(one).collect::<Result<_, Failure>>()?;
         Ok(Recorded { files })
     }

@@ -38,7 +38,7 @@ impl Traced {
             let code = (std::slice::from_ref(elf), &[][..]);
             trace_file::fit(&settings, config, isa, code, talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
-            Ok((TraceFile::create(path, read)?, settings))
+            Ok((TraceFile::create(path, read, args.check)?, settings))
         };
         let image = match args.check {
             false => None,
