@@ -1,5 +1,5 @@
-//! ELF files: for a disassembler code at address 0 with attributes, for a
-//! simulator segments and symbols, and whatever else is made of these.
+//! Writes ELF files: code at address 0 with attributes for a disassembler,
+//! segments and symbols for a simulator.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! E-Trace against itself.
+//! Checks E-Trace against itself: encode, decode, compare.
 
 mod judge;
 #[cfg(feature = "peer")]

@@ -1,10 +1,10 @@
-//! Hostile input: any bytes at all, given to everything that reads bytes.
+//! Hostile input: arbitrary bytes for every reader.
 //!
-//! A [`Property`] takes bytes and says what was broken, or nothing. The fuzz
-//! targets of `proof/fuzz` run the same properties under a coverage-guided
-//! fuzzer; the command here needs nothing but a stock toolchain: it starts from
-//! the seeds of each property and changes them at random, within bounds on the
-//! time of a case and on memory.
+//! A [`Property`] takes bytes and reports what was violated, or nothing. The
+//! fuzz targets of `proof/fuzz` run the same properties under a coverage-guided
+//! fuzzer. The command here needs only a stock toolchain: it starts from the
+//! seeds of each property and mutates them at random, with limits on the time
+//! of a case and on memory.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

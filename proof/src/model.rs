@@ -1,8 +1,8 @@
-//! The hart as a model to verify against ([`Model`]).
+//! Checks the hart as a reference model ([`Model`]).
 //!
-//! However its steps are asked for they are the same, and the machine is the
-//! same behind each ([`rows`]); and all that a step changes is what its
-//! effects say ([`told`]).
+//! The steps and the state after each step must not depend on how the steps are
+//! requested ([`rows`]); and a step must change exactly what its effects report
+//! ([`told`]).
 
 mod shadow;
 #[cfg(test)]

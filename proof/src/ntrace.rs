@@ -1,4 +1,4 @@
-//! N-Trace against itself.
+//! Checks N-Trace against itself: encode, decode, compare.
 
 mod judge;
 mod setting;

@@ -1,6 +1,6 @@
-//! How fast the hart is: alone, with an observer of taken branches, with one
-//! of everything, as a model that can be stopped behind every step, and beside
-//! another simulator.
+//! The speed of the hart: alone, with an observer of taken branches, with an
+//! observer of everything, as a model that can be stopped after every step, and
+//! compared with another simulator.
 //!
 //! The contenders take turns, and the best time of each counts: on a shared
 //! machine that is the least disturbed one.

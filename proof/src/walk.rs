@@ -1,5 +1,5 @@
-//! How fast the walk alone goes: a recorded outcome list over a big program,
-//! replayed to a consumer that counts.
+//! The speed of the walk alone: a recorded list of outcomes over a large
+//! program, replayed to a consumer that counts.
 
 use std::ops::ControlFlow;
 

@@ -1,6 +1,6 @@
-//! Control Transfer Records once more, as plainly as possible: a list of
-//! entries, the newest first, and registers as numbers. Written from the texts
-//! alone; slow, and meant to be.
+//! A second model of Control Transfer Records, as simple as possible: a list of
+//! entries, the newest first, and registers as numbers. It is written from the
+//! specifications alone, without regard to speed.
 
 use hartrace_flow::{Cause, Mode, Transfer};
 use hartrace_isa::Itype;

@@ -1,4 +1,4 @@
-//! Bytes as an implementation of CTR and what happens to it.
+//! Turns bytes into a CTR implementation and a sequence of operations on it.
 
 use core::fmt;
 use core::ops::AddAssign;

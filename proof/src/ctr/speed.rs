@@ -1,5 +1,5 @@
-//! What recording costs the hart: the same program with its records off, and
-//! set in the usual ways.
+//! The cost of recording: the same program with recording off, and with common
+//! settings.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What E-Trace tells beside the flow.
+//! What E-Trace reports besides control flow.
 
 use hartrace_etrace::{ResyncUnit, Version};
 use hartrace_flow::{Cause, Context, Ctype, Mark, Retirement, Trap};

@@ -1,5 +1,5 @@
-//! Makes up a program: which functions there are, who may call whom, and what
-//! lies where.
+//! Builds a program: its functions, the calls between them, and their
+//! addresses.
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Isa, Xlen};

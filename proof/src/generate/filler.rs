@@ -1,4 +1,4 @@
-//! Straight-line instructions, the stuff between decisions.
+//! Straight-line instructions between decisions.
 
 use hartrace_isa::{Ext, Isa, Xlen};
 

@@ -1,4 +1,4 @@
-//! From drafts to addresses and bytes.
+//! Turns drafts into addresses and bytes.
 
 use hartrace_isa::Xlen;
 

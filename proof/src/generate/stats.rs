@@ -1,4 +1,4 @@
-//! What steps contain, so that one sees whether a generator covers anything.
+//! Statistics of steps, to see what a generator covers.
 
 use std::collections::HashSet;
 use std::fmt;

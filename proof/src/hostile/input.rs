@@ -1,4 +1,4 @@
-//! Choices out of bytes.
+//! Random choices taken from bytes.
 
 /// Reads choices from bytes; behind the end everything is zero.
 #[derive(Clone, Debug)]

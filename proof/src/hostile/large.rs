@@ -1,5 +1,5 @@
 //! Large cases that mutation does not find: files that claim much with few
-//! bytes, and much of the same.
+//! bytes, and long repetitions.
 
 use std::io;
 

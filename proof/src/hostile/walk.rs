@@ -1,9 +1,9 @@
-//! Any program and any evidence.
+//! Arbitrary programs and arbitrary evidence.
 //!
 //! Two walks over the same image get the same evidence: one as words of
-//! history, one outcome by outcome and with a consumer that asks for a pause at
-//! every whim. What they give out is the same, and each run follows
-//! from the code, the outcomes and the targets told.
+//! history, the other outcome by outcome and with a consumer that pauses at
+//! random. Their output must be the same, and each run must follow from the
+//! code, the outcomes and the reported targets.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! State as somebody knows it who only hears of it.
+//! State reconstructed from reported effects only.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What N-Trace tells beside the flow.
+//! What N-Trace reports besides control flow.
 
 use hartrace_flow::{Cause, Mark, Mode, Ownership, Retirement, Trap};
 use hartrace_ntrace::{RepeatedHistory, TrapTypes};

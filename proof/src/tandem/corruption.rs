@@ -1,4 +1,4 @@
-//! What damage to a trace costs: bits flipped, bytes dropped, inserted and
+//! The cost of damage to a trace: bits flipped, bytes dropped, inserted and
 //! zeroed. Only the neighbourhood of the damage is read again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,9 @@
-//! Faults: each is found in its own group, and behind it there is silence.
+//! Fault injection: each fault must be found in its own group, and nothing may
+//! be reported after it.
 //!
-//! A fault of the *trace* is one wrong group of a core that did nothing wrong:
-//! what comes behind goes on with the right values. A fault of the *core*
-//! stays: the trace tells what the core did, and goes on from there.
+//! A fault of the *trace* is one wrong group of a correct core: later groups
+//! have the right values. A fault of the *core* is permanent: the trace records
+//! what the core did, and everything continues from there.
 
 mod core;
 mod trace;

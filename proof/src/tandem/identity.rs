@@ -1,4 +1,5 @@
-//! Identity: what is decoded is what was done, and a verifier finds nothing.
+//! Identity: the decoded trace equals the run, and a verifier finds no
+//! difference.
 
 use std::time::Instant;
 

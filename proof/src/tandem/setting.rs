@@ -1,4 +1,4 @@
-//! Every way to write a trace.
+//! Every combination of encoder settings.
 
 use hartrace_isa::{Isa, Xlen};
 use hartrace_tandem::{

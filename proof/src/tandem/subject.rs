@@ -1,4 +1,4 @@
-//! Programs to be traced and verified, and what a verifier says of them.
+//! Programs to be traced and verified, and the expected reports of a verifier.
 
 use std::ops::ControlFlow;
 

@@ -1,7 +1,8 @@
-//! What damage to a trace costs: bits flipped, ranges zeroed, dropped, doubled.
+//! The cost of damage to a trace: bits flipped, ranges zeroed, dropped,
+//! doubled.
 //!
 //! Only the neighbourhood of the damage is decoded again, from the sync message
-//! before it to some behind it; the rest is what it was.
+//! before it to some sync message after it; the rest must be unchanged.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};

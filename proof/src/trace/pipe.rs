@@ -1,5 +1,5 @@
-//! Steps through port, encoder and decoder and back to the truth, with nothing
-//! kept but what is on its way.
+//! Passes steps through port, encoder and decoder and compares the result,
+//! storing only what is in flight.
 
 use std::cell::RefCell;
 use std::rc::Rc;

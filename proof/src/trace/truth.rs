@@ -1,9 +1,10 @@
-//! What a decoder must say, instruction by instruction.
+//! The expected output of a decoder, instruction by instruction.
 //!
-//! [`Check`](hartrace_flow::Check) compares flow alone and takes all steps as
-//! traced. This one also knows which steps an encoder leaves out (triggers,
-//! halts, losses) and compares what a trace tells beside the flow: contexts,
-//! times and marks. How those are told is a matter of the format: [`Judge`].
+//! [`Check`](hartrace_flow::Check) compares control flow alone and takes all
+//! steps as traced. This module also knows which steps an encoder leaves out
+//! (triggers, halts, losses) and compares what a trace reports besides control
+//! flow: contexts, times and marks. How those are reported depends on the
+//! format: [`Judge`].
 
 mod hart;
 

@@ -1,5 +1,5 @@
-//! Whether what a machine tells adds up: each step follows from the one
-//! before, and all that was written makes the state that is there.
+//! Checks that the reports of a machine are consistent: each step follows from
+//! the previous one, and all writes together give the final state.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Machines in any state: memory in odd places, random code, page tables,
-//! protection and registers.
+//! Machines in arbitrary states: memory at odd addresses, random code, page
+//! tables, protection and registers.
 
 use hartrace_flow::{Model, Place, RegId};
 use hartrace_hart::host::Host;

@@ -1,5 +1,5 @@
-//! Faults of the core: it does something wrong once, the trace tells it, and
-//! everything behind follows from it.
+//! Faults of the core: it does something wrong once, the trace records it, and
+//! everything after it follows from it.
 
 use hartrace_flow::{
     Access, AccessKind, CsrWrite, Effects, Few, Mode, Model, Place, RegId, RegWrite, Step,

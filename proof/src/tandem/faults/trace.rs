@@ -1,4 +1,4 @@
-//! Faults of the trace: one group is changed, the rest is as it was.
+//! Faults of the trace: one group is changed, the rest stays the same.
 
 use hartrace_isa::Xlen;
 use hartrace_tandem::verify::{Options, Volatile};
