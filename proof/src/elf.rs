@@ -26,7 +26,7 @@ pub struct Segment {
 pub(crate) enum Contents {
     /// In the segments, that far from the first byte of the first.
     Loaded { from: u64, size: u64 },
-    /// Behind them.
+    /// After them.
     Bytes(Vec<u8>),
 }
 

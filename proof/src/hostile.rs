@@ -199,7 +199,7 @@ pub const PROPERTIES: &[Property] = &[
 /// # Panics
 ///
 /// When the property does not hold, or there is none of this name.
-#[allow(clippy::panic)] // that is how a fuzzer is told
+#[allow(clippy::panic)] // that is how a fuzzer is reported
 pub fn target(name: &str, bytes: &[u8]) {
     let Some(property) = PROPERTIES.iter().find(|p| p.name == name) else {
         panic!("no property `{name}`");
@@ -269,7 +269,7 @@ fn run(property: &Property, time: Duration, seed: u64) -> Result<Tally, String> 
     }
 }
 
-/// The most memory the process has had, in KiB, where the system tells.
+/// The most memory the process has had, in KiB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

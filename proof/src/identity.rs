@@ -146,7 +146,7 @@ impl Teller {
         }
     }
 
-    /// All rows; each needs the address of the one behind it.
+    /// All rows; each needs the address of the one after it.
     fn tell(&mut self, rows: &[Ingress], end: u64) {
         let shown = |r: &&Ingress| r.iretire > 0 || r.itype.is_trap();
         let mut rows = rows.iter().filter(shown).peekable();

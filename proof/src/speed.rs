@@ -14,7 +14,7 @@ use hartrace_flow::{Effects, HartId, Model, Observer, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program, Stop};
 
-/// Rounds unless told otherwise.
+/// Rounds by default.
 const ROUNDS: u32 = 5;
 
 /// The programs of the table, below `programs/`.

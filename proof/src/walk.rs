@@ -37,7 +37,7 @@ impl Consumer for Count {
     }
 }
 
-/// What a walk was told: branch outcomes in words of 64, jump targets apart.
+/// What a walk was reported: branch outcomes in words of 64, jump targets apart.
 #[derive(Default)]
 struct Recording {
     outcomes: Vec<u64>,

@@ -243,8 +243,8 @@ impl Walk {
 
     /// As [`Walk::repeat`], but to the next jump, however far it is. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
-    /// its own outcome is the last one; it is left over, which is what the answer
-    /// tells.
+    /// its own outcome is the last one; it is left over, as the result
+    /// says.
     #[inline]
     pub fn repeat_to_jump<C: Consumer>(
         &mut self,

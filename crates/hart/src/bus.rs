@@ -43,7 +43,7 @@ pub(crate) struct Bus {
     /// It was asked to.
     pub(crate) finish: Option<Finish>,
     /// The cycle at which the timer interrupt is due; `None` is never, or
-    /// somebody else's business.
+    /// not handled here.
     pub(crate) deadline: Option<u64>,
     /// The doubleword through which the program talks to the host.
     pub(crate) tohost: Option<u64>,

@@ -250,8 +250,8 @@ pub struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// Spike with one hart, as its command line sets it up unless told
-    /// otherwise.
+    /// Spike with one hart, as its command line sets it up by
+    /// default.
     #[must_use]
     pub fn spike(isa: &'a str, memory: &'a [(u64, u64)]) -> Description<'a> {
         let narrow = isa.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("rv32"));

@@ -76,7 +76,7 @@ pub(super) struct Builder<'s> {
     pub(super) local_entries: u32,
     /// Small functions near address 0 for `jalr` through x0.
     pub(super) stubs: Vec<Label>,
-    /// Drafts behind calls.
+    /// Drafts after calls.
     pub(super) returns: Vec<u32>,
     /// Names for addresses.
     pub(super) symbols: Vec<(String, Label)>,

@@ -292,7 +292,7 @@ fn operate<'i>(
         (0..6, Stop::Target(_)) => {
             for side in [one, two] {
                 let _ = side.walk.target(&mut side.blocks, near, &mut side.out);
-                // A table jump without its table looks direct and is told.
+                // A table jump without its table looks direct and is reported.
                 side.outcomes();
             }
             Ok(Stop::Arrived)

@@ -184,7 +184,7 @@ impl Pipe {
 pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, String> {
     let mut setting = Setting::new(number, subject.isa()?);
     if subject.name.starts_with("semihost") {
-        // What a debugger does has to be told.
+        // What a debugger does has to be reported.
         setting.config.absent = Elements::default();
     }
     let blame = |what: String| {

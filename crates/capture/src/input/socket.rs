@@ -153,8 +153,8 @@ mod unix {
         use std::os::unix::fs::FileTypeExt as _;
         let socket = std::fs::metadata(path).is_ok_and(|m| m.file_type().is_socket());
         let refused = |e: io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        // Somebody who listens does not notice one of another type, and does
-        // not take it for the connection that is waited for.
+        // A listener does not notice a connection of another type, and does
+        // not take it for the one it waits for.
         let probe = UnixDatagram::unbound().and_then(|probe| probe.connect(path));
         socket && probe.err().is_some_and(refused)
     }

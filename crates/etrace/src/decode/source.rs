@@ -225,8 +225,8 @@ impl Source {
         self.use_up(Outcomes::of(map), cx)
     }
 
-    /// Packets that do not come all the time, and all packets while nobody
-    /// knows where the hart is.
+    /// Rare packets, and all packets while the position of the hart is
+    /// unknown.
     #[cold]
     fn seldom<C: Consumer>(
         &mut self,

@@ -91,7 +91,7 @@ pub(super) enum Handle {
     Stdout,
     Stderr,
     /// With what it was opened for: the host's own refusal has no error kind
-    /// to tell the program.
+    /// for the program.
     File {
         file: File,
         read: bool,

@@ -161,8 +161,8 @@ impl Core {
     }
 
     /// Where a store of the trace goes, by physical address. An effective
-    /// address that is not the model's is taken as it is: there is nobody to
-    /// translate it.
+    /// address that is not the model's is taken as it is: it cannot be
+    /// translated.
     pub(super) fn told_address(&self, told: &Data, access: &Access) -> u64 {
         match (told.paddr, told.eaddr) {
             (Some(paddr), _) => paddr,

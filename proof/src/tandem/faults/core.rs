@@ -68,7 +68,7 @@ pub(super) fn fault(
             return Ok(None);
         }
         core.step(&spoilt.step, &spoilt.effects);
-        // A return in front of it may have waited for it: count behind it.
+        // A return before it may have waited for it: count after it.
         let group = core.encoder.counters().groups - 1;
         core.run(&mut machine, trial.limit / 2);
         core.encoder.finish(&mut core.bytes);
