@@ -134,7 +134,7 @@ impl From<WriteError> for Failure {
     }
 }
 
-/// An encoder in front of a sink.
+/// An encoder that writes to a sink.
 pub(crate) fn writer<'a>(
     config: &Config,
     settings: &Settings,

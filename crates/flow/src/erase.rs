@@ -1,5 +1,5 @@
 //! Type-erased observers: a source is compiled once per set of
-//! [`Wants`](crate::Wants), not once per observer.
+//! [`Wants`], not once per observer.
 
 use core::marker::PhantomData;
 

@@ -52,8 +52,8 @@ impl Insn {
         length(self.bits as u16)
     }
 
-    /// The address behind it, where execution goes unless it jumps. Not
-    /// wrapped: behind the last instruction of RV32's address space this is
+    /// The address after it, where execution continues unless it jumps. Not
+    /// wrapped: after the last instruction of RV32's address space this is
     /// 2^32 and `next` is 0.
     #[must_use]
     #[inline]
@@ -78,11 +78,11 @@ pub struct TrapStep {
     pub time: u64,
 }
 
-/// A trap, as steps and events both tell it.
+/// A trap, as reported by steps and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
     /// The instruction that trapped, or before which an interrupt was taken;
-    /// `None` where the trace does not tell. Steps of a hart or a log have it.
+    /// `None` if the trace does not report it. Steps of a hart or a log have it.
     pub epc: Option<u64>,
     /// First address of the handler; `None` where the source or the trace ends
     /// before it.
@@ -93,7 +93,7 @@ pub struct Trap {
     pub tval: Option<u64>,
 }
 
-/// Why a trap was taken, as far as the source can tell.
+/// Why a trap was taken, as far as the source knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// An exception, with its code in xcause if known.
@@ -259,10 +259,10 @@ pub struct Access {
     pub size: u8,
     /// Effective (virtual) address, or CSR number.
     pub addr: u64,
-    /// Physical address, where the source tells.
+    /// Physical address, if the source reports it.
     pub paddr: Option<u64>,
     /// The value stored, or loaded; zero-extended. `None` where the source
-    /// does not tell.
+    /// does not report it.
     pub data: Option<u64>,
     /// Atomics: the value read. CSRs: the value read, or the operand, as the
     /// source has it.
@@ -272,28 +272,28 @@ pub struct Access {
 /// Everything an instruction changed. Sized for `cm.push` and `cm.popret`:
 /// thirteen registers, the stack pointer and as many accesses.
 ///
-/// Our own hart tells every register, every CSR and every byte of memory that
+/// The built-in hart reports every register, every CSR and every byte of memory that
 /// changes, with these exceptions: counters, time and pending interrupts run
-/// by themselves, so that only writes of programs to them are told; the A and
+/// by themselves, so that only writes of programs to them are reported; the A and
 /// D bits that a page-table walker sets; bit 1 of `mepc` and `sepc`, which is
 /// hidden while `misa` has no C. What an instruction that traps has read, or
-/// a misaligned store of it has left in the first of two pages, is not told
+/// a misaligned store of it has left in the first of two pages, is not reported
 /// either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Registers written, x0 never among them.
     pub regs: Few<RegWrite, 16>,
     /// CSRs written, by the instruction or by the trap, with what they then
-    /// hold, changed or not. A write through a view is told of the register
+    /// hold, changed or not. A write through a view is reported for the register
     /// that has the bits: of `mstatus` for `sstatus`, of `mie` for `sie`, of
     /// `mip` for `sip`, of `fflags` and `frm` for `fcsr`.
     pub csrs: Few<CsrWrite, 12>,
     /// Memory accesses in program order.
     pub accesses: Few<Access, 16>,
     /// The privilege mode after the step, where it changed and the source
-    /// tells; the next step has it in any case.
+    /// reports it; the next step has it in any case.
     pub mode: Option<Mode>,
-    /// More happened than there is room for, or than can be told here (vector
+    /// More happened than there is room for, or than can be reported here (vector
     /// registers).
     pub incomplete: bool,
 }
@@ -340,7 +340,7 @@ impl Effects {
     }
 }
 
-/// What an observer wants to be told: a set.
+/// What an observer wants to receive: a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants(u8);
 
@@ -401,7 +401,7 @@ impl BitOrAssign for Wants {
 /// Watches steps. A source is generic over its observer and compiled together
 /// with it: what [`Observer::WANTS`] leaves out costs nothing.
 pub trait Observer {
-    /// What this observer is told; a source may tell more.
+    /// What this observer receives; a source may report more.
     const WANTS: Wants;
 
     /// A step of a hart and what it changed. Of `effects` only the parts in

@@ -12,7 +12,7 @@ pub struct Transfer {
     /// The instruction that jumped, or the trap's `epc`; 0 for a trap whose
     /// `epc` is not known.
     pub source: u64,
-    /// Where it went; for a branch that was not taken the instruction behind,
+    /// Where it went; for a branch that was not taken the next instruction,
     /// and 0 for a trap whose handler is not known.
     pub target: u64,
     /// Its type, with the codes that CTR shares with the ingress port.
@@ -65,7 +65,7 @@ impl<F: FnMut(HartId, &Transfer)> TransferSink for F {
 /// one step late.
 ///
 /// A step does not say whether a branch was taken, only where it went: a taken
-/// branch to the instruction behind it counts as not taken.
+/// branch to the instruction after it counts as not taken.
 #[derive(Debug)]
 pub struct StepTransfers<S> {
     isa: Isa,

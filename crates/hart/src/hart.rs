@@ -117,7 +117,7 @@ impl Hart {
         paddr: u64,
     ) -> Result<Option<Block>, Exception> {
         let block = self.fetch_one(bus, paddr)?;
-        // Behind the last address comes the first.
+        // After the last address comes the first.
         let behind = self.cpu.xlen().wrap(paddr.wrapping_add(2));
         let next = bus.memory.spot(behind).map(|spot| spot.frame);
         if !self.tlb.plain || next != Some(frame + 1) {

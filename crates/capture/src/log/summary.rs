@@ -4,7 +4,7 @@ use hartrace_flow::{Cause, Effects, HartId, Ingress, Mode, Observer, Signal, Ste
 use hartrace_isa::Itype;
 use hartrace_logs::{IngressRow, LineError};
 
-/// Causes of traps that are told apart; logs may hold any number.
+/// Trap causes that are counted separately; logs may hold any number.
 const MAX_CAUSES: usize = 64;
 
 /// Damaged lines that are kept.

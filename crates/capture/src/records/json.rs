@@ -15,7 +15,7 @@ pub(crate) const SCHEMA: &str = "hartrace-ctr";
 /// Of the schema.
 const VERSION: u64 = 1;
 
-/// What some editors put in front of a text.
+/// The byte order mark that some editors put at the start of a text.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes of a line that is read: ten times what 256 entries take.
@@ -333,7 +333,7 @@ impl JsonReader {
                 object.read_into(&mut self.snapshot)?;
                 Ok(true)
             }
-            // Another file behind this one.
+            // Another file after this one.
             (_, "header") if object.schema.as_deref() == Some(SCHEMA) => match object.version {
                 Some(VERSION) => Ok(false),
                 version => Err((Fault::Form, version.unwrap_or(0), None)),
@@ -346,7 +346,7 @@ impl JsonReader {
 /// What is wrong: the fault, the value, and more words.
 type Wrong = (Fault, u64, Option<String>);
 
-/// Without it nobody knows what the registers mean.
+/// Without it the meaning of the registers is unknown.
 fn needed<T>(value: Option<T>, key: &str) -> Result<T, Wrong> {
     value.ok_or_else(|| (Fault::Object, 0, Some(format!("`{key}` is missing"))))
 }

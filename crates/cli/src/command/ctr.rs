@@ -59,7 +59,7 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     target.finish(program, source)
 }
 
-/// All files, each with its program. What is wrong with one of them is told
+/// All files, each with its program. A problem with one of them is reported
 /// before anything is written.
 fn open_all<'a>(args: &'a Ctr, talk: &'a Talk) -> Result<Vec<Opened<'a>>, Failure> {
     let mut files: Vec<Opened<'_>> = Vec::with_capacity(args.files.len());

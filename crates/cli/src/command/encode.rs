@@ -53,7 +53,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         check,
         load,
         container: args.container.get(),
-        // Such a log does not tell what traps do to the status.
+        // Such a log does not record what traps do to the status.
         absent: &["trap.mstatus", "trap.sstatus"],
     };
     let single = !settings.has_sources() && options.container.is_none();
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     trace_file::report(&args.output.output, format, &done, left, talk)
 }
 
-/// Refuses what does not tell what instructions changed, and says what else is
+/// Refuses a log without register and memory writes, and reports what else is
 /// missing.
 fn tells_effects(path: &Path, kind: Kind, head: &[u8], talk: &Talk) -> Result<(), Failure> {
     let name = input::name(path);

@@ -244,7 +244,7 @@ impl Observer for Nobody {
 }
 
 /// Runs the machine with the logs and traces that are asked for. One of pcs,
-/// rows or messages does not pay for the effects that the others tell.
+/// rows or messages does not pay for the effects that the others record.
 fn observe(
     drive: &mut Drive<'_>,
     args: &Run,

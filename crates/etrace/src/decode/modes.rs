@@ -8,7 +8,7 @@
 use super::Settings;
 use crate::{Config, Ioption};
 
-/// The run-time modes: from the configuration until a support packet tells.
+/// The run-time modes: from the configuration until a support packet reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Modes {
     pub(super) full_address: bool,
@@ -33,7 +33,7 @@ const UNKNOWN: [Ioption; 4] = [
 ];
 
 impl Settings {
-    /// The modes that a value of `ioptions` tells.
+    /// The modes that a value of `ioptions` reports.
     pub(super) fn told(&self, ioptions: u32) -> Modes {
         let told = |option| self.config.ioptions.get(ioptions, option);
         Modes {
@@ -42,7 +42,7 @@ impl Settings {
         }
     }
 
-    /// Whether it tells modes that are not understood.
+    /// Whether it reports modes that are not supported.
     pub(super) fn refuses(&self, ioptions: u32) -> bool {
         let on = |option| self.config.ioptions.get(ioptions, option) == Some(true);
         UNKNOWN.into_iter().any(on)
@@ -56,7 +56,7 @@ pub(super) struct Doubt {
     pub(super) refused: bool,
     /// Something did not fit since.
     pub(super) failed: bool,
-    /// Offset behind the support packet. A synchronisation right there proves
+    /// Offset after the support packet. A synchronisation right there proves
     /// nothing.
     pub(super) behind: u64,
 }

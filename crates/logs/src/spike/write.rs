@@ -33,7 +33,7 @@ pub struct SpikeWriter<F> {
     /// Floating-point registers are 64 bits wide: D is there.
     double: bool,
     traps: bool,
-    /// Delegated interrupts, as far as the steps have told.
+    /// Delegated interrupts, as far as known from the steps.
     mideleg: u64,
     /// Supervisor interrupts pending before the instruction.
     pending: u64,
@@ -90,7 +90,7 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
         }
     }
 
-    /// Tells of traps too.
+    /// Writes traps too.
     #[must_use]
     pub fn with_traps(mut self) -> SpikeWriter<F> {
         self.traps = true;

@@ -30,7 +30,7 @@ pub(super) enum Pending {
 pub(super) enum Mood {
     /// It is counted.
     Calm,
-    /// First a jump or branch before it is told.
+    /// First a jump or branch before it is reported.
     Waiting,
     /// All there is.
     Busy,
@@ -67,7 +67,7 @@ pub struct Hart {
     actions: Actions,
 
     pub(super) pending: Pending,
-    /// Time and address of the instruction behind `pending`.
+    /// Time and address of the instruction after `pending`.
     pub(super) pending_time: u64,
     pub(super) pending_addr: u64,
     pub(super) stack: Stack,
@@ -87,11 +87,11 @@ pub struct Hart {
     pub(super) power_down: bool,
     /// A sync was sent: Ownership must follow.
     pub(super) owner_sync: bool,
-    /// A trap or trap return was told (rc7).
+    /// A trap or trap return was reported (rc7).
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
     halfwords: u64,
-    /// `icnt` behind the last branch, while it counts on.
+    /// `icnt` after the last branch, while it continues to count.
     pub(super) branch_icnt: Option<u64>,
 }
 
@@ -318,7 +318,7 @@ impl Hart {
         self.settle(config);
     }
 
-    /// Tells a full instruction counter (8.4.4).
+    /// Reports a full instruction counter (8.4.4).
     pub(super) fn report_icnt(&mut self, config: &Config, time: u64, sink: &mut impl Sink) {
         if self.icnt < full(config) {
             return;
@@ -403,7 +403,7 @@ impl Hart {
     }
 }
 
-/// Whether the code tells where this jump goes: it ends with its constant's
+/// Whether the code determines where this jump goes: it ends with its constant's
 /// load right before it (9.1.1). The load must lie in the same message: in this
 /// block, or in one since `I-CNT` last started from 0.
 fn is_inferable(config: &Config, action: Action, before: u64, b: &Ingress) -> bool {

@@ -124,7 +124,7 @@ struct Trace {
 impl Finished {
     /// How large they became, and whether they say what was done.
     pub(super) fn report(&self, talk: &Talk) -> Result<(), Failure> {
-        // All are told, and one is enough to fail.
+        // All are reported, and one is enough to fail.
         let mut result = Ok(());
         for one in &self.0 {
             let (done, leaves_out) = (&one.done, one.leaves_out);
