@@ -162,8 +162,8 @@ impl Format for ETrace {
         "?".into()
     }
 
-    fn rewrite(_: &Config, bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
-        Some(rewrite::rewrite(bytes, seed))
+    fn rewrite(config: &Config, bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
+        Some(rewrite::rewrite(config, bytes, seed))
     }
 
     fn plain(config: &Config, event: Event) -> Event {

@@ -28,7 +28,7 @@ pub use census::{
 };
 pub use code::Code;
 pub use decoder::{Decoder, Seam};
-pub use drive::{Decoded, Tallied, Watch};
+pub use drive::{Decoded, Tallied, Warned, Watch};
 pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
@@ -60,7 +60,7 @@ pub fn sidecar<'a>(
 ) -> Config {
     let format = (settings.format().name(), settings.version());
     let mut sidecar = sidecar_of(trace, format, program, elf);
-    settings.complete(&mut sidecar);
+    settings.clone().of_own_encoder().complete(&mut sidecar);
     sidecar
 }
 

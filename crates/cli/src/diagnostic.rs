@@ -125,6 +125,8 @@ codes! {
     DamagedRecords "HT0117" exit 3,
     /// Records without the data that a report needs.
     UnfitRecords "HT0118" exit 1,
+    /// A trace of which parts may be missing; an error with --strict.
+    Doubtful "HT0119" exit 3,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

@@ -7,9 +7,9 @@ use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::trace::{
     ContainerFault, Decoded, Format, Guess, Hint, Refusal, TableDamage, TraceError, TransportError,
-    likely_cause,
+    Warned, likely_cause,
 };
-use hartrace_flow::{Gap, HartId, boot};
+use hartrace_flow::{Gap, HartId, Warning, boot};
 use std::path::Path;
 
 /// Rows of a table that cannot be read; another code if it is all of them.
@@ -150,6 +150,9 @@ pub(crate) fn judge(
     for gap in &decoded.first {
         talk.warning(&gap_diagnostic(&name, gap));
     }
+    for warned in &decoded.warnings {
+        talk.warning(&warning(&name, warned));
+    }
     let more = decoded.gaps - decoded.first.len() as u64;
     let missing = only.filter(|only| !decoded.harts.contains(only));
     if let Some(only) = missing.filter(|_| !decoded.harts.is_empty()) {
@@ -166,7 +169,7 @@ pub(crate) fn judge(
     let message = format!("{name} has {}", count(decoded.gaps, "gap"));
     let diagnostic = Diagnostic::new(Code::Gaps, message);
     match decoded.gaps {
-        0 => Ok(()),
+        0 => doubt(&decoded.warnings, path, strict),
         _ if strict => Err(diagnostic
             .help("leave out --strict to continue anyway")
             .into()),
@@ -175,6 +178,55 @@ pub(crate) fn judge(
             Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// Reports what else a reader should know of a trace that is not decoded.
+pub(crate) fn judge_warnings(
+    warnings: &[Warned],
+    path: &Path,
+    strict: bool,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let name = input::name(path);
+    for warned in warnings {
+        talk.warning(&warning(&name, warned));
+    }
+    doubt(warnings, path, strict)
+}
+
+/// With `--strict`, whether something may be missing.
+fn doubt(warnings: &[Warned], path: &Path, strict: bool) -> Result<(), Failure> {
+    let is_loss = |warned: &Warned| warned.first.is_loss;
+    match strict && warnings.iter().any(is_loss) {
+        false => Ok(()),
+        true => {
+            let message = format!("{} may be incomplete", input::name(path));
+            Err(Diagnostic::new(Code::Doubtful, message)
+                .note("the warnings above say what may be missing")
+                .help("without --strict, the rest is used")
+                .into())
+        }
+    }
+}
+
+/// What a reader should know of, under the code of the protocol.
+pub(crate) fn warning(name: &str, warned: &Warned) -> Diagnostic {
+    let Warning { at, reason, .. } = warned.first;
+    let mut message = format!("{name}, byte {at:#x}: {}", reason.text);
+    if reason.value != 0 {
+        message += &format!(" ({:#x})", reason.value);
+    }
+    let mut diagnostic = Diagnostic::new(Code::Doubtful, message).named(reason.code);
+    if warned.count > 1 {
+        diagnostic = diagnostic.note(format!(
+            "there are {} of them; this is the first",
+            warned.count
+        ));
+    }
+    match likely_cause(reason.code) {
+        Some(text) => diagnostic.note(text),
+        None => diagnostic,
     }
 }
 

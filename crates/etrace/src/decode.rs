@@ -25,7 +25,7 @@ use self::modes::Modes;
 use self::source::Source;
 use crate::frame::{self, Framer, Kind, Piece};
 use crate::packet::quick::{self, Plain};
-use crate::{Config, Layout, Packet};
+use crate::{Config, Fault, Layout, Packet};
 
 /// Reconstructs what harts did from their packets and the program's code.
 ///
@@ -98,6 +98,8 @@ pub enum Message {
     Plain(Plain),
     /// Any.
     Packet(Packet),
+    /// A packet of data trace, where it is not known whether there is any.
+    Data,
 }
 
 impl Protocol for ETrace {
@@ -128,8 +130,13 @@ impl Protocol for ETrace {
                     Err(fault) => Read::Damage(Some(src), fault.reason(0)),
                 }
             }
-            // Data packets say nothing about the flow.
-            Piece::Packet(_, Kind::Data, _) | Piece::Idle(_) => Read::Nothing,
+            // Data packets say nothing about the flow, where they are sent.
+            Piece::Packet(src, Kind::Data, _) => match settings.modes.data {
+                Some(true) => Read::Nothing,
+                Some(false) => Read::Damage(Some(src), Fault::UnexpectedData.reason(0)),
+                None => Read::Message(src, Message::Data),
+            },
+            Piece::Idle(_) => Read::Nothing,
             Piece::Bad(fault, _) => Read::Damage(None, fault.reason(0)),
         }
     }
@@ -157,7 +164,7 @@ impl Protocol for ETrace {
             Message::Packet(Packet::Support(support)) => {
                 let flow = sources.message(src, message, place, out);
                 // What came before was still reported in the old modes.
-                let modes = sources.settings().told(support.ioptions);
+                let modes = sources.settings().told(support);
                 set_modes(sources, modes);
                 flow
             }

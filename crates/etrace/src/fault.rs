@@ -28,6 +28,12 @@ faults! {
     UnknownOption = "ET0206", "support packet with an option that cannot be decoded";
     /// A privilege code that stands for no mode.
     UnknownPrivilege = "ET0207", "privilege code of no known mode";
+    /// A packet of data trace, and no support packet has said that there is
+    /// data trace (`denable`): damage to a packet of instruction trace looks
+    /// like this.
+    UnexpectedData = "ET0208", "data packet, but no support packet has enabled data trace";
+    /// A support packet enables data trace.
+    DataNotDecoded = "ET0209", "data trace is enabled, and its packets are not decoded";
 
     /// No code at the address.
     NoCode = "ET0301", "no code at this address";
@@ -48,4 +54,6 @@ faults! {
 
     /// The encoder says that it lost packets.
     TraceLost = "ET0401", "the encoder lost packets";
+    /// The hart is still being traced where the bytes end.
+    NoEnd = "ET0402", "the trace ends without a support packet that ends it";
 }

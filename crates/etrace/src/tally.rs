@@ -1,9 +1,10 @@
 //! Counters for the contents of a trace.
 
+use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Count, Tallied};
 
-use crate::{Framer, Kind, Layout, Packet, Piece, QualStatus, Report};
+use crate::{Fault, Framer, Kind, Layout, Packet, Piece, QualStatus, Report, Support};
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
 /// source.
@@ -56,6 +57,8 @@ pub struct Reasons {
 pub struct Extras {
     /// Packets of data trace, which are not looked into.
     pub data: Count,
+    /// Whether there is data trace, once a support packet has reported it.
+    denable: Option<bool>,
     /// Branches that packets reported.
     pub branches: Branches,
     /// Why packets were sent.
@@ -78,6 +81,9 @@ impl Tallied for Extras {
             Piece::Bad(fault, bytes) => tally.fault(fault.reason(0), bytes),
             Piece::Packet(_, Kind::Data, payload) => {
                 tally.extras.data.add(payload.len() as u64 + 1);
+                if tally.extras.denable != Some(true) {
+                    warn(tally, Fault::UnexpectedData, at, true);
+                }
             }
             Piece::Packet(src, Kind::Instruction, payload) => {
                 let len = payload.len() as u64 + 1;
@@ -85,12 +91,39 @@ impl Tallied for Extras {
                     Ok(packet) => {
                         let place = Place { at, len };
                         tally.message(packet.name(), src, place, packet.is_sync());
+                        if let Packet::Support(support) = &packet {
+                            count_support(tally, src, support, at);
+                        }
                         tally.extras.packet(&packet, len - 1, layout);
                     }
                     Err(fault) => tally.fault(fault.reason(0), len),
                 }
             }
         }
+    }
+}
+
+fn warn(tally: &mut Tally, fault: Fault, at: u64, is_loss: bool) {
+    let reason = fault.reason(0);
+    tally.warn(Warning {
+        at,
+        reason,
+        is_loss,
+    });
+}
+
+/// What a support packet says of the trace.
+fn count_support(tally: &mut Tally, src: u16, support: &Support, at: u64) {
+    if matches!(
+        support.qual_status,
+        QualStatus::EndedRep | QualStatus::EndedNtr
+    ) {
+        tally.end(src);
+    }
+    let Some(data) = support.data else { return };
+    let before = tally.extras.denable.replace(data.denable);
+    if data.denable && before != Some(true) {
+        warn(tally, Fault::DataNotDecoded, at, false);
     }
 }
 

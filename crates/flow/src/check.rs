@@ -285,9 +285,11 @@ impl Consumer for Check {
                 self.harts.of(hart).open = None;
                 ControlFlow::Continue(())
             }
-            Event::Context(_) | Event::Time(_) | Event::Access(_) | Event::Mark(_) => {
-                ControlFlow::Continue(())
-            }
+            Event::Context(_)
+            | Event::Time(_)
+            | Event::Access(_)
+            | Event::Mark(_)
+            | Event::Warning(_) => ControlFlow::Continue(()),
         }
     }
 }

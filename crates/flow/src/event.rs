@@ -28,6 +28,8 @@ pub enum Event {
     Mark(Mark),
     /// Something is missing here.
     Gap(Gap),
+    /// Something may be missing here; decoding goes on.
+    Warning(Warning),
 }
 
 /// Retired instructions that are contiguous in memory, up to and
@@ -157,6 +159,19 @@ pub struct Gap {
     pub bytes: u64,
     /// How many of the instructions given last nothing in the trace confirmed.
     pub unconfirmed: u64,
+}
+
+/// Something that a reader of the trace should know of, at which decoding goes
+/// on: a message that may be a damaged one, a trace that ends without its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Byte offset in the trace.
+    pub at: u64,
+    /// What it is.
+    pub reason: Reason,
+    /// Instructions may be missing. Otherwise only what is not part of the flow
+    /// of control is left out.
+    pub is_loss: bool,
 }
 
 /// Why there is a gap: a stable code such as `NT0203` and the value that

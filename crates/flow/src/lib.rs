@@ -100,7 +100,7 @@ pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Untold, What};
 pub use decode::Decode;
-pub use event::{Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Reason, Run};
+pub use event::{Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Reason, Run, Warning};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};

@@ -5,8 +5,8 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::Reason;
 use crate::decode::{Framing, Place};
+use crate::{Reason, Warning};
 
 mod bandwidth;
 
@@ -40,6 +40,8 @@ pub struct SourceCount {
     pub longest: u64,
     /// Offset of the first and of the last of them.
     pub span: Option<(u64, u64)>,
+    /// A message that ends the trace came after the last of them.
+    pub ended: bool,
 }
 
 impl SourceCount {
@@ -76,6 +78,7 @@ pub struct Tally<T: Tallied> {
     kinds: BTreeMap<T::Kind, Count>,
     sources: BTreeMap<u16, SourceCount>,
     faults: BTreeMap<&'static str, (Reason, Count)>,
+    warnings: BTreeMap<&'static str, (Warning, u64)>,
     /// Idle bytes.
     pub idle: u64,
     /// Messages with a timestamp.
@@ -95,6 +98,7 @@ impl<T: Tallied> Default for Tally<T> {
             kinds: BTreeMap::new(),
             sources: BTreeMap::new(),
             faults: BTreeMap::new(),
+            warnings: BTreeMap::new(),
             idle: 0,
             stamped: 0,
             bandwidth: Bandwidth::default(),
@@ -127,7 +131,25 @@ impl<T: Tallied> Tally<T> {
             source.span = Some((first, at));
             source.longest = source.longest.max(at - last);
             source.syncs += 1;
+            source.ended = false;
         }
+    }
+
+    /// The trace of this source ends here.
+    pub fn end(&mut self, source: u16) {
+        self.sources.entry(source).or_default().ended = true;
+    }
+
+    /// Counts something that a reader should know of.
+    pub fn warn(&mut self, warning: Warning) {
+        let start = (warning, 0);
+        let (_, count) = self.warnings.entry(warning.reason.code).or_insert(start);
+        *count += 1;
+    }
+
+    /// What a reader should know of: the first of each code, and how many.
+    pub fn warnings(&self) -> impl Iterator<Item = (Warning, u64)> + '_ {
+        self.warnings.values().copied()
     }
 
     /// So many bytes at this time. Bytes without a time of their own count with

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::Fault;
+
 /// `TCODE`, the type of a message (table 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tcode(pub u8);
@@ -58,6 +60,18 @@ impl Tcode {
         matches!(self.0, 56..=62)
     }
 
+    /// What is wrong with a message of this type: nothing if the specification
+    /// defines it.
+    #[must_use]
+    pub const fn fault(self) -> Option<Fault> {
+        match self.name() {
+            Some(_) => None,
+            None if self.0 == 0 => Some(Fault::Zeros),
+            None if self.is_vendor() => Some(Fault::VendorTcode),
+            None => Some(Fault::ReservedTcode),
+        }
+    }
+
     /// Whether the message has a `SYNC` field and a full address.
     #[must_use]
     pub const fn is_sync(self) -> bool {
@@ -68,6 +82,41 @@ impl Tcode {
                 | Tcode::INDIRECT_BRANCH_SYNC
                 | Tcode::INDIRECT_BRANCH_HIST_SYNC
         )
+    }
+}
+
+/// Some of the 64 values of `TCODE`.
+///
+/// ```
+/// use hartrace_ntrace::{Tcode, Tcodes};
+///
+/// let codes: Tcodes = [Tcode(56), Tcode(7)].into_iter().collect();
+/// assert!(codes.has(Tcode(7)) && !codes.has(Tcode(8)));
+/// assert!(codes.iter().eq([Tcode(7), Tcode(56)]));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tcodes(u64);
+
+impl Tcodes {
+    /// None of them.
+    pub const NONE: Tcodes = Tcodes(0);
+
+    /// Whether this one is among them.
+    #[must_use]
+    pub const fn has(self, tcode: Tcode) -> bool {
+        self.0 >> (tcode.0 & 63) & 1 != 0
+    }
+
+    /// All of them, the lowest first.
+    pub fn iter(self) -> impl Iterator<Item = Tcode> {
+        (0..64).map(Tcode).filter(move |&tcode| self.has(tcode))
+    }
+}
+
+impl FromIterator<Tcode> for Tcodes {
+    fn from_iter<I: IntoIterator<Item = Tcode>>(codes: I) -> Tcodes {
+        let bits = codes.into_iter().map(|tcode| 1 << (tcode.0 & 63));
+        Tcodes(bits.fold(0, |all, bit: u64| all | bit))
     }
 }
 

@@ -7,7 +7,7 @@ pub use hartrace_flow::queue::Queue;
 use hartrace_flow::{PortConfig, Retires};
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 
-use crate::{Evcode, Layout, Sync};
+use crate::{Evcode, Layout, Sync, Tcodes};
 
 /// Which text of the specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -162,6 +162,17 @@ pub enum Ending {
     Reference,
 }
 
+/// What a message with a reserved or vendor-defined `TCODE` is to a decoder
+/// (6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OtherTcodes {
+    /// It is reported, and the flow goes on: an encoder may send such messages.
+    #[default]
+    Reported,
+    /// It is a damaged message: the encoder is known to send none.
+    Damage,
+}
+
 /// What a pulse on an external trigger input does (trTeTrigExtInControl).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TriggerAction {
@@ -252,6 +263,10 @@ pub struct Config {
     /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
     /// one that is never full.
     pub queue: Option<Queue>,
+    /// Decoder: what messages with a reserved or vendor-defined `TCODE` are.
+    pub other_tcodes: OtherTcodes,
+    /// Decoder: those that the encoder is known to send, which are skipped.
+    pub ignore_tcodes: Tcodes,
     /// Decoder: the most halfwords or branches that one message is believed to
     /// stand for, counters and repetitions multiplied.
     pub max_expansion: u64,
@@ -316,6 +331,8 @@ impl Config {
             last_event: Evcode::DISABLED,
             ending: Ending::Correlation,
             queue: None,
+            other_tcodes: OtherTcodes::Reported,
+            ignore_tcodes: Tcodes::NONE,
             max_expansion: 1 << 32,
         }
     }

@@ -43,6 +43,10 @@ faults! {
     /// TCODE 0 is reserved; what looks like it is erased memory, and the zeros
     /// may have run into a message after them.
     Zeros = "NT0211", "message of zeros only";
+    /// A `TCODE` that no version defines (6.1): damage looks like this.
+    ReservedTcode = "NT0212", "message with a reserved TCODE";
+    /// A `TCODE` from 56 to 62 that the settings do not name (6.1).
+    VendorTcode = "NT0213", "message with a vendor-defined TCODE";
 
     /// I-CNT ends inside an instruction (8.4.1).
     HalfInstruction = "NT0301", "I-CNT ends inside an instruction";
@@ -71,4 +75,6 @@ faults! {
 
     /// The encoder says that it lost messages (Error).
     Overrun = "NT0401", "the encoder lost messages";
+    /// The last message of a source is not the one that ends a trace.
+    NoEnd = "NT0402", "the trace ends without a ProgTraceCorrelation message";
 }

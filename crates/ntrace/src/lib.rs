@@ -64,11 +64,11 @@ mod tally;
 mod testing;
 mod transport;
 
-pub use code::{Btype, Evcode, Sync, Tcode};
+pub use code::{Btype, Evcode, Sync, Tcode, Tcodes};
 pub use config::{
     Config, ConfigError, Ending, IcntFull, ImplicitReturn, MAX_HIST_BITS, MAX_ICNT_BITS,
-    MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, MIN_QUEUE, Periodic, Queue, RepeatedHistory,
-    StackKind, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+    MAX_REPEAT_BITS, MAX_SRC_BITS, MAX_STACK, MIN_QUEUE, OtherTcodes, Periodic, Queue,
+    RepeatedHistory, StackKind, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
 };
 pub use control::{
     Capabilities, RegisterError, RegisterField, Registers, TeControl, TeImpl, TeInstFeatures,

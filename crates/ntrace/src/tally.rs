@@ -1,17 +1,55 @@
 //! Counters for the contents of a trace.
 
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Tallied};
 
-use crate::{Fault, Follower, Framer, Layout, Message, Piece, Tcode};
+use crate::{Config, Fault, Follower, Framer, Layout, Message, Piece, Tcode};
 
 /// Counts messages by type and by source.
 pub type Tally = tally::Tally<Extras>;
 
-/// What N-Trace needs beside: the times that timestamps stand for.
+/// What only N-Trace has.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
+    /// The times that timestamps stand for.
     follower: Follower,
+    /// Messages of types that the specification does not define: where the first
+    /// is, and how many.
+    others: BTreeMap<Tcode, (u64, u64)>,
+}
+
+impl Extras {
+    /// Messages of types that neither the specification nor the settings
+    /// define: the first of each fault, and how many.
+    #[must_use]
+    pub fn others(&self, config: &Config) -> Vec<(Warning, u64)> {
+        let mut found: Vec<(Warning, u64)> = Vec::new();
+        for (tcode, &(at, count)) in &self.others {
+            let Some(fault) = tcode.fault().filter(|_| !config.ignore_tcodes.has(*tcode)) else {
+                continue;
+            };
+            let warning = Warning {
+                at,
+                reason: fault.reason(tcode.0.into()),
+                is_loss: true,
+            };
+            let mut known = found.iter_mut();
+            match known.find(|(known, _)| known.reason.code == fault.code()) {
+                Some((first, all)) => {
+                    *all += count;
+                    if at < first.at {
+                        *first = warning;
+                    }
+                }
+                None => found.push((warning, count)),
+            }
+        }
+        found
+    }
 }
 
 impl Tallied for Extras {
@@ -37,6 +75,15 @@ impl Tallied for Extras {
 fn message(tally: &mut Tally, message: &Message<'_>, place: Place) {
     let tcode = message.body.tcode();
     tally.message(tcode, message.src, place, tcode.is_sync());
+    match tcode {
+        Tcode::PROG_TRACE_CORRELATION => tally.end(message.src),
+        _ if tcode.name().is_none() => {
+            let (first, count) = tally.extras.others.entry(tcode).or_insert((place.at, 0));
+            *first = place.at.min(*first);
+            *count += 1;
+        }
+        _ => {}
+    }
     let mut time = None;
     if message.tstamp.is_some() {
         tally.stamped += 1;

@@ -203,6 +203,14 @@ enum Line<'a> {
         bytes: u64,
         unconfirmed: u64,
     },
+    Warning {
+        hart: u32,
+        code: &'static str,
+        text: &'static str,
+        value: Hex,
+        offset: u64,
+        loss: bool,
+    },
 }
 
 /// Where the hart went after a run; unknown if the run was cut after a branch
@@ -273,6 +281,14 @@ fn line<'s>(
             offset: gap.at,
             bytes: gap.bytes,
             unconfirmed: gap.unconfirmed,
+        },
+        Event::Warning(warning) => Line::Warning {
+            hart,
+            code: warning.reason.code,
+            text: warning.reason.text,
+            value: Hex(warning.reason.value),
+            offset: warning.at,
+            loss: warning.is_loss,
         },
     }
 }

@@ -31,6 +31,7 @@
 mod text;
 
 use crate::json::{self, Hex};
+use crate::stats::Warning;
 use crate::words;
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
@@ -311,6 +312,9 @@ pub struct Trace {
     /// Bytes that are no message.
     #[serde(rename = "bad", serialize_with = "bad_bytes")]
     pub faults: Vec<TraceFault>,
+    /// What a reader should know of.
+    #[serde(serialize_with = "warnings")]
+    pub warnings: Vec<trace::Warned>,
     /// The settings of its format, for text.
     #[serde(skip)]
     pub settings: trace::Settings,
@@ -334,6 +338,7 @@ impl Trace {
                     bytes: bad.bytes,
                 })
                 .collect(),
+            warnings: census.warnings.clone(),
             settings,
         }
     }
@@ -347,6 +352,10 @@ pub struct TraceFault {
     pub text: &'static str,
     /// How many bytes.
     pub bytes: u64,
+}
+
+fn warnings<S: Serializer>(warnings: &[trace::Warned], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(warnings.iter().map(Warning::new))
 }
 
 fn bad_bytes<S: Serializer>(faults: &[TraceFault], out: S) -> Result<S::Ok, S::Error> {

@@ -2,10 +2,13 @@
 
 mod object;
 
+pub(crate) use object::Warning;
 pub use object::json;
 
 use crate::words::count;
-use hartrace_capture::trace::{Bandwidth, Census, Count, Decoded, Format, KindCount, PacketCount};
+use hartrace_capture::trace::{
+    Bandwidth, Census, Count, Decoded, Format, KindCount, PacketCount, Warned,
+};
 use std::io::{self, Write};
 
 /// Everything that was counted.
@@ -21,6 +24,16 @@ pub struct Counted<'a> {
     pub census: &'a Census,
     /// What decoding it came to; only with the program.
     pub decoded: Option<&'a Decoded>,
+}
+
+impl Counted<'_> {
+    /// What a reader should know of: found by decoding, if that was done.
+    fn warnings(&self) -> &[Warned] {
+        match self.decoded {
+            Some(decoded) => &decoded.warnings,
+            None => &self.census.warnings,
+        }
+    }
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -85,6 +98,14 @@ pub fn text(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     if let Some(bandwidth) = &census.bandwidth {
         write_bandwidth(bandwidth, out)?;
+    }
+    for warned in counted.warnings() {
+        let reason = warned.first.reason;
+        writeln!(
+            out,
+            "warnings   {}: {}: {}, first at byte {:#x}",
+            warned.count, reason.code, reason.text, warned.first.at
+        )?;
     }
     let Some(report) = counted.decoded else {
         return Ok(());

@@ -1,22 +1,38 @@
 //! Writes the same packets as other bytes: longer than necessary, with padding
 //! and data packets between them.
 
-use hartrace_etrace::{Framer, Kind, MAX_PAYLOAD, Piece};
+use hartrace_etrace::{Config, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece};
 
 use crate::generate::Random;
 
+/// A support packet says that there is data trace, if it has room for that.
+fn with_data(payload: &[u8], layout: &Layout) -> Vec<u8> {
+    match Packet::read(payload, layout) {
+        Ok(Packet::Support(mut support)) => {
+            if let Some(data) = &mut support.data {
+                data.denable = true;
+            }
+            let payload = Packet::Support(support).write(layout);
+            payload.bytes().to_vec()
+        }
+        _ => payload.to_vec(),
+    }
+}
+
 /// Payloads are as long as they were or longer: whole packets, and what
 /// encoders send that compress less than they might.
-pub(super) fn rewrite(bytes: &[u8], seed: u64) -> Vec<u8> {
+pub(super) fn rewrite(config: &Config, bytes: &[u8], seed: u64) -> Vec<u8> {
     let mut r = Random::new(seed);
     let always = r.chance(300);
     let mut out = Vec::new();
+    let layout = config.layout();
     let mut framer = Framer::new();
     let mut rest = bytes;
     while let Some((_, piece)) = framer.next_piece(&mut rest) {
         let Piece::Packet(_, Kind::Instruction, payload) = piece else {
             continue;
         };
+        let payload = &with_data(payload, &layout);
         let more = match r.below(4) {
             _ if always => MAX_PAYLOAD,
             0 => MAX_PAYLOAD,
@@ -32,7 +48,7 @@ pub(super) fn rewrite(bytes: &[u8], seed: u64) -> Vec<u8> {
         if r.chance(50) {
             out.extend(std::iter::repeat_n(0, r.below(40) as usize));
         }
-        if r.chance(20) {
+        if config.doptions_width.is_some() && r.chance(20) {
             let len = 1 + r.below(MAX_PAYLOAD as u64) as u8;
             out.push(0x60 | len);
             out.extend((0..len).map(|_| r.draw() as u8));

@@ -57,6 +57,7 @@ impl Consumer for Follow<'_> {
             Event::Gap(gap) => [4, gap.at, gap.bytes, gap.unconfirmed],
             Event::Mark(_) => [5, 0, 0, 0],
             Event::Access(_) => [6, 0, 0, 0],
+            Event::Warning(warning) => [7, warning.at, u64::from(warning.is_loss), 0],
         };
         for field in fields.into_iter().chain([u64::from(hart.0)]) {
             self.hash = (self.hash.rotate_left(5) ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);

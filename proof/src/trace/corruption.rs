@@ -25,6 +25,8 @@ struct Pcs {
     /// Gaps: how many instructions were given before, and how many of those
     /// nothing confirmed; and why.
     gaps: Vec<(usize, u64, &'static str)>,
+    /// Something was reported that may be a loss.
+    warned: bool,
 }
 
 struct Expand<'a> {
@@ -49,6 +51,7 @@ impl Consumer for Expand<'_> {
                 let at = self.out.pcs.len();
                 self.out.gaps.push((at, gap.unconfirmed, gap.reason.code));
             }
+            Event::Warning(warning) => self.out.warned |= warning.is_loss,
             _ => {}
         }
         ControlFlow::Continue(())
@@ -223,8 +226,8 @@ fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
         recovered: truth.len() - back <= second,
         lost,
         wrong: wrong.saturating_sub(unconfirmed),
-        silent: given.gaps.is_empty() && wrong + lost > 0,
-        invented: given.gaps.is_empty() && wrong > 0,
+        silent: given.gaps.is_empty() && !given.warned && wrong + lost > 0,
+        invented: given.gaps.is_empty() && !given.warned && wrong > 0,
     }
 }
 

@@ -86,6 +86,8 @@ impl<'a, F: Format> Trace<'a, F> {
         // Where something was lost is another place.
         let plain = |events: &Events| -> Vec<(HartId, Event)> {
             let mut events = events.0.clone();
+            // Data trace, which is not decoded.
+            events.retain(|(_, event)| !matches!(event, Event::Warning(w) if !w.is_loss));
             for (_, event) in &mut events {
                 if let Event::Gap(gap) = event {
                     (gap.at, gap.bytes) = (0, 0);

@@ -427,6 +427,9 @@ impl<F: Format> Consumer for Truth<F> {
             Event::Access(access) => {
                 self.compare(id, |_, _, _| Err(format!("{access:x?} out of nowhere")))
             }
+            Event::Warning(warning) => {
+                self.compare(id, |_, _, _| Err(format!("unexpected: {warning:?}")))
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Render, RunText, Spaces};
 use crate::names::Names;
 use hartrace_flow::{
     Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
-    Trap, exception_name,
+    Trap, Warning, exception_name,
 };
 use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use std::fmt;
@@ -170,6 +170,10 @@ fn gap(gap: &Gap) -> String {
     text
 }
 
+fn warning(warning: &Warning) -> String {
+    format!("warning at byte {:#x}: {}", warning.at, warning.reason)
+}
+
 fn access(data: &DataAccess) -> String {
     format!("{:?} of {:#x}", data.access.kind, data.access.addr)
 }
@@ -191,6 +195,7 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
             Event::Access(event) => self.say(hart, access(event)),
             Event::Mark(event) => self.say(hart, mark(*event)),
             Event::Gap(event) => self.say(hart, gap(event)),
+            Event::Warning(event) => self.say(hart, warning(event)),
         }
         ControlFlow::Continue(())
     }

@@ -9,8 +9,9 @@ use super::write::quote;
 use hartrace_flow::Retires;
 use hartrace_isa::Xlen;
 use hartrace_ntrace::{
-    Config, Ending, Evcode, IcntFull, ImplicitReturn, RegisterError, RepeatedHistory, StackKind,
-    Sync, SyncUnit, Timestamps, TraceMode, TrapTypes, TriggerAction, Version,
+    Config, Ending, Evcode, IcntFull, ImplicitReturn, OtherTcodes, RegisterError, RepeatedHistory,
+    StackKind, Sync, SyncUnit, Tcode, Tcodes, Timestamps, TraceMode, TrapTypes, TriggerAction,
+    Version,
 };
 
 const VERSIONS: Named<Version> = &[("1.0", Version::V1_0), ("rc7", Version::Rc7)];
@@ -52,6 +53,10 @@ const HISTORIES: Named<RepeatedHistory> = &[
 const ENDINGS: Named<Ending> = &[
     ("correlation", Ending::Correlation),
     ("reference", Ending::Reference),
+];
+const OTHER_TCODES: Named<OtherTcodes> = &[
+    ("report", OtherTcodes::Reported),
+    ("damage", OtherTcodes::Damage),
 ];
 const ACTIONS: Named<TriggerAction> = &[
     ("none", TriggerAction::None),
@@ -143,6 +148,11 @@ section! {
         queue_drain: u32 = (number 1 0xffff_ffff);
         /// The hart waits when the queue is full.
         queue_stall: bool = (boolean);
+        /// What messages with a reserved or vendor-defined `TCODE` are to a
+        /// decoder.
+        other_tcodes: OtherTcodes = (named OTHER_TCODES);
+        /// Those that the encoder is known to send.
+        ignore_tcodes: Tcodes = (tcodes);
         /// The most halfwords or branches of one message that a decoder believes.
         max_expansion: u64 = (count);
     }
@@ -215,6 +225,18 @@ impl Reader {
         }
         Some(actions)
     }
+
+    /// Types of messages that the specification does not define.
+    fn tcodes(&mut self, name: &'static str, value: &Value<'_>) -> Option<Tcodes> {
+        let codes = self.list(name, value, "numbers from 1 to 63", |r, n, v| {
+            r.number::<u8>(n, v, 1..=63).map(Tcode)
+        })?;
+        if let Some(known) = codes.iter().find(|tcode| tcode.name().is_some()) {
+            let expected = format!("reserved or vendor-defined TCODEs; {} is {known}", known.0);
+            return self.refuse(name, value, &expected);
+        }
+        Some(codes.into_iter().collect())
+    }
 }
 
 impl Ntrace {
@@ -250,6 +272,8 @@ impl Ntrace {
         set(&mut config.all_jumps, &self.all_jumps);
         set(&mut config.retires, &self.retires);
         set(&mut config.max_expansion, &self.max_expansion);
+        set(&mut config.other_tcodes, &self.other_tcodes);
+        set(&mut config.ignore_tcodes, &self.ignore_tcodes);
         let stamps = config.timestamps.unwrap_or_default();
         config.timestamps =
             value(&self.timestamps, config.timestamps.is_some()).then(|| Timestamps {
@@ -339,6 +363,8 @@ impl Ntrace {
             queue_bytes: config.queue.and_then(|q| some(q.bytes)),
             queue_drain: config.queue.and_then(|q| some(q.drain)),
             queue_stall: config.queue.and_then(|q| some(q.stall)),
+            other_tcodes: some(config.other_tcodes),
+            ignore_tcodes: some(config.ignore_tcodes),
             max_expansion: some(config.max_expansion),
             registers: Registers::default(),
         }
@@ -347,6 +373,11 @@ impl Ntrace {
 
 fn register(value: &u32) -> String {
     format!("{value:#x}")
+}
+
+fn tcodes(tcodes: &Tcodes) -> String {
+    let codes: Vec<String> = tcodes.iter().map(|tcode| tcode.0.to_string()).collect();
+    format!("[{}]", codes.join(", "))
 }
 
 fn actions(actions: &[TriggerAction; 8]) -> String {

@@ -31,6 +31,8 @@ pub fn likely_cause(code: &str) -> Option<&'static str> {
             "damaged bytes, wrong src_bits, or a later version of the specification"
         }
         "NT0211" => "erased memory: part of the buffer was never written",
+        "NT0212" => "a damaged message, or one to list in ignore_tcodes in [ntrace]",
+        "NT0213" => "a vendor's message to list in ignore_tcodes in [ntrace], or a damaged one",
         "NT0209" | "NT0210" => "damaged bytes or lost messages; see max_expansion in [ntrace]",
         "NT0302" => "wrong program or load base, or code that was loaded later",
         "NT0301" | "NT0303" | "NT0304" | "NT0308" | "NT0312" => {
@@ -42,6 +44,10 @@ pub fn likely_cause(code: &str) -> Option<&'static str> {
         }
         "NT0310" => "wrong retires in [ntrace]: whether ecall and ebreak count",
         "NT0401" | "ET0401" => "the encoder's queue was full: trace less, or use a faster port",
+        "NT0402" | "ET0402" => {
+            "the capture stopped before the encoder did, or the end of the file is missing"
+        }
+        "ET0208" => "a damaged packet, or wrong widths in [etrace]",
         "ET0101" => "damaged bytes, or not E-Trace at all",
         "ET0102" => "the trace was cut off inside a packet",
         "ET0103" => "the buffer wrapped, or the start is missing: this is common",

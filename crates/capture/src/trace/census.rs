@@ -2,10 +2,10 @@
 
 mod groups;
 
-use super::{Pieces, Settings};
+use super::{Pieces, Settings, Warned};
 use groups::GroupCount;
 use hartrace_etrace as etrace;
-use hartrace_flow::tally;
+use hartrace_flow::{Reason, Warning, tally};
 use hartrace_ntrace as ntrace;
 
 pub use hartrace_etrace::{Branches, Reasons};
@@ -48,6 +48,8 @@ pub struct Census {
     pub bandwidth: Option<Bandwidth>,
     /// What packets of E-Trace report besides.
     pub packets: Option<PacketCount>,
+    /// What a reader should know of, in the order of its codes.
+    pub warnings: Vec<Warned>,
 }
 
 impl Census {
@@ -98,6 +100,9 @@ pub struct SourceCount {
     pub interval: Option<u64>,
     /// The same at most.
     pub longest: u64,
+    /// Its trace ends with a message that says so; `None` where the format has
+    /// none.
+    pub ended: Option<bool>,
 }
 
 /// Bytes in slices of time.
@@ -115,7 +120,11 @@ pub struct Bandwidth {
 pub struct Counting(Kinds);
 
 enum Kinds {
-    Ntrace(ntrace::Layout, Pieces<ntrace::Framer>, Box<ntrace::Tally>),
+    Ntrace(
+        Box<ntrace::Config>,
+        Pieces<ntrace::Framer>,
+        Box<ntrace::Tally>,
+    ),
     Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
     Tandem(Box<GroupCount>),
 }
@@ -126,7 +135,8 @@ impl Counting {
     pub fn new(settings: &Settings) -> Counting {
         Counting(match settings {
             Settings::Ntrace(config) => {
-                Kinds::Ntrace(config.layout(), Pieces::default(), Box::default())
+                let config = Box::new(config.clone());
+                Kinds::Ntrace(config, Pieces::default(), Box::default())
             }
             Settings::Etrace(config) => {
                 Kinds::Etrace(config.layout(), Pieces::default(), Box::default())
@@ -138,9 +148,10 @@ impl Counting {
     /// The next bytes of the stream.
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
-            Kinds::Ntrace(layout, pieces, tally) => {
+            Kinds::Ntrace(config, pieces, tally) => {
+                let layout = config.layout();
                 let _ = pieces.feed(chunk, |at, _, piece| {
-                    tally.piece(at, piece, layout);
+                    tally.piece(at, piece, &layout);
                     Ok::<(), Never>(())
                 });
             }
@@ -158,19 +169,22 @@ impl Counting {
     #[must_use]
     pub fn finish(self) -> Census {
         match self.0 {
-            Kinds::Ntrace(layout, mut pieces, mut tally) => {
+            Kinds::Ntrace(config, mut pieces, mut tally) => {
+                let layout = config.layout();
                 let _ = pieces.finish(|at, _, piece| {
                     tally.piece(at, piece, &layout);
                     Ok::<(), Never>(())
                 });
-                of_ntrace(&tally)
+                let end = pieces.position();
+                of_ntrace(&tally, &config, end)
             }
             Kinds::Etrace(layout, mut pieces, mut tally) => {
                 let _ = pieces.finish(|at, _, piece| {
                     tally.piece(at, piece, &layout);
                     Ok::<(), Never>(())
                 });
-                of_etrace(&tally)
+                let end = pieces.position();
+                of_etrace(&tally, end)
             }
             Kinds::Tandem(count) => count.census(),
         }
@@ -180,7 +194,15 @@ impl Counting {
 /// Counting does not fail.
 enum Never {}
 
-fn of_ntrace(tally: &ntrace::Tally) -> Census {
+fn of_ntrace(tally: &ntrace::Tally, config: &ntrace::Config, end: u64) -> Census {
+    let mut warnings = tally.extras.others(config);
+    if config.ending == ntrace::Ending::Correlation {
+        warnings.extend(unended(
+            tally.sources(),
+            ntrace::Fault::NoEnd.reason(0),
+            end,
+        ));
+    }
     let count = |count: tally::Count| Count {
         messages: count.messages,
         bytes: count.bytes,
@@ -198,6 +220,7 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
         syncs: source.syncs,
         interval: source.interval(),
         longest: source.longest,
+        ended: Some(source.ended),
     });
     Census {
         kinds: kinds.collect(),
@@ -213,10 +236,17 @@ fn of_ntrace(tally: &ntrace::Tally) -> Census {
             bytes: tally.bandwidth.bytes().to_vec(),
         }),
         packets: None,
+        warnings: warned(warnings),
     }
 }
 
-fn of_etrace(tally: &etrace::Tally) -> Census {
+fn of_etrace(tally: &etrace::Tally, end: u64) -> Census {
+    let mut warnings: Vec<(Warning, u64)> = tally.warnings().collect();
+    warnings.extend(unended(
+        tally.sources(),
+        etrace::Fault::NoEnd.reason(0),
+        end,
+    ));
     let count = |count: tally::Count| Count {
         messages: count.messages,
         bytes: count.bytes,
@@ -234,6 +264,7 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
         syncs: source.syncs,
         interval: source.interval(),
         longest: source.longest,
+        ended: Some(source.ended),
     });
     Census {
         kinds: kinds.collect(),
@@ -251,5 +282,29 @@ fn of_etrace(tally: &etrace::Tally) -> Census {
             payload_bits: tally.extras.payload_bits,
             whole_bits: tally.extras.whole_bits,
         }),
+        warnings: warned(warnings),
     }
+}
+
+/// Sources that are still being traced where the bytes end.
+fn unended(
+    sources: impl Iterator<Item = (u16, tally::SourceCount)>,
+    reason: Reason,
+    end: u64,
+) -> Option<(Warning, u64)> {
+    let open = sources.filter(|(_, source)| source.syncs > 0 && !source.ended);
+    let count = open.count() as u64;
+    let warning = Warning {
+        at: end,
+        reason,
+        is_loss: true,
+    };
+    (count > 0).then_some((warning, count))
+}
+
+fn warned(warnings: Vec<(Warning, u64)>) -> Vec<Warned> {
+    let warnings = warnings.into_iter();
+    warnings
+        .map(|(first, count)| Warned { first, count })
+        .collect()
 }

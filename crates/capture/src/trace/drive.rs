@@ -4,7 +4,7 @@
 use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
 use crate::input::InputError;
 use crate::shard::{Part, Sharding};
-use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Run};
+use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Run, Warning};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -31,6 +31,17 @@ pub struct Decoded {
     pub harts: Vec<HartId>,
     /// The first gaps.
     pub first: Vec<Gap>,
+    /// What else was reported, the first kind first.
+    pub warnings: Vec<Warned>,
+}
+
+/// Warnings of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warned {
+    /// The first of them.
+    pub first: Warning,
+    /// How many there are.
+    pub count: u64,
 }
 
 impl Decoded {
@@ -41,6 +52,22 @@ impl Decoded {
         }
     }
 
+    /// Whether instructions may be missing though there is no gap.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        self.warnings.iter().any(|warned| warned.first.is_loss)
+    }
+
+    #[cold]
+    fn warn(&mut self, warned: Warned) {
+        let code = warned.first.reason.code;
+        let mut known = self.warnings.iter_mut();
+        match known.find(|known| known.first.reason.code == code) {
+            Some(known) => known.count += warned.count,
+            None => self.warnings.push(warned),
+        }
+    }
+
     /// Adds what was decoded right after this.
     pub fn add(&mut self, part: Decoded) {
         self.instructions += part.instructions;
@@ -48,6 +75,9 @@ impl Decoded {
         self.gaps += part.gaps;
         for hart in part.harts {
             self.appeared(hart);
+        }
+        for warned in part.warnings {
+            self.warn(warned);
         }
         let room = KEPT.saturating_sub(self.first.len());
         self.first.extend(part.first.into_iter().take(room));
@@ -96,6 +126,10 @@ impl<C: Consumer> Consumer for Watch<C> {
                 if self.decoded.first.len() < KEPT {
                     self.decoded.first.push(*gap);
                 }
+            }
+            Event::Warning(first) => {
+                let (first, count) = (*first, 1);
+                self.decoded.warn(Warned { first, count });
             }
             _ => {}
         }

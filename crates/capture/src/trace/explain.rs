@@ -2,7 +2,7 @@
 
 mod groups;
 
-use super::{Format, Pieces, Settings, Trace};
+use super::{Counting, Format, Pieces, Settings, Trace, Warned};
 use crate::input::InputError;
 use groups::GroupExplainer;
 use hartrace_etrace as etrace;
@@ -252,7 +252,8 @@ impl Explainer {
 }
 
 impl Trace {
-    /// Gives every piece of the trace to `take`, with its bytes.
+    /// Gives every piece of the trace to `take`, with its bytes. Returns what a
+    /// reader should know of besides.
     ///
     /// # Errors
     ///
@@ -262,11 +263,15 @@ impl Trace {
         isa: Isa,
         view: View,
         mut take: impl FnMut(&Explained, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<Vec<Warned>, E> {
         let mut explainer = Explainer::new(&self.settings, isa, self.is_contained(), view);
-        self.input
-            .chunks(|chunk| explainer.feed(chunk, &mut take))?;
-        explainer.finish(take)
+        let mut counting = Counting::new(&self.settings);
+        self.input.chunks(|chunk| {
+            counting.feed(chunk);
+            explainer.feed(chunk, &mut take)
+        })?;
+        explainer.finish(take)?;
+        Ok(counting.finish().warnings)
     }
 }
 

@@ -312,6 +312,16 @@ impl Settings {
         }
     }
 
+    /// The same for a decoder of what our encoder writes: it sends no message
+    /// that the specification does not define.
+    #[must_use]
+    pub fn of_own_encoder(mut self) -> Settings {
+        if let Settings::Ntrace(config) = &mut self {
+            config.other_tcodes = ntrace::OtherTcodes::Damage;
+        }
+        self
+    }
+
     /// Puts every setting into its section, defaults included.
     pub fn complete(&self, config: &mut Config) {
         match self {

@@ -4,9 +4,10 @@ use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::session::Session;
 use crate::talk::Talk;
+use crate::traces::warning;
 use hartrace_capture::input;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::Trace;
+use hartrace_capture::trace::{Trace, Warned};
 use hartrace_isa::Isa;
 use hartrace_print::dump::{self, DumpForm};
 use std::io::Write as _;
@@ -31,11 +32,20 @@ pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
             return Ok(output.finish()?);
         }
     };
-    pieces(trace, form, isa, &mut output)?;
+    let warnings = pieces(trace, form, isa, &mut output)?;
+    let name = input::name(&args.trace);
+    for warned in &warnings {
+        talk.warning(&warning(&name, warned));
+    }
     Ok(output.finish()?)
 }
 
-fn pieces(trace: Trace, form: DumpForm, isa: Isa, output: &mut Output) -> Result<(), Failure> {
+fn pieces(
+    trace: Trace,
+    form: DumpForm,
+    isa: Isa,
+    output: &mut Output,
+) -> Result<Vec<Warned>, Failure> {
     let mut dump = dump::Dump::new(trace.format(), form);
     dump.heading(output).map_err(|e| output.failed(e))?;
     trace.explain(isa, dump.view(), |piece, bytes| {

@@ -4,6 +4,7 @@ use crate::args::{Stats, StatsFormat};
 use crate::diagnostic::Failure;
 use crate::session::Session;
 use crate::talk::Talk;
+use crate::traces::judge_warnings;
 use hartrace_capture::shard::cores;
 use hartrace_flow::Image;
 use hartrace_print::stats::{self, Counted};
@@ -37,6 +38,9 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
     };
     written.map_err(|error| output.failed(error))?;
     let decoded = tallied.decoded.as_ref();
-    let verdict = decoded.map_or(Ok(()), |decoded| session.judge(decoded, None));
+    let verdict = match decoded {
+        Some(decoded) => session.judge(decoded, None),
+        None => judge_warnings(&tallied.census.warnings, &args.trace, args.strict, talk),
+    };
     Session::finish(output, verdict)
 }

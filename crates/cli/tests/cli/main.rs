@@ -10,6 +10,7 @@ mod config;
 mod ctr;
 mod ctr_inputs;
 mod disasm;
+mod doubt;
 mod etrace;
 mod explain;
 mod files;

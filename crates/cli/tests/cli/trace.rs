@@ -257,7 +257,8 @@ fn messages_are_shown() {
     let mut bytes = vec![0xff, 0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff, 0xff];
     bytes.extend([56 << 2, 0x07, 0x02, 0x03, 0x6c, 0x0f, 0x0c]);
     let trace = folder.file("t", bytes);
-    let plain = folder.file("c.toml", "[ntrace]\nversion = \"1.0\"\n");
+    let settings = "[ntrace]\nversion = \"1.0\"\nignore_tcodes = [56]\n";
+    let plain = folder.file("c.toml", settings);
     let lines = succeeds(&["dump", &trace, "-c", &plain]);
     let expected = "\
         00000000  (idle) 1\n\

@@ -6,13 +6,15 @@
 //! if a contradiction is found before that, the previous modes are restored.
 
 use super::Settings;
-use crate::{Config, Ioption};
+use crate::{Config, Ioption, Support};
 
 /// The run-time modes: from the configuration until a support packet reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Modes {
     pub(super) full_address: bool,
     pub(super) sijump: bool,
+    /// Data trace (`denable`), once a support packet has reported it.
+    pub(super) data: Option<bool>,
 }
 
 impl Modes {
@@ -20,6 +22,7 @@ impl Modes {
         Modes {
             full_address: config.full_address,
             sijump: config.sijump,
+            data: None,
         }
     }
 }
@@ -33,12 +36,14 @@ const UNKNOWN: [Ioption; 4] = [
 ];
 
 impl Settings {
-    /// The modes that a value of `ioptions` reports.
-    pub(super) fn told(&self, ioptions: u32) -> Modes {
-        let told = |option| self.config.ioptions.get(ioptions, option);
+    /// The modes that a support packet reports.
+    pub(super) fn told(&self, support: &Support) -> Modes {
+        let told = |option| self.config.ioptions.get(support.ioptions, option);
+        let denable = support.data.map(|data| data.denable);
         Modes {
             full_address: told(Ioption::FullAddress).unwrap_or(self.modes.full_address),
             sijump: told(Ioption::SequentialJump).unwrap_or(self.modes.sijump),
+            data: denable.or(self.modes.data),
         }
     }
 

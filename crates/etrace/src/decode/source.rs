@@ -93,6 +93,11 @@ impl decode::Source<ETrace> for Source {
             },
             Message::Plain(_) => self.unsynchronised(cx),
             Message::Packet(packet) => self.packet(packet, cx),
+            Message::Data => {
+                let reason = Fault::UnexpectedData.reason(0);
+                self.track.doubt(reason, cx.place.at, cx.out);
+                Ok(())
+            }
         };
         done.map_err(reason)
     }
@@ -114,10 +119,15 @@ impl decode::Source<ETrace> for Source {
         {
             self.lose(fault.reason(value), cx.place.at, 0);
         }
-        match self.track.phase {
+        let phase = self.track.phase;
+        match phase {
             Phase::Trapped(trap) => self.track.event(&Event::Trap(trap), cx.out),
             Phase::Lost(gap) => self.track.event(&Event::Gap(gap), cx.out),
             _ => {}
+        }
+        if let Phase::Running | Phase::Trapped(_) = phase {
+            let reason = Fault::NoEnd.reason(self.track.walk.pc(cx.blocks));
+            self.track.warn(reason, cx.place.at, true, cx.out);
         }
         self.track.phase = Phase::Start;
     }
@@ -237,6 +247,11 @@ impl Source {
             Packet::Support(support) => {
                 let traced = !matches!(self.track.phase, Phase::Start | Phase::Stopped);
                 let done = self.support(support, cx);
+                let data = cx.settings.told(support).data;
+                if data == Some(true) && data != cx.settings.modes.data {
+                    let reason = Fault::DataNotDecoded.reason(0);
+                    self.track.warn(reason, cx.place.at, false, cx.out);
+                }
                 self.doubt(cx.settings, support, traced, cx.place.end())?;
                 done
             }
@@ -338,6 +353,7 @@ impl Source {
         self.pending = None;
         self.base = sync.address;
         self.tell_owner(sync.owner, cx);
+        self.track.settle();
         self.track.walk.restart(cx.blocks, sync.address);
         self.named = true;
         self.carry = Outcomes::own(self.track.walk.at_branch(cx.blocks), sync.taken);
@@ -498,7 +514,7 @@ impl Source {
         };
         if !traced {
             self.doubt = None;
-        } else if settings.told(support.ioptions) != before.modes || refused != before.refused {
+        } else if settings.told(support) != before.modes || refused != before.refused {
             self.doubt.get_or_insert(before).behind = behind;
         }
         self.refused = refused;

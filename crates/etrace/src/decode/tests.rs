@@ -50,6 +50,10 @@ impl Consumer for Lines {
             Event::Context(o) => format!("{:?}", o.mode),
             Event::Gap(g) => format!("gap {} at {} of {}", g.reason.code, g.at, g.bytes),
             Event::Mark(m) => format!("{m:?}"),
+            // Packets of one rule have no end.
+            Event::Warning(w) if w.reason.code == crate::Fault::NoEnd.code() => {
+                return ControlFlow::Continue(());
+            }
             other => format!("{other:x?}"),
         });
         ControlFlow::Continue(())

@@ -301,7 +301,9 @@ impl Events {
             Event::Time(t) => format!("time {t:x}"),
             other => format!("{other:?}"),
         };
-        self.0.iter().map(line).collect()
+        // Packets of one rule often have no end; `warned` has what is reported.
+        let said = |event: &&Event| !matches!(event, Event::Warning(_));
+        self.0.iter().filter(said).map(line).collect()
     }
 
     /// The addresses of all instructions.
@@ -318,6 +320,15 @@ impl Events {
             assert_eq!(pc, run.end);
         }
         pcs
+    }
+
+    /// The codes of the warnings.
+    pub(crate) fn warned(&self) -> Vec<&'static str> {
+        let warned = self.0.iter().filter_map(|e| match e {
+            Event::Warning(warning) => Some(warning.reason.code),
+            _ => None,
+        });
+        warned.collect()
     }
 
     pub(crate) fn gaps(&self) -> Vec<Gap> {

@@ -663,7 +663,12 @@ fn case_23_data_packets() {
     let bytes = encode(&config, &image, &go(&[0x1000, 0x1004, 0x100c].repeat(5)));
     let mut mixed = Vec::new();
     for (i, piece) in pieces(&bytes).iter().enumerate() {
-        mixed.extend(*piece);
+        let mut packet = Packet::read(&piece[1..], &config.layout()).unwrap();
+        if let Packet::Support(support) = &mut packet {
+            support.data.as_mut().unwrap().denable = true;
+        }
+        let payload = packet.write(&config.layout());
+        payload.write_framed(Kind::Instruction, &mut mixed);
         let data = address(&config, 0x1234 << i).write(&config.layout());
         data.write_framed(Kind::Data, &mut mixed);
     }
@@ -672,4 +677,5 @@ fn case_23_data_packets() {
         decode(&config, &image, &bytes),
     );
     assert_eq!(mixed.text(), whole.text());
+    assert_eq!(mixed.warned(), ["ET0209"]);
 }

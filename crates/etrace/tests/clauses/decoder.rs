@@ -898,6 +898,13 @@ fn makes(fault: Fault) -> (Config, Image, Vec<u8>) {
         Fault::WrongPrivilege => vec![start(c, 0x100c), start_in(c, 0x1004, Mode::U)],
         Fault::NotAJump => vec![start(c, 0x2000), updiscon(c, 4)],
         Fault::TraceLost => vec![first, support(QualStatus::TraceLost)],
+        Fault::UnexpectedData => {
+            let mut bytes = stream(c, &[support_data(false), first]);
+            bytes.extend([0x61, 0x02]);
+            return (config, image, bytes);
+        }
+        Fault::DataNotDecoded => vec![support_data(true), first, support(NTR)],
+        Fault::NoEnd => vec![first],
     };
     let bytes = stream(c, &packets);
     (config, image, bytes)
@@ -908,18 +915,106 @@ fn makes(fault: Fault) -> (Config, Image, Vec<u8>) {
 fn every_fault() {
     for &fault in Fault::ALL {
         let (config, image, bytes) = makes(fault);
-        let codes = decode(&config, &image, &bytes).codes();
+        let events = decode(&config, &image, &bytes);
+        let warning = matches!(fault, Fault::DataNotDecoded | Fault::NoEnd);
         let expected: &[&str] = match fault {
             Fault::EmptyPacket => &[],
             _ => &[fault.code()],
         };
-        assert_eq!(codes, expected, "{fault:?}");
+        match warning {
+            true => assert_eq!(events.warned(), expected, "{fault:?}"),
+            false => assert_eq!(events.codes(), expected, "{fault:?}"),
+        }
         let reason = fault.reason(7);
         assert_eq!((reason.code, reason.value), (fault.code(), 7));
         assert!(!fault.text().is_empty());
     }
     let codes: std::collections::BTreeSet<_> = Fault::ALL.iter().map(|f| f.code()).collect();
     assert_eq!(codes.len(), Fault::ALL.len());
+}
+
+/// A support packet that says whether there is data trace.
+fn support_data(denable: bool) -> Packet {
+    Packet::Support(Support {
+        ienable: true,
+        data: Some(DataSupport {
+            denable,
+            ..DataSupport::default()
+        }),
+        ..Support::default()
+    })
+}
+
+/// A data packet where the support packets say that there is no data trace is
+/// damage; where they say that there is, it is passed over; where they have not
+/// said anything, it is reported.
+#[test]
+fn data_packets() {
+    let image = rv64(&[(0x1000, &[ADD, ADD, ADD, ADD])]);
+    let config = plain(RATIFIED);
+    assert!(config.doptions_width.is_some());
+    let first = start(&config, 0x1000);
+    let rest = [address(&config, 8), support(REP)];
+    let with = |front: &[Packet]| {
+        let mut bytes = stream(&config, front);
+        let at = bytes.len() as u64;
+        bytes.extend([0x62, 0x02, 0x03]);
+        bytes.extend(stream(&config, &rest));
+        (decode(&config, &image, &bytes), at)
+    };
+    let (off, at) = with(&[support_data(false), first]);
+    assert_eq!(off.codes(), [Fault::UnexpectedData.code()]);
+    assert_eq!(off.gaps()[0].at, at);
+    let (on, _) = with(&[support_data(true), first]);
+    assert_eq!(on.gaps(), []);
+    assert_eq!(on.warned(), [Fault::DataNotDecoded.code()]);
+    assert!(
+        on.0.iter()
+            .any(|e| matches!(e, Event::Warning(w) if !w.is_loss))
+    );
+    let (open, at) = with(&[first]);
+    assert_eq!(open.gaps(), []);
+    assert_eq!(open.warned(), [Fault::UnexpectedData.code()]);
+    let doubt = |e: &Event| matches!(e, Event::Warning(w) if w.is_loss && w.at == at);
+    assert!(open.0.iter().any(doubt));
+    for events in [on, open] {
+        assert_eq!(events.pcs(&image), [0x1000, 0x1004, 0x1008]);
+    }
+    // It is said again only where data trace was off in between.
+    let front = [support_data(true), support_data(true), first];
+    assert_eq!(with(&front).0.warned().len(), 1);
+    let front = [
+        support_data(true),
+        support_data(false),
+        support_data(true),
+        first,
+    ];
+    assert_eq!(with(&front).0.warned().len(), 2);
+}
+
+/// A trace ends with a support packet that says so; one that does not is
+/// reported, also behind a trap.
+#[test]
+fn a_trace_without_its_end_is_reported() {
+    let image = rv64(&[(0x1000, &[ADD, ADD, ECALL])]);
+    for config in [plain(RATIFIED), plain(DRAFT)] {
+        let first = start(&config, 0x1000);
+        for status in [REP, NTR] {
+            let whole = stream(&config, &[first, address(&config, 4), support(status)]);
+            assert!(decode(&config, &image, &whole).warned().is_empty());
+        }
+        for cut in [vec![first], vec![first, address(&config, 4)]] {
+            let bytes = stream(&config, &cut);
+            let events = decode(&config, &image, &bytes);
+            assert_eq!(events.gaps(), []);
+            assert_eq!(events.warned(), [Fault::NoEnd.code()]);
+            let Some(Event::Warning(warning)) = events.0.last() else {
+                panic!("{events:?}");
+            };
+            assert_eq!(warning.at, bytes.len() as u64);
+            assert!(warning.is_loss);
+        }
+    }
 }
 
 /// A gap tells where, how much and what of the last instructions is not

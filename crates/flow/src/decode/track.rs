@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use crate::{
     Blocks, Consumer, Context, Event, Gap, HartId, History, Reason, ReturnStack, SpaceId, Trap,
-    Walk,
+    Walk, Warning,
 };
 
 /// What is known about where the hart is.
@@ -32,6 +32,9 @@ pub struct Track {
     pub phase: Phase,
     /// Instructions given when the trace last agreed with the code.
     confirmed: u64,
+    /// Instructions given when a message may have been missing. Only a full
+    /// address confirms what comes after.
+    doubtful: Option<u64>,
     /// The consumer asked for a pause.
     pause: bool,
 }
@@ -46,6 +49,7 @@ pub struct TrackState {
     space: SpaceId,
     stack: Option<ReturnStack>,
     unconfirmed: u64,
+    doubtful: Option<u64>,
 }
 
 impl Track {
@@ -60,6 +64,7 @@ impl Track {
             walk,
             phase: Phase::Start,
             confirmed: 0,
+            doubtful: None,
             pause: false,
         }
     }
@@ -93,10 +98,38 @@ impl Track {
         self.confirmed = self.walk.instructions();
     }
 
-    /// Instructions given since the trace last agreed with the code.
+    /// Instructions given since the trace last agreed with the code, and no
+    /// message was in doubt.
     #[must_use]
     pub fn unconfirmed(&self) -> u64 {
-        self.walk.instructions().wrapping_sub(self.confirmed)
+        let confirmed = self.doubtful.unwrap_or(self.confirmed);
+        self.walk.instructions().wrapping_sub(confirmed)
+    }
+
+    /// Decoding goes on, but a message may be missing here: nothing before the
+    /// next full address confirms the code after it.
+    pub fn doubt<C: Consumer>(&mut self, reason: Reason, at: u64, out: &mut C) {
+        if self.is_running() && self.doubtful.is_none() {
+            self.doubtful = Some(self.confirmed);
+        }
+        self.warn(reason, at, true, out);
+    }
+
+    /// A full address fits: nothing is in doubt any more.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.doubtful = None;
+    }
+
+    /// Gives a warning.
+    #[cold]
+    pub fn warn<C: Consumer>(&mut self, reason: Reason, at: u64, is_loss: bool, out: &mut C) {
+        let warning = Warning {
+            at,
+            reason,
+            is_loss,
+        };
+        self.event(&Event::Warning(warning), out);
     }
 
     /// Something is wrong at this offset; these bytes say nothing usable. What is
@@ -112,6 +145,7 @@ impl Track {
             bytes,
             unconfirmed: self.unconfirmed(),
         });
+        self.doubtful = None;
     }
 
     /// Goes on in the code of this context.
@@ -131,7 +165,10 @@ impl Track {
             constant: self.walk.constant(blocks),
             space: self.walk.space(),
             stack: self.walk.clone().stack().cloned(),
-            unconfirmed: self.unconfirmed(),
+            unconfirmed: self.walk.instructions().wrapping_sub(self.confirmed),
+            doubtful: self
+                .doubtful
+                .map(|from| self.walk.instructions().wrapping_sub(from)),
         }
     }
 
@@ -147,7 +184,9 @@ impl Track {
                 .step(blocks, &mut History::default(), &mut Nothing);
         }
         self.phase = state.phase;
-        self.confirmed = self.walk.instructions().wrapping_sub(state.unconfirmed);
+        let done = self.walk.instructions();
+        self.confirmed = done.wrapping_sub(state.unconfirmed);
+        self.doubtful = state.doubtful.map(|since| done.wrapping_sub(since));
     }
 }
 

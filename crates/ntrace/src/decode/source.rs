@@ -10,8 +10,8 @@ use super::stretch::{End, Trouble, outcomes, reason};
 use super::sync::{FullAddress, start_mark, stop_mark, trap};
 use super::{Ctx, NTrace, Settings};
 use crate::{
-    Body, Btype, Fault, ImplicitReturn, Message, Owner, Process, Sync, Tcode, Timestamps,
-    TraceMode, Version,
+    Body, Btype, Ending, Fault, ImplicitReturn, Message, OtherTcodes, Owner, Process, Sync, Tcode,
+    Timestamps, TraceMode, Version,
 };
 
 /// Calls that a decoder remembers. Encoders keep 32 at most; more does no
@@ -114,10 +114,15 @@ impl decode::Source<NTrace> for Source {
     }
 
     fn finish<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
-        if let Phase::Lost(gap) = self.track.phase {
-            self.track.event(&Event::Gap(gap), cx.out);
-            self.track.phase = Phase::Start;
+        match self.track.phase {
+            Phase::Lost(gap) => self.track.event(&Event::Gap(gap), cx.out),
+            Phase::Running if cx.settings.config.ending == Ending::Correlation => {
+                let reason = Fault::NoEnd.reason(self.track.walk.pc(cx.blocks));
+                self.track.warn(reason, cx.place.at, true, cx.out);
+            }
+            _ => {}
         }
+        self.track.phase = Phase::Start;
     }
 
     fn state(&self, blocks: &Blocks<'_>) -> State {
@@ -244,19 +249,32 @@ impl Source {
                 let value = u64::from(etype) << 32 | ecode & 0xffff_ffff;
                 return Err((Fault::Overrun, value));
             }
-            Body::Other {
-                tcode: Tcode(0), ..
-            } => return Err((Fault::Zeros, 0)),
-            Body::Other { tcode, .. } => {
-                self.track
-                    .event(&Event::Mark(Mark::Vendor(u16::from(tcode.0))), cx.out);
-            }
+            Body::Other { tcode, .. } => self.other(tcode, cx)?,
             // All the others were dealt with before.
             body => {
                 if let Some(full) = FullAddress::of(&body) {
                     self.full_address(full, message.tstamp, cx);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// A message of a type that the specification does not define. It says
+    /// nothing about the flow, unless it is a damaged one that would have.
+    fn other<C: Consumer>(&mut self, tcode: Tcode, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
+        let value = u64::from(tcode.0);
+        let known = cx.settings.config.ignore_tcodes.has(tcode);
+        let damage = cx.settings.config.other_tcodes == OtherTcodes::Damage;
+        match tcode.fault() {
+            Some(Fault::Zeros) => return Err((Fault::Zeros, 0)),
+            Some(fault) if damage && !known => return Err((fault, value)),
+            _ => {}
+        }
+        let mark = Mark::Vendor(u16::from(tcode.0));
+        self.track.event(&Event::Mark(mark), cx.out);
+        if let Some(fault) = tcode.fault().filter(|_| !known) {
+            self.track.doubt(fault.reason(value), cx.place.at, cx.out);
         }
         Ok(())
     }
@@ -329,6 +347,7 @@ impl Source {
         (self.owed, self.ahead, self.last) = (0, 0, None);
         self.reference = to;
         self.track.confirm();
+        self.track.settle();
         self.track.walk.restart(cx.blocks, to);
         if let Some(mark) = start_mark(sync) {
             self.track.event(&Event::Mark(mark), cx.out);

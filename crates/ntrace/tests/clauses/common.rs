@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use hartrace_flow::{
     Cause, Check, Checked, Consumer, Effects, Event, Gap, HartId, Image, Mark, Observer, Port,
-    PortConfig, Run, Signal, SpaceId, Step, Trap,
+    PortConfig, Run, Signal, SpaceId, Step, Trap, Warning,
 };
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 use hartrace_ntrace::{
@@ -140,6 +140,14 @@ impl Events {
 
     pub(crate) fn codes(&self) -> Vec<&'static str> {
         self.gaps().iter().map(|gap| gap.reason.code).collect()
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let warnings = self.0.iter().filter_map(|(_, e)| match e {
+            Event::Warning(warning) => Some(*warning),
+            _ => None,
+        });
+        warnings.collect()
     }
 
     pub(crate) fn traps(&self) -> Vec<Trap> {

@@ -2,12 +2,13 @@
 //! and 10.1, from messages as the texts give them.
 
 use hartrace_flow::{
-    Cause, Context, Event, Image, Mark, Mode, PortConfig, Retires, Signal, SpaceId,
+    Cause, Context, Event, Image, Mark, Mode, PortConfig, Retires, Signal, SpaceId, Warning,
 };
 use hartrace_isa::{Ext, Isa, Xlen};
 use hartrace_ntrace::{
-    Body, Btype, Config, Decoder, Evcode, Fault, ImplicitReturn, Message, Owner, Process,
-    RepeatedHistory, Sync, Tcode, Timestamps, TraceMode, TrapTypes, Version,
+    Body, Btype, Config, Decoder, Ending, Evcode, Fault, ImplicitReturn, Message, OtherTcodes,
+    Owner, Process, RepeatedHistory, Sync, Tcode, Tcodes, Timestamps, TraceMode, TrapTypes,
+    Version,
 };
 
 use crate::common::asm::*;
@@ -720,6 +721,15 @@ fn every_fault() {
     raw(&b, &[0x84, 0x80, 0x07], Fault::UnknownCdf);
     let wide = [[0x0c].as_slice(), &[0xfc; 12], &[0x07]].concat();
     raw(&b, &wide, Fault::FieldTooWide);
+    for (tcode, fault) in [(24, Fault::ReservedTcode), (60, Fault::VendorTcode)] {
+        let strict = Config {
+            other_tcodes: OtherTcodes::Damage,
+            ..b.clone()
+        };
+        let mut bytes = stream(&b, &[start(0x100)]);
+        bytes.extend([tcode << 2, 0x03]);
+        raw(&strict, &bytes, fault);
+    }
     let mut messages = |config: &Config, bodies: &[Body<'_>], fault: Fault| {
         refused(config, &image, bodies, fault);
         reached.push(fault);
@@ -746,6 +756,9 @@ fn every_fault() {
     messages(&h, &small, Fault::CountTooSmall);
     let error = Body::Error { etype: 0, ecode: 4 };
     messages(&b, &[start(0x100), error], Fault::Overrun);
+    let open = decode(&b, &image, &stream(&b, &[start(0x100)]));
+    assert_eq!(open.warnings()[0].reason.code, Fault::NoEnd.code());
+    reached.push(Fault::NoEnd);
     for fault in Fault::ALL {
         assert!(reached.contains(fault), "{fault:?}");
     }
@@ -772,6 +785,127 @@ fn vendor_messages_are_skipped() {
         let vendor = marks.iter().filter(|m| matches!(m, Mark::Vendor(_)));
         assert_eq!(vendor.count(), 4 * messages(&config, &plain).len());
         assert_eq!(Tcode(56).name(), None);
+    }
+}
+
+/// 6.1: a message that may be a damaged one is reported with its offset, unless
+/// the settings name its type; in the trace of an encoder that sends none it is
+/// damage.
+#[test]
+fn other_tcodes_are_reported() {
+    let image = three_runs();
+    for (tcode, fault) in [
+        (5, Fault::ReservedTcode),
+        (63, Fault::ReservedTcode),
+        (56, Fault::VendorTcode),
+        (62, Fault::VendorTcode),
+    ] {
+        for config in all_kinds() {
+            let way = run_and_halt(THREE[1]);
+            let plain = encode(&config, &image, &way);
+            let first = {
+                let mut bytes = Vec::new();
+                messages(&config, &plain)[0].write(&config.layout(), &mut bytes);
+                bytes.len()
+            };
+            let (head, tail) = plain.split_at(first);
+            let bytes = [head, &[tcode << 2, 0x24, 0xa9, 0x01, 0x03], tail].concat();
+            let events = decode(&config, &image, &bytes).whole();
+            let expected = Warning {
+                at: first as u64,
+                reason: fault.reason(tcode.into()),
+                is_loss: true,
+            };
+            assert_eq!(events.warnings(), [expected]);
+            let known = Config {
+                ignore_tcodes: [Tcode(tcode)].into_iter().collect(),
+                other_tcodes: OtherTcodes::Damage,
+                ..config.clone()
+            };
+            let quiet = decode(&known, &image, &bytes).whole();
+            assert_eq!(quiet.warnings(), []);
+            assert_eq!(quiet.marks(), events.marks());
+            assert_eq!(quiet.pcs(&image), THREE[1]);
+            let damage = Config {
+                ignore_tcodes: Tcodes::NONE,
+                ..known
+            };
+            let lost = decode(&damage, &image, &bytes);
+            assert_eq!(lost.codes(), [fault.code()]);
+            assert_eq!(lost.gaps()[0].at, first as u64);
+            assert_eq!(lost.warnings(), []);
+            assert_eq!(lost.pcs(&image), []);
+        }
+    }
+}
+
+/// 6.1: only a full address confirms what follows such a message.
+#[test]
+fn nothing_confirms_what_follows_another_tcode() {
+    let image = three_runs();
+    let config = btm(Version::V1_0);
+    let other = [24 << 2, 0x03];
+    let wrong = stream(&config, &[direct(3), jump(0, 0x100, 0x200)]);
+    let bytes = [&stream(&config, &[start(0x100)])[..], &other, &wrong].concat();
+    let gap = decode(&config, &image, &bytes).gaps()[0];
+    let plain = [&stream(&config, &[start(0x100)])[..], &wrong].concat();
+    let certain = decode(&config, &image, &plain).gaps()[0];
+    assert!(gap.unconfirmed > certain.unconfirmed, "{gap:?} {certain:?}");
+    // A full address that is not the one reached says the same.
+    let sync_to = |to| stream(&config, &[direct(3), sync(Sync::PERIODIC, 0, to)]);
+    let elsewhere = [
+        &stream(&config, &[start(0x100)])[..],
+        &other,
+        &sync_to(0x100),
+    ]
+    .concat();
+    let gap = decode(&config, &image, &elsewhere).gaps()[0];
+    assert_eq!(gap.reason.code, Fault::WrongAddress.code());
+    assert_eq!(gap.unconfirmed, 2);
+    // With the right one in between, the message is forgotten.
+    let wrong = stream(&config, &[jump(0, 0x100, 0x200)]);
+    let front = [
+        &stream(&config, &[start(0x100)])[..],
+        &other,
+        &sync_to(0x200),
+    ];
+    let bytes = [&front.concat()[..], &wrong].concat();
+    let gaps = decode(&config, &image, &bytes).gaps();
+    assert_eq!((gaps.len(), gaps[0].unconfirmed), (1, 0));
+}
+
+/// 7.10: ProgTraceCorrelation ends a trace. One that has none is reported, of each
+/// source; the reference encoder may end without one.
+#[test]
+fn a_trace_without_its_end_is_reported() {
+    let image = three_runs();
+    for config in all_kinds() {
+        let config = Config {
+            src_bits: 2,
+            ..config
+        };
+        let mut bytes = Vec::new();
+        let put = |bytes: &mut Vec<u8>, src, body| {
+            Message::new(src, body).write(&config.layout(), bytes);
+        };
+        put(&mut bytes, 1, start(0x100));
+        put(&mut bytes, 2, start(0x100));
+        put(&mut bytes, 2, end(&config, 1, 1));
+        let events = decode(&config, &image, &bytes).whole();
+        assert_eq!(events.of(2).warnings(), []);
+        let expected = Warning {
+            at: bytes.len() as u64,
+            reason: Fault::NoEnd.reason(0x100),
+            is_loss: true,
+        };
+        assert_eq!(events.of(1).warnings(), [expected]);
+        let reference = Config {
+            ending: Ending::Reference,
+            ..config.clone()
+        };
+        assert_eq!(decode(&reference, &image, &bytes).warnings(), []);
+        put(&mut bytes, 1, end(&config, 1, 1));
+        assert_eq!(decode(&config, &image, &bytes).warnings(), []);
     }
 }
 

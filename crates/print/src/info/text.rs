@@ -199,6 +199,14 @@ fn write_trace(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         row(out, title, format_args!("{size}: {code}: {text}"))?;
         title = "";
     }
+    let mut title = "warnings";
+    for warned in &trace.warnings {
+        let (count, at, reason) = (warned.count, warned.first.at, warned.first.reason);
+        let (code, text) = (reason.code, reason.text);
+        let line = format_args!("{count}: {code}: {text}, first at byte {at:#x}");
+        row(out, title, line)?;
+        title = "";
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::Counted;
 use crate::json;
-use hartrace_capture::trace::{KindCount, PacketCount};
+use hartrace_capture::trace::{KindCount, PacketCount, Warned};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -20,6 +20,7 @@ struct All<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     items: Vec<Kind<'a>>,
     bad: Vec<Bad>,
+    warnings: Vec<Warning>,
     sources: Vec<Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bandwidth: Option<Bandwidth<'a>>,
@@ -72,6 +73,30 @@ struct Bad {
     bytes: u64,
 }
 
+/// What a reader should know of, by code.
+#[derive(Serialize)]
+pub(crate) struct Warning {
+    code: &'static str,
+    text: &'static str,
+    count: u64,
+    /// Where the first is.
+    offset: u64,
+    /// Instructions may be missing.
+    loss: bool,
+}
+
+impl Warning {
+    pub(crate) fn new(warned: &Warned) -> Warning {
+        Warning {
+            code: warned.first.reason.code,
+            text: warned.first.reason.text,
+            count: warned.count,
+            offset: warned.first.at,
+            loss: warned.first.is_loss,
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Source {
     src: u32,
@@ -80,6 +105,8 @@ struct Source {
     syncs: u64,
     sync_interval: Option<u64>,
     longest_sync_interval: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -111,6 +138,7 @@ pub fn json(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
         syncs: source.syncs,
         sync_interval: source.interval,
         longest_sync_interval: source.longest,
+        ended: source.ended,
     });
     let decoded = counted.decoded.map(|report| Decoded {
         instructions: report.instructions,
@@ -130,6 +158,7 @@ pub fn json(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
         kinds: kinds.collect(),
         items: census.items.iter().map(kind).collect(),
         bad: bad.collect(),
+        warnings: counted.warnings().iter().map(Warning::new).collect(),
         sources: sources.collect(),
         bandwidth: census.bandwidth.as_ref().map(|bandwidth| Bandwidth {
             from: format!("{:#x}", bandwidth.first),

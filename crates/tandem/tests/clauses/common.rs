@@ -139,6 +139,7 @@ impl Consumer for Events {
                 a.access.operand
             ),
             Event::Mark(m) => format!("{m:?}"),
+            Event::Warning(warning) => format!("{warning:?}"),
             Event::Gap(g) => format!("gap {:x} {} {}", g.at, g.reason.code, g.bytes),
         });
         match self.pause {

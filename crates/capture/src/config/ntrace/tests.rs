@@ -47,6 +47,8 @@ ending = \"reference\"
 queue_bytes = 512
 queue_drain = 100
 queue_stall = true
+other_tcodes = \"damage\"
+ignore_tcodes = [7, 56]
 max_expansion = 1000
 
 [ntrace.registers]
@@ -115,7 +117,7 @@ fn everything_is_read_and_written() {
     let control = registers.trTeControl.as_ref().unwrap();
     assert_eq!(
         (control.value, control.origin.to_string()),
-        (0x100_0037, "a.toml:45".to_owned())
+        (0x100_0037, "a.toml:47".to_owned())
     );
 }
 

@@ -132,6 +132,7 @@ impl GroupCount {
             sources: harts.iter().map(Hart::source).collect(),
             bandwidth: None,
             packets: None,
+            warnings: Vec::new(),
         }
     }
 }
@@ -146,6 +147,7 @@ impl Hart {
             syncs: whole.number,
             interval: distance.checked_div(whole.number.saturating_sub(1)),
             longest: whole.longest,
+            ended: None,
         }
     }
 }
