@@ -151,6 +151,10 @@ impl Facts<'_> {
                 "{tval:#x} is in memory; physical memory protection (pmpcfg) may forbid the \
                  access, and atomic ones must be aligned"
             ),
+            1 if tval < 0x1000 => format!(
+                "there is no memory to execute at {tval:#x}: a call or jump through a null \
+                 pointer, probably"
+            ),
             1 => format!("there is no memory to execute at {tval:#x}: a jump to nowhere"),
             2 if tval == 0 => {
                 "the instruction is 0: the hart has come to memory without code".to_owned()
