@@ -1,6 +1,6 @@
-//! What symbols and listings need of an ELF file, read once into plain
-//! values. Tables that do not parse are empty; only a file that is no ELF
-//! file for RISC-V is refused.
+//! The parts of an ELF file that symbols and listings need, read once into
+//! plain values. Tables that do not parse are empty; a file is refused only if
+//! it is not an ELF file for RISC-V.
 
 use hartrace_flow::elf::{self, Relocation, SectionKind, VersionName};
 use hartrace_isa::attributes::Attributes;

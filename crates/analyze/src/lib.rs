@@ -1,5 +1,5 @@
-//! Meaning for people: what the addresses of a trace are called and what code
-//! stands there.
+//! Human-readable analysis: symbols, source lines and disassembly for the
+//! addresses of a trace, and reports on control transfers.
 //!
 //! ```
 //! use hartrace_analyze::{Listing, listing};
@@ -12,16 +12,15 @@
 //! The layers:
 //!
 //! * [`Symbols`]: names for addresses, chosen among aliases as objdump does.
-//! * [`Lines`]: lines of source text for addresses, from DWARF.
-//! * [`listing`]: a whole program as text, equal to `objdump -d` byte for byte
-//!   but for instructions that are not decoded (vector, vendor and others) and
-//!   encodings that are reserved: they are `.4byte` where objdump has names;
-//!   [`raw_listing`]: code without a file format.
-//! * [`PcList`], [`TraceListing`]: what a trace says was executed, as a list of
-//!   pcs or as text.
-//! * [`Sample`]: control transfers before a moment; [`BrStack`], [`AutoFdo`],
-//!   [`Folded`], [`Blocks`], [`Branches`], [`Table`]: what profilers make of
-//!   them.
+//! * [`Lines`]: source lines for addresses, from DWARF.
+//! * [`listing`]: the disassembly of a whole program, byte for byte as
+//!   `objdump -d` prints it, except that instructions that are not decoded
+//!   (vector, vendor and others) and reserved encodings are printed as `.4byte`;
+//!   [`raw_listing`]: the same for a raw binary.
+//! * [`PcList`], [`TraceListing`]: the executed instructions of a trace, as a list
+//!   of pcs or as text.
+//! * [`Sample`]: the control transfers before a point in time; [`BrStack`],
+//!   [`AutoFdo`], [`Folded`], [`Blocks`], [`Branches`], [`Table`]: reports on them.
 //!
 //! This crate sees ELF files and the events of `hartrace-flow`; it never sees
 //! trace bytes.

@@ -1,4 +1,4 @@
-//! Lines of source text for addresses, from DWARF.
+//! Source lines for addresses, from DWARF.
 
 use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, Section as _, SectionId};

@@ -1,4 +1,4 @@
-//! A program as text, as `objdump -d` prints it.
+//! The disassembly of a program, as `objdump -d` prints it.
 
 use crate::elf::{Elf, ElfError, GLOBAL_POINTER, Place, Section, Symbol, printable};
 use crate::symbols::Symbols;

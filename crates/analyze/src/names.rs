@@ -1,4 +1,4 @@
-//! Names for the addresses of several programs.
+//! Symbols of several programs, looked up by address.
 
 use crate::elf::ElfError;
 use crate::symbols::Symbols;

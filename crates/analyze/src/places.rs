@@ -1,4 +1,4 @@
-//! What is known of the addresses of programs.
+//! Symbols and source lines of several programs, looked up by address.
 
 use crate::elf::ElfError;
 use crate::lines::{Line, Lines};

@@ -1,4 +1,4 @@
-//! Where the code of a program is in its file.
+//! The file offsets of a program's code.
 
 use crate::elf::ElfError;
 use hartrace_flow::elf::{Elf, SegmentKind};

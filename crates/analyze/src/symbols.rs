@@ -1,4 +1,4 @@
-//! Names for addresses.
+//! The symbols of one program, looked up by address.
 
 use crate::elf::{Dynamic, Elf, ElfError, Place, Symbol};
 use std::cmp::{Ordering, Reverse};

@@ -1,7 +1,7 @@
-//! What a trace says was executed, instruction by instruction.
+//! The executed instructions of a trace, one by one.
 //!
-//! The text of a run depends on nothing but the run, so it is made once and
-//! copied from then on: loops cost what copying costs.
+//! The text of a run depends only on the run. It is formatted once and copied
+//! from then on, so a loop costs as much as copying its text.
 
 mod listing;
 mod pcs;

@@ -1,8 +1,8 @@
-//! What samples of control transfers tell: the reports of profilers.
+//! Reports on samples of control transfers, as profilers make them.
 //!
-//! A [`Sample`] is a moment and the transfers before it, as Control Transfer
-//! Records and the branch records of other machines keep them. Most reports
-//! count over many samples; [`Table`] explains one.
+//! A [`Sample`] is a point in time and the transfers before it, as kept by
+//! Control Transfer Records and the branch records of other architectures. Most
+//! reports count over many samples; [`Table`] shows a single one.
 
 mod autofdo;
 mod backtrace;

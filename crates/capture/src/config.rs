@@ -1,9 +1,8 @@
 //! The one configuration schema: read from TOML, merged, written back.
 //!
-//! Every value knows where it came from, so that the effective settings can
-//! be shown with their origins. Layers are merged with [`Config::over`]: the
-//! defaults, what a sidecar says, what configuration files say, what the
-//! command line says.
+//! Every value has its origin, so that the effective settings can be shown with
+//! their origins. Layers are merged with [`Config::over`]: defaults, sidecar,
+//! configuration files, command line.
 //!
 //! ```toml
 //! [program]
@@ -28,12 +27,12 @@
 //! modes = ["M", "S", "U"]      # and VU, VS, D
 //! context = [5, "7..=9"]
 //!
-//! [[filter.any]]               # and what fits one of these
+//! [[filter.any]]               # or what matches one of these
 //! from = 0x80002000            # or address; modes, context, tval
 //! until = 0x80002040
 //! causes = [2, 8]              # in the handlers of these traps
 //! trap = "exception"           # or interrupt
-//! impdef = 0x10                # as far as impdef_mask says
+//! impdef = 0x10                # compared under impdef_mask
 //!
 //! [hart]
 //! machine = "virt"             # virt or spike
@@ -53,7 +52,7 @@
 //!
 //! [tandem]                     # the tandem-verification trace
 //! style = "full"               # full, compact or bluespec
-//! absent = ["trap.mstatus"]    # what it does not tell
+//! absent = ["trap.mstatus"]    # what it does not record
 //!
 //! [ctr]                        # control transfer records
 //! version = "1.0"              # 1.0 or 0.1.4

@@ -1,4 +1,4 @@
-//! SHA-256, to tell one build of a program from another.
+//! SHA-256, to distinguish builds of a program.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What an ELF file says about itself.
+//! Facts about an ELF file: header, segments, attributes, debug information.
 
 use hartrace_flow::elf::{self, Elf, SectionKind, SegmentKind};
 use hartrace_isa::attributes;
@@ -324,7 +324,7 @@ mod tests {
             (b"\0.te\0xt", 5, false),
         ] {
             let file = file(area, SHT_PROGBITS, &[(name, 0..4)]);
-            let error = "the section name table: does not lie within the file";
+            let error = "the section name table: is not inside the file";
             let read = ElfInfo::read(&file).map_err(|e| e.to_string());
             assert_eq!(read.is_ok(), fair, "{area:?} {name}");
             assert!(fair || read == Err(error.to_owned()));

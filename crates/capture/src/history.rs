@@ -1,9 +1,9 @@
-//! Questions about the state in a tandem trace: registers and memory at an
+//! Queries about the state in a tandem trace: registers and memory at an
 //! instruction, and which group wrote them last.
 //!
-//! [`hartrace_tandem::history`] answers from the trace alone; here memory that
-//! the trace has not reported comes from the program, and registers and places
-//! are asked for by name.
+//! [`hartrace_tandem::history`] answers from the trace alone. Here, memory that
+//! the trace has not reported comes from the program, and registers and
+//! addresses can be given by name.
 
 pub use hartrace_tandem::{Config, History};
 

@@ -1,4 +1,4 @@
-//! Opening what is to be read: files, standard input, pipes, sockets.
+//! Opens inputs: files, standard input, pipes, sockets.
 
 mod live;
 mod socket;

@@ -1,5 +1,5 @@
-//! Which ISA string was probably meant by one that was refused; which extensions
-//! of one are not decoded.
+//! Suggestions for misspelled ISA strings, and the extensions of an ISA string
+//! that are not decoded.
 
 use hartrace_isa::{Isa, IsaError};
 use strsim::osa_distance;

@@ -1,9 +1,8 @@
-//! A trace on disk: configuration, sidecars, what kind of file it is, reading
-//! in chunks, writing atomically.
+//! Traces on disk: configuration, sidecars, detection of file formats, chunked
+//! input, atomic output.
 //!
-//! This crate opens files so that no other has to. It never prints: what goes
-//! wrong comes back as a value with the place where it happened, and the
-//! caller decides how to say it.
+//! This crate opens files so that no other crate has to. It never prints: an
+//! error is returned as a value with its position, and the caller reports it.
 //!
 //! ```
 //! use hartrace_capture::config::Config;
@@ -12,7 +11,7 @@
 //! let config = Config::parse(text, "run.toml".as_ref()).unwrap();
 //! assert_eq!(config.ingress.itype_width.unwrap().value, hartrace_flow::ItypeWidth::Three);
 //!
-//! // A typing mistake is refused, with its place and the name that was meant.
+//! // A misspelled key is refused, with its position and a suggestion.
 //! let error = Config::parse("[ingress]\nitype_with = 3\n", "run.toml".as_ref()).unwrap_err();
 //! assert_eq!(error.span, 10..20);
 //! assert_eq!(error.to_string(), "unknown key `itype_with` in [ingress]; did you mean `itype_width`?");
@@ -20,20 +19,19 @@
 //!
 //! The parts:
 //!
-//! * [`Recording`] and [`Recorder`]: the short way: open a trace with its
+//! * [`Recording`] and [`Recorder`]: the simple interface: open a trace with its
 //!   program and decode it; write the steps of a hart as a trace.
 //! * [`config`]: the one TOML schema, read, merged and written.
-//! * [`sidecar`]: `FILE.toml` beside a trace, which binds it to its program.
+//! * [`sidecar`]: `FILE.toml` next to a trace, which ties it to its program.
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
-//! * [`detect`]: what kind of file this is; [`elf_info`]: what an ELF file says;
-//!   [`log`]: logs of every kind as steps, and what is in them.
-//! * [`trace`]: traces made from steps and turned into events.
+//! * [`detect`]: the kind of a file; [`elf_info`]: facts about an ELF file;
+//!   [`log`]: logs of every kind, read as steps or summarised.
+//! * [`trace`]: traces, written from steps and decoded into events.
 //! * [`records`]: control transfer records in files; [`history`]: the state in a
-//!   tandem trace; [`verify`]: such a trace against a model.
-//! * [`program`]: `FILE[@BASE]`, as the command line and the configuration
-//!   spell a program; [`digest`]: its SHA-256;
+//!   tandem trace; [`verify`]: a tandem trace checked against a model.
+//! * [`program`]: programs, given as `FILE[@BASE]`; [`digest`]: their SHA-256;
 //!   [`memory`]: `BASE:SIZE`; [`quantity`]: numbers with units;
-//!   [`isa_hint`]: which instruction set was probably meant.
+//!   [`isa_hint`]: suggestions for misspelled ISA strings.
 
 #![deny(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Logs of every kind behind one face: steps with [`LogReader`], and what can
-//! be had without the program with [`RowReader`].
+//! One interface to logs of every kind: [`LogReader`] reads steps; [`RowReader`]
+//! reads what does not need the program.
 //!
 //! ```
 //! use hartrace_capture::detect::Kind;
@@ -66,7 +66,7 @@ pub enum LogError {
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LogError::NotALog(kind) => write!(f, "this kind of file is no log: {kind}"),
+            LogError::NotALog(kind) => write!(f, "this kind of file is not a log: {kind}"),
             LogError::NeedsProgram(kind) => {
                 write!(f, "this kind of log needs its program: {kind}")
             }

@@ -1,4 +1,4 @@
-//! Stretches of memory, spelled `BASE:SIZE`.
+//! Memory ranges, written `BASE:SIZE`.
 
 use crate::program::parse_address;
 use crate::quantity::{parse_size, show_size};

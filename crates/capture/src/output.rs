@@ -1,8 +1,8 @@
-//! Writing results so that a name holds all of one or nothing of it.
+//! Atomic output: a file appears under its name complete, or not at all.
 //!
-//! A file is written under another name in the same folder and gets its own
-//! name at the end, in one step. What is there already and is not a regular
-//! file (a device, a pipe) is written to directly.
+//! A file is written under a temporary name in the same directory and renamed
+//! at the end. A target that exists and is not a regular file (a device, a
+//! pipe) is written directly.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -77,7 +77,11 @@ impl fmt::Display for OutputError {
         match &self.problem {
             OutputProblem::Directory => write!(f, "cannot write {name}: it is a directory"),
             OutputProblem::NoFolder(folder) => {
-                write!(f, "cannot write {name}: no folder `{}`", folder.display())
+                write!(
+                    f,
+                    "cannot write {name}: there is no directory `{}`",
+                    folder.display()
+                )
             }
             OutputProblem::Open(error) | OutputProblem::Write(error) => {
                 write!(f, "cannot write {name}: {error}")
@@ -362,7 +366,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("(os error "), "{text}");
         assert!(
-            !text.contains("no folder") && !text.contains(".part"),
+            !text.contains("no directory") && !text.contains(".part"),
             "{text}"
         );
     }

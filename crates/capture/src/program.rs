@@ -1,4 +1,4 @@
-//! What holds the code: ELF files and raw binaries, spelled `FILE[@BASE]`, and
+//! Files that hold code, ELF files and raw binaries, written `FILE[@BASE]`, and
 //! the [`Program`] they are read into.
 
 mod load;
@@ -48,12 +48,12 @@ impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SpecError::NoFile => f.write_str("the file name is missing"),
-            SpecError::BadBase(base) if base.is_empty() => f.write_str(
-                "the base after `@` is missing: write 0x and hexadecimal digits, or decimal",
-            ),
+            SpecError::BadBase(base) if base.is_empty() => {
+                f.write_str("there is no base after `@`: write an address such as 0x80000000")
+            }
             SpecError::BadBase(base) => write!(
                 f,
-                "the base `{base}` is not an address: write 0x and hexadecimal digits, or decimal"
+                "the base `{base}` is not an address: write one such as 0x80000000"
             ),
             SpecError::NoBase => f.write_str("a raw binary needs its address: FILE@BASE"),
         }

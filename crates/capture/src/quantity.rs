@@ -1,4 +1,5 @@
-//! Numbers as people write them: `1_000_000`, `10M`, `256K`, `0x8000`.
+//! Numbers with digit separators and units: `1_000_000`, `10M`, `256K`,
+//! `0x8000`.
 
 use crate::program::parse_address;
 

@@ -1,12 +1,12 @@
-//! Decoding on several threads, with the output of one.
+//! Decoding on several threads, with the same output as on one.
 //!
-//! A stream is cut into pieces at message boundaries. A decoder that begins at
-//! a cut finds its way at the next full address of every source; from that
-//! place on, the *seam*, its state is what a decoder of the whole stream would
-//! have there. So each piece goes from one seam to the next, and pieces are
-//! given out in order. Nothing is taken on trust: when a piece is done, its
-//! final state is compared with the one the next piece began with, and that one
-//! is done again if they differ.
+//! The stream is cut into pieces at message boundaries. A decoder that starts
+//! at a cut synchronises at the next full address of every source. From that
+//! point on, the *seam*, its state equals that of a decoder of the whole
+//! stream. Each piece therefore runs from one seam to the next, and the output
+//! of the pieces is emitted in order. The result is checked: when a piece is
+//! done, its final state is compared with the initial state of the next piece,
+//! which is decoded again if they differ.
 
 use std::collections::BTreeMap;
 use std::io;

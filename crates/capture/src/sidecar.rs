@@ -1,7 +1,7 @@
-//! `FILE.toml` beside a trace: what it is and which program it belongs to.
+//! Sidecars: `FILE.toml` next to a trace, with its settings and its program.
 //!
-//! A sidecar is a [`Config`] with a `[trace]` section, in which every ELF file
-//! has its SHA-256.
+//! A sidecar is a [`Config`] with a `[trace]` section and the SHA-256 of every
+//! ELF file.
 
 use crate::config::{Config, LoadError};
 use crate::digest::Digest;
@@ -132,7 +132,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not the program that was traced: its SHA-256 is {}, that of `{}` was {}",
+            "`{}` is not the program that was traced: its SHA-256 is {}, but `{}` had {}",
             self.given.display(),
             self.found,
             self.traced.display(),

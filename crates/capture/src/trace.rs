@@ -1,5 +1,6 @@
-//! Traces of every format: made from steps with a [`TraceWriter`], turned into
-//! events with [`Trace::decode`]. [`Format`] and [`Settings`] say which and how.
+//! Traces of every format: written from steps by a [`TraceWriter`], decoded
+//! into events by [`Trace::decode`]. [`Format`] and [`Settings`] select the
+//! format and its parameters.
 
 mod cause;
 mod census;

@@ -1,7 +1,7 @@
-//! A tandem trace on its way through a verifier: streams taken out of their
-//! container, one hart chosen, an address looked for.
+//! Feeds a tandem trace to a verifier: unpacks containers, selects a hart,
+//! finds an address.
 //!
-//! The model is any [`flow::Model`](hartrace_flow::Model); the report any
+//! The model is any [`flow::Model`](hartrace_flow::Model); the report is any
 //! [`Reporter`].
 
 mod find;

@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line as typed: commands, flags and their help.
 
 mod ctr;
 mod run;
@@ -15,6 +15,7 @@ pub(crate) use trace::{
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 
+use crate::manual::{self, Section};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -22,41 +23,41 @@ const ABOUT: &str = "The RISC-V trace toolkit";
 
 const EXAMPLES: &str = "\
 Examples:
-  hartrace run prog.elf                  a program on the built-in hart
-  hartrace run prog.elf --log pc=run.pc  the same, written down
-  hartrace disasm prog.elf               the code of a program
-  hartrace info prog.elf run.log         what these files are
-  hartrace info run.pc -e prog.elf       what a run did
-  hartrace log spike.log --to pc         a log as another kind of log
-  hartrace run prog.elf --trace ntrace=t a program, traced
-  hartrace decode t -e prog.elf          what a trace says was executed
-  hartrace dump t                        the messages of a trace
-  hartrace convert t --to etrace -o u    the same trace in another format
-  hartrace verify t -e prog.elf          a tandem trace against the built-in hart
-  hartrace state t --at 5000             the registers at an instruction
-  hartrace run prog.elf --trace ctr=r    the last jumps, recorded as by hardware
-  hartrace ctr r                         control transfer records, explained
-  hartrace config show -e prog.elf       the settings in force, and why
+  hartrace run prog.elf                  run a program on the built-in hart
+  hartrace run prog.elf --log pc=run.pc  run it and log every pc
+  hartrace disasm prog.elf               disassemble a program
+  hartrace info prog.elf run.log         identify files
+  hartrace info run.pc -e prog.elf       summarise a run
+  hartrace log spike.log --to pc         convert a log
+  hartrace run prog.elf --trace ntrace=t run a program and trace it
+  hartrace decode t -e prog.elf          list the instructions of a trace
+  hartrace dump t                        list the messages of a trace
+  hartrace convert t --to etrace -o u    convert a trace to another format
+  hartrace verify t -e prog.elf          check a tandem trace
+  hartrace state t --at 5000             show the registers at an instruction
+  hartrace run prog.elf --trace ctr=r    record the last jumps, as hardware does
+  hartrace ctr r                         show control transfer records
+  hartrace config show -e prog.elf       show the settings in effect
 
 Exit codes:
-  0  clean, also when the reader of stdout went away
-  1  tool or I/O failure
+  0  success, also when the reader of stdout closes the pipe
+  1  the tool failed, an I/O error occurred, or the command was interrupted
   2  wrong usage
-  3  errors or gaps in the input, with --strict; a damaged trace, of verify
-  4  a difference was found, with --check or by verify
-  5  the format is unknown, or nothing could be synchronised
+  3  the input has errors or gaps (with --strict); verify: a damaged trace
+  4  a difference was found (by --check or verify)
+  5  unknown format, or no synchronisation point found
  10  the simulated program reported failure
 
-Errors have codes such as HT0001, NT0101, ET0101, TP0101 or CT0101;
-docs/diagnostics.md says more about each.";
+Errors, warnings and gaps have codes such as HT0001 or NT0101;
+`hartrace explain CODE` gives the cause and what to do.";
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
-The text is that of GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or \
-`-M numeric` if asked for, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw ones. \
-Vector, vendor and other instructions that are not decoded are the exception: they appear as \
-`.4byte` where objdump prints names, and so do encodings that the manuals reserve. With @BASE the \
-lowest loaded address goes there, and the symbols with it.
+The output matches GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or \
+`-M numeric` on request, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw binaries. \
+Instructions that are not decoded (vector, vendor and some others) and reserved encodings are \
+printed as `.4byte` where objdump prints a name. @BASE moves the lowest loaded address, and the \
+symbols with it, to BASE.
 
 Examples:
   hartrace disasm prog.elf
@@ -71,9 +72,9 @@ Examples:
   xz -dc run.log.xz | hartrace info -";
 
 const LOG_EXAMPLES: &str = "\
-Lists of pcs and ingress rows need the program. So that nothing is lost, ingress rows have the \
-columns trigger, halted, reset, external and lost behind those of the reference flow; missing \
-steps show in lost.
+Pc lists and ingress rows contain no instructions, so the program is needed to read them. Ingress \
+rows have five columns more than those of the reference flow: trigger, halted, reset, external and \
+lost. Lost steps are marked in the last one.
 
 Examples:
   hartrace log spike.log --to pc -o run.pc
@@ -83,9 +84,15 @@ Examples:
 const SHOW_EXAMPLES: &str = "\
 Examples:
   hartrace config show                            the defaults
-  hartrace config show -c run.toml -e prog.elf    who wins
+  hartrace config show -c run.toml -e prog.elf    a file combined with flags
   hartrace config show --isa rv64gc > run.toml    a file to start from
-  hartrace config show run prog.elf               those of a run";
+  hartrace config show run prog.elf               the settings of a run";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  hartrace explain                  list all codes and their titles
+  hartrace explain HT0101           explain one code
+  hartrace explain | grep -i time   find a code by keyword";
 
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
@@ -107,25 +114,25 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// How to talk to the user; the same for every command.
+/// Flags for messages, the same for every command.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct TalkArgs {
-    /// Colours in messages
+    /// Use colours in messages
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
-    /// Only errors on stderr
+    /// Print only errors on stderr
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Say more on stderr
+    /// Print more details on stderr
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// A progress bar on stderr for what takes over a second
+    /// Show a progress bar on stderr for work longer than a second
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: When,
 }
 
-/// When to do something that suits terminals; `auto` is only on one.
+/// When to use a feature of terminals; `auto`: when stderr is a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     Auto,
@@ -142,10 +149,10 @@ pub(crate) enum Command {
     /// Disassemble a program
     #[command(after_help = DISASM_EXAMPLES)]
     Disasm(Disasm),
-    /// Say what files are and what is in them
+    /// Identify files and summarise their contents
     #[command(after_help = INFO_EXAMPLES)]
     Info(Info),
-    /// Write a log as another kind of log
+    /// Convert a log to another kind of log
     #[command(after_help = LOG_EXAMPLES)]
     Log(Log),
     /// Encode a log as a trace
@@ -154,27 +161,30 @@ pub(crate) enum Command {
     /// Show the messages, packets or groups of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),
-    /// Reconstruct what was executed from a trace
+    /// Reconstruct the executed instructions from a trace
     #[command(after_help = trace::DECODE_EXAMPLES)]
     Decode(Decode),
-    /// Count what a trace is made of
+    /// Print statistics of a trace
     #[command(after_help = trace::STATS_EXAMPLES)]
     Stats(Stats),
-    /// Write a trace as one of another format
+    /// Convert a trace to another format
     #[command(after_help = trace::CONVERT_EXAMPLES)]
     Convert(Convert),
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),
-    /// The state at any instruction of a tandem trace, and who wrote it
+    /// Show registers and memory at any instruction of a tandem trace
     #[command(after_help = state::EXAMPLES)]
     State(State),
-    /// Control transfer records: who jumped where, call stacks, profiles
+    /// Report on control transfer records: jumps, call stacks, profiles
     #[command(after_help = ctr::EXAMPLES)]
     Ctr(Ctr),
-    /// Work with settings
+    /// Show the settings
     #[command(subcommand)]
     Config(Config),
+    /// Explain a diagnostic code
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
     /// Write shell completions
     Completions(Completions),
     /// Write manual pages, one per command
@@ -184,13 +194,14 @@ pub(crate) enum Command {
 /// `hartrace disasm`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Disasm {
-    /// ELF files to disassemble, with load base if position-independent; `-` is stdin
+    /// ELF files to disassemble, with a load base if position-independent; `-` is stdin
     #[arg(value_name = "ELF[@BASE]")]
     pub(crate) files: Vec<String>,
-    /// Instructions as they are encoded: no `ret`, `li` or `mv`, compressed ones by their own names
+    /// Print base instructions instead of aliases such as `ret`, `li` and `mv`, and compressed
+    /// instructions by their own names
     #[arg(long)]
     pub(crate) no_aliases: bool,
-    /// Registers by number: x10 instead of a0
+    /// Print registers by number: x10 instead of a0
     #[arg(long)]
     pub(crate) numeric: bool,
     #[command(flatten)]
@@ -202,13 +213,13 @@ pub(crate) struct Disasm {
 /// `hartrace info`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Info {
-    /// Files to look at; `-` is stdin
+    /// Files to identify; `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How to write it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: InfoFormat,
-    /// Fail if a log has lines that cannot be read, or does not follow the program
+    /// Fail if a log has unreadable lines or does not match the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -223,19 +234,19 @@ pub(crate) struct Log {
     /// The log: pc list, Spike log or CSV, ingress CSV; `-` is stdin
     #[arg(value_name = "INPUT")]
     pub(crate) input: PathBuf,
-    /// What to write
+    /// Kind of log to write
     #[arg(long, value_name = "KIND")]
     pub(crate) to: LogKind,
-    /// With --to pc: also list ecall and ebreak, which do not retire
+    /// With --to pc: also list ecall and ebreak, which trap and do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
-    /// Mode of a log that does not tell it, such as a pc list [default: m]
+    /// Privilege mode for logs that do not record it, such as pc lists [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
-    /// Only this hart; pc and ingress have room for one
+    /// Only this hart; required for pc and ingress if the log has several harts
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
-    /// Fail if the log has lines that cannot be read, or does not follow the program
+    /// Fail if the log has unreadable lines or does not match the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -244,12 +255,12 @@ pub(crate) struct Log {
     pub(crate) output: Output,
 }
 
-/// What `log` writes.
+/// The kinds of log that `log` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogKind {
     /// One pc per retired instruction, 16 digits or 8 on RV32
     Pc,
-    /// Rows of the trace ingress port as CSV, by the ingress settings
+    /// Rows of the trace ingress port as CSV, as set in [ingress]
     Ingress,
     /// JSON lines: a header, then one object per step
     Json,
@@ -263,10 +274,10 @@ pub(crate) enum ModeName {
     M,
 }
 
-/// How `info` writes.
+/// The output formats of `info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InfoFormat {
-    /// For people
+    /// Human-readable text
     Text,
     /// JSON lines: a header, then one object per file
     Json,
@@ -275,7 +286,7 @@ pub(crate) enum InfoFormat {
 /// `hartrace config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Write the settings in force as a configuration file, with their origins
+    /// Write the settings in effect as a configuration file, with the origin of each
     #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
 }
@@ -292,17 +303,28 @@ pub(crate) struct Show {
     pub(crate) output: Output,
 }
 
-/// A command whose settings are shown.
+/// The command whose settings are shown.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ShowOf {
-    /// The settings of a run, with the same arguments as `hartrace run`
+    /// Show the settings of a run; takes the arguments of `hartrace run`
     Run(Run),
+}
+
+/// `hartrace explain`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Explain {
+    /// Code of an error, a warning or a gap, such as HT0101 or NT0301; without it, all codes
+    /// are listed
+    #[arg(value_name = "CODE", value_parser = manual::find)]
+    pub(crate) code: Option<Section>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// `hartrace completions`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell to write completions for
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
     #[command(flatten)]
@@ -312,34 +334,34 @@ pub(crate) struct Completions {
 /// `hartrace man`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Man {
-    /// The folder to write to; created if it does not exist
+    /// Directory to write to; created if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }
 
-/// What the code is; the same for every command that needs a program.
+/// The program; the same for every command that needs one.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Program")]
 pub(crate) struct Program {
-    /// ELF file, with load base if position-independent; repeatable
+    /// ELF file, with a load base if position-independent; repeatable
     #[arg(short, long, value_name = "FILE[@BASE]")]
     pub(crate) elf: Vec<String>,
-    /// Raw binary and the address of its first byte; repeatable
+    /// Raw binary, loaded at address BASE; repeatable
     #[arg(long, value_name = "FILE@BASE")]
     pub(crate) raw: Vec<String>,
-    /// Instruction set, such as rv64gc_zba [default: what the ELF file says]
+    /// Instruction set, such as rv64gc_zba [default: from the ELF file]
     #[arg(long, value_name = "ISA")]
     pub(crate) isa: Option<String>,
-    /// Configuration file; repeatable, later ones win
+    /// Configuration file; repeatable, later files override earlier ones
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
 }
 
-/// Where the result goes.
+/// Where the output goes.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
-    /// Write to this file, all at once at the end; `-` is stdout
+    /// Write to this file, which appears when complete; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 }

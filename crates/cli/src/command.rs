@@ -5,6 +5,7 @@ mod ctr;
 mod decode;
 mod dump;
 mod encode;
+mod explain;
 mod info;
 mod log;
 mod run;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
+        Command::Explain(args) => explain::run(args),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),
     }
@@ -49,7 +51,7 @@ fn disasm(args: &args::Disasm, talk: &Talk) -> Result<(), Failure> {
     let config = settings::resolve(&args.files, &args.program, talk)?;
     if inputs(&config).next().is_none() {
         return Err(Diagnostic::new(Code::NoProgram, "no program is given")
-            .help("name an ELF file, or use --raw FILE@BASE or a configuration with [program]")
+            .help("give an ELF file, --raw FILE@BASE, or a configuration with a [program] section")
             .into());
     }
     one_stdin(inputs(&config).chain(configs(&args.program)))?;
@@ -89,9 +91,12 @@ fn completions(args: &args::Completions) -> Result<(), Failure> {
 
 fn man(folder: &Path) -> Result<(), Failure> {
     if fs::metadata(folder).is_ok_and(|m| !m.is_dir()) {
-        let message = format!("cannot write to `{}`: it is not a folder", folder.display());
+        let message = format!(
+            "cannot write to `{}`: it is not a directory",
+            folder.display()
+        );
         return Err(Diagnostic::new(Code::CannotCreate, message)
-            .help("name a folder, or one that is to be created")
+            .help("give a directory; it is created if it does not exist")
             .into());
     }
     fs::create_dir_all(folder).map_err(|error| OutputError {

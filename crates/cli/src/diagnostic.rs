@@ -1,4 +1,4 @@
-//! What can go wrong, with a stable code for each.
+//! Errors and warnings, each with a stable code.
 
 pub(crate) use hartrace_print::words::count;
 
@@ -235,12 +235,15 @@ impl Diagnostic {
         self
     }
 
+    /// The code that is printed.
+    pub(crate) fn shown_code(&self) -> &'static str {
+        self.named.unwrap_or(self.code.text())
+    }
+
     /// The text for a terminal, with escape sequences for colour.
     pub(crate) fn render(&self, level: Level<'_>) -> String {
         let title = level.primary_title(self.message.as_str());
-        let mut group = title
-            .id(self.named.unwrap_or(self.code.text()))
-            .elements(self.snippet());
+        let mut group = title.id(self.shown_code()).elements(self.snippet());
         let clean = |text: &str| normalize_untrusted_str(text);
         for note in &self.notes {
             group = group.element(Level::NOTE.message(clean(note)));
@@ -291,17 +294,17 @@ impl From<SettingsError> for Failure {
 impl From<SettingsError> for Diagnostic {
     fn from(error: SettingsError) -> Diagnostic {
         let section = error.format().name();
-        let message = format!("the settings in [{section}] cannot be: {error}");
+        let message = format!("invalid settings in [{section}]: {error}");
         Diagnostic::new(Code::Contradiction, message)
-            .help("change one of the settings that the message is about")
+            .help("change one of the settings named in the message")
     }
 }
 
 impl From<CtrError> for Failure {
     fn from(error: CtrError) -> Failure {
-        let message = format!("the settings in [ctr] cannot be: {error}");
+        let message = format!("invalid settings in [ctr]: {error}");
         Diagnostic::new(Code::Contradiction, message)
-            .help("change one of the settings that the message is about")
+            .help("change one of the settings named in the message")
             .into()
     }
 }
@@ -317,16 +320,18 @@ impl From<InputError> for Diagnostic {
         let message = error.to_string();
         match error.problem {
             InputProblem::Open(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                let help = "check the name; relative names start at the current folder";
+                let help = "check the name; relative names start at the current directory";
                 Diagnostic::new(Code::CannotOpen, message).help(help)
             }
             InputProblem::Open(_) => Diagnostic::new(Code::CannotOpen, message),
             InputProblem::Directory => {
-                Diagnostic::new(Code::IsDirectory, message).help("name a file in it")
+                Diagnostic::new(Code::IsDirectory, message).help("give a file instead")
             }
             InputProblem::Read { .. } => Diagnostic::new(Code::CannotRead, message),
-            InputProblem::TooLarge { .. } => Diagnostic::new(Code::TooLarge, message)
-                .note("files of this kind are read at once; this is probably another file"),
+            InputProblem::TooLarge { .. } => Diagnostic::new(Code::TooLarge, message).note(
+                "this kind of file is read as a whole; this is probably another kind of \
+                    file",
+            ),
         }
     }
 }
@@ -340,13 +345,13 @@ impl From<OutputError> for Diagnostic {
         };
         let diagnostic = Diagnostic::new(code, message);
         match error.problem {
-            OutputProblem::Directory => diagnostic.help("choose the name of a file"),
+            OutputProblem::Directory => diagnostic.help("give a file name"),
             OutputProblem::NoFolder(_) => {
-                diagnostic.help("create the folder first, or choose another name")
+                diagnostic.help("create the directory first, or choose another name")
             }
-            OutputProblem::Open(_) => diagnostic.help("choose a name you may write to"),
+            OutputProblem::Open(_) => diagnostic.help("choose a location you can write to"),
             OutputProblem::Write(e) if e.kind() == std::io::ErrorKind::StorageFull => {
-                diagnostic.help("make room, or write to another place")
+                diagnostic.help("free some space, or write to another location")
             }
             OutputProblem::Write(_) => diagnostic,
         }
@@ -363,11 +368,11 @@ impl From<LoadError> for Diagnostic {
             Problem::NotText | Problem::Syntax(_) => (Code::ConfigSyntax, None),
             Problem::UnknownSection { .. } | Problem::UnknownKey { .. } => (
                 Code::ConfigUnknown,
-                Some("`hartrace config show` writes all settings there are"),
+                Some("`hartrace config show` lists all settings"),
             ),
             Problem::NotASection(_) => (
                 Code::ConfigUnknown,
-                Some("settings stand in sections such as [program]"),
+                Some("put settings in a section such as [program]"),
             ),
             Problem::Missing { .. } | Problem::Value { .. } => (Code::ConfigValue, None),
         };
@@ -390,19 +395,20 @@ pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic
     match error {
         ElfError::NotElf => match detect::detect(head) {
             Kind::Empty => Diagnostic::new(Code::NotElf, format!("{name} is empty"))
-                .note("the step that should have written it may have failed"),
+                .note("the command that should have written it may have failed"),
             Kind::Unknown => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
                 .help(
-                    "give the linked program; disasm and log take bare code with --raw FILE@BASE",
+                    "give the linked program; disasm and log take raw binaries with --raw \
+                     FILE@BASE",
                 ),
             kind => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
-                .note(format!("it looks like this kind of file: {kind}"))
+                .note(format!("detected kind of file: {kind}"))
                 .help("give the program with -e or as an argument"),
         },
         ElfError::BigEndian => Diagnostic::new(Code::BigEndian, format!("{name} is {error}"))
             .note("only little-endian RISC-V programs are supported"),
         ElfError::Machine(_) => Diagnostic::new(Code::WrongMachine, format!("{name} is {error}"))
-            .help("give the program that was built for the RISC-V target"),
+            .help("give the program built for the RISC-V target"),
         ElfError::Truncated | ElfError::Class(_) => {
             damaged_elf(path, &error.to_string()).note(cut_off(bytes))
         }
@@ -414,7 +420,7 @@ pub(crate) fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic
 
 fn cut_off(bytes: &[u8]) -> String {
     let size = count(bytes.len() as u64, "byte");
-    format!("the file has {size}; it may be cut off")
+    format!("the file has {size}; it may be truncated")
 }
 
 /// An ELF file that contradicts itself.
@@ -443,17 +449,18 @@ pub(crate) fn unknown_format(path: &Path, kind: Kind, head: &[u8], command: &str
     }
     if kind == Kind::Empty {
         return Diagnostic::new(Code::UnknownFormat, format!("{name} is empty"))
-            .note("the step that should have written it may have failed");
+            .note("the command that should have written it may have failed");
     }
     if is_json_log(head) {
-        let message = format!("{name} is a log as JSON lines, which is not read");
+        let message = format!("{name} is a JSON log, which hartrace does not read");
         return Diagnostic::new(Code::UnknownFormat, message)
-            .note("JSON is written for other programs; docs/json.md describes it")
-            .help("log the run as pc, spike, spike-traps or ingress");
+            .note("JSON logs are written for other programs; see docs/json.md")
+            .help("write the log as pc, spike, spike-traps or ingress");
     }
-    Diagnostic::new(Code::UnknownFormat, format!("{name} is of no known format")).note(
-        "known are ELF files, N-Trace and E-Trace with their sidecars, tandem traces, control \
-         transfer records, Spike logs and CSV, pc lists, ingress CSV and configuration files",
+    Diagnostic::new(Code::UnknownFormat, format!("{name} has an unknown format")).note(
+        "known formats: ELF files, N-Trace and E-Trace with their sidecars, tandem traces, \
+         control transfer records, Spike logs and CSV, pc lists, ingress CSV and configuration \
+         files",
     )
 }
 
@@ -463,7 +470,7 @@ pub(crate) fn bad_image(path: &Path, error: &ImageError) -> Diagnostic {
     match error {
         ImageError::NoCode => Diagnostic::new(Code::NotLinked, format!("{name} is {error}"))
             .help("give the linked program"),
-        ImageError::Damaged(part) => damaged_elf(path, &format!("its {part} cannot be read")),
+        ImageError::Damaged(part) => damaged_elf(path, &format!("its {part} is unreadable")),
         _ => damaged_elf(path, &error.to_string()),
     }
 }
@@ -474,7 +481,7 @@ pub(crate) fn bad_isa(text: &str, error: &hartrace_isa::IsaError<'_>) -> Diagnos
     let diagnostic = Diagnostic::new(Code::BadIsa, message);
     match hartrace_capture::isa_hint::nearest(text) {
         Some(nearest) => diagnostic.help(format!("did you mean --isa {nearest}?")),
-        None => diagnostic.help("an ISA string looks like rv64gc or rv32imac_zicsr_zba"),
+        None => diagnostic.help("write an ISA string such as rv64gc or rv32imac_zicsr_zba"),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn one_stdin<'a>(names: impl IntoIterator<Item = &'a Path>) -> Result
     match names.into_iter().filter(|n| is_stdin(n)).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage(
-            "`-` is given more than once, and standard input can be read only once",
+            "`-` is given more than once, but standard input can be read only once",
         )),
     }
 }

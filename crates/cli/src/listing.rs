@@ -1,4 +1,4 @@
-//! The text of a program.
+//! The disassembly of a program.
 
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};
@@ -64,9 +64,9 @@ pub(crate) fn warn_of_undecoded(program: &Program, talk: &Talk) {
         return;
     }
     let message = format!(
-        "the instructions of these extensions are not decoded: {}",
+        "instructions of these extensions are not decoded: {}",
         names.join(", ")
     );
-    let note = "they appear as `.4byte`, where objdump prints names";
+    let note = "they are printed as `.4byte`, where objdump prints names";
     talk.warning(&Diagnostic::new(Code::NotDecoded, message).note(note));
 }

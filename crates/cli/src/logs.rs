@@ -1,4 +1,4 @@
-//! Logs and the programs they need; what `info` and `log` share.
+//! Reads logs and the programs they need.
 
 use crate::args::ModeName;
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
@@ -31,9 +31,10 @@ pub(crate) fn options<'a>(
         Kind::SpikeLog => spike_isa(head),
         Kind::SpikeCsv => {
             let message = format!("no instruction set is given; assuming {}", Isa::RV64GC);
-            talk.warning(
-                &Diagnostic::new(Code::Guessed, message).help("say which one it is with --isa"),
-            );
+            talk.warning(&Diagnostic::new(Code::Guessed, message).help(
+                "give the instruction set with \
+                    --isa",
+            ));
             Isa::RV64GC
         }
         _ => Isa::RV64GC,
@@ -77,7 +78,7 @@ fn iretire(kind: Kind, head: &[u8], program: &Program, talk: &Talk) -> Iretire {
     if counted != ingress.iretire() {
         let message =
             "rows retire more than one instruction; assuming that iretire counts halfwords";
-        let help = "say so with retirement = \"block\" in section [ingress] of a configuration";
+        let help = "set retirement = \"block\" in section [ingress] of a configuration";
         talk.warning(&Diagnostic::new(Code::Guessed, message).help(help));
     }
     counted
@@ -92,17 +93,18 @@ pub(crate) fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnos
         }
         LogError::NotALog(kind) => {
             let diagnostic = Diagnostic::new(Code::NotALog, format!("{name} is not a log"))
-                .note(format!("it looks like this kind of file: {kind}"));
+                .note(format!("detected kind of file: {kind}"));
             match kind {
                 Kind::Elf => diagnostic.help("give the program with -e, and the log as INPUT"),
-                _ => diagnostic.help("give a log of a simulator as INPUT"),
+                _ => diagnostic.help("give the log of a simulator as INPUT"),
             }
         }
-        LogError::NeedsProgram(kind) => {
-            Diagnostic::new(Code::NoProgram, "no program is given")
-                .note(format!("{name} has no instructions in it, only addresses: {kind}"))
-                .help("name the program with -e, or use --raw FILE@BASE or a configuration with [program]")
-        }
+        LogError::NeedsProgram(kind) => Diagnostic::new(Code::NoProgram, "no program is given")
+            .note(format!("{name} has addresses but no instructions: {kind}"))
+            .help(
+                "give the program with -e, --raw FILE@BASE, or a configuration with a \
+                    [program] section",
+            ),
     }
 }
 
@@ -126,11 +128,11 @@ pub(crate) fn judge(
     }
     let diagnostic = damaged(path, damage, lines);
     if nothing {
-        let help = "is it the right program, and the right kind of log?";
+        let help = "check the program and the kind of log";
         return Verdict::Error(diagnostic.with_code(Code::NothingRead).help(help));
     }
     if strict {
-        let help = "remove what is not part of the log, or leave out --strict";
+        let help = "remove the lines that are not part of the log, or leave out --strict";
         return Verdict::Error(diagnostic.help(help));
     }
     Verdict::Warning(diagnostic)
@@ -142,13 +144,13 @@ pub(crate) fn judge_fit(path: &Path, fit: Fit, strict: bool) -> Verdict {
         return Verdict::Clean;
     }
     let name = input::name(path);
-    let message = format!("{name} does not seem to follow this program");
+    let message = format!("{name} does not match this program");
     let diagnostic = Diagnostic::new(Code::DoubtfulProgram, message)
         .note(format!(
             "{} of {} steps are traps of unknown cause",
             fit.unexplained, fit.steps
         ))
-        .help("is it the right ELF file, and the right load base?");
+        .help("check the ELF file and its load base");
     if strict {
         Verdict::Error(diagnostic)
     } else {
@@ -193,7 +195,7 @@ pub(crate) fn which_hart(path: &Path, harts: &[HartId], wrong: bool) -> Result<(
         more => format!("{name} has several harts: {}", more.join(", ")),
     };
     Err(Diagnostic::new(Code::WhichHart, message)
-        .help("choose one that is there with --hart N")
+        .help("choose one of them with --hart N")
         .into())
 }
 

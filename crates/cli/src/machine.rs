@@ -1,4 +1,4 @@
-//! From settings to a machine with a program in it.
+//! Builds a machine from the settings and loads the program.
 
 use crate::args;
 use crate::args::{MachineName, Run, YesNo};
@@ -72,20 +72,23 @@ pub(crate) fn typed_hart(machine: &args::Machine) -> Hart {
 pub(crate) fn read(config: &Config) -> Result<Elf, Failure> {
     let no_program = |message: String| {
         Diagnostic::new(Code::NoProgram, message)
-            .help("name the program: hartrace run PROG, or elf in section [program]")
+            .help("give one program: hartrace run PROG, or elf in section [program]")
     };
     let Some(Setting { value, origin }) = &config.program.elf else {
         return Err(no_program("no program is given".to_owned()).into());
     };
     let [file] = value.as_slice() else {
-        let message = format!("{origin} names {} programs, and one can run", value.len());
+        let message = format!(
+            "{origin} lists {} programs, but only one can run",
+            value.len()
+        );
         return Err(no_program(message).into());
     };
     if let Some(base) = file.base {
         let message = format!("{} cannot run at {base:#x}", input::name(&file.file));
         return Err(Diagnostic::new(Code::BadFileSpec, message)
-            .note(format!("the base is given at {origin}"))
-            .help("leave out the base: a program runs where it was linked to")
+            .note(format!("the base comes from {origin}"))
+            .help("leave out the base: a program runs at the address it was linked for")
             .into());
     }
     Elf::read(file).map_err(|error| settings::named_in(origin, error.into()))
@@ -161,7 +164,7 @@ pub(crate) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, I
         };
         match origin {
             Some(origin @ Origin::File { .. }) => {
-                bad_config(&hart, &error).note(format!("the {what} comes from: {origin}"))
+                bad_config(&hart, &error).note(format!("the {what} comes from {origin}"))
             }
             _ => bad_config(&hart, &error),
         }
@@ -175,10 +178,12 @@ fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
     match error {
         ConfigError::Isa(_) => Diagnostic::new(Code::BadIsa, message),
         ConfigError::Unsupported(_) => Diagnostic::new(Code::UnsupportedIsa, message)
-            .help("leave these extensions out of --isa; a program that needs them traps"),
-        ConfigError::Memory(MemoryError::TooLarge(_)) => {
-            Diagnostic::new(Code::HostMemory, message).help("ask for less with --memory BASE:SIZE")
-        }
+            .help("remove these extensions from --isa; a program that uses them traps"),
+        ConfigError::Memory(MemoryError::TooLarge(_)) => Diagnostic::new(Code::HostMemory, message)
+            .help(
+                "choose a smaller size with \
+                --memory BASE:SIZE",
+            ),
         ConfigError::Memory(MemoryError::Overlap(one, other)) => {
             let given = |region: &Region| config.memory.contains(region);
             let diagnostic = Diagnostic::new(Code::BadMemory, message);
@@ -189,7 +194,7 @@ fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
             .help("move the memory with --memory BASE:SIZE")
         }
         ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message).help(
-            "write --memory BASE:SIZE, such as 0x80000000:256M; 0x makes a number hexadecimal",
+            "write --memory BASE:SIZE, such as 0x80000000:256M; hexadecimal numbers start with 0x",
         ),
         ConfigError::Clock | ConfigError::Cost | ConfigError::Records(_) => {
             Diagnostic::new(Code::ConfigValue, message)
@@ -220,7 +225,7 @@ pub(crate) fn program(elf: &Elf) -> Result<Program, Failure> {
                 Diagnostic::new(Code::NotLinked, message).help("give the linked program")
             }
             ProgramError::Dynamic => Diagnostic::new(Code::NotBareMetal, message).help(
-                "link it statically for bare metal: -static -nostartfiles, and a linker script",
+                "link it statically for bare metal: -static -nostartfiles and a linker script",
             ),
         }
         .into()
@@ -238,7 +243,10 @@ pub(crate) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
     found.map(|(address, _)| Some(address)).ok_or_else(|| {
         let message = format!("--entry `{text}` is neither an address nor a symbol of the program");
         Diagnostic::new(Code::BadEntry, message)
-            .help("write 0x and hexadecimal digits, or the name of a function; `hartrace disasm` shows them")
+            .help(
+                "write an address such as 0x80000000, or a symbol; `hartrace disasm` lists \
+                the symbols",
+            )
             .into()
     })
 }
@@ -261,25 +269,23 @@ fn bad_load(
                 .map(|range| format!("--memory {range}"))
                 .collect();
             let diagnostic = Diagnostic::new(Code::OutsideMemory, message)
-                .note("a program must be in memory as a whole, and its stack too");
+                .note("the whole program, and its stack, must be in memory");
             let possible = HartConfig {
                 memory: memory.iter().map(region).collect(),
                 ..config.clone()
             };
             match possible.validate() {
-                Ok(_) => diagnostic.help(format!(
-                    "give the machine memory there: {}",
-                    flags.join(" ")
-                )),
-                Err(_) => diagnostic
-                    .note(taken(config))
-                    .help("link it to other addresses, or use --memory BASE:SIZE beside these"),
+                Ok(_) => diagnostic.help(format!("add memory there: {}", flags.join(" "))),
+                Err(_) => diagnostic.note(taken(config)).help(
+                    "link it for other addresses, or choose memory that does not overlap \
+                        these",
+                ),
             }
         }
         LoadError::Misaligned { .. } => Diagnostic::new(Code::BadEntry, message)
-            .help("say where to start with --entry: an even address, or the name of a function"),
+            .help("give the start with --entry: an even address or a symbol"),
         LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
-            .help("say where to start with --entry ADDR or --entry SYMBOL"),
+            .help("give the start with --entry ADDR or --entry SYMBOL"),
     }
 }
 
@@ -321,13 +327,13 @@ pub(crate) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
     }
     let name = input::name(&elf.file.file);
     let message = format!(
-        "{name} was built for more than the hart has: {}",
+        "{name} was built for extensions that the hart does not have: {}",
         names.join(", ")
     );
     talk.warning(
         &Diagnostic::new(Code::MissingExtension, message)
-            .note(format!("the hart is {isa}; other instructions trap"))
-            .help("give the hart more with --isa, or build the program for less"),
+            .note(format!("the hart executes {isa}; other instructions trap"))
+            .help("add the extensions with --isa, or build the program without them"),
     );
 }
 

@@ -1,7 +1,7 @@
 //! The `hartrace` command.
 //!
-//! What was typed is in `args`, what it means in `settings`, and each command
-//! does its work in `command`. Data goes to stdout, talk to stderr.
+//! `args` holds the command line, `settings` resolves it, and each command does
+//! its work in `command`. Data goes to stdout, messages to stderr.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod files;
 mod listing;
 mod logs;
 mod machine;
+mod manual;
 mod progress;
 mod records;
 mod session;

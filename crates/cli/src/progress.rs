@@ -1,4 +1,4 @@
-//! How far a long reading or a long run is.
+//! Progress of long reads and runs.
 
 use crate::talk::Talk;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

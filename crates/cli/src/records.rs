@@ -13,7 +13,7 @@ pub(crate) fn judge(path: &Path, summary: &RecordSummary, strict: bool) -> Optio
         let diagnostic = damaged(path, summary);
         match nothing {
             true => diagnostic.with_code(Code::NothingRead),
-            false => diagnostic.help("get the file again, or leave out --strict"),
+            false => diagnostic.help("copy or record the file again, or leave out --strict"),
         }
     })
 }
@@ -22,7 +22,7 @@ pub(crate) fn judge(path: &Path, summary: &RecordSummary, strict: bool) -> Optio
 pub(crate) fn damaged(path: &Path, summary: &RecordSummary) -> Diagnostic {
     let name = input::name(path);
     let places = count(summary.errors, "place");
-    let message = format!("{name} cannot be read at {places}");
+    let message = format!("{name} is unreadable at {places}");
     let mut diagnostic = Diagnostic::new(Code::DamagedRecords, message);
     if let Some(first) = summary.first_errors.first() {
         diagnostic = diagnostic.named(first.problem.fault.code());

@@ -1,11 +1,11 @@
-//! What every command that reads a trace or a log does around its own work.
+//! The common frame of every command that reads a trace or a log.
 //!
 //! In this order: [`Session::new`] resolves the settings and checks that
 //! standard input is used once, [`Session::output`] creates the output,
 //! [`Session::open`] opens the input, [`Session::code`] reads the program, and
-//! [`Session::trace`] finds out how the trace is read; [`Session::loaded`] does
-//! the last two at once. At the end [`Session::judge`] reports what was lost, and
-//! [`Session::finish`] keeps or discards the output.
+//! [`Session::trace`] determines how to read the trace; [`Session::loaded`]
+//! does the last two at once. At the end [`Session::judge`] reports what was
+//! lost, and [`Session::finish`] keeps or discards the output.
 
 use crate::args;
 use crate::diagnostic::{self, Diagnostic, Failure};
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
             let name = input::name(path);
             let message = format!("{name} is not a trace: its format is `{}`", format.value);
             return Err(Diagnostic::new(diagnostic::Code::NotATrace, message)
-                .note(format!("the format is told at {}", format.origin))
+                .note(format!("the format comes from {}", format.origin))
                 .into());
         }
         Session::begin(resolved, (path, &[]), typed, strict, talk)
@@ -260,7 +260,7 @@ impl<'a> Session<'a> {
             None => Ok(trace),
             Some(damage) if damage.code == diagnostic::Code::NothingRead => Err(damage.into()),
             Some(damage) if self.strict => {
-                Err(damage.help("leave out --strict to let it pass").into())
+                Err(damage.help("leave out --strict to continue anyway").into())
             }
             Some(damage) => {
                 self.talk.warning(&damage);

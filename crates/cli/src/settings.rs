@@ -1,5 +1,5 @@
-//! What was typed, and what it means: flags over configuration files over
-//! defaults, and the program they name.
+//! Resolves the settings: flags override configuration files, which override
+//! defaults; and the program they name.
 
 use crate::args;
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};
@@ -82,7 +82,7 @@ fn specs<'a, T>(
 ) -> Result<Vec<T>, Failure> {
     let one = |text: &String| {
         if let Some(hex) = looks_hexadecimal(text) {
-            let message = format!("{flag} `{text}`: the base is decimal");
+            let message = format!("{flag} `{text}`: the base is read as decimal");
             let help = format!("did you mean {hex}?");
             talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
         }
@@ -90,8 +90,10 @@ fn specs<'a, T>(
             let message = format!("{flag} `{text}`: {error}");
             let diagnostic = Diagnostic::new(Code::BadFileSpec, message);
             match error {
-                SpecError::BadBase(_) if Path::new(text).exists() => diagnostic
-                    .help("a name that ends this way goes into a configuration: { file = ... }"),
+                SpecError::BadBase(_) if Path::new(text).exists() => diagnostic.help(
+                    "put a file name that ends this way into a configuration: { file = \
+                        ... }",
+                ),
                 _ => diagnostic,
             }
             .into()
@@ -111,11 +113,11 @@ fn tell(remark: &Remark, talk: &Talk) {
         Remark::IsaFrom(..) => talk.detail(&remark.to_string()),
         Remark::IsaAssumed(_) => talk.warning(
             &Diagnostic::new(Code::Guessed, remark.to_string())
-                .help("say which one it is with --isa"),
+                .help("give the instruction set with --isa"),
         ),
         Remark::FixedAddresses(path) => {
             let name = input::name(path);
-            let message = format!("{name} was linked to fixed addresses, and a base is given");
+            let message = format!("{name} is linked to fixed addresses, but a base is given");
             let help = "leave out the base, or give the position-independent program";
             talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
         }
@@ -135,18 +137,16 @@ impl From<ProgramError> for Failure {
             },
             ProgramError::Wrong(wrong) => {
                 let name = wrong.given.display();
-                let message = format!("`{name}` is not the program that is meant");
+                let message = format!("`{name}` is not the program that was traced");
                 Diagnostic::new(Code::WrongProgram, message)
-                    .note(format!("its SHA-256 is  {}", wrong.found))
-                    .note(format!("it should be    {}", wrong.expected))
-                    .help(
-                        "it was probably built again; give the old one with -e, or mend the sha256",
-                    )
+                    .note(format!("its SHA-256:     {}", wrong.found))
+                    .note(format!("expected SHA-256: {}", wrong.expected))
+                    .help("it was probably rebuilt: give the old file with -e, or correct sha256")
                     .into()
             }
             ProgramError::Width { ref origin, .. } => {
                 Diagnostic::new(Code::WidthMismatch, error.to_string())
-                    .note(format!("the instruction set comes from: {origin}"))
+                    .note(format!("the instruction set comes from {origin}"))
                     .help("give programs of one width, and the --isa they were built for")
                     .into()
             }
@@ -158,12 +158,14 @@ impl From<ProgramError> for Failure {
                 odd,
             } => {
                 let problem = match odd {
-                    true => "is odd, where no instruction can stand",
-                    false => "is too high: the code would pass the end of the address space",
+                    true => "is odd, but instructions are at even addresses",
+                    false => "is too high: the code would run past the end of the address space",
                 };
                 let message = format!("{}: the base {base:#x} {problem}", input::name(path));
                 Diagnostic::new(Code::BadFileSpec, message)
-                    .note(format!("{size} bytes of a {bits}-bit program go there"))
+                    .note(format!(
+                        "the file has {size} bytes and is a {bits}-bit program"
+                    ))
                     .into()
             }
         }
@@ -177,7 +179,7 @@ pub(crate) fn named_in(origin: &Origin, failure: Failure) -> Failure {
             if diagnostic.code == Code::CannotOpen =>
         {
             diagnostic
-                .note(format!("it is named at {origin}"))
+                .note(format!("the name is in {origin}"))
                 .help("check the name; names in a configuration file are relative to that file")
                 .into()
         }

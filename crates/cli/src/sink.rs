@@ -30,8 +30,8 @@ impl Sink {
             Ok(rows) => return self.put(rows),
             Err(error) => error,
         };
-        let message = format!("the log does not fit ingress rows: {error}");
-        let help = "use retirement = \"block\" in section [ingress] of a configuration";
+        let message = format!("the log cannot be written as ingress rows: {error}");
+        let help = "set retirement = \"block\" in section [ingress] of a configuration";
         let failure = Diagnostic::new(Code::CannotWrite, message).help(help);
         self.lock().1.get_or_insert(failure.into());
     }

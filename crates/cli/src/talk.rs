@@ -36,6 +36,12 @@ impl Talk {
     /// Why the command failed.
     pub(crate) fn error(&self, diagnostic: &Diagnostic) {
         say(&diagnostic.render(Level::ERROR));
+        if std::io::stderr().is_terminal() && !self.quiet {
+            let code = diagnostic.shown_code();
+            say(&format!(
+                "For more information, run `hartrace explain {code}`."
+            ));
+        }
     }
 
     /// Something that may make the result wrong.

@@ -1,4 +1,4 @@
-//! A trace on its way into a file, and its sidecar.
+//! Writes a trace and its sidecar to files.
 
 use crate::args::is_stdout;
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -35,7 +35,8 @@ impl TraceFile {
     ) -> Result<TraceFile, Failure> {
         if is_stdout(path) && std::io::stdout().is_terminal() {
             return Err(Failure::Usage(
-                "a trace is binary, which does not go to a terminal: name a file, or use a pipe",
+                "a trace is binary and is not written to a terminal: give a file name, or use a \
+                 pipe",
             ));
         }
         let output = create(path, inputs.clone())?.outlive_reader(judged);
@@ -124,9 +125,9 @@ impl From<WriteError> for Failure {
             WriteError::Settings(error) => error.into(),
             WriteError::Parameters(error) => {
                 let message =
-                    format!("the settings in [tandem] do not fit into a container: {error}");
+                    format!("the settings in [tandem] cannot be stored in a container: {error}");
                 Diagnostic::new(Code::Contradiction, message)
-                    .help("name classes of registers in `absent`")
+                    .help("list classes of registers in `absent` instead of single ones")
                     .into()
             }
         }
@@ -143,8 +144,8 @@ pub(crate) fn writer<'a>(
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = config.filter.config(isa.xlen()).map_err(|error| {
-        let message = format!("the settings in [filter] cannot be: {error}");
-        Diagnostic::new(Code::Contradiction, message).help("choose fewer or larger ranges")
+        let message = format!("invalid settings in [filter]: {error}");
+        Diagnostic::new(Code::Contradiction, message).help("use fewer or larger ranges")
     })?;
     let put = Box::new(|bytes: &[u8]| sink.put(bytes));
     Ok(TraceWriter::new(settings, port, &filter, options, put)?)
@@ -162,14 +163,15 @@ pub(crate) fn report(
     let Some(Err(difference)) = &written.check else {
         return Ok(());
     };
-    let message = format!("what was decoded is not what was done: {difference}");
+    let message = format!("the decoded trace differs from the run: {difference}");
     let diagnostic = Diagnostic::new(Code::Difference, message);
     Err(match leaves_out {
-        Some(what) => diagnostic.note(format!("the settings leave parts out: {what}")),
+        Some(what) => diagnostic.note(format!("these settings omit parts of the run: {what}")),
         None if difference.is_about_a_trap() => diagnostic,
-        None => {
-            diagnostic.note("code that changes while it runs is not in the program, and differs")
-        }
+        None => diagnostic.note(
+            "if the program modifies its own code, the ELF file does not match \
+                what was executed",
+        ),
     }
     .into())
 }

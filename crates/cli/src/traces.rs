@@ -1,5 +1,5 @@
-//! What there is to say about traces: why they cannot be read, what was guessed,
-//! what is damaged.
+//! Diagnostics about traces: why one cannot be read, what was guessed, what is
+//! damaged.
 
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
 use crate::talk::Talk;
@@ -25,7 +25,10 @@ pub(crate) fn damaged_rows(path: &Path, damage: &TableDamage) -> Diagnostic {
     if more > 0 {
         diagnostic = diagnostic.note(format!("and {more} more"));
     }
-    diagnostic = diagnostic.help("are these the widths of the encoder, in section [etrace]?");
+    diagnostic = diagnostic.help(
+        "check that the widths in section [etrace] are those of the \
+        encoder",
+    );
     match damage.bad == damage.rows {
         true => diagnostic.with_code(Code::NothingRead),
         false => diagnostic,
@@ -35,13 +38,13 @@ pub(crate) fn damaged_rows(path: &Path, damage: &TableDamage) -> Diagnostic {
 /// A file that is not read as a trace.
 pub(crate) fn refused(path: &Path, refusal: Refusal, command: &str) -> Failure {
     match refusal {
-        Refusal::Pins => Failure::Usage("--pib goes with N-Trace"),
+        Refusal::Pins => Failure::Usage("--pib is for N-Trace only"),
         Refusal::Unreadable(kind, head) => unknown_format(path, kind, &head, command).into(),
         Refusal::NotATrace(kind) => not_a_trace(path, kind),
         Refusal::Transport(TransportError::Input(error)) => error.into(),
         Refusal::Transport(TransportError::Ram(error)) => {
             let name = input::name(path);
-            let message = format!("{name} is not the buffer of --ram: {error}");
+            let message = format!("{name} does not match the buffer given with --ram: {error}");
             Diagnostic::new(Code::NotATrace, message)
                 .help("dump the buffer from START to LIMIT, both included")
                 .into()
@@ -66,21 +69,21 @@ fn not_recognised(path: &Path, what: &str) -> Diagnostic {
         Code::UnknownFormat,
         format!("{name} does not look like {what}"),
     )
-    .note("it has no sidecar, and no configuration says what it is")
-    .note("what a memory or a probe holds is put in order by --ram, --pib or --order")
-    .help("give its settings in section [ntrace], [etrace] or [tandem] of a configuration: -c FILE")
+    .note("it has no sidecar, and no configuration gives its format")
+    .note("for a memory dump or a probe capture, use --ram, --pib or --order")
+    .help("describe it in section [ntrace], [etrace] or [tandem] of a configuration: -c FILE")
 }
 
 /// A container of which nothing can be read.
 pub(crate) fn bad_container(path: &Path, fault: ContainerFault) -> Diagnostic {
     let name = input::name(path);
-    let message = format!(
-        "{name} is a container that cannot be read: {}",
-        fault.text()
-    );
+    let message = format!("{name} is an unreadable container: {}", fault.text());
     Diagnostic::new(Code::NotATrace, message)
         .named(fault.code())
-        .help("without its parameters nobody knows what the bytes mean; get the file again")
+        .help(
+            "the trace cannot be read without the parameters of its container; copy or write \
+            the file again",
+        )
 }
 
 /// Settings that were guessed, and how to give them.
@@ -97,10 +100,10 @@ pub(crate) fn guessed(path: &Path, format: Format, guess: &Guess) -> Diagnostic 
     }
     for hint in &guess.hints {
         diagnostic = diagnostic.note(match hint {
-            Hint::Program => "the program (-e) may tell which is right",
-            Hint::Width => "--isa or the program (-e) may tell which is right",
+            Hint::Program => "give the program (-e) to choose between them",
+            Hint::Width => "give --isa or the program (-e) to choose between them",
             Hint::AssumedWidth => {
-                "addresses of 64 bits are assumed; --isa rv32gc or the program (-e) says others"
+                "64-bit addresses are assumed; give --isa rv32gc or the program (-e) for others"
             }
         });
     }
@@ -113,12 +116,12 @@ pub(crate) fn guessed(path: &Path, format: Format, guess: &Guess) -> Diagnostic 
 fn not_a_trace(path: &Path, kind: Kind) -> Failure {
     let name = input::name(path);
     let diagnostic = Diagnostic::new(Code::NotATrace, format!("{name} is not a trace"))
-        .note(format!("it looks like this kind of file: {kind}"));
+        .note(format!("detected kind of file: {kind}"));
     match kind {
         Kind::Elf => diagnostic.help("give the program with -e, and the trace as TRACE"),
         Kind::Config | Kind::Sidecar => diagnostic.help("give settings with -c"),
-        Kind::CtrDump | Kind::CtrJson => diagnostic.help("`hartrace ctr` reads it"),
-        _ => diagnostic.help("`hartrace encode` makes a trace of a log"),
+        Kind::CtrDump | Kind::CtrJson => diagnostic.help("use `hartrace ctr` to read it"),
+        _ => diagnostic.help("use `hartrace encode` to make a trace from a log"),
     }
     .into()
 }
@@ -126,8 +129,11 @@ fn not_a_trace(path: &Path, kind: Kind) -> Failure {
 /// No program is named.
 pub(crate) fn no_program() -> Failure {
     Diagnostic::new(Code::NoProgram, "no program is given")
-        .note("a trace tells where the hart went; what it executed is in the program")
-        .help("name the program with -e, or use --raw FILE@BASE or a configuration with [program]")
+        .note("a trace records control flow; the instructions are in the program")
+        .help(
+            "give the program with -e, --raw FILE@BASE, or a configuration with a [program] \
+            section",
+        )
         .into()
 }
 
@@ -148,10 +154,10 @@ pub(crate) fn judge(
     let missing = only.filter(|only| !decoded.harts.contains(only));
     if let Some(only) = missing.filter(|_| !decoded.harts.is_empty()) {
         let list: Vec<String> = decoded.harts.iter().map(|h| h.0.to_string()).collect();
-        let message = format!("{name} has nothing of hart {}", only.0);
+        let message = format!("{name} has no messages of hart {}", only.0);
         return Err(Diagnostic::new(Code::WhichHart, message)
-            .note(format!("it has these: {}", list.join(", ")))
-            .help("choose one that is there with --hart N")
+            .note(format!("harts in the trace: {}", list.join(", ")))
+            .help("choose one of them with --hart N")
             .into());
     }
     if decoded.instructions == 0 {
@@ -162,10 +168,10 @@ pub(crate) fn judge(
     match decoded.gaps {
         0 => Ok(()),
         _ if strict => Err(diagnostic
-            .help("leave out --strict to let them pass")
+            .help("leave out --strict to continue anyway")
             .into()),
         _ if more > 0 => {
-            talk.warning(&diagnostic.note(format!("{more} of them are not told here")));
+            talk.warning(&diagnostic.note(format!("{more} of them are not shown")));
             Ok(())
         }
         _ => Ok(()),
@@ -175,7 +181,7 @@ pub(crate) fn judge(
 /// Nothing could be decoded, and why, probably.
 fn nothing(decoded: &Decoded, path: &Path) -> Diagnostic {
     let name = input::name(path);
-    let message = format!("nothing of {name} could be decoded");
+    let message = format!("{name} could not be decoded");
     let diagnostic = Diagnostic::new(Code::NotSynchronised, message);
     let codes = || decoded.first.iter().map(|gap| gap.reason.code);
     if let Some((other, section)) = codes().next().and_then(|code| other_format(path, code)) {
@@ -185,13 +191,13 @@ fn nothing(decoded: &Decoded, path: &Path) -> Diagnostic {
     }
     if codes().any(|code| code == "ET0206") {
         return diagnostic
-            .note("the encoder was in a mode that is refused: see the gaps above")
-            .help("trace without that mode; or is it another order of ioptions in [etrace]?");
+            .note("the encoder used a mode that cannot be decoded: see the gaps above")
+            .help("trace without that mode, or check the order of ioptions in [etrace]");
     }
     diagnostic
-        .note("no full address was found, or none that is in the program")
-        .note("a short piece may have none; an encoder that synchronises more often sends more")
-        .help("is it the right program, and are these the settings of the encoder?")
+        .note("no full address was found, or none inside the program")
+        .note("a short excerpt may contain none; synchronise more often to get more")
+        .help("check the program and the encoder settings")
 }
 
 /// What a file looks like that was read as something else, and the section with
@@ -214,15 +220,16 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
     );
     let mut diagnostic = Diagnostic::new(Code::Gaps, message).named(reason.code);
     if gap.bytes > 0 {
-        diagnostic = diagnostic.note(format!("{} could not be used", count(gap.bytes, "byte")));
+        diagnostic = diagnostic.note(format!("{} skipped", count(gap.bytes, "byte")));
     }
     if gap.unconfirmed > 0 {
         let insns = count(gap.unconfirmed, "instruction");
-        diagnostic = diagnostic.note(format!("nothing confirms the last {insns} before it"));
+        diagnostic = diagnostic.note(format!("the last {insns} before the gap are unconfirmed"));
     }
     let boot = boot::RANGE;
     if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
-        let text = "Spike's boot code: machine = \"spike\" in [hart] of a configuration tells it";
+        let text = "this is Spike's boot code: set machine = \"spike\" in [hart] of a \
+            configuration";
         return diagnostic.note(text);
     }
     match likely_cause(reason.code) {

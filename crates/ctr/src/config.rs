@@ -1,4 +1,4 @@
-//! What an implementation of CTR has.
+//! The parameters of a CTR implementation.
 
 use core::fmt;
 
@@ -259,7 +259,7 @@ impl fmt::Display for ConfigError {
         f.write_str(match self {
             ConfigError::NoDepth => "at least one depth of 16, 32, 64, 128 and 256 is needed",
             ConfigError::ScatteredDepths => "the depths of CTR 0.1.4 must be consecutive",
-            ConfigError::Exponent => "a cycle count has 0 to 4 bits of exponent",
+            ConfigError::Exponent => "a cycle count must have 0 to 4 bits of exponent",
             ConfigError::NoSupervisor => "CTR 1.0 and the hypervisor need supervisor mode",
             ConfigError::HalfExternal => {
                 "recording of external traps needs MTE and, with supervisor mode, STE"

@@ -1,5 +1,5 @@
 //! CTR as software sees it: CSRs (chapter 2), entry registers (chapter 3) and
-//! who may touch them (chapter 4).
+//! access control (chapter 4).
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Xlen, csr};

@@ -1,7 +1,7 @@
 //! Snapshots in a file.
 //!
-//! A dump is [`MAGIC`], the number of its form (1) in two bytes and two bytes of
-//! zero, then one snapshot behind the other. Numbers are little-endian.
+//! A dump has [`MAGIC`], its version (1) in two bytes and two bytes of zero, then
+//! one snapshot after the other. Numbers are little-endian.
 //!
 //! | offset | bytes | |
 //! |---:|---:|---|
@@ -20,9 +20,9 @@
 //! | 48 | 8 | cycles |
 //! | 56 | 24 each | entries, the newest first: `ctrsource`, `ctrtarget`, `ctrdata` |
 //!
-//! Entries at the end that hold nothing but zeros are left out. Where a snapshot
-//! could begin another dump may: no snapshot is as large as the first two bytes
-//! of [`MAGIC`] say.
+//! Trailing entries that are all zeros are left out. Another dump may start
+//! wherever a snapshot could: no snapshot is as large as the first two bytes of
+//! [`MAGIC`] would mean.
 
 use alloc::vec::Vec;
 

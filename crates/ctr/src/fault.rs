@@ -1,16 +1,16 @@
-//! What can be wrong with a dump: one flat list, each with a stable code.
+//! The faults of a dump: one flat list, each with a stable code.
 
 use hartrace_flow::faults;
 
 faults! {
     //! What is wrong with a dump of control transfer records. Numbers 01xx
-    //! concern the file: nothing behind can be read. 02xx concern single
+    //! concern the file: nothing after them can be read. 02xx concern single
     //! snapshots.
 
     /// The file does not start like a dump.
-    NotADump = "CT0101", "the file is no dump of control transfer records";
+    NotADump = "CT0101", "the file is not a dump of control transfer records";
     /// A dump of a form that is not known.
-    Form = "CT0102", "dump of an unknown form";
+    Form = "CT0102", "dump of an unknown version";
     /// A size that no snapshot has.
     Size = "CT0103", "snapshot of an impossible size";
     /// The dump ends inside a snapshot.
@@ -21,15 +21,15 @@ faults! {
     /// A width of registers other than 32 and 64.
     Width = "CT0202", "registers are neither 32 nor 64 bits wide";
     /// A code that stands for no privilege mode.
-    Mode = "CT0203", "privilege code that stands for no mode";
+    Mode = "CT0203", "privilege code of no known mode";
     /// A depth that does not exist.
     Depth = "CT0204", "depth other than 16, 32, 64, 128 and 256";
     /// More entries than the depth has.
-    Entries = "CT0205", "more entries than the depth has";
+    Entries = "CT0205", "more entries than the depth allows";
     /// Bits that mean nothing are set.
     Reserved = "CT0206", "reserved bits are set";
     /// An object of the JSON form that is none.
-    Object = "CT0207", "object that is no snapshot";
+    Object = "CT0207", "object is not a snapshot";
 }
 
 impl Fault {

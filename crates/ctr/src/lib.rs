@@ -1,20 +1,21 @@
-//! Control Transfer Records (Smctr/Ssctr): the ring of recent jumps that a
-//! hart keeps for profilers.
+//! Control Transfer Records (Smctr/Ssctr): the circular buffer of recent control
+//! transfers that a hart keeps for profilers.
 //!
 //! One engine, [`Ctr`], with two register maps: the draft 0.1.4 and the
 //! ratified 1.0 (with the correction of its cycle count of December 2024). The
 //! crate is `no_std` with `alloc`; it opens no files and prints nothing.
 //!
-//! * [`Config`]: what an implementation has: depths, optional fields, widths.
-//! * [`Control`]: a control register, whatever its map.
-//! * [`Record`]: one entry, as its three registers hold it.
+//! * [`Config`]: the parameters of an implementation: depths, optional fields,
+//!   widths.
+//! * [`Control`]: a control register, independent of its map.
+//! * [`Record`]: one entry with its three registers.
 //! * [`Ctr`]: records [`Transfer`](hartrace_flow::Transfer)s; read and written
 //!   by software through CSRs ([`Csr`], [`Caller`]) and through the windows of
 //!   Smcsrind and Sscsrind ([`Window`]).
-//! * [`Predictor`]: who says what was mispredicted.
-//! * [`Snapshot`]: everything at one moment; [`dump`]: snapshots in a file;
-//!   [`Sampler`]: snapshots of what steps tell; [`overlap`]: records that stand in
-//!   two of them.
+//! * [`Predictor`]: a branch predictor model, which determines mispredictions.
+//! * [`Snapshot`]: all state at one point in time; [`dump`]: snapshots in a file;
+//!   [`Sampler`]: takes snapshots from steps; [`overlap`]: finds records that are
+//!   in two snapshots.
 //!
 //! ```
 //! use hartrace_ctr::{Config, Control, Ctr};

@@ -1,4 +1,4 @@
-//! Snapshots that hold records of the one before.
+//! Snapshots that repeat records of the previous one.
 
 use crate::record::Record;
 use crate::snapshot::Snapshot;

@@ -1,7 +1,7 @@
-//! Branch predictors: who says what was mispredicted.
+//! Models of branch predictors, which determine mispredictions.
 //!
-//! `ctrtarget.MISP` is what the branch predictor of the core got wrong, in
-//! direction or in target. These are models of simple ones.
+//! `ctrtarget.MISP` marks what the branch predictor of the core got wrong, in
+//! direction or target. The models here are simple ones.
 
 use alloc::boxed::Box;
 use alloc::vec;

@@ -1,4 +1,4 @@
-//! One entry.
+//! One CTR entry.
 
 use hartrace_flow::Transfer;
 use hartrace_isa::Itype;

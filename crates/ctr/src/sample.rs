@@ -1,4 +1,4 @@
-//! Records kept beside a hart, of which snapshots are taken.
+//! A recorder that runs alongside a hart and takes snapshots.
 
 use alloc::vec::Vec;
 

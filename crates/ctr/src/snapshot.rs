@@ -1,4 +1,4 @@
-//! Everything at one moment.
+//! A snapshot: all CTR state at one point in time.
 
 use alloc::vec::Vec;
 

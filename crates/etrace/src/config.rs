@@ -1,4 +1,4 @@
-//! What an encoder is set to, and what a decoder must know of it.
+//! The settings of an encoder, and what a decoder must know of them.
 
 use core::fmt;
 
@@ -455,26 +455,30 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ConfigError::IaddressWidth => "iaddress_width is 8 to the program's XLEN",
-            ConfigError::IaddressLsb => "iaddress_lsb is 0 to 2",
-            ConfigError::PrivilegeWidth => "privilege_width is 2 to 4: one bit cannot hold machine mode",
-            ConfigError::ContextWidth => "context_width is at most 64",
-            ConfigError::TimeWidth => "time_width is at most 64",
+            ConfigError::IaddressWidth => "iaddress_width must be 8 to the program's XLEN",
+            ConfigError::IaddressLsb => "iaddress_lsb must be 0 to 2",
+            ConfigError::PrivilegeWidth => {
+                "privilege_width must be 2 to 4: one bit cannot \
+                represent machine mode"
+            }
+            ConfigError::ContextWidth => "context_width must be at most 64",
+            ConfigError::TimeWidth => "time_width must be at most 64",
             ConfigError::DraftTime => "packets of the 1.1.1-draft have no time",
-            ConfigError::EcauseWidth => "ecause_width is 1 to 16",
-            ConfigError::F0sWidth => "f0s_width is 0 to 2",
+            ConfigError::EcauseWidth => "ecause_width must be 1 to 16",
+            ConfigError::F0sWidth => "f0s_width must be 0 to 2",
             ConfigError::F0sNeeded => {
-                "f0s_width is at least 1 where there are a predictor and a jump target cache"
+                "f0s_width must be at least 1 with both a predictor and a jump target cache"
             }
-            ConfigError::TableSize => "bpred_size and cache_size are at most 15",
+            ConfigError::TableSize => "bpred_size and cache_size must be at most 15",
             ConfigError::StackSize => {
-                "call_counter_size and return_stack_size are at most 15, and irdepth at most 16 bits"
+                "call_counter_size and return_stack_size must be at most 15, and irdepth at \
+                 most 16 bits"
             }
-            ConfigError::EncoderModeWidth => "encoder_mode_width is at most 8",
-            ConfigError::DoptionsWidth => "doptions_width is at most 16",
-            ConfigError::ResyncMax => "resync.max is 0 to 15",
-            ConfigError::Queue => "the queue holds at least 64 bytes and drains",
-            ConfigError::PacketTooLong => "with these widths a packet can pass 31 bytes",
+            ConfigError::EncoderModeWidth => "encoder_mode_width must be at most 8",
+            ConfigError::DoptionsWidth => "doptions_width must be at most 16",
+            ConfigError::ResyncMax => "resync_max must be 0 to 15",
+            ConfigError::Queue => "the queue must hold at least 64 bytes and drain",
+            ConfigError::PacketTooLong => "with these widths a packet can exceed 31 bytes",
         })
     }
 }

@@ -1,16 +1,16 @@
 //! The decoder: packets in, events out.
 //!
-//! A packet with an address names an instruction that has retired. What the
-//! walk has given out then ends *before* that instruction: where it leads, and
-//! for an indirect jump even that it ended a run, the next packet tells. Each
-//! source has a state of its own ([`source`]); how its packets become ways
-//! through the code is in [`way`].
+//! A packet with an address reports an instruction that has retired. After it,
+//! the walk's output ends *before* that instruction: the next packet reports
+//! where the instruction leads and, for an indirect jump, even that it ended a
+//! run. Each source has its own state ([`source`]); [`way`] turns its packets
+//! into paths through the code.
 //!
-//! A format 1 or 2 packet without further marks may stand for the next time the
-//! hart comes by its address, or for a jump there later on (6.6.2: the entry of
-//! a loop that an indirect jump closes). Only the next packet tells which: a
-//! format 3, and it was the first time; anything else, and there was a jump. So
-//! such a packet waits for the one behind it.
+//! A format 1 or 2 packet without further marks is ambiguous: it may mean the
+//! next time the hart reaches its address, or a later jump to it (6.6.2: the
+//! entry of a loop that an indirect jump closes). Only the next packet resolves
+//! this: if it has format 3, it was the first time; otherwise there was a jump.
+//! So such a packet waits for the one after it.
 
 mod modes;
 mod source;

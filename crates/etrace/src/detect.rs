@@ -1,4 +1,4 @@
-//! Whether bytes look like E-Trace, and with which settings.
+//! Detects whether bytes look like E-Trace, and with which settings.
 
 use alloc::string::String;
 use alloc::vec::Vec;

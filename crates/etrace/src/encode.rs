@@ -1,54 +1,55 @@
 //! The encoder model: ingress blocks in, packets out (chapter 8).
 //!
-//! One encoder per hart, each a state machine that takes blocks and needs to
-//! know no code. It looks at *units*: the first and the last instruction of a
-//! block, which may be one, and the trap it ended with; what lies between tells
-//! nothing (8.3). What a packet says depends on the unit before and the unit
-//! behind, so each unit is looked at when it comes and again when the next one
-//! has come.
+//! There is one encoder per hart, a state machine that takes blocks and needs
+//! no code. It works on *units*: the first and the last instruction of a block,
+//! which may be the same, and the trap that ended it; the instructions between
+//! them carry no information (8.3). What a packet reports depends on the
+//! previous and the next unit, so each unit is examined when it arrives and
+//! again when the next one has arrived.
 //!
-//! An indirect jump's target gets an address packet, and so does the last
-//! instruction before a trap, before a new mode if branches are to be told, and
-//! before the trace stops. Whatever a decoder could not follow otherwise gets a
-//! synchronisation packet.
+//! The target of an indirect jump gets an address packet. So does the last
+//! instruction before a trap, before a change of mode with branches to report,
+//! and before the trace stops. Whatever a decoder could not follow otherwise
+//! gets a synchronisation packet.
 //!
-//! Choices the texts leave open:
+//! Choices the specifications leave open:
 //!
-//! * Trace-on takes effect at the block it comes with, trace-off behind it:
-//!   both blocks are traced (2.0, table 4.7). Notify names the last instruction
-//!   of its block; where none retired it says nothing.
-//! * A jump whose target gets a synchronisation packet is told by its address
-//!   first, if the mode stays the same: the target may lie on the way to the
-//!   jump, and a decoder would not know that it went round once more. So is the
-//!   instruction before a synchronisation if the last packet told the target
-//!   of a jump. A change of mode takes a return from a trap, so there it is
-//!   only told where such a return led to the target.
-//! * A context that changes with `ctype` = 3 is told as a change with
-//!   `ctype` = 2 is, but for the address of the last instruction before it,
-//!   which is always told (table 4.4). The draft's figure 8.1 has an exception
-//!   packet behind it, of an exception that never was. If the new context is at
-//!   an address that the old one was just coming to, nobody can tell whether it
-//!   did.
-//! * `ctype` says nothing while the context stays the same. A change to be
-//!   reported imprecisely waits until a packet has room for it.
-//! * No resync comes between a constant and the sequentially inferable jump
-//!   that goes by it.
-//! * A trap whose handler is not traced is told by a packet with `thaddr` = 0
-//!   before the trace stops. In the draft, which has no such packets, it is
-//!   lost. So is one that nothing retired before: the first of two traps in a
-//!   row, and one on the first instruction that is traced is told without its
-//!   address. The instructions are all there.
+//! * Trace-on takes effect at its own block, trace-off after its own block:
+//!   both blocks are traced (2.0, table 4.7). Notify reports the last
+//!   instruction of its block; if none retired, nothing.
+//! * If the target of a jump gets a synchronisation packet, the address of the
+//!   jump's target is reported first, unless the mode changes: the target may
+//!   be on the path to the jump, and a decoder could not know that the loop ran
+//!   once more. The same holds for the instruction before a synchronisation if
+//!   the last packet reported the target of a jump. A change of mode needs a
+//!   trap return, so there the address is reported only if such a return led to
+//!   the target.
+//! * A context change with `ctype` = 3 is reported like one with `ctype` = 2,
+//!   except that the address of the last instruction before it is always
+//!   reported (table 4.4). The draft's figure 8.1 adds an exception packet, for
+//!   an exception that did not occur. If the new context starts at an address
+//!   that the old one was about to reach, a decoder cannot know whether the old
+//!   one reached it.
+//! * `ctype` is ignored while the context stays the same. An imprecise change
+//!   waits until a packet has room for it.
+//! * No resync is inserted between a constant and the sequentially inferable
+//!   jump that uses it.
+//! * A trap whose handler is not traced is reported by a packet with `thaddr` =
+//!   0 before the trace stops. The draft has no such packet, so the trap is
+//!   lost. So is a trap before which nothing retired: the first of two
+//!   consecutive traps. A trap on the first traced instruction is reported
+//!   without its address. No instructions are lost.
 //! * `privilege`, `context` and `time` of a packet with `thaddr` = 0 are those
-//!   of the trap it tells.
+//!   of the trap it reports.
 //! * `tvalepc` (draft) is the address of an illegal instruction as far as the
-//!   port knows it: behind the block, or `iaddr` where nothing retired.
-//! * `sijump` is ignored for `itype` 13 (2.0, table 4.1), but not for the 6 of
-//!   the same return where `itype` has three bits. Decoders are told which it is
-//!   ([`Config::sijump_returns`]); chapter 11 infers them all.
-//! * While a hart is halted its blocks are the debugger's and are not traced.
-//!   A low-power state changes nothing.
-//! * When tracing stops at a jump's target, `updiscon` is left as it is and
-//!   `qual_status` tells (6.5.1).
+//!   port knows it: the address after the block, or `iaddr` if nothing retired.
+//! * `sijump` is ignored for `itype` 13 (2.0, table 4.1), but not for `itype` 6
+//!   of the same return when `itype` has three bits. Decoders learn which
+//!   applies from [`Config::sijump_returns`]; chapter 11 infers all of them.
+//! * While a hart is halted, its blocks belong to the debugger and are not
+//!   traced. A low-power state changes nothing.
+//! * When tracing stops at the target of a jump, `updiscon` is left unchanged
+//!   and `qual_status` reports the end (6.5.1).
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;

@@ -1,5 +1,4 @@
-//! Packets taken apart for people: every field with the bits it stands in, and
-//! what addresses come to.
+//! Packets for display: every field with its bits, and full addresses.
 
 use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;

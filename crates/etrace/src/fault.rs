@@ -1,4 +1,4 @@
-//! What can be wrong with a trace: one flat list, each with a stable code.
+//! The faults of a trace: one flat list, each with a stable code.
 
 use hartrace_flow::faults;
 
@@ -8,7 +8,7 @@ faults! {
     //! known to be lost.
 
     /// A byte that cannot be the header of a packet.
-    BadHeader = "ET0101", "byte that is no packet header";
+    BadHeader = "ET0101", "byte is not a packet header";
     /// The bytes end inside a packet.
     Truncated = "ET0102", "the trace ends inside a packet";
     /// Packets before the first one that could be used.
@@ -17,34 +17,34 @@ faults! {
     /// A payload without a byte.
     EmptyPacket = "ET0201", "packet without a payload";
     /// Bits behind the last field that do not repeat its last bit.
-    ExtraBits = "ET0202", "packet has bits behind its last field";
+    ExtraBits = "ET0202", "packet has bits after its last field";
     /// `branch_fmt` = 01.
     UnknownBranchFmt = "ET0203", "branch count with the reserved branch_fmt=01";
     /// A subformat of format 0 that the parameters do not provide for.
-    UnknownSubformat = "ET0204", "format 0 without a predictor or jump target cache to match";
+    UnknownSubformat = "ET0204", "format 0 without a branch predictor or jump target cache";
     /// `encoder_mode` is not 0.
     UnknownMode = "ET0205", "support packet with an unknown encoder_mode";
     /// The support packet has modes that are on and not supported.
     UnknownOption = "ET0206", "support packet with an option that cannot be decoded";
     /// A privilege code that stands for no mode.
-    UnknownPrivilege = "ET0207", "privilege code that stands for no mode";
+    UnknownPrivilege = "ET0207", "privilege code of no known mode";
 
     /// No code at the address.
     NoCode = "ET0301", "no code at this address";
     /// A branch and no outcome for it.
-    MissingOutcome = "ET0302", "a branch on the way has no outcome";
+    MissingOutcome = "ET0302", "a branch on the path has no outcome";
     /// Outcomes of branches that are not on the way.
-    LeftoverOutcomes = "ET0303", "more outcomes than branches on the way";
+    LeftoverOutcomes = "ET0303", "more outcomes than branches on the path";
     /// An indirect jump whose target no packet told.
-    UnreportedJump = "ET0304", "the way goes past an indirect jump";
+    UnreportedJump = "ET0304", "the path passes an indirect jump";
     /// ecall or ebreak on the way.
-    UnreportedTrap = "ET0305", "the way goes past ecall or ebreak";
+    UnreportedTrap = "ET0305", "the path passes an ecall or ebreak";
     /// The address is not on the way, which leads round for ever.
-    EndlessLoop = "ET0306", "the way goes round without reaching the address";
+    EndlessLoop = "ET0306", "the path loops without reaching the address";
     /// The privilege changed without a return from a trap.
     WrongPrivilege = "ET0307", "the privilege changed without a return from a trap";
     /// `updiscon` without an indirect jump.
-    NotAJump = "ET0308", "the packet tells a jump and the way has none";
+    NotAJump = "ET0308", "the packet reports a jump, but the path has none";
 
     /// The encoder says that it lost packets.
     TraceLost = "ET0401", "the encoder lost packets";

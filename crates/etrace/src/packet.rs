@@ -1,8 +1,8 @@
 //! Packets: the payloads of chapter 6 as values.
 //!
-//! A packet is a row of fields, the first in the lowest bits. Encoders leave
-//! out upper bits that all equal the last one they send (*sign-based
-//! compression*), so a payload of any length stands for a whole packet.
+//! A packet is a sequence of fields, the first in the lowest bits. Encoders
+//! omit upper bits that equal the last bit sent (*sign-based compression*), so
+//! a payload of any length represents a whole packet.
 
 pub(crate) mod bits;
 pub(crate) mod quick;

@@ -1,13 +1,13 @@
-//! Block tables: the way from an address to the next decision, found once.
+//! Block tables: the path from an address to the next decision, computed once.
 //!
-//! Between two decisions (conditional branches, jumps through registers) the
-//! program alone says what runs. A [`Block`] holds that way, direct jumps
-//! followed: how many halfwords and instructions, the [`Run`]s to give out for
-//! either outcome, and links to the blocks behind both. Following a branch is
-//! an indexed load and no search.
+//! Between two decisions (conditional branches, indirect jumps) the program
+//! alone determines what executes. A [`Block`] holds that path, with direct
+//! jumps followed: its halfwords and instructions, the [`Run`]s to emit for
+//! either outcome, and links to the next block for both. Following a branch is
+//! an indexed load without a search.
 //!
-//! The tables fill on first touch and are O(code). They belong to one decoder
-//! thread and serve all its harts; nothing in them is shared or locked.
+//! The tables fill on demand and are O(code). They belong to one decoder thread
+//! and serve all its harts; nothing in them is shared or locked.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! The boot code of Spike's machine. Every run there starts with it, and no
+//! The boot code of Spike's machine. Every run on it starts there, and no
 //! program contains it.
 
 use core::ops::Range;

@@ -1,9 +1,9 @@
 //! Chains: the runs of several branch outcomes in one slice.
 //!
-//! A loop asks for the same outcomes at the same place over and over. A chain
-//! remembers, for a block and the next outcomes, up to eight, the runs they
-//! lead through and the block behind, so that the walk's inner loop is one
-//! look-up and one slice for all of them.
+//! A loop produces the same outcomes at the same place again and again. For a
+//! block and its next outcomes, up to eight, a chain caches the runs they lead
+//! through and the block after them, so that the walk's inner loop takes one
+//! lookup and one slice for all of them.
 
 use alloc::boxed::Box;
 use alloc::vec;

@@ -1,5 +1,5 @@
-//! The one place where truth is checked: decoded events, expanded to
-//! instructions, equal the steps the encoder saw.
+//! Checks that decoded events, expanded to instructions, equal the steps the
+//! encoder saw.
 //!
 //! ```
 //! use hartrace_flow::{Check, Consumer, Effects, Event, Exit, HartId, Insn, Observer, Run, Step};
@@ -125,7 +125,7 @@ impl fmt::Display for What {
                 insns,
                 bytes,
             } => write!(f, "{insns} instructions of {bytes} bytes from {start:#x}"),
-            What::Jump { from, to } => write!(f, "{from:#x} going on to {to:#x}"),
+            What::Jump { from, to } => write!(f, "{from:#x} continuing at {to:#x}"),
             What::Trap(trap) => trap.fmt(f),
             What::Gap(gap) => write!(f, "a gap at byte {:#x}: {}", gap.at, gap.reason),
         }

@@ -1,8 +1,8 @@
-//! Cuts: where in a run its instructions start, remembered.
+//! Cuts: a cache of where instructions start inside a run.
 //!
-//! A run knows how many instructions it has, not where they start: that takes
-//! looking at one after the other. Traces cut runs at the same places over and
-//! over, at the instructions they name.
+//! A run knows how many instructions it has, but not where each starts; finding
+//! that means decoding them one by one. Traces cut runs at the same places
+//! again and again: at the instructions they report.
 
 use alloc::boxed::Box;
 use alloc::vec;

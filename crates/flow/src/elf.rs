@@ -1,10 +1,9 @@
 //! ELF files for RISC-V, as plain values over the bytes of the file.
 //!
-//! [`Elf::parse`] checks the header and nothing else; each table is read when
-//! it is asked for, and one that does not lie within the file is an error of
-//! that table alone. A file may claim anything: nothing here takes more time
-//! or room than a few times the size of the file, names aside, which may
-//! overlap (see [`Name`]).
+//! [`Elf::parse`] checks the header and nothing else. Each table is read on
+//! demand, and a table outside the file is an error of that table alone. A file
+//! may claim anything: nothing here takes more time or memory than a few times
+//! the size of the file, except names, which may overlap (see [`Name`]).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -48,7 +47,7 @@ impl ElfError {
 
     /// A part that does not lie within the file.
     pub fn outside(part: impl Into<String>) -> ElfError {
-        ElfError::damaged(part, "does not lie within the file")
+        ElfError::damaged(part, "is not inside the file")
     }
 }
 
@@ -56,7 +55,7 @@ impl fmt::Display for ElfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ElfError::NotElf => f.write_str("not an ELF file"),
-            ElfError::Truncated => f.write_str("the file ends within the ELF header"),
+            ElfError::Truncated => f.write_str("the file ends inside the ELF header"),
             ElfError::Class(class) => write!(f, "ELF class {class} is neither 32 nor 64 bits"),
             ElfError::BigEndian => f.write_str("a big-endian ELF file"),
             ElfError::Machine(machine) => {

@@ -1,5 +1,5 @@
-//! Observers without their type, so that a source is compiled once for each of
-//! the few things observers want, and not once for each observer.
+//! Type-erased observers: a source is compiled once per set of
+//! [`Wants`](crate::Wants), not once per observer.
 
 use core::marker::PhantomData;
 

@@ -1,8 +1,8 @@
-//! What a trace says a hart did: the one way out of every decoder.
+//! Events: what a trace reports that a hart did, the output of every decoder.
 //!
 //! Decoding is total: any bytes become events, and loss is an event too. The
-//! unit is the [`Run`], a stretch of instructions that lie behind each other
-//! in memory; whoever needs single instructions iterates over a run with the
+//! unit is the [`Run`], a range of instructions contiguous in memory. A
+//! consumer that needs single instructions iterates over a run with the
 //! program's [`Image`](crate::Image).
 
 use core::fmt;

@@ -1,4 +1,4 @@
-//! What a trace tells a walk about branches.
+//! Evidence: what a trace reports to a walk about branches.
 
 /// Answers the questions a walk can answer by itself.
 pub trait Evidence {

@@ -1,4 +1,4 @@
-//! How a protocol lists what can be wrong with its traces.
+//! Declares the faults of a protocol.
 
 /// Defines a protocol's `Fault`: one flat list, each with a stable code and a
 /// few words, convertible to a [`Reason`](crate::Reason).

@@ -1,4 +1,4 @@
-//! A list with room for a few values and no heap.
+//! A short list without heap allocation.
 
 use core::fmt;
 use core::ops::Deref;

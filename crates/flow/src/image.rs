@@ -1,10 +1,10 @@
-//! The program's code: what stands at an address, in which address space and
-//! in which epoch.
+//! The program's code: which instruction is at an address, in which address
+//! space and epoch.
 //!
 //! An image is a set of spaces. A space is one view of code memory: a process,
-//! an overlay setting, or one epoch of code that changes while it runs. New
-//! code makes a new space on top of an old one ([`Image::patch`]); the bytes
-//! that did not change are shared.
+//! an overlay, or one epoch of code that changes while it runs. New code makes
+//! a new space on top of an old one ([`Image::patch`]); unchanged bytes are
+//! shared.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

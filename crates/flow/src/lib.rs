@@ -1,30 +1,32 @@
-//! The vocabulary of RISC-V trace: what a hart did, what a trace says it did,
-//! and the program in between.
+//! The vocabulary of RISC-V trace: what a hart did, what a trace reports about
+//! it, and the program in between.
 //!
 //! ```text
 //! hart or log -> Step -> Port -> Ingress -> encoder -> bytes      (make a trace)
-//! bytes -> decoder + Walk over Image -> Event -> Consumer         (understand one)
+//! bytes -> decoder + Walk over Image -> Event -> Consumer         (decode a trace)
 //! ```
 //!
-//! Every protocol crate speaks these words and none adds its own. The layers:
+//! All protocol crates share this vocabulary. The layers:
 //!
-//! * [`Step`], [`Observer`]: what a hart did, instruction by instruction, and
-//!   who watches. Steps come from a simulator or from a log (`hartrace-logs`).
-//! * [`Ingress`], [`Port`]: the trace ingress port of a hart and the adapter
-//!   that makes its signals from steps. Encoders eat nothing else.
-//! * [`filter`]: which blocks an encoder traces; [`queue`]: what it writes to.
-//! * [`Image`], [`Blocks`], [`Walk`]: the program's code, the ways from decision
-//!   to decision through it, and the walk along them on what a trace tells.
-//!   [`ReturnStack`] answers for the returns a trace leaves out.
-//! * [`Event`], [`Run`], [`Consumer`]: what every decoder gives and every view
-//!   takes. [`Transfer`] is the single jump, for control transfer records.
-//! * [`Check`]: events, expanded to instructions, equal the steps. [`Replay`]
-//!   makes steps of them again, for another encoder.
-//! * [`Model`]: a hart that can be asked and stepped, for tandem verification.
-//! * [`encode`], [`decode`]: the shells around a protocol's messages and state
-//!   machines; [`tally`]: its messages counted.
+//! * [`Step`], [`Observer`]: what a hart did, instruction by instruction, and the
+//!   receiver of steps. Steps come from a simulator or a log (`hartrace-logs`).
+//! * [`Ingress`], [`Port`]: the trace ingress port of a hart, and the adapter
+//!   that derives its signals from steps. It is the only input of encoders.
+//! * [`filter`]: selects the blocks that an encoder traces; [`queue`]: models its
+//!   output queue.
+//! * [`Image`], [`Blocks`], [`Walk`]: the program's code, the paths through it
+//!   from decision to decision, and the walk that follows them with what a trace
+//!   reports. [`ReturnStack`] supplies the return addresses a trace leaves out.
+//! * [`Event`], [`Run`], [`Consumer`]: the output of every decoder and the input
+//!   of every view. [`Transfer`] is a single jump, for control transfer records.
+//! * [`Check`]: checks that events, expanded to instructions, equal the steps.
+//!   [`Replay`] turns events back into steps, for another encoder.
+//! * [`Model`]: a hart that can be inspected and stepped, for tandem verification.
+//! * [`encode`], [`decode`]: the parts of encoders and decoders that all protocols
+//!   share; [`tally`]: counts messages.
 //!
-//! A program walked on the evidence of a trace, to a consumer that counts:
+//! A walk through a program, with the evidence of a trace, into a consumer that
+//! counts:
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -49,7 +51,7 @@
 //! let mut walk = Walk::new(HartId(0));
 //! walk.restart(&mut blocks, 0x1000);
 //! let mut count = Count(0);
-//! let mut left = 7; // halfwords: three times round and one more
+//! let mut left = 7; // halfwords: three iterations and one more
 //! let stop = walk.advance(&mut blocks, &mut History::new(0b011, 3), &mut left, &mut count);
 //! assert_eq!((stop, count.0), (Stop::Arrived, 7));
 //! ```

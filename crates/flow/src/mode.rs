@@ -1,4 +1,4 @@
-//! Who was running: hart, privilege mode and software context.
+//! Hart, privilege mode and software context.
 
 /// A hart, by the number its trace source gives it: N-Trace `SRC`, E-Trace
 /// source id, or the number in a log.

@@ -1,5 +1,6 @@
-//! A model of a hart that can be asked, told, stepped and reset: what the
-//! tandem verifier checks a trace against (tandem trace protocol, Appendix A).
+//! A model of a hart whose state can be read, set, stepped and reset: the
+//! reference that the tandem verifier checks a trace against (tandem trace
+//! protocol, Appendix A).
 
 use core::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! An encoder's output queue, as a bucket that drains with time.
+//! An encoder's output queue, modelled as a bucket that drains over time.
 
 /// What queue an encoder has. Each protocol says how small it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Events back into steps: one trace becomes the source of another.
+//! Turns events back into steps, so that a decoded trace can be encoded again.
 
 use alloc::vec::Vec;
 use core::ops::ControlFlow;

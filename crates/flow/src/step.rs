@@ -1,9 +1,9 @@
-//! What a hart did: the one way into every encoder, verifier and recorder.
+//! Steps: what a hart did, the input of every encoder, verifier and recorder.
 //!
-//! Steps come from our own hart, from another simulator's log or from a list
-//! of pcs, and they come in program order. Whoever watches them is an
-//! [`Observer`] and says at compile time what it [wants](Wants), so that the
-//! source does no work for nobody.
+//! Steps come from the built-in hart, from another simulator's log or from a
+//! list of pcs, in program order. A receiver of steps is an [`Observer`]; it
+//! declares at compile time what it [wants](Wants), so that the source computes
+//! nothing that is not used.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

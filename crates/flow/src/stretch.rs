@@ -1,8 +1,9 @@
-//! Stretches: whole ways from one place to a jump, remembered.
+//! Stretches: a cache of whole paths from one address to a jump.
 //!
-//! A trace of calls tells the same short ways over and over: so many halfwords,
-//! these outcomes, and then a jump whose target it names. A stretch remembers
-//! the runs of such a way, so that the walk does it with one look-up.
+//! A trace of calls reports the same short paths again and again: a number of
+//! halfwords, a few outcomes, and then a jump whose target it reports. A
+//! stretch caches the runs of such a path, so that the walk needs one lookup
+//! for it.
 
 use alloc::boxed::Box;
 use alloc::vec;

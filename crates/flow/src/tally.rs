@@ -1,7 +1,7 @@
-//! How much of what a trace is made of: the counters of every protocol.
+//! Counters for the contents of a trace, shared by all protocols.
 //!
-//! A protocol says what kinds of messages it has, reads them, and adds what only
-//! it has ([`Tallied`]).
+//! A protocol defines its kinds of messages, reads them, and adds its own
+//! counters ([`Tallied`]).
 
 use alloc::collections::BTreeMap;
 

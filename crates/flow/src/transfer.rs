@@ -1,4 +1,5 @@
-//! Control transfers: what Control Transfer Records keep and profilers read.
+//! Control transfers, as recorded by Control Transfer Records and read by
+//! profilers.
 
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable};
 

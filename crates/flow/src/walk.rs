@@ -1,13 +1,13 @@
-//! The walk: from decision to decision through the program, on what the trace
-//! tells and nothing else.
+//! The walk: moves through the program from decision to decision, using only
+//! what the trace reports.
 //!
-//! N-Trace counts and E-Trace addresses ask the same walk different questions:
-//! "so many halfwords from here" ([`Walk::advance`]) and "to this address"
-//! ([`Walk::advance_to`]). Both stop where [`Evidence`] is wanted, and the
+//! N-Trace counts and E-Trace addresses use the same walk with different goals:
+//! a number of halfwords ([`Walk::advance`]) or an address
+//! ([`Walk::advance_to`]). Both stop where [`Evidence`] is needed, and the
 //! decoder answers with [`Walk::branch`], [`Walk::target`] or a restart.
 //!
-//! The walk stands *in front of* an instruction: what it has given out are
-//! exactly the instructions before it.
+//! The walk is always *before* an instruction: its output so far is exactly the
+//! instructions before it.
 
 mod part;
 mod watch;

@@ -1,5 +1,5 @@
-//! Loads and stores that the tables of remembered pages do not answer: page
-//! walks, devices, misaligned addresses, pages somebody watches.
+//! Loads and stores that miss the page lookup tables: page walks, devices,
+//! misaligned addresses, watched pages.
 
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Exception, cause};

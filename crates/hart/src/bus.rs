@@ -1,4 +1,4 @@
-//! Physical addresses: memory, devices, and the words the host watches.
+//! Physical addresses: memory, devices, and the words watched by the host.
 
 use crate::clint::{CLINT, Clint};
 use crate::cpu::interrupt;

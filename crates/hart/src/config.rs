@@ -1,4 +1,4 @@
-//! What machine to build.
+//! The configuration of a machine.
 
 use core::fmt;
 

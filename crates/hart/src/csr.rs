@@ -1,5 +1,5 @@
-//! Control and status registers: which exist, who may touch them, what they
-//! hold.
+//! Control and status registers: which exist, which mode may access them, and
+//! their values.
 
 mod counters;
 mod records;

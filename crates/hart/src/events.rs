@@ -1,5 +1,5 @@
-//! Event counters that overflow (Sscofpmf): `mhpmcounter3` to 31, what each
-//! counts, and when its overflow asks for an interrupt.
+//! Event counters with overflow (Sscofpmf): `mhpmcounter3` to 31, the event
+//! each one counts, and the overflow interrupt.
 
 use hartrace_flow::Mode;
 

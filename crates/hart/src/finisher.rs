@@ -1,5 +1,5 @@
-//! The device by which programs end the run, as SiFive's test finisher does on
-//! other machines: one register that is written once.
+//! The device that ends a run, compatible with SiFive's test finisher: one
+//! register that is written once.
 
 use crate::fdt;
 use crate::memory::Region;

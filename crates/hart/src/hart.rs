@@ -1,4 +1,4 @@
-//! One hart: its state, its remembered translations and its decoded code.
+//! One hart: its state, cached translations and decoded code.
 
 use hartrace_ctr::Ctr;
 use hartrace_flow::Effects;

@@ -1,15 +1,15 @@
-//! What the program asks of the host.
+//! The host that serves the program's requests.
 //!
 //! A bare-metal program reaches the outside through the host-target interface
-//! ([`htif`], two words in memory that the host looks at now and then), through
-//! semihosting ([`semihosting`], a trap with an operation in `a0`) or by
-//! printing to the UART. All end here, in a [`Host`] that owns the streams, the
-//! arguments and the files a program may touch.
+//! ([`htif`], two words in memory that the host polls), through semihosting
+//! ([`semihosting`], a trap with an operation in `a0`) or by printing to the
+//! UART. All of these end here, in a [`Host`] that owns the streams, the
+//! arguments and the files that a program may access.
 //!
-//! Nothing here depends on the wall clock, on the time stamps of files or on
-//! whether a stream happens to be a terminal: the same program with the same
-//! input runs the same way twice. Time is what the caller passes in, in ticks
-//! of the timebase.
+//! Nothing here depends on the wall clock, on the timestamps of files or on
+//! whether a stream is a terminal: the same program with the same input runs
+//! the same way twice. Time is passed in by the caller, in ticks of the
+//! timebase.
 
 mod files;
 pub mod htif;
@@ -96,24 +96,29 @@ impl fmt::Display for Note {
         match self {
             Note::UnknownSyscall(number) => write!(
                 f,
-                "the program made system call {number}, which is not provided; it got ENOSYS"
+                "the program made system call {number}, which is not supported; it returned \
+                 ENOSYS"
             ),
             Note::UnknownOperation(operation) => write!(
                 f,
-                "the program asked for semihosting operation {operation:#x}, which is not \
-                 provided; it got -1"
+                "the program used semihosting operation {operation:#x}, which is not supported; \
+                 it returned -1"
             ),
             Note::BadAddress { purpose, address } => {
                 write!(f, "no memory at {address:#x}, given as {purpose}")
             }
             Note::FileRefused(path) => {
-                write!(f, "the program may not use the file {path:?}")
+                write!(f, "the program is not allowed to use the file {path:?}")
             }
-            Note::SystemRefused => f.write_str("the program may not run commands on the host"),
-            Note::QueueFull => {
-                f.write_str("the program asks without taking the answers; requests were dropped")
-            }
-            Note::Reset => f.write_str("the program asked for a reset; the run ends there"),
+            Note::SystemRefused => f.write_str(
+                "the program is not allowed to run commands on \
+                the host",
+            ),
+            Note::QueueFull => f.write_str(
+                "the program sends requests to tohost without reading fromhost; \
+                    requests were dropped",
+            ),
+            Note::Reset => f.write_str("the program requested a reset, which ends the run"),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A RISC-V instruction-set simulator: the embedded source of truth.
+//! A RISC-V instruction-set simulator, used as the built-in reference.
 //!
 //! A [`Machine`] is a hart with memory, devices and a host. It runs bare-metal
 //! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
 //! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
 //! Sv57 and physical memory protection; when the ISA string names them, with
 //! Smcsrind, Sscsrind, Smstateen, Sscofpmf, and control transfer records (Smctr,
-//! Ssctr). Whoever watches is an
-//! [`Observer`](hartrace_flow::Observer); what it does not want costs nothing.
+//! Ssctr). An [`Observer`](hartrace_flow::Observer) receives the steps; what it
+//! does not want costs nothing.
 //!
 //! ```
 //! use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
@@ -52,17 +52,17 @@
 //!
 //! ## Two machines
 //!
-//! [`Platform::Virt`] is our own: it starts at the program's entry, takes
-//! interrupts on the very instruction they become due, serves the host at once
-//! and counts cycles by the table of [`Costs`]. It has what programs for QEMU's
-//! virt machine print and end with: a 16550 at 0x10000000 whose output goes to
+//! [`Platform::Virt`] starts at the program's entry, takes interrupts at the
+//! instruction at which they become pending, serves the host at once and counts
+//! cycles with the table of [`Costs`]. It has the devices with which programs for
+//! QEMU's virt machine print and exit: a 16550 at 0x10000000 whose output goes to
 //! the host, and a test finisher at 0x100000, each unless RAM is there. A store
-//! of 0x5555 to the finisher ends the run with 0, of 0x3333 with the code in
-//! the upper half; of 0x7777, a reset, it ends with 0 and a note, since nothing
-//! would be different the next time. [`Platform::Spike`] is Spike as
-//! far as its log can tell: boot ROM, memory map, the quantum of 5000
-//! instructions after which it looks at time and host, the places where it
-//! looks for interrupts. Both are deterministic: same program, same steps.
+//! of 0x5555 to the finisher ends the run with 0; 0x3333 ends it with the code in
+//! the upper half; 0x7777, a reset, ends it with 0 and a note, because a restart
+//! would only repeat the run. [`Platform::Spike`] reproduces everything that is
+//! visible in Spike's log: boot ROM, memory map, the quantum of 5000 instructions
+//! after which it updates time and polls the host, and the points at which it
+//! checks for interrupts. Both are deterministic: same program, same steps.
 //!
 //! ## Layers
 //!
@@ -73,20 +73,20 @@
 //! * `code`, `exec`: code decoded once into blocks, and the interpreter that
 //!   runs them; [`float`] is its arithmetic. `system`: the instructions that
 //!   concern the whole hart.
-//! * `machine`: interrupts, time, the host, and when to stop. [`host`]: what
-//!   programs ask of the world, by HTIF and by semihosting. [`fdt`]: the device
+//! * `machine`: interrupts, time, the host, and when to stop. [`host`]: requests
+//!   of programs to the host, by HTIF and by semihosting. [`fdt`]: the device
 //!   tree and the boot ROM.
 //! * `model`: [`Model`](hartrace_flow::Model), for the tandem verifier.
 //!
 //! Specifications: the RISC-V unprivileged manual 20240411, the privileged
 //! manual 20240411 (machine 1.13, supervisor 1.13), RISC-V semihosting 1.0.
 //!
-//! ## What is not there
+//! ## Not implemented
 //!
-//! Several harts, the hypervisor, debug triggers (`tselect` reads 0 and there
-//! are none behind it), performance-monitor events (without Sscofpmf the
-//! counters read 0, with it they know cycles and instructions), a PLIC, input
-//! through the UART, and any UART on Spike's machine.
+//! Several harts, the hypervisor, debug triggers (`tselect` reads 0 and selects
+//! none), performance-monitor events (without Sscofpmf the counters read 0, with
+//! it they count cycles and instructions), a PLIC, input through the UART, and
+//! any UART on Spike's machine.
 
 #![forbid(unsafe_code)]
 

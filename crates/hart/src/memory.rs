@@ -74,7 +74,7 @@ impl core::fmt::Display for MemoryError {
             MemoryError::Wraps(r) => {
                 write!(
                     f,
-                    "memory {} runs over the end of the address space",
+                    "memory {} reaches past the end of the address space",
                     show(r)
                 )
             }
@@ -82,7 +82,7 @@ impl core::fmt::Display for MemoryError {
                 write!(f, "memory {} overlaps {}", show(a), show(b))
             }
             MemoryError::TooLarge(bytes) => {
-                write!(f, "the host has no room for {} MiB of memory", bytes >> 20)
+                write!(f, "the host cannot allocate {} MiB of memory", bytes >> 20)
             }
         }
     }

@@ -1,5 +1,4 @@
-//! From virtual addresses to memory: translation, protection, and the lookup
-//! tables that make them cheap.
+//! Address translation, protection, and the lookup tables that make them fast.
 
 use hartrace_flow::Mode;
 use hartrace_isa::Xlen;

@@ -1,9 +1,9 @@
-//! Control transfer records, and transfers noted down for them.
+//! Control transfer records, and a buffer of transfers not yet recorded.
 //!
-//! Recording a transfer as it happens would slow every jump down. The
-//! interpreter only notes it, and the records are brought up to date when
-//! somebody looks at them. Where everything is recorded, most notes are
-//! overwritten before they are read.
+//! Recording each transfer as it happens would slow down every jump. The
+//! interpreter only notes it, and the records are brought up to date when they
+//! are read. When everything is recorded, most notes are overwritten before
+//! they are read.
 
 use hartrace_ctr::{Ctr, Raw};
 use hartrace_flow::{Cause, Mode, Transfer};

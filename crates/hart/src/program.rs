@@ -1,4 +1,4 @@
-//! Programs: what to put into memory and where to start.
+//! Programs: the memory contents and the entry point.
 
 use core::fmt;
 
@@ -66,7 +66,7 @@ impl fmt::Display for ProgramError {
                 "a dynamically linked program, which needs an operating system; \
                  the hart runs bare-metal programs",
             ),
-            ProgramError::Empty => f.write_str("nothing in it is to be loaded"),
+            ProgramError::Empty => f.write_str("it has no loadable segments"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Instructions that concern the whole hart: CSR accesses, returns from
-//! traps, waiting, fences of address translation.
+//! Instructions that affect the whole hart: CSR accesses, trap returns, `wfi`,
+//! fences of address translation.
 
 use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
 use hartrace_isa::{Itype, Op, csr};

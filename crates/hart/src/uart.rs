@@ -1,7 +1,6 @@
-//! A UART as programs for other machines know it: the registers of a 16550,
-//! one byte each. What is sent goes to the host's console at once; nothing is
-//! ever received, and there is no interrupt, for there is no controller that it
-//! could go to.
+//! A UART with the registers of a 16550, one byte each. Output goes to the
+//! host's console at once. Nothing is ever received, and there is no interrupt,
+//! because there is no interrupt controller.
 
 use crate::fdt;
 use crate::memory::Region;

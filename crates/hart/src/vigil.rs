@@ -1,5 +1,5 @@
-//! Where endless rows of traps are noticed: a handler that is not there, one
-//! that faults itself, one that goes back to the same fault.
+//! Detects endless sequences of traps: a missing handler, a handler that faults
+//! itself, or one that returns to the same fault.
 
 use crate::cpu::{Cpu, Exception};
 use hartrace_flow::Mode;

@@ -1,4 +1,4 @@
-//! From bits to an instruction.
+//! Decodes bits into an instruction.
 
 use crate::op::{Format, ROWS, Row, SHORT_ROWS, Short16, ShortRow, allowed};
 use crate::{Isa, Op, Reg, Short, Xlen, length};

@@ -1,5 +1,5 @@
-//! The encodings of an instruction set, for those who write instructions
-//! rather than read them.
+//! The encodings of an instruction set, for programs that generate
+//! instructions.
 
 use crate::op::{ROWS, SHORT_ROWS, allowed};
 use crate::{Isa, Op, Short};

@@ -1,5 +1,5 @@
-//! Where an instruction may send the program: the only control-flow
-//! classification of the workspace.
+//! The successors of an instruction: the only control-flow classification of
+//! the workspace.
 
 use crate::{Ext, Isa, Reg, Xlen};
 

@@ -1,8 +1,8 @@
-//! What a RISC-V instruction is: its length, where it may go next, its text.
+//! RISC-V instructions: their length, their control flow, their text.
 //!
 //! This crate knows encodings and nothing about traces. It is `no_std`, does
-//! not allocate and never fails on any bit pattern: what it does not know is
-//! still sized by its low bits and treated as sequential.
+//! not allocate and accepts any bit pattern: an unknown instruction gets its
+//! length from its low bits and is treated as sequential.
 //!
 //! ```
 //! use hartrace_isa::{Flow, Isa, Link};
@@ -17,15 +17,15 @@
 //! * [`Isa`]: which instruction set the bits belong to. The same 16 bits are
 //!   `c.fsdsp` with one set of extensions and `cm.popret` with another.
 //! * [`Op`] and [`Short`]: the instructions, one table row each.
-//! * [`encodings`] and [`Encoding`]: those rows as masks and values, for whoever
-//!   writes instructions.
+//! * [`encodings`] and [`Encoding`]: those rows as masks and values, for programs
+//!   that generate instructions.
 //! * [`decode`] and [`Inst`]: an op and its operands; a compressed instruction
 //!   becomes the one it stands for and remembers its own name.
 //! * [`Text`]: the instruction as GNU objdump writes it, in the [`Style`] asked
 //!   for, addresses named by the caller's [`Resolve`]. [`Tracker`] adds the
 //!   addresses that pairs such as `auipc` and `addi` make.
-//! * [`csr`] and [`attributes`]: register names, and what an ELF file says about
-//!   its instruction set.
+//! * [`csr`] and [`attributes`]: register names, and the instruction set recorded
+//!   in an ELF file.
 //! * [`Flow`]: the only control-flow classification of the workspace, straight
 //!   from the bits, cheap enough to run per instruction. [`Itype`], the
 //!   instruction type of the trace ingress port, is derived from it.

@@ -1,8 +1,8 @@
 //! The instructions: one row each, from which the decoder, the names and the
 //! operand lists are derived.
 //!
-//! Masks and matches are those of the ratified manuals. Fields a manual tells
-//! hardware to ignore (`fence` and `fence.i` fields, the rounding mode of exact
+//! Masks and matches are those of the ratified manuals. Fields that hardware
+//! must ignore (`fence` and `fence.i` fields, the rounding mode of exact
 //! conversions) are not in the masks.
 
 #[macro_use]

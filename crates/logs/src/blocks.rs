@@ -1,4 +1,4 @@
-//! Steps out of ingress blocks, with the instructions from the image.
+//! Turns ingress blocks into steps, with the instructions from the image.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a line.
+//! Errors in single lines.
 
 use core::fmt;
 
@@ -76,14 +76,17 @@ impl fmt::Display for LineErrorKind {
             K::Hex => "expected a hexadecimal number of 1 to 16 digits",
             K::Decimal => "expected a decimal number that fits its signal",
             K::TrailingText => "expected the end of the line",
-            K::TooLong => "expected a line of at most 64 KiB; is this a text file?",
+            K::TooLong => "expected a line of at most 64 KiB (is this a text file?)",
             K::MissingCode(pc) => {
-                return write!(f, "no code at {pc:#x} in the image; is an ELF missing?");
+                return write!(
+                    f,
+                    "no code at {pc:#x} in the program (is an ELF file missing?)"
+                );
             }
             K::CodeDiffers(pc) => {
                 return write!(
                     f,
-                    "the image has other code at {pc:#x}; is it the right ELF?"
+                    "the program has other code at {pc:#x} (is it the right ELF file?)"
                 );
             }
             K::Core => "expected `core` and a hart number",
@@ -94,26 +97,23 @@ impl fmt::Display for LineErrorKind {
             K::Effect => "expected a register, a CSR or `mem` with its value",
             K::TrapName => "expected the name of a trap",
             K::StrayTval => "a trap value without a trap before it",
-            K::Repeat => "a repeat count that cannot be placed or is above the limit",
+            K::Repeat => "a repeat count that does not belong here or is above the limit",
             K::MissingColumn(name) => return write!(f, "the header lacks the column `{name}`"),
             K::Header => "expected a header that names each column once",
-            K::Fields => "expected as many fields as the header has columns",
+            K::Fields => "expected one field for each column of the header",
             K::Value(name) => return write!(f, "not a value of the column `{name}`"),
             K::BlockBounds(pc) => {
                 return write!(
                     f,
-                    "the image's instructions do not fill the block at {pc:#x}"
+                    "the program's instructions do not fill the block at {pc:#x}"
                 );
             }
             K::Discontinuity(pc) => {
-                return write!(f, "the block before cannot lead to {pc:#x}");
+                return write!(f, "the previous block cannot lead to {pc:#x}");
             }
-            K::Epc => "a trap, and nothing tells the instruction it was taken at",
+            K::Epc => "a trap whose instruction address is unknown",
             K::Itype(pc) => {
-                return write!(
-                    f,
-                    "itype contradicts the instruction at {pc:#x} in the image"
-                );
+                return write!(f, "itype contradicts the program's instruction at {pc:#x}");
             }
         };
         f.write_str(text)

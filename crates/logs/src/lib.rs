@@ -1,13 +1,13 @@
-//! What other simulators write down, as steps.
+//! Logs of simulators, read as steps and written from steps.
 //!
 //! Every reader takes its text in chunks of any size, cut anywhere, and pushes
 //! steps into an [`Observer`](hartrace_flow::Observer); the steps do not depend on the
 //! chunks. Nothing is allocated per line and memory does not grow with the
 //! log.
 //!
-//! A line that cannot be read is reported once, as a [`LineError`];
-//! [`Signal::Lost`](hartrace_flow::Signal::Lost) stands in its place among the steps
-//! and reading goes on with the next line.
+//! An unreadable line is reported once, as a [`LineError`]; among the steps it is
+//! replaced by [`Signal::Lost`](hartrace_flow::Signal::Lost), and reading continues
+//! with the next line.
 //!
 //! ```
 //! use hartrace_logs::PcReader;

@@ -1,4 +1,4 @@
-//! Lines out of chunks.
+//! Splits chunks into lines.
 
 use alloc::vec::Vec;
 

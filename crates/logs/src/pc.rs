@@ -1,4 +1,4 @@
-//! Lists of pcs: the least a simulator can write down.
+//! Pc lists: the simplest log of a simulator.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! An instruction at its address and what may follow it.
+//! An instruction at its address, and its possible successors.
 
 use alloc::boxed::Box;
 

@@ -244,8 +244,10 @@ fn a_bad_line_is_named_and_the_rest_is_read() {
             "line 2, column 1: expected a hexadecimal number of 1 to 16 digits, found `xyz`",
             "line 3, column 5: expected a hexadecimal number of 1 to 16 digits, found ` 1008`",
             "line 5, column 17: expected a hexadecimal number of 1 to 16 digits, found `1`",
-            "line 6, column 1: no code at 0x1ffe in the image; is an ELF missing?, found `1ffe`",
-            "line 7, column 1: no code at 0x1001 in the image; is an ELF missing?, found `1001`",
+            "line 6, column 1: no code at 0x1ffe in the program (is an ELF file missing?), \
+             found `1ffe`",
+            "line 7, column 1: no code at 0x1001 in the program (is an ELF file missing?), \
+             found `1001`",
         ]
     );
     assert_eq!(keep.lost(), 5);

@@ -1,4 +1,4 @@
-//! What an encoder is set to, and what a decoder must know of it.
+//! The settings of an encoder, and what a decoder must know of them.
 
 use core::fmt;
 
@@ -453,21 +453,33 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ConfigError::SrcBits => "SRC has 0 to 12 bits",
-            ConfigError::SrcId => "the source id does not fit into SRC",
-            ConfigError::IcntBits => "the instruction counter has 2 to 22 bits, or 0 for no limit",
-            ConfigError::HistBits => "HIST has 2 to 32 bits",
-            ConfigError::SyncMax => "trTeInstSyncMax is 0 to 15",
-            ConfigError::Timestamps => "timestamps have 1 to 64 bits and a prescaler of 0 to 3",
-            ConfigError::StackDepth => "the return stack has 1 to 32 entries",
-            ConfigError::PartialBits => "implicit return mode 2 compares 1 to 63 bits",
-            ConfigError::RepeatBits => "repeat counters have at most 63 bits, or 0 for no limit",
+            ConfigError::SrcBits => "SRC must have 0 to 12 bits",
+            ConfigError::SrcId => "the source id does not fit into src_bits",
+            ConfigError::IcntBits => {
+                "the instruction counter must have 2 to 22 bits, or 0 for \
+                no limit"
+            }
+            ConfigError::HistBits => "HIST must have 2 to 32 bits",
+            ConfigError::SyncMax => "trTeInstSyncMax must be 0 to 15",
+            ConfigError::Timestamps => {
+                "timestamps must have 1 to 64 bits and a prescaler of 0 \
+                to 3"
+            }
+            ConfigError::StackDepth => "the return stack must have 1 to 32 entries",
+            ConfigError::PartialBits => "implicit return mode 2 must compare 1 to 63 bits",
+            ConfigError::RepeatBits => {
+                "repeat counters must have at most 63 bits, or 0 for no \
+                limit"
+            }
             ConfigError::SequentialSync => "N-Trace 1.0 has SYNC=4 in branch trace mode only",
             ConfigError::HistoryInBtm => "repeated history needs branch history mode",
             ConfigError::RepeatInHtm => "RepeatBranch needs branch trace mode",
-            ConfigError::MarkersKeepStack => "only N-Trace rc7 keeps the return stack across sync",
-            ConfigError::Queue => "the queue holds at least 76 bytes and drains",
-            ConfigError::Code => "SYNC and EVCODE are 0 to 15",
+            ConfigError::MarkersKeepStack => {
+                "only N-Trace rc7 keeps the return stack across \
+                synchronisation"
+            }
+            ConfigError::Queue => "the queue must hold at least 76 bytes and drain",
+            ConfigError::Code => "SYNC and EVCODE must be 0 to 15",
         })
     }
 }

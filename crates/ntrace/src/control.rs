@@ -1,4 +1,4 @@
-//! The encoder's control registers and the settings they stand for (Trace
+//! The encoder's control registers and the settings they represent (Trace
 //! Control Interface 1.0; N-Trace 1.0, chapter 6).
 
 mod capabilities;
@@ -163,9 +163,9 @@ impl Registers {
             6 => TraceMode::Htm,
             mode => {
                 let why = match mode {
-                    0 => "instructions are not traced",
-                    7 => "a vendor's mode",
-                    _ => "no mode of N-Trace",
+                    0 => "instruction tracing is off",
+                    7 => "a vendor-defined mode",
+                    _ => "not a mode of N-Trace",
                 };
                 return Err(bad("trTeInstMode", mode, why));
             }
@@ -207,7 +207,7 @@ impl Registers {
         config.implicit_return = match (it.en_implicit_return(), it.implicit_return_mode()) {
             (false, _) => ImplicitReturn::Off,
             (true, 0) => {
-                let why = "implicit returns are on, their mode is not told";
+                let why = "implicit return is on, but its mode is not given";
                 return bad(true, "trTeInstImplicitReturnMode", 0, why);
             }
             (true, 1) => ImplicitReturn::Count,
@@ -249,11 +249,11 @@ impl Registers {
             mode == 0,
             "trTsMode",
             0,
-            "timestamps are on, but there are none",
+            "timestamps are enabled, but the encoder has none",
         )?;
-        bad(mode > 4, "trTsMode", mode, "a vendor's timestamps")?;
+        bad(mode > 4, "trTsMode", mode, "vendor-defined timestamps")?;
         let width = it.width() as u8;
-        bad(width == 0, "trTsWidth", 0, "timestamps without bits")?;
+        bad(width == 0, "trTsWidth", 0, "timestamps of zero bits")?;
         let old = config.timestamps.unwrap_or(Timestamps {
             width,
             ..Timestamps::default()
@@ -295,7 +295,7 @@ impl Registers {
                         register,
                         field,
                         code,
-                        "no such action",
+                        "not a trigger action",
                     ));
                 }
             };

@@ -1,10 +1,10 @@
 //! The decoder: message bytes in, events out.
 //!
-//! Each source has a state of its own ([`source`]). A message with a count
-//! ends a *stretch* ([`stretch`]): the walk goes that many halfwords through
-//! the code, with the branch outcomes of the history, and must end where the
-//! message says. Whatever does not fit makes a gap, and the source waits for
-//! its next full address.
+//! Each source has its own state ([`source`]). A message with a count ends a
+//! *stretch* ([`stretch`]): the walk advances that many halfwords through the
+//! code, taking the branch outcomes from the history, and must end where the
+//! message says. A contradiction makes a gap, and the source waits for its next
+//! full address.
 
 mod source;
 mod stretch;

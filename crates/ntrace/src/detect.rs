@@ -1,4 +1,4 @@
-//! Whether bytes look like N-Trace, and with which settings.
+//! Detects whether bytes look like N-Trace, and with which settings.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -69,7 +69,7 @@ impl fmt::Display for Guess {
             ", no timestamps"
         })?;
         f.write_str(match self.xlen {
-            Some(_) => ", addresses of 64 bits",
+            Some(_) => ", 64-bit addresses",
             None => ", no address above 32 bits",
         })
     }

@@ -1,27 +1,29 @@
 //! The encoder model: ingress blocks in, messages out.
 //!
-//! One encoder per hart, each a state machine that takes blocks and needs to
-//! know no code. What a jump or a trap leads to is the address of the next
-//! block, so its message waits until that block comes; everything else is told
-//! at once.
+//! There is one encoder per hart, a state machine that takes blocks and needs
+//! no code. The target of a jump or a trap is the address of the next block, so
+//! its message waits until that block arrives; everything else is reported at
+//! once.
 //!
-//! In front of each block come, in this order: the message of the jump before
-//! it; a sync message, if one is due and the jump's did not serve as one; the
-//! Ownership messages. Then its instructions are counted and its `itype` is
-//! looked at. Where several reasons for a sync coincide, the strongest is
-//! told: lost trace, a new start, a marker, a full counter, the period.
+//! Before each block, the encoder sends in this order: the message of the jump
+//! before it; a sync message, if one is due and the jump's message did not
+//! serve as one; the Ownership messages. Then it counts the instructions of the
+//! block and acts on its `itype`. If several reasons for a sync coincide, the
+//! strongest is reported: lost trace, a new start, a marker, a full counter,
+//! the period.
 //!
-//! Choices the texts leave open:
+//! Choices the specifications leave open:
 //!
-//! * Trace-on takes effect at the block it comes with, trace-off behind it:
+//! * Trace-on takes effect at its own block, trace-off after its own block:
 //!   both blocks are traced (E-Trace 2.0, table 4.7).
-//! * A marker's `F-ADDR` is the start of the block it comes with, whose `I-CNT`
-//!   ends before it.
-//! * A change of context is told whatever `ctype` says.
-//! * When tracing stops behind a jump and the target is not known, `I-CNT`
+//! * A marker's `F-ADDR` is the start of its block, and its `I-CNT` ends before
+//!   that block.
+//! * A change of context is reported whatever `ctype` is.
+//! * When tracing stops after a jump and the target is unknown, `I-CNT`
 //!   includes the jump and there is no message for it. A taken branch in BTM
 //!   gets its message, which needs no address.
-//! * While a hart is halted its blocks are the debugger's and are not traced.
+//! * While a hart is halted, its blocks belong to the debugger and are not
+//!   traced.
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;

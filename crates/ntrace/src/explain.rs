@@ -1,5 +1,5 @@
-//! Messages taken apart for people: every field with the bytes it stands in,
-//! and what addresses and times come to.
+//! Messages for display: every field with its bytes, and full addresses and
+//! times.
 
 use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;

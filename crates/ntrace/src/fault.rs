@@ -1,4 +1,4 @@
-//! What can be wrong with a trace: one flat list, each with a stable code.
+//! The faults of a trace: one flat list, each with a stable code.
 
 use hartrace_flow::faults;
 
@@ -23,11 +23,11 @@ faults! {
     /// A message ended before its last field.
     MissingField = "NT0201", "message ends before its last field";
     /// A fixed-length field was cut by MSEO = 01.
-    CutField = "NT0202", "a field of fixed length is cut";
+    CutField = "NT0202", "fixed-length field is cut off";
     /// Bits of a field above those its meaning has room for.
-    FieldTooWide = "NT0203", "field has bits above its largest value";
+    FieldTooWide = "NT0203", "field exceeds its largest value";
     /// More fields than the message has.
-    ExtraField = "NT0204", "message has more fields than its type";
+    ExtraField = "NT0204", "message has more fields than its type allows";
     /// HIST = 0 has no stop bit.
     EmptyHist = "NT0205", "HIST without a stop bit";
     /// RCODE 3 to 15.
@@ -39,10 +39,10 @@ faults! {
     /// RepeatBranch without a message to repeat.
     NothingToRepeat = "NT0209", "RepeatBranch without a branch message before it";
     /// Counter times repetitions above what the configuration allows.
-    TooLarge = "NT0210", "the message stands for more than the configured limit";
+    TooLarge = "NT0210", "message expands to more than the configured limit";
     /// TCODE 0 is reserved; what looks like it is erased memory, and the zeros
     /// may have run into a message behind them.
-    Zeros = "NT0211", "a message of zeros";
+    Zeros = "NT0211", "message of zeros only";
 
     /// I-CNT ends inside an instruction (8.4.1).
     HalfInstruction = "NT0301", "I-CNT ends inside an instruction";
@@ -53,21 +53,21 @@ faults! {
     /// The message says a jump, the code has none there.
     NotAJump = "NT0304", "IndirectBranch does not end at an indirect jump";
     /// An indirect jump inside I-CNT.
-    UnreportedJump = "NT0305", "I-CNT goes past an indirect jump";
+    UnreportedJump = "NT0305", "I-CNT passes an indirect jump";
     /// A branch behind the last bit of HIST.
-    MissingHistory = "NT0306", "I-CNT goes past a branch without history";
+    MissingHistory = "NT0306", "I-CNT passes a branch without history";
     /// HIST has outcomes of branches that I-CNT does not reach.
     LeftoverHistory = "NT0307", "HIST has more branches than I-CNT reaches";
     /// A sync message in linear code names another address than the one reached.
-    WrongAddress = "NT0308", "the full address is not the one reached";
+    WrongAddress = "NT0308", "the full address differs from the address reached";
     /// HIST says that a direct jump was not taken (EnAllJumps).
-    JumpNotTaken = "NT0309", "HIST has a direct jump that was not taken";
+    JumpNotTaken = "NT0309", "HIST has a direct jump as not taken";
     /// ecall or ebreak inside I-CNT; they do not retire.
-    UnreportedTrap = "NT0310", "I-CNT goes past ecall or ebreak";
+    UnreportedTrap = "NT0310", "I-CNT passes an ecall or ebreak";
     /// The history of a ResourceFull leads round without a branch.
-    EndlessLoop = "NT0311", "HIST goes on in a loop without branches";
+    EndlessLoop = "NT0311", "HIST continues in a loop without branches";
     /// I-CNT is smaller than what the history before it covers.
-    CountTooSmall = "NT0312", "I-CNT is smaller than the history before it";
+    CountTooSmall = "NT0312", "I-CNT is smaller than the preceding history";
 
     /// The encoder says that it lost messages (Error).
     Overrun = "NT0401", "the encoder lost messages";

@@ -1,5 +1,5 @@
-//! Messages in a stream of bytes (3.1): where they start, where they end, and
-//! what lies between them.
+//! Messages in a stream of bytes (3.1): where they start and end, and the bytes
+//! between them.
 
 use alloc::vec::Vec;
 

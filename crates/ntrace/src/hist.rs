@@ -1,5 +1,5 @@
-//! The history of branches on its way into `HIST` fields: the register, and
-//! what finds repetitions in it (7.9, 8.3, 8.4.2).
+//! The branch history for `HIST` fields: the register, and the detection of
+//! repetitions in it (7.9, 8.3, 8.4.2).
 
 mod reference;
 mod runs;

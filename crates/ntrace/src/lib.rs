@@ -1,9 +1,9 @@
-//! N-Trace, the RISC-V trace format made of Nexus messages: messages, an
-//! encoder model and a decoder.
+//! N-Trace, the Nexus-based trace format of RISC-V: messages, an encoder model
+//! and a decoder.
 //!
-//! Implements the RISC-V N-Trace specification 1.0.0-rc7 (2023) and 1.0
-//! (2024), by name: [`Version`]. The crate is `no_std` with `alloc`; it opens
-//! no files and prints nothing.
+//! Implements versions 1.0.0-rc7 (2023) and 1.0 (2024) of the RISC-V N-Trace
+//! specification, selected by [`Version`]. The crate is `no_std` with `alloc`; it
+//! opens no files and prints nothing.
 //!
 //! Blocks of the ingress port become messages, and messages become events again:
 //!

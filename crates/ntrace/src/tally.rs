@@ -1,4 +1,4 @@
-//! How much of what a trace is made of.
+//! Counters for the contents of a trace.
 
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Tallied};

@@ -1,6 +1,6 @@
-//! From what probes and memories hold to the byte stream, and back: samples of
-//! a pin interface ([`PibReader`]), circular buffers ([`RamSink`]) and words in
-//! the other order ([`Order`]).
+//! Converts the contents of probes and memories to the byte stream, and back:
+//! samples of a pin interface ([`PibReader`]), circular buffers ([`RamSink`])
+//! and swapped words ([`Order`]).
 
 mod pib;
 mod ram;

@@ -1,7 +1,6 @@
-//! What files are and what is in them: text, and JSON lines of the schema
-//! `hartrace-info`.
+//! Facts about files: text, and JSON lines of the schema `hartrace-info`.
 //!
-//! A [`File`] is a plain value made from what `hartrace-capture` found out;
+//! A [`File`] is a plain value made from the findings of `hartrace-capture`;
 //! both forms are written from it.
 //!
 //! ```

@@ -1,5 +1,5 @@
-//! The printed forms of traces and of what they mean: text for people, JSON
-//! lines for programs.
+//! Output of traces, reports and summaries: text for people, JSON lines for
+//! programs.
 //!
 //! Every printer takes values that another crate produced and a
 //! [`std::io::Write`]; it opens no files and computes nothing. The command line
@@ -12,12 +12,13 @@
 //!
 //! The printers:
 //!
-//! * [`steps`]: what a hart did; [`events`]: what a trace reports.
-//! * [`info`]: what a file is; [`state`]: registers and memory in a tandem trace;
-//!   [`verify`]: what a verifier finds; [`records`]: reports on control transfer
-//!   records.
-//! * [`summary`]: one line about work that is done.
-//! * [`json`], [`words`], [`insn`]: what they share.
+//! * [`steps`]: the steps of a hart; [`events`]: the events of a trace.
+//! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
+//!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
+//!   control transfer records.
+//! * [`summary`]: one-line summaries.
+//! * [`manual`]: sections of the manual.
+//! * [`json`], [`words`], [`insn`]: shared parts.
 
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
+pub mod manual;
 pub mod records;
 pub mod state;
 pub mod stats;

@@ -1,4 +1,4 @@
-//! What a trace is made of.
+//! Statistics of a trace, as text.
 
 mod object;
 
@@ -158,7 +158,7 @@ fn write_packets(packets: &PacketCount, out: &mut impl Write) -> io::Result<()> 
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     if !told.is_empty() {
-        writeln!(out, "told       {}", told.join(", "))?;
+        writeln!(out, "reported   {}", told.join(", "))?;
     }
     if packets.data.messages > 0 {
         let size = count(packets.data.bytes, "byte");

@@ -1,4 +1,4 @@
-//! One line about work that is done: what was written, and how fast.
+//! One-line summaries: what was written, and how fast.
 
 use crate::words::{count, counted};
 use hartrace_capture::records::RecordsWritten;
@@ -49,14 +49,14 @@ pub fn records_written(path: &Path, own: bool, tally: &RecordsWritten) -> String
     let records = count(tally.records, "record");
     let whose = match own {
         true => "the hart's own records",
-        false => "records beside the hart, by [ctr]",
+        false => "records of the recorder set in [ctr]",
     };
     let mut text = format!("{}: {snapshots}, {records}; {whose}", path.display());
     if let Some((version, depth, control)) = tally.last {
         text += &format!(": CTR {version}, depth {depth}, {control}");
     }
     if own && tally.records == 0 {
-        text += "; the program has enabled none";
+        text += "; the program did not enable recording";
     }
     text
 }

@@ -1,5 +1,5 @@
 //! The words that text and JSON share: causes, signals, kinds of access, ends
-//! of runs; and how counts, bytes and names from outside are spelled.
+//! of runs; and the formatting of counts, bytes and untrusted names.
 
 use hartrace_flow::{AccessKind, Cause, Exit, Mark, Mode, Signal, exception_name, interrupt_name};
 use hartrace_isa::Xlen;

@@ -1,5 +1,5 @@
-//! What encoder and decoder must agree on (chapter 3: negotiation is outside
-//! the protocol), and how an encoder writes.
+//! The parameters that encoder and decoder must agree on (chapter 3:
+//! negotiation is outside the protocol), and the encoder's choices.
 
 use core::fmt;
 
@@ -338,15 +338,18 @@ impl fmt::Display for ConfigError {
         match self {
             ConfigError::Mlen(xlen, mlen) => write!(
                 f,
-                "MLEN {} does not go with XLEN {}: it is 64 on RV64, 32 or 34 on RV32",
+                "MLEN {} cannot be used with XLEN {}: it must be 64 on RV64, 32 or 34 on RV32",
                 mlen.bits(),
                 xlen.bits()
             ),
             ConfigError::MaxItems(items) => {
-                write!(f, "max_items {items} is too small: at least {MIN_ITEMS}")
+                write!(
+                    f,
+                    "max_items {items} is too small: it must be at least {MIN_ITEMS}"
+                )
             }
             ConfigError::Increment => {
-                f.write_str("increments of the pc do not go with two pcs in a group")
+                f.write_str("pc increments cannot be used with two pcs in a group")
             }
         }
     }

@@ -1,10 +1,10 @@
-//! An optional container for traces: what chapter 3 leaves to others and
-//! section 3.3 wishes for. Parameters at the start, then frames, each with the
-//! hart it is of, checksums, and bytes that may be compressed by whoever knows
-//! how. `docs/tandem-container.md` has the format.
+//! An optional container for traces, which chapter 3 leaves open and section
+//! 3.3 suggests: parameters at the start, then frames. Each frame has a hart,
+//! checksums, and bytes that the caller may have compressed.
+//! `docs/tandem-container.md` has the format.
 //!
-//! A frame starts where a group starts, and frames can be found again behind
-//! damage, so damage costs a frame.
+//! A frame starts where a group starts, and frames can be found again after
+//! damage, so damage costs one frame.
 
 mod checksum;
 mod parameters;

@@ -1,9 +1,9 @@
 //! The decoder: groups in, events out.
 //!
-//! A group tells the instruction and where the hart is behind it, so no code
-//! is needed and nothing is inferred but the class of the instruction. Where
-//! the hart was *before* the first group only an initial state tells; behind a
-//! problem, the next whole pc.
+//! A group reports the instruction and the pc after it, so no code is needed,
+//! and only the class of the instruction is inferred. The pc *before* the first
+//! group is known only from an initial state; after a problem, from the next
+//! full pc.
 
 mod access;
 mod hart;

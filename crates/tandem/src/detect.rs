@@ -1,5 +1,5 @@
-//! Whether bytes are a trace, and of which widths and dialect. There is no
-//! mark to know it by: only that group after group can be read.
+//! Detects whether bytes are a trace, and its widths and dialect. The format
+//! has no marker: the only sign is that group after group can be read.
 
 use alloc::format;
 use alloc::string::String;
@@ -45,7 +45,7 @@ fn words(config: &Config) -> String {
         config.mlen.bits()
     );
     if config.eaddr == EaddrWidth::Xlen {
-        text += ", effective addresses of XLEN";
+        text += ", effective addresses of XLEN bits";
     }
     if config.nibbles == Nibbles::High {
         text += ", four-bit fields from the top";

@@ -1,4 +1,4 @@
-//! Pieces of state by name: what a trace does not tell, what a verifier does
+//! Elements of state by name: what a trace does not record, or a verifier does
 //! not compare.
 
 use alloc::string::{String, ToString};
@@ -199,8 +199,8 @@ impl fmt::Display for UnknownElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "no element is called {:?}: there are registers by name, gpr, fpr, csr, pc, priv, \
-             insn, store, and trap.NAME",
+            "{:?} is not an element: use the name of a register, gpr, fpr, csr, pc, priv, insn, \
+             store, or trap.NAME",
             self.0
         )
     }

@@ -1,30 +1,31 @@
-//! The encoder: what a hart did, as groups.
+//! The encoder: turns the steps of a hart into groups.
 //!
-//! One encoder for one hart. Each step becomes one group, its items in the
-//! order of Appendix C: pc, instruction, registers, CSRs, addresses and data,
-//! memory transactions, privilege mode. Registers and CSRs come in the order
-//! of the step's effects, a register that was written twice with its last
+//! There is one encoder per hart. Each step becomes one group, with its items
+//! in the order of Appendix C: pc, instruction, registers, CSRs, addresses and
+//! data, memory transactions, privilege mode. Registers and CSRs come in the
+//! order of the step's effects; a register written twice appears with its last
 //! value.
 //!
 //! Choices the text leaves open:
 //!
-//! * Groups tell the new pc, so that a reader knows where an instruction was
-//!   only from the group before. Where that does not lead to the instruction
-//!   that comes (at the start, after a reset, a loss, a debugger), a state
-//!   initialisation with pc and privilege mode goes ahead of it.
+//! * Groups report the new pc, so a reader knows the address of an instruction
+//!   only from the previous group. If that group does not lead to the next
+//!   instruction (at the start, after a reset, a loss or a debugger), a state
+//!   initialisation with pc and privilege mode precedes it.
 //! * Instructions longer than 32 bits have no opcode: their first 32 bits are
-//!   told, and always the whole pc.
-//! * Modes have two bits: VS is told as S, VU as U and debug mode as M.
-//! * A trap always tells the mode it leads to, as tables C.7 and C.8 do.
-//! * A source may not know what a trap writes (logs of Spike). Then `xepc`,
-//!   `xcause` and `xtval` are made from the trap, and the status register is
-//!   not told ([`Encoder::untold`]). A group waits for the next step where
-//!   only that shows the mode a trap or a return led to.
-//! * minstret grows with every instruction that retires, unless mcountinhibit
-//!   (as the instruction leaves it) stops it or the instruction writes it. The
-//!   carry to minstreth is not told. Exceptions retire nothing, though Appendix D counts them.
-//! * Of an atomic operation whose operand is not known, the load and the store
-//!   are told as transactions; chapter 3 allows both.
+//!   recorded, always with the full pc.
+//! * Modes have two bits: VS is recorded as S, VU as U and debug mode as M.
+//! * A trap always records the mode it leads to, as in tables C.7 and C.8.
+//! * A source may not know what a trap writes (Spike logs). Then `xepc`,
+//!   `xcause` and `xtval` are derived from the trap, and the status register is
+//!   omitted ([`Encoder::untold`]). If only the next step shows the mode that a
+//!   trap or a return led to, the group waits for that step.
+//! * minstret is incremented by every instruction that retires, unless
+//!   mcountinhibit (as the instruction leaves it) stops it or the instruction
+//!   writes it. The carry into minstreth is not recorded. Exceptions retire
+//!   nothing, though Appendix D counts them.
+//! * For an atomic operation whose operand is unknown, the load and the store
+//!   are recorded as transactions; chapter 3 allows both.
 
 use alloc::vec::Vec;
 

@@ -1,5 +1,4 @@
-//! Traces taken apart for people: every item with its place, and its fields
-//! with their names.
+//! Traces for display: every item with its offset, and its fields by name.
 
 mod words;
 

@@ -1,5 +1,5 @@
-//! Where a hart is, group by group. A trace reports new pcs and instructions;
-//! the address of each instruction follows from those before it.
+//! The pc of a hart, group by group. A trace reports new pcs and instructions;
+//! the address of each instruction follows from the previous groups.
 
 use hartrace_isa::Xlen;
 

@@ -1,4 +1,4 @@
-//! Groups: what changed at once.
+//! Groups: changes that happen together.
 
 use alloc::vec::Vec;
 

@@ -1,31 +1,31 @@
 //! State history: the value of any register and any byte of memory at any
-//! instruction of a trace, and who wrote it.
+//! instruction of a trace, and the group that wrote it.
 //!
-//! A [`Recorder`] goes through a trace once and keeps *points*: every so many
-//! groups the registers, and which registers and which memory were touched on
-//! the way to the next point. A [`History`] answers with the trace at hand: it
-//! reads again from the point in front, or only the stretches that touched what
-//! is asked for. It holds no contents of memory, and it does not grow with the
-//! trace: past a number of points every second one goes.
+//! A [`Recorder`] reads a trace once and keeps *points*: every so many groups
+//! it saves the registers, and which registers and memory were written up to
+//! the next point. A [`History`] answers queries with the trace at hand: it
+//! reads again from the preceding point, or only the sections that wrote what
+//! the query asks for. It holds no memory contents and does not grow with the
+//! trace: above a limit, every second point is dropped.
 //!
-//! **Instructions** are numbered from 0 as a verifier numbers them: every group
-//! with an instruction counts, retired or trapped, and a trap of an instruction
-//! that could not be fetched. The state *at* an instruction is that in front of
-//! it, behind interrupts that were taken there; the state at the number of
-//! instructions is that at the end.
+//! **Instructions** are numbered from 0 as in the verifier: every group with an
+//! instruction counts, retired or trapped, and so does the trap of an
+//! instruction that could not be fetched. The state *at* an instruction is the
+//! state before it, after any interrupts taken there; the state at the number
+//! of instructions is the state at the end.
 //!
-//! **Memory** is what the trace has told of it: stores of instructions and
-//! memory requests that write, and what memory responses have read. A store
-//! counts for its physical address; where that is not told, for that of a
-//! request in its group; else for its effective address as it is. So a trace
-//! with effective addresses only has one memory for all address spaces. What an
-//! instruction loaded is not taken for memory: it may have been a device.
+//! **Memory** is known from the trace: stores of instructions, memory requests
+//! that write, and the data of memory responses. A store applies to its
+//! physical address; if that is not recorded, to the address of a request in
+//! its group; otherwise to its effective address. So a trace with effective
+//! addresses only has one memory for all address spaces. Data that an
+//! instruction loaded is not taken as memory: it may have come from a device.
 //!
-//! **Not known** is what nobody has told, and what cannot be trusted: behind a
-//! problem everything that was not told again ([`Shadow::forget`]), and memory
-//! too; behind a reset all registers; behind a store without any address all
-//! memory. CSRs that change by themselves (counters, `mip`) are what was told
-//! last.
+//! **Unknown** is what the trace has not reported, and what cannot be trusted:
+//! after a problem, everything not reported again ([`Shadow::forget`]),
+//! including memory; after a reset, all registers; after a store without any
+//! address, all memory. CSRs that change by themselves (counters, `mip`) have
+//! the value last reported.
 
 mod follow;
 mod index;

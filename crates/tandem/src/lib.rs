@@ -1,20 +1,21 @@
 //! The tandem-verification trace protocol: every architectural change of a
 //! hart, group by group, and a verifier that checks it against a model.
 //!
-//! Implements the trace protocol specification of 2018-11-20 with named
-//! switches for what code in the field does otherwise ([`Config`]). The crate
-//! is `no_std` with `alloc`; it opens no files and prints nothing.
+//! Implements the trace protocol specification of 2018-11-20, with settings for
+//! existing implementations that deviate from it ([`Config`]). The crate is
+//! `no_std` with `alloc`; it opens no files and prints nothing.
 //!
 //! The layers, from the bytes up:
 //!
 //! * [`Item`]: an opcode and its payload.
-//! * [`Reader`]: bytes to [`Group`]s, with what is wrong and where.
-//! * [`Follower`]: the pc, from group to group.
-//! * [`Shadow`]: the state that groups tell.
-//! * [`History`]: the state at any instruction, and who changed it.
-//! * [`Verifier`]: the state against a model's.
-//! * [`Encoder`]: what a hart did, step by step, to groups.
-//! * [`Decoder`]: groups to the events that every view understands.
+//! * [`Reader`]: reads [`Group`]s from bytes, and reports problems with their
+//!   position.
+//! * [`Follower`]: tracks the pc from group to group.
+//! * [`Shadow`]: the state reported by groups.
+//! * [`History`]: the state at any instruction, and the group that changed it.
+//! * [`Verifier`]: compares the state with that of a model.
+//! * [`Encoder`]: turns the steps of a hart into groups.
+//! * [`Decoder`]: turns groups into the events that every view uses.
 //!
 //! One instruction, written as a group and read back into a shadow state:
 //!

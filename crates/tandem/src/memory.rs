@@ -1,4 +1,5 @@
-//! Memory as far as it has been told: bytes and which of them are known.
+//! Memory as far as the trace has reported it: bytes, and which of them are
+//! known.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

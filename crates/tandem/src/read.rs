@@ -1,4 +1,4 @@
-//! Bytes to groups.
+//! Reads groups from bytes.
 
 use alloc::vec::Vec;
 

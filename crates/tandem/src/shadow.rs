@@ -1,4 +1,4 @@
-//! The shadow state (3.1): everything a trace has told so far.
+//! The shadow state (3.1): everything the trace has reported so far.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,14 +1,13 @@
-//! The verifier (3.1, 3.2): a trace against a model, group by group.
+//! The verifier (3.1, 3.2): checks a trace against a model, group by group.
 //!
-//! Every group that executes something makes the model attempt one
-//! instruction; then everything that changed on either side is compared. The
-//! shadow holds what the trace says, and between groups the model holds the
-//! same: where they differ it is reported, and the model is set to what the
-//! trace says.
+//! For every group that executes something, the model attempts one instruction;
+//! then everything that changed on either side is compared. The shadow holds
+//! the state of the trace, and between groups the model holds the same state: a
+//! difference is reported, and the model is set to the value of the trace.
 //!
-//! Nearly all groups agree in the plainest way. `plain` sees that while the
-//! model runs on; whatever it does not understand goes to `judge`, which knows
-//! the whole story.
+//! Nearly all groups agree in the simplest way. `plain` checks that while the
+//! model runs on; everything else goes to `judge`, which does the full
+//! comparison.
 
 mod accesses;
 mod dispute;

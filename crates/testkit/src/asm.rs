@@ -1,8 +1,8 @@
 //! A small assembler: one function per instruction, operands in the order of
-//! the manual's assembly syntax, registers as numbers. Written from the manuals
-//! alone, so that a test checks what is decoded as well as what is done.
+//! the manual's assembly syntax, registers as numbers. It is written from the
+//! manuals alone, independently of the decoder that tests check.
 //!
-//! What does not fit a field is cut off; [`fits`] tells.
+//! Values that do not fit into a field are truncated; [`fits`] checks that.
 
 mod base;
 mod float;

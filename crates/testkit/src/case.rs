@@ -1,5 +1,5 @@
-//! Cases as text: one file with code, settings, trace bytes and what is
-//! expected of them. The format is described in `proof/cases/README.md`.
+//! Test cases as text: one file with code, settings, trace bytes and the
+//! expected output. The format is described in `proof/cases/README.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Bytes as they come: cut anywhere, and damaged.
+//! Bytes cut at any position, and damaged bytes.
 
 use std::fmt::Debug;
 

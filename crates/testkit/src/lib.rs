@@ -1,9 +1,9 @@
-//! What the tests of hartrace share, without a type of any other crate.
+//! Shared test helpers of hartrace, independent of all other crates.
 //!
-//! * [`Random`]: numbers that are the same on every machine.
+//! * [`Random`]: pseudorandom numbers that are the same on every machine.
 //! * [`asm`]: one function per instruction, and [`assemble`] for text with labels.
 //! * [`Case`]: a case of `proof/cases`, one text file each.
-//! * [`cuts`], [`pieces`], [`flip_bits`]: bytes in every division, and damaged.
+//! * [`cuts`], [`pieces`], [`flip_bits`]: bytes cut in every way, and damaged.
 //!
 //! ```
 //! let program = hartrace_testkit::assemble(0x8000_0000, "

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same on every machine.
+//! Pseudorandom numbers that are the same on every machine.
 
 /// A small generator (splitmix64): one seed, one sequence, integers only, so
 /// that a case found on one machine can be made again on any other. Every seed

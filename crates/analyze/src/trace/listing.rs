@@ -1,4 +1,4 @@
-//! One instruction per line, with its text and its name.
+//! One instruction per line, with its disassembly and symbol.
 
 use super::{Render, RunText, Spaces};
 use crate::names::Names;

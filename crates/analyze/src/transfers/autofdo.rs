@@ -1,4 +1,4 @@
-//! Counts for AutoFDO.
+//! Branch and range counts as input for AutoFDO.
 
 use super::Sample;
 use super::ways::{Stretch, Way, Ways};

@@ -1,4 +1,4 @@
-//! Cycles of stretches of code.
+//! Cycles of the code between two transfers.
 
 use super::ways::{Stretch, Way, way};
 use super::{Sample, percent};

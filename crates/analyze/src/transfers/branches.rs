@@ -1,4 +1,4 @@
-//! Statistics of transfers.
+//! Statistics of transfers: counts by type, source, target and edge.
 
 use super::{Sample, kind_name, percent};
 use crate::places::Places;
@@ -134,7 +134,7 @@ impl Branches {
         write!(out, "{} transfers, ", all.count)?;
         match told.mispredicted(all) {
             (wrong, rate) if told.mispredicted => writeln!(out, "{wrong} mispredicted ({rate})\n")?,
-            _ => writeln!(out, "none is told to be mispredicted\n")?,
+            _ => writeln!(out, "mispredictions not recorded\n")?,
         }
         write_types(&edges, all.count, told, out)?;
         write_sources(&edges, told, top, places, out)?;
@@ -320,7 +320,7 @@ mod tests {
         Branches::new()
             .write(None, &Places::new(), &mut out)
             .unwrap();
-        assert!(out.starts_with(b"0 transfers, none is told to be mispredicted\n"));
+        assert!(out.starts_with(b"0 transfers, mispredictions not recorded\n"));
     }
 
     /// Nobody predicts, branches that are not taken are not recorded, and one
@@ -343,7 +343,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let expected = "\
-3 transfers, none is told to be mispredicted
+3 transfers, mispredictions not recorded
 
        count   share mispredicted    rate  type
            1  33.3 %            -       -  exception

@@ -1,5 +1,4 @@
-//! Transfers as `perf script -F ip,brstack` prints them, which is what other
-//! tools read.
+//! Transfers as printed by `perf script -F ip,brstack`, which other tools read.
 
 use super::Sample;
 use crate::names::Names;

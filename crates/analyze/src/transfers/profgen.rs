@@ -1,4 +1,4 @@
-//! What `llvm-profgen` reads.
+//! Samples as input for `llvm-profgen --perfscript`.
 
 use super::ways::{Stretch, Way, Ways};
 use super::{Sample, Taken};

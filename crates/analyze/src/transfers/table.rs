@@ -1,4 +1,4 @@
-//! One sample for people.
+//! One sample as a table.
 
 use super::{Sample, kind_name};
 use crate::places::Places;
@@ -128,8 +128,8 @@ impl<'p, 'a> Table<'p, 'a> {
         if t.kind == Itype::Swap {
             notes.push(match calls {
                 false => "a co-routine swap: a return and a call in one".to_owned(),
-                true => "a co-routine swap, which took the place of the newest call: \
-                         a return and a call in one"
+                true => "a co-routine swap, which replaced the newest call: a return and a call \
+                         in one"
                     .to_owned(),
             });
         }
@@ -137,8 +137,8 @@ impl<'p, 'a> Table<'p, 'a> {
             && let Some(from) = self.moved(t.target, later.source)
         {
             notes.push(format!(
-                "the next call came from {from}, where it went without a call: \
-                 a tail call, longjmp, or another stack"
+                "the next call came from {from}, reached without a call: by a tail call, \
+                 longjmp or a stack switch"
             ));
         }
         notes

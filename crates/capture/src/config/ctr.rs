@@ -1,5 +1,5 @@
-//! `[ctr]`: control transfer records, what there is of them and what they are
-//! set to.
+//! `[ctr]`: the implementation of control transfer records and its control
+//! register settings.
 
 use super::read::{Reader, Value, integer};
 use super::section::{said, set, value};
@@ -71,7 +71,7 @@ impl fmt::Display for CtrError {
             CtrError::Implementation(error) => error.fmt(f),
             CtrError::Depth(depth) => write!(f, "depth {depth} is not among the `depths`"),
             CtrError::Field(name) => {
-                write!(f, "`control` or `record` sets {name}, which there is not")
+                write!(f, "`control` or `record` sets {name}, which does not exist")
             }
         }
     }

@@ -1,4 +1,5 @@
-//! `[etrace]`: the E-Trace encoder, and what a decoder must know of it.
+//! `[etrace]`: settings of the E-Trace encoder, as far as a decoder needs them
+//! too.
 
 use super::read::{Reader, Value, integer};
 use super::section::{Section as _, queue, set, some, value};

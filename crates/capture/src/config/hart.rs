@@ -1,5 +1,5 @@
-//! `[hart]`: the machine that programs run on. Plain values: what they mean is
-//! for the hart to know.
+//! `[hart]`: the machine that programs run on. The values are plain; the hart
+//! interprets them.
 
 use super::read::{Reader, Value};
 use super::section::Section;

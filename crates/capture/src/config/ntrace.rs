@@ -1,4 +1,5 @@
-//! `[ntrace]`: the N-Trace encoder, and what a decoder must know of it.
+//! `[ntrace]`: settings of the N-Trace encoder, as far as a decoder needs them
+//! too.
 
 use super::ingress::RETIRES;
 use super::read::{Reader, Value, integer};

@@ -1,5 +1,5 @@
-//! `[program]`: the code; and `[trace]`, which says what the file beside a
-//! sidecar is.
+//! `[program]`: the code; and `[trace]`: the format of the trace that a sidecar
+//! belongs to.
 
 use super::read::{Problem, Reader, Value};
 use super::value::Setting;

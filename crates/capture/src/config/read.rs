@@ -1,4 +1,4 @@
-//! The values of a TOML document, with the place of every mistake.
+//! Values read from a TOML document, with the position of every error.
 
 use super::value::{Named, Origin, Setting};
 use crate::program::{beside, parse_address};
@@ -91,7 +91,7 @@ impl fmt::Display for ConfigError {
                 if SECTIONS.contains(&name.as_str()) {
                     write!(f, "`{name}` is a section: write [{name}]")?;
                 } else {
-                    write!(f, "`{name}` stands outside any section")?;
+                    write!(f, "`{name}` is outside any section")?;
                 }
                 None
             }

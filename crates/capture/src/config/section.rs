@@ -1,5 +1,5 @@
-//! A section of the configuration, written down once: its keys, how each is
-//! read, and how it is written.
+//! Declares a section of the configuration once: its keys, and how each is read
+//! and written.
 
 use super::read::Reader;
 use super::value::{Origin, Setting};

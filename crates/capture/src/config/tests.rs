@@ -154,11 +154,7 @@ fn values_out_of_range_or_of_the_wrong_type() {
             "[trace] needs `format`",
             "trace",
         ),
-        (
-            "isa = \"rv64gc\"",
-            "`isa` stands outside any section",
-            "isa",
-        ),
+        ("isa = \"rv64gc\"", "`isa` is outside any section", "isa"),
         (
             "program = 3",
             "`program` is a section: write [program]",

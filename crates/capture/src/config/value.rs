@@ -1,4 +1,4 @@
-//! A value of the configuration, where it came from, and its name.
+//! A value of the configuration with its origin and name.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

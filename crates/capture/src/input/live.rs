@@ -1,4 +1,5 @@
-//! Bytes as they come: nobody knows when, or whether there are more.
+//! Input that arrives while it is read, from a pipe or a socket: more may come
+//! at any time.
 
 use super::{Input, InputError, InputProblem};
 use crate::input::socket::Removed;

@@ -1,4 +1,4 @@
-//! Sockets: a simulation that is connected to, or that connects.
+//! Sockets to a running simulation, which connects or is connected to.
 
 use super::{Input, InputError, InputProblem};
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Modes for logs that do not tell them.
+//! Privilege modes for logs that do not record them.
 
 use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, Step, Wants};
 

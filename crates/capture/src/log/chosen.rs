@@ -1,4 +1,4 @@
-//! One hart of several.
+//! Selects one hart of a log.
 
 use super::Fit;
 use hartrace_flow::{Effects, HartId, Observer, Signal, Step, Wants};

@@ -1,4 +1,4 @@
-//! A whole log read.
+//! Reads a whole log into an observer.
 
 use super::{Chosen, Damage, LineCount, LogReader};
 use crate::input::{Input, InputError};

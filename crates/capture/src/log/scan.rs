@@ -1,4 +1,4 @@
-//! A log read for what is in it.
+//! Scans a log for a summary of its contents.
 
 use super::{Damage, LineCount, LogError, LogOptions, LogReader, LogSummary, RowReader};
 use crate::detect::Kind;

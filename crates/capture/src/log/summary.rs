@@ -1,4 +1,4 @@
-//! What is in a log, in bounded memory.
+//! The summary of a log, in bounded memory.
 
 use hartrace_flow::{Cause, Effects, HartId, Ingress, Mode, Observer, Signal, Step, Wants};
 use hartrace_isa::Itype;

@@ -1,4 +1,4 @@
-//! Programs read into memory.
+//! Reads programs into memory.
 
 use super::{ElfFile, RawFile};
 use crate::config::{Config, Machine, Origin, Setting};
@@ -126,8 +126,8 @@ impl fmt::Display for ProgramError {
                 path, base, odd, ..
             } => {
                 let problem = match odd {
-                    true => "is odd, where no instruction can stand",
-                    false => "is too high: the code would pass the end of the address space",
+                    true => "is odd, but instructions are at even addresses",
+                    false => "is too high: the code would run past the end of the address space",
                 };
                 write!(f, "{}: the base {base:#x} {problem}", path.display())
             }
@@ -165,7 +165,7 @@ impl fmt::Display for Remark {
             }
             Remark::FixedAddresses(path) => write!(
                 f,
-                "{} was linked to fixed addresses, and a base is given",
+                "{} is linked to fixed addresses, but a base is given",
                 path.display()
             ),
         }

@@ -1,4 +1,4 @@
-//! Snapshots as JSON lines, both ways.
+//! Reads and writes snapshots as JSON lines.
 
 use super::{Form, SnapshotError};
 use hartrace_ctr::dump::Problem;

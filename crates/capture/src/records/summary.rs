@@ -1,4 +1,4 @@
-//! What is in a file of snapshots.
+//! The summary of a file of snapshots.
 
 use super::SnapshotError;
 use hartrace_ctr::{Control, Snapshot, Version};

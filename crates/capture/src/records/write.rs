@@ -1,4 +1,4 @@
-//! Snapshots to a file.
+//! Writes snapshots to a file.
 
 use hartrace_ctr::{Control, Snapshot, SnapshotSink, Version, dump};
 

@@ -1,4 +1,4 @@
-//! What a trace is made of, whatever its format.
+//! Counts the contents of a trace of any format.
 
 mod groups;
 

@@ -1,4 +1,4 @@
-//! The code in a tandem trace: every instruction is told with it, so that the
+//! The code contained in a tandem trace: every instruction is recorded, so the
 //! program is not needed.
 
 use super::{StreamPiece, Streams};

@@ -1,4 +1,4 @@
-//! A decoder of any format.
+//! A decoder for a trace of any format.
 
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;

@@ -1,5 +1,5 @@
-//! A whole trace decoded: on one thread or several, into one consumer or into
-//! parts, with what was decoded counted.
+//! Decodes a whole trace: on one thread or several, into one consumer or
+//! several, and counts what was decoded.
 
 use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
 use crate::input::InputError;

@@ -1,4 +1,4 @@
-//! Traces taken apart for people: every piece as one value, whatever its format.
+//! The pieces of a trace for display, one value per piece in every format.
 
 mod groups;
 

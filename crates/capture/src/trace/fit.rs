@@ -1,5 +1,5 @@
-//! Whether a trace by some settings can tell what a program does, and what it
-//! leaves out.
+//! Checks whether a trace with given settings can represent a program, and what
+//! it omits.
 
 use super::Settings;
 use crate::config::{Config, Filter, Ingress};
@@ -106,19 +106,20 @@ fn fit_tandem(
     isa: Isa,
 ) -> Result<Option<Misfit>, Misfit> {
     if config.filter != Filter::default() {
-        let note = "such a trace tells every instruction: each depends on those before it";
+        let note = "a tandem trace records every instruction, because each depends on those \
+            before it";
         return Err(Misfit {
-            message: "[filter] does not go with a tandem trace".to_owned(),
+            message: "[filter] cannot be used with a tandem trace".to_owned(),
             note: Some(note.to_owned()),
-            help: "leave the section out; absent in [tandem] leaves out parts of the state",
+            help: "remove the section; to omit parts of the state, use absent in [tandem]",
         });
     }
     if tandem.xlen != isa.xlen() {
         let (said, bits) = (tandem.xlen.bits(), isa.xlen().bits());
         return Err(Misfit {
-            message: format!("xlen = {said} in [tandem] does not go with a hart of {bits} bits"),
+            message: format!("xlen = {said} in [tandem] does not match a {bits}-bit hart"),
             note: Some(format!("the instruction set is {isa}")),
-            help: "leave xlen out: it follows the instruction set",
+            help: "remove xlen: it follows from the instruction set",
         });
     }
     Ok(None)
@@ -131,27 +132,27 @@ fn fit_etrace<'a>(
     code: impl IntoIterator<Item = CodePart<'a>>,
 ) -> Result<Option<Misfit>, Misfit> {
     if ingress.all_jumps.as_ref().is_some_and(|s| s.value) {
-        let note = "jumps would be told as branches, and a decoder takes them for jumps";
+        let note = "the encoder would report jumps as branches, but a decoder expects jumps";
         return Err(Misfit {
-            message: "all_jumps = true in [ingress] does not go with E-Trace".to_owned(),
+            message: "all_jumps = true in [ingress] cannot be used with E-Trace".to_owned(),
             note: Some(note.to_owned()),
-            help: "leave it out: it is a mode of N-Trace",
+            help: "remove it: it is a mode of N-Trace",
         });
     }
     if config.iaddress_lsb > 1 && isa.has(Ext::Zca) {
-        let message = "iaddress_lsb = 2 in [etrace] does not go with compressed instructions";
+        let message = "iaddress_lsb = 2 in [etrace] cannot be used with compressed instructions";
         return Err(Misfit {
             message: message.to_owned(),
             note: Some(format!("the instruction set is {isa}")),
-            help: "use iaddress_lsb = 1, or say with --isa that there are none",
+            help: "set iaddress_lsb = 1, or give an --isa without compressed instructions",
         });
     }
     fit_addresses(config, code)?;
     let width = config.ecause_width;
     Ok((width < USUAL_ECAUSE).then(|| Misfit {
-        message: format!("ecause_width = {width} in [etrace] cuts the causes of traps"),
+        message: format!("ecause_width = {width} in [etrace] truncates the causes of traps"),
         note: None,
-        help: "use 4 or more; codes go to 15 on usual harts, and to 63 at most",
+        help: "set 4 or more: most harts use codes up to 15, and the largest code is 63",
     }))
 }
 
@@ -176,9 +177,9 @@ fn fit_addresses<'a>(
         return Err(Misfit {
             message: format!("iaddress_width = {width} in [etrace] is too small for {name}"),
             note: Some(format!(
-                "it has code at {address:#x}; the upper bits must all be as bit {top}"
+                "it has code at {address:#x}; all upper bits must equal bit {top}"
             )),
-            help: "leave iaddress_width out for addresses as wide as the program's",
+            help: "remove iaddress_width: the default is the width of the program's addresses",
         });
     }
     Ok(())

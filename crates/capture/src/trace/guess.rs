@@ -1,5 +1,5 @@
-//! Settings that no sidecar and no configuration gives, found in the bytes of a
-//! trace.
+//! Guesses the settings of a trace from its bytes, if no sidecar and no
+//! configuration gives them.
 
 use super::{Settings, TraceError};
 use crate::detect::{Kind, detect};

@@ -1,4 +1,4 @@
-//! The tandem trace of each hart, written to one file.
+//! Writes the tandem traces of several harts to one file.
 
 use super::write::TandemWriter;
 use super::{Decoder, Put, SettingsError, Written};

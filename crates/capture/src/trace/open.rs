@@ -1,4 +1,4 @@
-//! A trace that is open: its bytes in order, and the settings to read them by.
+//! An open trace: its bytes in order and the settings to read them.
 
 use super::{
     Code, Format, Guess, Known, Settings, SettingsError, Streams, TableDamage, Transport,

@@ -1,5 +1,4 @@
-//! The tandem streams of a file as they are, put into a container or taken out
-//! of one.
+//! Moves tandem streams, unchanged, into a container or out of one.
 
 use super::{
     ContainerFault, ContainerWriter, Groups, Put, Settings, StreamPiece, Streams, WriteError,

@@ -1,4 +1,4 @@
-//! The tandem streams in a file: one as it is, or those of several harts in a
+//! The tandem streams in a file: a plain stream, or those of several harts in a
 //! container.
 
 use super::SettingsError;

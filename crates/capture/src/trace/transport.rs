@@ -1,4 +1,4 @@
-//! What a probe or a memory holds, as the stream that was sent.
+//! Turns the contents of a trace buffer or probe into the stream that was sent.
 
 use super::Format;
 use crate::input::{Input, InputError};

@@ -1,4 +1,4 @@
-//! The first instruction at an address, by its number.
+//! Finds the number of the first instruction at an address.
 
 use super::{Choice, WrongHart};
 use crate::trace::{StreamPiece, Streams};

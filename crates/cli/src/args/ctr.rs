@@ -1,4 +1,4 @@
-//! `hartrace ctr`, as it is typed.
+//! The arguments of `hartrace ctr`.
 
 use super::run::{count, every};
 use super::{Output, Program, Transport};
@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const EXAMPLES: &str = "\
-Files are dumps (of `hartrace run --trace ctr=FILE`, or of other programs), their JSON, and \
-traces and logs of every kind: of these, the records are those that a hart set by [ctr] would have \
-had. profgen, autofdo and blocks need records of everything that was taken; folded needs those of \
-RAS emulation. docs/ctr.md says more.
+FILE is a dump (written by `hartrace run --trace ctr=FILE` or another program), the JSON of a \
+dump, or any trace or log. From a trace or log, the records are those a hart with the settings in \
+[ctr] would hold. profgen, autofdo and blocks need a record of every taken transfer; folded needs \
+records of RAS emulation. See docs/ctr.md.
 
 Examples:
   hartrace run prog.elf --trace ctr=run.ctr --ctr-every 10000
-  hartrace ctr run.ctr --sample 3                  one snapshot, explained
-  hartrace ctr run.ctr -f blocks --top 20          where the cycles went
+  hartrace ctr run.ctr --sample 3                  one snapshot
+  hartrace ctr run.ctr -f blocks --top 20          the blocks with most cycles
   hartrace ctr run.ctr -f branches                 taken, mispredicted, targets
   hartrace ctr run.ctr -f profgen -o run.script    for llvm-profgen --perfscript
   hartrace ctr run.ctr -f autofdo -o run.txt       for AutoFDO
@@ -29,23 +29,23 @@ pub(crate) struct Ctr {
     /// Dumps, traces or logs; `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How to write it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: CtrFormat,
-    /// Only this snapshot, counted from 0
+    /// Only snapshot K, counted from 0
     #[arg(long, value_name = "K", value_parser = count)]
     pub(crate) sample: Option<u64>,
-    /// Of traces and logs: a snapshot after so many instructions, or cycles: 10000, 1Mcycles
-    /// [default: one at the end]
+    /// For traces and logs: take a snapshot every N instructions or cycles, such as 10000 or
+    /// 1Mcycles [default: one at the end]
     #[arg(long, value_name = "N[cycles]", value_parser = every)]
     pub(crate) every: Option<Every>,
-    /// Of blocks, sources and edges only the N most frequent
+    /// Only the N most frequent blocks, sources and edges
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Only this hart
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
-    /// Fail if a file has parts that cannot be read
+    /// Fail if a file has unreadable parts
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -56,24 +56,24 @@ pub(crate) struct Ctr {
     pub(crate) output: Output,
 }
 
-/// How `ctr` writes.
+/// The output formats of `ctr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CtrFormat {
-    /// Each snapshot for people, with names and lines of source text
+    /// One table per snapshot, with symbols and source lines
     Table,
-    /// Lines as of `perf script -F ip,brstack`, six fields an entry
+    /// As printed by `perf script -F ip,brstack`, six fields per entry
     Brstack,
-    /// The same with eight fields, as newer versions of perf print them
+    /// The same with eight fields per entry, as in newer versions of perf
     Brstack8,
-    /// The same with names for addresses
+    /// The same with symbols instead of addresses
     Brstacksym,
-    /// What llvm-profgen reads with --perfscript
+    /// Input for llvm-profgen --perfscript
     Profgen,
-    /// What AutoFDO reads with --profiler=text
+    /// Input for AutoFDO with --profiler=text
     Autofdo,
-    /// Call stacks of RAS emulation, folded for flame graphs
+    /// Call stacks from RAS emulation, folded for flame graphs
     Folded,
-    /// Cycles of the code between transfers
+    /// Cycles of each block of code between two transfers
     Blocks,
     /// Counts of transfers by type, source and target
     Branches,

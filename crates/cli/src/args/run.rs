@@ -1,4 +1,4 @@
-//! `hartrace run`, as it is typed.
+//! The arguments of `hartrace run`.
 
 use super::Container;
 use clap::{Args as ClapArgs, ValueEnum};
@@ -12,24 +12,25 @@ use std::path::{Path, PathBuf};
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const EXAMPLES: &str = "\
-The program's own output goes to stdout, or to stderr if a log goes to stdout; a summary goes to \
-stderr. It ends by writing to `tohost` or by semihosting; a hart that jumps to itself and nothing \
-can wake has ended too.
+The program's output goes to stdout, or to stderr if a log or trace goes to stdout. A summary goes \
+to stderr. The run ends when the program writes to `tohost`, exits by semihosting, or jumps to \
+itself with no interrupt that could wake it.
 
 Logs:
   pc=FILE           one pc per retired instruction, 16 digits or 8 on RV32
-  spike=FILE        as `spike --log-commits` writes it
-  spike-traps=FILE  the same with the exceptions that `spike -l` tells
-  ingress=FILE      rows of the trace ingress port as CSV, by [ingress]
+  spike=FILE        as written by `spike --log-commits`
+  spike-traps=FILE  the same, with exceptions as reported by `spike -l`
+  ingress=FILE      rows of the trace ingress port as CSV, as set in [ingress]
   json=FILE         JSON lines: a header, then one object per step
 
 Traces:
-  ntrace=FILE       N-Trace, by [ntrace], with a sidecar FILE.toml
-  etrace=FILE       E-Trace, by [etrace], with a sidecar FILE.toml
-  tandem=FILE       tandem trace, by [tandem], with a sidecar FILE.toml
-  ctr=FILE          snapshots of control transfer records, with a sidecar
-                    FILE.toml: the hart's own if its instruction set has them
-                    (--isa ..._smctr_ssctr), and otherwise by [ctr]
+  ntrace=FILE       N-Trace, as set in [ntrace]
+  etrace=FILE       E-Trace, as set in [etrace]
+  tandem=FILE       tandem trace, as set in [tandem]
+  ctr=FILE          snapshots of control transfer records: the hart's own if its
+                    instruction set has them (--isa ..._smctr_ssctr), otherwise
+                    those of a recorder set in [ctr]
+Each trace has a sidecar FILE.toml with its settings and program.
 
 Examples:
   hartrace run prog.elf
@@ -43,37 +44,37 @@ Examples:
 /// `hartrace run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// The program, a bare-metal ELF file; `-` is stdin [default: that of the configuration]
+    /// Bare-metal ELF file to run; `-` is stdin [default: the program of the configuration]
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
-    /// Arguments for the program; after `--` if one begins with a dash
+    /// Arguments for the program; put `--` before them if one starts with a dash
     #[arg(value_name = "ARGS")]
     pub(crate) args: Vec<OsString>,
-    /// Also write a log; repeatable, `-` is stdout
+    /// Write a log; repeatable, `-` is stdout
     #[arg(long, value_name = "KIND=FILE", value_parser = LogSpec::parse)]
     pub(crate) log: Vec<LogSpec>,
-    /// Also write a trace; repeatable, `-` is stdout
+    /// Write a trace; repeatable, `-` is stdout
     #[arg(long, value_name = "KIND=FILE", value_parser = TraceSpec::parse)]
     pub(crate) trace: Vec<TraceSpec>,
-    /// Take a snapshot for --trace ctr=FILE after so many instructions, or cycles: 10000,
+    /// With --trace ctr=FILE: take a snapshot every N instructions or cycles, such as 10000 or
     /// 1Mcycles [default: one at the end]
     #[arg(long, value_name = "N[cycles]", value_parser = every)]
     pub(crate) ctr_every: Option<Every>,
-    /// Decode the traces at once, and compare
+    /// Decode each trace while it is written and compare it with the run
     #[arg(long)]
     pub(crate) check: bool,
-    /// Tandem traces begin with the program as it is loaded into memory
+    /// Start tandem traces with the program image as memory writes
     #[arg(long)]
     pub(crate) load: bool,
     #[command(flatten)]
     pub(crate) container: Container,
-    /// With --log pc: also list ecall and ebreak, which do not retire
+    /// With --log pc: also list ecall and ebreak, which trap and do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
-    /// End after so many instructions: 1000000, 10M, 1G
+    /// Stop after N instructions: 1000000, 10M, 1G
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) max_insns: Option<u64>,
-    /// Which files the program may use, named relative to DIR
+    /// Host files the program may open, relative to DIR: none, read-only or read-write
     #[arg(long, value_name = "none|ro:DIR|rw:DIR", value_parser = FilesSpec::parse)]
     #[arg(default_value = "none")]
     pub(crate) files: FilesSpec,
@@ -81,26 +82,26 @@ pub(crate) struct Run {
     pub(crate) machine: Machine,
 }
 
-/// What the program runs on.
+/// The machine the program runs on.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct Machine {
-    /// Instruction set of the hart, such as rv64gc_zba [default: all that the machine has]
+    /// Instruction set of the hart, such as rv64gc_zba [default: everything the machine has]
     #[arg(long, value_name = "ISA")]
     pub(crate) isa: Option<String>,
-    /// The machine: our own, or Spike's as far as its log can tell [default: virt]
+    /// Machine to simulate: virt, or spike for runs that log as Spike does [default: virt]
     #[arg(long, value_name = "virt|spike", hide_possible_values = true)]
     pub(crate) machine: Option<MachineName>,
-    /// RAM, such as 0x80000000:256M; repeatable, in place of the machine's own
+    /// RAM, such as 0x80000000:256M, instead of the machine's default; repeatable
     #[arg(long, value_name = "BASE:SIZE", value_parser = memory)]
     pub(crate) memory: Vec<MemoryRange>,
-    /// Whether misaligned loads and stores are done or trap [default: yes; Spike's traps]
+    /// Whether misaligned loads and stores work (yes) or trap (no) [default: yes; spike: no]
     #[arg(long, value_name = "yes|no", hide_possible_values = true)]
     pub(crate) misaligned: Option<YesNo>,
-    /// Where to start: an address or a symbol [default: what the ELF file says]
+    /// Start address or symbol [default: the entry point of the ELF file]
     #[arg(long, value_name = "ADDR|SYMBOL")]
     pub(crate) entry: Option<String>,
-    /// Configuration file; repeatable, later ones win
+    /// Configuration file; repeatable, later files override earlier ones
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
 }
@@ -119,7 +120,7 @@ pub(crate) enum YesNo {
     No,
 }
 
-/// What a run can write down.
+/// The logs a run can write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunLog {
     Pc,
@@ -151,11 +152,11 @@ impl LogSpec {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.0).collect();
             let names = names.join(", ");
             return Err(format!(
-                "no kind of log is called `{name}`; there are {names}"
+                "`{name}` is not a kind of log; the kinds are {names}"
             ));
         };
         if file.is_empty() {
-            return Err(format!("the file is missing: write --log {name}=FILE"));
+            return Err(format!("no file is given: write --log {name}=FILE"));
         }
         Ok(LogSpec {
             kind: *kind,
@@ -171,10 +172,10 @@ pub(crate) struct TraceSpec {
     pub(crate) file: PathBuf,
 }
 
-/// What is written.
+/// What a trace file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceKind {
-    /// A trace of everything that is done.
+    /// A trace of the whole run.
     Stream(Format),
     /// Snapshots of control transfer records.
     Records,
@@ -191,12 +192,12 @@ impl TraceSpec {
                 names.push(FORMAT);
                 let names = names.join(", ");
                 return Err(format!(
-                    "no kind of trace is called `{name}`; there are {names}"
+                    "`{name}` is not a kind of trace; the kinds are {names}"
                 ));
             }
         };
         if file.is_empty() {
-            return Err(format!("the file is missing: write --trace {name}=FILE"));
+            return Err(format!("no file is given: write --trace {name}=FILE"));
         }
         let file = PathBuf::from(file);
         Ok(TraceSpec { kind, file })
@@ -204,7 +205,7 @@ impl TraceSpec {
 }
 
 impl Run {
-    /// The traces of everything that is done.
+    /// The traces of the whole run.
     pub(crate) fn streams(&self) -> impl Iterator<Item = (Format, &Path)> {
         self.trace.iter().filter_map(|spec| match spec.kind {
             TraceKind::Stream(format) => Some((format, spec.file.as_path())),
@@ -228,7 +229,7 @@ impl Run {
     }
 }
 
-/// Whether a file goes where the program's output would go.
+/// Whether a file is stdout, where the program's output goes.
 pub(crate) fn is_stdout(file: &Path) -> bool {
     let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
     names.iter().any(|name| file == Path::new(name))
@@ -259,7 +260,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 
 /// `10000`, `10M`, `10000cycles`.
 pub(crate) fn every(text: &str) -> Result<Every, String> {
-    let problem = || "write a number from 1 on, such as 10000, 1M or 10000cycles".to_owned();
+    let problem = || "write a number of at least 1, such as 10000, 1M or 10000cycles".to_owned();
     let (number, cycles) = match text.strip_suffix("cycles") {
         Some(number) => (number.trim_end(), true),
         None => (text, false),

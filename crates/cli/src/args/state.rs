@@ -1,4 +1,4 @@
-//! `hartrace state`, as it is typed.
+//! The arguments of `hartrace state`.
 
 use super::{Output, Program, Transport};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const EXAMPLES: &str = "\
-Instructions are counted from 0, those that trap among them, as `hartrace verify` does. The state \
-at N is that in front of instruction N, and at the number of instructions that at the end. Memory \
-is what stores and memory requests have told; with the program, what nobody has told comes from \
-there, and is marked. PLACE is an address or a symbol of the program, with +OFFSET if wanted. With \
---index a file TRACE.index is written once, and from then on answers come at once.
+Instructions are numbered from 0, including those that trap, as in `hartrace verify`. The state at \
+N is the state before instruction N; if the trace has N instructions, it is the state at the end. \
+Memory is known from stores and memory requests. With the program, other bytes come from the \
+program and are marked. PLACE is an address or a symbol of the program, optionally with +OFFSET. \
+--index writes TRACE.index once; later queries use it and are fast.
 
 Examples:
   hartrace state run.tandem --at 5000
@@ -26,31 +26,31 @@ pub(crate) struct State {
     /// The tandem trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// In front of which instruction [default: at the end]
+    /// Show the state before instruction N [default: at the end]
     #[arg(long, value_name = "N", value_parser = number, conflicts_with = "last_write")]
     pub(crate) at: Option<u64>,
-    /// Only this register; pc, priv and mtime count as some. Again for more
+    /// Only this register, or pc, priv or mtime; repeatable
     #[arg(long, value_name = "NAME", conflicts_with_all = ["last_write", "all"])]
     pub(crate) reg: Vec<String>,
-    /// Memory, 16 bytes unless a length is given. Again for more
+    /// Show memory, 16 bytes unless a length is given; repeatable
     #[arg(long, value_name = "PLACE[:LENGTH]", conflicts_with = "last_write")]
     pub(crate) mem: Vec<String>,
-    /// Every register that is known
+    /// Show every register whose value is known
     #[arg(long, conflicts_with = "last_write")]
     pub(crate) all: bool,
-    /// Who wrote this last: a register, pc, priv, or memory. Again for more
+    /// Find the last write to a register, to pc or priv, or to memory; repeatable
     #[arg(long, value_name = "NAME|PLACE[:LENGTH]")]
     pub(crate) last_write: Vec<String>,
-    /// With --last-write: before which instruction [default: the end]
+    /// With --last-write: only writes before instruction N [default: the end]
     #[arg(long, value_name = "N", value_parser = number, requires = "last_write")]
     pub(crate) before: Option<u64>,
-    /// Write TRACE.index, which later calls use by themselves
+    /// Write TRACE.index, which later queries use automatically
     #[arg(long)]
     pub(crate) index: bool,
-    /// How to write it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: StateFormat,
-    /// Which hart, if the trace is a container with several
+    /// The hart, if the trace is a container with several
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     #[command(flatten)]
@@ -61,10 +61,10 @@ pub(crate) struct State {
     pub(crate) output: Output,
 }
 
-/// How `state` writes.
+/// The output formats of `state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StateFormat {
-    /// For people
+    /// Human-readable text
     Text,
     /// One JSON object
     Json,

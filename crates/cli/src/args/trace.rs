@@ -1,4 +1,4 @@
-//! The commands that make and read traces, as they are typed.
+//! The arguments of the commands that write and read traces.
 
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const ENCODE_EXAMPLES: &str = "\
-The settings of the encoder are in section [ntrace], [etrace] or [tandem] of a configuration; \
-configs/ has some ready made. A sidecar, FILE.toml beside the trace, tells them and the program to \
-those who read it. A tandem trace needs what instructions changed: a log of `spike -l --log-commits`.
+The encoder is configured in section [ntrace], [etrace] or [tandem] of a configuration file; \
+configs/ has examples. The settings and the program are recorded in a sidecar, FILE.toml, which \
+the other commands read. A tandem trace needs the register and memory writes of each instruction: \
+a log of `spike -l --log-commits`.
 
 Examples:
   hartrace encode run.pc -e prog.elf --to ntrace -o run.ntrace
@@ -19,10 +20,10 @@ Examples:
   hartrace encode spike.log -e prog.elf --to tandem --load -o run.tandem";
 
 pub(super) const DUMP_EXAMPLES: &str = "\
-Without --bytes there is one line per message or packet: its offset, its name, its fields and, \
-behind an arrow, the full address. With --bytes there is one per byte, with the fields that end in \
-it. Of a tandem trace there is one line per group: its offset, its number, where the instruction is, \
-and its items; with --bytes one per field.
+Each line shows one message or packet: its offset, name and fields and, after an arrow, the full \
+address. With --bytes, each line shows one byte and the fields that end in it. For a tandem trace, \
+each line shows one group: its offset, number, the address of the instruction and its items; with \
+--bytes, one field.
 
 Examples:
   hartrace dump run.ntrace
@@ -32,9 +33,9 @@ Examples:
   hartrace dump run.tandem | grep mcause=";
 
 pub(super) const DECODE_EXAMPLES: &str = "\
-The settings come from the sidecar of the trace or from section [ntrace], [etrace] or [tandem] of \
-a configuration. A tandem trace needs no program: it has the instructions. The trace need not be whole: what cannot be decoded is told as a gap, with a code \
-that docs/diagnostics.md explains.
+Settings come from the sidecar of the trace or from section [ntrace], [etrace] or [tandem] of a \
+configuration file. A tandem trace contains the instructions and needs no program. Parts that \
+cannot be decoded are reported as gaps, with a code that `hartrace explain` describes.
 
 Examples:
   hartrace decode run.ntrace -e prog.elf | less
@@ -42,18 +43,19 @@ Examples:
   hartrace decode part.ntrace -e prog.elf -c htm.toml -f json | jq .type";
 
 pub(super) const STATS_EXAMPLES: &str = "\
-With the program, from -e or the sidecar, the trace is decoded too, for instructions and gaps.
+If the program is known, from -e or the sidecar, the trace is also decoded, to count instructions \
+and gaps.
 
 Examples:
   hartrace stats run.ntrace
   hartrace stats run.ntrace -e prog.elf -f json";
 
 pub(super) const CONVERT_EXAMPLES: &str = "\
-The trace is decoded, and what it tells is encoded again. Its sidecar says how it is read; the \
-configuration says how the new one is written, and if there is no sidecar how the old one is read \
-as well. A gap is a loss in the new trace, too. A tandem trace made of another is partial; of a \
-tandem trace the groups are kept, and go into a container or out of it: one file for each hart, \
-FILE.0 and so on if there are several.
+The trace is decoded and encoded again. The sidecar of the input says how to read it; the \
+configuration says how to write the output and, without a sidecar, how to read the input. A gap \
+becomes a loss in the new trace. A tandem trace converted from another format is partial. \
+Converting a tandem trace to tandem keeps its groups and moves them into or out of a container; \
+out of a container with several harts, each hart gets a file: FILE.0 and so on.
 
 Examples:
   hartrace convert run.ntrace --to etrace -o run.etrace --check
@@ -63,25 +65,25 @@ Examples:
 /// `hartrace encode`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Encode {
-    /// The log: pc list, Spike log or CSV, ingress CSV; `-` is stdin
+    /// Log to encode: pc list, Spike log or CSV, ingress CSV; `-` is stdin
     #[arg(value_name = "INPUT")]
     pub(crate) input: PathBuf,
-    /// The format of the trace
+    /// Trace format
     #[arg(long, value_name = "KIND")]
     pub(crate) to: TraceKind,
-    /// Decode the trace at once, and compare
+    /// Decode the trace while it is written and compare it with the log
     #[arg(long)]
     pub(crate) check: bool,
-    /// A tandem trace begins with the program as it is loaded into memory
+    /// Start a tandem trace with the program image as memory writes
     #[arg(long)]
     pub(crate) load: bool,
-    /// Mode of a log that does not tell it, such as a pc list [default: m]
+    /// Privilege mode for logs that do not record it, such as pc lists [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
-    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace, or a container
+    /// Only this hart; several harts need src_bits in [ntrace], or a container
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
-    /// Fail if the log has lines that cannot be read, or does not follow the program
+    /// Fail if the log has unreadable lines or does not match the program
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
@@ -98,10 +100,10 @@ pub(crate) struct Dump {
     /// The trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// How to write it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: DumpFormat,
-    /// One line per byte (of a tandem trace per field) instead of one per message, packet or group
+    /// Print one line per byte (tandem traces: per field) instead of one per message
     #[arg(long)]
     pub(crate) bytes: bool,
     #[command(flatten)]
@@ -118,10 +120,10 @@ pub(crate) struct Decode {
     /// The trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// How to write it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: DecodeFormat,
-    /// With -f pc: also list ecall and ebreak, which do not retire
+    /// With -f pc: also list ecall and ebreak, which trap and do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
     /// Only this hart
@@ -130,7 +132,7 @@ pub(crate) struct Decode {
     /// Fail if the trace has gaps
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Threads to decode with [default: as many as there are cores]
+    /// Number of decoding threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
@@ -147,13 +149,13 @@ pub(crate) struct Stats {
     /// The trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// How to write it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: StatsFormat,
     /// Fail if the trace has gaps
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Threads to decode with [default: as many as there are cores]
+    /// Number of decoding threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
@@ -170,13 +172,13 @@ pub(crate) struct Convert {
     /// The trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// The format of the new trace
+    /// Format of the new trace
     #[arg(long, value_name = "KIND")]
     pub(crate) to: TraceKind,
-    /// Decode the new trace at once, and compare
+    /// Decode the new trace while it is written and compare it with the input
     #[arg(long)]
     pub(crate) check: bool,
-    /// Only this hart; several need room for SRC in N-Trace, src_bits in section ntrace, or a container
+    /// Only this hart; several harts need src_bits in [ntrace], or a container
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the trace has gaps
@@ -192,20 +194,20 @@ pub(crate) struct Convert {
     pub(crate) output: Output,
 }
 
-/// What a tandem trace is put into.
+/// The container for tandem traces.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Container")]
 pub(crate) struct Container {
-    /// Put the tandem trace into a container, with its settings, hart ids and checksums
+    /// Write the tandem trace into a container with its settings, hart ids and checksums
     #[arg(long)]
     pub(crate) container: bool,
-    /// Compress what is in the container
+    /// Compress the contents of the container
     #[arg(long, requires = "container")]
     pub(crate) compress: bool,
 }
 
 impl Container {
-    /// Whether there is one, and if so whether it is compressed.
+    /// Whether a container is written and, if so, whether it is compressed.
     pub(crate) fn get(&self) -> Option<bool> {
         self.container.then_some(self.compress)
     }
@@ -214,11 +216,11 @@ impl Container {
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceKind {
-    /// N-Trace, by section ntrace of the settings
+    /// N-Trace, as set in [ntrace]
     Ntrace,
-    /// E-Trace, by section etrace of the settings
+    /// E-Trace, as set in [etrace]
     Etrace,
-    /// Tandem trace, by section tandem of the settings; from a log with effects
+    /// Tandem trace, as set in [tandem]; needs a log with register and memory writes
     Tandem,
 }
 
@@ -232,21 +234,21 @@ impl TraceKind {
     }
 }
 
-/// How `dump` writes.
+/// The output formats of `dump`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DumpFormat {
-    /// For people
+    /// Human-readable text
     Text,
     /// JSON lines: a header, then one object per message, packet or group
     Json,
-    /// Of E-Trace: the table that the reference models call te_inst
+    /// E-Trace only: the te_inst table of the reference models
     Csv,
 }
 
-/// How `decode` writes.
+/// The output formats of `decode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DecodeFormat {
-    /// One line per instruction: pc, bits, disassembly, name
+    /// One line per instruction: pc, encoding, disassembly, symbol
     Text,
     /// One pc per retired instruction, 16 digits or 8 on RV32
     Pc,
@@ -254,30 +256,30 @@ pub(crate) enum DecodeFormat {
     Json,
 }
 
-/// How `stats` writes.
+/// The output formats of `stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsFormat {
-    /// For people
+    /// Human-readable text
     Text,
     /// One JSON object
     Json,
 }
 
-/// How the trace came into the file.
+/// How the trace was transported before it reached the file.
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Transport")]
 pub(crate) struct Transport {
-    /// A dump of a circular buffer: trRamStart, trRamLimit and trRamWP; bit 0 of WP, or `:wrap`,
-    /// says that it wrapped
+    /// The trace is a dump of a circular buffer with these trRamStart, trRamLimit and trRamWP; bit
+    /// 0 of WP, or `:wrap`, means that it wrapped
     #[arg(long, value_name = "START:LIMIT:WP[:wrap]", value_parser = ram, conflicts_with = "pib")]
     pub(crate) ram: Option<RamSink>,
-    /// Samples of so many pins
+    /// The trace is made of samples of a PIB this many pins wide
     #[arg(long, value_name = "1|2|4|8|16", value_parser = pib)]
     pub(crate) pib: Option<PibWidth>,
     /// With --pib: the first sample is in the high bits of a byte
     #[arg(long, requires = "pib")]
     pub(crate) high_first: bool,
-    /// Words whose bytes were turned round
+    /// Byte order of the dump: as is, or bytes swapped within 16- or 32-bit words
     #[arg(long, value_name = "plain|swap16|swap32", value_parser = order)]
     pub(crate) order: Option<Order>,
 }
@@ -296,7 +298,7 @@ impl Transport {
 }
 
 fn ram(text: &str) -> Result<RamSink, String> {
-    let problem = || "write START:LIMIT:WP, such as 0x1000:0x1ffc:0x1234, and :wrap".to_owned();
+    let problem = || "write START:LIMIT:WP[:wrap], such as 0x1000:0x1ffc:0x1234".to_owned();
     let mut parts = text.split(':');
     let mut number = || parts.next().and_then(parse_address).ok_or_else(problem);
     let mut ram = RamSink::from_registers(number()?, number()?, number()?);

@@ -1,4 +1,4 @@
-//! `hartrace verify`, as it is typed.
+//! The arguments of `hartrace verify`.
 
 use super::run::Machine;
 use super::{Output, run};
@@ -8,21 +8,20 @@ use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 pub(super) const EXAMPLES: &str = "\
-Every group of a tandem trace makes the built-in hart attempt one instruction; then everything \
-that changed on either side is compared. After a mismatch the hart follows the trace. The settings \
-come from the sidecar of the trace or from section [tandem] of a configuration, and so does what \
-the trace does not tell. Instructions are counted from 0.
+For every group of the tandem trace, the built-in hart attempts one instruction; then everything \
+that changed on either side is compared. After a mismatch, the hart takes its state from the \
+trace. Settings, including which state the trace omits, come from the sidecar of the trace or from \
+section [tandem] of a configuration. Instructions are numbered from 0.
 
-A simulation can be watched while it runs: it connects, or is connected to, and each mismatch is \
-told at once.
+A running simulation can be checked over a socket: each mismatch is printed as it is found.
 
 Sources:
   FILE                     a trace in a file
   -                        standard input
   tcp:HOST:PORT            connect to a simulation
   tcp-listen:[HOST:]PORT   wait for a simulation that connects
-  unix:PATH                the same with Unix sockets
-  unix-listen:PATH
+  unix:PATH                connect to a Unix socket
+  unix-listen:PATH         wait on a Unix socket
 
 Exit codes:
   0  trace and hart agree
@@ -43,35 +42,35 @@ pub(crate) struct Verify {
     /// The tandem trace: a file, `-` for stdin, or a socket
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// How to write the report
+    /// Output format of the report
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: VerifyFormat,
-    /// Tell differences from this instruction on, or from the first time at a symbol
+    /// Report differences from instruction N on, or from the first one at SYMBOL
     #[arg(long, value_name = "N|SYMBOL", value_parser = Mark::parse)]
     pub(crate) from: Option<Mark>,
-    /// End in front of this instruction, or the first time at a symbol
+    /// Stop before instruction N, or before the first one at SYMBOL
     #[arg(long, value_name = "N|SYMBOL", value_parser = Mark::parse)]
     pub(crate) until: Option<Mark>,
-    /// End after so many mismatches; 0 for none too many
+    /// Stop after N mismatches; 0: no limit
     #[arg(long, value_name = "N", value_parser = run::count, default_value = "20")]
     pub(crate) max_mismatches: u64,
-    /// State that comes from the trace: a register, bits of one (mstatus:0x6000), or memory
-    /// (0x10000000:0x1000); repeatable
+    /// Take this state from the trace instead of comparing it: a register, bits of one
+    /// (mstatus:0x6000), or memory (0x10000000:0x1000); repeatable
     #[arg(long, value_name = "WHAT")]
     pub(crate) volatile: Vec<String>,
-    /// Only what --volatile says is volatile: not mip, time, counters and the CLINT
+    /// Compare mip, time, counters and the CLINT too, which are volatile by default
     #[arg(long)]
     pub(crate) no_default_volatile: bool,
-    /// What the trace does not tell, such as mstatus, trap.mtval, fpr, store
+    /// State that the trace does not record, such as mstatus, trap.mtval, fpr, store
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) absent: Vec<String>,
-    /// The hart of a trace of several
+    /// The hart to check, if the trace has several
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
-    /// Go on behind damage
+    /// Continue after damaged bytes
     #[arg(long)]
     pub(crate) resync: bool,
-    /// The program, an ELF file; repeatable, the first one starts [default: that of the sidecar]
+    /// Program as an ELF file; repeatable, the first one starts [default: from the sidecar]
     #[arg(short, long, value_name = "FILE", help_heading = "Program")]
     pub(crate) elf: Vec<String>,
     #[command(flatten)]
@@ -80,10 +79,10 @@ pub(crate) struct Verify {
     pub(crate) output: Output,
 }
 
-/// How `verify` writes.
+/// The output formats of `verify`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerifyFormat {
-    /// For people
+    /// Human-readable text
     Text,
     /// JSON lines: a header, one object per mismatch, a summary
     Json,
@@ -103,7 +102,7 @@ impl Mark {
             return number.ok_or_else(|| "write a number such as 1000000 or 10M".to_owned());
         }
         match text.is_empty() {
-            true => Err("write a number, or the name of a function".to_owned()),
+            true => Err("write a number or a symbol".to_owned()),
             false => Ok(Mark::Symbol(text.to_owned())),
         }
     }

@@ -1,4 +1,4 @@
-//! `hartrace convert`: a trace as one of another format.
+//! `hartrace convert`: converts a trace to another format.
 
 mod tandem;
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     let write = settings::resolve(&[], &args.program, talk)?;
     let contains = args.to.format().has_containers();
     if !contains && args.container.container {
-        return Err(Failure::Usage("--container goes with --to tandem"));
+        return Err(Failure::Usage("--container requires --to tandem"));
     }
     let mut input = session.open(&args.transport, "convert")?;
     let mut is_same = || {
@@ -125,27 +125,30 @@ fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
     // N-Trace has no room for causes and values, and tells a mode only with a
     // context.
     if new != Format::Ntrace && (modes || causes > 0 || values > 0) {
-        let message = format!("{name} does not tell all that {new} has room for");
+        let message = format!("{name} does not record everything that {new} contains");
         let mut diagnostic = Diagnostic::new(Code::Assumed, message);
         if modes {
-            diagnostic = diagnostic.note("modes: M stands where none is told");
+            diagnostic = diagnostic.note("modes: M is assumed where the mode is unknown");
         }
         if causes > 0 {
             let traps = count(causes, "trap");
-            let text = format!("causes of {traps}: 0 stands there, of an ecall that of the mode");
+            let text = format!(
+                "causes of {traps}: written as 0, or for an ecall as the cause \
+                of its mode"
+            );
             diagnostic = diagnostic.note(text);
         }
         if values > 0 {
             let traps = count(values, "trap");
-            diagnostic = diagnostic.note(format!("trap values of {traps}: 0 stands there"));
+            diagnostic = diagnostic.note(format!("trap values of {traps}: written as 0"));
         }
         told.push(diagnostic.help("do not rely on these values in the new trace"));
     }
     if unplaced > 0 {
         let traps = count(unplaced, "trap");
-        let message = format!("{name} does not tell where {traps} came");
-        let text =
-            "the new trace has a loss at each: it would have to tell where the jump before it went";
+        let message = format!("{name} does not record where {traps} occurred");
+        let text = "the new trace has a loss at each, because the target of the jump before it is \
+             unknown";
         told.push(Diagnostic::new(Code::Assumed, message).note(text));
     }
     told

@@ -1,4 +1,4 @@
-//! `hartrace ctr`: control transfer records.
+//! `hartrace ctr`: reports on control transfer records.
 
 mod report;
 mod source;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     let only_dumps = files.iter().all(|f| f.content.is_dump());
     if args.every.is_some() && only_dumps {
         return Err(Failure::Usage(
-            "--every goes with traces and logs: a dump has the snapshots it has",
+            "--every is for traces and logs: the snapshots of a dump are fixed",
         ));
     }
     let (programs, contents): (Vec<_>, Vec<_>) = files
@@ -96,21 +96,24 @@ const fn is_sum(format: CtrFormat) -> bool {
 
 fn different(one: &Path, other: &Path) -> Diagnostic {
     let (one, other) = (input::name(one), input::name(other));
-    let message = format!("{one} and {other} are of different programs");
+    let message = format!("{one} and {other} come from different programs");
     Diagnostic::new(Code::UnfitRecords, message)
-        .note("by the SHA-256 of the programs; this report counts by address")
-        .help("make a report of each; -f table, brstack and json take files of any programs")
+        .note("their SHA-256 differ, and this report counts by address")
+        .help(
+            "make one report per program; -f table, brstack and json accept files of several \
+            programs",
+        )
 }
 
 /// Flags that do not go together.
 fn check_usage(args: &Ctr) -> Result<(), Failure> {
     if args.top.is_some() && !matches!(args.format, CtrFormat::Blocks | CtrFormat::Branches) {
-        return Err(Failure::Usage("--top goes with -f blocks or branches"));
+        return Err(Failure::Usage("--top requires -f blocks or branches"));
     }
     let shown = is_stdout(&args.output.output) && std::io::stdout().is_terminal();
     if args.format == CtrFormat::Dump && shown {
         return Err(Failure::Usage(
-            "a dump is binary, which does not go to a terminal: name a file, or use a pipe",
+            "a dump is binary and is not written to a terminal: give a file name, or use a pipe",
         ));
     }
     Ok(())
@@ -119,7 +122,9 @@ fn check_usage(args: &Ctr) -> Result<(), Failure> {
 /// There are not so many snapshots.
 fn beyond(wanted: u64, seen: u64) -> Diagnostic {
     let seen = count(seen, "snapshot");
-    let message = format!("there is no snapshot {wanted}: there are {seen}, counted from 0");
-    Diagnostic::new(Code::BeyondEnd, message)
-        .help("choose a smaller K for --sample; traces and logs have more with a smaller --every")
+    let message = format!("there is no snapshot {wanted}: there are {seen}, numbered from 0");
+    Diagnostic::new(Code::BeyondEnd, message).help(
+        "choose a smaller K for --sample; for traces and logs, a smaller --every gives \
+            more snapshots",
+    )
 }

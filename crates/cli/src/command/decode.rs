@@ -1,4 +1,4 @@
-//! `hartrace decode`: what a trace says was executed.
+//! `hartrace decode`: reconstructs the executed instructions.
 
 use crate::args::{Decode, DecodeFormat};
 use crate::diagnostic::Failure;
@@ -13,7 +13,7 @@ use hartrace_print::events::{self, EventForm, EventText};
 
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.format != DecodeFormat::Pc {
-        return Err(Failure::Usage("--with-trapped goes with -f pc"));
+        return Err(Failure::Usage("--with-trapped requires -f pc"));
     }
     let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
     let output = session.output(&args.output.output)?;

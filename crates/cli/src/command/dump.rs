@@ -1,4 +1,4 @@
-//! `hartrace dump`: the messages of a trace.
+//! `hartrace dump`: prints the messages of a trace.
 
 use crate::args::{Dump, DumpFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
@@ -13,7 +13,7 @@ use std::io::Write as _;
 
 pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {
     if args.bytes && args.format != DumpFormat::Text {
-        return Err(Failure::Usage("--bytes goes with -f text"));
+        return Err(Failure::Usage("--bytes requires -f text"));
     }
     let session = Session::new(&args.trace, &args.program, false, talk)?;
     let mut output = session.output(&args.output.output)?;
@@ -47,7 +47,7 @@ fn pieces(trace: Trace, form: DumpForm, isa: Isa, output: &mut Output) -> Result
 /// Rows as the reference models write them.
 fn table(args: &Dump, trace: Trace, output: &mut Output, talk: &Talk) -> Result<(), Failure> {
     if !trace.format().has_table() {
-        return Err(Failure::Usage("-f csv goes with E-Trace"));
+        return Err(Failure::Usage("-f csv is for E-Trace only"));
     }
     let left_out = trace.rows(|row| -> Result<(), Failure> {
         let written = output.write_all(row.as_bytes());
@@ -56,9 +56,9 @@ fn table(args: &Dump, trace: Trace, output: &mut Output, talk: &Talk) -> Result<
     if left_out > 0 {
         let name = input::name(&args.trace);
         let pieces = count(left_out, "piece");
-        let message = format!("{name} has {pieces} that no row can show");
+        let message = format!("{name} has {pieces} that the table cannot show");
         let warning = Diagnostic::new(Code::Gaps, message);
-        talk.warning(&warning.help("leave out -f csv to see them"));
+        talk.warning(&warning.help("use -f text or json to see them"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `hartrace encode`: a log as a trace.
+//! `hartrace encode`: encodes a log as a trace.
 
 use crate::args::Encode;
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     if tandem {
         tells_effects(&args.input, kind, head, talk)?;
     } else if args.load || args.container.container {
-        return Err(Failure::Usage("--load and --container go with --to tandem"));
+        return Err(Failure::Usage("--load and --container require --to tandem"));
     }
     let load = match args.load {
         true => trace_file::loaded(&program.elf, &program.raw)?,
@@ -85,25 +85,30 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
 /// missing.
 fn tells_effects(path: &Path, kind: Kind, head: &[u8], talk: &Talk) -> Result<(), Failure> {
     let name = input::name(path);
-    let message = format!("{name} does not tell what instructions changed");
+    let message = format!("{name} does not record register and memory writes");
     let refuse = |note: String| {
         Diagnostic::new(Code::NoEffects, &*message)
             .note(note)
-            .help("a log of `spike -l --log-commits` does; so does `hartrace run --trace tandem=FILE`")
+            .help(
+                "write the log with `spike -l --log-commits`, or use `hartrace run --trace \
+                tandem=FILE`",
+            )
             .into()
     };
     if kind != Kind::SpikeLog {
-        return Err(refuse(format!("it is a log of this kind: {kind}")));
+        return Err(refuse(format!("kind of log: {kind}")));
     }
     let SpikeParts { listing, commits } = spike_parts(head);
     if !commits {
-        return Err(refuse("it was written by `spike -l` alone".to_owned()));
+        return Err(refuse(
+            "it was written by `spike -l` without `--log-commits`".to_owned(),
+        ));
     }
     if !listing {
-        let message = format!("{name} does not tell of traps: it was written without `-l`");
+        let message = format!("{name} does not record traps: it was written without `-l`");
         let warning = Diagnostic::new(Code::Assumed, message)
-            .note("a trap shows as a jump; its cause, its value and the instruction are unknown")
-            .note("behind an indirect jump it does not show at all")
+            .note("traps are inferred from jumps; their cause, value and instruction are unknown")
+            .note("a trap right after an indirect jump cannot be detected")
             .help("write the log with `spike -l --log-commits`");
         talk.warning(&warning);
     }

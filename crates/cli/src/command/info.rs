@@ -1,4 +1,4 @@
-//! `hartrace info`: what files are and what is in them.
+//! `hartrace info`: identifies files and summarises their contents.
 
 use crate::args::{Info, InfoFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, count, unknown_format};

@@ -1,4 +1,4 @@
-//! `hartrace log`: a log as another kind of log.
+//! `hartrace log`: converts a log to another kind of log.
 
 use crate::args::{Log, LogKind};
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -18,7 +18,7 @@ use std::path::Path;
 
 pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.to != LogKind::Pc {
-        return Err(Failure::Usage("--with-trapped goes with --to pc"));
+        return Err(Failure::Usage("--with-trapped requires --to pc"));
     }
     let session = Session::of_log(&args.input, &args.program, args.strict, talk)?;
     let output = session.output(&args.output.output)?;
@@ -140,12 +140,12 @@ fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
         (true, _) => "modes and causes; mode M and cause 0 are assumed".to_owned(),
         (false, _) => "causes; cause 0 is assumed".to_owned(),
     };
-    let mut diagnostic = Diagnostic::new(Code::Assumed, format!("{name} does not tell {what}"));
+    let mut diagnostic = Diagnostic::new(Code::Assumed, format!("{name} does not record {what}"));
     if causes > 0 {
         diagnostic = diagnostic.note(format!("traps of unknown cause: {causes}"));
     }
     if mode {
-        diagnostic = diagnostic.help("say the mode with --mode u, s or m");
+        diagnostic = diagnostic.help("set the mode with --mode u, s or m");
     }
     diagnostic
 }

@@ -1,4 +1,4 @@
-//! `hartrace run`: a program on the built-in hart.
+//! `hartrace run`: runs a program on the built-in hart.
 
 mod drive;
 mod postmortem;
@@ -146,8 +146,8 @@ fn tell_without_effect(config: &Config, talk: &Talk) {
     let keys: Vec<String> = config.ctr.beside_only().map(|k| format!("`{k}`")).collect();
     if !keys.is_empty() {
         let keys = keys.join(", ");
-        let why = "the program sets the hart's own records";
-        talk.summary(&format!("note: no effect of {keys} in [ctr]: {why}"));
+        let why = "the program configures the hart's own recorder";
+        talk.summary(&format!("note: {keys} in [ctr] have no effect: {why}"));
     }
 }
 
@@ -156,20 +156,20 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     let tandem = args.streams().any(|(format, _)| format == Format::Tandem);
     if !tandem && (args.load || args.container.container) {
         return Err(Failure::Usage(
-            "--load and --container go with --trace tandem=FILE",
+            "--load and --container require --trace tandem=FILE",
         ));
     }
     let kinds = || args.log.iter().map(|log| log.kind);
     if args.with_trapped && !kinds().any(|kind| kind == RunLog::Pc) {
-        return Err(Failure::Usage("--with-trapped goes with --log pc=FILE"));
+        return Err(Failure::Usage("--with-trapped requires --log pc=FILE"));
     }
     if args.check && args.streams().next().is_none() {
         return Err(Failure::Usage(
-            "--check goes with --trace ntrace=FILE, etrace=FILE or tandem=FILE",
+            "--check requires --trace ntrace=FILE, etrace=FILE or tandem=FILE",
         ));
     }
     if args.ctr_every.is_some() && args.records().next().is_none() {
-        return Err(Failure::Usage("--ctr-every goes with --trace ctr=FILE"));
+        return Err(Failure::Usage("--ctr-every requires --trace ctr=FILE"));
     }
     let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
     let traces = args.trace.iter().map(|trace| target(&trace.file));
@@ -183,7 +183,7 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
         .any(|pair| matches!(pair, [a, b] if a == b))
     {
         return Err(Failure::Usage(
-            "two logs or traces go to the same file, or one to the other's FILE.toml",
+            "two logs or traces have the same file name, or one has the name of another's sidecar",
         ));
     }
     Ok(())
@@ -230,9 +230,9 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
     as_typed(host, args, path)
         .with_files(files)
         .map_err(|error| {
-            let message = format!("cannot open the folder `{}`: {error}", folder.display());
+            let message = format!("cannot open the directory `{}`: {error}", folder.display());
             Diagnostic::new(Code::CannotOpen, message)
-                .help("name a folder that exists: --files ro:DIR")
+                .help("give an existing directory: --files ro:DIR")
                 .into()
         })
 }

@@ -1,5 +1,5 @@
 //! `hartrace state`: registers and memory at any instruction of a tandem trace,
-//! and who wrote them.
+//! and their last writes.
 
 use crate::args::{State, StateFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
@@ -35,7 +35,7 @@ pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {
     let trace::Settings::Tandem(config) = trace.settings else {
         let message = format!("{} is not a tandem trace", input::name(&args.trace));
         return Err(Diagnostic::new(Code::NotATrace, message)
-            .note("other traces tell where a hart went, not what was in its registers")
+            .note("other trace formats record control flow, not register values")
             .into());
     };
     let contents = trace.input.contents(MAX_WHOLE)?;
@@ -72,8 +72,8 @@ fn warn(history: &History, args: &State, talk: &Talk) {
     if problems > 0 {
         let name = input::name(&args.trace);
         let message = format!("{name} has {}", count(problems, "problem"));
-        let note = "behind each, what was told before is not known until it is told again";
-        let help = "`hartrace dump` shows what is wrong";
+        let note = "after each problem, all values are unknown until the trace reports them again";
+        let help = "`hartrace dump` shows the problems";
         talk.warning(&Diagnostic::new(Code::Gaps, message).note(note).help(help));
     }
 }
@@ -84,7 +84,7 @@ fn index_of(args: &State) -> Result<Option<PathBuf>, Failure> {
     if input::is_stdin(&args.trace) || args.transport.get() != trace::Transport::default() {
         return match args.index {
             true => Err(Failure::Usage(
-                "--index goes with a trace in a file, as it is",
+                "--index requires a trace file, without --ram, --pib or --order",
             )),
             false => Ok(None),
         };
@@ -102,7 +102,7 @@ fn unpack(contents: &[u8], args: &State) -> Result<Vec<u8>, Failure> {
     history::unpack(contents, args.hart).map_err(|harts| {
         let list: Vec<String> = harts.iter().map(u32::to_string).collect();
         let name = input::name(&args.trace);
-        let message = format!("{name} has the harts {}", list.join(", "));
+        let message = format!("{name} has several harts: {}", list.join(", "));
         Diagnostic::new(Code::WhichHart, message)
             .help("choose one of them with --hart N")
             .into()
@@ -122,7 +122,7 @@ fn history_of(
             Ok(history) => return Ok(history),
             Err(why) => {
                 let message = format!("{} is not used: {why}", input::name(path));
-                let help = "--index writes it anew";
+                let help = "write a new one with --index";
                 talk.warning(&Diagnostic::new(Code::StaleIndex, message).help(help));
             }
         }
@@ -184,12 +184,14 @@ fn answer(
 fn refused(error: AskError, instructions: u64) -> Failure {
     match error {
         AskError::NotARegister(name) => bad_place(&name, "a register"),
-        AskError::NotAPlace(text) => bad_place(&text, "a place in memory"),
+        AskError::NotAPlace(text) => bad_place(&text, "a memory location"),
         AskError::Beyond(insn) => {
             let all = count(instructions, "instruction");
             let message = format!("there is no instruction {insn}: the trace has {all}");
             Diagnostic::new(Code::BeyondEnd, message)
-                .note("they are counted from 0; that number is the state at the end")
+                .note(format!(
+                    "instructions are numbered from 0; --at {instructions} is the state at the end"
+                ))
                 .into()
         }
     }
@@ -220,7 +222,7 @@ fn loaded(program: &Program) -> Vec<Loaded> {
 fn bad_place(text: &str, what: &str) -> Failure {
     let message = format!("`{text}` is not {what}");
     Diagnostic::new(Code::BadPlace, message)
-        .note("registers are called a0, x10, fa0, mstatus; places 0x80001000, main, table+0x10:32")
-        .help("symbols need the program: -e ELF")
+        .note("registers: a0, x10, fa0, mstatus; memory: 0x80001000, main, table+0x10:32")
+        .help("give the program with -e to use its symbols")
         .into()
 }

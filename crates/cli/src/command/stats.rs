@@ -1,4 +1,4 @@
-//! `hartrace stats`: what a trace is made of.
+//! `hartrace stats`: statistics of a trace.
 
 use crate::args::{Stats, StatsFormat};
 use crate::diagnostic::Failure;

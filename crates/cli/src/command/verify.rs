@@ -1,4 +1,4 @@
-//! `hartrace verify`: a tandem trace against the built-in hart.
+//! `hartrace verify`: checks a tandem trace against the built-in hart.
 
 mod drive;
 mod model;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let contained = parameters.is_some();
     if !contained && args.hart.is_some_and(|hart| hart != 0) {
         return Err(Failure::Usage(
-            "--hart chooses a hart of a container, and this is a trace of one hart",
+            "--hart selects a hart of a container, but this trace has one hart only",
         ));
     }
     adopt(&mut session.config, parameters.as_ref(), &args.trace);
@@ -122,7 +122,7 @@ fn programs(session: &Session<'_>) -> Result<Vec<Elf>, Failure> {
     if let Some((Elf { file, .. }, base)) = elf.iter().find_map(|e| Some((e, e.file.base?))) {
         let message = format!("{} cannot run at {base:#x}", input::name(&file.file));
         return Err(Diagnostic::new(Code::BadFileSpec, message)
-            .help("leave out the base: a program runs where it was linked to")
+            .help("leave out the base: a program runs at the address it was linked for")
             .into());
     }
     session.check(&elf)?;
@@ -138,7 +138,7 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
     for text in &args.volatile {
         let bad = |error| {
             Diagnostic::new(Code::BadState, format!("--volatile: {error}"))
-                .help("a CSR without a name is written as its number, 0x7c0")
+                .help("write a CSR without a name as a number, such as 0x7c0")
         };
         volatile.add(text).map_err(bad)?;
     }
@@ -154,7 +154,7 @@ fn absent(args: &Verify, config: &mut verify::Config) -> Result<(), Failure> {
     for name in &args.absent {
         let bad = |error| {
             Diagnostic::new(Code::BadState, format!("--absent: {error}"))
-                .help("a CSR without a name is written as its number, 0x7c0")
+                .help("write a CSR without a name as a number, such as 0x7c0")
         };
         config.absent.add(name.trim()).map_err(bad)?;
     }
@@ -184,7 +184,7 @@ fn format(
         Kind::Tandem | Kind::TandemContainer | Kind::Unknown | Kind::Empty
     );
     if !tandem && Format::said(&session.config) != Some(Format::Tandem) {
-        let note = format!("it looks like this kind of file: {kind}");
+        let note = format!("detected kind of file: {kind}");
         return Err(not_tandem(path, &note));
     }
     let input = session.open(&args::Transport::default(), "verify")?;
@@ -195,7 +195,7 @@ fn format(
     match session.trace(input, known)?.settings {
         trace::Settings::Tandem(config) => Ok(*config),
         other => {
-            let note = format!("it is of this format: {}", other.format());
+            let note = format!("its format is {}", other.format());
             Err(not_tandem(path, &note))
         }
     }
@@ -205,7 +205,7 @@ fn not_tandem(path: &Path, note: &str) -> Failure {
     let message = format!("{} is not a tandem trace", input::name(path));
     Diagnostic::new(Code::NotTandem, message)
         .note(note)
-        .help("`hartrace run --trace tandem=FILE` and `hartrace encode --to tandem` make some")
+        .help("make one with `hartrace run --trace tandem=FILE` or `hartrace encode --to tandem`")
         .into()
 }
 
@@ -229,7 +229,7 @@ fn bounds(
     if searched != [None; 2] {
         if !matches!(source, Source::File(_)) {
             return Err(Failure::Usage(
-                "a symbol in --from or --until is looked for in a file; give a number",
+                "a symbol in --from or --until requires a trace file; give a number instead",
             ));
         }
         let bytes = Input::open(&args.trace)?.contents(u64::MAX)?;
@@ -237,9 +237,9 @@ fn bounds(
         let found = found.map_err(|wrong| wrong_hart(&args.trace, &wrong))?;
         if let ([Some(_), _], [None, _], Some(Mark::Symbol(name))) = (searched, found, &args.from) {
             let name_of_trace = input::name(&args.trace);
-            let message = format!("{name_of_trace} never comes to `{name}`");
+            let message = format!("{name_of_trace} never reaches `{name}`");
             return Err(Diagnostic::new(Code::BeyondEnd, message)
-                .note("--from names where to begin, and nothing would be verified")
+                .note("verification starts at --from, so nothing would be verified")
                 .into());
         }
         for ((number, at), found) in numbers.iter_mut().zip(searched).zip(found) {
@@ -253,7 +253,7 @@ fn bounds(
     let from = from.unwrap_or(0);
     if until.is_some_and(|until| from >= until) {
         return Err(Failure::Usage(
-            "--from is not in front of --until: nothing would be verified",
+            "--from is not before --until: nothing would be verified",
         ));
     }
     Ok((from, until))
@@ -265,7 +265,10 @@ fn address(name: &str, symbols: Option<&Symbols>) -> Result<u64, Failure> {
     found.map(|(address, _)| address).ok_or_else(|| {
         let message = format!("`{name}` is neither a number nor a symbol of the program");
         Diagnostic::new(Code::BadEntry, message)
-            .help("write the number of an instruction, or the name of a function; `hartrace disasm` shows them")
+            .help(
+                "write the number of an instruction, or a symbol; `hartrace disasm` lists the \
+                symbols",
+            )
             .into()
     })
 }

@@ -38,7 +38,7 @@ fn wrong_base() {
             assert!(message.contains(&words), "{message}");
         }
     }
-    assert!(fails(&["disasm", "a.elf@"], 2, "HT0302").contains("base after `@` is missing"));
+    assert!(fails(&["disasm", "a.elf@"], 2, "HT0302").contains("there is no base after `@`"));
 }
 
 #[test]

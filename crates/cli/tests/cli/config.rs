@@ -54,7 +54,7 @@ fn names_in_a_configuration_are_relative_to_it() {
         let message = fails(&["disasm", "-c", &file], 1, "HT0001");
         assert!(message.contains("relative to that file"), "{message}");
         assert!(message.contains("b.toml:3"), "{message}");
-        assert!(!message.contains("current folder"), "{message}");
+        assert!(!message.contains("current directory"), "{message}");
     }
 }
 

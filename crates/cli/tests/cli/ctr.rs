@@ -149,12 +149,19 @@ fn whose_records_these_are() {
     let beside = words("rv64gc");
     assert!(
         beside.contains(
-            "1 snapshot, 32 records; records beside the hart, by [ctr]: CTR 1.0, depth 32, U S M"
+            "1 snapshot, 32 records; records of the recorder set in [ctr]: CTR 1.0, depth 32, U \
+             S M"
         ),
         "{beside}"
     );
     let own = words("rv64gc_smctr_ssctr");
-    assert!(own.contains("1 snapshot, 0 records; the hart's own records: CTR 1.0, depth 16, -; the program has enabled none"), "{own}");
+    assert!(
+        own.contains(
+            "1 snapshot, 0 records; the hart's own records: CTR 1.0, depth 16, -; \
+        the program did not enable recording"
+        ),
+        "{own}"
+    );
 }
 
 #[test]
@@ -252,7 +259,7 @@ fn records_of_traces_and_logs() {
             true => assert!(succeeds(&args).contains("/P/-/-/21 ")),
             false => {
                 let message = fails(&args, 1, "HT0118");
-                assert!(message.contains("does not tell any time"), "{message}");
+                assert!(message.contains("has no timestamps"), "{message}");
             }
         }
     }
@@ -327,7 +334,7 @@ fn call_stacks_of_the_hart_itself() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains(';'));
     let table = succeeds(&["ctr", &dump]);
-    assert!(table.contains("a co-routine swap, which took the place of the newest call"));
+    assert!(table.contains("a co-routine swap, which replaced the newest call"));
     let json = folder.name("off.json");
     let off = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n\
                {\"type\":\"snapshot\",\"specification\":\"1.0\",\"xlen\":64,\"control\":0,\"status\":1,\"depth\":16,\
@@ -347,7 +354,8 @@ fn jumps_out_of_many_frames() {
     let elf = program("longjmp/longjmp-rv64gc.elf");
     let dump = recorded(&folder, &elf, "2000", &["-c", &config("call-stacks.toml")]);
     let table = succeeds(&["ctr", &dump, "--sample", "20"]);
-    let note = "the next call came from main, where it went without a call: a tail call, longjmp, or another stack";
+    let note = "the next call came from main, reached without a call: by a tail call, longjmp \
+        or a stack switch";
     assert!(table.contains(note), "{table}");
     let output = run(&["ctr", &dump, "-f", "folded"]);
     let message = text(&output.stderr);
@@ -368,7 +376,7 @@ fn returns_without_calls_are_told() {
     assert_eq!(text(&output.stdout), "[cut];0x10;0x20 1\n");
     let message = text(&output.stderr);
     assert!(
-        message.contains("or returns from calls before recording began"),
+        message.contains("calls from before the recording returned"),
         "{message}"
     );
 }
@@ -384,7 +392,7 @@ fn without_records_there_is_no_report() {
         assert_eq!(output.status.code(), Some(0), "{format}");
         assert_eq!(text(&output.stdout), "", "{format}");
         let message = text(&output.stderr);
-        let words = "warning[HT0411]: no records: 3 snapshots, all of them empty\n";
+        let words = "warning[HT0411]: no records: all 3 snapshots are empty\n";
         assert!(message.starts_with(words), "{message}");
     }
 }
@@ -404,7 +412,7 @@ fn snapshots_that_overlap_are_told() {
             let told = |args: &[&str]| {
                 let output = run(&[args, &["-f", format]].concat());
                 assert_eq!(output.status.code(), Some(0));
-                text(&output.stderr).contains("snapshots hold records of the one before")
+                text(&output.stderr).contains("snapshots repeat records of the previous one")
             };
             let overlap = overlap && format != "brstack";
             assert_eq!(told(&["ctr", &dump]), overlap, "{every} {format}");
@@ -508,7 +516,7 @@ fn ways_that_cannot_be_are_told_by_every_report() {
             let message = text(&output.stderr).to_owned();
             assert!(message.starts_with("warning[HT0411]"), "{format} {message}");
             assert!(
-                message.contains("were only some modes recorded"),
+                message.contains("only some modes were recorded"),
                 "{message}"
             );
             told.push(message);
@@ -545,7 +553,10 @@ fn files_of_several_programs() {
         assert_eq!(text(&output.stdout), "", "{format}");
         let message = text(&output.stderr);
         assert!(message.starts_with("error[HT0118]"), "{message}");
-        assert!(message.contains("are of different programs"), "{message}");
+        assert!(
+            message.contains("come from different programs"),
+            "{message}"
+        );
         succeeds(&["ctr", &a, &a, "-f", format]);
     }
     fails(&["ctr", &json, &a, &b, "-f", "blocks"], 1, "HT0118");
@@ -566,10 +577,7 @@ fn reports_refuse_what_they_cannot_use() {
     let dump = recorded(&folder, &elf, "10K", &["-c", &config("call-stacks.toml")]);
     for format in ["autofdo", "profgen", "blocks"] {
         let message = fails(&["ctr", &dump, "-f", format], 1, "HT0118");
-        assert!(
-            message.contains("these fields are set: RASEMU"),
-            "{message}"
-        );
+        assert!(message.contains("fields that filter: RASEMU"), "{message}");
     }
     let dump = recorded(&folder, &elf, "10K", &["-c", &config("calls-only.toml")]);
     let message = fails(&["ctr", &dump, "-f", "blocks"], 1, "HT0118");
@@ -653,7 +661,7 @@ fn hostile_dumps() {
     let json = "{\"type\":\"header\",\"schema\":\"hartrace-ctr\",\"version\":1}\n{\"type\":\"snapshot\",\"pc\":true}\n";
     let message = fails(&["ctr", &folder.file("a.json", json)], 5, "CT0207");
     assert!(
-        message.contains("line 2: object that is no snapshot: invalid type: boolean"),
+        message.contains("line 2: object is not a snapshot: invalid type: boolean"),
         "{message}"
     );
 }
@@ -674,26 +682,26 @@ fn wrong_usage() {
     };
     usage(
         &["run", &elf, "--ctr-every", "10"],
-        "--ctr-every goes with --trace ctr=FILE",
+        "--ctr-every requires --trace ctr=FILE",
     );
     usage(
         &["run", &elf, "--trace", "ctr=a", "--check"],
-        "--check goes with",
+        "--check requires",
     );
     usage(&["run", &elf, "--trace", "ctr"], "write --trace ctr=FILE");
     usage(
         &["run", &elf, "--trace", "lbr=a"],
-        "there are ntrace, etrace, tandem, ctr",
+        "the kinds are ntrace, etrace, tandem, ctr",
     );
     usage(
         &["run", &elf, "--trace", "ctr=a", "--ctr-every", "0"],
-        "write a number from 1 on",
+        "write a number of at least 1",
     );
     usage(
         &["ctr", &dump, "--every", "10"],
-        "--every goes with traces and logs",
+        "--every is for traces and logs",
     );
-    usage(&["ctr", &dump, "--top", "10"], "--top goes with");
+    usage(&["ctr", &dump, "--top", "10"], "--top requires");
     usage(&["ctr"], "<FILE>...");
     fails(&["ctr", &dump, "--sample", "6"], 2, "HT0310");
     fails(&["ctr", &dump, "--hart", "1"], 2, "HT0305");

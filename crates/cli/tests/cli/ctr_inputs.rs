@@ -73,7 +73,7 @@ fn records_that_start_anew_are_counted() {
     damaged[500] = "core   0: 0x zzz";
     let damaged = folder.file("damaged", &(damaged.join("\n") + "\n"));
     let words = summary(&damaged);
-    assert!(words.contains("records started anew 1 time: "), "{words}");
+    assert!(words.contains("recording restarted 1 time: "), "{words}");
 }
 
 /// Traces with timestamps tell the time at their messages.
@@ -114,7 +114,7 @@ fn snapshots_by_the_time_that_traces_tell() {
             1,
             "HT0118",
         );
-        assert!(message.contains("does not tell any time"), "{message}");
+        assert!(message.contains("has no timestamps"), "{message}");
     }
 }
 
@@ -187,7 +187,7 @@ fn logs_that_do_not_tell_traps() {
     for kind in ["spike", "pc"] {
         let words = words("modes/modes-rv64gc.elf", kind);
         assert!(words.starts_with("warning[HT0402]"), "{kind}: {words}");
-        assert!(words.contains("does not tell traps"), "{kind}: {words}");
+        assert!(words.contains("does not record traps"), "{kind}: {words}");
         assert_eq!(words.matches("warning[").count(), 1, "{kind}: {words}");
     }
     for kind in ["spike-traps", "ingress"] {
@@ -242,7 +242,7 @@ fn settings_without_effect_on_the_harts_own_records() {
         let sidecar = fs::read_to_string(format!("{dump}.toml")).unwrap();
         (text(&output.stderr).to_owned(), sidecar)
     };
-    let note = "note: no effect of `depth`, `control`, `record` in [ctr]: ";
+    let note = "note: `depth`, `control`, `record` in [ctr] have no effect: ";
     let keys = ["\ndepth = ", "\ncontrol = ", "\nrecord = "];
     let (own, sidecar) = words("rv64gc_smctr_ssctr");
     assert_eq!(own.matches(note).count(), 1, "{own}");
@@ -279,7 +279,7 @@ fn bad_bytes_cost_one_line() {
         assert_eq!(output.status.code(), Some(0), "{words}");
         assert!(words.starts_with("warning[CT0207]"), "{words}");
         assert!(
-            words.contains("line 2: object that is no snapshot"),
+            words.contains("line 2: object is not a snapshot"),
             "{words}"
         );
         assert_eq!(text(&output.stdout).lines().count(), 1);
@@ -310,7 +310,7 @@ fn a_json_log_is_not_read() {
     let folder = Folder::new();
     let log = folder.file("log.json", header);
     let message = fails(&["ctr", &log], 5, "HT0105");
-    assert!(message.contains("is a log as JSON lines"), "{message}");
+    assert!(message.contains("is a JSON log"), "{message}");
 }
 
 #[test]

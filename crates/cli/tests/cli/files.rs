@@ -31,7 +31,7 @@ fn output_into_a_missing_folder() {
     let folder = Folder::new();
     let out = folder.name("none/out.txt");
     let message = fails(&["disasm", RV64, "-o", &out], 1, "HT0005");
-    assert!(message.contains("no folder"), "{message}");
+    assert!(message.contains("no directory"), "{message}");
     assert!(folder.entries().is_empty());
 }
 
@@ -48,7 +48,7 @@ fn output_below_a_file() {
     let file = folder.file("file", "");
     fails(&["disasm", RV64, "-o", &format!("{file}/out")], 1, "HT0005");
     fails(&["man", &format!("{file}/man")], 1, "HT0005");
-    assert!(fails(&["man", &file], 1, "HT0005").contains("is not a folder"));
+    assert!(fails(&["man", &file], 1, "HT0005").contains("is not a directory"));
     assert_eq!(folder.entries(), ["file"]);
 }
 
@@ -58,7 +58,7 @@ fn output_into_a_read_only_folder() {
     // Not even root may create files here.
     let message = fails(&["disasm", RV64, "-o", "/proc/out.txt"], 1, "HT0005");
     assert!(message.contains("(os error "), "{message}");
-    assert!(!message.contains("no folder") && !message.contains(".part"));
+    assert!(!message.contains("no directory") && !message.contains(".part"));
 }
 
 #[cfg(unix)]

@@ -31,6 +31,7 @@ fn help_is_wrapped_cleanly() {
         &["state"],
         &["ctr"],
         &["config"],
+        &["explain"],
     ] {
         for flag in ["-h", "--help"] {
             let output = hartrace()
@@ -68,6 +69,7 @@ fn help_texts() {
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
+    help(&["explain", "--help"]).stdout_eq(file!["snapshots/explain.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
 }
 
@@ -113,6 +115,7 @@ fn one_manual_page_per_command() {
         "hartrace-disasm.1",
         "hartrace-dump.1",
         "hartrace-encode.1",
+        "hartrace-explain.1",
         "hartrace-info.1",
         "hartrace-log.1",
         "hartrace-man.1",

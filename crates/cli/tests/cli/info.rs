@@ -93,7 +93,7 @@ fn a_list_of_pcs_with_its_program() {
     let shown = succeeds(&["info", &list, "-e", RV64]);
     for row in [
         "  retired     4 instructions\n",
-        "  damaged     1 line\n              line 4, column 1: no code at 0x5 in the image",
+        "  damaged     1 line\n              line 4, column 1: no code at 0x5 in the program",
         "  signals     lost: 1\n",
     ] {
         assert!(shown.contains(row), "{shown}");
@@ -116,7 +116,7 @@ fn a_list_of_pcs_with_its_program() {
     assert!(text(&output.stderr).contains("million lines/s"));
     fails(&["info", &list, "-e", &list], 1, "HT0101");
     assert!(
-        shown.contains("is an ELF missing? Found `0x5`\n"),
+        shown.contains("(is an ELF file missing?), found `0x5`\n"),
         "{shown}"
     );
 }
@@ -186,7 +186,7 @@ fn json_is_not_read_back() {
         let output = run(args);
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{message}");
-        assert!(message.contains("is a log as JSON lines"), "{message}");
+        assert!(message.contains("is a JSON log"), "{message}");
         assert!(message.contains("docs/json.md"), "{message}");
     }
 }

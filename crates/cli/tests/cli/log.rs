@@ -422,7 +422,7 @@ fn a_program_that_is_not_linked() {
 fn flags_that_do_not_go_together() {
     let output = run(&["log", "x", "--to", "json", "--with-trapped"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: --with-trapped goes with --to pc"));
+    assert!(text(&output.stderr).starts_with("error: --with-trapped requires --to pc"));
     for args in [
         &["log", "x"][..],
         &["log", "x", "--to", "xml"],

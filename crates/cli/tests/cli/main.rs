@@ -11,6 +11,7 @@ mod ctr;
 mod ctr_inputs;
 mod disasm;
 mod etrace;
+mod explain;
 mod files;
 mod help;
 mod info;

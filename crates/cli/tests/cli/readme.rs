@@ -13,6 +13,8 @@ fn samples_are_real() {
     assert!(checked > 5);
     assert!(samples("docs/tandem.md") > 3);
     assert!(samples("docs/ctr.md") > 2);
+    assert!(samples("docs/logs.md") > 5);
+    assert!(samples("docs/run.md") > 0);
 }
 
 #[cfg(unix)]
@@ -62,11 +64,51 @@ fn untimed(text: &str) -> String {
 #[test]
 fn links_lead_somewhere() {
     let root = repository();
-    for page in ["README.md", "CONTRIBUTING.md"] {
-        let text = fs::read_to_string(root.join(page)).unwrap();
+    let docs = fs::read_dir(root.join("docs")).unwrap();
+    let docs = docs.map(|entry| entry.unwrap().path());
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page));
+    for page in pages.into_iter().chain(docs) {
+        let text = fs::read_to_string(&page).unwrap();
         for link in text.split("](").skip(1).filter_map(|l| l.split(')').next()) {
-            let outside = link.contains("://") || link.starts_with('#');
-            assert!(outside || root.join(link).exists(), "{page}: {link}");
+            if link.contains("://") {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                _ => page.with_file_name(file),
+            };
+            assert!(target.exists(), "{}: {link}", page.display());
+            if !heading.is_empty() {
+                let text = fs::read_to_string(&target).unwrap();
+                let found = headings(&text).any(|anchor| anchor == heading);
+                assert!(found, "{}: {link}", page.display());
+            }
         }
+    }
+}
+
+/// The anchors of the headings of a page.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().filter(|line| line.starts_with('#'));
+    lines.map(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
+}
+
+#[test]
+fn the_index_lists_every_page() {
+    let docs = repository().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    for entry in fs::read_dir(docs).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            name == "README.md" || index.contains(&format!("]({name})")),
+            "docs/README.md lacks {name}"
+        );
     }
 }

@@ -102,7 +102,7 @@ fn the_end_can_be_near() {
             &message,
             &[
                 &format!("{shown} instructions"),
-                "the limit was reached at 0x80",
+                "the instruction limit was reached at 0x80",
             ],
         );
     }
@@ -182,7 +182,7 @@ fn trapped_instructions_if_asked_for() {
     assert!(!list.contains("8000000c"), "{list}");
     assert_eq!(more.lines().nth(3), Some("000000008000000c"));
     let message = ends(&["run", &file, "--with-trapped"], 2);
-    has(&message, &["--with-trapped goes with --log pc=FILE"]);
+    has(&message, &["--with-trapped requires --log pc=FILE"]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn wrong_flags() {
         (&["run", RV64, "--log", "pc="], "write --log pc=FILE"),
         (
             &["run", RV64, "--log", "pcs=a"],
-            "there are pc, spike, spike-traps, ingress, json",
+            "the kinds are pc, spike, spike-traps, ingress, json",
         ),
         (&["run", RV64, "--max-insns", "many"], "10M"),
         (
@@ -213,9 +213,9 @@ fn wrong_flags() {
         ),
         (&["run", RV64, "--machine", "qemu"], "virt"),
         (&["run", RV64, "--files", "ro"], "none, ro:DIR or rw:DIR"),
-        (&same, "two logs or traces go to the same file"),
-        (&spelled, "two logs or traces go to the same file"),
-        (&beside, "or one to the other's FILE.toml"),
+        (&same, "two logs or traces have the same file name"),
+        (&spelled, "two logs or traces have the same file name"),
+        (&beside, "or one has the name of another's sidecar"),
         (&["run"], "HT0304"),
         (&["run", RV64, "--isa", "rv32gc"], "HT0303"),
         (&["run", RV64, "--isa", "rv64gq"], "HT0306"),
@@ -327,7 +327,7 @@ fn programs_that_get_stuck() {
         &message,
         &[
             "instruction access fault at 0x1234000",
-            "a jump to nowhere",
+            "a jump to a wrong address",
             "mtvec",
         ],
     );
@@ -345,7 +345,7 @@ fn programs_that_get_stuck() {
         &[
             "store access fault at 0x80000008",
             "UART",
-            "eight registers",
+            "eight one-byte registers",
         ],
     );
     let message = stuck(&[addi(0, 0, 0), 0xabcd_000b], "HT0502");
@@ -365,7 +365,10 @@ fn programs_that_get_stuck() {
     let message = stuck(&words, "HT0502");
     has(
         &message,
-        &["illegal instruction at 0x8000000c", "the same comes again"],
+        &[
+            "illegal instruction at 0x8000000c",
+            "the same trap occurs again",
+        ],
     );
     // A handler that traps itself.
     let words = [
@@ -380,7 +383,7 @@ fn programs_that_get_stuck() {
     has(&message, &["environment call from M-mode at 0x8000000c"]);
     has(
         &message,
-        &["the handler 0x80000014 traps in turn: illegal instruction at 0x80000014"],
+        &["the handler 0x80000014 itself traps: illegal instruction at 0x80000014"],
     );
     // The same further on in the handler.
     let words = [
@@ -397,17 +400,23 @@ fn programs_that_get_stuck() {
     has(&message, &["environment call from M-mode at 0x8000000c"]);
     has(
         &message,
-        &["the handler 0x80000014 traps in turn: store access fault at 0x80000018"],
+        &["the handler 0x80000014 itself traps: store access fault at 0x80000018"],
     );
     let message = stuck(&[addi(2, 0, -16), clear(2)], "HT0502");
-    has(&message, &["sp is 0xfffffffffffffff0", "the stack has no"]);
+    has(
+        &message,
+        &["near sp (0xfffffffffffffff0)", "the stack overflowed"],
+    );
     let message = stuck(&[addi(0, 0, 0), clear(0)], "HT0502");
-    has(&message, &["0x0 cannot be stored to: a null pointer"]);
+    has(
+        &message,
+        &["0x0 cannot be stored to: probably a null pointer"],
+    );
     let message = stuck(&[addi(0, 0, 0), 0], "HT0502");
     has(&message, &["the instruction is 0: "]);
     // An atomic access that is not aligned: amoadd.w x0, x0, (x5).
     let message = stuck(&[auipc(5), addi(5, 5, 1), 0x0002_a02f], "HT0502");
-    has(&message, &["0x80000001 is in memory", "must be aligned"]);
+    has(&message, &["0x80000001 is in memory", "is misaligned"]);
     let message = stuck(&[addi(0, 0, 0), WFI], "HT0503");
     has(&message, &["0x80000008", "mtimecmp"]);
 }
@@ -498,7 +507,10 @@ fn programs_that_cannot_end() {
     succeeds(&["run", "-q", &file]);
     let file = folder.file("a.elf", tiny::elf(&[addi(0, 0, 0), BACK]));
     let message = ends(&["run", &file, "--max-insns", "1M"], 0);
-    has(&message, &["the limit was reached", "warning[HT0405]"]);
+    has(
+        &message,
+        &["the instruction limit was reached", "warning[HT0405]"],
+    );
     // Semihosting is a way out, where it is served.
     let file = folder.file("a.elf", ending(0));
     assert!(!ends(&["run", &file, "--max-insns", "3"], 0).contains("HT0405"));
@@ -619,7 +631,10 @@ fn pipes_and_descriptors() {
     ));
     has(
         text(&output.stderr),
-        &["1 200 000 instructions, ", "the limit was reached"],
+        &[
+            "1 200 000 instructions, ",
+            "the instruction limit was reached",
+        ],
     );
     assert_eq!(fs::metadata(&whole).unwrap().len(), 1_200_000 * 17);
 }

@@ -205,5 +205,5 @@ fn damage_and_containers() {
     let output = run(&["state", &trace, "--last-write", "gp"]);
     let message = text(&output.stderr);
     assert!(message.contains("warning[HT0111]"), "{message}");
-    assert!(text(&output.stdout).starts_with("gp: not known"));
+    assert!(text(&output.stdout).starts_with("gp: unknown"));
 }

@@ -237,7 +237,7 @@ fn logs_without_effects_are_refused() {
     };
     let listing = folder.file("l.log", lines(false));
     let message = fails(&[&["encode", &listing], &to[..]].concat(), 1, "HT0114");
-    assert!(message.contains("`spike -l` alone"), "{message}");
+    assert!(message.contains("`spike -l` without"), "{message}");
     let commits = folder.file("c.log", lines(true));
     let output = run(&[&["encode", &commits], &to[..]].concat());
     let message = text(&output.stderr);

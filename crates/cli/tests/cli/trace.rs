@@ -628,7 +628,10 @@ fn a_filter_leaves_out_the_rest() {
     let to = format!("ntrace={trace}");
     let args = ["run", "-q", RV64, "-c", &filter, "--trace", &to, "--check"];
     let message = fails(&args, 4, "HT0601");
-    assert!(message.contains("leave parts out: [filter]"), "{message}");
+    assert!(
+        message.contains("omit parts of the run: [filter]"),
+        "{message}"
+    );
     let many: Vec<String> = (0..9).map(|n| format!("\"{n}\"")).collect();
     let many = format!("[filter]\naddress = [{}]\n", many.join(", "));
     let many = folder.file("m.toml", many);

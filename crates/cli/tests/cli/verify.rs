@@ -428,7 +428,7 @@ fn containers() {
         let (code, message) = verify(more);
         assert_eq!(code, Some(2));
         assert!(message.starts_with("error[HT0305]: "), "{message}");
-        assert!(message.contains("it has: 0, 3"), "{message}");
+        assert!(message.contains("harts in the trace: 0, 3"), "{message}");
     }
 }
 
@@ -537,7 +537,10 @@ fn another_program() {
     let output = run(&["verify", "-q", &trace, "-e", other]);
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{message}");
-    assert!(message.contains("is the program the one"), "{message}");
+    assert!(
+        message.contains("check that this is the traced program"),
+        "{message}"
+    );
 }
 
 /// A connection that is reset: what came is told of.

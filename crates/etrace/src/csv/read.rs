@@ -43,7 +43,7 @@ pub enum CsvReason {
 impl fmt::Display for CsvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = match self.reason {
-            CsvReason::TooFew => "the row ends before it",
+            CsvReason::TooFew => "the row ends before this column",
             CsvReason::TooMany => "the row has too many columns",
             CsvReason::NotANumber => "neither a number nor _",
             CsvReason::TooLarge => "the value has more bits than the field",

@@ -1,9 +1,9 @@
 //! The run-time modes, and how far support packets are trusted with them.
 //!
-//! A packet of another kind that was damaged may look like a support packet,
-//! and no other would set it right. So what one says in the middle of a trace
-//! is in doubt until a synchronisation has been reached; if something does not
-//! fit before that, the modes are what they were.
+//! A damaged packet of another kind may look like a support packet, and no
+//! later packet would correct it. So the modes in a support packet in the
+//! middle of a trace are provisional until a synchronisation has been reached;
+//! if a contradiction is found before that, the previous modes are restored.
 
 use super::Settings;
 use crate::{Config, Ioption};

@@ -1,4 +1,4 @@
-//! Ways through the code: what packets say, walked.
+//! Follows packets along paths through the code.
 
 use hartrace_flow::decode::Nothing;
 use hartrace_flow::{Blocks, Consumer, Evidence, Exit, Goal, History, Reason, Stop, UNCOUNTED};

@@ -1,4 +1,4 @@
-//! One hart's encoder: its state and the short way for plain blocks.
+//! The encoder of one hart: its state and the fast path for plain blocks.
 
 use hartrace_flow::Ingress;
 use hartrace_flow::filter::Filter;

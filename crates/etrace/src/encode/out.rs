@@ -1,4 +1,4 @@
-//! Packets of one hart on their way to the queue: framing.
+//! Frames the packets of one hart for the queue.
 
 use hartrace_flow::encode::Outlet;
 

@@ -1,4 +1,4 @@
-//! When a synchronisation is due though nothing else asks for one (8.2).
+//! Periodic synchronisation (8.2).
 
 use super::unit::Unit;
 use crate::{Config, ResyncRule, ResyncUnit};

@@ -1,4 +1,4 @@
-//! From unit to unit: figure 8.1.
+//! The transition from one unit to the next: figure 8.1.
 
 use hartrace_flow::{Ctype, Mode};
 use hartrace_isa::Itype;

@@ -1,4 +1,4 @@
-//! Units: what the encoder looks at in a block.
+//! Units: the parts of a block that the encoder examines.
 
 use hartrace_flow::{Context, Ctype, Ingress, Mode};
 use hartrace_isa::Itype;

@@ -1,4 +1,4 @@
-//! Where packets start, in bytes from the middle of a stream.
+//! Finds packet boundaries in bytes from the middle of a stream.
 
 use super::header;
 use crate::MAX_PAYLOAD;

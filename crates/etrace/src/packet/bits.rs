@@ -1,5 +1,5 @@
-//! The bits of a packet, the first field in the lowest, in two 128-bit halves:
-//! no payload has more than 256.
+//! The bits of a packet, first field lowest, in two 128-bit halves: no payload
+//! has more than 256 bits.
 
 use super::Payload;
 use crate::MAX_PAYLOAD;

@@ -1,9 +1,9 @@
-//! The short way for short packets: all their bits in one register.
+//! The fast path for short packets: all bits in one register.
 //!
-//! Nearly all packets of a trace are of formats 1 and 2 and have at most eight
-//! bytes. Their fields are then a few shifts away, and those that were
-//! compressed away come with the sign of the shift. Whatever is not plain is
-//! left to the long way.
+//! Nearly all packets of a trace have format 1 or 2 and at most eight bytes.
+//! Their fields are extracted with a few shifts, and sign-extending shifts
+//! restore the bits that compression removed. Everything else takes the general
+//! path.
 
 use super::bits::mask;
 use super::read::map_width;

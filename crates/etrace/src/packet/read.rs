@@ -1,4 +1,4 @@
-//! Packets from their fields.
+//! Reads packets from their fields.
 
 use super::bits::{Source, bit, mask};
 use super::{

@@ -1,4 +1,4 @@
-//! Packets to their fields.
+//! Writes packets as fields.
 
 use super::bits::{Writer, mask};
 use super::read::map_width;

@@ -1,4 +1,4 @@
-//! What the steps of one hart say the events must be.
+//! The events that the steps of one hart imply.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

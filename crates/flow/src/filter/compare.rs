@@ -1,4 +1,4 @@
-//! Comparisons of a stretch of values.
+//! Comparison of ranges of values.
 
 use super::Function;
 

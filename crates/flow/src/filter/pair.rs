@@ -1,4 +1,4 @@
-//! Comparators at work.
+//! Evaluates comparators.
 
 use super::compare::{Span, last, meet};
 use super::{Comparator, Comparison, FilterText, Function, Input, MatchMode};

@@ -1,4 +1,4 @@
-//! The filters at work.
+//! Evaluates filters.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! ELF files into an [`Image`].
+//! Loads ELF files into an [`Image`].
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -37,7 +37,7 @@ impl fmt::Display for ImageError {
             ImageError::BigEndian => f.write_str("a big-endian ELF file; RISC-V is little-endian"),
             ImageError::Damaged(what) => write!(f, "damaged or truncated ELF file: {what}"),
             ImageError::NoCode => {
-                f.write_str("an ELF file without loadable segments (is it linked?)")
+                f.write_str("an ELF file without loadable segments; link it first")
             }
         }
     }
@@ -117,7 +117,7 @@ impl Image {
     }
 }
 
-const PAST_THE_END: &str = "a segment passes the end of the file";
+const PAST_THE_END: &str = "a segment reaches past the end of the file";
 
 /// Where in the file a segment is; `None` if it is not all there.
 fn part(load: &elf::Segment<'_>) -> Option<Range<usize>> {

@@ -1,4 +1,4 @@
-//! Stretches of code memory in address order, shared between the epochs of an
+//! Ranges of code memory in address order, shared between the epochs of an
 //! image.
 
 use alloc::collections::BTreeMap;

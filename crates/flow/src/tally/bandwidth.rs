@@ -1,4 +1,4 @@
-//! How many bytes a trace has from time to time.
+//! Bytes of trace per unit of time.
 
 /// Slices kept; when time goes on, pairs of them become one.
 const SLICES: usize = 32;

@@ -1,5 +1,4 @@
-//! Parts of blocks: where a walk's count ends inside a block, or an address
-//! lies in one.
+//! Parts of blocks: when a count ends, or an address is, inside a block.
 
 use hartrace_isa::Flow;
 

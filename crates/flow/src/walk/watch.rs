@@ -1,4 +1,4 @@
-//! Noticing that a walk goes round without evidence.
+//! Detects a walk that loops without evidence.
 
 use crate::blocks::BlockId;
 

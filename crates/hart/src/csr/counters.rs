@@ -1,4 +1,4 @@
-//! Counters: the base ones, and those of events.
+//! Base counters and event counters.
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Xlen, csr};

@@ -1,5 +1,5 @@
-//! State enables (Smstateen): bits by which machine mode keeps state from the
-//! modes below.
+//! State enables (Smstateen): bits with which machine mode hides state from
+//! less privileged modes.
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Xlen, csr};

@@ -1,4 +1,4 @@
-//! Sum, quotient and square root, in any rounding mode.
+//! Addition, division and square root, in any rounding mode.
 
 use super::format::{
     Format, is_finite, is_infinite, is_nan, is_negative, is_zero, magnitude, sign,

@@ -1,13 +1,13 @@
-//! The host's own floating point, where it provably gives the same result and
-//! tells the same exceptions.
+//! The host's floating point, used where it provably gives the same result and
+//! the same exceptions.
 //!
-//! The host rounds to nearest, ties to even, and says nothing of exceptions.
-//! Each function here computes the result, and then whether it is exact from
-//! an operation that is itself exact. Whatever could raise another flag, or
-//! has a NaN or an infinity in it, is left to the other modules: `None`.
+//! The host rounds to nearest, ties to even, and reports no exceptions. Each
+//! function here computes the result and then, with an operation that is itself
+//! exact, whether the result is exact. Anything that could raise another flag,
+//! or involves a NaN or an infinity, is left to the other modules: `None`.
 //!
-//! Nothing here depends on the order of evaluation being kept by luck: Rust
-//! neither reorders nor contracts floating-point operations.
+//! Nothing here relies on the order of evaluation by chance: Rust neither
+//! reorders nor contracts floating-point operations.
 
 use super::format::{F16, F32, F64, Format};
 

@@ -1,5 +1,5 @@
-//! The formats: where sign, exponent and fraction are, and what the special
-//! patterns are called.
+//! The formats: the positions of sign, exponent and fraction, and the special
+//! values.
 
 use super::fast::Host;
 

@@ -1,4 +1,4 @@
-//! Product and fused product and sum, in any rounding mode.
+//! Multiplication and fused multiply-add, in any rounding mode.
 
 use super::arith::cancelled;
 use super::format::{Format, is_finite, is_infinite, is_nan, is_zero};

@@ -1,5 +1,4 @@
-//! Between the packed formats and the one unpacked form, and the rounding on
-//! the way back.
+//! Packs and unpacks numbers; rounding happens when packing.
 
 use core::ops::{BitOr, BitOrAssign};
 

@@ -1,4 +1,4 @@
-//! Open files, and which ones a program may open.
+//! Open files, and which files a program may open.
 
 use super::{GuestMemory, Host, Note, PATH_MAX, PIECE};
 use std::fs::{self, File, Metadata, OpenOptions};

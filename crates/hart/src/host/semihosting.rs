@@ -7,7 +7,7 @@
 //! The parameter is mostly the address of a block of fields, each as wide as a
 //! register.
 //!
-//! Two things differ from a debugger on a desk. Time is the time of the hart,
+//! Two things differ from a debugger. Time is the time of the hart,
 //! never that of the host: `SYS_TIME`, `SYS_CLOCK` and `SYS_ELAPSED` follow
 //! from the ticks the caller passes in, so that a run can be repeated. And no
 //! command is ever run on the host: `SYS_SYSTEM` is refused.

@@ -61,7 +61,7 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Width { program, hart } => write!(
                 f,
-                "the program is for RV{}, the hart is RV{}",
+                "the program is for RV{}, but the hart is RV{}",
                 program.bits(),
                 hart.bits()
             ),
@@ -73,10 +73,7 @@ impl fmt::Display for LoadError {
                 list(ram)
             ),
             LoadError::Misaligned { entry } => {
-                write!(
-                    f,
-                    "no instruction can be at the entry {entry:#x}: it is misaligned"
-                )
+                write!(f, "the entry {entry:#x} is misaligned")
             }
             LoadError::Entry { entry, ram } => {
                 write!(f, "the entry {entry:#x} is not in memory ({})", list(ram))

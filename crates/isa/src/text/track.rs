@@ -1,4 +1,4 @@
-//! Addresses that two instructions make together.
+//! Addresses formed by two instructions together.
 
 use crate::{Inst, Op, Reg, Short, Xlen};
 

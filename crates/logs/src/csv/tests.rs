@@ -135,11 +135,11 @@ fn bad_rows_are_named() {
         ),
         (
             "0,0,0,3,1000,0,0,1",
-            "line 2, column 19: expected as many fields as the header has columns",
+            "line 2, column 19: expected one field for each column of the header",
         ),
         (
             "0,0,0,3,1000,0,0,1,1,1",
-            "line 2, column 22: expected as many fields as the header has columns, found `1`",
+            "line 2, column 22: expected one field for each column of the header, found `1`",
         ),
         (
             "0,0,0,3,1000,0,0,2,1",

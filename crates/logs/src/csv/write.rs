@@ -1,4 +1,4 @@
-//! The ingress port as a table, written.
+//! Writes the ingress port as a table.
 
 use core::fmt::{self, Write};
 
@@ -27,9 +27,12 @@ impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RowError::Sink => f.write_str("the row could not be written"),
-            RowError::Groups(n) => write!(f, "{n} blocks in a cycle do not fit the columns"),
+            RowError::Groups(n) => write!(f, "{n} blocks in a cycle do not fit into the columns"),
             RowError::Halfwords(n) => {
-                write!(f, "a block of {n} halfwords does not fit single retirement")
+                write!(
+                    f,
+                    "a block of {n} halfwords cannot be written with single retirement"
+                )
             }
         }
     }

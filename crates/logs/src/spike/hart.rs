@@ -1,4 +1,4 @@
-//! What is known of one hart between two lines.
+//! The state kept for one hart between two lines.
 
 use hartrace_isa::Flow;
 

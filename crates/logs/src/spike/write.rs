@@ -1,4 +1,4 @@
-//! Steps as Spike writes them down.
+//! Writes steps as Spike logs them.
 
 use alloc::vec::Vec;
 

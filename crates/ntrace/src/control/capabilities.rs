@@ -1,4 +1,5 @@
-//! What an encoder implements, and so what its registers hold after a write.
+//! The features an encoder implements, which determine the register values
+//! after a write.
 
 use super::{Registers, TeControl, TeImpl, TeInstFeatures, TsControl};
 

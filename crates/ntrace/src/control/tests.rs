@@ -144,7 +144,10 @@ fn an_error_names_its_field_and_changes_nothing() {
             with_control(control.with_inst_mode(4)),
             "trTeInstMode = 0x4",
         ),
-        (with_control(control.with_inst_mode(7)), "a vendor's mode"),
+        (
+            with_control(control.with_inst_mode(7)),
+            "a vendor-defined mode",
+        ),
         (
             with_control(TeControl(control.0 | 1 << 31)),
             "trTeControl: reserved = 0x80000000",

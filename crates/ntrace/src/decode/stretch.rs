@@ -1,5 +1,5 @@
-//! One stretch of execution: so many halfwords, these branches, and how it
-//! ended (11.1).
+//! One stretch of execution: its halfwords, its branches and how it ended
+//! (11.1).
 
 use hartrace_flow::{Cause, Consumer, Event, Evidence, Exit, Image, Reason, SpaceId, Stop};
 use hartrace_flow::{Trap, Walk};

@@ -1,4 +1,4 @@
-//! What sync messages, and those at the end, say beside counts.
+//! What sync messages, and messages at the end, report besides counts.
 
 use hartrace_flow::{Cause, Mark};
 

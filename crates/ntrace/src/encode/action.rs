@@ -1,4 +1,4 @@
-//! What an encoder does about each `itype` (tables 3 and 4).
+//! The encoder's action for each `itype` (tables 3 and 4).
 
 use hartrace_isa::Itype;
 

@@ -1,4 +1,4 @@
-//! One hart's encoder: its state and what every block goes through.
+//! The encoder of one hart: its state and the processing of each block.
 
 use hartrace_flow::filter::Filter;
 use hartrace_flow::{Context, Ingress, Mode};

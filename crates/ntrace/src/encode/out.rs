@@ -1,4 +1,5 @@
-//! Messages of one hart on their way to the queue: RepeatBranch, timestamps, loss.
+//! Prepares the messages of one hart for the queue: RepeatBranch, timestamps,
+//! loss.
 
 use hartrace_flow::encode::Outlet;
 

@@ -1,5 +1,5 @@
-//! Runs in a window of branches: parts that repeat with some period; and what
-//! they cost in bytes against branches sent as they are.
+//! Finds parts of a window of branches that repeat with some period, and
+//! compares their cost in bytes with sending the branches as they are.
 
 use super::low;
 

@@ -1,9 +1,9 @@
-//! The short way for short messages: all their bits in one register.
+//! The fast path for short messages: all bits in one register.
 //!
-//! Nearly all messages of a trace are of four types and have at most eight
+//! Nearly all messages of a trace have one of four types and at most eight
 //! bytes. One word of the stream then holds the whole message, and a few
-//! operations give its data bits and the ends of its fields. Whatever is not
-//! plain is left to the long way.
+//! operations extract its data bits and field boundaries. Everything else takes
+//! the general path.
 
 use super::{Body, Layout, Message, addr_bits};
 use crate::{Btype, Tcode};

@@ -1,5 +1,5 @@
-//! Samples of a pin interface block (3.4): messages may start at any sample, and
-//! what lies between them is any number of samples of ones.
+//! Samples of a pin interface block (3.4): messages may start at any sample,
+//! and any number of samples of ones may separate them.
 
 use alloc::vec::Vec;
 

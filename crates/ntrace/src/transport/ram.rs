@@ -1,4 +1,4 @@
-//! The circular buffer of a RAM sink, as the trace control interface has it
+//! The circular buffer of a RAM sink, as defined by the Trace Control Interface
 //! (trRamControl, trRamStart, trRamLimit, trRamWP).
 
 use alloc::vec;
@@ -62,9 +62,15 @@ impl fmt::Display for RamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RamError::Word => f.write_str("a word has 4 bytes or a larger power of two"),
-            RamError::Unaligned => f.write_str("start, limit and write pointer are words"),
-            RamError::Limit => f.write_str("the limit is the last word, not below the start"),
-            RamError::Pointer => f.write_str("the write pointer is outside of the buffer"),
+            RamError::Unaligned => f.write_str(
+                "start, limit and write pointer must be aligned \
+                to words",
+            ),
+            RamError::Limit => f.write_str(
+                "the limit is the last word and must not be below \
+                the start",
+            ),
+            RamError::Pointer => f.write_str("the write pointer is outside the buffer"),
             RamError::Size { expected, found } => {
                 write!(f, "the buffer has {expected} bytes, the dump {found}")
             }

@@ -1,4 +1,4 @@
-//! Facts for people.
+//! File facts as text.
 
 use super::{Content, Elf, File, Log, Records, Segment, Settings, Sidecar, Trace, Trap};
 use crate::words::{clean, count};
@@ -159,24 +159,11 @@ fn trap_text(trap: &Trap) -> String {
     }
 }
 
-/// A line of a log that could not be read. A question of the reader is followed
-/// by a sentence with what it found.
+/// An unreadable line of a log: its position, what was expected and what was
+/// found.
 #[must_use]
 pub fn line_note(error: &LineError) -> String {
-    let kind = error.kind.to_string();
-    if !kind.ends_with('?') || error.excerpt.is_empty() {
-        return error.to_string();
-    }
-    let LineError {
-        line,
-        column,
-        excerpt,
-        ..
-    } = error;
-    match column {
-        0 => format!("line {line}: {kind} Found `{excerpt}`"),
-        _ => format!("line {line}, column {column}: {kind} Found `{excerpt}`"),
-    }
+    error.to_string()
 }
 
 fn write_trace(trace: &Trace, out: &mut impl Write) -> io::Result<()> {

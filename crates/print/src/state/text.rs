@@ -1,4 +1,4 @@
-//! States and writes for people.
+//! States and writes as text.
 
 use super::{One, State, Terms, Value, Where, Writes};
 use crate::words;
@@ -25,14 +25,14 @@ pub(super) fn state(value: &State<'_>, out: &mut impl Write) -> io::Result<()> {
         if table(value, out)? {
             writeln!(
                 out,
-                "- is not known: the trace has not told it, or not since a problem"
+                "-: unknown; the trace has not reported it, or not since a problem"
             )?;
         }
     }
     let width = shown.registers.iter().map(|r| r.0.len()).max().unwrap_or(0);
     for &(name, place) in &shown.registers {
         let value = named(value, place);
-        let value = value.unwrap_or_else(|| "not known".to_owned());
+        let value = value.unwrap_or_else(|| "unknown".to_owned());
         writeln!(out, "{name:width$}  {value}")?;
     }
     for (block, memory) in shown.memory.iter().zip(&value.memory) {
@@ -40,10 +40,10 @@ pub(super) fn state(value: &State<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     let bytes = || shown.memory.iter().flat_map(|block| &block.bytes);
     if bytes().any(|byte| matches!(byte, Source::Program(_))) {
-        writeln!(out, "* is from the program: the trace has not told it")?;
+        writeln!(out, "*: from the program; the trace has not reported it")?;
     }
     if bytes().any(|byte| *byte == Source::Unknown) {
-        writeln!(out, "?? is not known")?;
+        writeln!(out, "??: unknown")?;
     }
     Ok(())
 }
@@ -54,10 +54,10 @@ fn heading(value: &State<'_>, out: &mut impl Write) -> io::Result<()> {
     match (value.group, value.offset) {
         (Some(group), Some(offset)) => writeln!(
             out,
-            "in front of instruction {} of {insns}, group {group} at byte {offset:#x}",
+            "before instruction {} of {insns}, group {group} at byte {offset:#x}",
             value.instruction
         )?,
-        _ => writeln!(out, "at the end, behind {insns} instructions")?,
+        _ => writeln!(out, "at the end, after {insns} instructions")?,
     }
     match at.pc {
         Some(pc) => {
@@ -171,11 +171,11 @@ pub(super) fn writes(value: &Writes<'_>, out: &mut impl Write) -> io::Result<()>
                 group,
                 offset,
             } => {
-                writeln!(out, "{name}: not known")?;
+                writeln!(out, "{name}: unknown")?;
                 writeln!(
                     out,
-                    "  since a problem, a reset or a store to an unknown place: group {group} at \
-                     byte {offset:#x}, in front of instruction {insn}"
+                    "  since a problem, a reset or a store to an unknown address: group {group} \
+                     at byte {offset:#x}, before instruction {insn}"
                 )?;
             }
             Origin::Never => {
@@ -195,10 +195,7 @@ fn wrote(terms: &Terms<'_>, one: &One<'_>, write: &Wrote, out: &mut impl Write) 
         }
         kind => {
             let kind = kind.name();
-            writeln!(
-                out,
-                "{name}: written in front of instruction {insn} ({kind})"
-            )?;
+            writeln!(out, "{name}: written before instruction {insn} ({kind})")?;
         }
     }
     let Where {
@@ -217,7 +214,7 @@ fn wrote(terms: &Terms<'_>, one: &One<'_>, write: &Wrote, out: &mut impl Write) 
     }
     for (what, value) in [("old", &one.old), ("new", &one.new)] {
         match (value, write.target) {
-            (None, _) => writeln!(out, "  {what}    not known")?,
+            (None, _) => writeln!(out, "  {what}    unknown")?,
             (Some(Value::Mode(mode)), _) => writeln!(out, "  {what}    {mode}")?,
             // A code that means no mode.
             (Some(Value::Number(_)), Target::Mode) => writeln!(out, "  {what}    -")?,

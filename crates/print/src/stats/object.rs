@@ -1,4 +1,4 @@
-//! Statistics for other programs.
+//! Statistics of a trace, as JSON.
 
 use super::Counted;
 use crate::json;

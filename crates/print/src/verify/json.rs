@@ -1,5 +1,4 @@
-//! A report for other programs: JSON lines, a header first. Values of 64 bits
-//! are hexadecimal strings.
+//! A report as JSON lines, header first. 64-bit values are hexadecimal strings.
 
 use super::place::numbered;
 use super::text::told_cause;
@@ -176,8 +175,8 @@ fn difference(difference: &verify::Difference) -> Difference {
         actual: actual.map(Hex),
         meaning: match field {
             Field::Interrupt => Some(match (expected, actual) {
-                (None, None) => "taken, not told".to_owned(),
-                (Some(code), None) => format!("{}, not told", interrupt(code as u32)),
+                (None, None) => "taken, not reported".to_owned(),
+                (Some(code), None) => format!("{}, not reported", interrupt(code as u32)),
                 (_, Some(code)) => format!("{}, taken though disabled", interrupt(code as u32)),
             }),
             Field::Mode => {
@@ -269,8 +268,8 @@ mod tests {
             };
             difference(&told).meaning.unwrap()
         };
-        assert_eq!(meaning(None, None), "taken, not told");
-        assert!(meaning(Some(7), None).ends_with("(7), not told"));
+        assert_eq!(meaning(None, None), "taken, not reported");
+        assert!(meaning(Some(7), None).ends_with("(7), not reported"));
         assert!(meaning(None, Some(7)).ends_with("(7), taken though disabled"));
     }
 }

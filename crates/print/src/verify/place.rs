@@ -1,4 +1,4 @@
-//! Where things are and what they are called.
+//! Names of addresses and registers.
 
 use crate::words;
 use hartrace_analyze as analyze;

@@ -1,4 +1,4 @@
-//! A report for people.
+//! A report as text.
 
 use super::place::{Places, register};
 use super::{Facts, Outcome};
@@ -98,7 +98,7 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
     };
     let (none, untold) = match (field, expected, actual) {
         // One that the trace goes on behind of.
-        (Field::Interrupt, None, None) => ("taken, which one is not known", "not told"),
+        (Field::Interrupt, None, None) => ("taken, cause unknown", "not reported"),
         _ => nothing(field),
     };
     let shown = |value: Option<u64>, none: &str| match value {
@@ -119,11 +119,11 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
 /// What it means that the model or the trace has nothing.
 const fn nothing(field: Field) -> (&'static str, &'static str) {
     match field {
-        Field::Register(_) => ("not written", "not told"),
+        Field::Register(_) => ("not written", "not reported"),
         Field::LoadAddress => ("no access", "no access"),
         Field::StoreAddress | Field::StoreSize | Field::StoreData => ("no store", "no store"),
-        Field::Interrupt => ("disabled", "not told"),
-        Field::Insn | Field::Pc | Field::Mode => ("nothing", "not told"),
+        Field::Interrupt => ("disabled", "not reported"),
+        Field::Insn | Field::Pc | Field::Mode => ("nothing", "not reported"),
     }
 }
 
@@ -187,7 +187,7 @@ pub(super) fn problem(problem: &Problem) -> String {
 
 /// The trace can be read again.
 pub(super) fn resumed(skipped: u64) -> String {
-    format!("  read again {} behind it\n\n", count(skipped, "byte"))
+    format!("  resynchronised {} later\n\n", count(skipped, "byte"))
 }
 
 /// How it all went.
@@ -199,14 +199,14 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
     };
     match end {
         End::Whole => {}
-        End::Until => line("ended", "in front of the instruction that was asked for"),
-        End::Full => line(
+        End::Until => line("ended", "before the instruction given with --until"),
+        End::Full => line("ended", "after --max-mismatches mismatches"),
+        End::Stuck => line(
             "ended",
-            "after as many mismatches as --max-mismatches allows",
+            "at damaged bytes; use --resync to continue after them",
         ),
-        End::Stuck => line("ended", "at damage; --resync goes on behind it"),
-        End::Interrupted => line("ended", "by a signal"),
-        End::Lost => line("ended", "where the trace could not be read any further"),
+        End::Interrupted => line("ended", "interrupted by a signal"),
+        End::Lost => line("ended", "the trace could not be read any further"),
     }
     let mut groups = vec![
         count(counters.retired, "instruction"),
@@ -244,7 +244,7 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
         let text = count(counters.unmodelled, "change");
         line(
             "not modelled",
-            &format!("{text} of CSRs that the hart does not have"),
+            &format!("{text} to CSRs that the hart does not have"),
         );
     }
     if outcome.problems > 0 {
@@ -257,10 +257,15 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
     }
     if counters.taken_back > 0 {
         let text = match counters.taken_back {
-            1 => "1 difference was taken back by the trace: the wrong value was in the trace, not in the core".to_owned(),
-            n => format!("{n} differences were taken back by the trace: the wrong values were in the trace, not in the core"),
+            1 => "the trace later corrected 1 difference: the wrong value was in the trace, not \
+                in the core"
+                .to_owned(),
+            n => format!(
+                "the trace later corrected {n} differences: the wrong values were in \
+                the trace, not in the core"
+            ),
         };
-        line("taken back", &text);
+        line("corrected", &text);
     }
     let verdict = match outcome.verdict() {
         "mismatch" if counters.mismatches == 1 => "1 mismatch".to_owned(),
@@ -269,7 +274,8 @@ pub(super) fn summary(outcome: &Outcome<'_>) -> String {
         "clean" if counters.unchecked > 0 => {
             let groups = count(counters.unchecked, "group");
             format!(
-                "clean, but {groups} could not be checked (no known pc, or a trap without its cause)"
+                "clean, but {groups} could not be checked (unknown pc, or a trap without its \
+                 cause)"
             )
         }
         other => other.to_owned(),

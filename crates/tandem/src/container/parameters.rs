@@ -160,15 +160,12 @@ impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ParameterError::Line(number, line) => {
-                write!(
-                    f,
-                    "line {number} of the parameters makes no sense: {line:?}"
-                )
+                write!(f, "line {number} of the parameters is invalid: {line:?}")
             }
-            ParameterError::Missing(name) => write!(f, "the parameters do not tell {name}"),
+            ParameterError::Missing(name) => write!(f, "the parameters do not give {name}"),
             ParameterError::Config(error) => error.fmt(f),
             ParameterError::TooLong(len) => write!(f, "the parameters have {len} bytes"),
-            ParameterError::NotText => f.write_str("the parameters are no text"),
+            ParameterError::NotText => f.write_str("the parameters are not text"),
         }
     }
 }

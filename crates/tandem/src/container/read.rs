@@ -1,4 +1,4 @@
-//! Bytes to frames.
+//! Reads frames from bytes.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,5 +1,5 @@
-//! What kind of access an instruction makes: a trace tells only addresses and
-//! what is stored.
+//! The kind of access an instruction makes: a trace reports only addresses and
+//! stored data.
 
 use hartrace_flow::AccessKind;
 use hartrace_isa::Xlen;

@@ -1,5 +1,4 @@
-//! Registers that events need the values of, which a trace may tell by how
-//! much they have changed.
+//! Values of registers that events need; a trace may report them as increments.
 
 use hartrace_isa::Xlen;
 

@@ -1,4 +1,4 @@
-//! Loads and stores: as the instruction sees them, and as transactions.
+//! Loads and stores, as the instruction sees them and as transactions.
 
 use hartrace_flow::{Access, AccessKind, Effects};
 use hartrace_isa::{Ext, Isa, Op, decode};

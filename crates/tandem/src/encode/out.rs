@@ -1,4 +1,4 @@
-//! Where a group is put together.
+//! Assembles a group.
 
 use crate::item::Put;
 

@@ -1,5 +1,5 @@
-//! What happens beside the instructions: where the hart is, if groups do not
-//! lead there, and what others do to it.
+//! Groups without instructions: the pc where the previous group does not lead
+//! to it, and changes made from outside the hart.
 
 use hartrace_flow::{Effects, Mode, Signal};
 

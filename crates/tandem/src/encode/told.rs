@@ -1,5 +1,5 @@
-//! What the trace has told about registers, so that a change can be told by
-//! its difference.
+//! The register values the trace has recorded, so that a change can be encoded
+//! as a difference.
 
 use alloc::boxed::Box;
 use alloc::vec;

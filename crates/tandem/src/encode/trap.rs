@@ -1,4 +1,4 @@
-//! Traps, and the CSRs of those whose source does not tell them.
+//! Traps, and their CSRs when the source does not record them.
 
 use hartrace_flow::{Cause, Effects, Mode, TrapStep};
 use hartrace_isa::csr;

@@ -1,4 +1,4 @@
-//! Items in a few words, and as named values.
+//! Items as short text and as named values.
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::{String, ToString as _};

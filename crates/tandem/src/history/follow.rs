@@ -1,5 +1,5 @@
-//! What a group does to the state: registers by the shadow, memory as a list
-//! of touches.
+//! Applies a group to the state: registers through the shadow, memory as a list
+//! of writes.
 
 use hartrace_isa::csr;
 

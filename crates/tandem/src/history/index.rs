@@ -1,10 +1,10 @@
-//! A history as bytes, to be kept beside its trace.
+//! A history as bytes, stored next to its trace.
 //!
-//! All numbers are little-endian. Fixed: magic, version (4 bytes), length of
-//! the trace, checksum of its settings, checksum of some of its bytes, checksum
-//! of what follows (8 bytes each). What follows is counts, then the points; in
-//! it numbers have seven bits a byte, the lowest first, with the top bit set in
-//! all bytes but the last.
+//! All numbers are little-endian. The fixed part has the magic, the version (4
+//! bytes), the length of the trace, a checksum of its settings, a checksum of
+//! some of its bytes, and a checksum of the rest (8 bytes each). The rest has
+//! counts, then the points; its numbers have seven bits per byte, lowest first,
+//! with the top bit set in all bytes but the last.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -55,13 +55,16 @@ impl fmt::Display for IndexError {
         match self {
             IndexError::NotAnIndex => f.write_str("it is not an index"),
             IndexError::Version(version) => {
-                write!(f, "it has version {version}, and {VERSION} is understood")
+                write!(
+                    f,
+                    "it has version {version}, but only version {VERSION} is supported"
+                )
             }
             IndexError::Length { indexed, now } => write!(
                 f,
-                "it is of a trace with {indexed} bytes, and this one has {now}"
+                "it belongs to a trace of {indexed} bytes, but this one has {now}"
             ),
-            IndexError::Contents => f.write_str("it is of another trace"),
+            IndexError::Contents => f.write_str("it belongs to another trace"),
             IndexError::Settings => f.write_str("it was made with other settings of the trace"),
             IndexError::Damaged => f.write_str("it is damaged"),
         }

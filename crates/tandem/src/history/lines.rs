@@ -1,4 +1,4 @@
-//! Which memory was touched: ranges of double words.
+//! The memory that was written, as ranges of doublewords.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Asking: reading stretches of the trace again.
+//! Answers queries by reading sections of the trace again.
 
 use alloc::vec::Vec;
 

@@ -1,6 +1,6 @@
-//! The plainest groups, read in one go: begin, the items an instruction
-//! usually has, end. Whatever is not so plain is left to the other way, which
-//! reads the group again from its start and knows all there is.
+//! The fast path for the simplest groups: begin, the items that an instruction
+//! usually has, end. Everything else takes the general path, which reads the
+//! group again from its start.
 
 use crate::config::{Config, PcForm};
 use crate::group::{Change, Data, Group, How, Insn, NewPc};

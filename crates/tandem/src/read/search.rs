@@ -1,6 +1,6 @@
-//! What is not read straight from a chunk: items that are cut, and the search
-//! for a group behind a problem. The protocol has no marks to look for, only
-//! opcodes that make sense one behind the other.
+//! Input that cannot be read straight from a chunk: items that are cut, and the
+//! search for a group after a problem. The protocol has no markers, so the
+//! search looks for a plausible sequence of opcodes.
 
 use super::{Next, Reader, State};
 use crate::config::Config;

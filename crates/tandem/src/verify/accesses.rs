@@ -1,4 +1,4 @@
-//! Loads and stores of a group against those of the model.
+//! Compares the loads and stores of a group with those of the model.
 
 use hartrace_flow::{Access, AccessKind, Effects, Few, Model, Place};
 use hartrace_isa::Op;

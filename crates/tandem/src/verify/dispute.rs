@@ -1,10 +1,10 @@
-//! What a difference leaves open: whether the core went on with the value the
-//! trace told, or the trace told it wrong and the core has what the model has.
+//! Open differences: either the core continued with the value in the trace, or
+//! the trace was wrong and the core has the model's value.
 //!
-//! The model is set to what the trace says (3.1, step 5). If a later group does
-//! not agree with that and does agree with the model's own value, the trace has
-//! taken its word back: the model's value is put in place again, and that group
-//! is no second mismatch.
+//! The model is set to the value of the trace (3.1, step 5). If a later group
+//! contradicts that value and agrees with the model's own, the trace has
+//! corrected itself: the model's value is restored, and that group is not a
+//! second mismatch.
 
 use alloc::vec::Vec;
 

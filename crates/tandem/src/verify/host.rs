@@ -1,5 +1,5 @@
 //! A host that a program calls through a word of memory (HTIF), and that
-//! answers by writing to the program's memory behind the trace's back.
+//! answers by writing to the program's memory, which the trace does not record.
 
 use super::volatile::Range;
 

@@ -1,5 +1,5 @@
-//! The whole comparison: everything that changed on either side, with what is
-//! excused because no model could know it.
+//! The full comparison: everything that changed on either side, with allowances
+//! for what no model could know.
 
 use core::ops::ControlFlow;
 

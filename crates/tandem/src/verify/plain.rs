@@ -1,6 +1,6 @@
-//! The quick look: whether a step and a group say the same in the plainest
-//! way. It may say no where `judge` would find nothing to report, never yes
-//! where it would.
+//! The fast comparison: whether a step and a group agree in the simplest way.
+//! It may say no where `judge` would find no difference, but never yes where
+//! `judge` would find one.
 
 use hartrace_flow::{Access, AccessKind, Effects, Step};
 

@@ -1,5 +1,4 @@
-//! Registers, and where the hart is: what differs, and what is excused because
-//! no model could know it.
+//! Compares registers and the pc, with allowances for what no model could know.
 
 use hartrace_flow::{Access, AccessKind, Effects, Mode, Model, Place, RegWrite};
 use hartrace_isa::{Op, Xlen};

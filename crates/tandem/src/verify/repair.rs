@@ -1,4 +1,4 @@
-//! The model set to what the trace says, and what is told about it.
+//! Sets the model to the state of the trace, and reports what differed.
 
 use core::ops::ControlFlow;
 

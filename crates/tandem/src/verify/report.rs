@@ -1,4 +1,4 @@
-//! What a verifier tells.
+//! The reports of a verifier.
 
 use core::fmt;
 use core::ops::ControlFlow;

@@ -1,5 +1,5 @@
-//! Traps that the trace does not tell: it is in the handler all of a sudden.
-//! The model follows, so that one lost group is one mismatch.
+//! Traps that the trace does not report: the next group is already in the
+//! handler. The model follows, so that one lost group is one mismatch.
 
 use core::ops::ControlFlow;
 

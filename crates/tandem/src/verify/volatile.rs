@@ -1,4 +1,4 @@
-//! State that the model cannot know: it comes from the trace.
+//! State that the model cannot know and takes from the trace.
 
 use hartrace_isa::csr;
 

@@ -139,7 +139,7 @@ fn nothing_is_made_up() {
         reader.feed(text.as_bytes(), &mut |result| {
             errors.extend(result.err().map(|e| e.to_string()));
         });
-        let expected = format!("line 2: object that is no snapshot: `{key}` is missing");
+        let expected = format!("line 2: object is not a snapshot: `{key}` is missing");
         assert_eq!(errors, [expected]);
     }
     let (found, wrong) = read(&format!("{}{{\"type\":\"sample\"}}\n", text(&[])), 9);

@@ -1,4 +1,4 @@
-//! What a tandem trace is made of.
+//! Counts the contents of a tandem trace.
 
 use super::{Census, Count, KindCount, SourceCount};
 use crate::trace::{GroupPiece, Groups, StreamPiece, Streams, items};

@@ -1,4 +1,4 @@
-//! Explains tandem traces.
+//! The pieces of a tandem trace for display.
 
 use super::{Explained, Field, Item, PieceFault, PieceKind, Value, View};
 use crate::trace::{GroupPiece, Groups, StreamPiece, Streams, items};

@@ -1,5 +1,5 @@
-//! `hartrace convert` of tandem traces to tandem traces: into a container and
-//! out of it. The groups stay as they are.
+//! `hartrace convert` from tandem to tandem: moves groups, unchanged, into a
+//! container and out of it.
 
 use crate::args::Convert;
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
@@ -114,12 +114,14 @@ impl Job<'_> {
         };
         let name = input::name(path);
         let (code, text) = (fault.code(), fault.text());
-        let message = format!("{name} has {} in its container", count(copied.lost, "gap"));
+        let message = format!("{name}: the container has {}", count(copied.lost, "gap"));
         let diagnostic = Diagnostic::new(Code::Gaps, message)
             .note(format!("the first, at byte {at:#x}: {code}: {text}"))
-            .note("groups are missing there in the plain stream, and nothing in it tells");
+            .note("groups are missing there, and the plain stream cannot mark the place");
         match self.args.strict {
-            true => Err(diagnostic.help("leave out --strict to let it pass").into()),
+            true => Err(diagnostic
+                .help("leave out --strict to continue anyway")
+                .into()),
             false => {
                 self.session.talk.warning(&diagnostic);
                 Ok(())

@@ -1,4 +1,4 @@
-//! Snapshots on their way into a report, and what is doubtful about it.
+//! Feeds snapshots to a report, and warns where the report may be wrong.
 
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
@@ -135,8 +135,8 @@ fn segments(program: &Program) -> Result<Segments, Failure> {
     match found {
         Some(Ok(segments)) => Ok(segments),
         _ => Err(Diagnostic::new(Code::NoProgram, "no program is given")
-            .note("AutoFDO names code by its place in the file of the program")
-            .help("name the ELF file with -e")
+            .note("AutoFDO identifies code by its offset in the ELF file")
+            .help("give the ELF file with -e")
             .into()),
     }
 }
@@ -145,11 +145,14 @@ fn segments(program: &Program) -> Result<Segments, Failure> {
 fn refused(error: ReportError, sink: &Sink) -> Failure {
     match error {
         ReportError::LeftOut { number, fields } => {
-            let message = format!("snapshot {number} does not hold all that was taken");
+            let message = format!("snapshot {number} does not hold every taken transfer");
             Diagnostic::new(Code::UnfitRecords, message)
-                .note(format!("these fields are set: {}", fields.join(" ")))
-                .note("the way from one record to the next may lead through others")
-                .help("record without filters and RAS emulation; -f table, brstack and branches take any records")
+                .note(format!("fields that filter: {}", fields.join(" ")))
+                .note("the code between two records may contain unrecorded transfers")
+                .help(
+                    "record without filters and RAS emulation; -f table, brstack and branches \
+                    work with any records",
+                )
                 .into()
         }
         ReportError::NoStack { number } => {
@@ -163,19 +166,25 @@ fn refused(error: ReportError, sink: &Sink) -> Failure {
 
 fn no_stack(message: &str) -> Diagnostic {
     Diagnostic::new(Code::UnfitRecords, message)
-        .note("calls that have not returned are what RAS emulation records: RASEMU is not set")
-        .help("record with control = [\"M\", \"S\", \"U\", \"RASEMU\"] in section [ctr], as configs/ctr/call-stacks.toml")
+        .note("call stacks need records of RAS emulation, and RASEMU is not set")
+        .help(
+            "record with control = [\"M\", \"S\", \"U\", \"RASEMU\"] in section [ctr], as in \
+            configs/ctr/call-stacks.toml",
+        )
 }
 
 fn warn_of_odd(ways: u64, talk: &Talk) {
     if ways > 0 {
         let are = if ways == 1 { "is" } else { "are" };
         let ways = count(ways, "way");
-        let message = format!("{ways} from one record to the next cannot be, and {are} left out");
+        let message = format!("{ways} between consecutive records {are} impossible and left out");
         talk.warning(
             &Diagnostic::new(Code::OddRecords, message)
-                .note("backwards, through a jump, or further than a mebibyte")
-                .help("is it the right program? were only some modes recorded, so that the way leads through others?"),
+                .note("they run backwards, through a jump, or over more than 1 MiB")
+                .help(
+                    "check the program; if only some modes were recorded, transfers in other \
+                    modes are missing",
+                ),
         );
     }
 }
@@ -184,34 +193,46 @@ fn cut_stacks(all: u64, cut: u64) -> Diagnostic {
     let stacks = count(all, "stack");
     let message = format!("{cut} of {stacks} may lack their outermost calls");
     Diagnostic::new(Code::OddRecords, message)
-        .note("more calls than entries, or returns from calls before recording began: WRPTR does not tell which")
-        .note("these stacks begin with [cut]")
-        .help("choose a greater depth in section [ctr], or record from the start")
+        .note(
+            "either there were more calls than entries, or calls from before the recording \
+            returned; WRPTR does not show which",
+        )
+        .note("these stacks start with [cut]")
+        .help("increase the depth in section [ctr], or record from the start of the program")
 }
 
 fn moved_stacks(all: u64, moved: u64) -> Diagnostic {
     let stacks = count(all, "stack");
-    let message = format!("in {moved} of {stacks} a call does not come from the last callee");
+    let message = format!("in {moved} of {stacks}, a call does not come from the last callee");
     Diagnostic::new(Code::OddRecords, message)
-        .note("after a tail call both are in the stack; after longjmp, or on another stack, callees are that have long been left")
-        .help("-f table says which calls these are")
+        .note(
+            "after a tail call, both functions are in the stack; after longjmp or a stack \
+            switch, functions that have already been left remain in it",
+        )
+        .help("-f table marks these calls")
 }
 
 fn no_records(snapshots: u64) -> Diagnostic {
     let message = match snapshots {
-        0 => "no records: there is no snapshot".to_owned(),
+        0 => "no records: there are no snapshots".to_owned(),
         1 => "no records: the snapshot is empty".to_owned(),
-        n => format!("no records: {n} snapshots, all of them empty"),
+        n => format!("no records: all {n} snapshots are empty"),
     };
     Diagnostic::new(Code::OddRecords, message)
         .note("nothing was recorded, so there is nothing to report")
-        .help("is the mode enabled that the program runs in, by the program or by control in section [ctr]?")
+        .help(
+            "check that recording is enabled for the program's privilege mode, by the program \
+            or by control in section [ctr]",
+        )
 }
 
 fn overlapping(repeat: u64, all: u64) -> Diagnostic {
     let snapshots = count(all, "snapshot");
-    let message = format!("{repeat} of {snapshots} hold records of the one before");
+    let message = format!("{repeat} of {snapshots} repeat records of the previous one");
     Diagnostic::new(Code::OddRecords, message)
         .note("these transfers are counted several times")
-        .help("take fewer: --ctr-every or --every above the instructions that fill the entries")
+        .help(
+            "take snapshots less often: raise --ctr-every or --every until the buffer fills \
+            between two",
+        )
 }

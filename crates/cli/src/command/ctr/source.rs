@@ -1,4 +1,4 @@
-//! Where snapshots come from: dumps, and the steps of logs and traces.
+//! The sources of snapshots: dumps, and the steps of logs and traces.
 
 use super::report::Report;
 use crate::args::Ctr;
@@ -174,7 +174,10 @@ impl Job<'_> {
         if summary.snapshots == 0 {
             let message = format!("{} has no snapshots", input::name(path));
             let diagnostic = Diagnostic::new(Code::NoSnapshots, message);
-            talk.warning(&diagnostic.note("it is whole: whoever wrote it ended before the first"));
+            talk.warning(&diagnostic.note(
+                "the dump is complete: recording ended before the \
+                first snapshot",
+            ));
         }
         let missing = only.is_some_and(|only| !summary.harts.contains(&HartId(only)));
         let harts: Vec<HartId> = summary.harts.iter().copied().collect();
@@ -193,12 +196,16 @@ impl Job<'_> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
         let name = input::name(self.session.path);
         if !told.modes && !ctr.control().has(Control::MODES) {
-            let message = format!("{name} does not tell modes, and [ctr] records some only");
-            let modes = ctr.control().and(Control::MODES);
-            self.session.talk.warning(
-                &Diagnostic::new(Code::Assumed, message)
-                    .note(format!("these are enabled: {modes}; all are recorded")),
+            let message = format!(
+                "{name} does not record privilege modes, but [ctr] selects \
+                some of them"
             );
+            let modes = ctr.control().and(Control::MODES);
+            self.session
+                .talk
+                .warning(&Diagnostic::new(Code::Assumed, message).note(format!(
+                    "enabled modes: {modes}; transfers in all modes are recorded"
+                )));
         }
         Ok(Sampler::new(ctr, isa, self.args.every, told, sink))
     }
@@ -208,9 +215,9 @@ impl Job<'_> {
         if told || !matches!(self.args.every, Some(Every::Cycles(_))) {
             return Ok(());
         }
-        let message = format!("{} does not tell any time", input::name(self.session.path));
+        let message = format!("{} has no timestamps", input::name(self.session.path));
         Err(Diagnostic::new(Code::UnfitRecords, message)
-            .help("take snapshots by instructions: --every N")
+            .help("take snapshots by instruction count: --every N")
             .into())
     }
 
@@ -249,7 +256,7 @@ impl Job<'_> {
             let times = count(restarts, "time");
             let name = self.session.path.display();
             let why = "steps are missing, or the hart was reset";
-            let text = format!("{name}: records started anew {times}: {why}");
+            let text = format!("{name}: recording restarted {times}: {why}");
             self.session.talk.summary(&text);
         }
     }
@@ -312,8 +319,11 @@ fn interpolated(path: &Path, spread: &Spread) -> Diagnostic {
 
 /// Traps that stand in no line.
 fn guessed_traps(path: &Path) -> Diagnostic {
-    let message = format!("{} does not tell traps", input::name(path));
+    let message = format!("{} does not record traps", input::name(path));
     Diagnostic::new(Code::Assumed, message)
-        .note("they are guessed from where the hart went: some may be recorded as jumps, or as exceptions though they are interrupts")
-        .help("use a log that tells them, such as that of `spike -l --log-commits`, or a trace")
+        .note(
+            "they are inferred from the control flow: some may appear as jumps, and \
+            interrupts as exceptions",
+        )
+        .help("use a trace, or a log that records them, such as from `spike -l --log-commits`")
 }

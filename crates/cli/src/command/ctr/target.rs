@@ -1,4 +1,4 @@
-//! Where a report goes; a dump has its sidecar beside it, as that of a run.
+//! The output of a report; a dump also gets a sidecar, as in a run.
 
 use crate::args::{Ctr, CtrFormat};
 use crate::diagnostic::Failure;

@@ -1,4 +1,4 @@
-//! The run itself, a slice at a time.
+//! The main loop of a run, one slice at a time.
 
 use super::recorded::Looks;
 use super::streams::Fate;

@@ -1,4 +1,4 @@
-//! What the program reads and writes.
+//! The standard streams of the program.
 
 use crate::progress::RunProgress;
 use crate::talk::interrupted;

@@ -1,4 +1,4 @@
-//! How a run ended, in words.
+//! How a run ended: the summary line and the diagnostics.
 
 use super::drive::End;
 use crate::diagnostic::{Code, Diagnostic, Failure};
@@ -42,17 +42,20 @@ impl Facts<'_> {
         match end {
             End::Stop(Stop::Exit(code)) => format!("the program ended with code {}", signed(code)),
             End::Stop(Stop::Limit) => {
-                format!("the limit was reached at {}", self.place(self.pc))
+                format!(
+                    "the instruction limit was reached at {}",
+                    self.place(self.pc)
+                )
             }
             End::Stop(Stop::Spins { pc }) => format!("the hart spins at {}", self.place(pc)),
             End::Stop(Stop::Asleep { pc }) => {
-                format!("the hart sleeps for ever before {}", self.place(pc))
+                format!("the hart waits forever before {}", self.place(pc))
             }
             End::Stop(Stop::TrapLoop { epc, .. }) => {
-                format!("the hart traps for ever at {}", self.place(epc))
+                format!("the hart traps forever at {}", self.place(epc))
             }
             End::Interrupted => format!("interrupted at {}", self.place(self.pc)),
-            End::Unread => "ended early: nobody reads the output".to_owned(),
+            End::Unread => "stopped early: the reader closed the output".to_owned(),
         }
     }
 
@@ -80,12 +83,12 @@ impl Facts<'_> {
         if !endless || self.program.tohost.is_some() || calls && self.config.semihosting {
             return None;
         }
-        let message = "the program has no way to tell that it has ended";
+        let message = "the program has no means to end the run";
         let diagnostic = Diagnostic::new(Code::NoWayOut, message)
             .note("it has no symbol `tohost`; a stripped program has no symbols at all");
         Some(match calls {
             false => diagnostic
-                .help("write (code << 1) | 1 to a doubleword `tohost`, or use semihosting"),
+                .help("write (code << 1) | 1 to a doubleword `tohost`, or exit by semihosting"),
             true => diagnostic
                 .note("it uses semihosting, which is turned off")
                 .help(self.serve_calls()),
@@ -95,16 +98,16 @@ impl Facts<'_> {
     /// How semihosting is turned on.
     fn serve_calls(&self) -> &'static str {
         match self.config.platform {
-            Platform::Spike => "use --machine virt, or semihosting = true in section [hart]",
+            Platform::Spike => "use --machine virt, or set semihosting = true in section [hart]",
             Platform::Virt => "use semihosting = true in section [hart]",
         }
     }
 
     fn asleep(&self, pc: u64) -> Diagnostic {
         let place = self.place(pc);
-        let message = format!("the hart waits for an interrupt that cannot come, before {place}");
+        let message = format!("the hart waits for an interrupt that cannot occur, before {place}");
         Diagnostic::new(Code::Asleep, message)
-            .note("no interrupt that could come is enabled in mie, or mtimecmp was never set")
+            .note("no interrupt that can occur is enabled in mie, or mtimecmp was never set")
             .help("set mtimecmp (CLINT, 0x2004000) and enable the timer in mie before wfi")
     }
 
@@ -125,7 +128,7 @@ impl Facts<'_> {
             None => (epc, Some(code), tval),
         };
         let what = code.map_or_else(|| "interrupt".to_owned(), exception);
-        let message = format!("{what} at {}, and no handler that ends it", self.place(epc));
+        let message = format!("{what} at {}, and no handler resolves it", self.place(epc));
         let mut diagnostic = Diagnostic::new(Code::TrapLoop, message);
         if let Some(cause) = code.and_then(|code| self.likely(code, epc, tval)) {
             diagnostic = diagnostic.note(cause);
@@ -133,15 +136,15 @@ impl Facts<'_> {
         let handler = self.first_trap.and_then(|step| step.trap.handler);
         match (handler, first) {
             (Some(0), _) => {
-                diagnostic.note("the handler would be at 0: the program has not set mtvec")
+                diagnostic.note("the handler address is 0: the program has not set mtvec")
             }
             (Some(handler), Some(_)) => {
                 let handler = self.place(handler);
-                diagnostic.note(format!("the handler {handler} traps in turn: {here}"))
+                diagnostic.note(format!("the handler {handler} itself traps: {here}"))
             }
-            _ => diagnostic.note("the handler runs, and the same comes again: it changes nothing"),
+            _ => diagnostic.note("the handler runs and the same trap occurs again"),
         }
-        .help("--log spike-traps=FILE --max-insns N shows the way there")
+        .help("--log spike-traps=FILE --max-insns N logs how it got there")
     }
 
     /// Why such an exception is taken, probably.
@@ -149,26 +152,26 @@ impl Facts<'_> {
         Some(match code {
             1 | 5 | 7 if self.is_memory(tval) => format!(
                 "{tval:#x} is in memory; physical memory protection (pmpcfg) may forbid the \
-                 access, and atomic ones must be aligned"
+                 access, or an atomic access is misaligned"
             ),
             1 if tval < 0x1000 => format!(
-                "there is no memory to execute at {tval:#x}: a call or jump through a null \
+                "there is no executable memory at {tval:#x}: a call or jump through a null \
                  pointer, probably"
             ),
-            1 => format!("there is no memory to execute at {tval:#x}: a jump to nowhere"),
+            1 => format!("there is no executable memory at {tval:#x}: a jump to a wrong address"),
             2 if tval == 0 => {
-                "the instruction is 0: the hart has come to memory without code".to_owned()
+                "the instruction is 0: the hart reached memory without code".to_owned()
             }
             2 => format!(
                 "the instruction is {tval:#x}; it may belong to an extension that the hart does \
-                 not have (see --isa), or need the floating-point unit, which mstatus.FS turns on"
+                 not have (see --isa), or need the floating-point unit enabled in mstatus.FS"
             ),
             3 if !self.config.semihosting && calls_host(self.program) => format!(
                 "an ebreak; the program uses semihosting, which is turned off: {}",
                 self.serve_calls()
             ),
-            3 => "an ebreak that is no semihosting call".to_owned(),
-            4 | 6 => format!("the address is {tval:#x}; --misaligned yes does such accesses"),
+            3 => "an ebreak that is not a semihosting call".to_owned(),
+            4 | 6 => format!("the address is {tval:#x}; --misaligned yes allows such accesses"),
             5 | 7 => self.no_memory(code == 7, tval),
             12 | 13 | 15 => format!("the address {tval:#x} is not mapped for this access"),
             _ if tval != 0 && tval != epc => format!("the trap value is {tval:#x}"),
@@ -188,21 +191,21 @@ impl Facts<'_> {
     fn no_memory(&self, store: bool, address: u64) -> String {
         let verb = if store { "stored to" } else { "loaded from" };
         match address {
-            0..0x1000 => format!("{address:#x} cannot be {verb}: a null pointer, probably"),
+            0..0x1000 => format!("{address:#x} cannot be {verb}: probably a null pointer"),
             _ if self.sp.abs_diff(address) < 4096 && !self.is_memory(self.sp) => format!(
-                "{address:#x} cannot be {verb}; it is on the stack, sp is {:#x}: the stack has no \
-                 memory left, or was never set up",
+                "{address:#x} cannot be {verb}; it is near sp ({:#x}): the stack overflowed or \
+                 was never set up",
                 self.sp
             ),
             _ if store && address / 4096 == self.config.boot_rom() / 4096 => {
                 format!("{address:#x} is in the boot ROM, which cannot be written")
             }
             0x1000_0000..0x1000_0100 if self.config.platform == Platform::Spike => format!(
-                "{address:#x} is a UART on other machines, and this one has none: print through \
+                "{address:#x} is a UART on other machines, but this one has none: print through \
                  tohost or semihosting, or use --machine virt"
             ),
             0x1000_0000..0x1000_0100 => format!(
-                "{address:#x} is behind the UART, which has eight registers of one byte each from \
+                "{address:#x} is past the UART, which has eight one-byte registers from \
                  0x10000000 on"
             ),
             _ => {

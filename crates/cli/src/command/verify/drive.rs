@@ -1,4 +1,4 @@
-//! The trace, piece by piece, through the verifier.
+//! Feeds the trace to the verifier, piece by piece, and judges the result.
 
 use super::source::{LOOK, Source};
 use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
@@ -18,8 +18,8 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Why a group cannot be checked.
-const UNCHECKED: &str =
-    "where they are is not known, or they tell a trap without its cause; they were taken over";
+const UNCHECKED: &str = "their pc is unknown, or they report a trap without its cause; \
+                         the hart took their state from the trace";
 
 /// Bytes of a file between two looks at the user: about a tenth of a second.
 const SLICE: usize = 4 << 20;
@@ -78,7 +78,7 @@ impl<M: Model> Drive<'_, '_, M> {
         let (from, all) = (self.from, count(all, "instruction"));
         let message = format!("there is no instruction {from}: the trace has {all}");
         Err(Diagnostic::new(Code::BeyondEnd, message)
-            .note("they are counted from 0, and --from is the first that is verified")
+            .note("instructions are numbered from 0, and --from is the first one verified")
             .into())
     }
 
@@ -181,11 +181,11 @@ pub(super) fn wrong_hart(path: &Path, WrongHart { wanted, seen }: &WrongHart) ->
     let name = input::name(path);
     let message = match wanted {
         Some(hart) => format!("{name} has no hart {hart}"),
-        None => format!("{name} has several harts, and one can be verified"),
+        None => format!("{name} has several harts, but only one can be verified"),
     };
     Diagnostic::new(Code::WhichHart, message)
-        .note(format!("it has: {}", seen.join(", ")))
-        .help("choose one with --hart")
+        .note(format!("harts in the trace: {}", seen.join(", ")))
+        .help("choose one with --hart N")
         .into()
 }
 
@@ -216,12 +216,13 @@ fn verdict(
         let more = report.problems() - 1;
         let diagnostic = match more {
             0 => diagnostic,
-            _ => diagnostic.note(format!("and in {} more", count(more, "place"))),
+            _ => diagnostic.note(format!("and at {} more", count(more, "place"))),
         };
         match end {
-            End::Stuck if unread => diagnostic
-                .help("are these the settings of the trace, in section [tandem], and its --isa?"),
-            End::Stuck => diagnostic.help("--resync goes on behind it"),
+            End::Stuck if unread => {
+                diagnostic.help("check that section [tandem] and --isa match the trace")
+            }
+            End::Stuck => diagnostic.help("use --resync to continue after the damage"),
             _ => diagnostic,
         }
     });
@@ -243,7 +244,7 @@ fn verdict(
     let mismatch = Diagnostic::new(Code::Mismatch, message)
         .note(format!("the first is at instruction {first}"));
     Err(match report.is_foreign() {
-        true => mismatch.note("is the program the one that was traced? the instructions differ"),
+        true => mismatch.note("the instructions differ: check that this is the traced program"),
         false => mismatch,
     }
     .into())

@@ -20,8 +20,8 @@ pub(super) fn default_volatile() -> Volatile {
 
 fn no_program() -> Failure {
     Diagnostic::new(Code::NoProgram, "no program is given")
-        .note("the hart that the trace is checked against has to run it")
-        .help("name the program with -e")
+        .note("the built-in hart runs it to check the trace")
+        .help("give the program with -e")
         .into()
 }
 
@@ -42,8 +42,8 @@ pub(super) fn configure(
         if said.origin == Origin::Default {
             let message = format!("no instruction set is given; assuming {}", said.value);
             let warning = Diagnostic::new(Code::Guessed, message)
-                .note("a core that has less differs where it traps, and in misa");
-            talk.warning(&warning.help("say which one it is with --isa"));
+                .note("a core with fewer extensions differs in misa, and where it traps");
+            talk.warning(&warning.help("give the instruction set with --isa"));
         }
     }
     for range in volatile.ranges() {

@@ -1,4 +1,4 @@
-//! Where a trace comes from.
+//! The source of a trace: a file, standard input or a socket.
 
 use crate::diagnostic::Failure;
 use crate::talk::{Talk, interrupted};
@@ -27,7 +27,7 @@ impl Source {
         let input = match Address::parse(path) {
             Some(address) if !address.is_place() => {
                 return Err(Failure::Usage(
-                    "a socket is tcp:HOST:PORT, tcp-listen:[HOST:]PORT, unix:PATH or \
+                    "write a socket as tcp:HOST:PORT, tcp-listen:[HOST:]PORT, unix:PATH or \
                      unix-listen:PATH, with a PORT up to 65535",
                 ));
             }
@@ -38,7 +38,7 @@ impl Source {
             return Ok(Source::File(input));
         }
         if let Some(place) = input.place() {
-            talk.summary(&format!("waiting for a trace at {place}"));
+            talk.summary(&format!("waiting for a connection at {place}"));
         }
         let (mut live, mut head) = (input.live(), Vec::new());
         while !is_enough(&head) && !interrupted() {
