@@ -14,6 +14,7 @@ mod groups;
 mod guess;
 mod harts;
 mod open;
+mod passed;
 mod pieces;
 mod repack;
 mod streams;

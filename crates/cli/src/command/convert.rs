@@ -70,7 +70,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         talk.warning(&diagnostic);
     }
     file.finish(&program.config, &new, &program.elf)?;
-    let left = new.leaves_out(&write);
+    let left = new.leaves_out();
     trace_file::report(&args.output.output, new.format(), &done, left, talk)
 }
 

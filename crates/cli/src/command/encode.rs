@@ -76,7 +76,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     .done();
     settings.add_absent(&done.absent);
     file.finish(&program.config, &settings, &program.elf)?;
-    let left = settings.leaves_out(&program.config);
+    let left = settings.leaves_out();
     let format = settings.format();
     trace_file::report(&args.output.output, format, &done, left, talk)
 }

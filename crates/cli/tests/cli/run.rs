@@ -488,7 +488,7 @@ fn a_limit_in_a_loop_of_traps() {
     );
     // Not where the program goes on.
     let message = ends(&["run", &file, "--max-insns", "10"], 0);
-    has(&message, &["the limit was reached"]);
+    has(&message, &["limit was reached"]);
 }
 
 #[test]

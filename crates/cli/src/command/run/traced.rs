@@ -99,7 +99,7 @@ impl Traced {
             traces.push(Trace {
                 path: file.path().to_path_buf(),
                 format: settings.format(),
-                leaves_out: settings.leaves_out(config),
+                leaves_out: settings.leaves_out(),
                 done,
             });
             match file.finish(config, &settings, std::slice::from_ref(elf)) {
