@@ -2,11 +2,14 @@
 //! the [`Program`] they are read into.
 
 mod load;
+mod symbols;
 
 pub use load::{
     Elf, MAX_PROGRAM, Program, ProgramError, Raw, Remark, add_boot_code, check_against,
     check_width, code_parts, read_named,
 };
+
+pub use symbols::{find_symbol, similar_symbols};
 
 use crate::digest::Digest;
 use std::fmt;

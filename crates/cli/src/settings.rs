@@ -18,9 +18,9 @@ use std::path::Path;
 
 /// The symbols of all ELF files of a program. A file without symbols has no
 /// names.
-pub(crate) fn names_of(program: &Program) -> Names {
+pub(crate) fn names_of(elf: &[Elf]) -> Names {
     let mut names = Names::new();
-    for elf in &program.elf {
+    for elf in elf {
         let _ = names.add_elf(&elf.bytes, elf.file.base);
     }
     names

@@ -57,7 +57,13 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         absent: &["trap.mstatus", "trap.sstatus"],
     };
     let single = !settings.has_sources() && options.container.is_none();
-    let writer = trace_file::writer(&program.config, &settings, isa, &file.sink, options)?;
+    let writer = trace_file::writer(
+        &program.config,
+        &settings,
+        (isa, &program.elf),
+        &file.sink,
+        options,
+    )?;
     let copy = Copy {
         input,
         which: (args.hart, single),

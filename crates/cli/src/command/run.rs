@@ -83,7 +83,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         machine.record_beside(ctr);
     }
     let logs = sinks(args, &config)?;
-    let mut writers = traced.writers(&config, isa)?;
+    let mut writers = traced.writers(&config, isa, std::slice::from_ref(&elf))?;
     let sinks = logs.iter().chain(traced.sinks());
     let sinks: Vec<&Sink> = sinks.chain(recorded.sinks()).collect();
     end_on_signal();
