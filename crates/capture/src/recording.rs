@@ -251,7 +251,7 @@ impl Recorder {
             let file = ElfFile {
                 file: elf.as_ref().to_path_buf(),
                 base: None,
-                sha256: None,
+                identity: None,
             };
             config.program.elf = Some(crate::config::Setting::default(vec![file]));
         }

@@ -56,3 +56,16 @@ fn named<'a>(file: &elf::Elf<'a>) -> Vec<(String, Symbol<'a>)> {
     all.filter(|(name, _)| !name.is_empty() && !name.starts_with('$'))
         .collect()
 }
+
+/// The symbol at or before an address of a file, `main+0x10`.
+#[must_use]
+pub fn symbol_at(file: &[u8], address: u64) -> Option<String> {
+    let file = elf::Elf::parse(file).ok()?;
+    let symbols = named(&file).into_iter();
+    let before = symbols.filter(|(_, s)| s.value <= address && s.place != elf::Place::Absolute);
+    let (name, symbol) = before.max_by_key(|(_, s)| (s.value, s.size))?;
+    Some(match address - symbol.value {
+        0 => name,
+        offset => format!("{name}+{offset:#x}"),
+    })
+}

@@ -40,6 +40,69 @@ fn traced(folder: &Folder, more: &[&str]) -> (String, String) {
 /// decoded is what was done.
 /// `--check` compares what passes the filter, and the size is that of what is
 /// traced.
+/// A program without symbols is the same program; other code is not.
+#[test]
+fn a_stripped_build_is_the_same_program() {
+    let folder = Folder::new();
+    let whole = fs::read(RV64).unwrap();
+    let original = folder.file("a.elf", &whole);
+    let traces = ["ntrace", "etrace", "tandem", "ctr"].map(|kind| {
+        let name = folder.name(kind);
+        let to = format!("{kind}={name}");
+        succeeds(&["run", "-q", &original, "--trace", &to]);
+        name
+    });
+    // The section headers and what they name, such as symbols, are gone.
+    let headers = u64::from_le_bytes(whole[0x28..0x30].try_into().unwrap());
+    let mut bare = whole[..headers as usize].to_vec();
+    bare[0x28..0x30].fill(0);
+    bare[0x3a..0x40].fill(0);
+    let stripped = folder.file("stripped.elf", &bare);
+    let [ntrace, etrace, tandem, ctr] = &traces;
+    for trace in [ntrace, etrace] {
+        let of = |elf: &str| succeeds(&["decode", "-q", trace, "-e", elf, "-f", "pc"]);
+        assert!(of(&original) == of(&stripped));
+    }
+    assert_eq!(
+        run(&["verify", "-q", tandem, "-e", &stripped])
+            .status
+            .code(),
+        Some(0)
+    );
+    succeeds(&["ctr", "-q", ctr, "-e", &stripped]);
+    // Sidecars of older versions have the hash of the file.
+    let sidecar = fs::read_to_string(format!("{ntrace}.toml")).unwrap();
+    let (before, rest) = sidecar.split_once("code_sha256 = \"").unwrap();
+    let digest = succeeds(&["info", &original]);
+    let digest = digest
+        .lines()
+        .find_map(|l| l.strip_prefix("  sha256      "))
+        .unwrap();
+    let old = format!("{before}sha256 = \"{digest}{}", &rest[64..]);
+    fs::write(format!("{ntrace}.toml"), old).unwrap();
+    succeeds(&["decode", "-q", ntrace, "-f", "pc"]);
+    fails(
+        &["decode", "-q", ntrace, "-e", &stripped, "-f", "pc"],
+        1,
+        "HT0205",
+    );
+    // Other code: where it differs.
+    let mut other = whole.clone();
+    // The first header of a segment that is loaded, and its offset.
+    let header = (0x40..)
+        .step_by(56)
+        .find(|at| whole[*at] == 1 && whole[*at + 3] == 0);
+    let at = header.unwrap() + 8;
+    let code = u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    other[code + 4] ^= 0x80;
+    let other = folder.file("other.elf", &other);
+    let message = fails(&["decode", "-q", etrace, "-e", &other], 1, "HT0205");
+    assert!(
+        message.contains("first at 0x80000004 <_start+0x4>"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_filtered_trace_is_checked_as_far_as_it_goes() {
     let folder = Folder::new();
