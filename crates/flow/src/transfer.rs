@@ -48,6 +48,21 @@ impl Default for Transfer {
     }
 }
 
+impl Transfer {
+    /// Whether an address of 0 in a record of a transfer of this type stands for
+    /// one that was not recorded, because its mode is not, or is not known. Only
+    /// traps and returns from them change the mode: elsewhere 0 is an address like
+    /// any other, and so it is for an exception if all modes are recorded.
+    #[must_use]
+    pub const fn hides_address(kind: Itype, all_modes: bool) -> bool {
+        match kind {
+            Itype::Exception => !all_modes,
+            Itype::Interrupt | Itype::TrapReturn | Itype::None | Itype::Reserved => true,
+            _ => false,
+        }
+    }
+}
+
 /// Takes transfers.
 pub trait TransferSink {
     /// One transfer of one hart, in order.

@@ -390,6 +390,18 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether the hart is in what looks like an endless row of traps. For a run
+    /// that ends before [`Machine::run`] stops for that reason.
+    #[must_use]
+    pub fn trap_loop(&self) -> Option<Stop> {
+        let (epc, exception) = self.vigil.suspects(&self.hart.cpu)?;
+        Some(Stop::TrapLoop {
+            epc,
+            code: exception.code,
+            tval: exception.tval,
+        })
+    }
+
     fn take_interrupt<O: Observer>(&mut self, code: u32, observer: &mut O) {
         self.vigil.sees_interrupt();
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);

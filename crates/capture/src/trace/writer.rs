@@ -100,6 +100,7 @@ impl<'a> TraceWriter<'a> {
         Ok(TraceWriter(match settings {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
+                let writer = writer.filtered(&port, filter, &settings.untold(&port));
                 Writer::Ntrace(match decoder {
                     Some((decoder, untold)) => writer.checking(decoder, untold),
                     None => writer,
@@ -107,6 +108,7 @@ impl<'a> TraceWriter<'a> {
             }
             Settings::Etrace(config) => {
                 let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
+                let writer = writer.filtered(&port, filter, &settings.untold(&port));
                 Writer::Etrace(match decoder {
                     Some((decoder, untold)) => writer.checking(decoder, untold),
                     None => writer,

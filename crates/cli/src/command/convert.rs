@@ -58,7 +58,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         absent: NO_EFFECTS,
         ..WriteOptions::default()
     };
-    let writer = trace_file::writer(&write, &new, isa, &file.sink, options)?;
+    let writer = trace_file::writer(&write, &new, (isa, &program.elf), &file.sink, options)?;
     let (writer, decoded, assumed) = job.run(trace, &file, writer)?;
     let done = writer.done();
     // A trace converted from another is partial: it has no effects.
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         talk.warning(&diagnostic);
     }
     file.finish(&program.config, &new, &program.elf)?;
-    let left = new.leaves_out(&write);
+    let left = new.leaves_out();
     trace_file::report(&args.output.output, new.format(), &done, left, talk)
 }
 

@@ -57,7 +57,13 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         absent: &["trap.mstatus", "trap.sstatus"],
     };
     let single = !settings.has_sources() && options.container.is_none();
-    let writer = trace_file::writer(&program.config, &settings, isa, &file.sink, options)?;
+    let writer = trace_file::writer(
+        &program.config,
+        &settings,
+        (isa, &program.elf),
+        &file.sink,
+        options,
+    )?;
     let copy = Copy {
         input,
         which: (args.hart, single),
@@ -76,7 +82,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     .done();
     settings.add_absent(&done.absent);
     file.finish(&program.config, &settings, &program.elf)?;
-    let left = settings.leaves_out(&program.config);
+    let left = settings.leaves_out();
     let format = settings.format();
     trace_file::report(&args.output.output, format, &done, left, talk)
 }

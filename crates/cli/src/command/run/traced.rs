@@ -72,6 +72,7 @@ impl Traced {
         &'w self,
         config: &Config,
         isa: Isa,
+        elf: &[Elf],
     ) -> Result<Vec<TraceWriter<'w>>, Failure> {
         let one = |(file, settings): &'w (TraceFile, Settings)| {
             let options = WriteOptions {
@@ -80,7 +81,7 @@ impl Traced {
                 container: self.container,
                 ..WriteOptions::default()
             };
-            trace_file::writer(config, settings, isa, &file.sink, options)
+            trace_file::writer(config, settings, (isa, elf), &file.sink, options)
         };
         self.files.iter().map(one).collect()
     }
@@ -99,7 +100,7 @@ impl Traced {
             traces.push(Trace {
                 path: file.path().to_path_buf(),
                 format: settings.format(),
-                leaves_out: settings.leaves_out(config),
+                leaves_out: settings.leaves_out(),
                 done,
             });
             match file.finish(config, &settings, std::slice::from_ref(elf)) {
