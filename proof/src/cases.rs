@@ -1,6 +1,6 @@
-//! The cases of `proof/cases`: code, settings and trace bytes become the flow
-//! that the file expects, in every division of the bytes and on two threads.
-//! `crates/cli/tests/cli/cases.rs` compares the dumps.
+//! Runs the cases of `proof/cases`: code, settings and trace bytes must decode
+//! to the flow that the file expects, with the bytes cut in every way and on
+//! two threads. `crates/cli/tests/cli/cases.rs` compares the dumps.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
-//! Control Transfer Records against a second model, which is plain and slow:
-//! random accesses and transfers, and after each of them the same registers,
-//! entries and exceptions.
+//! Checks Control Transfer Records against a second, simple and slow model:
+//! after each random access or transfer, registers, entries and exceptions must
+//! be the same.
 
 use crate::generate::Random;
 

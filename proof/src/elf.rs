@@ -1,5 +1,5 @@
-//! ELF files: for a disassembler code at address 0 with attributes, for a
-//! simulator segments and symbols, and whatever else is made of these.
+//! Writes ELF files: code at address 0 with attributes for a disassembler,
+//! segments and symbols for a simulator.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Segment {
 pub(crate) enum Contents {
     /// In the segments, that far from the first byte of the first.
     Loaded { from: u64, size: u64 },
-    /// Behind them.
+    /// After them.
     Bytes(Vec<u8>),
 }
 

@@ -1,5 +1,5 @@
-//! Encodings without a program around them: every compressed one, and random
-//! 32-bit ones, our text against objdump's.
+//! Compares our disassembly with objdump's for single encodings: every
+//! compressed one, and random 32-bit ones.
 
 use crate::elf;
 use crate::objdump::{Class, Tool, tools};

@@ -1,4 +1,4 @@
-//! E-Trace against itself.
+//! Checks E-Trace against itself: encode, decode, compare.
 
 mod judge;
 #[cfg(feature = "peer")]
@@ -178,7 +178,7 @@ impl Format for ETrace {
 
     fn tails(_: &Config, mut tail: Vec<Event>, mut whole: Vec<Event>) -> (Vec<Event>, Vec<Event>) {
         // It begins, in some mode and context, perhaps with a trap that was
-        // nobody knows where.
+        // it is unknown where.
         let is_start = |e: &&Event| {
             matches!(
                 e,

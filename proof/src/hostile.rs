@@ -1,10 +1,10 @@
-//! Hostile input: any bytes at all, given to everything that reads bytes.
+//! Hostile input: arbitrary bytes for every reader.
 //!
-//! A [`Property`] takes bytes and says what was broken, or nothing. The fuzz
-//! targets of `proof/fuzz` run the same properties under a coverage-guided
-//! fuzzer; the command here needs nothing but a stock toolchain: it starts from
-//! the seeds of each property and changes them at random, within bounds on the
-//! time of a case and on memory.
+//! A [`Property`] takes bytes and reports what was violated, or nothing. The
+//! fuzz targets of `proof/fuzz` run the same properties under a coverage-guided
+//! fuzzer. The command here needs only a stock toolchain: it starts from the
+//! seeds of each property and mutates them at random, with limits on the time
+//! of a case and on memory.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -199,7 +199,7 @@ pub const PROPERTIES: &[Property] = &[
 /// # Panics
 ///
 /// When the property does not hold, or there is none of this name.
-#[allow(clippy::panic)] // that is how a fuzzer is told
+#[allow(clippy::panic)] // that is how a fuzzer is reported
 pub fn target(name: &str, bytes: &[u8]) {
     let Some(property) = PROPERTIES.iter().find(|p| p.name == name) else {
         panic!("no property `{name}`");
@@ -269,7 +269,7 @@ fn run(property: &Property, time: Duration, seed: u64) -> Result<Tally, String> 
     }
 }
 
-/// The most memory the process has had, in KiB, where the system tells.
+/// The most memory the process has had, in KiB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

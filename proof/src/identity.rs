@@ -1,10 +1,10 @@
-//! The flow engine against itself: random steps through the port, the least a
-//! trace must tell about them, and back through the walk to events that equal
-//! the steps.
+//! Checks the flow engine against itself: random steps pass through the port,
+//! are reduced to the least a trace must report, and the walk must turn that
+//! into events that equal the steps.
 //!
-//! The "trace" here is no protocol, only what every protocol carries in one
+//! The "trace" here is not a protocol, only what every protocol carries in one
 //! form or another: halfword counts or addresses, branch outcomes, targets,
-//! traps. What holds for it is what the protocol crates can build on.
+//! traps. The protocol crates can rely on what is checked here.
 
 use std::ops::ControlFlow;
 
@@ -146,7 +146,7 @@ impl Teller {
         }
     }
 
-    /// All rows; each needs the address of the one behind it.
+    /// All rows; each needs the address of the one after it.
     fn tell(&mut self, rows: &[Ingress], end: u64) {
         let shown = |r: &&Ingress| r.iretire > 0 || r.itype.is_trap();
         let mut rows = rows.iter().filter(shown).peekable();

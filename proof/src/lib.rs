@@ -1,4 +1,4 @@
-//! Truth: generators, differential drivers, benches and long runs.
+//! Long checks: generators, differential drivers, benchmarks.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]

@@ -1,10 +1,10 @@
-//! Two simulators on the same programs: their commit logs, line by line while
-//! they run.
+//! Compares the commit logs of two simulators on the same programs, line by
+//! line while they run.
 //!
-//! Neither log is ever whole in memory or in a file: each simulator writes
-//! its log to its standard error, which is a pipe, and waits when the other
-//! one is slower. What is not a line of a log, such as a warning, is kept to
-//! be shown when something is wrong.
+//! Neither log is ever complete in memory or in a file: each simulator writes
+//! its log to its standard error, which is a pipe, and waits when the other one
+//! is slower. Lines that are not part of a log, such as warnings, are kept and
+//! shown when a difference is found.
 
 mod driver;
 

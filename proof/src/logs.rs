@@ -262,7 +262,7 @@ fn cold_list() -> Vec<u8> {
         .collect()
 }
 
-/// The peak resident size, where the system tells.
+/// The peak resident size, if the system reports it.
 fn print_memory() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let Some(line) = status.lines().find(|l| l.starts_with("VmHWM")) {

@@ -96,6 +96,11 @@ const COMMANDS: &[Command] = &[
         trace::identity::command::<NTrace>,
     ),
     (
+        "ntrace-straight",
+        "[INSNS] [SETTINGS] [FIRST]: the same trace from straight-line code and from single steps",
+        trace::straight::command::<NTrace>,
+    ),
+    (
         "ntrace-corruption",
         "[TRIALS]: what damage to a trace costs, in instructions",
         trace::corruption::command::<NTrace>,
@@ -109,6 +114,11 @@ const COMMANDS: &[Command] = &[
         "etrace-identity",
         "[INSNS] [SEED]: E-Trace encoded and decoded is what was done, every setting",
         trace::identity::command::<ETrace>,
+    ),
+    (
+        "etrace-straight",
+        "[INSNS] [SETTINGS] [FIRST]: the same trace from straight-line code and from single steps",
+        trace::straight::command::<ETrace>,
     ),
     (
         "etrace-corruption",

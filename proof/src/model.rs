@@ -1,8 +1,8 @@
-//! The hart as a model to verify against ([`Model`]).
+//! Checks the hart as a reference model ([`Model`]).
 //!
-//! However its steps are asked for they are the same, and the machine is the
-//! same behind each ([`rows`]); and all that a step changes is what its
-//! effects say ([`told`]).
+//! The steps and the state after each step must not depend on how the steps are
+//! requested ([`rows`]); and a step must change exactly what its effects report
+//! ([`told`]).
 
 mod shadow;
 #[cfg(test)]
@@ -158,11 +158,11 @@ pub fn rows(elf: &[u8], limit: u64, seed: u64) -> Result<u64, String> {
 }
 
 /// Runs a program, keeps state by what its effects say, and compares it with
-/// the machine's behind every step. Gives the number of steps.
+/// the machine's after every step. Gives the number of steps.
 ///
 /// # Errors
 ///
-/// A program that does not load, and what was not told.
+/// A program that does not load, and what was not reported.
 pub fn told(elf: &[u8], limit: u64) -> Result<u64, String> {
     let mut guest = Guest::new(elf)?;
     let mut shadow = Shadow::new(&guest.machine, RAM);

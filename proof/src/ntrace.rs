@@ -1,4 +1,4 @@
-//! N-Trace against itself.
+//! Checks N-Trace against itself: encode, decode, compare.
 
 mod judge;
 mod setting;
@@ -74,7 +74,7 @@ impl Format for NTrace {
             retires: config.retires,
             loses: NTrace::has_loss(setting),
             lost: "NT0401",
-            // Whether a return was implied is not told where a trace stops.
+            // Whether a return was implied is not reported where a trace stops.
             open: config.implicit_return != ImplicitReturn::Off,
             open_trap: false,
             one_trap: false,
@@ -164,7 +164,7 @@ impl Format for NTrace {
         mut whole: Vec<Event>,
     ) -> (Vec<Event>, Vec<Event>) {
         whole.drain(..whole.len().saturating_sub(tail.len()));
-        // The first context is told in parts, and one part is known.
+        // The first context is reported in parts, and one part is known.
         let part = |e: &Event| !matches!(e, Event::Context(_));
         let first = tail.iter().take_while(|e| part(e)).count() + 1;
         if config.hcontext && first <= tail.len() {

@@ -1,4 +1,4 @@
-//! objdump as the judge of our disassembly.
+//! objdump as the reference for our disassembly.
 
 use hartrace_analyze::{Listing, isa_of, listing};
 use hartrace_isa::{Dialect, Flow, Isa};

@@ -1,6 +1,6 @@
-//! How fast the hart is: alone, with an observer of taken branches, with one
-//! of everything, as a model that can be stopped behind every step, and beside
-//! another simulator.
+//! The speed of the hart: alone, with an observer of taken branches, with an
+//! observer of everything, as a model that can be stopped after every step, and
+//! compared with another simulator.
 //!
 //! The contenders take turns, and the best time of each counts: on a shared
 //! machine that is the least disturbed one.
@@ -14,7 +14,7 @@ use hartrace_flow::{Effects, HartId, Model, Observer, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program, Stop};
 
-/// Rounds unless told otherwise.
+/// Rounds by default.
 const ROUNDS: u32 = 5;
 
 /// The programs of the table, below `programs/`.

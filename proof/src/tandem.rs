@@ -1,5 +1,6 @@
-//! The tandem-verification trace protocol against itself and against the
-//! hart: what is encoded is decoded and verified, whole, faulty and damaged.
+//! Checks the tandem-verification trace protocol against itself and against the
+//! hart: traces are encoded, decoded and verified; complete, faulty and
+//! damaged.
 
 pub mod corruption;
 pub mod faults;

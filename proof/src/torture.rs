@@ -1,10 +1,10 @@
 //! Random programs that run on a simulator: every instruction with operands
-//! that are likely to find a mistake, every way to trap, every privilege mode.
+//! that are likely to expose a bug, every kind of trap, every privilege mode.
 //!
-//! A program runs by itself and ends by itself, however it fares: what traps
-//! is skipped, loops are bounded, and so is the number of traps. It proves
-//! nothing by its result. Two simulators that claim to be the same machine
-//! run it, and their logs are compared; [`crate::lockstep`] does that.
+//! A program always terminates: instructions that trap are skipped, and the
+//! numbers of loop iterations and traps are bounded. Its result proves nothing.
+//! Two simulators that claim to be the same machine run it, and
+//! [`crate::lockstep`] compares their logs.
 //!
 //! The same seed gives the same program on every machine.
 

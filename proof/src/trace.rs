@@ -1,6 +1,6 @@
-//! Trace formats against themselves: what was encoded and decoded again is what
-//! was done, for every setting, whole and damaged. What differs between formats
-//! is in a [`Format`].
+//! Checks trace formats against themselves: the decoded trace must equal the
+//! run, for every setting, complete and damaged. [`Format`] holds what differs
+//! between formats.
 
 pub mod corruption;
 mod format;
@@ -9,6 +9,7 @@ mod pipe;
 pub(crate) mod recorded;
 pub mod speed;
 mod splits;
+pub mod straight;
 mod truth;
 
 pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects, points};

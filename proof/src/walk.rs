@@ -1,5 +1,5 @@
-//! How fast the walk alone goes: a recorded outcome list over a big program,
-//! replayed to a consumer that counts.
+//! The speed of the walk alone: a recorded list of outcomes over a large
+//! program, replayed to a consumer that counts.
 
 use std::ops::ControlFlow;
 
@@ -37,7 +37,7 @@ impl Consumer for Count {
     }
 }
 
-/// What a walk was told: branch outcomes in words of 64, jump targets apart.
+/// What a walk was reported: branch outcomes in words of 64, jump targets apart.
 #[derive(Default)]
 struct Recording {
     outcomes: Vec<u64>,

@@ -17,7 +17,7 @@ pub enum ElfError {
     NotElf,
     /// An ELF file for another machine; its `e_machine`.
     Machine(u16),
-    /// A big-endian file; nobody makes those for RISC-V code.
+    /// A big-endian file; RISC-V code is little-endian.
     BigEndian,
 }
 

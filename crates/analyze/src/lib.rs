@@ -46,6 +46,6 @@ pub use segments::Segments;
 pub use symbols::Symbols;
 pub use trace::{PcList, TraceListing};
 pub use transfers::{
-    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample, Table,
-    mmap_events,
+    AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
+    Table, mmap_events,
 };

@@ -14,7 +14,7 @@ pub struct Lines<'a> {
 /// A line of source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// The file, as the compiler was told.
+    /// The file name, as given to the compiler.
     pub file: &'a str,
     /// Counted from 1.
     pub line: u32,

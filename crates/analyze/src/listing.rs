@@ -243,7 +243,7 @@ struct Mapping {
 impl Mapping {
     fn of(symbols: &Symbols, section: usize) -> Mapping {
         let begins = |s: &Symbol| match s.name.strip_prefix("$x") {
-            // A number may follow behind a dot.
+            // A number may follow after a dot.
             Some(arch) => {
                 let arch = arch.split('.').next().unwrap_or_default();
                 Begins::Code(Isa::parse_lenient(arch).ok())

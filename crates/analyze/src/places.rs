@@ -6,7 +6,7 @@ use crate::names::{Label, Names};
 use hartrace_flow::elf_bias;
 use std::fmt;
 
-/// Bytes behind a symbol where it has no more to do with an address.
+/// The distance after a symbol up to which it names an address, in bytes.
 const FAR: u64 = 16 << 20;
 
 /// Names and lines of source text of any number of ELF files, each where it is
@@ -25,7 +25,7 @@ impl<'a> Places<'a> {
         Places::default()
     }
 
-    /// Adds what an ELF file tells; its lowest loaded address goes to `base`,
+    /// Adds the symbols and lines of an ELF file; its lowest loaded address goes to `base`,
     /// or stays where the file says.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(moved.at(0x4000_0004).to_string(), expected);
         assert_eq!(here.function(0x8000_0004), Some("_start"));
         assert_eq!(here.at(0x1000).to_string(), "0x1000");
-        // Too far behind anything.
+        // Too far after any symbol.
         assert_eq!(here.at(0x9000_0000).to_string(), "0x90000000");
         assert_eq!(here.function(0x9000_0000), None);
         // Below a program that was moved up there is nothing of it.

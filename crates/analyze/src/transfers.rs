@@ -5,6 +5,7 @@
 //! reports count over many samples; [`Table`] shows a single one.
 
 mod autofdo;
+mod backtrace;
 mod blocks;
 mod branches;
 mod brstack;
@@ -14,6 +15,7 @@ mod table;
 mod ways;
 
 pub use autofdo::AutoFdo;
+pub use backtrace::Backtrace;
 pub use blocks::{Block, Blocks};
 pub use branches::{Branches, Edge};
 pub use brstack::{BrStack, Fields};
@@ -40,6 +42,8 @@ pub struct Sample<'a> {
     pub cut: bool,
     /// Branches that are not taken are recorded too.
     pub not_taken: bool,
+    /// Every mode is recorded.
+    pub all_modes: bool,
 }
 
 /// A transfer that went elsewhere.
@@ -60,6 +64,11 @@ impl Sample<'_> {
     /// The entry of a transfer.
     fn number(&self, i: usize) -> usize {
         self.numbers.get(i).map_or(i, |n| usize::from(*n))
+    }
+
+    /// Whether an address of 0 in this transfer was not recorded.
+    const fn hides_address(&self, transfer: &Transfer) -> bool {
+        Transfer::hides_address(transfer.kind, self.all_modes)
     }
 
     /// Whether nothing is missing between a transfer and the one before it.

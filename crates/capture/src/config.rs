@@ -79,7 +79,7 @@ mod write;
 pub use ctr::{CtrError, Records};
 pub use document::{Config, LoadError};
 pub use etrace::Etrace;
-pub use filter::{Filter, Span};
+pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
 pub use hart::{COSTS, Hart, Machine};
 pub use ingress::Ingress;
 pub use ntrace::{Ntrace, Registers};

@@ -167,7 +167,7 @@ pub fn detect(head: &[u8]) -> Kind {
 }
 
 /// The first line with anything on it is the header, whatever follows: its
-/// reader tells the line that is damaged.
+/// reader reports the damaged line.
 fn is_ctr_json(head: &[u8]) -> bool {
     let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
     let first = head.split(|&byte| byte == b'\n').next().unwrap_or(head);

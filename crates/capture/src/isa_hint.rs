@@ -4,7 +4,7 @@
 use hartrace_isa::{Isa, IsaError};
 use strsim::osa_distance;
 
-/// Nobody means a longer name.
+/// No extension has a longer name.
 const LONGEST: usize = 64;
 
 /// The string with one typing mistake mended: a letter too much, missing,

@@ -30,7 +30,7 @@ pub use scan::{LogFacts, LogScan};
 pub use summary::{Damage, Fit, LineCount, LogSummary};
 
 use crate::detect::Kind;
-use hartrace_flow::erase::{self, Erased, StepFn};
+use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_logs::{
@@ -188,8 +188,8 @@ struct Part<'r, 'a, 'd> {
 }
 
 impl Part<'_, '_, '_> {
-    fn read_as<K: erase::Kind>(self, step: &mut StepFn<'_>) {
-        let mut out = Erased::<K>::new(step);
+    fn read_as<K: erase::Kind>(self, to: &mut Dyn<'_>) {
+        let mut out = Erased::<K>::new(to);
         let out = &mut out;
         let damaged = &mut |error| (self.damaged)(error);
         match (self.steps, self.chunk) {
@@ -211,22 +211,22 @@ impl Part<'_, '_, '_> {
 impl erase::Source for Part<'_, '_, '_> {
     type Output = ();
 
-    fn events(self, step: &mut StepFn<'_>) {
-        self.steps(step);
+    fn events(self, to: &mut Dyn<'_>) {
+        self.steps(to);
     }
 
-    fn transfers(self, step: &mut StepFn<'_>) {
-        self.steps(step);
-    }
-
-    #[inline(never)]
-    fn steps(self, step: &mut StepFn<'_>) {
-        self.read_as::<erase::Steps>(step);
+    fn transfers(self, to: &mut Dyn<'_>) {
+        self.steps(to);
     }
 
     #[inline(never)]
-    fn everything(self, step: &mut StepFn<'_>) {
-        self.read_as::<erase::Everything>(step);
+    fn steps(self, to: &mut Dyn<'_>) {
+        self.read_as::<erase::Steps>(to);
+    }
+
+    #[inline(never)]
+    fn everything(self, to: &mut Dyn<'_>) {
+        self.read_as::<erase::Everything>(to);
     }
 }
 

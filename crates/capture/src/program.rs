@@ -1,14 +1,18 @@
 //! Files that hold code, ELF files and raw binaries, written `FILE[@BASE]`, and
 //! the [`Program`] they are read into.
 
+mod identity;
 mod load;
+mod symbols;
 
+pub use identity::{Identity, first_difference};
 pub use load::{
     Elf, MAX_PROGRAM, Program, ProgramError, Raw, Remark, add_boot_code, check_against,
     check_width, code_parts, read_named,
 };
 
-use crate::digest::Digest;
+pub use symbols::{find_symbol, similar_symbols, symbol_at};
+
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
@@ -21,7 +25,7 @@ pub struct ElfFile {
     /// file says.
     pub base: Option<u64>,
     /// What its content must hash to.
-    pub sha256: Option<Digest>,
+    pub identity: Option<Identity>,
 }
 
 /// A file that is code and nothing else.
@@ -73,7 +77,7 @@ impl ElfFile {
         Ok(ElfFile {
             file,
             base,
-            sha256: None,
+            identity: None,
         })
     }
 }

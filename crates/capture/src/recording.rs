@@ -8,7 +8,7 @@
 use crate::config::{Config, LoadError};
 use crate::input::{Input, InputError};
 use crate::output::{Output, OutputError};
-use crate::program::{ElfFile, Program, ProgramError, Remark};
+use crate::program::{ElfFile, Program, ProgramError, Remark, find_symbol};
 use crate::sidecar;
 use crate::trace::{
     self, Format, Known, Refusal, Settings, SettingsError, Trace, TraceError, TraceWriter,
@@ -251,7 +251,7 @@ impl Recorder {
             let file = ElfFile {
                 file: elf.as_ref().to_path_buf(),
                 base: None,
-                sha256: None,
+                identity: None,
             };
             config.program.elf = Some(crate::config::Setting::default(vec![file]));
         }
@@ -264,7 +264,8 @@ impl Recorder {
             .settings(config, isa.xlen())
             .map_err(|error: SettingsError| RecordingError::Write(error.into()))?;
         let port = settings.port(config.ingress.clone()).port(isa);
-        let filter = config.filter.config(isa.xlen());
+        let find = |name: &str| find_symbol(&program.elf, name);
+        let filter = config.filter.config(isa.xlen(), &find);
         let filter = filter.map_err(|error| RecordingError::Filter(error.to_string()))?;
         let output = Output::create(path)?;
         let sidecar = match output.is_file() {

@@ -127,18 +127,18 @@ type Start<S> = Option<S>;
 
 struct Work<'w, D: Decode, P, F, G> {
     bytes: &'w [u8],
-    /// What the front of the stream tells about all of it.
+    /// What the start of the stream reports about all of it.
     hint: Option<D::Seam>,
     /// Where to begin looking for the seam of each piece.
     cuts: Vec<usize>,
     /// What was found; `None` if nothing before the next cut.
     starts: Vec<OnceLock<Start<D::Seam>>>,
-    /// The next piece nobody has taken.
+    /// The next piece that no thread has taken.
     next: AtomicUsize,
     turn: Mutex<Turn<D::Seam, P, G>>,
     turned: Condvar,
     /// Something failed, or a thread panicked: nothing is given out any more,
-    /// and nobody waits for a turn that may not come.
+    /// and no thread waits for a turn that may not come.
     over: AtomicBool,
     /// Pieces that may wait for their turn.
     early: usize,
@@ -221,7 +221,7 @@ where
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Ends it all; with the lock held, so that nobody goes to sleep meanwhile.
+    /// Ends all work; with the lock held, so that no thread goes to sleep meanwhile.
     fn end_all(&self, _turn: &mut Turn<D::Seam, P, G>) {
         self.over.store(true, Ordering::Relaxed);
         self.turned.notify_all();
@@ -393,12 +393,12 @@ where
     }
 }
 
-/// The state behind the front of a stream, where encoders tell their options.
+/// The state after the start of a stream, where encoders report their options.
 fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
     decoder.restart(0);
     let mut rest = bytes.get(..STEP).unwrap_or(bytes);
     while !rest.is_empty() {
-        // A pause comes behind a message, so there is one at least.
+        // A pause comes after a message, so there is at least one.
         let used = decoder.feed(rest, &mut Pause).max(1);
         rest = rest.get(used..).unwrap_or_default();
     }
@@ -428,7 +428,7 @@ where
     }
 }
 
-/// Asks for a pause behind every message that says anything, and takes nothing.
+/// Asks for a pause after every message with content, and takes nothing.
 struct Pause;
 
 impl Consumer for Pause {

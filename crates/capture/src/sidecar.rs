@@ -1,13 +1,12 @@
 //! Sidecars: `FILE.toml` next to a trace, with its settings and its program.
 //!
-//! A sidecar is a [`Config`] with a `[trace]` section and the SHA-256 of every
-//! ELF file.
+//! A sidecar is a [`Config`] with a `[trace]` section and the SHA-256 of the code
+//! in every ELF file (`code_sha256`; older ones have that of the file, `sha256`).
 
 use crate::config::{Config, LoadError};
-use crate::digest::Digest;
 use crate::input::{Input, is_stdin};
 use crate::output::{Output, OutputError};
-use crate::program::ElfFile;
+use crate::program::{ElfFile, Identity, MAX_PROGRAM, first_difference, symbol_at};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -68,13 +67,13 @@ impl Beside {
 /// Whether a program is the one that a sidecar means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramState {
-    /// It is, by its SHA-256.
+    /// It is, by its hash.
     Same,
     /// It is another.
     Different,
     /// It cannot be read.
     Unreadable,
-    /// The sidecar has no SHA-256 of it.
+    /// The sidecar has no hash of it.
     NoHash,
 }
 
@@ -82,12 +81,12 @@ impl ProgramState {
     /// The state of a program of up to `most` bytes.
     #[must_use]
     pub fn of(elf: &ElfFile, most: u64) -> ProgramState {
-        let Some(expected) = elf.sha256 else {
+        let Some(expected) = elf.identity else {
             return ProgramState::NoHash;
         };
         let bytes = Input::open(&elf.file).and_then(|input| input.read_all(most));
         match bytes {
-            Ok(bytes) if Digest::of(&bytes) == expected => ProgramState::Same,
+            Ok(bytes) if expected.is_of(&bytes) => ProgramState::Same,
             Ok(_) => ProgramState::Different,
             Err(_) => ProgramState::Unreadable,
         }
@@ -121,18 +120,21 @@ pub struct Mismatch {
     /// The program that was given.
     pub given: PathBuf,
     /// Its hash.
-    pub found: Digest,
+    pub found: Identity,
     /// The program the sidecar names.
     pub traced: PathBuf,
     /// The hash the sidecar gives.
-    pub expected: Digest,
+    pub expected: Identity,
+    /// The first address where the code differs, and the function there, if the
+    /// program that was traced is still in its place.
+    pub differs_at: Option<(u64, Option<String>)>,
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not the program that was traced: its SHA-256 is {}, but `{}` had {}",
+            "`{}` is not the program that was traced: it has {}, but `{}` had {}",
             self.given.display(),
             self.found,
             self.traced.display(),
@@ -149,17 +151,17 @@ impl std::error::Error for Mismatch {}
 /// # Errors
 ///
 /// A hash that none of the sidecar's programs has.
-pub fn check(sidecar: &Config, given: &Path, found: Digest) -> Result<(), Mismatch> {
+pub fn check(sidecar: &Config, given: &Path, content: &[u8]) -> Result<(), Mismatch> {
     let traced: &[ElfFile] = match &sidecar.program.elf {
         Some(elf) => &elf.value,
         None => &[],
     };
     let hashes = traced
         .iter()
-        .filter_map(|elf| elf.sha256.map(|sha256| (elf, sha256)));
-    let mut wrong: Option<(&ElfFile, Digest)> = None;
+        .filter_map(|elf| elf.identity.map(|identity| (elf, identity)));
+    let mut wrong: Option<(&ElfFile, Identity)> = None;
     for (elf, expected) in hashes {
-        if expected == found {
+        if expected.is_of(content) {
             return Ok(());
         }
         // Of several, name the one the user most likely meant.
@@ -171,17 +173,31 @@ pub fn check(sidecar: &Config, given: &Path, found: Digest) -> Result<(), Mismat
         None => Ok(()),
         Some((elf, expected)) => Err(Mismatch {
             given: given.to_path_buf(),
-            found,
+            found: expected.like(content),
             traced: elf.file.clone(),
             expected,
+            differs_at: difference(elf, expected, content),
         }),
     }
+}
+
+/// Where the code of the program that was traced differs from that of another.
+fn difference(
+    traced: &ElfFile,
+    expected: Identity,
+    content: &[u8],
+) -> Option<(u64, Option<String>)> {
+    let old = Input::open(&traced.file).and_then(|input| input.read_all(MAX_PROGRAM));
+    let old = old.ok().filter(|old| expected.is_of(old))?;
+    let at = first_difference(&old, content)?;
+    Some((at, symbol_at(&old, at).or_else(|| symbol_at(content, at))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{Program, Setting, Trace};
+    use crate::digest::Digest;
     use std::fs;
 
     fn sidecar(elf: Vec<ElfFile>) -> Config {
@@ -202,7 +218,7 @@ mod tests {
         ElfFile {
             file: name.into(),
             base: None,
-            sha256: Some(Digest::of(content)),
+            identity: Some(Identity::File(Digest::of(content))),
         }
     }
 
@@ -216,7 +232,7 @@ mod tests {
         assert_eq!(found.trace.unwrap().format.value, "pc");
         let program = found.program.elf.unwrap().value;
         assert_eq!(program[0].file, folder.path().join("a.elf"));
-        assert_eq!(program[0].sha256, Some(Digest::of(b"a")));
+        assert_eq!(program[0].identity, Some(Identity::File(Digest::of(b"a"))));
         assert!(find(Path::new("-")).unwrap().is_none());
     }
 
@@ -231,13 +247,10 @@ mod tests {
     #[test]
     fn the_wrong_program_is_noticed() {
         let config = sidecar(vec![elf("a.elf", b"a"), elf("b.elf", b"b")]);
-        assert_eq!(check(&config, Path::new("x.elf"), Digest::of(b"b")), Ok(()));
-        let error = check(&config, Path::new("new/b.elf"), Digest::of(b"c")).unwrap_err();
+        assert_eq!(check(&config, Path::new("x.elf"), b"b"), Ok(()));
+        let error = check(&config, Path::new("new/b.elf"), b"c").unwrap_err();
         assert_eq!(error.traced, Path::new("b.elf"));
-        assert_eq!(error.expected, Digest::of(b"b"));
-        assert_eq!(
-            check(&sidecar(vec![]), Path::new("a"), Digest::of(b"a")),
-            Ok(())
-        );
+        assert_eq!(error.expected.digest(), Digest::of(b"b"));
+        assert_eq!(check(&sidecar(vec![]), Path::new("a"), b"a"), Ok(()));
     }
 }

@@ -14,6 +14,7 @@ mod groups;
 mod guess;
 mod harts;
 mod open;
+mod passed;
 mod pieces;
 mod repack;
 mod streams;
@@ -44,8 +45,7 @@ pub use write::Written;
 pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};
 
 use crate::config::{Config, Program, Setting, Trace as TraceSection};
-use crate::digest::Digest;
-use crate::program::{ElfFile, seen_from};
+use crate::program::{ElfFile, Identity, seen_from};
 use open::given_isa;
 use std::path::Path;
 
@@ -78,7 +78,7 @@ pub(crate) fn sidecar_of<'a>(
         .map(|(elf, bytes)| ElfFile {
             file: seen_from(folder, &elf.file),
             base: elf.base,
-            sha256: Some(Digest::of(bytes)),
+            identity: Some(Identity::of_code(bytes)),
         })
         .collect();
     Config {

@@ -260,7 +260,7 @@ pub(crate) struct Log {
 pub(crate) enum LogKind {
     /// One pc per retired instruction, 16 digits or 8 on RV32
     Pc,
-    /// Rows of the trace ingress port as CSV, as set in [ingress]
+    /// Rows of the trace ingress port as CSV, as set in `[ingress]`
     Ingress,
     /// JSON lines: a header, then one object per step
     Json,

@@ -15,17 +15,17 @@ use std::path::{Path, PathBuf};
 /// How a command ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nobody reads the output any more.
+    /// The reader closed the output.
     ClosedPipe,
-    /// Everything has been told on stderr already; the first code of it.
+    /// Everything has been reported on stderr already; its first code.
     Told(Code),
     /// Flags that do not go together.
     Usage(&'static str),
-    /// Something to tell.
+    /// A diagnostic to print.
     Diagnostic(Box<Diagnostic>),
 }
 
-/// Something to tell, with a stable code.
+/// An error or warning with a stable code.
 #[derive(Debug)]
 pub(crate) struct Diagnostic {
     pub(crate) code: Code,
@@ -76,13 +76,13 @@ codes! {
     CannotOpen "HT0001" exit 1,
     /// An input is a directory.
     IsDirectory "HT0002" exit 1,
-    /// Reading failed on the way.
+    /// Reading failed.
     CannotRead "HT0003" exit 1,
     /// An input is larger than what is read at once.
     TooLarge "HT0004" exit 1,
     /// An output cannot be opened.
     CannotCreate "HT0005" exit 1,
-    /// Writing failed on the way.
+    /// Writing failed.
     CannotWrite "HT0006" exit 1,
     /// The output would replace an input.
     OutputIsInput "HT0007" exit 2,
@@ -96,7 +96,7 @@ codes! {
     BigEndian "HT0103" exit 1,
     /// An ELF file that is cut off or contradicts itself.
     DamagedElf "HT0104" exit 1,
-    /// No kind of file we know.
+    /// An unknown kind of file.
     UnknownFormat "HT0105" exit 5,
     /// Lines of a log that cannot be read; an error with --strict.
     DamagedLines "HT0106" exit 3,
@@ -106,7 +106,7 @@ codes! {
     NotALog "HT0108" exit 1,
     /// A log of which no line could be read.
     NothingRead "HT0109" exit 5,
-    /// A log that does not go where its program leads; an error with --strict.
+    /// A log that does not match its program; an error with --strict.
     DoubtfulProgram "HT0110" exit 3,
     /// A trace with gaps; an error with --strict.
     Gaps "HT0111" exit 3,
@@ -114,7 +114,7 @@ codes! {
     NotSynchronised "HT0112" exit 5,
     /// Some other kind of file where a trace is wanted.
     NotATrace "HT0113" exit 1,
-    /// A log that does not tell what a tandem trace needs.
+    /// A log without the register and memory writes that a tandem trace needs.
     NoEffects "HT0114" exit 1,
     /// Bytes of a tandem trace that cannot be read.
     DamagedTrace "HT0115" exit 3,
@@ -123,7 +123,7 @@ codes! {
     /// Snapshots of control transfer records that cannot be read; an error with
     /// --strict.
     DamagedRecords "HT0117" exit 3,
-    /// Records that do not hold what a report is made of.
+    /// Records without the data that a report needs.
     UnfitRecords "HT0118" exit 1,
     /// A trace of which parts may be missing; an error with --strict.
     Doubtful "HT0119" exit 3,
@@ -131,7 +131,7 @@ codes! {
     UnknownCauses "HT0120" exit 3,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
-    /// A key or section nobody knows.
+    /// An unknown key or section.
     ConfigUnknown "HT0202" exit 1,
     /// A value its key does not take, or one that is missing.
     ConfigValue "HT0204" exit 1,
@@ -155,27 +155,27 @@ codes! {
     BadMemory "HT0307" exit 2,
     /// An entry that is neither an address nor a symbol.
     BadEntry "HT0308" exit 2,
-    /// What is neither a register, nor an address, nor a symbol.
+    /// Neither a register nor an address nor a symbol.
     BadPlace "HT0309" exit 2,
     /// A trace with fewer instructions.
     BeyondEnd "HT0310" exit 2,
-    /// State that nobody knows by this name.
+    /// An unknown name of state.
     BadState "HT0311" exit 2,
     /// Something was guessed (a note, not an error).
     Guessed "HT0401" exit 0,
-    /// Values were written that the source does not tell (a warning).
+    /// Values were written that the source does not record (a warning).
     Assumed "HT0402" exit 0,
-    /// A load base that was probably not meant (a warning).
+    /// A doubtful load base (a warning).
     DoubtfulBase "HT0403" exit 0,
     /// The instruction set has instructions that are not decoded (a warning).
     NotDecoded "HT0404" exit 0,
     /// A program that cannot end a run (a warning).
     NoWayOut "HT0405" exit 0,
-    /// The program asked the host for what it did not get (a warning).
+    /// The host refused a request of the program (a warning).
     Refused "HT0406" exit 0,
-    /// A program that was built for more than the hart has (a warning).
+    /// A program built for extensions that the hart does not have (a warning).
     MissingExtension "HT0407" exit 0,
-    /// Settings by which a trace tells less than there is (a warning).
+    /// Settings with which a trace omits information (a warning).
     CutShort "HT0408" exit 0,
     /// An index that does not fit its trace (a warning).
     StaleIndex "HT0409" exit 0,
@@ -187,9 +187,9 @@ codes! {
     NoSnapshots "HT0412" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
-    /// The hart takes traps for ever.
+    /// The hart traps forever.
     TrapLoop "HT0502" exit 10,
-    /// The hart waits for ever.
+    /// The hart waits forever.
     Asleep "HT0503" exit 10,
     /// A program outside memory.
     OutsideMemory "HT0504" exit 1,
@@ -199,7 +199,7 @@ codes! {
     NotBareMetal "HT0506" exit 1,
     /// More memory than the host has.
     HostMemory "HT0507" exit 1,
-    /// What was decoded is not what was done.
+    /// The decoded trace differs from the run.
     Difference "HT0601" exit 4,
     /// A trace and the built-in hart differ.
     Mismatch "HT0602" exit 4,

@@ -47,7 +47,7 @@ pub(crate) fn write(
     Ok(out.finish()?)
 }
 
-/// Tells which extensions have instructions that are not decoded.
+/// Warns about extensions whose instructions are not decoded.
 pub(crate) fn warn_of_undecoded(program: &Program, talk: &Talk) {
     let given = program.config.program.isa.as_ref();
     let texts: Vec<&str> = match given.filter(|_| program.given_isa().is_some()) {

@@ -19,7 +19,7 @@ use hartrace_print::info::line_note;
 use std::path::Path;
 
 /// What the settings, the program and the first bytes of a log say about
-/// reading it. What is guessed is told.
+/// reading it. Guesses are reported.
 pub(crate) fn options<'a>(
     kind: Kind,
     head: &[u8],

@@ -32,7 +32,7 @@ pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
     let named = args.program.clone().map(|file| ElfFile {
         file,
         base: None,
-        sha256: None,
+        identity: None,
     });
     let flags = Config {
         program: ProgramConfig {

@@ -22,7 +22,7 @@ pub(crate) struct Progress {
 
 enum Shown {
     Nothing,
-    /// Tenths told, one per line.
+    /// Tenths reported, one per line.
     Lines(u64),
     Bar(Option<ProgressBar>),
 }

@@ -18,9 +18,9 @@ use std::path::Path;
 
 /// The symbols of all ELF files of a program. A file without symbols has no
 /// names.
-pub(crate) fn names_of(program: &Program) -> Names {
+pub(crate) fn names_of(elf: &[Elf]) -> Names {
     let mut names = Names::new();
-    for elf in &program.elf {
+    for elf in elf {
         let _ = names.add_elf(&elf.bytes, elf.file.base);
     }
     names
@@ -138,11 +138,22 @@ impl From<ProgramError> for Failure {
             ProgramError::Wrong(wrong) => {
                 let name = wrong.given.display();
                 let message = format!("`{name}` is not the program that was traced");
-                Diagnostic::new(Code::WrongProgram, message)
-                    .note(format!("its SHA-256:     {}", wrong.found))
-                    .note(format!("expected SHA-256: {}", wrong.expected))
-                    .help("it was probably rebuilt: give the old file with -e, or correct sha256")
-                    .into()
+                let diagnostic = Diagnostic::new(Code::WrongProgram, message);
+                let diagnostic = match &wrong.differs_at {
+                    Some((at, name)) => {
+                        let name = name.as_deref().map_or(String::new(), |n| format!(" <{n}>"));
+                        let old = wrong.traced.display();
+                        diagnostic.note(format!(
+                            "the code differs from `{old}`, first at {at:#x}{name}"
+                        ))
+                    }
+                    None => diagnostic
+                        .note(format!("it has   {}", wrong.found))
+                        .note(format!("expected {}", wrong.expected)),
+                };
+                let key = wrong.expected.key();
+                let help = "it was probably rebuilt: give the old file with -e";
+                diagnostic.help(format!("{help}, or correct {key}")).into()
             }
             ProgramError::Width { ref origin, .. } => {
                 Diagnostic::new(Code::WidthMismatch, error.to_string())

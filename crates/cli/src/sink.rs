@@ -6,7 +6,7 @@ use hartrace_logs::RowError;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The output. Observers cannot fail, so what fails is kept until somebody
+/// The output. Observers cannot fail, so an error is kept until a caller
 /// asks; nothing is written after it.
 pub(crate) struct Sink(Mutex<(Output, Option<Failure>)>);
 
@@ -36,7 +36,7 @@ impl Sink {
         self.lock().1.get_or_insert(failure.into());
     }
 
-    /// Nobody reads it any more.
+    /// The reader closed it.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.lock().1, Some(Failure::ClosedPipe))
     }

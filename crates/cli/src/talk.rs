@@ -77,7 +77,7 @@ impl Talk {
 }
 
 fn say(text: &str) {
-    // With stderr gone there is nobody to tell.
+    // If stderr is closed, the message cannot be reported.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn clean_up_on_signal() {
         if cleaned.is_err() && block_ignored() {
             cleaned = ctrlc::set_handler(on_signal);
         }
-        // Without the handler, a file under a temporary name may stay behind.
+        // Without the handler, a temporary file may be left over.
         drop(cleaned);
     });
 }
@@ -118,7 +118,7 @@ fn block_ignored() -> bool {
     blocked.thread_block().is_ok()
 }
 
-/// Nobody tells which signals are ignored.
+/// It is unknown which signals are ignored.
 #[cfg(not(target_os = "linux"))]
 const fn block_ignored() -> bool {
     false
@@ -152,7 +152,7 @@ fn clean_up() {
     std::process::exit(i32::from(Code::Interrupted.exit()));
 }
 
-/// Makes the next Ctrl-C a wish that [`interrupted`] tells, for a command that
+/// Makes the next Ctrl-C a request that [`interrupted`] reports, for a command that
 /// ends in good order then; the one after it is as everywhere.
 pub(crate) fn end_on_signal() {
     PATIENT.store(true, Ordering::Relaxed);

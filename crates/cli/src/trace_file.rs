@@ -6,9 +6,9 @@ use crate::files::create;
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, Machine};
+use hartrace_capture::config::{Config, FilterError, Machine};
 use hartrace_capture::output::Output;
-use hartrace_capture::program::code_parts;
+use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{
     self, Format, Misfit, Settings, TraceWriter, WriteError, WriteOptions, Written,
@@ -134,16 +134,25 @@ impl From<WriteError> for Failure {
     }
 }
 
-/// An encoder in front of a sink.
+/// An encoder that writes to a sink, for these programs.
 pub(crate) fn writer<'a>(
     config: &Config,
     settings: &Settings,
-    isa: Isa,
+    (isa, elf): (Isa, &[Elf]),
     sink: &'a Sink,
     options: WriteOptions<'a>,
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
-    let filter = config.filter.config(isa.xlen()).map_err(|error| {
+    let find = |name: &str| find_symbol(elf, name);
+    let filter = config.filter.config(isa.xlen(), &find).map_err(|error| {
+        if let FilterError::Unknown(name) = &error {
+            let message = format!("the settings in [filter] name a symbol: {error}");
+            let diagnostic = Diagnostic::new(Code::BadPlace, message);
+            return match similar_symbols(elf, name).as_slice() {
+                [] => diagnostic.help("`hartrace disasm` shows the symbols"),
+                near => diagnostic.help(format!("did you mean `{}`?", near.join("`, `"))),
+            };
+        }
         let message = format!("invalid settings in [filter]: {error}");
         Diagnostic::new(Code::Contradiction, message).help("use fewer or larger ranges")
     })?;

@@ -62,7 +62,7 @@ pub(crate) fn bad_trace(path: &Path, error: TraceError) -> Failure {
     }
 }
 
-/// What nobody says anything about, and what it does not look like.
+/// A file whose format is not given and is not recognised.
 fn not_recognised(path: &Path, what: &str) -> Diagnostic {
     let name = input::name(path);
     Diagnostic::new(

@@ -28,7 +28,7 @@ impl Clock {
         }
     }
 
-    /// Recording goes on from now, if `active`. Stands behind [`Clock::settle`].
+    /// Recording continues from now, if `active`. Call it after [`Clock::settle`].
     #[inline]
     pub(crate) fn resume(&mut self, active: bool, now: Option<u64>) {
         self.since = now.filter(|_| active);
@@ -44,14 +44,14 @@ impl Clock {
         }
     }
 
-    /// The cycles up to now, for a record; `None` when nobody knows.
+    /// The cycles up to now, for a record; `None` if unknown.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u64> {
         let cycles = core::mem::take(&mut self.counted);
         core::mem::replace(&mut self.valid, true).then_some(cycles)
     }
 
-    /// Time passes. Where it goes backwards nobody knows how much.
+    /// Time passes. If it goes backwards, the cycles are unknown.
     #[inline]
     fn pass(&mut self, since: u64, now: u64) {
         match now.checked_sub(since) {

@@ -121,7 +121,7 @@ impl Depths {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RasCycles {
     /// A return adds the count of the call it pops to the counter, so that
-    /// every call tells the cycles since the call recorded below it.
+    /// every call records the cycles since the call recorded below it.
     #[default]
     Accumulate,
     /// No call has a valid count.

@@ -406,7 +406,7 @@ impl Ctr {
     }
 
     /// Writes an entry register. Bits that do not exist stay 0, and so does
-    /// everything behind the depth.
+    /// everything beyond the depth.
     pub fn write_entry(&mut self, entry: u8, register: u8, value: u64, caller: &Caller) {
         let mispredicts = self.config.mispredicts;
         let data = self.data_mask();

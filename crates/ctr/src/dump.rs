@@ -69,7 +69,7 @@ pub fn write_start(out: &mut Vec<u8>) {
 pub fn write_snapshot(snapshot: &Snapshot, out: &mut Vec<u8>) {
     let s = snapshot;
     let used = s.entries.iter().rposition(|e| *e != Record::default());
-    // More than the depth nobody can read.
+    // Entries beyond the depth cannot be read.
     let entries = used.map_or(0, |last| last + 1).min(s.depth.into());
     let size = (HEADER + entries * ENTRY) as u16;
     let bit = |known: bool, bit: u8| if known { bit } else { 0 };
@@ -190,7 +190,7 @@ impl DumpReader {
         start.starts_with(&MAGIC)
     }
 
-    /// The snapshot that [`NextSnapshot::Snapshot`] told of.
+    /// The snapshot announced by [`NextSnapshot::Snapshot`].
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot

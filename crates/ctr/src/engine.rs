@@ -130,7 +130,7 @@ impl Ctr {
         self.frozen
     }
 
-    /// A logical entry: 0 is the newest; those behind the depth are zero.
+    /// A logical entry: 0 is the newest; those beyond the depth are zero.
     #[must_use]
     pub fn entry(&self, entry: u8) -> Record {
         self.ring.get(entry)
@@ -201,7 +201,7 @@ impl Ctr {
         self.clock.resume(active, now);
     }
 
-    /// The mode the hart is in, as far as it was told.
+    /// The mode the hart is in, as far as it is known.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -231,7 +231,7 @@ impl Ctr {
     /// MXLEN come zero-extended (3.1).
     ///
     /// Only traps and returns from them change the mode. If another transfer
-    /// does, something is missing behind it: it is recorded within the mode it
+    /// does, something after it is missing: it is recorded within the mode it
     /// was in.
     pub fn record(&mut self, transfer: &Transfer) {
         let t = transfer;
@@ -270,7 +270,7 @@ impl Ctr {
 
     /// Jumps and branches of the current mode, in their order: all whose type
     /// is among [`Ctr::wanted`]. Others do no harm. `unseen` is how many there
-    /// were in front of them; [`Ctr::memory`] says how many can be left out.
+    /// were before them; [`Ctr::memory`] says how many can be left out.
     pub fn replay(&mut self, unseen: u64, raws: impl Iterator<Item = Raw>) {
         if self.memory().is_some() {
             self.ring.skip(unseen);
@@ -487,7 +487,7 @@ impl Ctr {
         snapshot
     }
 
-    /// The same into one that was used before; what the records do not tell
+    /// The same into one that was used before; what the records do not hold
     /// stays as it is.
     pub fn snapshot_into(&self, snapshot: &mut Snapshot) {
         snapshot.version = self.config.version;

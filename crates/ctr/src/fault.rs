@@ -33,7 +33,7 @@ faults! {
 }
 
 impl Fault {
-    /// Whether nothing behind it can be read.
+    /// Whether nothing after it can be read.
     pub(crate) const fn ends_the_dump(self) -> bool {
         matches!(
             self,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use hartrace_flow::HartId;
 
 /// Whether a snapshot repeats records of the one before of its hart, so that
-/// sums count them again. What cannot be told from loops is not said to.
+/// sums count them again. Records that may as well come from loops are not counted.
 #[derive(Clone, Debug, Default)]
 pub struct Overlap {
     before: BTreeMap<HartId, Snapshot>,
@@ -105,7 +105,7 @@ mod tests {
         let records = [(1, Some(30)), (2, Some(30)), (3, Some(40))];
         assert!(!found(&[first.clone(), snapshot(Some(160), 0, &records)]));
         assert!(found(&[first.clone(), snapshot(Some(159), 0, &records)]));
-        // Of another hart, or behind a start from anew, nothing is known.
+        // For another hart, or after a restart, nothing is known.
         let other = Snapshot {
             hart: HartId(1),
             ..snapshot(Some(101), 0, &records)

@@ -139,8 +139,8 @@ impl Targets {
         self.depth += 1;
     }
 
-    /// Takes the last call; whether this is behind it. A transfer does not
-    /// tell how long its instruction is: two bytes or four.
+    /// Takes the last call; whether this is the address after it. A transfer does not
+    /// record how long its instruction is: two bytes or four.
     fn returns_to(&mut self, target: u64) -> bool {
         let Some(depth) = self.depth.checked_sub(1) else {
             return false;

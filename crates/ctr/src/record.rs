@@ -82,7 +82,7 @@ impl Record {
         Some(CycleCount((self.ctrdata >> 16) as u16).cycles())
     }
 
-    /// The transfer it tells of, if it is valid. A record without a type is
+    /// The transfer it records, if it is valid. A record without a type is
     /// one of [`Itype::None`].
     #[must_use]
     pub fn transfer(&self) -> Option<Transfer> {

@@ -62,7 +62,7 @@ impl Ring {
         &mut self.entries[usize::from(place)]
     }
 
-    /// A logical entry; those behind the depth read as zero.
+    /// A logical entry; those beyond the depth read as zero.
     pub(crate) fn get(&self, entry: u8) -> Record {
         if entry > self.mask {
             return Record::default();
@@ -71,7 +71,7 @@ impl Ring {
         self.entries.get(place).copied().unwrap_or_default()
     }
 
-    /// A logical entry to be written, unless it is behind the depth.
+    /// A logical entry to be written, unless it is beyond the depth.
     pub(crate) fn get_mut(&mut self, entry: u8) -> Option<&mut Record> {
         let place = self.place(entry);
         (entry <= self.mask).then(|| self.at(place))

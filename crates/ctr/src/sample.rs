@@ -17,12 +17,12 @@ use crate::snapshot::Snapshot;
 pub enum Every {
     /// After so many instructions of a hart.
     Instructions(u64),
-    /// After so many cycles of a hart. Where steps tell the time now and then
-    /// only, at the first that tells one behind.
+    /// After this many cycles of a hart. If only some steps have a time, at the
+    /// first one with a later time.
     Cycles(u64),
 }
 
-/// What steps tell besides where a hart went.
+/// What steps report besides control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The privilege modes. Otherwise transfers are recorded as if all of them
@@ -99,7 +99,7 @@ struct Recorders {
 struct Recorder {
     ctr: Ctr,
     insns: u64,
-    /// In cycles, if they are told.
+    /// In cycles, if they are known.
     time: u64,
     /// When the next snapshot is due, in the unit of [`Every`].
     due: Option<u64>,
@@ -110,11 +110,11 @@ struct Recorder {
     bits: u32,
     /// The mode before a halt.
     awake: Mode,
-    /// Untraced time began behind the first instruction of a semihosting call.
+    /// Untraced time began after the first instruction of a semihosting call.
     called: bool,
     /// Something has run since the records started.
     ran: bool,
-    /// How often they started anew behind something that ran.
+    /// How often recording restarted after instructions had run.
     restarts: u64,
 }
 
@@ -156,7 +156,7 @@ impl Recorders {
 }
 
 impl Recorders {
-    /// Lets the records of a hart start anew if steps are missing in front of
+    /// Lets the records of a hart start anew if steps are missing before
     /// this one.
     #[inline]
     fn break_off(&mut self, hart: HartId, step: &Step) {
@@ -192,7 +192,7 @@ impl TransferSink for Recorders {
         let changes = transfer.kind.is_trap() || transfer.kind == Itype::TrapReturn;
         self.trapped |= changes;
         let Some(one) = self.of(hart) else { return };
-        // Where it led nobody has seen: whether it is recorded depends on it.
+        // Its target is unknown, and whether it is recorded depends on the target.
         if told.modes && !all && changes && transfer.to.is_none() {
             return;
         }
@@ -231,7 +231,7 @@ impl<S: SnapshotSink> Sampler<S> {
         }
     }
 
-    /// How often records started anew, because steps were missing behind others
+    /// How often recording restarted, because steps were missing after others
     /// or a hart was reset.
     #[must_use]
     pub fn restarts(&self) -> u64 {
@@ -257,7 +257,7 @@ impl<S: SnapshotSink> Sampler<S> {
         self.sink
     }
 
-    /// Whether a trap is the `ebreak` of a semihosting call that goes on behind
+    /// Whether a trap is the `ebreak` of a semihosting call that continues after
     /// it. That is no exception; a log without its halt seems to show one.
     #[cold]
     fn is_call(&mut self, hart: HartId, trap: &Trap) -> bool {
@@ -270,7 +270,7 @@ impl<S: SnapshotSink> Sampler<S> {
         one.bits == CALL_ENTRY && one.next == Some(epc) && handler == epc.wrapping_add(4)
     }
 
-    /// Takes a snapshot if one is due in front of this instruction.
+    /// Takes a snapshot if one is due before this instruction.
     #[inline]
     fn look(&mut self, hart: HartId, insn: &Insn) {
         let recorders = self.transfers.sink();
@@ -290,7 +290,7 @@ impl<S: SnapshotSink> Sampler<S> {
         let start = if one.insns == 0 { first } else { now };
         let by_time = matches!(self.every, Some(Every::Cycles(_)));
         if by_time && !told.cycles && start == 0 {
-            // None is told yet.
+            // None is known yet.
             return;
         }
         let next = (start / step).saturating_add(1).saturating_mul(step);
@@ -388,7 +388,7 @@ impl<S: SnapshotSink> Observer for Sampler<S> {
         let recorders = self.transfers.sink();
         let told = recorders.told;
         for (hart, one) in recorders.harts.iter().filter(|(_, one)| one.insns > 0) {
-            // What follows a return from a trap nobody has seen.
+            // What follows a trap return is unknown.
             let stays = Flow::of_retired(one.bits, self.isa) != Flow::TrapReturn;
             let mode = one.mode.filter(|_| told.modes && stays);
             one.snapshot(*hart, one.next, mode, told, &mut self.snapshot);

@@ -20,7 +20,7 @@ pub enum Version {
     V2_0,
 }
 
-/// A run-time mode that a bit of `ioptions` tells.
+/// A run-time mode reported by a bit of `ioptions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ioption {
     /// Targets of sequentially inferable jumps are left out.
@@ -31,14 +31,14 @@ pub enum Ioption {
     ImplicitException,
     /// Branches that were predicted are counted.
     BranchPrediction,
-    /// Jump targets may be told by their place in a cache.
+    /// Jump targets may be reported by their index in a cache.
     JumpTargetCache,
     /// Addresses are full, not differences.
     FullAddress,
 }
 
 /// The bits of `ioptions` (draft: `options`), which every implementation
-/// arranges in its own way: what each bit tells, the lowest first; `None` for a
+/// arranges in its own way: what each bit reports, the lowest first; `None` for a
 /// bit of no known meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ioptions {
@@ -47,7 +47,7 @@ pub struct Ioptions {
 }
 
 impl Ioptions {
-    /// More bits than this nobody has.
+    /// The largest number of bits.
     pub const MOST: usize = 16;
 
     /// The five bits of the reference models.
@@ -73,7 +73,7 @@ impl Ioptions {
         Some(Ioptions { bits, len })
     }
 
-    /// What each bit tells, the lowest first.
+    /// What each bit reports, the lowest first.
     #[must_use]
     pub fn order(&self) -> &[Option<Ioption>] {
         self.bits.get(..usize::from(self.len)).unwrap_or_default()
@@ -85,7 +85,7 @@ impl Ioptions {
         self.len
     }
 
-    /// What a value of the field says about a mode; `None` if no bit tells.
+    /// What a value of the field says about a mode; `None` if no bit reports it.
     #[must_use]
     pub fn get(&self, field: u32, option: Ioption) -> Option<bool> {
         let bit = self.order().iter().position(|&o| o == Some(option))?;
@@ -122,9 +122,9 @@ pub enum ResyncUnit {
 /// Where a resync comes once its counter is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ResyncRule {
-    /// Behind the next branch, indirect jump or other discontinuity: places
+    /// After the next branch, indirect jump or other discontinuity: places
     /// every ingress port shows, so the packets do not depend on how many
-    /// instructions a block has. The branches before it are told first, as
+    /// instructions a block has. The branches before it are reported first, as
     /// state 2 of the ratified text has it.
     #[default]
     Settled,
@@ -138,13 +138,13 @@ pub enum ResyncRule {
 /// What the trace ends with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// The address of the last instruction, unless a packet just told it, and
+    /// The address of the last instruction, unless a packet just reported it, and
     /// a support packet.
     #[default]
     Told,
     /// As the reference encoder does: the address of the last instruction in
-    /// any case, and a support packet with `ended_rep`. Decoders cannot tell
-    /// what that means where the address was just told.
+    /// any case, and a support packet with `ended_rep`. Decoders cannot know
+    /// what that means if the address was just reported.
     Reference,
 }
 
@@ -158,7 +158,7 @@ pub enum IdleIrdepth {
     Ones,
 }
 
-/// When `updiscon` is told of the target of a jump (6.6.2). Decoders read both
+/// When `updiscon` is reported for the target of a jump (6.6.2). Decoders read both
 /// alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UpdisconRule {
@@ -215,7 +215,7 @@ pub struct Config {
     /// Targets of sequentially inferable jumps are left out.
     pub sijump: bool,
     /// Decoder: those of returns too. So it is where `itype` has three bits and
-    /// does not tell returns from other jumps; with four bits the signal
+    /// does not distinguish returns from other jumps; with four bits the signal
     /// `sijump` is ignored for them (2.0, table 4.1).
     pub sijump_returns: bool,
 
@@ -230,7 +230,7 @@ pub struct Config {
     pub ending: Ending,
     /// Encoder: what `irdepth` holds while it says nothing.
     pub idle_irdepth: IdleIrdepth,
-    /// Encoder: when `updiscon` is told.
+    /// Encoder: when `updiscon` is reported.
     pub updiscon: UpdisconRule,
     /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
     /// one that is never full.

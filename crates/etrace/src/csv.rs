@@ -128,7 +128,7 @@ impl Cells {
         self.set(Column::EncoderMode, support.encoder_mode);
         self.set(Column::QualStatus, support.qual_status as u8);
         self.set(Column::Ioptions, support.ioptions);
-        // The reference encoder tells nothing of data trace where there is none.
+        // The reference encoder reports nothing about data trace if there is none.
         let data = support.data.unwrap_or_default();
         if data != Default::default() {
             self.set(Column::Denable, data.denable);

@@ -163,7 +163,7 @@ impl Protocol for ETrace {
             }
             Message::Packet(Packet::Support(support)) => {
                 let flow = sources.message(src, message, place, out);
-                // What came before was still told in the old modes.
+                // What came before was still reported in the old modes.
                 let modes = sources.settings().told(support);
                 set_modes(sources, modes);
                 flow
@@ -177,7 +177,7 @@ impl Protocol for ETrace {
     }
 }
 
-/// A synchronisation: it may tell that a support packet was none.
+/// A synchronisation: it may show that a support packet was not one.
 fn sync<C: Consumer>(
     sources: &mut Sources<'_, ETrace>,
     src: u16,

@@ -53,7 +53,7 @@
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{HartId, Ingress};
+use hartrace_flow::{HartId, Ingress, IngressRun};
 
 use crate::Config;
 
@@ -98,6 +98,11 @@ impl Encode for Hart {
     #[inline(always)]
     fn block<S: Sink>(&mut self, config: &Config, block: &Ingress, sink: &mut S) {
         self.take_block(config, block, sink);
+    }
+
+    #[inline(always)]
+    fn run(&mut self, _: &Config, run: &IngressRun) -> bool {
+        self.take_run(run)
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -67,7 +67,7 @@ impl Field {
     }
 }
 
-/// The fields of a packet, as far as they can be told, and what is wrong with
+/// The fields of a packet, as far as they can be determined, and what is wrong with
 /// it, if anything.
 ///
 /// ```
@@ -220,7 +220,7 @@ fn mode(code: u8) -> String {
     }
 }
 
-/// Keeps the address that each source told last, so that a packet can be shown
+/// Keeps the address that each source reported last, so that a packet can be shown
 /// with the full one.
 #[derive(Clone, Debug)]
 pub struct Follower {
@@ -248,7 +248,7 @@ impl Follower {
 
     /// The full address of the next packet, where it has one and it can be
     /// known. An entry of the jump target cache cannot, nor can differences
-    /// behind it.
+    /// after it.
     pub fn packet(&mut self, src: u16, packet: &Packet) -> Option<u64> {
         let config = &self.config;
         let last = self.sources.entry(src).or_insert(Last {
@@ -310,7 +310,7 @@ mod tests {
     use hartrace_isa::Xlen;
     use hartrace_testkit::Random;
 
-    /// The fields cover the packet, one behind the other, and their values are
+    /// The fields cover the packet, one after the other, and their values are
     /// its bits.
     #[test]
     fn the_fields_are_the_packet() {

@@ -16,7 +16,7 @@ faults! {
 
     /// A payload without a byte.
     EmptyPacket = "ET0201", "packet without a payload";
-    /// Bits behind the last field that do not repeat its last bit.
+    /// Bits after the last field that do not repeat its last bit.
     ExtraBits = "ET0202", "packet has bits after its last field";
     /// `branch_fmt` = 01.
     UnknownBranchFmt = "ET0203", "branch count with the reserved branch_fmt=01";
@@ -41,7 +41,7 @@ faults! {
     MissingOutcome = "ET0302", "a branch on the path has no outcome";
     /// Outcomes of branches that are not on the way.
     LeftoverOutcomes = "ET0303", "more outcomes than branches on the path";
-    /// An indirect jump whose target no packet told.
+    /// An indirect jump whose target no packet reported.
     UnreportedJump = "ET0304", "the path passes an indirect jump";
     /// ecall or ebreak on the way.
     UnreportedTrap = "ET0305", "the path passes an ecall or ebreak";

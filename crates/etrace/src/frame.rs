@@ -134,7 +134,7 @@ impl Framer {
         !matches!(self.state, State::Between)
     }
 
-    /// Passes a packet that somebody else has read; not inside one.
+    /// Skips a packet that the caller has read; not inside one.
     #[inline]
     pub(crate) fn pass(&mut self, len: usize) {
         self.at += len as u64;
@@ -275,7 +275,7 @@ impl Default for Framer {
     }
 }
 
-/// A place between two packets, at or behind an offset: of all ways to cut the
+/// A place between two packets, at or after an offset: of all ways to cut the
 /// bytes from there on into packets, one is left. In a stream without damage
 /// that is the right one. `None` if the bytes end before there is only one.
 ///

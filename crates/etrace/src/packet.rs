@@ -128,7 +128,7 @@ pub struct Report {
     pub notify: bool,
     /// The target of an uninferable jump, and a format 3 follows.
     pub updiscon: bool,
-    /// `irdepth` is told.
+    /// `irdepth` is reported.
     pub irreport: bool,
     /// The field, whatever `irreport` says.
     pub irdepth: u16,
@@ -265,7 +265,7 @@ pub enum QualStatus {
     /// Nothing.
     #[default]
     NoChange = 0,
-    /// It ended; the packet before this one was sent to tell where.
+    /// It ended; the packet before this one was sent to report where.
     EndedRep = 1,
     /// Packets were lost.
     TraceLost = 2,
@@ -293,7 +293,7 @@ pub enum Packet {
     BranchCount {
         /// The field: how many, minus 31.
         branch_count: u32,
-        /// `None` if the branch behind them was predicted wrongly
+        /// `None` if the branch after them was mispredicted
         /// (`branch_fmt` 00); else an address, and whether that is a branch
         /// that was predicted wrongly (11) or not (10).
         address: Option<(bool, Report)>,
@@ -304,7 +304,7 @@ pub enum Packet {
         index: u16,
         /// The branches before it, if any.
         map: BranchMap,
-        /// `irdepth` is told.
+        /// `irdepth` is reported.
         irreport: bool,
         /// The field, whatever `irreport` says.
         irdepth: u16,
@@ -343,7 +343,7 @@ impl Payload {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Puts it behind other packets of a stream, with its header.
+    /// Appends it to the packets of a stream, with its header.
     #[inline]
     pub fn write_framed(&self, kind: Kind, out: &mut Vec<u8>) {
         out.push(kind.header(self.len));

@@ -10,7 +10,7 @@ use crate::{Fault, Framer, Kind, Layout, Packet, Piece, QualStatus, Report, Supp
 /// source.
 pub type Tally = tally::Tally<Extras>;
 
-/// Branches that packets told.
+/// Branches that packets reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Branches {
     /// In maps.
@@ -19,7 +19,7 @@ pub struct Branches {
     pub taken: u64,
     /// In counts of predicted branches.
     pub predicted: u64,
-    /// The branches behind those, which were not.
+    /// The branches after those, which were not.
     pub mispredicted: u64,
 }
 
@@ -31,12 +31,12 @@ impl Branches {
     }
 }
 
-/// Why packets were sent, as far as they tell.
+/// Why packets were sent, as far as they show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reasons {
     /// A notification.
     pub notify: u64,
-    /// A jump target with a format 3 packet behind it.
+    /// A jump target followed by a format 3 packet.
     pub updiscon: u64,
     /// Something about the return stack.
     pub irreport: u64,
@@ -59,7 +59,7 @@ pub struct Extras {
     pub data: Count,
     /// Whether there is data trace, once a support packet has reported it.
     denable: Option<bool>,
-    /// Branches that packets told.
+    /// Branches that packets reported.
     pub branches: Branches,
     /// Why packets were sent.
     pub reasons: Reasons,

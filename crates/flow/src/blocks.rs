@@ -30,7 +30,7 @@ pub struct Rules {
     /// EnSequentialJump).
     pub sequential_jumps: bool,
     /// The same for returns. Where E-Trace has four-bit `itype` codes, they are
-    /// told all the same.
+    /// reported all the same.
     pub sequential_returns: bool,
     /// `jalr` through x0 counts as direct: its target stands in the instruction.
     /// E-Trace says so; the N-Trace tables class every `jalr` as indirect.
@@ -60,7 +60,7 @@ pub(crate) type BlockId = u32;
 /// The block that stands for every address without code.
 pub(crate) const NOWHERE: BlockId = 0;
 
-/// A successor nobody has asked for yet.
+/// A successor that has not been looked up yet.
 const UNLINKED: BlockId = BlockId::MAX;
 
 /// Direct jumps followed in one block, each over a page of code at most. A
@@ -87,11 +87,11 @@ pub(crate) enum Kind {
     Jump,
     /// No decision; the way goes on in the next block.
     Continue,
-    /// A jump through a register; the run's exit tells which.
+    /// An indirect jump; the run's exit says which kind.
     Target,
     /// ecall or ebreak, not part of the block.
     Trap,
-    /// No code behind this.
+    /// No code after this.
     Missing,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Block {
     pub(crate) insns: u32,
     /// First of the runs for "not taken" (or the only ones).
     runs: u32,
-    /// Blocks behind: not taken (or the only one), taken.
+    /// Next blocks: not taken (or the only one), taken.
     next: [BlockId; 2],
     /// The deciding instruction, or where code ends.
     pub(crate) at: u64,
@@ -176,7 +176,7 @@ impl<'a> Blocks<'a> {
         self.image
     }
 
-    /// Whether a jump goes where the constant tells that was loaded right before
+    /// Whether a jump goes to the constant that was loaded right before
     /// it, at `pc`.
     pub(crate) fn is_inferred(&self, jump: Flow, (before, pc): (Flow, u64)) -> bool {
         self.rules.infers(jump.link()) && jump.sequential_target(before, pc, self.xlen).is_some()
@@ -204,7 +204,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The runs of a block for one outcome. The `next` of the last is only
-    /// filled in where the code tells it.
+    /// filled in where the code determines it.
     #[inline]
     pub(crate) fn runs(&self, block: &Block, taken: bool) -> &[Run] {
         let count = usize::from(block.count);
@@ -212,7 +212,7 @@ impl<'a> Blocks<'a> {
         self.runs.get(from..from + count).unwrap_or_default()
     }
 
-    /// What lies in a run before an address behind its first; `None` if no
+    /// The part of a run before an address after its first; `None` if no
     /// instruction starts there.
     pub(crate) fn cut(&mut self, space: SpaceId, run: &Run, at: u64) -> Option<Cut> {
         self.cuts.find(self.image, space, run, at)
@@ -231,7 +231,7 @@ impl<'a> Blocks<'a> {
         last.map_or(block.at, |r| r.next)
     }
 
-    /// The block behind `id` for one outcome.
+    /// The block after `id` for one outcome.
     #[inline]
     pub(crate) fn follow(&mut self, space: SpaceId, id: BlockId, taken: bool) -> BlockId {
         let next = self.blocks.get(id as usize).map_or(NOWHERE, |b| {
@@ -289,7 +289,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// There was no chain: builds it for the next time, if it is worth it.
-    /// `more` are the outcomes again and those behind them, to find out how far
+    /// `more` are the outcomes again and those after them, to find out how far
     /// chains from here go.
     #[inline(never)]
     pub(crate) fn no_chain(
@@ -313,7 +313,7 @@ impl<'a> Blocks<'a> {
             return;
         }
         let chain = self.gather(space, id, more);
-        // Outcomes behind the chain's end must not be part of its name, or
+        // Outcomes after the chain's end must not be part of its key, or
         // there would be many names for one chain. The longest one met decides.
         let reach = if measured {
             reach.max(chain.used)
@@ -370,7 +370,7 @@ impl<'a> Blocks<'a> {
             }
         }
         // What follows the last outcome is not part of the chain: a walk may
-        // have to stop right behind it.
+        // have to stop right after it.
         self.chains.truncate(behind);
         chain
     }
@@ -546,7 +546,7 @@ impl Way<'_> {
             }
             let crosses = (at ^ at.wrapping_add(u64::from(f.len))) & !(PAGE - 1) != 0;
             // A constant and the jump that may use it stay together: the cut
-            // is made in front of both.
+            // is made before both.
             let constant = matches!(flow, Flow::Const { .. });
             if crosses && constant && self.insns > 0 {
                 self.stop();
@@ -561,7 +561,7 @@ impl Way<'_> {
             match destination {
                 Destination::Next => {
                     self.before = Some((flow, at));
-                    // RV32 code goes on at address 0 behind its last address.
+                    // RV32 code continues at address 0 after its last address.
                     if crosses && (!constant || end != self.pc) {
                         self.end_run(Exit::Stop, end, f.len);
                         return (Kind::Continue, end);
@@ -599,7 +599,7 @@ impl Way<'_> {
         self.pc = self.pc.wrapping_add(u64::from(f.len));
     }
 
-    /// Ends the run in front of an instruction that is not part of it.
+    /// Ends the run before an instruction that is not part of it.
     fn stop(&mut self) {
         if self.insns > 0 {
             // Only fetched code gets here, so the instruction before is known.
@@ -652,7 +652,7 @@ impl Way<'_> {
     }
 }
 
-/// Where an instruction goes, as far as the code tells.
+/// Where an instruction goes, as far as the code determines it.
 enum Destination {
     Next,
     Branch,

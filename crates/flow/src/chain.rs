@@ -154,7 +154,7 @@ impl Chains {
         self.store.len()
     }
 
-    /// Appends runs to the chain begun last; gives the place behind them.
+    /// Appends runs to the chain begun last; returns the position after them.
     pub(crate) fn push(&mut self, runs: &[Run]) -> usize {
         self.store.extend_from_slice(runs);
         self.store.len()

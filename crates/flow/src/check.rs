@@ -39,21 +39,21 @@ pub struct Check {
     difference: Option<Box<Difference>>,
 }
 
-/// What the protocol does not tell, so that a decoder need not give it. By
-/// default it tells everything.
+/// What the protocol does not report, so that a decoder need not produce it. By
+/// default it reports everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Untold {
     /// Traps that another trap follows at once, with no instruction in between:
-    /// packets of the E-Trace draft tell the last of them only.
+    /// packets of the E-Trace draft report only the last of them.
     pub traps: bool,
-    /// How often a loop without any decision was gone round: E-Trace tells the
+    /// How many iterations a loop without any decision had: E-Trace reports the
     /// address where it was left, and no count.
     pub rounds: Option<Inference>,
     /// Bits of `tval` that the ingress port does not show, one for each.
     pub tval: u64,
 }
 
-/// Which instructions of a loop a decoder follows without being told.
+/// Which instructions of a loop a decoder follows without a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inference {
     /// The instruction set of the code the steps run.
@@ -72,7 +72,7 @@ pub struct Checked {
     /// Traps.
     pub traps: u64,
     /// Instructions before a loss among the steps ([`Signal::Lost`]) that the
-    /// trace lost with it: nobody compared them.
+    /// trace lost with it: they were not compared.
     pub lost: u64,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Display for What {
 }
 
 impl Difference {
-    /// Whether both sides have a trap here, told differently; otherwise they
+    /// Whether both sides have a trap here, reported differently; otherwise they
     /// go different ways.
     #[must_use]
     pub const fn is_about_a_trap(&self) -> bool {
@@ -171,7 +171,7 @@ impl Check {
         Check::default()
     }
 
-    /// Does not ask for what the protocol leaves untold.
+    /// Does not expect what the protocol leaves unreported.
     #[must_use]
     pub fn without(mut self, untold: Untold) -> Check {
         self.untold = untold;
@@ -248,7 +248,7 @@ impl Observer for Check {
 
     fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
         if self.difference.is_some() {
-            return; // nobody will compare it any more
+            return; // it will not be compared any more
         }
         let expected = self.harts.of(hart);
         match step {

@@ -45,7 +45,7 @@ impl Cuts {
         }
     }
 
-    /// What lies before `at`, an address behind the run's first; `None` if no
+    /// The part before `at`, an address after the run's first; `None` if no
     /// instruction of the run starts there.
     pub(crate) fn find(
         &mut self,

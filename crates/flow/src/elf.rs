@@ -176,7 +176,7 @@ impl<'a> Name<'a> {
         Name(table.get(at as usize..).filter(|tail| !tail.is_empty()))
     }
 
-    /// From its first byte on, and what comes behind its end; `None` if it
+    /// From its first byte on, including what follows its end; `None` if it
     /// does not lie within its table.
     #[must_use]
     pub const fn tail(self) -> Option<&'a [u8]> {

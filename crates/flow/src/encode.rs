@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::filter::{Filter, FilterConfig};
-use crate::{HartId, Ingress, IngressSink};
+use crate::{HartId, Ingress, IngressRun, IngressSink};
 
 mod outlet;
 
@@ -92,6 +92,14 @@ pub trait Encode {
     /// the fields of a block that the caller has just made then stay in
     /// registers.
     fn block<S: Sink>(&mut self, config: &Self::Config, block: &Ingress, sink: &mut S);
+
+    /// Blocks that follow each other, put together, if each of them would only be
+    /// counted or remembered; as [`IngressSink::run`].
+    #[inline]
+    fn run(&mut self, config: &Self::Config, run: &IngressRun) -> bool {
+        let _ = (config, run);
+        false
+    }
 
     /// No block follows.
     fn finish<S: Sink>(&mut self, config: &Self::Config, sink: &mut S);
@@ -198,6 +206,14 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
                 hart.block(&self.config, block, &mut self.sink);
             }
             _ => self.other_hart(id, block),
+        }
+    }
+
+    #[inline(always)]
+    fn run(&mut self, id: HartId, run: &IngressRun) -> bool {
+        match self.harts.get_mut(self.recent) {
+            Some((recent, hart)) if *recent == id => hart.run(&self.config, run),
+            _ => false,
         }
     }
 

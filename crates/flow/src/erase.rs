@@ -1,14 +1,14 @@
 //! Type-erased observers: a source is compiled once per set of
-//! [`Wants`](crate::Wants), not once per observer.
+//! [`Wants`], not once per observer.
 
 use core::marker::PhantomData;
 
 use hartrace_isa::{Flow, Isa};
 
-use crate::{Effects, HartId, Observer, Step, Wants};
+use crate::{AnyObserver, Effects, HartId, Observer, Step, Straights, Wants};
 
-/// Takes steps like [`Observer::step`].
-pub type StepFn<'o> = dyn FnMut(HartId, &Step, &Effects) + 'o;
+/// An observer that a source knows nothing more about.
+pub type Dyn<'o> = dyn AnyObserver + 'o;
 
 /// A set of wants that sources are compiled for.
 pub trait Kind {
@@ -50,15 +50,15 @@ impl Kind for Everything {
 
 /// An observer of a [`Kind`] whose own type is not known.
 pub struct Erased<'s, 'o, K> {
-    step: &'s mut StepFn<'o>,
+    observer: &'s mut Dyn<'o>,
     kind: PhantomData<K>,
 }
 
 impl<'s, 'o, K: Kind> Erased<'s, 'o, K> {
     /// An observer that passes its steps on.
-    pub fn new(step: &'s mut StepFn<'o>) -> Erased<'s, 'o, K> {
+    pub fn new(observer: &'s mut Dyn<'o>) -> Erased<'s, 'o, K> {
         let kind = PhantomData;
-        Erased { step, kind }
+        Erased { observer, kind }
     }
 }
 
@@ -67,7 +67,12 @@ impl<K: Kind> Observer for Erased<'_, '_, K> {
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        (self.step)(hart, step, effects);
+        self.observer.step(hart, step, effects);
+    }
+
+    #[inline]
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.observer.straights(hart, code);
     }
 }
 
@@ -78,70 +83,103 @@ pub trait Source {
     type Output;
 
     /// Runs for an observer of [`Events`].
-    fn events(self, step: &mut StepFn<'_>) -> Self::Output;
+    fn events(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Transfers`].
-    fn transfers(self, step: &mut StepFn<'_>) -> Self::Output;
+    fn transfers(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Steps`].
-    fn steps(self, step: &mut StepFn<'_>) -> Self::Output;
+    fn steps(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Everything`].
-    fn everything(self, step: &mut StepFn<'_>) -> Self::Output;
+    fn everything(self, observer: &mut Dyn<'_>) -> Self::Output;
 }
 
 /// Runs a source as the smallest kind that gives the observer all it wants, and
 /// passes on no more than that.
 pub fn run<O: Observer, S: Source>(source: S, observer: &mut O) -> S::Output {
-    let effects = Wants::REGS.with(Wants::CSRS).with(Wants::ACCESSES);
-    if O::WANTS.overlaps(effects) {
-        if O::WANTS == Wants::ALL {
-            return source.everything(&mut |h, s, e| observer.step(h, s, e));
-        }
-        return source.everything(&mut |h, s, e| wanted(h, s, e, observer));
-    }
-    if O::WANTS.contains(Wants::INSNS) {
-        return match O::WANTS.contains(Wants::EVENTS) {
-            true => source.steps(&mut |h, s, e| observer.step(h, s, e)),
-            false => source.steps(&mut |h, s, e| wanted(h, s, e, observer)),
+    let wants = O::WANTS;
+    if wants.overlaps(Wants::EFFECTS) {
+        return match wants == Wants::ALL {
+            true => source.everything(observer),
+            false => source.everything(&mut Wanted(observer)),
         };
     }
-    if O::WANTS.contains(Wants::TRANSFERS) {
-        return match O::WANTS.contains(Wants::EVENTS) {
-            true => source.transfers(&mut |h, s, e| observer.step(h, s, e)),
-            false => source.transfers(&mut |h, s, e| match s {
-                Step::Insn(_) => observer.step(h, s, e),
-                Step::Trap(_) | Step::Signal(_) => {}
-            }),
+    if wants.contains(Wants::INSNS) {
+        return match wants.contains(Wants::EVENTS) {
+            true => source.steps(observer),
+            false => source.steps(&mut Wanted(observer)),
         };
     }
-    match O::WANTS.contains(Wants::EVENTS) {
-        true => source.events(&mut |h, s, e| observer.step(h, s, e)),
-        false => source.events(&mut |_, _, _| {}),
+    if wants.contains(Wants::TRANSFERS) {
+        return match wants.contains(Wants::EVENTS) {
+            true => source.transfers(observer),
+            false => source.transfers(&mut Insns(observer)),
+        };
+    }
+    match wants.contains(Wants::EVENTS) {
+        true => source.events(observer),
+        false => source.events(&mut Nothing),
     }
 }
 
-/// Passes on the part of a step that an observer of an unusual set wants.
-fn wanted<O: Observer>(hart: HartId, step: &Step, effects: &Effects, observer: &mut O) {
-    let needs = match step {
-        // A taken branch to the next instruction is the one transfer that
-        // cannot be seen here.
-        Step::Insn(insn) => match Flow::of_retired(insn.bits, Isa::RV64GC) {
-            _ if insn.next != insn.end() => Wants::TRANSFERS,
-            Flow::Seq | Flow::Const { .. } | Flow::Branch { .. } | Flow::Trap => Wants::INSNS,
-            _ => Wants::TRANSFERS,
-        },
-        Step::Trap(_) | Step::Signal(_) => Wants::EVENTS,
-    };
-    if !O::WANTS.contains(needs) {
-        return;
+/// Drops everything.
+struct Nothing;
+
+impl Observer for Nothing {
+    const WANTS: Wants = Wants::NOTHING;
+
+    fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
+}
+
+/// Passes on instructions only.
+struct Insns<'o, O>(&'o mut O);
+
+impl<O: Observer> Observer for Insns<'_, O> {
+    const WANTS: Wants = O::WANTS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if let Step::Insn(_) = step {
+            self.0.step(hart, step, effects);
+        }
     }
-    let mut part = *effects;
-    if !O::WANTS.contains(Wants::REGS) {
-        part.regs.clear();
+}
+
+/// Passes on the part of each step that an observer of an unusual set wants.
+struct Wanted<'o, O>(&'o mut O);
+
+impl<O: Observer> Observer for Wanted<'_, O> {
+    const WANTS: Wants = Wants::ALL;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        let needs = match step {
+            // A taken branch to the next instruction is the one transfer that
+            // cannot be seen here.
+            Step::Insn(insn) => match Flow::of_retired(insn.bits, Isa::RV64GC) {
+                _ if insn.next != insn.end() => Wants::TRANSFERS,
+                Flow::Seq | Flow::Const { .. } | Flow::Branch { .. } | Flow::Trap => Wants::INSNS,
+                _ => Wants::TRANSFERS,
+            },
+            Step::Trap(_) | Step::Signal(_) => Wants::EVENTS,
+        };
+        if !O::WANTS.contains(needs) {
+            return;
+        }
+        if !O::WANTS.overlaps(Wants::EFFECTS) {
+            self.0.step(hart, step, effects);
+            return;
+        }
+        let mut part = *effects;
+        if !O::WANTS.contains(Wants::REGS) {
+            part.regs.clear();
+        }
+        if !O::WANTS.contains(Wants::CSRS) {
+            part.csrs.clear();
+        }
+        if !O::WANTS.contains(Wants::ACCESSES) {
+            part.accesses.clear();
+        }
+        self.0.step(hart, step, &part);
     }
-    if !O::WANTS.contains(Wants::CSRS) {
-        part.csrs.clear();
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.0.straights(hart, code);
     }
-    if !O::WANTS.contains(Wants::ACCESSES) {
-        part.accesses.clear();
-    }
-    observer.step(hart, step, &part);
 }

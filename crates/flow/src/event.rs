@@ -10,7 +10,7 @@ use core::ops::ControlFlow;
 
 use crate::{Access, Context, HartId, Mode, Trap};
 
-/// One thing a trace tells.
+/// One thing a trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Instructions retired.
@@ -32,13 +32,13 @@ pub enum Event {
     Warning(Warning),
 }
 
-/// Instructions that retired one behind the other in memory, up to and
+/// Retired instructions that are contiguous in memory, up to and
 /// including one that ends the stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
     /// Address of the first instruction.
     pub start: u64,
-    /// Address behind the last instruction.
+    /// Address after the last instruction.
     pub end: u64,
     /// Where the hart went from there.
     pub next: u64,
@@ -103,7 +103,7 @@ impl Exit {
     }
 }
 
-/// The mode and context a hart runs in, as far as the trace tells.
+/// The mode and context a hart runs in, as far as the trace reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ownership {
     /// Privilege mode, if reported.
@@ -148,7 +148,7 @@ pub enum Mark {
     Vendor(u16),
 }
 
-/// Something the trace does not tell, or tells wrongly.
+/// Something the trace does not report, or reports wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Byte offset in the trace where it was noticed.
@@ -193,7 +193,7 @@ impl fmt::Display for Reason {
 }
 
 /// Takes events. [`ControlFlow::Break`] asks the decoder for a pause: it stops
-/// behind the message it is at, and feeding goes on from there.
+/// after the message it is at, and feeding continues from there.
 pub trait Consumer {
     /// One event of one hart, in the order of the stream.
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()>;

@@ -3,7 +3,7 @@
 /// Answers the questions a walk can answer by itself.
 pub trait Evidence {
     /// The outcome of the branch at `at`; `None` when there is no evidence
-    /// left. `last` tells that the walk's count ends with this branch.
+    /// left. `last`: the walk's count ends with this branch.
     fn branch(&mut self, at: u64, last: bool) -> Option<bool>;
 
     /// Evidence left: outcomes, and whatever else is used up by answering. It

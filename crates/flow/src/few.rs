@@ -21,6 +21,15 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
         }
     }
 
+    /// An empty list for constants; `vacant` stands where no value is.
+    #[must_use]
+    pub(crate) const fn vacant(vacant: T) -> Self {
+        Few {
+            len: 0,
+            items: [vacant; N],
+        }
+    }
+
     /// Adds a value at the end; a full list hands it back.
     ///
     /// # Errors

@@ -153,7 +153,7 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// Whether it is an instruction that nobody here knows: a custom one, say.
+    /// Whether it is an unknown instruction, such as a custom one.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         decode(self.bits, self.isa).op == Op::Unknown

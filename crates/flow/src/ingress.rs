@@ -8,6 +8,9 @@ use crate::{Context, HartId, Mode};
 
 mod kinds;
 mod port;
+mod run;
+
+pub use run::IngressRun;
 
 pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
 
@@ -79,6 +82,14 @@ pub struct Ingress {
 pub trait IngressSink {
     /// One block of one hart, in order.
     fn ingress(&mut self, hart: HartId, block: &Ingress);
+
+    /// Blocks of one hart that follow each other, put together. Whether it took
+    /// them: a sink that must look at one of the blocks by itself changes nothing
+    /// and returns false, and is then given each block.
+    fn run(&mut self, hart: HartId, run: &IngressRun) -> bool {
+        let _ = (hart, run);
+        false
+    }
 
     /// One data access, after the block its instruction retired in.
     fn data(&mut self, hart: HartId, access: &DataIngress) {

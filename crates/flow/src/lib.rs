@@ -90,6 +90,7 @@ pub mod queue;
 mod replay;
 mod stack;
 mod step;
+mod straight;
 mod stretch;
 pub mod tally;
 mod transfer;
@@ -104,8 +105,8 @@ pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
-    Ctype, DataIngress, Ingress, IngressSink, ItypeWidth, Port, PortConfig, Retirement, Retires,
-    Trigger,
+    Ctype, DataIngress, Ingress, IngressRun, IngressSink, ItypeWidth, Port, PortConfig, Retirement,
+    Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
 pub use mode::{Context, HartId, Mode};
@@ -113,8 +114,9 @@ pub use model::{Absent, Model, Place};
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
-    Access, AccessKind, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId, RegWrite, Signal,
-    Step, Trap, TrapStep, Wants,
+    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer,
+    RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants,
 };
+pub use straight::{Placed, Role, Straight, Straights};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

@@ -70,7 +70,7 @@ pub trait Model {
 
     /// Gives all memory that is not zero, in pieces of any size in the order
     /// of their physical addresses: what is not given reads as zero or does
-    /// not exist. A model that cannot tell gives nothing.
+    /// not exist. A model that does not know returns nothing.
     fn memory(&self, visit: &mut dyn FnMut(u64, &[u8])) {
         _ = visit;
     }

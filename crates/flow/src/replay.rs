@@ -11,16 +11,16 @@ use crate::{
     Observer, Ownership, Run, Signal, SpaceId, Step, Trap, TrapStep,
 };
 
-/// A [`Consumer`] that gives an [`Observer`] the steps that events tell of.
+/// A [`Consumer`] that gives an [`Observer`] the steps that events report.
 ///
 /// Instructions come from the image, mode and context from the last event that
-/// told them (machine mode and context 0 before), and `time` is the last that
-/// was told. A run comes out when the next event shows where it went.
+/// reported them (machine mode and context 0 before), and `time` is the last that
+/// was reported. A run is emitted when the next event shows where it went.
 ///
 /// Where tracing was off the steps have [`Signal::Untraced`], for a gap
 /// [`Signal::Lost`]; reasons to synchronise and vendors' messages are no steps.
-/// The cause of an ecall or ebreak is known even where the trace tells none. A
-/// trap whose place the trace does not tell is a [`Signal::Lost`] too: no step
+/// The cause of an ecall or ebreak is known even if the trace reports none. A
+/// trap whose address the trace does not report is a [`Signal::Lost`] too: no step
 /// can say where the jump before it went, unless [`Replay::keep_unplaced`] is
 /// asked for. [`Replay::assumed`] says what else stands in the steps and not in
 /// the events.
@@ -57,10 +57,10 @@ pub struct Replay<'a, O> {
     out: Out<O>,
 }
 
-/// What the events did not tell.
+/// What the events did not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assumed {
-    /// Something ran, or trapped, before any event told the mode: the steps
+    /// Something ran, or trapped, before any event reported the mode: the steps
     /// have machine mode.
     pub modes: bool,
     /// Traps without a cause. Those of ecalls have the cause that goes with the
@@ -70,7 +70,7 @@ pub struct Assumed {
     pub kinds: u64,
     /// Exceptions without a trap value, where it is not always 0.
     pub values: u64,
-    /// Traps of which nothing tells where they were taken: losses, or steps
+    /// Traps whose address is not reported: losses, or steps
     /// without an `epc`.
     pub unplaced: u64,
 }
@@ -92,7 +92,7 @@ struct Hart {
     held: Option<(Run, Circumstances)>,
     /// Accesses of the run that waits.
     accesses: Vec<DataAccess>,
-    /// An event told the mode. Who tells it once tells every change.
+    /// An event reported the mode. A source that reports it once reports every change.
     mode_told: bool,
     /// Something has run since anything was missing.
     ran: bool,
@@ -126,7 +126,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
     }
 
-    /// A trap whose place the trace does not tell is a step without an `epc`,
+    /// A trap whose address the trace does not report is a step without an `epc`,
     /// and the jump before it goes to 0. Only these addresses are missing then,
     /// no step is; for observers that do not follow each step to the next.
     #[must_use]
@@ -292,7 +292,7 @@ impl Hart {
     }
 
     /// Stands for where the run that waits went, if it ended with a jump of
-    /// which nothing tells that.
+    /// which that is not reported.
     fn unknown_target(&self, image: &Image) -> Option<u64> {
         let (run, at) = self.held.as_ref()?;
         let last = image.fetch(at.space, run.source())?;
@@ -351,7 +351,7 @@ impl Hart {
         );
         assumed.causes += u64::from(by_mode || causeless);
         assumed.kinds += u64::from(step.trap.cause == Cause::Unknown);
-        // Interrupts have none that anybody tells; of an ecall it is 0.
+        // Interrupts have none that is reported; for an ecall it is 0.
         let has_value = !is_ecall && !matches!(step.trap.cause, Cause::Interrupt(_));
         assumed.values += u64::from(has_value && trap.tval.is_none());
     }

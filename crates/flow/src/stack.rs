@@ -36,7 +36,7 @@ pub enum Swaps {
 /// when the stack is full.
 ///
 /// An encoder asks [`ReturnStack::returns`] whether a return may be left out; the
-/// decoder's stack then tells where it went.
+/// decoder's stack then gives the target.
 ///
 /// ```
 /// use hartrace_flow::{Remember, ReturnStack, Swaps};
@@ -99,7 +99,7 @@ impl ReturnStack {
         }
     }
 
-    /// Whether such a jump puts the address behind it on this stack.
+    /// Whether such a jump pushes the address after it on this stack.
     #[must_use]
     pub fn takes(&self, exit: Exit) -> bool {
         match exit {
@@ -127,7 +127,7 @@ impl ReturnStack {
         self.fingerprint
     }
 
-    /// A call: the address behind it.
+    /// A call: the address after it.
     #[inline]
     pub fn push(&mut self, address: u64) {
         if self.entries.len() == self.depth {

@@ -11,7 +11,7 @@ use core::ops::{BitOr, BitOrAssign};
 
 use hartrace_isa::length;
 
-use crate::{Context, Few, HartId, Mode};
+use crate::{Context, Few, HartId, Mode, Straights};
 
 /// One thing a hart did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl Insn {
         length(self.bits as u16)
     }
 
-    /// The address behind it, where execution goes unless it jumps. Not
-    /// wrapped: behind the last instruction of RV32's address space this is
+    /// The address after it, where execution continues unless it jumps. Not
+    /// wrapped: after the last instruction of RV32's address space this is
     /// 2^32 and `next` is 0.
     #[must_use]
     #[inline]
@@ -78,11 +78,11 @@ pub struct TrapStep {
     pub time: u64,
 }
 
-/// A trap, as steps and events both tell it.
+/// A trap, as reported by steps and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
     /// The instruction that trapped, or before which an interrupt was taken;
-    /// `None` where the trace does not tell. Steps of a hart or a log have it.
+    /// `None` if the trace does not report it. Steps of a hart or a log have it.
     pub epc: Option<u64>,
     /// First address of the handler; `None` where the source or the trace ends
     /// before it.
@@ -93,7 +93,7 @@ pub struct Trap {
     pub tval: Option<u64>,
 }
 
-/// Why a trap was taken, as far as the source can tell.
+/// Why a trap was taken, as far as the source knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// An exception, with its code in xcause if known.
@@ -259,10 +259,10 @@ pub struct Access {
     pub size: u8,
     /// Effective (virtual) address, or CSR number.
     pub addr: u64,
-    /// Physical address, where the source tells.
+    /// Physical address, if the source reports it.
     pub paddr: Option<u64>,
     /// The value stored, or loaded; zero-extended. `None` where the source
-    /// does not tell.
+    /// does not report it.
     pub data: Option<u64>,
     /// Atomics: the value read. CSRs: the value read, or the operand, as the
     /// source has it.
@@ -272,33 +272,52 @@ pub struct Access {
 /// Everything an instruction changed. Sized for `cm.push` and `cm.popret`:
 /// thirteen registers, the stack pointer and as many accesses.
 ///
-/// Our own hart tells every register, every CSR and every byte of memory that
+/// The built-in hart reports every register, every CSR and every byte of memory that
 /// changes, with these exceptions: counters, time and pending interrupts run
-/// by themselves, so that only writes of programs to them are told; the A and
+/// by themselves, so that only writes of programs to them are reported; the A and
 /// D bits that a page-table walker sets; bit 1 of `mepc` and `sepc`, which is
 /// hidden while `misa` has no C. What an instruction that traps has read, or
-/// a misaligned store of it has left in the first of two pages, is not told
+/// a misaligned store of it has left in the first of two pages, is not reported
 /// either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Registers written, x0 never among them.
     pub regs: Few<RegWrite, 16>,
     /// CSRs written, by the instruction or by the trap, with what they then
-    /// hold, changed or not. A write through a view is told of the register
+    /// hold, changed or not. A write through a view is reported for the register
     /// that has the bits: of `mstatus` for `sstatus`, of `mie` for `sie`, of
     /// `mip` for `sip`, of `fflags` and `frm` for `fcsr`.
     pub csrs: Few<CsrWrite, 12>,
     /// Memory accesses in program order.
     pub accesses: Few<Access, 16>,
     /// The privilege mode after the step, where it changed and the source
-    /// tells; the next step has it in any case.
+    /// reports it; the next step has it in any case.
     pub mode: Option<Mode>,
-    /// More happened than there is room for, or than can be told here (vector
+    /// More happened than there is room for, or than can be reported here (vector
     /// registers).
     pub incomplete: bool,
 }
 
 impl Effects {
+    /// No effects.
+    pub const NONE: Effects = Effects {
+        regs: Few::vacant(RegWrite {
+            reg: RegId::X(0),
+            value: 0,
+        }),
+        csrs: Few::vacant(CsrWrite { csr: 0, value: 0 }),
+        accesses: Few::vacant(Access {
+            kind: AccessKind::Load,
+            size: 0,
+            addr: 0,
+            paddr: None,
+            data: None,
+            operand: None,
+        }),
+        mode: None,
+        incomplete: false,
+    };
+
     /// Forgets everything.
     #[inline]
     pub fn clear(&mut self) {
@@ -321,7 +340,7 @@ impl Effects {
     }
 }
 
-/// What an observer wants to be told: a set.
+/// What an observer wants to receive: a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants(u8);
 
@@ -340,6 +359,8 @@ impl Wants {
     pub const CSRS: Wants = Wants(16);
     /// Accesses in [`Effects`].
     pub const ACCESSES: Wants = Wants(32);
+    /// Any part of [`Effects`].
+    pub const EFFECTS: Wants = Wants(8 | 16 | 32);
     /// Every step, no effects.
     pub const STEPS: Wants = Wants(1 | 2 | 4);
     /// Every step with all its effects.
@@ -380,15 +401,34 @@ impl BitOrAssign for Wants {
 /// Watches steps. A source is generic over its observer and compiled together
 /// with it: what [`Observer::WANTS`] leaves out costs nothing.
 pub trait Observer {
-    /// What this observer is told; a source may tell more.
+    /// What this observer receives; a source may report more.
     const WANTS: Wants;
 
     /// A step of a hart and what it changed. Of `effects` only the parts in
     /// [`Observer::WANTS`] are filled in.
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
 
+    /// Instructions of a hart, many at once. A source calls this instead of
+    /// [`Observer::step`] only if the observer wants no effects. By default each
+    /// instruction becomes a step.
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        steps_of(self, hart, code);
+    }
+
     /// The source has ended.
     fn finish(&mut self) {}
+}
+
+/// The instructions as steps, as far as the observer wants them.
+#[inline]
+pub(crate) fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Straights<'_>) {
+    static NONE: Effects = Effects::NONE;
+    if !O::WANTS.contains(Wants::INSNS) {
+        return;
+    }
+    for insn in code.iter() {
+        observer.step(hart, &Step::Insn(insn), &NONE);
+    }
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
@@ -396,6 +436,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         (**self).step(hart, step, effects);
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        (**self).straights(hart, code);
     }
 
     fn finish(&mut self) {
@@ -412,6 +456,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.step(hart, step, effects);
     }
 
+    #[inline]
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.0.straights(hart, code);
+        self.1.straights(hart, code);
+    }
+
     fn finish(&mut self) {
         self.0.finish();
         self.1.finish();
@@ -419,10 +469,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 }
 
 /// Any number of observers chosen at run time, for the command line. It wants
-/// everything, whatever its members want.
+/// everything, whatever its members want; [`Many::without_effects`] does not.
 #[derive(Default)]
 pub struct Many<'a> {
-    members: Vec<Box<dyn Member + 'a>>,
+    members: Vec<Box<dyn AnyObserver + 'a>>,
+    effects: bool,
 }
 
 impl<'a> Many<'a> {
@@ -433,8 +484,26 @@ impl<'a> Many<'a> {
     }
 
     /// Adds one.
-    pub fn push(&mut self, observer: impl Observer + 'a) {
+    pub fn push<O: Observer + 'a>(&mut self, observer: O) {
+        self.push_wanting(O::WANTS, observer);
+    }
+
+    /// Adds one that wants less than its type says.
+    pub fn push_wanting<O: Observer + 'a>(&mut self, wants: Wants, observer: O) {
+        self.effects |= wants.overlaps(Wants::EFFECTS);
         self.members.push(Box::new(observer));
+    }
+
+    /// The same observers as one that wants no effects, if none of them does.
+    ///
+    /// # Errors
+    ///
+    /// The observers as they are, if one of them wants effects.
+    pub fn without_effects(self) -> Result<ManySteps<'a>, Many<'a>> {
+        if self.effects {
+            return Err(self);
+        }
+        Ok(ManySteps(self.members))
     }
 }
 
@@ -447,6 +516,12 @@ impl Observer for Many<'_> {
         }
     }
 
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        for member in &mut self.members {
+            member.straights(hart, code);
+        }
+    }
+
     fn finish(&mut self) {
         for member in &mut self.members {
             member.finish();
@@ -454,15 +529,48 @@ impl Observer for Many<'_> {
     }
 }
 
+/// As [`Many`], of observers that want no effects.
+pub struct ManySteps<'a>(Vec<Box<dyn AnyObserver + 'a>>);
+
+impl Observer for ManySteps<'_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        for member in &mut self.0 {
+            member.step(hart, step, effects);
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        for member in &mut self.0 {
+            member.straights(hart, code);
+        }
+    }
+
+    fn finish(&mut self) {
+        for member in &mut self.0 {
+            member.finish();
+        }
+    }
+}
+
 /// [`Observer`] without its constant, so that it can be boxed.
-trait Member {
+pub trait AnyObserver {
+    /// As [`Observer::step`].
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
+    /// As [`Observer::straights`].
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>);
+    /// As [`Observer::finish`].
     fn finish(&mut self);
 }
 
-impl<O: Observer> Member for O {
+impl<O: Observer> AnyObserver for O {
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         Observer::step(self, hart, step, effects);
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        Observer::straights(self, hart, code);
     }
 
     fn finish(&mut self) {

@@ -12,7 +12,7 @@ pub struct Transfer {
     /// The instruction that jumped, or the trap's `epc`; 0 for a trap whose
     /// `epc` is not known.
     pub source: u64,
-    /// Where it went; for a branch that was not taken the instruction behind,
+    /// Where it went; for a branch that was not taken the next instruction,
     /// and 0 for a trap whose handler is not known.
     pub target: u64,
     /// Its type, with the codes that CTR shares with the ingress port.
@@ -48,6 +48,21 @@ impl Default for Transfer {
     }
 }
 
+impl Transfer {
+    /// Whether an address of 0 in a record of a transfer of this type stands for
+    /// one that was not recorded, because its mode is not, or is not known. Only
+    /// traps and returns from them change the mode: elsewhere 0 is an address like
+    /// any other, and so it is for an exception if all modes are recorded.
+    #[must_use]
+    pub const fn hides_address(kind: Itype, all_modes: bool) -> bool {
+        match kind {
+            Itype::Exception => !all_modes,
+            Itype::Interrupt | Itype::TrapReturn | Itype::None | Itype::Reserved => true,
+            _ => false,
+        }
+    }
+}
+
 /// Takes transfers.
 pub trait TransferSink {
     /// One transfer of one hart, in order.
@@ -65,7 +80,7 @@ impl<F: FnMut(HartId, &Transfer)> TransferSink for F {
 /// one step late.
 ///
 /// A step does not say whether a branch was taken, only where it went: a taken
-/// branch to the instruction behind it counts as not taken.
+/// branch to the instruction after it counts as not taken.
 #[derive(Debug)]
 pub struct StepTransfers<S> {
     isa: Isa,

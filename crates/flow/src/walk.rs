@@ -18,7 +18,7 @@ use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
 
-/// Why a walk stopped, always in front of an instruction it has not given out.
+/// Why a walk stopped, always before an instruction it has not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The count is used up, the address reached, the evidence used up:
@@ -26,7 +26,7 @@ pub enum Stop {
     Arrived,
     /// At a branch, without evidence: go on with [`Walk::branch`].
     Branch,
-    /// At a jump whose target the code does not tell: go on with
+    /// At a jump whose target the code does not determine: continue with
     /// [`Walk::target`]. The exit is the jump's class.
     Target(Exit),
     /// At ecall or ebreak, which do not retire. [`Walk::retire`] passes it.
@@ -79,7 +79,7 @@ pub struct Walk {
     block: BlockId,
     /// Halfwords of the block already given out.
     done: u32,
-    /// The current instruction, where the block does not tell.
+    /// The current instruction, if the block does not determine it.
     pc: u64,
     stack: Option<ReturnStack>,
     /// Instructions given out since the walk was made.
@@ -185,7 +185,7 @@ impl Walk {
     }
 
     /// After [`Stop::Branch`] and [`Stop::Target`]: halfwords from here to
-    /// behind the branch or jump.
+    /// after the branch or jump.
     #[must_use]
     pub fn to_decision(&self, blocks: &Blocks<'_>) -> u32 {
         blocks.block(self.block).halfwords - self.done
@@ -223,7 +223,7 @@ impl Walk {
     /// Walks a stretch that has been walked before: so many halfwords with these
     /// outcomes (`HIST` of N-Trace, a stop bit above the oldest; 0 for branches
     /// none of which was taken), and a jump to `to` at its very end. `false`, and
-    /// nothing happens, where it is not known; the usual way tells then.
+    /// nothing happens, if it is unknown; the general path finds out then.
     #[inline]
     pub fn repeat<C: Consumer>(
         &mut self,
@@ -243,8 +243,8 @@ impl Walk {
 
     /// As [`Walk::repeat`], but to the next jump, however far it is. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
-    /// its own outcome is the last one; it is left over, which is what the answer
-    /// tells.
+    /// its own outcome is the last one; it is left over, as the result
+    /// says.
     #[inline]
     pub fn repeat_to_jump<C: Consumer>(
         &mut self,
@@ -294,8 +294,8 @@ impl Walk {
         Some(stretch.own)
     }
 
-    /// Walks until the last outcome is used and stands right behind that
-    /// branch (N-Trace ResourceFull with history). Also tells how many
+    /// Walks until the last outcome is used and stops right after that
+    /// branch (N-Trace ResourceFull with history). Also returns how many
     /// halfwords that was.
     pub fn use_up<E: Evidence, C: Consumer>(
         &mut self,
@@ -486,7 +486,7 @@ impl Walk {
     }
 
     /// Gives out the instruction the walk stands before although nothing says
-    /// where it went: its run ends in [`Exit::Stop`] and the walk stands behind
+    /// where it went: its run ends in [`Exit::Stop`] and the walk is after
     /// it in memory. For an ecall that a trace counts as retired, and for the
     /// last instruction before a gap. `false` without code.
     pub fn retire<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) -> bool {
@@ -686,7 +686,7 @@ impl Walk {
     }
 
     /// Gives out a block's runs from where the walk stands up to `to`
-    /// halfwords; tells how many of them are done then, and which instruction
+    /// halfwords; returns how many of them are done then, and which instruction
     /// is next.
     fn give_part<C: Consumer>(
         &mut self,
@@ -738,9 +738,9 @@ enum Decision {
     Side(bool),
     /// Goes on without evidence.
     Straight,
-    /// Jumps to an address that the block does not tell.
+    /// Jumps to an address that the block does not determine.
     To(u64),
-    /// Gives out the block and stops behind it.
+    /// Emits the block and stops after it.
     End(Stop),
     /// Stops where it is.
     Ask(Stop),

@@ -13,7 +13,7 @@ pub(crate) struct Port<'a> {
     pub(crate) bus: &'a mut Bus,
     /// Misaligned accesses are done; otherwise they trap.
     pub(crate) misaligned: bool,
-    /// The hart's cycle count, which devices tell time by.
+    /// The hart's cycle count, the time base of devices.
     pub(crate) cycles: u64,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Bus {
     /// It was asked to.
     pub(crate) finish: Option<Finish>,
     /// The cycle at which the timer interrupt is due; `None` is never, or
-    /// somebody else's business.
+    /// not handled here.
     pub(crate) deadline: Option<u64>,
     /// The doubleword through which the program talks to the host.
     pub(crate) tohost: Option<u64>,
@@ -174,7 +174,7 @@ impl Bus {
     pub(crate) fn note_store(&mut self, paddr: u64, frame: u32, len: u64) -> bool {
         let code = self.memory.note_store(frame, paddr, len);
         match self.tohost {
-            // Neither may end behind the address space.
+            // Neither may end past the address space.
             Some(tohost) if paddr.wrapping_sub(tohost) < 8 || tohost.wrapping_sub(paddr) < len => {
                 self.called = Some(len);
                 true

@@ -12,6 +12,7 @@
 
 mod what;
 
+use hartrace_flow::Placed;
 use hartrace_isa::{Flow, Isa, ItypeTable, Op, decode};
 
 use crate::cost::Costs;
@@ -76,8 +77,8 @@ const NONE: Block = Block {
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) micros: Vec<Micro>,
-    /// The instructions as they are in memory.
-    pub(crate) bits: Vec<u32>,
+    /// The instructions as observers get them, one for each of `micros`.
+    pub(crate) placed: Vec<Placed>,
     tables: Vec<Box<Table>>,
     /// Number of the table of a frame, plus one.
     by_frame: Vec<u32>,
@@ -90,7 +91,7 @@ impl Code {
     pub(crate) fn new(isa: Isa, costs: Costs, types: ItypeTable) -> Code {
         Code {
             micros: Vec::new(),
-            bits: Vec::new(),
+            placed: Vec::new(),
             tables: Vec::new(),
             by_frame: Vec::new(),
             isa,
@@ -171,8 +172,7 @@ impl Code {
         while let Some(bits) = instruction(page, at) {
             let index = self.micros.len() - first;
             let micro = self.micro(bits, at - start, index, &mut cost);
-            self.micros.push(micro);
-            self.bits.push(bits);
+            self.push(micro, bits, index == 0);
             at += u64::from(micro.len);
             if micro.what.ends_block() || self.micros.len() - first == LONGEST {
                 break;
@@ -207,8 +207,7 @@ impl Code {
         let mut cost = 0;
         let micro = self.micro(bits, 0, 0, &mut cost);
         let first = self.micros.len() as u32;
-        self.micros.push(micro);
-        self.bits.push(bits);
+        self.push(micro, bits, true);
         Block {
             first,
             count: 1,
@@ -220,8 +219,20 @@ impl Code {
     pub(crate) fn drop_one(&mut self, block: Block) {
         if self.micros.len() == block.first as usize + 1 {
             self.micros.pop();
-            self.bits.pop();
+            self.placed.pop();
         }
+    }
+
+    /// Adds an instruction, to a new block if it is the first of one.
+    fn push(&mut self, micro: Micro, bits: u32, first: bool) {
+        let before = match first {
+            true => Placed::default(),
+            false => self.placed.last().copied().unwrap_or_default(),
+        };
+        let flow = Flow::of_retired(bits, self.isa);
+        self.placed
+            .push(Placed::after(&before, bits, flow, micro.cost));
+        self.micros.push(micro);
     }
 
     fn micro(&self, bits: u32, offset: u64, index: usize, cost: &mut u16) -> Micro {

@@ -19,7 +19,7 @@ pub enum Platform {
     /// for them.
     #[default]
     Virt,
-    /// Spike, as far as its log can tell: starts in the boot ROM, traps
+    /// Spike, as far as its log shows: starts in the boot ROM, traps
     /// misaligned accesses, takes one cycle for each instruction, and looks at
     /// time and host every 5000 instructions.
     Spike,
@@ -63,7 +63,7 @@ pub struct Config {
     /// The control transfer records, if the ISA string names Smctr or Ssctr;
     /// their width is the hart's.
     pub ctr: hartrace_ctr::Config,
-    /// The branch predictor they tell of.
+    /// The branch predictor whose mispredictions they record.
     pub predictor: PredictorKind,
 }
 
@@ -139,7 +139,7 @@ impl Config {
         }
     }
 
-    /// The instruction set as the device tree tells it: as it was asked for,
+    /// The instruction set as given in the device tree: as configured,
     /// with what control transfer records bring.
     pub(crate) fn told_isa(&self, isa: Isa) -> String {
         let mut told = self.isa.clone();

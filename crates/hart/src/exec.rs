@@ -12,7 +12,7 @@ mod frame;
 
 pub(crate) use frame::{Fault, Frame, Report};
 
-use hartrace_flow::{HartId, Insn, Observer, Step, Wants};
+use hartrace_flow::{HartId, Insn, Observer, Step, Straight, Wants};
 
 use hartrace_isa::Itype;
 
@@ -23,6 +23,7 @@ use crate::hart::Hart;
 use crate::memory::PAGE;
 use crate::mmu::Tlb;
 use crate::notes::Pen;
+use crate::pieces::Whose;
 use crate::width::Width;
 
 /// Why the interpreter came back. The pc is where it will go on: at the
@@ -127,6 +128,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let misalignment = hart.cpu.misalignment();
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
+    let pieces = &mut hart.pieces;
+    let whose = Whose { id, mode, context };
     let mut records = hart.cpu.records.take();
     let mut pen = Pen::new(records.as_deref_mut());
     let wanted = pen.wanted;
@@ -179,10 +182,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! bits {
                     () => {
-                        code.bits
+                        code.placed
                             .get(first + usize::from(op.number) - 1)
-                            .copied()
-                            .unwrap_or(0)
+                            .map_or(0, |insn| insn.bits)
                     };
                 }
                 macro_rules! now {
@@ -207,13 +209,34 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         }
                     }};
                 }
+                // The first instructions of the block retired, and the last of them
+                // went to `next`: for observers that want no effects.
+                macro_rules! straight {
+                    ($count:expr, $next:expr, $extra:expr) => {
+                        if wants_straights::<O>() {
+                            let piece = Straight {
+                                pc,
+                                next: $next,
+                                time: cycles,
+                                first: first as u32,
+                                count: u16::from($count),
+                                extra: $extra,
+                            };
+                            pieces.push(piece, hart.report.observer, code, whose);
+                        }
+                    };
+                }
                 // Leaves the block in front of this instruction.
                 macro_rules! leave {
                     ($why:expr) => {{
                         let why = $why;
+                        let before = before(micros, op);
+                        if op.number > 1 {
+                            straight!(op.number - 1, W::unsigned(here!()), 0);
+                        }
                         pc = W::unsigned(here!());
                         left -= u64::from(op.number) - 1;
-                        cycles += before(micros, op);
+                        cycles += before;
                         break 'blocks why;
                     }};
                 }
@@ -248,7 +271,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! event {
                     () => {{
-                        if O::WANTS.contains(Wants::INSNS) {
+                        straight!(op.number, next_pc!(), 0);
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
                             tell!(next_pc!(), now!());
                         }
                         hart.report.effects.clear();
@@ -273,10 +297,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             });
                         }
                         $then;
+                        straight!(op.number, to, taken_cost as u16);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
                         note!(to, cycles, $kind);
-                        if O::WANTS.contains(Wants::TRANSFERS) {
+                        if O::WANTS.contains(Wants::TRANSFERS) && !wants_straights::<O>() {
                             tell!(to, cycles);
                         }
                         pc = to;
@@ -340,7 +365,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // Behind an instruction that does not jump.
                 macro_rules! done {
                     () => {
-                        if O::WANTS.contains(Wants::INSNS) {
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
                             tell!(next_pc!(), now!());
                             if braked!() {
                                 leave_behind!(Leave::Spent);
@@ -581,6 +606,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             }
             // Through to the end of the block.
             if let Some(end) = micros.last() {
+                if wants_straights::<O>() {
+                    let end_pc = u64::from(end.offset) + u64::from(end.len);
+                    let piece = Straight {
+                        pc,
+                        next: W::unsigned(pc.wrapping_add(end_pc)),
+                        time: cycles,
+                        first: first as u32,
+                        count: micros.len() as u16,
+                        extra: 0,
+                    };
+                    pieces.push(piece, hart.report.observer, code, whose);
+                }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
                 pc = W::unsigned(pc.wrapping_add(u64::from(end.offset) + u64::from(end.len)));
@@ -588,6 +625,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             block = find!();
         }
     };
+    if wants_straights::<O>() {
+        pieces.flush(hart.report.observer, code, whose);
+    }
     hart.finish();
     let noted = pen.taken;
     if let Some(records) = &mut records {
@@ -604,9 +644,13 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
 
 /// Whether the observer is told what instructions change.
 const fn wants_effects<O: Observer>() -> bool {
-    O::WANTS.contains(Wants::REGS)
-        || O::WANTS.contains(Wants::CSRS)
-        || O::WANTS.contains(Wants::ACCESSES)
+    O::WANTS.overlaps(Wants::EFFECTS)
+}
+
+/// Whether the observer wants every instruction and no effects: it is given all
+/// that were executed of a block at once.
+const fn wants_straights<O: Observer>() -> bool {
+    O::WANTS.contains(Wants::INSNS) && !wants_effects::<O>()
 }
 
 /// The upper half of a product.

@@ -24,7 +24,7 @@ use crate::memory::Region;
 /// Where the boot ROM lies, and where harts start.
 pub const BOOT_ROM: u64 = boot::ROM;
 
-/// Memory of Spike unless it is told otherwise: base and size in bytes.
+/// Spike's default memory: base and size in bytes.
 pub(crate) const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
 
 /// Address and size of the CLINT: software interrupts and timers.
@@ -250,8 +250,8 @@ pub struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// Spike with one hart, as its command line sets it up unless told
-    /// otherwise.
+    /// Spike with one hart, as its command line sets it up by
+    /// default.
     #[must_use]
     pub fn spike(isa: &'a str, memory: &'a [(u64, u64)]) -> Description<'a> {
         let narrow = isa.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("rv32"));

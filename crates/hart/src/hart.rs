@@ -11,6 +11,7 @@ use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
 use crate::mmu::{Tlb, Use, translate};
 use crate::notes::Records;
+use crate::pieces::Pieces;
 
 /// A hart.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Hart {
     pub(crate) code: Code,
     /// What the current instruction has changed, for observers.
     pub(crate) effects: Effects,
+    /// Code that was executed, for observers.
+    pub(crate) pieces: Pieces,
     pub(crate) costs: Costs,
     pub(crate) misaligned: bool,
 }
@@ -35,6 +38,7 @@ impl Hart {
             cpu,
             tlb,
             effects: Effects::default(),
+            pieces: Pieces::new(),
             costs,
             misaligned,
         }
@@ -113,13 +117,13 @@ impl Hart {
         paddr: u64,
     ) -> Result<Option<Block>, Exception> {
         let block = self.fetch_one(bus, paddr)?;
-        // Behind the last address comes the first.
+        // After the last address comes the first.
         let behind = self.cpu.xlen().wrap(paddr.wrapping_add(2));
         let next = bus.memory.spot(behind).map(|spot| spot.frame);
         if !self.tlb.plain || next != Some(frame + 1) {
             return Ok(Some(block));
         }
-        let bits = self.code.bits.last().copied().unwrap_or(0);
+        let bits = self.code.placed.last().map_or(0, |insn| insn.bits);
         self.code.drop_one(block);
         self.code.build_crossing(table, self.cpu.pc, bits);
         let first = bus.memory.mark_code(frame, PAGE - 2, 2);

@@ -48,7 +48,7 @@ const PIECE: usize = 4096;
 /// The longest path a program may name, with its NUL (Linux `PATH_MAX`).
 const PATH_MAX: u64 = 4096;
 
-/// Notes kept until somebody takes them. The program decides how many reasons
+/// Notes kept until they are taken. The program decides how many reasons
 /// it gives for one.
 const NOTES_MAX: usize = 64;
 
@@ -228,7 +228,7 @@ impl Host {
         Ok(self)
     }
 
-    /// Whether the program is told that its streams are a terminal; not,
+    /// Whether the program sees its streams as a terminal; not,
     /// unless said here. C libraries choose their buffering by it, so the
     /// answer changes what the program executes.
     #[must_use]

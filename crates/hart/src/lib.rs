@@ -110,6 +110,7 @@ mod memory;
 mod mmu;
 mod model;
 mod notes;
+mod pieces;
 mod pmp;
 mod program;
 mod system;

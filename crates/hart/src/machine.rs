@@ -9,7 +9,7 @@ pub use load::LoadError;
 use core::fmt;
 
 use hartrace_ctr::Ctr;
-use hartrace_flow::erase::{self, Erased, StepFn};
+use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::{Itype, Xlen};
 
@@ -390,6 +390,18 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether the hart is in what looks like an endless row of traps. For a run
+    /// that ends before [`Machine::run`] stops for that reason.
+    #[must_use]
+    pub fn trap_loop(&self) -> Option<Stop> {
+        let (epc, exception) = self.vigil.suspects(&self.hart.cpu)?;
+        Some(Stop::TrapLoop {
+            epc,
+            code: exception.code,
+            tval: exception.tval,
+        })
+    }
+
     fn take_interrupt<O: Observer>(&mut self, code: u32, observer: &mut O) {
         self.vigil.sees_interrupt();
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);
@@ -457,26 +469,26 @@ impl erase::Source for Until<'_> {
     type Output = Stop;
 
     #[inline(never)]
-    fn events(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Events>::new(step);
+    fn events(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Events>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 
     #[inline(never)]
-    fn transfers(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Transfers>::new(step);
+    fn transfers(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Transfers>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 
     #[inline(never)]
-    fn steps(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Steps>::new(step);
+    fn steps(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Steps>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 
     #[inline(never)]
-    fn everything(self, step: &mut StepFn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Everything>::new(step);
+    fn everything(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Everything>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 }

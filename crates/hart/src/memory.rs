@@ -26,7 +26,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// The address behind the region; 0 when it reaches the end of the
+    /// The address after the region; 0 when it reaches the end of the
     /// address space.
     #[must_use]
     pub const fn end(&self) -> u64 {
@@ -112,7 +112,7 @@ pub struct Memory {
     ram: Vec<u8>,
     /// Its size, while the bytes are lent.
     main: usize,
-    /// Bytes of it behind which all is zero, until a hart has run.
+    /// The length after which all bytes are zero, until a hart has run.
     used: Option<usize>,
     /// The other RAM regions, and ROM.
     rest: Vec<u8>,
@@ -186,7 +186,7 @@ impl Memory {
         regions.sort_by_key(|mapped| mapped.region.base);
         for mapped in regions {
             let Region { base, size } = mapped.region;
-            // Not all of a large memory is looked at where nobody has been.
+            // Untouched parts of a large memory are not examined.
             let size = match self.used.filter(|_| mapped.frame == 0) {
                 Some(used) => size.min((used as u64).next_multiple_of(PAGE)),
                 None => size,

@@ -241,7 +241,7 @@ impl Machine {
     }
 }
 
-/// Sets a CSR to what somebody else says it holds, bits that programs cannot
+/// Sets a CSR to a value from outside, bits that programs cannot
 /// write among them. `None` when there is none of this number, or none that
 /// can differ.
 fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {

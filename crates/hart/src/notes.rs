@@ -191,8 +191,8 @@ impl Cpu {
         Some(self.records.as_deref_mut()?.settle())
     }
 
-    /// Tells the control transfer records of a trap or a return from one, which
-    /// has happened: the mode and pc are those behind it.
+    /// Notes a trap or a trap return for the control transfer records, which
+    /// has happened: the mode and pc are those after it.
     pub(crate) fn record(&mut self, source: u64, from: Mode, kind: Itype, cause: Option<Cause>) {
         let (target, to, now) = (self.pc, self.mode, self.cycles);
         if let Some(ctr) = self.settled() {

@@ -105,7 +105,7 @@ impl Pmp {
             }
             NA4 => Some((addr << 2, (addr << 2) + 3)),
             _ => {
-                // The lowest zero bit tells the size.
+                // The lowest zero bit gives the size.
                 let low = addr ^ addr.wrapping_add(1);
                 let base = (addr & !low) << 2;
                 Some((base, base | (low << 2) | 3))
@@ -139,7 +139,7 @@ impl Pmp {
 
     /// Whether machine mode may do anything anywhere: nothing is locked, and
     /// no region ends within a page, where it could hold a part of an access,
-    /// which nobody may do.
+    /// which no mode may do.
     pub(crate) fn is_open_to_machine(&self) -> bool {
         self.open
     }

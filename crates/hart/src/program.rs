@@ -5,12 +5,12 @@ use core::fmt;
 use hartrace_flow::elf::{Elf, ElfError, Place, SegmentKind};
 use hartrace_isa::Xlen;
 
-/// Bytes to be put into memory, and zeros behind them.
+/// Bytes to be loaded into memory, followed by zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Physical address.
     pub addr: u64,
-    /// Size in memory; behind the data it is zero.
+    /// Size in memory; after the data it is zero.
     pub size: u64,
     /// What is there at the start.
     pub data: Vec<u8>,

@@ -15,7 +15,7 @@ pub(crate) const UART: Region = Region {
 const DLAB: u8 = 1 << 7;
 /// Line status: the transmitter is empty, and its holding register too.
 const READY: u8 = 0x60;
-/// Modem status: somebody is at the other end, and ready.
+/// Modem status: a device is connected and ready.
 const CONNECTED: u8 = 0xb0;
 /// Interrupt identification: none is pending; and with FIFOs.
 const NO_INTERRUPT: u8 = 0x01;

@@ -220,7 +220,7 @@ impl Flow {
     }
 
     /// The address a direct or absolute jump or a taken branch at `pc` goes
-    /// to, as far as the instruction alone tells; `None` for everything else.
+    /// to, as far as the instruction alone determines it; `None` for everything else.
     #[must_use]
     #[inline]
     pub const fn target(self, pc: u64, xlen: Xlen) -> Option<u64> {
@@ -265,7 +265,7 @@ impl Flow {
         }
     }
 
-    /// Whether execution always goes on behind this instruction.
+    /// Whether execution always continues after this instruction.
     #[must_use]
     #[inline]
     pub const fn is_sequential(self) -> bool {

@@ -256,7 +256,7 @@ pub enum IsaError<'a> {
     Base(&'a str),
     /// The letter after the width is not `i`, `e` or `g`.
     BaseLetter(&'a str),
-    /// An extension nobody here has heard of.
+    /// An unknown extension.
     Unknown(&'a str),
     /// Two extensions that use the same encodings.
     Conflict(Ext, Ext),
@@ -556,7 +556,7 @@ fn is_vendor(name: &str) -> bool {
     name.starts_with(['x', 'X'])
 }
 
-/// Drops a version such as `2p1` or `2` in front of the next letter.
+/// Drops a version such as `2p1` or `2` before the next letter.
 fn skip_version(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.len() == text.len() {

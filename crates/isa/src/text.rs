@@ -165,7 +165,7 @@ impl<'a, R> Text<'a, R> {
         }
     }
 
-    /// The same text with ` # address` behind it; see [`Tracker::note`].
+    /// The same text followed by ` # address`; see [`Tracker::note`].
     #[must_use]
     pub fn note(self, note: Option<u64>) -> Self {
         Text { note, ..self }
@@ -208,7 +208,7 @@ enum Arg {
     Pred,
     Succ,
     Fli,
-    /// {ra, s0-s3} and the stack adjustment behind it.
+    /// {ra, s0-s3} and the stack adjustment after it.
     List,
 }
 

@@ -14,7 +14,7 @@ use hartrace_flow::{
 /// Turns ingress blocks into steps. The image supplies the instructions; mode,
 /// context, time and the sideband come from the blocks.
 ///
-/// A block with `itype` 1 or 2 ends in a trap. Its `epc` is the address behind
+/// A block with `itype` 1 or 2 ends in a trap. Its `epc` is the address after
 /// the block; an ecall or ebreak at its end, which some ports count as
 /// retired, is the instruction that trapped. When nothing retired, `epc` is
 /// where the block before went. Only where that is not known, after an
@@ -26,7 +26,7 @@ use hartrace_flow::{
 /// The next block is the handler, so the last instruction and the trap come
 /// out one block late. When the hart halts before the handler, the first block
 /// after it resumed is taken for that. A trap whose handler no block shows is
-/// left out, or has the handler 0 where signals stand behind it.
+/// left out, or has the handler 0 where signals follow it.
 ///
 /// Trace-on and external triggers stand before the first instruction of their
 /// block, notify and trace-off before the last, and all of them before the
@@ -47,7 +47,7 @@ pub struct BlockSteps<'a> {
     /// both.
     last: Option<(Site, Insn)>,
     trap: Option<TrapStep>,
-    /// Signals behind the step that waits.
+    /// Signals after the step that waits.
     behind: Vec<Signal>,
     halted: bool,
     reset: bool,
@@ -211,7 +211,7 @@ impl<'a> BlockSteps<'a> {
             return Some(Kind::Discontinuity(block.iaddr));
         }
         if self.trap.is_some() && block.halted && self.behind.contains(&Signal::Halted) {
-            // A debugger's code is nobody's handler.
+            // Code of a debugger is not a handler.
             self.flush(out);
         } else {
             self.go_to(block.iaddr, out);
@@ -285,7 +285,7 @@ impl<'a> BlockSteps<'a> {
         }
     }
 
-    /// The block ended in a trap behind its last instruction, or at it.
+    /// The block ended in a trap after its last instruction, or at it.
     fn trap_behind<O: Observer>(&mut self, last: &Site, block: &Ingress, out: &mut O) {
         if last.exits == Exits::Trap {
             return self.hold(last.pc, Some(last.bits), block);
@@ -373,7 +373,7 @@ impl<'a> BlockSteps<'a> {
         }
     }
 
-    /// Gives a signal, behind what waits.
+    /// Emits a signal, after the pending step.
     fn signal<O: Observer>(&mut self, signal: Signal, out: &mut O) {
         if self.behind.len() >= MAX_BEHIND {
             self.flush(out);

@@ -65,7 +65,7 @@ pub enum LineErrorKind {
     Discontinuity(u64),
     /// The `itype` that the instruction at this address has.
     Itype(u64),
-    /// A trap whose `epc` the block, or the one before, tells.
+    /// A trap whose `epc` follows from the block or the one before.
     Epc,
 }
 

@@ -67,7 +67,7 @@ pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
 use hartrace_flow::Effects;
 
-/// For steps of which the source tells no effects, or not all.
+/// For steps whose source records no effects, or not all.
 fn untold() -> Effects {
     Effects {
         incomplete: true,

@@ -31,7 +31,7 @@ pub enum ListedTraps {
 /// shows a trap of unknown cause after it: the instruction before went where
 /// its own bits send it, which is the trap's `epc`. A conditional branch that
 /// was followed by neither of its successors counts as not taken, since its
-/// outcome is unknown. A trap right after an indirect jump cannot be told from
+/// outcome is unknown. A trap right after an indirect jump cannot be distinguished from
 /// the jump.
 ///
 /// The `ebreak` of a semihosting call halts the hart for a debugger, which resumes
@@ -339,7 +339,7 @@ impl Path<'_> {
     }
 }
 
-/// How much of a refused number is all right: the fault is behind it.
+/// How much of a refused number is all right: the fault is after it.
 fn good_digits(text: &[u8]) -> usize {
     let prefix = if text.starts_with(b"0x") { 2 } else { 0 };
     let digits = text.get(prefix..).unwrap_or_default();

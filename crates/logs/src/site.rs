@@ -11,7 +11,7 @@ use hartrace_flow::{Image, SpaceId};
 pub(super) enum Exits {
     /// At one of two known addresses (or one, given twice).
     Known,
-    /// At an address the instruction does not tell.
+    /// At an address the instruction does not determine.
     Anywhere,
     /// In a trap: it does not retire.
     Trap,
@@ -28,7 +28,7 @@ pub(super) const fn is_semihosting(bits: u32, epc: u64, next: u64) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
     pub(super) pc: u64,
-    /// Where it goes as far as it tells: the target of a direct jump, else
+    /// Its successor as far as its encoding determines it: the target of a direct jump, else
     /// the next instruction in memory.
     pub(super) natural: u64,
     /// Target of a taken branch, else the same.
@@ -102,19 +102,19 @@ impl Site {
         (self.exits == Exits::Known && self.natural == self.taken).then_some(self.natural)
     }
 
-    /// Whether a trap right behind it, or at it, has an `epc` that is known.
+    /// Whether a trap right after it, or at it, has a known `epc`.
     pub(super) fn tells_epc(&self) -> bool {
         self.exits == Exits::Trap || self.successor().is_some()
     }
 
-    /// The size that `ilastsize` tells of it, in bytes: rounded up to a power
+    /// Its size as reported by `ilastsize`, in bytes: rounded up to a power
     /// of two.
     #[inline]
     pub(super) fn rounded(&self) -> u64 {
         u64::from(self.len).next_power_of_two()
     }
 
-    /// Whether execution always goes on behind it.
+    /// Whether execution always continues after it.
     pub(super) fn is_sequential(&self) -> bool {
         self.flow.is_sequential()
     }
@@ -176,7 +176,7 @@ pub(super) struct Sites<'a> {
 
 impl<'a> Sites<'a> {
     pub(super) fn new(image: &'a Image, space: SpaceId) -> Sites<'a> {
-        // An odd pc is nobody's.
+        // No instruction has an odd pc.
         let nothing = Site {
             pc: 1,
             natural: 0,

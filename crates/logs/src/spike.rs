@@ -30,7 +30,7 @@ pub struct SpikeOptions {
     /// More harts than this are a fault in the log.
     pub max_harts: usize,
     /// A jump that no instruction makes and no line explains is where the log
-    /// says the instruction went, not a trap, if the log tells traps (`-l` and
+    /// says the instruction went, not a trap, if the log records traps (`-l` and
     /// `--log-commits`): for a verifier, who wants to see it.
     pub plain_jumps: bool,
     /// A repeat count above this ("Executed N times") is a fault in the log.
@@ -50,20 +50,20 @@ impl Default for SpikeOptions {
 
 /// Reads what Spike writes with `-l`, with `--log-commits` or with both; which
 /// of them is found out from the lines. Steps of a hart come out one line
-/// late, since only the next line tells where an instruction went.
+/// late, since only the next line shows where an instruction went.
 ///
 /// * Both: everything is known but the CSRs that traps write.
 /// * `--log-commits` alone: a trap is a jump that the instruction before
 ///   cannot make, or a rise in privilege. Its cause is unknown, unless an
 ///   image shows that its `epc` is an ecall or ebreak; after an indirect jump
-///   it cannot be told from the jump.
+///   it cannot be distinguished from the jump.
 /// * `-l` alone: no effects and no modes; [`Mode::M`](hartrace_flow::Mode::M) stands for them. Lines
 ///   that Spike left out ("Executed N times") are given again.
 ///
-/// Effects of a trap and of `-l` alone are marked incomplete. Effects nobody
+/// Effects of a trap and of `-l` alone are marked incomplete. Effects that no observer
 /// wants are not read, so damage in them is not seen. The `ebreak` of a semihosting
 /// call halts the hart for a debugger, which resumes it after the `ebreak`: that is
-/// no trap. What the debugger changed only hartrace's own logs record. A failed
+/// no trap. Only hartrace's own logs record what the debugger changed. A failed
 /// store-conditional has its address from the log's register writes. The step
 /// before a damaged line goes where its own bits send it; a trap whose handler
 /// was not seen is not given. Damage in a line that names no hart counts
@@ -106,7 +106,7 @@ impl<'a> SpikeReader<'a> {
         self.log.commits
     }
 
-    /// Whether there were lines that tell traps, or that come with them. Without
+    /// Whether there were lines that record traps, or that come with them. Without
     /// them, traps are guessed from where the hart went.
     #[must_use]
     pub fn tells_traps(&self) -> bool {
@@ -142,9 +142,9 @@ struct Log<'a> {
     options: SpikeOptions,
     isa: Option<Isa>,
     sites: Option<Sites<'a>>,
-    /// An instruction line was seen: traps are told.
+    /// An instruction line was seen: the log records traps.
     listing: bool,
-    /// A line told a trap.
+    /// A line recorded a trap.
     traps: bool,
     /// A commit line was seen: instruction lines do not show what retired.
     commits: bool,
@@ -343,7 +343,7 @@ impl<'a> Log<'a> {
     }
 
     /// Steps are missing, of one hart or of all. Where it may be any hart, the
-    /// ones that have done nothing since the last loss are not told again, but
+    /// ones that have done nothing since the last loss are not reported again, but
     /// for the one that spoke last: a line of a thousand harts' log is not a
     /// thousand steps.
     #[cold]

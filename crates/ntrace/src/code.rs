@@ -13,7 +13,7 @@ impl Tcode {
     pub const OWNERSHIP: Tcode = Tcode(2);
     /// A taken branch (BTM).
     pub const DIRECT_BRANCH: Tcode = Tcode(3);
-    /// A jump to an address the code does not tell, or a trap.
+    /// A jump whose target the code does not determine, or a trap.
     pub const INDIRECT_BRANCH: Tcode = Tcode(4);
     /// Messages were lost.
     pub const ERROR: Tcode = Tcode(8);

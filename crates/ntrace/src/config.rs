@@ -19,7 +19,7 @@ pub enum Version {
     V1_0,
 }
 
-/// What is told about branches (trTeInstMode; chapter 5).
+/// What is reported about branches (trTeInstMode; chapter 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TraceMode {
     /// Branch trace messaging (3): a message for each taken branch.
@@ -51,7 +51,7 @@ pub enum IcntFull {
     Sync,
 }
 
-/// How traps are told from jumps (table 9).
+/// How traps are distinguished from jumps (table 9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TrapTypes {
     /// `B-TYPE` = 1 for both.

@@ -44,7 +44,7 @@ pub struct Registers {
     pub trig_ext_in: u32,
 }
 
-/// Bits that part of a return address has where nothing tells: the register
+/// Bits that part of a return address has if nothing specifies them: the register
 /// does not, and a decoder need not know.
 const PARTIAL_BITS: u8 = 16;
 
@@ -66,7 +66,7 @@ impl Registers {
     /// What software writes for these settings, with tracing on, and what it
     /// reads back from an encoder that can do it all.
     ///
-    /// Not all settings are in registers. A timestamp of 64 bits is told as 63,
+    /// Not all settings are in registers. A timestamp of 64 bits is encoded as 63,
     /// the most that can be.
     #[must_use]
     pub fn of(config: &Config) -> Registers {
@@ -259,7 +259,7 @@ impl Registers {
             ..Timestamps::default()
         });
         config.timestamps = Some(Timestamps {
-            // 64 bits cannot be told.
+            // 64 bits cannot be encoded.
             width: if width == MAX_TS_WIDTH {
                 old.width.max(width)
             } else {

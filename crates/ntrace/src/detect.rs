@@ -28,7 +28,7 @@ const ENOUGH: u8 = 90;
 pub struct Guess {
     /// Width of `SRC`.
     pub src_bits: u8,
-    /// BTM or HTM, if a message tells.
+    /// BTM or HTM, if a message shows it.
     pub mode: Option<TraceMode>,
     /// The messages, or the sync messages at least, have timestamps.
     pub timestamps: bool,
@@ -151,7 +151,7 @@ impl Tally {
 
     fn message(&mut self, bytes: &[u8]) {
         let message = match Message::read(bytes, &self.layout) {
-            // Vendors' messages tell nothing for or against.
+            // Vendor messages are no evidence for or against.
             Ok(Message {
                 body: Body::Other { tcode, .. },
                 ..
@@ -199,7 +199,7 @@ impl Tally {
     }
 
     fn sync(&mut self, sync: Sync, icnt: u64, faddr: u64, stamped: bool) {
-        // Behind other messages it is that of a trace cut off in front, such as
+        // After other messages it is that of a trace without its start, such as
         // a buffer that wrapped, and comes for any reason.
         if self.syncs == 0 && self.good + self.odd <= START {
             // A trace starts with nothing done, and for a reason.

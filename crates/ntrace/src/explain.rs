@@ -65,7 +65,7 @@ const fn fields_of(tcode: Tcode) -> Option<&'static [Kind]> {
 }
 
 /// The fields of one message, from its first byte to the one with MSEO = 11,
-/// as far as they can be told; those of vendors' and reserved messages are
+/// as far as they can be determined; those of vendors' and reserved messages are
 /// called `DATA`. Beside them what is wrong with the message, if anything.
 ///
 /// ```
@@ -309,7 +309,7 @@ mod tests {
     ];
 
     /// Every message, with and without `SRC` and a timestamp: the fields cover
-    /// all its bits, one behind the other.
+    /// all its bits, one after the other.
     #[test]
     fn the_fields_are_the_message() {
         for src_bits in [0, 3, 6, 12] {

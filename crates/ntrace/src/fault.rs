@@ -41,7 +41,7 @@ faults! {
     /// Counter times repetitions above what the configuration allows.
     TooLarge = "NT0210", "message expands to more than the configured limit";
     /// TCODE 0 is reserved; what looks like it is erased memory, and the zeros
-    /// may have run into a message behind them.
+    /// may have run into a message after them.
     Zeros = "NT0211", "message of zeros only";
     /// A `TCODE` that no version defines (6.1): damage looks like this.
     ReservedTcode = "NT0212", "message with a reserved TCODE";
@@ -58,7 +58,7 @@ faults! {
     NotAJump = "NT0304", "IndirectBranch does not end at an indirect jump";
     /// An indirect jump inside I-CNT.
     UnreportedJump = "NT0305", "I-CNT passes an indirect jump";
-    /// A branch behind the last bit of HIST.
+    /// A branch after the last bit of HIST.
     MissingHistory = "NT0306", "I-CNT passes a branch without history";
     /// HIST has outcomes of branches that I-CNT does not reach.
     LeftoverHistory = "NT0307", "HIST has more branches than I-CNT reaches";

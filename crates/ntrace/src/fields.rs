@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The first byte, which is `TCODE` and nothing else, and the fields
-    /// behind it.
+    /// after it.
     #[inline]
     pub(crate) const fn behind_tcode(message: &'a [u8]) -> Result<(u8, Fields<'a>), Fault> {
         let Some((&first, rest)) = message.split_first() else {
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> {
         let mut bits = self.have;
         let mut over = false;
         if bits == 0 {
-            // It has a bit at least: a fixed-length field in front of it may not
+            // It has at least one bit: a fixed-length field before it may not
             // end with MSEO = 01.
             self.goes_on()?;
         }

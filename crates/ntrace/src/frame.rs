@@ -50,7 +50,7 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// At the start of a stream, or right behind a byte with MSEO = 11.
+    /// At the start of a stream, or right after a byte with MSEO = 11.
     #[must_use]
     pub fn new() -> Framer {
         Framer::default()
@@ -75,7 +75,7 @@ impl Framer {
         self.len > 0
     }
 
-    /// Passes a message that somebody else has read; not inside one.
+    /// Skips a message that the caller has read; not inside one.
     #[inline]
     pub(crate) fn pass(&mut self, len: usize) {
         self.at += len as u64;

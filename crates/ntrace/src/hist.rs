@@ -114,6 +114,28 @@ impl Hist {
         }
     }
 
+    /// So many branches, at least one, of which only the last may be taken, if
+    /// nothing has to be sent or done for any of them.
+    #[inline(always)]
+    pub(crate) fn push_run(&mut self, count: u8, last_taken: bool) -> bool {
+        let (count, last) = (u32::from(count), u64::from(last_taken));
+        let len = self.len + u64::from(count);
+        let period = self.back + 1;
+        if len >= self.limit || count + period > u64::BITS {
+            return false;
+        }
+        let bits = self.bits << count | last;
+        if self.running != 0 {
+            // Each must be the same as the one a period before it.
+            let mask = (1 << count) - 1;
+            if (bits >> period ^ bits) & mask != 0 {
+                return false;
+            }
+        }
+        (self.bits, self.len) = (bits, len);
+        true
+    }
+
     /// Before a message with `HIST`: `emit` gets what must be sent before it.
     /// Gives the field, 1 without branches, and is empty afterwards.
     pub(crate) fn take(&mut self, emit: &mut impl FnMut(Body<'static>)) -> u64 {

@@ -294,6 +294,7 @@ impl<'p, 'a, W: Write> Report<'p, 'a, W> {
             numbers: &self.numbers,
             cut: snapshot.is_cut(),
             not_taken: snapshot.records_not_taken(),
+            all_modes: snapshot.fields().has(Control::MODES),
         };
         let out = &mut self.buffer;
         match &mut self.kind {

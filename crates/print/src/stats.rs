@@ -152,7 +152,7 @@ fn write_items(items: &[KindCount], bytes: u64, out: &mut impl Write) -> io::Res
     Ok(())
 }
 
-/// What packets of E-Trace tell, and how much compression saves.
+/// What E-Trace packets report, and how much compression saves.
 fn write_packets(packets: &PacketCount, out: &mut impl Write) -> io::Result<()> {
     let PacketCount {
         branches, reasons, ..

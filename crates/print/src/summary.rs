@@ -10,11 +10,16 @@ use std::time::Duration;
 /// `causeless` traps, which are unknown.
 #[must_use]
 pub fn trace_written(path: &Path, format: Format, written: &Written, causeless: u64) -> String {
-    let bits = written.bytes as f64 * 8.0 / written.instructions.max(1) as f64;
+    let traced = written.passed.unwrap_or(written.instructions);
+    let bits = written.bytes as f64 * 8.0 / traced.max(1) as f64;
+    let all = count(written.instructions, "instruction");
     let mut text = format!(
         "{}: {}, {}, {}, {bits:.3} bits/instruction",
         path.display(),
-        count(written.instructions, "instruction"),
+        match written.passed {
+            None => all,
+            Some(traced) => format!("{traced} of {all} traced"),
+        },
         count(written.messages, format.unit()),
         count(written.bytes, "byte"),
     );
@@ -39,7 +44,7 @@ pub fn trace_written(path: &Path, format: Format, written: &Written, causeless: 
     }
     // E-Trace does not count the rounds of a loop without a branch.
     let compared = checked.insns + checked.lost;
-    match written.instructions.saturating_sub(compared) {
+    match traced.saturating_sub(compared) {
         0 => {}
         rounds => text += &format!(" (and {rounds} more in loops without a branch)"),
     }

@@ -125,7 +125,7 @@ pub struct Config {
     pub store_data: StoreData,
     /// A group with more items is a fault.
     pub max_items: u32,
-    /// What the trace does not tell (3.2).
+    /// What the trace does not record (3.2).
     pub absent: Elements,
     /// How an encoder writes.
     pub style: Style,
@@ -218,14 +218,14 @@ const MIN_ITEMS: u32 = 64;
 /// How an encoder writes what it may write in several ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// How the new pc is told.
+    /// How the new pc is recorded.
     pub pc: PcStyle,
-    /// Whether registers are told by how much they have changed, where that is
-    /// shorter and the old value has been told.
+    /// Whether registers are recorded as increments, where that is
+    /// shorter and the old value has been recorded.
     pub incremental: bool,
     /// Which addresses loads and stores have.
     pub addresses: Addresses,
-    /// Whether every retired instruction tells that minstret has grown by one,
+    /// Whether every retired instruction records that minstret has grown by one,
     /// as the sizes of Appendix D have it.
     pub minstret: bool,
     /// Memory transactions beside the instruction's own view.
@@ -233,7 +233,7 @@ pub struct Style {
     /// Whether groups end with an opcode of their own, or where the next
     /// begins.
     pub end_group: bool,
-    /// Whether the trace starts with a group that tells pc and privilege mode
+    /// Whether the trace starts with a group that records pc and privilege mode
     /// as initial state. Without one, where the first instructions are is
     /// known only from outside.
     pub start: bool,
@@ -283,7 +283,7 @@ impl Style {
     }
 }
 
-/// How an encoder tells the new pc.
+/// How an encoder records the new pc.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PcStyle {
     /// Increment pc where the instruction does not jump.
@@ -293,7 +293,7 @@ pub enum PcStyle {
     Full,
 }
 
-/// Which addresses of loads and stores an encoder tells.
+/// Which addresses of loads and stores an encoder records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Addresses {
     /// None.
@@ -310,7 +310,7 @@ pub enum Addresses {
     Translated,
 }
 
-/// Which memory transactions an encoder tells.
+/// Which memory transactions an encoder records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryStyle {
     /// None.
@@ -329,7 +329,7 @@ pub enum ConfigError {
     Mlen(Xlen, Mlen),
     /// Fewer items than a group with an exception needs.
     MaxItems(u32),
-    /// Increments do not tell the pc of the instruction.
+    /// Increments do not give the pc of the instruction.
     Increment,
 }
 

@@ -18,8 +18,8 @@ use crate::{Config, ConfigError, Fault};
 
 /// Reconstructs what a hart did from its groups.
 ///
-/// Instructions that lie behind each other become runs, with their loads and
-/// stores behind the run; an exception's instruction is in no run. Changes of
+/// Contiguous instructions become runs, with their loads and
+/// stores after the run; an exception's instruction is in no run. Changes of
 /// the pc as initial state are a debugger's: the hart was halted for them.
 ///
 /// ```

@@ -96,7 +96,7 @@ pub fn guess(head: &[u8], base: &Config, xlen: Option<Xlen>) -> Option<Guess> {
 /// Whether a stream that starts with `head` is a trace.
 #[must_use]
 pub fn is_trace(head: &[u8]) -> bool {
-    // Nearly everything else is told by its first bytes.
+    // Nearly everything else is recognised by its first bytes.
     let starts = head.first() == Some(&1) && head.get(1).is_some_and(|&b| (3..=17).contains(&b));
     let base = Config::default();
     if starts && guess(head, &base, None).is_some() {

@@ -81,11 +81,11 @@ pub struct Counters {
     pub instructions: u64,
     /// Groups of traps.
     pub traps: u64,
-    /// Instructions of which the source did not tell everything.
+    /// Instructions whose source did not report everything.
     pub incomplete: u64,
 }
 
-/// What a hart did, step by step, to groups. It wants to be told everything
+/// What a hart did, step by step, to groups. It wants to receive everything
 /// ([`Wants::ALL`](hartrace_flow::Wants::ALL)).
 ///
 /// ```
@@ -106,14 +106,14 @@ pub struct Counters {
 pub struct Encoder {
     config: Config,
     out: Out,
-    /// What was told of registers; only where differences are.
+    /// The recorded register values; only if differences are written.
     told: Option<Told>,
     operands: Operands,
-    /// The pc as the trace has told it.
+    /// The pc as the trace has recorded it.
     pc: Option<u64>,
-    /// The privilege mode as the trace has told it, by its code.
+    /// The privilege mode as the trace has recorded it, by its code.
     mode: Option<u8>,
-    /// An unknown pc is to be told before the next step.
+    /// An unknown pc must be recorded before the next step.
     place_due: bool,
     /// A step that waits for the next one, with its effects.
     waiting: Option<Step>,
@@ -166,7 +166,7 @@ impl Encoder {
         self.counters
     }
 
-    /// What the trace does not tell because the source does not, for whoever
+    /// What the trace does not record because the source does not, for a caller that
     /// reads it to know ([`Config::absent`]): CSRs that traps write.
     #[must_use]
     pub fn untold(&self) -> &Elements {
@@ -228,13 +228,13 @@ impl Encoder {
         }
     }
 
-    /// Keeps a step until the next one shows what it does not tell.
+    /// Keeps a step until the next one shows what it lacks.
     fn wait(&mut self, step: &Step, effects: &Effects) {
         self.waiting = Some(*step);
         self.waiting_effects = *effects;
     }
 
-    /// The next step has come: what waits can be told.
+    /// The next step has come: what waits can be written.
     #[cold]
     fn release<S: Sink>(&mut self, next: &Step, sink: &mut S) {
         let (pc, mode) = match next {
@@ -356,7 +356,7 @@ impl Encoder {
     fn change(&mut self, register: Register, value: u64, in_trap: bool) {
         let absent = &self.config.absent;
         if absent.registers.contains(register) || in_trap && absent.in_traps.contains(register) {
-            // It is not what was told any more.
+            // It is no longer what was recorded.
             if let Some(told) = &mut self.told {
                 told.lose(register);
             }

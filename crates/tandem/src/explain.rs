@@ -80,7 +80,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// An item in front of what the reader has said.
+    /// An item before what the reader has reported.
     fn item(&mut self) -> Piece {
         let len = (self.until - self.at) as usize;
         let bytes = self.left.get(..len).unwrap_or(self.left);
@@ -119,7 +119,7 @@ impl Iterator for Pieces<'_> {
         loop {
             if self.at < self.until {
                 return Some(match self.next {
-                    // Where groups go on behind what was searched.
+                    // Where groups continue after the searched bytes.
                     Some(Next::Resumed(_)) => self.bad((self.until - self.at) as usize),
                     _ => self.item(),
                 });
@@ -415,7 +415,7 @@ mod tests {
     use alloc::string::ToString;
     use hartrace_testkit::Random;
 
-    /// The fields cover the item, bit behind bit, and their values are its
+    /// The fields cover the item, bit after bit, and their values are its
     /// bytes.
     #[test]
     fn the_fields_are_the_item() {

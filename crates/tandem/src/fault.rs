@@ -14,7 +14,7 @@ faults! {
     Truncated = "TP0102", "the trace ends inside an item";
     /// Additional state with an identifier that does not exist.
     UnknownIdentifier = "TP0103", "additional state with an unknown identifier";
-    /// A register number whose width nobody knows.
+    /// A register number of unknown width.
     UnknownRegister = "TP0104", "register number of no known register";
     /// A floating-point register of a hart that has none.
     NoFloat = "TP0105", "floating-point register, but FLEN is 0";
@@ -24,7 +24,7 @@ faults! {
     UnknownOperation = "TP0107", "memory request with a reserved operation";
     /// A memory response with a result above 1.
     UnknownResult = "TP0108", "memory response with a reserved result";
-    /// A memory response without a request in front of it.
+    /// A memory response without a request before it.
     LoneResponse = "TP0109", "memory response without a request before it";
     /// A memory response of another size than its request.
     ResponseSize = "TP0110", "memory response differs in size from its request";
@@ -52,13 +52,13 @@ faults! {
     /// A piece of additional state twice in a group.
     StateTwice = "TP0209", "the group has a piece of additional state more than once";
 
-    /// Nothing has told the program counter yet.
+    /// The program counter has not been reported yet.
     UnknownPc = "TP0301", "the program counter is still unknown";
     /// An increment of a register whose value is not known.
     UnknownValue = "TP0302", "increment of a register whose value is unknown";
     /// In the two-pc form: the instruction is not where the hart was.
     Elsewhere = "TP0303", "the instruction is not at the next pc of the previous group";
-    /// The trace does not tell instructions, so nobody knows what this one did.
+    /// The trace does not record instructions, so the effect of this one is unknown.
     NoInsn = "TP0304", "the instruction is not in the trace";
 
     /// The file does not start like a container.
@@ -85,7 +85,7 @@ faults! {
 }
 
 impl Fault {
-    /// Whether the bytes behind it cannot be read until a group is found
+    /// Whether the bytes after it cannot be read until a group is found
     /// again.
     #[must_use]
     pub const fn breaks_framing(self) -> bool {

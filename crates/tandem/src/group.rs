@@ -78,7 +78,7 @@ pub struct Group {
     /// How many groups were before it, counting only those between begin and
     /// end.
     pub number: u64,
-    /// It stands outside begin and end: the order of its changes is not told.
+    /// It is outside begin and end: the order of its changes is unknown.
     pub outside: bool,
     /// The hart was reset.
     pub reset: bool,
@@ -105,12 +105,12 @@ pub struct Group {
     pub items: u32,
 }
 
-/// What a group tells of, as far as it says itself.
+/// What a group reports, as far as it shows by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupKind {
     /// An instruction that retired.
     Instruction,
-    /// An exception. One that tells no cause looks like an instruction.
+    /// An exception. One without a cause looks like an instruction.
     Exception,
     /// An interrupt: a new pc, and neither an instruction nor the cause of an
     /// exception.
@@ -177,7 +177,7 @@ impl TrapCsr {
 }
 
 impl Group {
-    /// What it tells of.
+    /// What it reports.
     #[must_use]
     pub fn kind(&self, xlen: Xlen) -> GroupKind {
         let exception = || match self.told(TrapCsr::Cause)?.how {
@@ -210,7 +210,7 @@ impl Group {
         changes.find(|c| TrapCsr::of(c.register) == Some(csr))
     }
 
-    /// Whether a group with an instruction tells of a trap: it wrote where the
+    /// Whether a group with an instruction reports a trap: it wrote where the
     /// trap came from and why, which no instruction does.
     pub(crate) fn traps(&self) -> bool {
         if self.pc == Some(NewPc::Increment) || self.told(TrapCsr::Cause).is_none() {

@@ -64,9 +64,9 @@ const BYTES: u64 = 64;
 /// next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Point {
-    /// Instructions in front of it.
+    /// Instructions before it.
     insn: u64,
-    /// Groups begun in front of it.
+    /// Groups begun before it.
     group: u64,
     /// Byte offset of what comes next.
     offset: u64,
@@ -78,7 +78,7 @@ struct Point {
     behind: Interval,
 }
 
-/// What happened behind a point.
+/// What happened after a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Interval {
     /// Registers that were set or are not known any more.
@@ -89,12 +89,12 @@ struct Interval {
     lost_registers: bool,
     /// At some place no memory was known any more.
     lost_memory: bool,
-    /// The privilege mode was told.
+    /// The privilege mode was reported.
     mode: bool,
 }
 
 impl Interval {
-    /// This one and the one behind it.
+    /// This one and the one after it.
     fn join(&mut self, next: &Interval) {
         next.registers.iter().for_each(|r| self.registers.insert(r));
         self.memory = lines::union(&self.memory, &next.memory);
@@ -276,7 +276,7 @@ impl Recorder {
         self.reader.offset() - last >= self.every.saturating_mul(BYTES)
     }
 
-    /// A point behind the group at hand.
+    /// A point after the current group.
     #[cold]
     fn mark(&mut self) {
         self.close();
@@ -339,7 +339,7 @@ impl History {
         self.groups
     }
 
-    /// Problems in the trace: behind each, what was told before is not known.
+    /// Problems in the trace: after each, values reported before are unknown.
     #[must_use]
     pub fn problems(&self) -> u64 {
         self.problems

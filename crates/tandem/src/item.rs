@@ -140,7 +140,7 @@ pub enum Item {
     Response(Response),
     /// 10: the hart was reset.
     Reset,
-    /// 11: the group tells state that was set from outside.
+    /// 11: the group records state that was set from outside.
     StateInit,
     /// 16: a 16-bit instruction.
     Insn16(u16),
@@ -174,7 +174,7 @@ const fn low(word: u64, bytes: usize) -> u64 {
 impl Item {
     /// Reads the item at the start of `bytes`: the item and its length, or
     /// `None` when there are not enough bytes. `request` is the memory request
-    /// right in front of it.
+    /// right before it.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Item {
         }
     }
 
-    /// Writes the item behind what is in `out`. Values are cut to their
+    /// Appends the item to `out`. Values are truncated to their
     /// widths.
     pub fn write(&self, config: &Config, out: &mut Vec<u8>) {
         self.put(config, out);
@@ -403,7 +403,7 @@ fn state(window: &Window, config: &Config) -> Read {
 }
 
 fn read_request(window: &Window, config: &Config) -> Read {
-    // Operation and size, and the data, behind an address of MLEN.
+    // Operation and size, and the data, after an address of MLEN.
     let [_, _, _, _, _, at_5, at_6, _, _, at_9, ..] = *window;
     let (byte, data) = match config.mlen {
         Mlen::M32 => (at_5, word::<6>(window)),

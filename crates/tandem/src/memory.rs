@@ -18,7 +18,7 @@ struct Page {
 /// Pages found lately, by their numbers.
 const LATELY: usize = 64;
 
-/// Sparse memory. What nobody has told reads as zero and is not known.
+/// Sparse memory. Unreported bytes read as zero and are unknown.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pages: Vec<Box<Page>>,
@@ -58,7 +58,7 @@ impl Memory {
         }
     }
 
-    /// Writes any number of bytes. Behind the last address comes the first.
+    /// Writes any number of bytes. After the last address comes the first.
     pub fn load(&mut self, addr: u64, bytes: &[u8]) {
         let (mut addr, mut rest) = (addr, bytes);
         while !rest.is_empty() {
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(memory.pages().count(), 3);
     }
 
-    /// Behind the last address comes the first.
+    /// After the last address comes the first.
     #[test]
     fn addresses_wrap() {
         let mut memory = Memory::new();

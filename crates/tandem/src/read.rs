@@ -37,7 +37,7 @@ pub enum Next {
     /// Something is wrong. The group it is in is not given.
     Problem(Problem),
     /// After a problem in the bytes: a group was found again, this many bytes
-    /// behind the problem.
+    /// after the problem.
     Resumed(u64),
 }
 
@@ -46,7 +46,7 @@ pub enum Next {
 enum State {
     /// Between groups, with nothing to give.
     Idle,
-    /// Between groups, behind items that stand outside of any.
+    /// Between groups, after items outside any group.
     Outside,
     /// In a group.
     Inside,
@@ -84,7 +84,7 @@ pub struct Reader {
     at: u64,
     /// Groups begun.
     begun: u64,
-    /// The memory request right in front of the next item.
+    /// The memory request right before the next item.
     request: Option<Request>,
     /// Bytes kept from one chunk to the next: an item that was cut, or what a
     /// search has not decided on.
@@ -115,7 +115,7 @@ impl Reader {
 
     /// A reader that goes on between two groups: at a byte offset, with the
     /// number of the group that comes next, as [`Reader::offset`] and
-    /// [`Reader::groups`] told them when a group was whole.
+    /// [`Reader::groups`] reported them when a group was complete.
     #[must_use]
     pub fn resume(config: Config, offset: u64, group: u64) -> Reader {
         Reader {
@@ -131,7 +131,7 @@ impl Reader {
         &self.config
     }
 
-    /// The group that [`Next::Group`] told of.
+    /// The group announced by [`Next::Group`].
     #[must_use]
     #[inline]
     pub fn group(&self) -> &Group {
@@ -156,7 +156,7 @@ impl Reader {
         self.stray_ends
     }
 
-    /// Reads on from `bytes`, which is moved behind what was used.
+    /// Reads on from `bytes`, which is advanced past what was used.
     #[inline]
     pub fn next(&mut self, bytes: &mut &[u8]) -> Next {
         if self.kept.is_empty() && self.state != State::Lost {
@@ -225,7 +225,7 @@ impl Reader {
         }
     }
 
-    /// Reads items until there is something to tell; `None` when the bytes end
+    /// Reads items until there is something to report; `None` when the bytes end
     /// first, with the start of an item left in them.
     fn read(&mut self, bytes: &mut &[u8]) -> Option<Next> {
         loop {

@@ -22,7 +22,7 @@ const SSTATUS_FIELDS: u64 = 0x3_008d_e762;
 /// The interrupts of a supervisor, where delegation is not known.
 const SUPERVISOR_INTERRUPTS: u64 = 0x222;
 
-/// Everything a trace has told so far: registers, memory, pc and privilege
+/// Everything a trace has reported so far: registers, memory, pc and privilege
 /// mode, each known or not.
 #[derive(Clone, Debug)]
 pub struct Shadow {
@@ -110,7 +110,7 @@ impl Shadow {
 
     /// Whether the hart attempts an instruction in a group that comes next:
     /// one that retires, or one that traps. Instructions have numbers by this,
-    /// for the verifier and for the history. Where instructions are not told,
+    /// for the verifier and for the history. If instructions are not recorded,
     /// every new pc without a cause counts, and one with a cause alone, which
     /// an instruction has written.
     #[must_use]
@@ -121,7 +121,7 @@ impl Shadow {
     }
 
     /// The same without an instruction: it could not be fetched, which only
-    /// the cause tells from an interrupt (notes 36).
+    /// the cause distinguishes from an interrupt (notes 36).
     #[cold]
     fn attempts_untold(&self, group: &Group, absent: &Elements) -> bool {
         let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
@@ -138,7 +138,7 @@ impl Shadow {
         }
     }
 
-    /// What a group tells of registers, pc, mode and time; for memory see
+    /// What a group reports about registers, pc, mode and time; for memory see
     /// [`Shadow::apply_memory`]. Gives the registers that were set to
     /// `touched`.
     ///
@@ -176,7 +176,7 @@ impl Shadow {
         result
     }
 
-    /// The memory a group tells by physical address: transactions that write,
+    /// The memory a group reports by physical address: transactions that write,
     /// what transactions have read, and stores of the instruction.
     pub fn apply_memory(&mut self, group: &Group) {
         for transaction in &group.memory {
@@ -187,7 +187,7 @@ impl Shadow {
                 Some(response) if request.op.only_reads() => {
                     self.memory.write(request.addr, len, response.data);
                 }
-                // What an atomic operation leaves is told by the instruction.
+                // The instruction determines the result of an atomic operation.
                 _ if request.op.only_writes() => {
                     self.memory.write(request.addr, len, request.data);
                 }

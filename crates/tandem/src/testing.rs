@@ -42,7 +42,7 @@ pub(crate) fn configs() -> Vec<Config> {
     all
 }
 
-/// An item of every kind; responses too, which stand behind a load of four
+/// An item of every kind; responses too, which follow a load of four
 /// bytes.
 pub(crate) fn items(config: &Config) -> Vec<Item> {
     let bits = |n: u32| u64::MAX >> (64 - n);

@@ -43,7 +43,7 @@ use crate::shadow::{Shadow, Touched};
 /// Groups before a mismatch that are remembered.
 pub(crate) const PAST: usize = 16;
 
-/// What a verifier is told besides the format.
+/// The options of a verifier, besides the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// State that comes from the trace.
@@ -54,10 +54,10 @@ pub struct Options {
     pub tohost: Option<u64>,
     /// The word through which the host answers (`fromhost`).
     pub fromhost: Option<u64>,
-    /// Differences in instructions before this number are not told; the model
+    /// Differences in instructions before this number are not reported; the model
     /// follows the trace through them.
     pub from: u64,
-    /// Stop in front of the instruction with this number.
+    /// Stop before the instruction with this number.
     pub until: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ struct Core {
     counters: Counters,
     /// Registers that changed on either side.
     touched: Touched,
-    /// Volatile CSRs the trace has told since they were last copied.
+    /// Volatile CSRs the trace has reported since they were last copied.
     fresh: Touched,
     /// A group is read and not yet dealt with.
     ready: bool,
@@ -93,8 +93,8 @@ struct Core {
     disabled: bool,
     /// Some registers are absent from the trace.
     has_absent: bool,
-    /// Writes the trace told although they changed nothing: if there are
-    /// some, one that is not told is missing.
+    /// Writes the trace reported although they changed nothing: if there are
+    /// some, an unreported one is missing.
     unchanged: u32,
     /// The interrupt taken last.
     last_interrupt: Option<u32>,
@@ -113,7 +113,7 @@ enum Act {
     Attempt,
     /// Take an interrupt.
     Interrupt(u32),
-    /// Take an interrupt whose cause is not told.
+    /// Take an interrupt whose cause is not reported.
     Guess,
     /// Take over what the group says: it cannot be checked.
     Adopt,
@@ -236,7 +236,7 @@ impl<M: Model> Verifier<M> {
             Next::More => ControlFlow::Continue(()),
             Next::Problem(problem) => {
                 reporter.problem(&problem)?;
-                // Something may have happened that nobody has told.
+                // Something may have happened that was not reported.
                 self.core.shadow.forget();
                 ControlFlow::Continue(())
             }
@@ -248,7 +248,7 @@ impl<M: Model> Verifier<M> {
         }
     }
 
-    /// Deals with the group that was read, and with plain ones behind it.
+    /// Handles the group that was read, and plain ones after it.
     fn group(&mut self, bytes: &mut &[u8], reporter: &mut impl Reporter) -> ControlFlow<()> {
         let Verifier { model, core } = self;
         let act = core.act();
@@ -393,7 +393,7 @@ impl Core {
         ControlFlow::Break(())
     }
 
-    /// Copies volatile CSRs the trace has told (3.1, step 2).
+    /// Copies volatile CSRs the trace has reported (3.1, step 2).
     fn copy_volatile(&mut self, model: &mut impl Model) {
         for register in self.fresh.iter() {
             let (Some(csr), Some(told)) = (register.as_csr(), self.shadow.get(register)) else {
@@ -401,7 +401,7 @@ impl Core {
             };
             let bits = self.options.volatile.bits(register);
             let own = model.read(Place::Csr(csr)).unwrap_or(0);
-            // A model without it cannot be told.
+            // A model without it cannot be set.
             let _ = model.write(Place::Csr(csr), own & !bits | told & bits);
         }
         self.fresh.clear();

@@ -28,7 +28,7 @@ pub struct Case {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Section {
     name: String,
-    /// What stands behind the name.
+    /// What follows the name.
     argument: String,
     body: String,
 }

@@ -1,6 +1,6 @@
-//! Control Transfer Records once more, as plainly as possible: a list of
-//! entries, the newest first, and registers as numbers. Written from the texts
-//! alone; slow, and meant to be.
+//! A second model of Control Transfer Records, as simple as possible: a list of
+//! entries, the newest first, and registers as numbers. It is written from the
+//! specifications alone, without regard to speed.
 
 use hartrace_flow::{Cause, Mode, Transfer};
 use hartrace_isa::Itype;
@@ -34,7 +34,7 @@ pub(crate) struct Naive {
     frozen: bool,
     /// As many as the depth says, the newest first.
     pub(crate) entries: Vec<Entry>,
-    /// Physical entries behind the depth.
+    /// Physical entries beyond the depth.
     behind: Vec<Entry>,
     pub(crate) mode: Mode,
     counter: u64,
@@ -103,7 +103,7 @@ impl Naive {
         };
         let (mut cce, mut rest) = (0, cycles.min(most));
         if rest >= 4096 {
-            // Halved until it is below 2^13; the top bit is not told.
+            // Halved until it is below 2^13; the top bit is not reported.
             cce = 1;
             while rest >= 8192 {
                 rest /= 2;

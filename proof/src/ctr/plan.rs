@@ -1,4 +1,4 @@
-//! An implementation of CTR, in plain words.
+//! A random CTR implementation.
 
 use hartrace_ctr::{Config, Control, Depths, RasCycles, Version};
 use hartrace_isa::Xlen;

@@ -1,4 +1,4 @@
-//! Bytes as an implementation of CTR and what happens to it.
+//! Turns bytes into a CTR implementation and a sequence of operations on it.
 
 use core::fmt;
 use core::ops::AddAssign;
@@ -192,7 +192,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Time goes on: by a little, by much, or nobody knows how far.
+    /// Time goes on: by a little, by much, or by an unknown amount.
     fn time(&mut self, input: &mut Input<'_>) -> Option<u64> {
         let kind = input.byte();
         let step = match kind {
@@ -390,7 +390,7 @@ impl Pair {
     }
 
     /// What software could see now: the newest entry and the status; or
-    /// everything, entries behind the depth and all registers of all modes.
+    /// everything, entries beyond the depth and all registers of all modes.
     fn compare(&mut self, everything: bool) -> Result<(), String> {
         let newest = self.ctr.entry(0);
         let newest = (newest.ctrsource, newest.ctrtarget, newest.ctrdata);

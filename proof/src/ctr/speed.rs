@@ -1,5 +1,5 @@
-//! What recording costs the hart: the same program with its records off, and
-//! set in the usual ways.
+//! The cost of recording: the same program with recording off, and with common
+//! settings.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use hartrace_hart::{Config, Machine, Platform, Program};
 /// Instructions of a run.
 const INSNS: u64 = 50_000_000;
 
-/// Rounds unless told otherwise.
+/// Rounds by default.
 const ROUNDS: u32 = 7;
 
 /// The programs of the table.

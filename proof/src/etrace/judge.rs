@@ -1,4 +1,4 @@
-//! What E-Trace tells beside the flow.
+//! What E-Trace reports besides control flow.
 
 use hartrace_etrace::{ResyncUnit, Version};
 use hartrace_flow::{Cause, Context, Ctype, Mark, Retirement, Trap};
@@ -44,7 +44,7 @@ impl EJudge {
         }
     }
 
-    /// Whether a change of context is told where it happens.
+    /// Whether a change of context is reported where it happens.
     fn is_precise(&self) -> bool {
         matches!(self.ctype, Ctype::Precise | Ctype::Discontinuity)
     }
@@ -56,7 +56,7 @@ impl EJudge {
         }
     }
 
-    /// Whether a notification of this instruction must be told as one: no
+    /// Whether a notification of this instruction must be reported as one: no
     /// other packet can have been in its place.
     fn must_notify(&self, heard: &Heard, item: &Item) -> bool {
         let plain = |before: &Item| {
@@ -126,14 +126,14 @@ impl Judge for EJudge {
     }
 
     fn gap(&self, _: &mut Heard) {
-        // Whoever runs stays the same until told otherwise.
+        // The context stays the same until a change is reported.
     }
 
     fn context(&self, hart: &Hart) -> Result<(), String> {
         let Some(owner) = hart.heard.told.back() else {
             return Ok(());
         };
-        // Where it is told late, it is that of some step all the same.
+        // Where it is reported late, it is that of some step all the same.
         let last = hart.heard.last.iter();
         let mut known = last.chain(&hart.items);
         match known.any(|item| self.is_context(item, owner.context)) || hart.heard.gap {
@@ -164,7 +164,7 @@ impl Judge for EJudge {
             return Ok(());
         }
         let is_it = |t: u64| low(time, self.time_width) == low(t, self.time_width);
-        // Behind a trap it may be that of the trap or of the handler; in a
+        // After a trap it may be that of the trap or of the handler; in a
         // block, of any instruction before; and in a loop of any round.
         let last = hart.heard.last.iter();
         let known = last.chain(&hart.items).map(|item| item.time);

@@ -1,5 +1,5 @@
-//! Beside riscv-etrace: the same streams and rows through its decoder and
-//! encoder and through ours, alternating in one run.
+//! Comparison with riscv-etrace: the same streams and rows through its decoder
+//! and encoder and through ours, alternating in one run.
 
 use std::num::NonZeroU8;
 use std::ops::ControlFlow;

@@ -1,5 +1,5 @@
-//! The same packets in other bytes: longer than they need be, with padding and
-//! data packets between them.
+//! Writes the same packets as other bytes: longer than necessary, with padding
+//! and data packets between them.
 
 use hartrace_etrace::{Config, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece};
 

@@ -1,5 +1,5 @@
-//! Operands that get into every corner: random bits alone hardly ever cancel,
-//! tie, or end near the smallest and the largest numbers.
+//! Operands for corner cases: random bits alone hardly ever cancel, tie, or end
+//! near the smallest and the largest numbers.
 
 use hartrace_hart::float::{self, Flags, Format, Round};
 

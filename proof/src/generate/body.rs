@@ -41,7 +41,7 @@ enum Construct {
 }
 
 impl Builder<'_> {
-    /// A number of constructs, one behind the other.
+    /// A number of constructs, one after the other.
     pub(super) fn body(&mut self, count: u32, depth: u32) {
         for _ in 0..count {
             if self.function_bytes() > MAX_FUNCTION {

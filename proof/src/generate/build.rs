@@ -1,5 +1,5 @@
-//! Makes up a program: which functions there are, who may call whom, and what
-//! lies where.
+//! Builds a program: its functions, the calls between them, and their
+//! addresses.
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Isa, Xlen};
@@ -76,7 +76,7 @@ pub(super) struct Builder<'s> {
     pub(super) local_entries: u32,
     /// Small functions near address 0 for `jalr` through x0.
     pub(super) stubs: Vec<Label>,
-    /// Drafts behind calls.
+    /// Drafts after calls.
     pub(super) returns: Vec<u32>,
     /// Names for addresses.
     pub(super) symbols: Vec<(String, Label)>,

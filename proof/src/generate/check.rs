@@ -1,5 +1,5 @@
-//! Whether steps are an execution of a program that could be, from its image
-//! alone and without any knowledge of the walk that made them.
+//! Checks that steps are a possible execution of a program, from its image
+//! alone and independently of the walk that produced them.
 
 use std::collections::HashSet;
 use std::fmt;

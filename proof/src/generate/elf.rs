@@ -27,7 +27,7 @@ impl Program {
         file.to_bytes()
     }
 
-    /// The segments as they lie one behind the other.
+    /// The segments as they lie one after the other.
     fn texts(&self) -> Vec<Text> {
         let mut texts: Vec<Text> = Vec::new();
         let mut from = 0;

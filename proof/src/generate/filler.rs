@@ -1,4 +1,4 @@
-//! Straight-line instructions, the stuff between decisions.
+//! Straight-line instructions between decisions.
 
 use hartrace_isa::{Ext, Isa, Xlen};
 
@@ -19,7 +19,7 @@ pub(super) fn straight(r: &mut Random, isa: Isa) -> Code {
     })
 }
 
-/// An instruction of 48 bits or more that nobody knows. Without compressed
+/// An instruction of 48 bits or more that it is unknown. Without compressed
 /// instructions the next one must stay on a four-byte boundary.
 pub(super) fn long(r: &mut Random, isa: Isa) -> Code {
     let kind = r.below32(6);

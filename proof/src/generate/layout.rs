@@ -1,4 +1,4 @@
-//! From drafts to addresses and bytes.
+//! Turns drafts into addresses and bytes.
 
 use hartrace_isa::Xlen;
 
@@ -97,7 +97,7 @@ pub(super) enum Aim {
 /// An instruction without an address.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
-    /// Bytes in front of it that are no code.
+    /// Bytes before it that are no code.
     pub(super) gap: Vec<u8>,
     pub(super) form: Form,
     /// Whether the short form is used if it reaches.
@@ -115,7 +115,7 @@ pub(super) struct Island {
     /// Its first draft.
     pub(super) first: usize,
     pub(super) base: Base,
-    /// Bytes of constants in front of the code.
+    /// Bytes of constants before the code.
     pub(super) table: u64,
 }
 
@@ -194,7 +194,7 @@ impl Plan {
     }
 
     /// First addresses of the table and of the code of an island: where it
-    /// wants to be, or behind the others if one of them is there already.
+    /// wants to be, or after the others if one of them is there already.
     fn start_of(&self, island: &Island, size: u64, spans: &[(u64, u64)]) -> (u64, u64) {
         let all = island.table + size;
         let start = island.base.start(all, self.xlen);
@@ -205,7 +205,7 @@ impl Plan {
         let last = code.wrapping_add(size).wrapping_sub(1);
         let clash = |&&(from, to): &&(u64, u64)| from <= last && table <= to.wrapping_sub(1);
         if let Some(&(from, to)) = spans.iter().find(clash) {
-            // In front of an island at the top there is room, behind others.
+            // There is room before an island at the top, and after others.
             let at_top = self.xlen.wrap(to) < from;
             table = if at_top {
                 (from - all - 64) & !63

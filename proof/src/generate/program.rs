@@ -40,7 +40,7 @@ pub struct Program {
     pub(super) pool: Vec<u32>,
     /// First ops of ordinary functions, the main one first.
     pub(super) entries: Vec<u32>,
-    /// Ops behind calls, and those of them in the main function.
+    /// Ops after calls, and those of them in the main function.
     pub(super) returns: Vec<u32>,
     pub(super) home: Vec<u32>,
     pub(super) handlers: Vec<Entries>,

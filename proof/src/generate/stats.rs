@@ -1,4 +1,4 @@
-//! What steps contain, so that one sees whether a generator covers anything.
+//! Statistics of steps, to see what a generator covers.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -120,7 +120,7 @@ enum Left {
 const DEPTH: usize = 1024;
 
 /// Counts features. It looks at steps and image alone, as [`super::Replay`]
-/// does; names of functions tell tail calls from other jumps.
+/// does; names of functions distinguishes tail calls from other jumps.
 #[derive(Debug)]
 pub struct Stats {
     /// A copy shares the bytes.

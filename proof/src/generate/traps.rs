@@ -1,5 +1,5 @@
-//! What breaks into the walk: traps, returns from them, signals, new contexts
-//! and leaps in time.
+//! Interruptions of the walk: traps, returns from them, signals, new contexts
+//! and jumps in time.
 
 use hartrace_flow::{Cause, Context, Mode, Observer, Signal, Step, Trap, TrapStep};
 

@@ -113,7 +113,7 @@ impl<'p> Driver<'p> {
         driver
     }
 
-    /// Which hart the steps are of; 0 unless told.
+    /// Which hart the steps are of; 0 by default.
     #[must_use]
     pub fn with_hart(mut self, hart: HartId) -> Self {
         self.hart = hart;
@@ -156,7 +156,7 @@ impl<'p> Driver<'p> {
     }
 
     /// Takes exactly this many steps. An observer that needs to know of the
-    /// end is told by its owner: there is always another step.
+    /// end is decided by its owner: there is always another step.
     pub fn run<O: Observer>(&mut self, steps: u64, out: &mut O) {
         let mut left = steps;
         while left > 0 {
@@ -330,7 +330,7 @@ impl<'p> Driver<'p> {
         }
     }
 
-    /// Where a return goes: usually behind the last call.
+    /// Where a return goes: usually after the last call.
     fn go_back(&mut self) -> u32 {
         let odd = self.r.below32(1000);
         let surprises = &self.spec.surprises;

@@ -125,7 +125,7 @@ fn says(payload: &[u8], layout: &Layout) -> Result<(), String> {
     ensure(again == Ok(packet), || {
         format!("{packet:?}, again {again:?}")
     })?;
-    // It may be longer: bits behind the branches of a map, which mean nothing,
+    // It may be longer: bits after the branches of a map, which mean nothing,
     // may have been what let it be short.
     ensure(written.bytes().len() <= MAX_PAYLOAD, || {
         format!("{packet:?} is too long")

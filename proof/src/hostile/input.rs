@@ -1,6 +1,6 @@
-//! Choices out of bytes.
+//! Random choices taken from bytes.
 
-/// Reads choices from bytes; behind the end everything is zero.
+/// Reads choices from bytes; after the end everything is zero.
 #[derive(Clone, Debug)]
 pub struct Input<'a> {
     rest: &'a [u8],

@@ -1,5 +1,5 @@
 //! Large cases that mutation does not find: files that claim much with few
-//! bytes, and much of the same.
+//! bytes, and long repetitions.
 
 use std::io;
 
@@ -23,7 +23,7 @@ pub(super) const CASES: &[Case] = &[
     ("a table of thousands of columns", many_columns),
 ];
 
-/// A 64-bit file of program headers, section headers and bytes behind them.
+/// A 64-bit file of program headers, section headers and bytes after them.
 /// Offsets in the headers count from the start of the bytes.
 fn elf(segments: &[[u64; 3]], sections: &[[u64; 6]], bytes: &[u8]) -> Vec<u8> {
     let behind = 64 + 56 * segments.len() as u64 + 64 * sections.len() as u64;

@@ -55,7 +55,7 @@ fn config(input: &mut Input<'_>) -> Config {
 }
 
 /// Any bytes as items, one from every place: what is read is written back and
-/// explained; what is cut is not read, nor does anything behind it matter.
+/// explained; what is cut is not read, nor does anything after it matter.
 pub(super) fn item(bytes: &[u8]) -> Result<(), String> {
     let mut input = Input::new(bytes);
     let config = config(&mut input);

@@ -1,4 +1,4 @@
-//! Any bytes as a trace, and any trace there and back.
+//! Arbitrary bytes as a trace, and round trips of any trace.
 
 use std::ops::ControlFlow;
 

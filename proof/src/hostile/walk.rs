@@ -1,9 +1,9 @@
-//! Any program and any evidence.
+//! Arbitrary programs and arbitrary evidence.
 //!
 //! Two walks over the same image get the same evidence: one as words of
-//! history, one outcome by outcome and with a consumer that asks for a pause at
-//! every whim. What they give out is the same, and each run follows
-//! from the code, the outcomes and the targets told.
+//! history, the other outcome by outcome and with a consumer that pauses at
+//! random. Their output must be the same, and each run must follow from the
+//! code, the outcomes and the reported targets.
 
 use std::ops::ControlFlow;
 
@@ -292,7 +292,7 @@ fn operate<'i>(
         (0..6, Stop::Target(_)) => {
             for side in [one, two] {
                 let _ = side.walk.target(&mut side.blocks, near, &mut side.out);
-                // A table jump without its table looks direct and is told.
+                // A table jump without its table looks direct and is reported.
                 side.outcomes();
             }
             Ok(Stop::Arrived)

@@ -1,4 +1,4 @@
-//! State as somebody knows it who only hears of it.
+//! State reconstructed from reported effects only.
 
 use std::collections::BTreeMap;
 
@@ -149,7 +149,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Registers and CSRs are as told.
+    /// Registers and CSRs are as reported.
     pub(super) fn compare(&self, machine: &Machine) -> Result<(), String> {
         let registers = (0..32u8).flat_map(|n| {
             let number = usize::from(n);
@@ -171,7 +171,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Memory is as told.
+    /// Memory is as reported.
     pub(super) fn compare_memory(&self, machine: &Machine) -> Result<(), String> {
         let mut now = BTreeMap::new();
         machine.memory(&mut |addr, bytes| {

@@ -1,4 +1,4 @@
-//! What N-Trace tells beside the flow.
+//! What N-Trace reports besides control flow.
 
 use hartrace_flow::{Cause, Mark, Mode, Ownership, Retirement, Trap};
 use hartrace_ntrace::{RepeatedHistory, TrapTypes};
@@ -14,7 +14,7 @@ pub struct NJudge {
     hcontext: bool,
     trap_types: TrapTypes,
     loses: bool,
-    /// History is told later than it happens.
+    /// History is reported later than it happens.
     late: bool,
     /// Times are those of the first instruction of a block.
     blocks: bool,
@@ -111,7 +111,7 @@ impl Judge for NJudge {
                 && context.scontext() == item.context.scontext()
                 && (!self.hcontext || context.hcontext() == item.context.hcontext())
         };
-        // A change inside a stretch is told before all of it.
+        // A change inside a stretch is reported before all of it.
         match heard.told.iter().position(same) {
             Some(later) => {
                 heard.told.drain(..later);

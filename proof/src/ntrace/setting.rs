@@ -200,7 +200,7 @@ fn port_of(config: &mut Config, isa: Isa, r: &mut Random) -> PortConfig {
     };
     let three = r.chance(200);
     let table_jumps = config.version == Version::Rc7 && isa.to_string().contains("zcmt");
-    // Three bits do not tell direct jumps from nothing at all, and those of
+    // Three bits do not distinguish direct jumps from nothing at all, and those of
     // rc7 not cm.jt.
     let all_jumps = config.all_jumps && (three || table_jumps || r.chance(300));
     if all_jumps && !three {

@@ -1,4 +1,4 @@
-//! What damage to a trace costs: bits flipped, bytes dropped, inserted and
+//! The cost of damage to a trace: bits flipped, bytes dropped, inserted and
 //! zeroed. Only the neighbourhood of the damage is read again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use crate::generate::Random;
 
 /// Instructions traced.
 const INSNS: u64 = 100_000;
-/// Groups before the damage that are read, and behind it.
+/// Groups before the damage that are read, and after it.
 const BEFORE: usize = 20;
 const BEHIND: usize = 400;
 /// Groups that may be lost to one fault beyond those it hits; a search looks
@@ -263,7 +263,7 @@ fn verified(subject: &Subject, trials: u64, seed: u64) -> Result<(), String> {
         told += u64::from(!heard.problems.is_empty());
         mismatches += heard.mismatches.len() as u64;
         clean += u64::from(heard.problems.is_empty() && heard.mismatches.is_empty());
-        // What lies in front of the damage is right.
+        // What lies before the damage is right.
         let early = |p: &&Problem| p.at + 64 < at as u64;
         if let Some(problem) = heard.problems.iter().find(early) {
             return Err(blame(&format!("{problem:?}")));

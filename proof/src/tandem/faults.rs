@@ -1,8 +1,9 @@
-//! Faults: each is found in its own group, and behind it there is silence.
+//! Fault injection: each fault must be found in its own group, and nothing may
+//! be reported after it.
 //!
-//! A fault of the *trace* is one wrong group of a core that did nothing wrong:
-//! what comes behind goes on with the right values. A fault of the *core*
-//! stays: the trace tells what the core did, and goes on from there.
+//! A fault of the *trace* is one wrong group of a correct core: later groups
+//! have the right values. A fault of the *core* is permanent: the trace records
+//! what the core did, and everything continues from there.
 
 mod core;
 mod trace;
@@ -25,9 +26,9 @@ pub enum Kind {
     Integer,
     /// A bit of a floating-point register.
     Float,
-    /// A register that changed and is not told.
+    /// A register that changed and is not reported.
     LostWrite,
-    /// A register that is told and did not change.
+    /// A register that is reported and did not change.
     ExtraWrite,
     /// A value in another register than its own.
     OtherRegister,
@@ -39,7 +40,7 @@ pub enum Kind {
     StoreAddress,
     /// How many bytes are stored.
     StoreSize,
-    /// A store that is not told.
+    /// A store that is not reported.
     LostStore,
     /// A store that did not happen.
     ExtraStore,
@@ -47,9 +48,9 @@ pub enum Kind {
     LoadAddress,
     /// A bit of a CSR that an instruction writes.
     Csr,
-    /// A CSR that changed and is not told.
+    /// A CSR that changed and is not reported.
     LostCsr,
-    /// A CSR that is told and did not change.
+    /// A CSR that is reported and did not change.
     ExtraCsr,
     /// A bit of a CSR that a trap writes.
     TrapCsr,
@@ -57,7 +58,7 @@ pub enum Kind {
     Mode,
     /// A bit of the instruction.
     Insn,
-    /// An interrupt that is not told.
+    /// An interrupt that is not reported.
     LostInterrupt,
 }
 
@@ -99,7 +100,7 @@ struct Score {
 #[derive(Debug)]
 struct Fault {
     kind: Kind,
-    /// The group that must be told.
+    /// The group that must be reported.
     group: u64,
     /// What was done, for people.
     what: String,
@@ -131,7 +132,7 @@ impl std::fmt::Display for Fault {
 }
 
 /// Ways to write the traces in which faults are put. Differences to a wrong
-/// value are wrong, too: all values are told in full.
+/// value are wrong, too: all values are reported in full.
 fn configs(subject: &Subject) -> Result<Vec<Config>, String> {
     let plain = Config::new(subject.isa()?, true);
     let with = |addresses| {
@@ -169,8 +170,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Whether a verifier can be expected to go on behind a fault. What a
-    /// trap makes of a wrong status or mode is not told in a partial trace
+    /// Whether a verifier can be expected to go on after a fault. What a
+    /// trap makes of a wrong status or mode is not reported in a partial trace
     /// (3.2: "it may not be possible to recover").
     fn is_fair(&self, kind: Kind) -> bool {
         let status = matches!(kind, Kind::Csr | Kind::LostCsr | Kind::Mode);

@@ -1,4 +1,5 @@
-//! Identity: what is decoded is what was done, and a verifier finds nothing.
+//! Identity: the decoded trace equals the run, and a verifier finds no
+//! difference.
 
 use std::time::Instant;
 
@@ -183,7 +184,7 @@ impl Pipe {
 pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, String> {
     let mut setting = Setting::new(number, subject.isa()?);
     if subject.name.starts_with("semihost") {
-        // What a debugger does has to be told.
+        // What a debugger does has to be reported.
         setting.config.absent = Elements::default();
     }
     let blame = |what: String| {

@@ -1,4 +1,4 @@
-//! Every way to write a trace.
+//! Every combination of encoder settings.
 
 use hartrace_isa::{Isa, Xlen};
 use hartrace_tandem::{
@@ -17,7 +17,7 @@ pub struct Setting {
 }
 
 /// What a partial trace may leave out. Whatever a trap writes is among it, but
-/// for the cause of an interrupt: without that nobody knows which it was (3.2).
+/// for the cause of an interrupt: without that it is unknown which it was (3.2).
 const ABSENT: [&str; 24] = [
     "gpr",
     "fpr",

@@ -1,4 +1,4 @@
-//! How fast traces are read, decoded, encoded and verified, on one core.
+//! The speed of reading, decoding, encoding and verifying traces, on one core.
 
 use std::ops::ControlFlow;
 

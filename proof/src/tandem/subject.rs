@@ -1,4 +1,4 @@
-//! Programs to be traced and verified, and what a verifier says of them.
+//! Programs to be traced and verified, and the expected reports of a verifier.
 
 use std::ops::ControlFlow;
 
@@ -125,7 +125,7 @@ impl Subject {
         machine.config().validate().map_err(|e| e.to_string())
     }
 
-    /// What a verifier has to be told of the machine.
+    /// What a verifier must know about the machine.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ pub struct Heard {
     pub mismatches: Vec<Told>,
     /// Problems.
     pub problems: Vec<Problem>,
-    /// Bytes behind each problem in the bytes until a group was found.
+    /// Bytes after each problem in the bytes until a group was found.
     pub skipped: Vec<u64>,
     /// Differences that were taken back.
     pub taken_back: u64,

@@ -1,5 +1,4 @@
-//! Machine code as it grows: constants, addresses, and jumps over what is not
-//! written yet.
+//! Machine code under construction: constants, addresses, and forward jumps.
 
 use hartrace_isa::{Xlen, length};
 

@@ -1,5 +1,5 @@
-//! Atoms that read and write CSRs: those a mode has, those it has not, and
-//! those nobody has.
+//! Atoms that read and write CSRs: those a mode may access, those it may not,
+//! and those that do not exist.
 
 use hartrace_isa::Ext;
 

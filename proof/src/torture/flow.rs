@@ -79,7 +79,7 @@ impl Torture {
         }
     }
 
-    /// A function right here, called from behind it or from before it.
+    /// A function right here, called from code after it or before it.
     fn call(&mut self) {
         let any = self.reg();
         // The compressed calls always link to ra.
@@ -131,7 +131,7 @@ impl Torture {
 
     fn call_before(&mut self, link: u32) {
         if link == 1 && self.has(Ext::Zca) && self.random.chance(600) {
-            // The function starts behind this call and the jump over it.
+            // The function starts after this call and the jump over it.
             let via = self.reg();
             let target = self.code.pc() + 8 + 2 + 4;
             self.code.la(via, target);

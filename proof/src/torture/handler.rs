@@ -1,9 +1,9 @@
 //! The start, the trap handlers and the end of every program.
 //!
-//! A handler notes what the trap was by storing it, so that a difference
-//! shows at once, and goes on after the instruction; after a failed fetch it
-//! goes on at ra, where whoever jumped wants to be. The number of traps is
-//! bounded, so that a program ends even when it went astray.
+//! A handler stores the cause of the trap, so that a difference shows at once,
+//! and continues after the instruction; after a failed fetch it continues at
+//! ra, where the jump came from. The number of traps is bounded, so that a
+//! program terminates even if it runs astray.
 
 use super::code::{Code, GP, Hole, SP};
 use super::layout::{CODE, CONTEXT, DATA_MIDDLE, MSIP, MTIMECMP, POOL_SIZE, TOHOST};

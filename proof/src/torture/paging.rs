@@ -64,7 +64,7 @@ impl Tables {
     }
 
     /// A table by its number: for a space its root first, then down to the
-    /// pages; behind both spaces the ones of the test area.
+    /// pages; after both spaces the ones of the test area.
     fn table(&self, space: u64, level: u32) -> u64 {
         let number = space * u64::from(self.levels) + u64::from(self.levels - 1 - level);
         TABLES + number * PAGE

@@ -24,7 +24,7 @@ fn a_seed_is_a_program() {
 fn words_stay_whole() {
     for seed in 0..20 {
         let file = make(&spec(seed, "rv32im_zicsr")).unwrap();
-        // The first segment starts behind the headers.
+        // The first segment starts after the headers.
         let at = usize::try_from(u32::from_le_bytes(file[56..60].try_into().unwrap())).unwrap();
         let size = usize::try_from(u32::from_le_bytes(file[68..72].try_into().unwrap())).unwrap();
         for word in file[at..at + size].chunks(4) {

@@ -1,4 +1,4 @@
-//! Values that are more likely than others to find a mistake.
+//! Values that are likely to expose a bug.
 
 use super::layout::POOL_SIZE;
 use crate::generate::Random;

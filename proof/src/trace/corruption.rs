@@ -1,7 +1,8 @@
-//! What damage to a trace costs: bits flipped, ranges zeroed, dropped, doubled.
+//! The cost of damage to a trace: bits flipped, ranges zeroed, dropped,
+//! doubled.
 //!
 //! Only the neighbourhood of the damage is decoded again, from the sync message
-//! before it to some behind it; the rest is what it was.
+//! before it to some sync message after it; the rest must be unchanged.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -155,7 +156,7 @@ impl Damage {
     }
 }
 
-/// Sync messages behind the damage that are decoded.
+/// Sync messages after the damage that are decoded.
 const BEHIND: usize = 4;
 
 /// One fault at this byte. Gives what it cost and, for the table of causes, the
@@ -195,17 +196,17 @@ fn fault<F: Format>(
     };
     let mut decoder = F::decoder(&trace.config, image).ok()?;
     feed(&mut decoder, &bytes, &mut out);
-    // Only what is missing: behind the last sync nothing is compared.
+    // Only what is missing: after the last sync nothing is compared.
     out.most = 0;
     decoder.finish(&mut out);
-    // Behind the second sync everything must be as it was.
+    // After the second sync everything must be as it was.
     let anchor = |n: usize| Some(*trace.before.get(n)? - *trace.before.get(start)?);
     let second = anchor(behind + 1)?;
     Some(cost(truth, &out.out, second))
 }
 
 /// Compares what was given with what was done: equal in front, then anything,
-/// then equal to the end. `second` is where the second sync behind the damage
+/// then equal to the end. `second` is where the second sync after the damage
 /// stands.
 fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
     let equal = |(a, b): &(&u64, &u64)| a == b;

@@ -86,7 +86,7 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     type Encoder<S: Out>: IngressSink + Debug;
     /// Its decoder.
     type Decoder<'i>: Decode + Debug;
-    /// Who knows what a trace tells beside the flow.
+    /// Compares what a trace reports besides control flow.
     type Judge: Judge;
 
     /// The setting with this number, for code of this instruction set.
@@ -143,7 +143,7 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     fn decoder<'i>(config: &Self::Config, image: &'i Image) -> Result<Self::Decoder<'i>, String>;
 
     /// Whether a start after a loss is among these messages. `lost` is kept
-    /// from call to call: a loss was told and there was no start yet.
+    /// from call to call: a loss was reported and there was no start yet.
     fn restarts(config: &Self::Config, bytes: &[u8], lost: &mut bool) -> bool;
 
     /// Where decoding can begin.

@@ -1,4 +1,4 @@
-//! Identity: what is decoded from what was encoded is what was done.
+//! Identity: the decoded trace equals the run.
 
 use std::ops::ControlFlow;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Steps through port, encoder and decoder and back to the truth, with nothing
-//! kept but what is on its way.
+//! Passes steps through port, encoder and decoder and compares the result,
+//! storing only what is in flight.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ struct Tap<F: Format> {
     wire: Wire,
     config: F::Config,
     loses: bool,
-    /// A loss was told, and no start since.
+    /// A loss was reported, and no start since.
     lost: bool,
     /// Halfwords and traps of each hart so far.
     positions: Vec<u64>,
@@ -195,7 +195,7 @@ pub(super) struct Break<'o, O> {
 }
 
 impl<'o, O: Observer> Break<'o, O> {
-    /// As the setting says, in front of an observer.
+    /// As the setting says, feeding an observer.
     pub(super) fn new<F: Format>(setting: &Setting<F>, seed: u64, out: &'o mut O) -> Break<'o, O> {
         let breaks = setting.signals || setting.loses;
         Break {
@@ -206,7 +206,7 @@ impl<'o, O: Observer> Break<'o, O> {
         }
     }
 
-    /// The observer behind it.
+    /// The observer it feeds.
     pub(super) const fn inner(&self) -> &O {
         self.out
     }

@@ -1,4 +1,4 @@
-//! How fast traces are encoded and decoded, and how small they are.
+//! The speed of encoding and decoding, and the size of traces.
 
 use std::ops::ControlFlow;
 

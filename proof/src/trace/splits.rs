@@ -1,5 +1,5 @@
-//! The same bytes give the same events: however they are cut, wherever
-//! decoding begins, on any number of threads, and when they are damaged.
+//! The same bytes must give the same events: however they are cut, wherever
+//! decoding starts, on any number of threads, and when they are damaged.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;

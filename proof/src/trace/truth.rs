@@ -1,9 +1,10 @@
-//! What a decoder must say, instruction by instruction.
+//! The expected output of a decoder, instruction by instruction.
 //!
-//! [`Check`](hartrace_flow::Check) compares flow alone and takes all steps as
-//! traced. This one also knows which steps an encoder leaves out (triggers,
-//! halts, losses) and compares what a trace tells beside the flow: contexts,
-//! times and marks. How those are told is a matter of the format: [`Judge`].
+//! [`Check`](hartrace_flow::Check) compares control flow alone and takes all
+//! steps as traced. This module also knows which steps an encoder leaves out
+//! (triggers, halts, losses) and compares what a trace reports besides control
+//! flow: contexts, times and marks. How those are reported depends on the
+//! format: [`Judge`].
 
 mod hart;
 
@@ -36,7 +37,7 @@ pub struct Told {
     pub gaps: u64,
     /// Instructions that were lost.
     pub lost: u64,
-    /// Instructions and traps that the format does not tell.
+    /// Instructions and traps that the format does not report.
     pub untold: u64,
 }
 
@@ -64,9 +65,9 @@ pub mod flag {
     pub const EXTERNAL: u8 = 4;
     /// The hart was reset before it.
     pub const RESET: u8 = 8;
-    /// The trace stops behind it and nobody may know where the hart went.
+    /// The trace stops after it, and where the hart went may be unknown.
     pub const LAST: u8 = 16;
-    /// The trace stops behind it, and where the hart went need not be told.
+    /// The trace stops after it, and where the hart went need not be reported.
     pub const OPEN: u8 = 32;
 }
 
@@ -151,18 +152,18 @@ pub enum Pulse {
     On,
     /// It stops the trace.
     Off,
-    /// It is told.
+    /// It is reported.
     Notify,
 }
 
-/// Which steps are traced, and what of them a trace can tell.
+/// Which steps are traced, and what of them a trace can report.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The instruction set.
     pub isa: Isa,
     /// Width of addresses.
     pub xlen: Xlen,
-    /// Debug triggers start and stop the trace and are told.
+    /// Debug triggers start and stop the trace and are reported.
     pub triggers: bool,
     /// The trace waits for a trigger.
     pub starts_disabled: bool,
@@ -178,22 +179,22 @@ pub struct Rules {
     pub loses: bool,
     /// The reason of a gap where an encoder lost something.
     pub lost: &'static str,
-    /// Where tracing stops, the target of the last jump is not told.
+    /// Where tracing stops, the target of the last jump is not reported.
     pub open: bool,
     /// Nor is it before a trap.
     pub open_trap: bool,
-    /// Of several traps in a row only the last is told, and none where the
+    /// Of several traps in a row only the last is reported, and none where the
     /// trace stops.
     pub one_trap: bool,
-    /// A trap where the trace stops need not be told.
+    /// A trap where the trace stops need not be reported.
     pub last_trap_untold: bool,
-    /// How often the hart went round a loop without a decision is not told;
+    /// How often the hart went round a loop without a decision is not reported;
     /// jumps that are inferred from a constant decide nothing if this is
     /// `Some(true)`.
     pub rounds: Option<bool>,
 }
 
-/// Compares what a trace tells beside the flow.
+/// Compares what a trace reports besides control flow.
 pub trait Judge: std::fmt::Debug {
     /// Whether the marks since the item before are those that belong to this
     /// one.
@@ -203,7 +204,7 @@ pub trait Judge: std::fmt::Debug {
     /// What is wrong.
     fn begins(&self, heard: &Heard, item: &Item) -> Result<(), String>;
 
-    /// A mark was told: whether there may be such a thing.
+    /// A mark was reported: whether there may be such a thing.
     ///
     /// # Errors
     ///
@@ -213,14 +214,14 @@ pub trait Judge: std::fmt::Debug {
     /// Something was lost.
     fn gap(&self, heard: &mut Heard);
 
-    /// An ownership was told: whether there may be such a thing.
+    /// An ownership was reported: whether there may be such a thing.
     ///
     /// # Errors
     ///
     /// What is wrong.
     fn context(&self, hart: &Hart) -> Result<(), String>;
 
-    /// Whether the item belongs to the owner that was told.
+    /// Whether the item belongs to the owner that was reported.
     ///
     /// # Errors
     ///
@@ -234,11 +235,11 @@ pub trait Judge: std::fmt::Debug {
     /// What is wrong.
     fn time(&self, hart: &mut Hart, time: u64) -> Result<(), String>;
 
-    /// Whether a trap is told as it happened.
+    /// Whether a trap is reported as it happened.
     fn is_trap(&self, meeting: &Meeting<'_>, trap: &Trap) -> bool;
 
     /// Whether an instruction in the middle of a run may have these flags: what
-    /// is told there would have cut it.
+    /// is reported there would have cut it.
     fn may_be_inside(&self, flags: u8) -> bool;
 }
 
@@ -249,14 +250,14 @@ pub struct Meeting<'a> {
     pub item: &'a Item,
     /// What was traced next.
     pub next: Option<&'a Item>,
-    /// What it came behind, should it be a trap.
+    /// What it came after, should it be a trap.
     pub behind: Behind,
-    /// Where the first of the traps before it was that are not told.
+    /// Where the first of the traps before it was that are not reported.
     pub skipped: Option<u64>,
 }
 
 impl Meeting<'_> {
-    /// Whether no instruction was traced right behind it.
+    /// Whether no instruction was traced right after it.
     #[must_use]
     pub fn is_last(&self) -> bool {
         let stops = self.item.has(flag::LAST | flag::OPEN);
@@ -264,12 +265,12 @@ impl Meeting<'_> {
     }
 }
 
-/// What a trap came behind.
+/// What a trap came after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
     /// An instruction that went where the trap was.
     Insn,
-    /// An instruction whose target was not told.
+    /// An instruction whose target was not reported.
     Untold,
     /// Another trap, or nothing that is known.
     Unknown,
@@ -308,7 +309,7 @@ impl<F: Format> Truth<F> {
         &mut self.harts[index]
     }
 
-    /// After a loss this hart's trace starts again with the item in front of
+    /// After a loss this hart's trace starts again with the item before
     /// which so many halfwords and traps went.
     pub fn restarts(&mut self, id: HartId, position: u64) {
         self.hart(id).restarts(position);

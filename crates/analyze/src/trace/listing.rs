@@ -77,7 +77,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
         }
     }
 
-    /// The same text with a number in front of each line.
+    /// The same text with a number before each line.
     fn run_of_hart(&mut self, hart: HartId, space: SpaceId, run: &Run) {
         let mut lines = Vec::new();
         self.lines.append(space, run, &mut lines);

@@ -78,7 +78,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
         }
     }
 
-    /// An interrupt in front of an ecall is no ecall.
+    /// An interrupt before an ecall is not an ecall.
     fn trap(&mut self, hart: HartId, epc: u64, cause: Cause) {
         let insn = self.image.fetch(self.spaces.of(hart), epc);
         let made_to = insn.filter(|i| Flow::of(i.bits, i.isa) == Flow::Trap);

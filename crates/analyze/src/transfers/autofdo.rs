@@ -238,7 +238,7 @@ mod tests {
                         1\n1018:1\n2\n1000->1000:1\n1004->1010:1\n";
         let (text, bogus) = counts(&[(0x8000_0018, &transfers)]);
         assert_eq!((text.as_str(), bogus), (expected, 0));
-        // In front of the first instruction nothing has run.
+        // Before the first instruction nothing has run.
         let at_once = [
             testing(0x8000_0010, 0x8000_0200, Itype::Interrupt),
             testing(0x8000_0004, 0x8000_0010, Itype::DirectJump),

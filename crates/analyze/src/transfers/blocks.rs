@@ -266,7 +266,7 @@ mod tests {
             testing(0x1000, 0x1000, Itype::Taken),
         ];
         assert_eq!(rows(&transfers, Some(&testing_image())), (Vec::new(), 3));
-        // Without the code only addresses can tell.
+        // Without the code, only addresses can be compared.
         let (found, bogus) = rows(&transfers, None);
         assert_eq!((found.len(), found[0].insns, bogus), (1, None, 2));
         // Not between two instructions, or outside of the code.

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 
 /// Counts of transfers by type, by source and by edge.
 ///
-/// Records do not say whether somebody predicts. Where none was mispredicted,
-/// nobody is taken to, and `-` stands for the numbers; so it does for branches
+/// Records do not show whether there was a branch predictor. If none was
+/// mispredicted, none is assumed, and the numbers are `-`; so they are for branches
 /// that were not taken where those are not recorded.
 #[derive(Debug, Default)]
 pub struct Branches {
@@ -66,7 +66,7 @@ pub struct Edge {
     pub mispredicted: u64,
 }
 
-/// Edges that are listed at the end, unless somebody says how many.
+/// The number of edges listed at the end by default.
 const EDGES: usize = 20;
 
 /// All edges of one source.
@@ -323,7 +323,7 @@ mod tests {
         assert!(out.starts_with(b"0 transfers, mispredictions not recorded\n"));
     }
 
-    /// Nobody predicts, branches that are not taken are not recorded, and one
+    /// There is no predictor, branches that are not taken are not recorded, and one
     /// end of a record is in another mode.
     #[test]
     fn what_nobody_told() {

@@ -18,10 +18,10 @@ pub enum Fields {
 
 /// One line per sample: the pc, then the transfers, the newest first.
 ///
-/// EVENT is `M` (mispredicted), `P` (not), with an `N` behind it for a branch
+/// EVENT is `M` (mispredicted), `P` (not), followed by an `N` for a branch
 /// that was not taken, or `-` for a trap, of which nothing is predicted. Readers
 /// of six fields know no `N`: branches that were not taken are left out there.
-/// CYCLES are those since the entry before, 0 where nobody counted them. An
+/// CYCLES are those since the entry before, 0 if they were not counted. An
 /// address that was not recorded is `0x0`.
 ///
 /// ```

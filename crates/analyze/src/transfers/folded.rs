@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// there was, the outermost function first, with `;` between, and how many
 /// samples had it.
 ///
-/// The samples are those of RAS emulation. A call tells its caller (the
+/// The samples are those of RAS emulation. A call gives its caller (the
 /// function of its source) and its callee (the function of its target). Where a
 /// call comes from another function than the one that was called last, that one
 /// went on there without a call, by a tail call or a jump: both are in the

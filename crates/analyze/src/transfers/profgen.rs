@@ -17,7 +17,7 @@ use std::io::Write as _;
 /// it. So
 ///
 /// * branches that were not taken are left out;
-/// * a trap, which is no call, is two entries: out of the program behind the
+/// * a trap, which is no call, is two entries: out of the program after the
 ///   last instruction that retired, and into the handler. So is the return
 ///   from one;
 /// * the transfer before a way that cannot be goes outside;
@@ -123,9 +123,9 @@ fn entry(source: u64, target: u64, t: &Transfer, out: &mut Vec<u8>) {
     let _ = write!(out, " {source:#x}/{target:#x}/{event}/-/-/{cycles} ");
 }
 
-/// Appends the lines by which perf tells where the code of a file was mapped:
+/// Appends the lines in which perf reports where the code of a file was mapped:
 /// one for each executable segment. `name` is the file as the reader will look
-/// for it; llvm-profgen compares what stands behind the last `/`.
+/// for it; llvm-profgen compares what follows the last `/`.
 pub fn mmap_events(segments: &Segments, name: &dyn Display, out: &mut Vec<u8>) {
     for segment in segments.iter() {
         let (address, size, offset) = segment.pages();
@@ -169,7 +169,7 @@ mod tests {
             0x0/0x1004/P/-/-/0  0x3000/0x0/P/-/-/0  \
             0x0/0x3000/-/-/-/0  0x1002/0x0/-/-/-/0  0x100c/0x1000/P/-/-/0 \n";
         assert_eq!(text(&transfers, &[]), (expected.to_owned(), 0));
-        // In front of the first instruction nothing has run.
+        // Before the first instruction nothing has run.
         let at_once = [
             testing(0x1000, 0x3000, Itype::Exception),
             testing(0x100c, 0x1000, Itype::DirectJump),

@@ -45,10 +45,7 @@ impl<'p, 'a> Table<'p, 'a> {
     fn add_text(&mut self, address: u64) -> usize {
         let places = self.places;
         let (_, width) = self.texts.entry(address).or_insert_with(|| {
-            let text = match address {
-                0 => "-".to_owned(),
-                address => places.at(address).to_string(),
-            };
+            let text = places.at(address).to_string();
             let width = text.chars().count();
             (text.into(), width)
         });
@@ -83,7 +80,12 @@ impl<'p, 'a> Table<'p, 'a> {
         }
         for (i, t) in sample.transfers.iter().enumerate() {
             let number = sample.number(i);
-            let ((from, used), (to, _)) = (self.text(t.source), self.text(t.target));
+            let hidden = sample.hides_address(t);
+            let text = |address| match address {
+                0 if hidden => ("-", 1),
+                address => self.text(address),
+            };
+            let ((from, used), (to, _)) = (text(t.source), text(t.target));
             let fill = width.saturating_sub(used);
             write!(out, "{number:>4}  {:<14} ", kind_name(t.kind))?;
             match t.cycles {
@@ -94,7 +96,7 @@ impl<'p, 'a> Table<'p, 'a> {
             writeln!(out, "  {from}{:fill$}  {to}{wrong}", "")?;
             let later = i.checked_sub(1).filter(|i| sample.is_joined(*i));
             let later = later.and_then(|i| sample.transfers.get(i));
-            for note in self.notes(t, later, calls) {
+            for note in self.notes(t, later, hidden, calls) {
                 writeln!(out, "      {note}")?;
             }
         }
@@ -105,9 +107,19 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 
     /// What is not obvious about a transfer and the one after it.
-    fn notes(&self, t: &Transfer, later: Option<&Transfer>, calls: bool) -> Vec<String> {
+    fn notes(
+        &self,
+        t: &Transfer,
+        later: Option<&Transfer>,
+        hidden: bool,
+        calls: bool,
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         match (t.source, t.target) {
+            (_, 0) if !hidden && !t.kind.is_trap() => {
+                notes.push("it went to address 0: a null pointer, probably".to_owned());
+            }
+            _ if !hidden => {}
             (0, 0) => notes.push("neither address was recorded".to_owned()),
             (0, _) => notes.push("it came from a mode that is not recorded".to_owned()),
             (_, 0) => notes.push("it went to a mode that is not recorded".to_owned()),
@@ -190,6 +202,25 @@ mod tests {
         };
         let text = text(&places, false, &sample);
         assert!(text.contains("\n   5  exception "), "{text}");
+    }
+
+    #[test]
+    fn a_jump_to_address_0_is_no_hidden_mode() {
+        let transfers = [
+            testing(0, 0x100, Itype::Exception),
+            testing(0x40, 0, Itype::IndirectCall),
+        ];
+        let sample = Sample {
+            transfers: &transfers,
+            all_modes: true,
+            ..Sample::default()
+        };
+        let expected = "   #  type              cycles  from  to
+   0  exception              -  0x0   0x100
+   1  indirect call          -  0x40  0x0
+      it went to address 0: a null pointer, probably
+";
+        assert_eq!(text(&Places::new(), false, &sample), expected);
     }
 
     #[test]

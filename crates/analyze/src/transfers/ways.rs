@@ -39,7 +39,7 @@ impl Stretch {
 /// What the code of a stretch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// One instruction behind the other.
+    /// One instruction after the other.
     Straight {
         /// How many retired.
         insns: u64,
@@ -61,7 +61,7 @@ pub(super) struct Ways<'i> {
 }
 
 impl<'i> Ways<'i> {
-    /// Without code only addresses can tell.
+    /// Without code, only addresses can be compared.
     pub(super) fn new(image: Option<&'i Image>) -> Ways<'i> {
         Ways {
             image,

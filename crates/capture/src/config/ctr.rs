@@ -23,7 +23,7 @@ const RAS_CYCLES: Named<RasCycles> = &[
     ("invalid", RasCycles::Invalid),
 ];
 
-/// The depth where nobody says one.
+/// The default depth.
 const DEPTH: u16 = 32;
 
 section! {
@@ -37,7 +37,7 @@ section! {
         fields: Control = (control);
         /// Whether records have a type.
         types: bool = (boolean);
-        /// Whether records tell mispredictions.
+        /// Whether records have mispredictions.
         mispredicts: bool = (boolean);
         /// Bits of the exponent of a cycle count, if cycles are counted.
         cycle_bits: Option<u8> = (cycle_bits);
@@ -200,7 +200,7 @@ impl Records {
         let config = self.implementation(xlen)?;
         let depth = match &self.depth {
             Some(depth) => depth.value,
-            // The nearest there is, if somebody leaves that one out.
+            // The nearest available depth, if that one is left out.
             None => config
                 .depths
                 .iter()

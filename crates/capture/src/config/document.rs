@@ -44,7 +44,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What holds when nobody says anything: a single-retirement port of the
+    /// The defaults: a single-retirement port of the
     /// ratified E-Trace text with four-bit `itype` and every optional signal.
     #[must_use]
     pub fn defaults() -> Config {

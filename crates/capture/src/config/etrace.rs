@@ -71,9 +71,9 @@ section! {
         return_stack_size: u8 = (number 0 15);
         /// Width of `encoder_mode`.
         encoder_mode_width: u8 = (number 0 8);
-        /// What the bits of `ioptions` tell, the lowest first.
+        /// The meaning of the bits of `ioptions`, lowest first.
         ioptions: Ioptions = (ioptions);
-        /// Width of `doptions`, if support packets tell about data trace.
+        /// Width of `doptions`, if support packets report data trace.
         doptions_width: Option<u8> = (doptions);
         /// Addresses are full, not differences.
         full_address: bool = (boolean);
@@ -95,7 +95,7 @@ section! {
         ending: Ending = (named ENDINGS);
         /// What `irdepth` holds while it says nothing.
         idle_irdepth: IdleIrdepth = (named IDLE);
-        /// When `updiscon` is told.
+        /// When `updiscon` is reported.
         updiscon: UpdisconRule = (named UPDISCON);
         /// Bytes the output queue holds; without it the queue is never full.
         queue_bytes: u32 = (number 64 0xffff_ffff);
@@ -193,7 +193,7 @@ impl Etrace {
         self.over(Etrace::of(config))
     }
 
-    /// Every setting of a configuration, said by nobody.
+    /// Every setting of a configuration, as a default.
     #[must_use]
     pub fn of(config: &Config) -> Etrace {
         Etrace {

@@ -1,7 +1,7 @@
 //! `[filter]`: which instructions an encoder traces.
 
 use super::read::{Reader, Value, integer};
-use super::value::{Named, Setting, name_of};
+use super::value::{Named, name_of};
 use super::write::{address, list, quote};
 use crate::program::parse_address;
 use hartrace_flow::Mode;
@@ -17,8 +17,8 @@ section! {
     /// values; an instruction that fits one of `any` is traced, too. Where nothing
     /// is said everything is traced.
     Filter = "[filter]" {
-        /// Addresses.
-        address: Vec<Span> = (spans);
+        /// Addresses, and functions by their names.
+        address: Vec<Code> = (codes);
         /// Privilege modes.
         modes: Vec<Mode> = (modes);
         /// Software contexts.
@@ -31,6 +31,121 @@ section! {
 /// Values from one to another, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span(pub RangeInclusive<u64>);
+
+/// Code that is traced: addresses, or the names of functions in a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// These addresses.
+    Span(Span),
+    /// `NAME`, a function from its first to its last address; `A..B`, from the
+    /// start of one symbol up to the start of another; `A..=B`, up to the end of
+    /// it; `A..+SIZE`.
+    Named(String),
+}
+
+impl Code {
+    /// As [`Span::parse`], with names in place of addresses.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Code> {
+        if let Some(span) = Span::parse(text) {
+            return Some(Code::Span(span));
+        }
+        let (start, end) = text.split_once("..").unwrap_or((text, text));
+        let end = end.trim();
+        let end = end.strip_prefix('=').unwrap_or(end);
+        let size = end.strip_prefix('+');
+        let is_name = |text: &str| {
+            let text = text.trim();
+            let odd = |c: char| c.is_whitespace() || c == '=' || c == '+';
+            !text.is_empty() && !text.contains(odd) && !text.contains("..")
+        };
+        let ends = match size {
+            Some(size) => parse_address(size.trim()).is_some_and(|size| size > 0),
+            None => is_name(end),
+        };
+        // Two numbers are a span that cannot be.
+        let numbers = parse_address(start.trim()).is_some() && parse_address(end).is_some();
+        (is_name(start) && ends && !numbers).then(|| Code::Named(text.trim().to_owned()))
+    }
+
+    /// The addresses; `find` gives those of a symbol.
+    ///
+    /// # Errors
+    ///
+    /// A name that is unknown, and a range that ends before it starts.
+    fn resolve(&self, find: &FindSymbol<'_>) -> Result<RangeInclusive<u64>, FilterError> {
+        let text = match self {
+            Code::Span(span) => return Ok(span.0.clone()),
+            Code::Named(text) => text,
+        };
+        let of = |name: &str| {
+            let name = name.trim();
+            let number = parse_address(name).map(|only| only..=only);
+            let range = number.or_else(|| find(name));
+            range.ok_or_else(|| FilterError::Unknown(name.to_owned()))
+        };
+        let Some((start, end)) = text.split_once("..") else {
+            return of(text);
+        };
+        let (start, end) = (*of(start)?.start(), end.trim());
+        let last = if let Some(last) = end.strip_prefix('=') {
+            Some(*of(last)?.end())
+        } else if let Some(size) = end.strip_prefix('+') {
+            let size = parse_address(size.trim());
+            size.and_then(|size| start.checked_add(size.checked_sub(1)?))
+        } else {
+            of(end)?.start().checked_sub(1)
+        };
+        let last = last.filter(|last| start <= *last);
+        last.map(|last| start..=last)
+            .ok_or_else(|| FilterError::Backwards(text.clone()))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Code::Span(span) => span.fmt(f),
+            Code::Named(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Gives the addresses of a symbol of the program.
+pub type FindSymbol<'a> = dyn Fn(&str) -> Option<RangeInclusive<u64>> + 'a;
+
+/// Why an encoder cannot have filters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilterError {
+    /// An encoder has not as many.
+    Full(FilterFull),
+    /// A name that the program does not have.
+    Unknown(String),
+    /// A range that ends before it starts.
+    Backwards(String),
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilterError::Full(error) => error.fmt(f),
+            FilterError::Unknown(name) => {
+                write!(f, "the program has no symbol `{name}`")
+            }
+            FilterError::Backwards(text) => {
+                write!(f, "`{text}` ends before it starts")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+impl From<FilterFull> for FilterError {
+    fn from(error: FilterFull) -> FilterError {
+        FilterError::Full(error)
+    }
+}
 
 const MODES: Named<Mode> = &[
     ("U", Mode::U),
@@ -80,18 +195,19 @@ impl fmt::Display for Span {
 }
 
 impl Filter {
-    /// The filters of an encoder.
+    /// The filters of an encoder; `find` gives the addresses of a symbol.
     ///
     /// # Errors
     ///
-    /// When an encoder has not as many filters or comparators.
-    pub fn config(&self, xlen: Xlen) -> Result<FilterConfig, FilterFull> {
+    /// When an encoder has not as many filters or comparators, and for names that
+    /// are not known.
+    pub fn config(&self, xlen: Xlen, find: &FindSymbol<'_>) -> Result<FilterConfig, FilterError> {
         let mut config = FilterConfig {
             xlen,
             ..FilterConfig::default()
         };
         let any = self.any.iter().flat_map(|setting| &setting.value);
-        for one in self.pairs().iter().chain(any) {
+        for one in self.pairs(find)?.iter().chain(any) {
             config.add(one)?;
         }
         Ok(config)
@@ -99,18 +215,24 @@ impl Filter {
 
     /// Each address with each context, in the modes; nothing where none of
     /// them is said.
-    fn pairs(&self) -> Vec<Match> {
+    fn pairs(&self, find: &FindSymbol<'_>) -> Result<Vec<Match>, FilterError> {
         if self.address.is_none() && self.modes.is_none() && self.context.is_none() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let values = |setting: &Option<Setting<Vec<Span>>>| match setting {
-            None => vec![None],
-            Some(setting) => setting.value.iter().map(|s| Some(s.0.clone())).collect(),
-        };
         let modes = self.modes.as_ref().map(|s| mode_bits(&s.value));
-        let contexts = values(&self.context);
+        let contexts: Vec<_> = match &self.context {
+            None => vec![None],
+            Some(spans) => spans.value.iter().map(|s| Some(s.0.clone())).collect(),
+        };
+        let addresses: Vec<_> = match &self.address {
+            None => vec![None],
+            Some(codes) => {
+                let codes = codes.value.iter().map(|code| code.resolve(find).map(Some));
+                codes.collect::<Result<_, _>>()?
+            }
+        };
         let mut pairs = Vec::new();
-        for address in values(&self.address) {
+        for address in addresses {
             pairs.extend(contexts.iter().map(|context| Match {
                 modes,
                 address: address.clone(),
@@ -118,7 +240,7 @@ impl Filter {
                 ..Match::default()
             }));
         }
-        pairs
+        Ok(pairs)
     }
 }
 
@@ -139,6 +261,21 @@ impl Reader {
     fn spans(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<Span>> {
         self.some(name, value)?;
         self.list(name, value, "values", Reader::span)
+    }
+
+    fn codes(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<Code>> {
+        self.some(name, value)?;
+        self.list(name, value, "values", Reader::code)
+    }
+
+    fn code(&mut self, name: &'static str, value: &Value<'_>) -> Option<Code> {
+        let code = match value.get_ref() {
+            DeValue::String(text) => Code::parse(text),
+            _ => integer(value).map(|only| Code::Span(Span(only..=only))),
+        };
+        let expected = "\"START..END\" such as \"0x80000000..0x80001000\", the name of a \
+                        function, or a number";
+        code.or_else(|| self.refuse(name, value, expected))
     }
 
     fn modes(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<Mode>> {
@@ -231,6 +368,10 @@ impl Reader {
 
 fn spans(spans: &[Span]) -> String {
     list(spans, |span| quote(span))
+}
+
+fn codes(codes: &[Code]) -> String {
+    list(codes, |code| quote(code))
 }
 
 fn modes(modes: &[Mode]) -> String {
@@ -329,8 +470,8 @@ impdef_mask = 0xf0
         let filter = &config.filter;
         assert_eq!(filter.modes.as_ref().unwrap().value, [Mode::M, Mode::VS]);
         let address = &filter.address.as_ref().unwrap().value;
-        assert_eq!(address[0], Span(0x8000_0000..=0x8000_0fff));
-        assert_eq!(address[1], Span(0x2000..=0x203f));
+        assert_eq!(address[0], Code::Span(Span(0x8000_0000..=0x8000_0fff)));
+        assert_eq!(address[1], Code::Span(Span(0x2000..=0x203f)));
         let context = &filter.context.as_ref().unwrap().value;
         assert_eq!(context[..], [Span(5..=5), Span(7..=9)]);
         let any = &filter.any.as_ref().unwrap().value;
@@ -364,9 +505,52 @@ impdef_mask = 0xf0
         }
     }
 
+    fn nowhere(_: &str) -> Option<RangeInclusive<u64>> {
+        None
+    }
+
+    #[test]
+    fn names_become_addresses() {
+        let find = |name: &str| match name {
+            "main" => Some(0x100..=0x13f),
+            "exit" => Some(0x180..=0x18f),
+            _ => None,
+        };
+        let of = |text: &str| Code::parse(text).unwrap().resolve(&find);
+        for (text, range) in [
+            ("main", 0x100..=0x13f),
+            ("main..exit", 0x100..=0x17f),
+            ("main ..= exit", 0x100..=0x18f),
+            ("main..+8", 0x100..=0x107),
+            ("0x110..exit", 0x110..=0x17f),
+            ("main..0x120", 0x100..=0x11f),
+        ] {
+            assert_eq!(of(text), Ok(range), "{text}");
+            assert_eq!(Code::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(of("exot"), Err(FilterError::Unknown("exot".to_owned())));
+        let backwards = FilterError::Backwards("exit..main".to_owned());
+        assert_eq!(of("exit..main"), Err(backwards));
+        for text in [
+            "",
+            "..",
+            "main..",
+            "..main",
+            "a b",
+            "main..+0",
+            "0x20..0x10",
+        ] {
+            assert_eq!(Code::parse(text), None, "{text}");
+        }
+        let config = parse("[filter]\naddress = [\"main\"]");
+        let filters = config.filter.config(Xlen::Rv64, &find).unwrap();
+        assert_eq!(filters, FilterConfig::address(0x100..=0x13f));
+        assert!(config.to_toml(false).contains("address = [\"main\"]"));
+    }
+
     #[test]
     fn lists_become_filters() {
-        let config = parse(FULL).filter.config(Xlen::Rv32).unwrap();
+        let config = parse(FULL).filter.config(Xlen::Rv32, &nowhere).unwrap();
         // Two addresses with two contexts, and two more.
         assert_eq!((config.selected, config.xlen), (0x3f, Xlen::Rv32));
         let of = |filter: usize, n: usize| {
@@ -382,20 +566,26 @@ impdef_mask = 0xf0
         assert_eq!(config.filters[2].modes, Some(1 << 3 | 1 << 6));
         let only = parse("[filter]\nmodes = [\"U\"]").filter;
         let expected = FilterConfig::modes(&[Mode::U]);
-        assert_eq!(only.config(Xlen::Rv64).unwrap(), expected);
+        assert_eq!(only.config(Xlen::Rv64, &nowhere).unwrap(), expected);
         let nothing = parse("[filter]").filter;
-        assert_eq!(nothing.config(Xlen::Rv64).unwrap(), FilterConfig::default());
+        assert_eq!(
+            nothing.config(Xlen::Rv64, &nowhere).unwrap(),
+            FilterConfig::default()
+        );
         assert_eq!(parse("[filter]").to_toml(true), "");
         let many: Vec<String> = (0..9).map(|n| format!("\"{n}\"")).collect();
         let many = parse(&format!("[filter]\naddress = [{}]", many.join(",")));
-        assert_eq!(many.filter.config(Xlen::Rv64), Err(FilterFull::Comparators));
+        assert_eq!(
+            many.filter.config(Xlen::Rv64, &nowhere),
+            Err(FilterFull::Comparators.into())
+        );
     }
 
     #[test]
     fn layers_cover_each_other_key_by_key() {
         let above = parse("[filter]\naddress = [\"0..4\"]");
         let all = above.over(parse(FULL)).filter;
-        assert_eq!(all.address.unwrap().value, [Span(0..=3)]);
+        assert_eq!(all.address.unwrap().value, [Code::Span(Span(0..=3))]);
         assert_eq!(all.modes.unwrap().value.len(), 2);
         assert_eq!(all.any.unwrap().value.len(), 2);
     }
@@ -431,9 +621,10 @@ impdef_mask = 0xf0
     fn mistakes() {
         for (text, message, place) in [
             (
-                "[filter]\naddress = [\"main\"]",
-                "`address` takes \"START..END\" such as \"0x80000000..0x80001000\", or a number",
-                "\"main\"",
+                "[filter]\naddress = [\"a..b..c\"]",
+                "`address` takes \"START..END\" such as \"0x80000000..0x80001000\", the name of a \
+                 function, or a number",
+                "\"a..b..c\"",
             ),
             (
                 "[filter]\ncontext = []",

@@ -40,7 +40,7 @@ section! {
         retirement: Iretire = (named RETIREMENTS);
         /// The longest block, in halfwords; 2 to 65535. Of use with blocks only.
         max_halfwords: u16 = (number 2 65535);
-        /// Whether sequentially inferable jumps are told.
+        /// Whether sequentially inferable jumps are reported.
         sijump: bool = (boolean);
         /// Whether direct jumps appear as taken branches (N-Trace,
         /// trTeInstEnAllJumps).
@@ -80,11 +80,11 @@ fn ctype(ctype: &Ctype) -> String {
     ctype.code().to_string()
 }
 
-/// The longest block where nobody says it.
+/// The default length of the longest block.
 const MAX_HALFWORDS: u16 = 32;
 
 impl Ingress {
-    /// The values of [`PortConfig::new`], said by nobody.
+    /// The values of [`PortConfig::new`], as defaults.
     pub(super) fn defaults() -> Ingress {
         let port = PortConfig::new(Isa::RV64GC);
         Ingress {

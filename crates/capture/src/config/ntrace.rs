@@ -39,7 +39,7 @@ const RETURNS: Named<ImplicitReturn> = &[
     ("full", ImplicitReturn::Full),
 ];
 const PARTIAL: ImplicitReturn = ImplicitReturn::Partial(0);
-/// What `partial` compares where nobody says it.
+/// The default number of bits that `partial` compares.
 const PARTIAL_BITS: u8 = 8;
 const STACKS: Named<StackKind> = &[
     ("plain", StackKind::Plain),
@@ -314,7 +314,7 @@ impl Ntrace {
         self.over(Ntrace::of(config))
     }
 
-    /// Every setting of a configuration, said by nobody.
+    /// Every setting of a configuration, as a default.
     #[must_use]
     pub fn of(config: &Config) -> Ntrace {
         let stamps = config.timestamps;

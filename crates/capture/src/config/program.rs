@@ -6,14 +6,14 @@ use super::value::Setting;
 use super::write::{Writer, address, list, quote};
 use crate::digest::Digest;
 use crate::isa_hint;
-use crate::program::{ElfFile, RawFile};
+use crate::program::{ElfFile, Identity, RawFile};
 use hartrace_isa::Isa;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::de::{DeTable, DeValue};
 
-const ELF: &[&str] = &["file", "base", "sha256"];
+const ELF: &[&str] = &["file", "base", "code_sha256", "sha256"];
 const RAW: &[&str] = &["file", "base"];
 
 section! {
@@ -62,13 +62,27 @@ impl Reader {
                 ElfFile {
                     file: self.file(table, "an entry of `elf`", value)?,
                     base: self.get(table, "base", Reader::address).map(|s| s.value),
-                    sha256: self.get(table, "sha256", Reader::digest).map(|s| s.value),
+                    identity: self.identity(table),
                 }
             }
-            _ => return self.refuse(name, value, "\"FILE[@BASE]\" or { file, base, sha256 }"),
+            _ => {
+                return self.refuse(
+                    name,
+                    value,
+                    "\"FILE[@BASE]\" or { file, base, code_sha256 }",
+                );
+            }
         };
         elf.file = self.beside(&elf.file);
         Some(elf)
+    }
+
+    /// The hash of the whole file is the stricter one.
+    fn identity(&mut self, table: &DeTable<'_>) -> Option<Identity> {
+        let code = self.get(table, "code_sha256", Reader::digest);
+        let file = self.get(table, "sha256", Reader::digest);
+        let file = file.map(|s| Identity::File(s.value));
+        file.or_else(|| code.map(|s| Identity::Code(s.value)))
     }
 
     fn raw(&mut self, name: &'static str, value: &Value<'_>) -> Option<RawFile> {
@@ -137,8 +151,8 @@ fn elf(elf: &ElfFile) -> String {
     if let Some(base) = elf.base {
         let _ = write!(text, ", base = {}", address(base));
     }
-    if let Some(sha256) = &elf.sha256 {
-        let _ = write!(text, ", sha256 = {}", quote(sha256));
+    if let Some(identity) = &elf.identity {
+        let _ = write!(text, ", {} = {}", identity.key(), quote(identity.digest()));
     }
     text + " }"
 }

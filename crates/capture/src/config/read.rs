@@ -30,7 +30,7 @@ pub enum Problem {
     NotText,
     /// Not TOML; holds what the parser says.
     Syntax(String),
-    /// A section nobody knows.
+    /// An unknown section.
     UnknownSection {
         /// As written.
         name: String,

@@ -18,7 +18,7 @@ pub(super) trait Section: Default {
 
     fn read(reader: &mut Reader, table: &DeTable<'_>) -> Self;
 
-    /// Writes it, if anybody said anything.
+    /// Writes it, if any key is set.
     fn write(&self, out: &mut Writer) -> fmt::Result;
 }
 
@@ -102,7 +102,7 @@ macro_rules! section {
                 $($(stringify!($sub),)+)?
             ];
 
-            /// Whether anybody said anything.
+            /// Whether any key is set.
             #[must_use]
             pub fn is_said(&self) -> bool {
                 *self != $name::default()
@@ -146,12 +146,12 @@ macro_rules! section {
     };
 }
 
-/// A value that nobody said.
+/// A default value.
 pub(super) fn some<T>(value: T) -> Option<Setting<T>> {
     Some(Setting::default(value))
 }
 
-/// What somebody said, or else this.
+/// The value that was set, or else this one.
 pub(super) fn said<T>(setting: Option<Setting<T>>, default: T) -> Option<Setting<T>> {
     let given = setting.filter(|s| s.origin != Origin::Default);
     Some(given.unwrap_or(Setting::default(default)))
@@ -167,7 +167,7 @@ pub(super) fn value<T: Copy>(setting: &Option<Setting<T>>, default: T) -> T {
     setting.as_ref().map_or(default, |s| s.value)
 }
 
-/// Bytes in 1024 cycles where nobody says it: one a cycle.
+/// The default number of bytes in 1024 cycles: one per cycle.
 const QUEUE_DRAIN: u32 = 1024;
 
 /// The output queue of an encoder, if there is a limit to it.

@@ -91,23 +91,23 @@ section! {
         store_data: StoreData = (named STORE_DATA);
         /// A group with more items is a fault.
         max_items: u32 = (number 64 0xffff_ffff);
-        /// What the trace does not tell.
+        /// What the trace does not record.
         absent: Elements = (absent);
         /// How an encoder writes.
         style: TandemStyle = (named STYLES);
-        /// How it tells the pc.
+        /// How it records the pc.
         pc_style: PcStyle = (named PC_STYLES);
-        /// Whether it tells registers by how much they changed.
+        /// Whether it records registers as increments.
         incremental: bool = (boolean);
-        /// Which addresses of loads and stores it tells.
+        /// Which addresses of loads and stores it records.
         addresses: Addresses = (named ADDRESSES);
-        /// Whether every instruction tells that minstret has grown.
+        /// Whether every instruction records the increment of minstret.
         minstret: bool = (boolean);
-        /// Which memory transactions it tells.
+        /// Which memory transactions it records.
         memory: MemoryStyle = (named MEMORY);
         /// Whether groups end with an opcode of their own.
         end_group: bool = (boolean);
-        /// Whether the trace starts with a group that tells pc and mode.
+        /// Whether the trace starts with a group that records pc and mode.
         start: bool = (boolean);
     }
 }
@@ -213,7 +213,7 @@ impl Tandem {
         }
         config.style = value(&self.style, TandemStyle::default()).style();
         if config.pc == PcForm::Both {
-            // An increment does not tell where the instruction was.
+            // An increment does not give the address of the instruction.
             config.style.pc = PcStyle::Full;
         }
         let style = &mut config.style;
@@ -241,7 +241,7 @@ impl Tandem {
         }
     }
 
-    /// Every setting of a configuration, said by nobody.
+    /// Every setting of a configuration, as a default.
     #[must_use]
     pub fn of(config: &Config) -> Tandem {
         let Style {

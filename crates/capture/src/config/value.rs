@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
+    /// Not set: a default.
     Default,
     /// A configuration file or sidecar.
     File {
@@ -50,7 +50,7 @@ impl<T> Setting<T> {
         Setting { value, origin }
     }
 
-    /// A value that nobody said.
+    /// A default value.
     pub fn default(value: T) -> Setting<T> {
         let origin = Origin::Default;
         Setting { value, origin }

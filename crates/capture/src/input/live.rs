@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// Reads to the end, or until nobody wants more.
+/// Reads to the end, or until the receiver is gone.
 fn read(
     mut reader: Box<dyn Read + Send>,
     filled: &SyncSender<io::Result<Vec<u8>>>,
@@ -98,7 +98,7 @@ impl Live {
             Err(RecvTimeoutError::Disconnected) => Ok(Arrival::End),
             Ok(Ok(chunk)) => {
                 self.offset += chunk.len() as u64;
-                // It is not needed any more if nobody reads.
+                // It is no longer needed if the receiver is gone.
                 let _ = self.spare.send(std::mem::replace(&mut self.chunk, chunk));
                 Ok(Arrival::Bytes(&self.chunk))
             }

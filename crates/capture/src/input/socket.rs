@@ -95,7 +95,7 @@ impl Socket {
     }
 }
 
-/// A stream that is there once somebody has connected.
+/// A stream that exists once a peer has connected.
 struct Late<F, S> {
     accept: Option<F>,
     stream: Option<S>,
@@ -118,7 +118,7 @@ pub(super) struct Removed(PathBuf);
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        // Somebody else may have removed it.
+        // Another process may have removed it.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -136,7 +136,7 @@ mod unix {
 
     pub(super) fn listen(path: &Path) -> io::Result<Socket> {
         let listener = match UnixListener::bind(path) {
-            // One that nobody listens at any more is in the way.
+            // A stale socket without a listener blocks the name.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path) => {
                 std::fs::remove_file(path)?;
                 UnixListener::bind(path)?
@@ -153,8 +153,8 @@ mod unix {
         use std::os::unix::fs::FileTypeExt as _;
         let socket = std::fs::metadata(path).is_ok_and(|m| m.file_type().is_socket());
         let refused = |e: io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        // Somebody who listens does not notice one of another type, and does
-        // not take it for the connection that is waited for.
+        // A listener does not notice a connection of another type, and does
+        // not take it for the one it waits for.
         let probe = UnixDatagram::unbound().and_then(|probe| probe.connect(path));
         socket && probe.err().is_some_and(refused)
     }
@@ -181,7 +181,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// Nobody to connect to, or a place that is taken.
+    /// No listener to connect to, or an address in use.
     pub fn connect(name: &Path, address: &Address) -> Result<Input, InputError> {
         let socket = address.open().map_err(|error| InputError {
             path: name.to_path_buf(),

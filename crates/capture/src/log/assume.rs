@@ -39,7 +39,7 @@ impl<O: Observer> Observer for Assume<O> {
         match &mut step {
             Step::Insn(insn) => insn.mode = self.mode,
             Step::Trap(trap) => {
-                // The cause of an ecall tells its mode.
+                // The cause of an ecall gives its mode.
                 if !matches!(trap.trap.cause, Cause::Exception(Some(8..=11))) {
                     trap.mode = self.mode;
                 }

@@ -6,7 +6,7 @@ use hartrace_flow::{
 use hartrace_isa::Itype;
 use hartrace_logs::{IngressRow, LineError};
 
-/// Causes of traps that are told apart; logs may hold any number.
+/// Trap causes that are counted separately; logs may hold any number.
 const MAX_CAUSES: usize = 64;
 
 /// The encoding of ecall.

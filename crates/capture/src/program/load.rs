@@ -3,7 +3,6 @@
 use super::{ElfFile, RawFile};
 use crate::config::{Config, Machine, Origin, Setting};
 use crate::detect::{HEAD, Kind, detect};
-use crate::digest::Digest;
 use crate::elf_info::{ElfError, ElfInfo, ElfKind};
 use crate::input::{Input, InputError};
 use crate::sidecar::{self, Mismatch};
@@ -270,16 +269,14 @@ impl Elf {
             let head = bytes.get(..HEAD).unwrap_or(&bytes).to_vec();
             ProgramError::Elf(file.file.clone(), head, error)
         })?;
-        if let Some(expected) = file.sha256 {
-            let found = Digest::of(&bytes);
-            if found != expected {
-                return Err(ProgramError::Wrong(Mismatch {
-                    given: file.file.clone(),
-                    found,
-                    traced: file.file.clone(),
-                    expected,
-                }));
-            }
+        if let Some(expected) = file.identity.filter(|expected| !expected.is_of(&bytes)) {
+            return Err(ProgramError::Wrong(Mismatch {
+                given: file.file.clone(),
+                found: expected.like(&bytes),
+                traced: file.file.clone(),
+                expected,
+                differs_at: None,
+            }));
         }
         let file = file.clone();
         Ok(Elf { file, bytes, info })
@@ -323,7 +320,7 @@ pub fn read_named<T, U>(
 /// A program with another content.
 pub fn check_against(elf: &[Elf], sidecar: &Config) -> Result<(), ProgramError> {
     for Elf { file, bytes, .. } in elf {
-        let checked = sidecar::check(sidecar, &file.file, Digest::of(bytes));
+        let checked = sidecar::check(sidecar, &file.file, bytes);
         checked.map_err(ProgramError::Wrong)?;
     }
     Ok(())

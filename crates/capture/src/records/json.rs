@@ -3,8 +3,8 @@
 use super::{Form, SnapshotError};
 use hartrace_ctr::dump::Problem;
 use hartrace_ctr::{Control, Depths, Fault, KINDS, Record, Snapshot, Version};
-use hartrace_flow::{HartId, Mode};
-use hartrace_isa::Xlen;
+use hartrace_flow::{HartId, Mode, Transfer as Jump};
+use hartrace_isa::{Itype, Xlen};
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -15,7 +15,7 @@ pub(crate) const SCHEMA: &str = "hartrace-ctr";
 /// Of the schema.
 const VERSION: u64 = 1;
 
-/// What some editors put in front of a text.
+/// The byte order mark that some editors put at the start of a text.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes of a line that is read: ten times what 256 entries take.
@@ -103,17 +103,18 @@ struct Entry {
     transfer: Option<Transfer>,
 }
 
-/// What the registers of an entry say. An address of 0 was not recorded.
+/// What the registers of an entry say. An address that was not recorded is left
+/// out.
 #[derive(Serialize)]
 struct Transfer {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
-    #[serde(skip_serializing_if = "is_zero")]
-    from: Number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     from_symbol: Option<String>,
-    #[serde(skip_serializing_if = "is_zero")]
-    to: Number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     to_symbol: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,19 +162,23 @@ pub fn write_json(snapshot: &Snapshot, label: &dyn Fn(u64) -> Option<String>, ou
         guest_control: Number(s.guest_control),
         status: Number(s.status.into()),
         depth: s.depth,
-        entries: entries.map(|record| entry(record, label)).collect(),
+        entries: entries
+            .map(|record| entry(record, s.fields().has(Control::MODES), label))
+            .collect(),
     };
     put(&written, out);
 }
 
-fn entry(record: &Record, label: &dyn Fn(u64) -> Option<String>) -> Entry {
+fn entry(record: &Record, all_modes: bool, label: &dyn Fn(u64) -> Option<String>) -> Entry {
     let named = |address: u64| (address != 0).then(|| label(address)).flatten();
+    let hidden = Jump::hides_address(record.kind().unwrap_or(Itype::None), all_modes);
+    let shown = |address: u64| (address != 0 || !hidden).then_some(Number(address));
     let kind = KINDS.iter().find(|(_, kind)| Some(*kind) == record.kind());
     let transfer = record.is_valid().then(|| Transfer {
         kind: kind.map(|(name, _)| *name),
-        from: Number(record.source()),
+        from: shown(record.source()),
         from_symbol: named(record.source()),
-        to: Number(record.target()),
+        to: shown(record.target()),
         to_symbol: named(record.target()),
         cycles: record.cycles(),
         mispredicted: record.is_mispredicted(),
@@ -333,7 +338,7 @@ impl JsonReader {
                 object.read_into(&mut self.snapshot)?;
                 Ok(true)
             }
-            // Another file behind this one.
+            // Another file after this one.
             (_, "header") if object.schema.as_deref() == Some(SCHEMA) => match object.version {
                 Some(VERSION) => Ok(false),
                 version => Err((Fault::Form, version.unwrap_or(0), None)),
@@ -346,7 +351,7 @@ impl JsonReader {
 /// What is wrong: the fault, the value, and more words.
 type Wrong = (Fault, u64, Option<String>);
 
-/// Without it nobody knows what the registers mean.
+/// Without it the meaning of the registers is unknown.
 fn needed<T>(value: Option<T>, key: &str) -> Result<T, Wrong> {
     value.ok_or_else(|| (Fault::Object, 0, Some(format!("`{key}` is missing"))))
 }

@@ -26,7 +26,7 @@ pub struct Explained {
     pub hart: Option<u32>,
     /// The source, where messages have one.
     pub source: Option<u64>,
-    /// The word before its packet, in front of the other bytes: `te_inst`.
+    /// The word printed before the bytes of the packet: `te_inst`.
     pub frame: Option<&'static str>,
     /// What a message or packet is called; `None` if it cannot be read, and of a
     /// group.

@@ -50,7 +50,7 @@ impl Settings {
 
     /// The settings by which not everything is traced.
     #[must_use]
-    pub fn leaves_out(&self, config: &Config) -> Option<&'static str> {
+    pub fn leaves_out(&self) -> Option<&'static str> {
         let switches = |action| matches!(action, On | Off);
         let (queue, disabled, triggers) = match self {
             Settings::Ntrace(ntrace) => (
@@ -71,8 +71,6 @@ impl Settings {
             Some("starts_disabled")
         } else if triggers {
             Some("triggers")
-        } else if config.filter != Filter::default() {
-            Some("[filter]")
         } else {
             None
         }

@@ -219,7 +219,7 @@ impl Settings {
         }
     }
 
-    /// The version of the format's specification, as `[trace]` tells it.
+    /// The version of the format's specification, as written in `[trace]`.
     #[must_use]
     pub const fn version(&self) -> &'static str {
         match self {
@@ -296,19 +296,19 @@ impl Settings {
         }
     }
 
-    /// The port in front of such an encoder: what nobody said in `[ingress]` is
+    /// The ingress port of such an encoder: what is not set in `[ingress]` is
     /// as the encoder wants it.
     #[must_use]
     pub fn port(&self, ingress: Ingress) -> Ingress {
         match self {
             Settings::Ntrace(config) => ingress.for_encoder(&config.port(ISA)),
             Settings::Etrace(config) => ingress.for_encoder(&config.port(ISA)),
-            // It has no port: it is told every step.
+            // It has no port: it gets every step.
             Settings::Tandem(_) => ingress,
         }
     }
 
-    /// What such a trace does not tell of the steps of a hart with this port.
+    /// What such a trace does not report about the steps of a hart with this port.
     #[must_use]
     pub fn untold(&self, port: &PortConfig) -> Untold {
         match self {
@@ -336,7 +336,7 @@ impl Settings {
         self
     }
 
-    /// Puts every setting into its section, the ones nobody said too.
+    /// Puts every setting into its section, defaults included.
     pub fn complete(&self, config: &mut Config) {
         match self {
             Settings::Ntrace(settings) => {

@@ -18,7 +18,7 @@ pub enum GroupPiece<'g> {
 /// with the stream.
 pub struct Groups {
     reader: Reader,
-    /// Bytes, those not given out behind `given`.
+    /// Bytes; those not given out yet start at `given`.
     kept: Vec<u8>,
     given: usize,
     /// Offset of the first that is not given out.

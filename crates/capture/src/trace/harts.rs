@@ -52,6 +52,7 @@ impl<'a> Harts<'a> {
     /// What was written; after [`Observer::finish`].
     pub(super) fn written(self) -> Written {
         let none = Written {
+            passed: None,
             instructions: 0,
             messages: 0,
             bytes: 0,
@@ -61,6 +62,7 @@ impl<'a> Harts<'a> {
         };
         let each = self.writers.into_iter().map(|(_, writer)| writer.written());
         each.fold(none, |all, one| Written {
+            passed: None,
             instructions: all.instructions + one.instructions,
             messages: all.messages + one.messages,
             bytes: all.bytes + one.bytes,

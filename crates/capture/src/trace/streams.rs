@@ -251,7 +251,7 @@ impl TandemDecoder {
         }
     }
 
-    /// There is no pause inside of a container: it ends behind the bytes.
+    /// There is no pause inside a container: it ends after the bytes.
     fn piece<C: Consumer>(&mut self, piece: StreamPiece<'_>, out: &mut C) {
         match piece {
             StreamPiece::Bytes(hart, mut rest) => {
@@ -263,7 +263,7 @@ impl TandemDecoder {
                     rest = rest.get(used..).unwrap_or_default();
                 }
             }
-            // Nobody knows whose it was: what every hart does next is not
+            // Its hart is unknown: what every hart does next is not
             // known to follow.
             StreamPiece::Lost(problem) => {
                 let mut harts = std::mem::take(&mut self.harts);

@@ -10,7 +10,7 @@ use std::fmt;
 /// A table of more is another file given by mistake.
 const MAX_TABLE: u64 = 4 << 30;
 
-/// Rows that are told one by one.
+/// Unreadable rows that are reported one by one.
 const TOLD: usize = 5;
 
 /// Rows of a table that cannot be read.
@@ -81,7 +81,7 @@ fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
     for (line, row) in (1..).zip(text.split(|&byte| byte == b'\n')) {
         let row = String::from_utf8_lossy(row);
         let row = row.trim();
-        // The heading, and what may stand behind the last row.
+        // The heading, and what may follow the last row.
         if line == 1 || row.is_empty() {
             continue;
         }

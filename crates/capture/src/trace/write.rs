@@ -1,12 +1,13 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
 use super::Decoder;
+use super::passed::Passed;
 use hartrace_etrace as etrace;
 use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
-    PortConfig, Step, Untold, Wants,
+    PortConfig, Step, Straights, Untold, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -30,6 +31,9 @@ pub(super) struct StreamWriter<'a, S, F> {
     check: Option<(Decoder<'a>, Check)>,
     steps: u32,
     instructions: u64,
+    /// Which of the steps pass the filters, and how many instructions did; `None`
+    /// if all pass.
+    passed: Option<(Box<Passed>, u64)>,
     sink: F,
 }
 
@@ -81,6 +85,8 @@ impl Observer for Direct {
 pub struct Written {
     /// Instructions that retired.
     pub instructions: u64,
+    /// Those of them that passed the filters; `None` without filters.
+    pub passed: Option<u64>,
     /// Messages, packets or groups of all kinds.
     pub messages: u64,
     /// Their bytes.
@@ -214,8 +220,43 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             check: None,
             steps: 0,
             instructions: 0,
+            passed: None,
             sink,
         })
+    }
+
+    /// Counts and compares only what passes the filters of an encoder behind such
+    /// a port.
+    #[must_use]
+    pub(super) fn filtered(
+        mut self,
+        port: &PortConfig,
+        filter: &FilterConfig,
+        untold: &Untold,
+    ) -> Self {
+        let passed = Passed::new(port, filter, untold.traps);
+        self.passed = passed.map(|passed| (Box::new(passed), 0));
+        self
+    }
+
+    /// Takes a step that some may not see: those that pass are counted and
+    /// compared.
+    #[cold]
+    fn pass(&mut self, step: Option<(HartId, &Step, &Effects)>) {
+        let Some((passed, insns)) = &mut self.passed else {
+            return;
+        };
+        match step {
+            Some((hart, step, effects)) => passed.step(hart, step, effects),
+            None => passed.finish(),
+        }
+        let nothing = Effects::default();
+        while let Some((hart, step)) = passed.next() {
+            *insns += u64::from(matches!(step, Step::Insn(_)));
+            if let Some((_, check)) = &mut self.check {
+                check.step(hart, &step, &nothing);
+            }
+        }
     }
 
     /// Also decodes what is sent, but for what the format leaves untold.
@@ -235,6 +276,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         let sent = self.sent.borrow();
         Written {
             instructions: self.instructions,
+            passed: self.passed.map(|(_, insns)| insns),
             messages: sent.messages,
             bytes: sent.total,
             check: self.check.map(|(_, check)| check.result()),
@@ -269,7 +311,9 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        if let Some((_, check)) = &mut self.check {
+        if self.passed.is_some() {
+            self.pass(Some((hart, step, effects)));
+        } else if let Some((_, check)) = &mut self.check {
             check.step(hart, step, effects);
         }
         self.instructions += u64::from(matches!(step, Step::Insn(_)));
@@ -281,8 +325,27 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
         }
     }
 
+    #[inline]
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if self.passed.is_some() {
+            // A filter has to look at each instruction.
+            for insn in code.iter() {
+                self.step(hart, &Step::Insn(insn), &Effects::NONE);
+            }
+            return;
+        }
+        if let Some((_, check)) = &mut self.check {
+            check.straights(hart, code);
+        }
+        self.instructions += code.count();
+        self.source.straights(hart, code);
+        let least = if self.check.is_some() { 1 } else { BUFFER };
+        self.look(least);
+    }
+
     fn finish(&mut self) {
         self.source.finish();
+        self.pass(None);
         self.look(1);
         if let Some((decoder, check)) = &mut self.check {
             decoder.finish(check);

@@ -4,7 +4,7 @@ use super::harts::Harts;
 use super::write::{EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Decoder, Settings, SettingsError, Written};
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Wants};
+use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
 use hartrace_tandem as tandem;
 use hartrace_tandem::container::{ParameterError, Parameters};
@@ -100,6 +100,7 @@ impl<'a> TraceWriter<'a> {
         Ok(TraceWriter(match settings {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
+                let writer = writer.filtered(&port, filter, &settings.untold(&port));
                 Writer::Ntrace(match decoder {
                     Some((decoder, untold)) => writer.checking(decoder, untold),
                     None => writer,
@@ -107,6 +108,7 @@ impl<'a> TraceWriter<'a> {
             }
             Settings::Etrace(config) => {
                 let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
+                let writer = writer.filtered(&port, filter, &settings.untold(&port));
                 Writer::Etrace(match decoder {
                     Some((decoder, untold)) => writer.checking(decoder, untold),
                     None => writer,
@@ -125,6 +127,15 @@ impl<'a> TraceWriter<'a> {
             Writer::Ntrace(writer) => to.with(writer),
             Writer::Etrace(writer) => to.with(writer),
             Writer::Tandem(writer) => to.with(writer.as_mut()),
+        }
+    }
+
+    /// What its format needs to know of steps.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        match &self.0 {
+            Writer::Ntrace(_) | Writer::Etrace(_) => Wants::STEPS,
+            Writer::Tandem(_) => Wants::ALL,
         }
     }
 
@@ -148,6 +159,14 @@ impl Observer for TraceWriter<'_> {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
             Writer::Etrace(writer) => writer.step(hart, step, effects),
             Writer::Tandem(writer) => writer.step(hart, step, effects),
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        match &mut self.0 {
+            Writer::Ntrace(writer) => writer.straights(hart, code),
+            Writer::Etrace(writer) => writer.straights(hart, code),
+            Writer::Tandem(writer) => writer.straights(hart, code),
         }
     }
 

@@ -101,7 +101,7 @@ impl<'a> Pass<'a> {
         loop {
             match reader.next(&mut rest) {
                 Next::More => return,
-                // What happened in between, nobody knows.
+                // What happened in between is unknown.
                 Next::Problem(_) => self.shadow.forget(),
                 Next::Resumed(_) => {}
                 Next::Group => self.group(reader.group()),

@@ -80,7 +80,7 @@ pub(crate) struct Encode {
     /// Privilege mode for logs that do not record it, such as pc lists [default: m]
     #[arg(long, value_name = "u|s|m", hide_possible_values = true)]
     pub(crate) mode: Option<ModeName>,
-    /// Only this hart; several harts need src_bits in [ntrace], or a container
+    /// Only this hart; several harts need src_bits in `[ntrace]`, or a container
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the log has unreadable lines or does not match the program
@@ -178,7 +178,7 @@ pub(crate) struct Convert {
     /// Decode the new trace while it is written and compare it with the input
     #[arg(long)]
     pub(crate) check: bool,
-    /// Only this hart; several harts need src_bits in [ntrace], or a container
+    /// Only this hart; several harts need src_bits in `[ntrace]`, or a container
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the trace has gaps
@@ -216,11 +216,11 @@ impl Container {
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceKind {
-    /// N-Trace, as set in [ntrace]
+    /// N-Trace, as set in `[ntrace]`
     Ntrace,
-    /// E-Trace, as set in [etrace]
+    /// E-Trace, as set in `[etrace]`
     Etrace,
-    /// Tandem trace, as set in [tandem]; needs a log with register and memory writes
+    /// Tandem trace, as set in `[tandem]`; needs a log with register and memory writes
     Tandem,
 }
 

@@ -58,10 +58,10 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         absent: NO_EFFECTS,
         ..WriteOptions::default()
     };
-    let writer = trace_file::writer(&write, &new, isa, &file.sink, options)?;
+    let writer = trace_file::writer(&write, &new, (isa, &program.elf), &file.sink, options)?;
     let (writer, decoded, assumed) = job.run(trace, &file, writer)?;
     let done = writer.done();
-    // A trace of what another tells is partial: it has no effects.
+    // A trace converted from another is partial: it has no effects.
     new.add_absent(&done.absent);
     new.add_absent(NO_EFFECTS);
     new.add_absent(assumed.modes.then_some("priv"));
@@ -76,12 +76,12 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         }
     }
     file.finish(&program.config, &new, &program.elf)?;
-    let left = new.leaves_out(&write);
+    let left = new.leaves_out();
     let written = (&done, assumed.causes);
     trace_file::report(&args.output.output, new.format(), written, left, talk)
 }
 
-/// What no other trace tells.
+/// What no other trace format records.
 const NO_EFFECTS: &[&str] = &["gpr", "fpr", "csr", "store"];
 
 struct Job<'a> {
@@ -152,7 +152,7 @@ fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
         unplaced,
         ..
     } = *assumed;
-    // N-Trace has no room for causes and values, and tells a mode only with a
+    // N-Trace has no fields for causes and values, and reports a mode only with a
     // context.
     if new != Format::Ntrace && (modes || values > 0) {
         let message = format!("{name} does not record everything that {new} contains");

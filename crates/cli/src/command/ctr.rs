@@ -10,8 +10,8 @@ use crate::session::Session;
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::Places;
-use hartrace_capture::digest::Digest;
 use hartrace_capture::input;
+use hartrace_capture::program::Identity;
 use report::Report;
 use source::Opened;
 use std::io::IsTerminal as _;
@@ -59,12 +59,12 @@ pub(super) fn run(args: &Ctr, talk: &Talk) -> Result<(), Failure> {
     target.finish(program, source)
 }
 
-/// All files, each with its program. What is wrong with one of them is told
+/// All files, each with its program. A problem with one of them is reported
 /// before anything is written.
 fn open_all<'a>(args: &'a Ctr, talk: &'a Talk) -> Result<Vec<Opened<'a>>, Failure> {
     let mut files: Vec<Opened<'_>> = Vec::with_capacity(args.files.len());
     // The first file whose program is known.
-    let mut first: Option<(&Path, Vec<Digest>)> = None;
+    let mut first: Option<(&Path, Vec<Identity>)> = None;
     for path in &args.files {
         let file = Opened::open(path, args, talk)?;
         let program = identity(&file.program);
@@ -82,10 +82,12 @@ fn open_all<'a>(args: &'a Ctr, talk: &'a Talk) -> Result<Vec<Opened<'a>>, Failur
 }
 
 /// What a program consists of.
-fn identity(program: &Program) -> Vec<Digest> {
+fn identity(program: &Program) -> Vec<Identity> {
     let elf = program.elf.iter().map(|elf| &elf.bytes);
     let raw = program.raw.iter().map(|raw| &raw.bytes);
-    elf.chain(raw).map(|bytes| Digest::of(bytes)).collect()
+    elf.chain(raw)
+        .map(|bytes| Identity::of_code(bytes))
+        .collect()
 }
 
 /// Whether a report sums up over all files, by address.
@@ -98,7 +100,7 @@ fn different(one: &Path, other: &Path) -> Diagnostic {
     let (one, other) = (input::name(one), input::name(other));
     let message = format!("{one} and {other} come from different programs");
     Diagnostic::new(Code::UnfitRecords, message)
-        .note("their SHA-256 differ, and this report counts by address")
+        .note("their code differs, and this report counts by address")
         .help(
             "make one report per program; -f table, brstack and json accept files of several \
             programs",

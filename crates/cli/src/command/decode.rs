@@ -25,7 +25,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         image,
         trace,
     } = session.loaded(input)?;
-    let names = names_of(&program);
+    let names = names_of(&program.elf);
     let form = match args.format {
         DecodeFormat::Text => EventForm::Listing {
             harts: trace.has_sources(),

@@ -54,11 +54,17 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         check,
         load,
         container: args.container.get(),
-        // Such a log does not tell what traps do to the status.
+        // Such a log does not record what traps do to the status.
         absent: &["trap.mstatus", "trap.sstatus"],
     };
     let single = !settings.has_sources() && options.container.is_none();
-    let writer = trace_file::writer(&program.config, &settings, isa, &file.sink, options)?;
+    let writer = trace_file::writer(
+        &program.config,
+        &settings,
+        (isa, &program.elf),
+        &file.sink,
+        options,
+    )?;
     let copy = Copy {
         input,
         which: (args.hart, single),
@@ -93,12 +99,12 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     }
     settings.add_absent(&done.absent);
     file.finish(&program.config, &settings, &program.elf)?;
-    let left = settings.leaves_out(&program.config);
+    let left = settings.leaves_out();
     let format = settings.format();
     trace_file::report(&args.output.output, format, (&done, causeless), left, talk)
 }
 
-/// Refuses what does not tell what instructions changed.
+/// Refuses a log without register and memory writes.
 fn tells_effects(path: &Path, kind: Kind, head: &[u8]) -> Result<(), Failure> {
     let name = input::name(path);
     let message = format!("{name} does not record register and memory writes");

@@ -119,7 +119,7 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     }
 }
 
-/// Why a file's facts are not told.
+/// Why the facts about a file cannot be given.
 enum Stop {
     Diagnostic(Box<Diagnostic>),
     Write(io::Error),

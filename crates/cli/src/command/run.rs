@@ -1,6 +1,7 @@
 //! `hartrace run`: runs a program on the built-in hart.
 
 mod drive;
+mod postmortem;
 mod recorded;
 mod streams;
 mod traced;
@@ -20,12 +21,13 @@ use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
 use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
-use hartrace_hart::Machine;
 use hartrace_hart::host::{Files, Host};
+use hartrace_hart::{Machine, Stop};
 use hartrace_isa::Isa;
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_print::JsonSteps;
 use hartrace_print::summary::run_speed;
+use postmortem::Postmortem;
 use recorded::{Looks, Recorded};
 use std::fs;
 use std::io::IsTerminal as _;
@@ -81,7 +83,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         machine.record_beside(ctr);
     }
     let logs = sinks(args, &config)?;
-    let mut writers = traced.writers(&config, isa)?;
+    let mut writers = traced.writers(&config, isa, std::slice::from_ref(&elf))?;
     let sinks = logs.iter().chain(traced.sinks());
     let sinks: Vec<&Sink> = sinks.chain(recorded.sinks()).collect();
     end_on_signal();
@@ -96,6 +98,11 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     };
     let begin = Instant::now();
     let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
+    // A limit may end a run that would not have gone on.
+    let end = match (end, drive.machine.trap_loop()) {
+        (End::Stop(Stop::Limit), Some(stop)) => End::Stop(stop),
+        _ => end,
+    };
     let time = begin.elapsed();
     let first_trap = drive.watch.first;
     let written = writers.into_iter().map(TraceWriter::done).collect();
@@ -118,7 +125,20 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         tell_without_effect(&config, talk);
     }
     traced.report(talk)?;
-    facts.verdict(end)
+    let verdict = facts.verdict(end);
+    match verdict {
+        Err(Failure::Diagnostic(died)) if died.code.exit() == Code::ProgramFailed.exit() => {
+            let again = Postmortem {
+                hart: &hart,
+                program,
+                entry,
+                host: quiet_host(args, &elf.file.file),
+            };
+            let found = again.examine(&machine, end, time);
+            Err(postmortem::explain(*died, found, &machine, &elf).into())
+        }
+        verdict => verdict,
+    }
 }
 
 /// Settings of `[ctr]` that a hart with records of its own does not look at.
@@ -197,6 +217,28 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
         false => ProgramOutput::stdout(fate, progress),
     };
     let stderr = ProgramOutput::stderr(fate, progress);
+    let (files, folder) = match &args.files {
+        FilesSpec::None => (Files::None, Path::new("")),
+        FilesSpec::ReadOnly(folder) => (Files::ReadOnly(folder.clone()), folder.as_path()),
+        FilesSpec::ReadWrite(folder) => (Files::ReadWrite(folder.clone()), folder.as_path()),
+    };
+    let host = Host::new(
+        Box::new(ProgramInput::default()),
+        Box::new(stdout),
+        Box::new(stderr),
+    );
+    as_typed(host, args, path)
+        .with_files(files)
+        .map_err(|error| {
+            let message = format!("cannot open the directory `{}`: {error}", folder.display());
+            Diagnostic::new(Code::CannotOpen, message)
+                .help("give an existing directory: --files ro:DIR")
+                .into()
+        })
+}
+
+/// What the program is told of the outside.
+fn as_typed(host: Host, args: &Run, path: &Path) -> Host {
     let name = path.as_os_str().as_encoded_bytes().to_vec();
     let words = args
         .args
@@ -204,25 +246,13 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
         .map(|word| word.as_encoded_bytes().to_vec());
     // What is written down does not depend on who watches.
     let terminal = args.written().next().is_none() && std::io::stdout().is_terminal();
-    let (files, folder) = match &args.files {
-        FilesSpec::None => (Files::None, Path::new("")),
-        FilesSpec::ReadOnly(folder) => (Files::ReadOnly(folder.clone()), folder.as_path()),
-        FilesSpec::ReadWrite(folder) => (Files::ReadWrite(folder.clone()), folder.as_path()),
-    };
-    Host::new(
-        Box::new(ProgramInput::default()),
-        Box::new(stdout),
-        Box::new(stderr),
-    )
-    .with_arguments(std::iter::once(name).chain(words))
-    .with_terminal(terminal)
-    .with_files(files)
-    .map_err(|error| {
-        let message = format!("cannot open the directory `{}`: {error}", folder.display());
-        Diagnostic::new(Code::CannotOpen, message)
-            .help("give an existing directory: --files ro:DIR")
-            .into()
-    })
+    host.with_arguments(std::iter::once(name).chain(words))
+        .with_terminal(terminal)
+}
+
+/// The same world without files, input or anything that is heard of it.
+fn quiet_host(args: &Run, path: &Path) -> Host {
+    as_typed(Host::silent(), args, path)
 }
 
 /// Opens the logs, in their order.
@@ -244,7 +274,7 @@ impl Observer for Nobody {
 }
 
 /// Runs the machine with the logs and traces that are asked for. One of pcs,
-/// rows or messages does not pay for the effects that the others tell.
+/// rows or messages does not pay for the effects that the others record.
 fn observe(
     drive: &mut Drive<'_>,
     args: &Run,
@@ -271,9 +301,12 @@ fn observe(
                 }
             }
             for writer in writers {
-                many.push(writer);
+                many.push_wanting(writer.wants(), writer);
             }
-            drive.run(many)
+            match many.without_effects() {
+                Ok(many) => drive.run(many),
+                Err(many) => drive.run(many),
+            }
         }
     }
 }

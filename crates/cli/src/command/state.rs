@@ -47,7 +47,10 @@ pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {
     if args.index && is_nothing_asked(args) {
         return Ok(());
     }
-    let names = program.as_ref().map(names_of).unwrap_or_default();
+    let names = program
+        .as_ref()
+        .map(|p| names_of(&p.elf))
+        .unwrap_or_default();
     let asked = Asked {
         history: &history,
         stream: &stream,

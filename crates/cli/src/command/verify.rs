@@ -86,7 +86,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     drive.run(source)
 }
 
-/// The instruction set of a container, where nobody says another.
+/// The instruction set of a container, unless another is given.
 fn adopt(config: &mut Config, parameters: Option<&Parameters>, path: &Path) {
     if let Some(value) = parameters.and_then(|p| p.isa.clone()) {
         config.program.isa.get_or_insert(Setting {
@@ -149,7 +149,7 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
     Ok(volatile)
 }
 
-/// Adds what the trace does not tell.
+/// Adds the state that the trace does not record.
 fn absent(args: &Verify, config: &mut verify::Config) -> Result<(), Failure> {
     for name in &args.absent {
         let bad = |error| {
@@ -244,7 +244,7 @@ fn bounds(
         }
         for ((number, at), found) in numbers.iter_mut().zip(searched).zip(found) {
             if at.is_some() {
-                // Never there is behind the end.
+                // An address that is never reached is past the end.
                 *number = Some(found.unwrap_or(u64::MAX));
             }
         }

@@ -3,7 +3,8 @@
 use crate::tiny::{
     self, BACK, ECALL, MRET, SPIN, WFI, addi, auipc, calling, clear, ending, jump, lui, set_handler,
 };
-use crate::{Folder, RV32, RV64, hartrace, run, succeeds, text};
+use crate::{Folder, RV32, RV64, hartrace, repository, run, succeeds, text};
+use hartrace_testkit::asm::{jal, jalr};
 use std::fs;
 use std::process::Output;
 
@@ -418,6 +419,76 @@ fn programs_that_get_stuck() {
     has(&message, &["0x80000001 is in memory", "is misaligned"]);
     let message = stuck(&[addi(0, 0, 0), WFI], "HT0503");
     has(&message, &["0x80000008", "mtimecmp"]);
+}
+
+/// A call through a null pointer: how the program came there, and the records.
+#[test]
+fn a_run_that_dies_shows_its_last_jumps_and_calls() {
+    // call 0x80000008; spin; call through x6, which is 0.
+    let words = [jal(1, 8), SPIN, addi(6, 0, 0), jalr(1, 6, 0)];
+    let message = stuck(&words, "HT0502");
+    let expected = [
+        "instruction access fault at 0x0",
+        "a call or jump through a null pointer, probably",
+        "the last jumps before the exception:",
+        "direct call    0x80000000 -> 0x80000008",
+        "indirect call  0x8000000c -> 0x0",
+        "exception      0x0 -> 0x0",
+        "the call stack, innermost first:",
+        "instruction access fault at 0x0\n",
+        "called at 0x8000000c\n",
+        "called at 0x80000000\n",
+    ];
+    has(&message, &expected);
+    let folder = Folder::new();
+    let file = folder.file("a.elf", tiny::elf(&words));
+    let to = format!("ctr={}", folder.name("a.ctr"));
+    ends(&["run", "-q", &file, "--trace", &to], 10);
+    let table = succeeds(&["ctr", &folder.name("a.ctr")]);
+    has(
+        &table,
+        &["indirect call ", "it went to address 0: a null pointer"],
+    );
+    assert!(!table.contains("recorded"), "{table}");
+    // The trap does not push the jumps out of the records.
+    assert!(table.lines().count() < 10, "{table}");
+    let json = succeeds(&["ctr", &folder.name("a.ctr"), "-f", "json"]);
+    has(&json, &["\"from\":\"0x8000000c\",\"to\":\"0x0\""]);
+}
+
+/// With lines, of a program that reports failure in its trap handler.
+#[test]
+fn a_program_that_fails_shows_its_calls_with_lines() {
+    // _start of this program is its own; main calls through the table.
+    let elf = repository().join("programs/sieve/sieve-rv64gc.elf");
+    let elf = elf.to_str().unwrap();
+    // From here on everything is 0 but the pc: the stack is not there.
+    let message = ends(&["run", elf, "--entry", "main"], 10);
+    has(&message, &["error[HT050", "the last jumps", "main"]);
+    has(&message, &["sieve.c:"]);
+}
+
+/// A limit that ends an endless row of traps is no success.
+#[test]
+fn a_limit_in_a_loop_of_traps() {
+    let words = [
+        auipc(5),
+        addi(5, 5, 20),
+        set_handler(5),
+        0xabcd_000b,
+        SPIN,
+        MRET,
+    ];
+    let folder = Folder::new();
+    let file = folder.file("a.elf", tiny::elf(&words));
+    let message = ends(&["run", &file, "--max-insns", "1000"], 10);
+    has(
+        &message,
+        &["error[HT0502]", "illegal instruction at 0x8000000c"],
+    );
+    // Not where the program goes on.
+    let message = ends(&["run", &file, "--max-insns", "10"], 0);
+    has(&message, &["limit was reached"]);
 }
 
 #[test]

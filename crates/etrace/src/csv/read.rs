@@ -15,7 +15,7 @@ use crate::{
 pub struct CsvError {
     /// The column, counted from 1.
     pub column: usize,
-    /// Its name; empty behind the last one.
+    /// Its name; empty after the last one.
     pub name: &'static str,
     /// What is wrong there.
     pub reason: CsvReason,

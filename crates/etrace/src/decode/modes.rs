@@ -8,7 +8,7 @@
 use super::Settings;
 use crate::{Config, Ioption, Support};
 
-/// The run-time modes: from the configuration until a support packet tells.
+/// The run-time modes: from the configuration until a support packet reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Modes {
     pub(super) full_address: bool,
@@ -47,7 +47,7 @@ impl Settings {
         }
     }
 
-    /// Whether it tells modes that are not understood.
+    /// Whether it reports modes that are not supported.
     pub(super) fn refuses(&self, ioptions: u32) -> bool {
         let on = |option| self.config.ioptions.get(ioptions, option) == Some(true);
         UNKNOWN.into_iter().any(on)
@@ -61,7 +61,7 @@ pub(super) struct Doubt {
     pub(super) refused: bool,
     /// Something did not fit since.
     pub(super) failed: bool,
-    /// Offset behind the support packet. A synchronisation right there proves
+    /// Offset after the support packet. A synchronisation right there proves
     /// nothing.
     pub(super) behind: u64,
 }

@@ -18,12 +18,12 @@ pub struct Source {
     base: u64,
     /// The instruction the walk stands before has retired: a packet named it.
     pub(super) named: bool,
-    /// Outcomes told for branches not passed yet: at most that of the
+    /// Outcomes reported for branches not passed yet: at most that of the
     /// instruction the walk stands before.
     pub(super) carry: Outcomes,
-    /// The packet that waits for the one behind it.
+    /// The packet that waits for the one after it.
     pub(super) pending: Option<Pending>,
-    /// What was told last.
+    /// What was reported last.
     owner: Ownership,
     clock: Clock,
     /// A full address has been seen: nothing depends on what came before.
@@ -235,8 +235,8 @@ impl Source {
         self.use_up(Outcomes::of(map), cx)
     }
 
-    /// Packets that do not come all the time, and all packets while nobody
-    /// knows where the hart is.
+    /// Rare packets, and all packets while the position of the hart is
+    /// unknown.
     #[cold]
     fn seldom<C: Consumer>(
         &mut self,
@@ -402,7 +402,7 @@ impl Source {
         Ok(())
     }
 
-    /// A trap whose handler is not told yet.
+    /// A trap whose handler is not reported yet.
     fn trap_only<C: Consumer>(
         &mut self,
         (packet, owner, trap): (&crate::Trap, Ownership, Trap),
@@ -497,7 +497,7 @@ impl Source {
         Ok(())
     }
 
-    /// A support packet tells the modes; `traced` if the hart was being traced.
+    /// A support packet reports the modes; `traced` if the hart was being traced.
     fn doubt(
         &mut self,
         settings: &Settings,
@@ -538,7 +538,7 @@ impl Source {
         self.doubt = self.doubt.filter(|d| d.behind == at);
     }
 
-    /// Whether the packet that waits only tells again where the walk stands. The
+    /// Whether the waiting packet only repeats the position of the walk. The
     /// reference encoder ends like that (`Ending::Reference`); had the hart come
     /// back there by a jump, the status were another. It may have come back
     /// without any, round a loop that takes no decision.
@@ -591,7 +591,7 @@ fn full(settings: &Settings, field: u64) -> u64 {
     canonical(settings, field << settings.layout.iaddress_lsb)
 }
 
-/// An address of which only `iaddress_width` bits are told: the highest of them
+/// An address of which only `iaddress_width` bits are sent: the highest of them
 /// goes on to the top.
 #[inline]
 fn canonical(settings: &Settings, address: u64) -> u64 {

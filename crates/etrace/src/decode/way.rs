@@ -80,18 +80,18 @@ impl Outcomes {
     }
 }
 
-/// A packet with an address that waits for the one behind it.
+/// A packet with an address that waits for the one after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) address: u64,
     /// All outcomes up to there, with the one of the address if it is a branch.
     pub(super) outcomes: Outcomes,
-    /// The walk is at the address for the first time; nobody knows yet whether
+    /// The walk is at the address for the first time; it is not yet known whether
     /// that is the time the packet meant.
     pub(super) arrived: bool,
 }
 
-/// What comes behind a packet that waits.
+/// What follows a packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A format 0, 1 or 2, or `ended_ntr`: the address is where an indirect
@@ -100,7 +100,7 @@ pub(super) enum Next {
     /// A synchronisation or trap, or `ended_rep`: the next time the hart comes
     /// by the address.
     Sync,
-    /// Nothing that tells: as far as both agree.
+    /// Nothing decisive: as far as both agree.
     Unknown,
 }
 
@@ -145,7 +145,7 @@ impl Source {
         let to = pending.address;
         match next {
             Next::Flow => {
-                // A branch has been told its outcome where the walk arrived:
+                // The outcome of a branch has been reported where the walk arrived:
                 // there is none left for another time.
                 if !(pending.arrived && self.track.walk.at_branch(cx.blocks)) {
                     self.jump(to, cx)?;
@@ -286,7 +286,7 @@ impl Source {
     }
 
     /// Walks to an address that is on the way, or the target of the next
-    /// indirect jump; tells whether it was the latter.
+    /// indirect jump; returns whether it was the latter.
     fn approach_any<C: Consumer>(
         &mut self,
         to: u64,
@@ -343,7 +343,7 @@ impl Source {
         }
     }
 
-    /// Walks through a full map and stands right behind its last branch.
+    /// Walks through a full map and stops right after its last branch.
     #[inline]
     pub(super) fn use_up<C: Consumer>(
         &mut self,
@@ -363,7 +363,7 @@ impl Source {
     }
 
     /// Gives out the instruction that was named last; where the hart went from
-    /// there, if the code tells. An indirect jump stays, and so does an ecall.
+    /// there, if the code determines it. An indirect jump stays, and so does an ecall.
     pub(super) fn leave<C: Consumer>(
         &mut self,
         cx: &mut Ctx<'_, '_, C>,
@@ -384,7 +384,7 @@ impl Source {
     }
 
     /// Gives out the instruction that was named last, a trap follows; where the
-    /// trap was taken, if anything tells. `told` is what the packet says.
+    /// trap was taken, if that is known. `told` is what the packet says.
     pub(super) fn trap_from<C: Consumer>(
         &mut self,
         told: Option<u64>,

@@ -94,7 +94,7 @@ impl Hart {
         }
     }
 
-    /// The trace stops here, if it has not; a decoder is told, and whether the
+    /// The trace stops here, if it has not; this is reported, and whether the
     /// encoder is disabled.
     fn stop(&mut self, config: &Config, sink: &mut impl Sink) {
         if core::mem::take(&mut self.running) {

@@ -1,7 +1,7 @@
 //! The encoder of one hart: its state and the fast path for plain blocks.
 
-use hartrace_flow::Ingress;
 use hartrace_flow::filter::Filter;
+use hartrace_flow::{Ingress, IngressRun};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -26,7 +26,7 @@ pub(super) enum Mood {
 pub(super) enum Before {
     /// Nothing that was traced.
     Nothing,
-    /// An instruction after which the code tells where the hart goes.
+    /// An instruction after which the code determines where the hart goes.
     Plain,
     /// An uninferable discontinuity.
     Jump,
@@ -36,7 +36,7 @@ pub(super) enum Before {
     Trap,
 }
 
-/// The packet before told the target of a jump, and a decoder may yet take the
+/// The previous packet reported the target of a jump, and a decoder may yet take the
 /// address for one on the way: only what follows will say (6.6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
@@ -52,7 +52,7 @@ pub(super) enum Due {
     Target,
     /// It was asked for.
     Notify,
-    /// Branches must be told before a synchronisation.
+    /// Branches must be reported before a synchronisation.
     Flush,
 }
 
@@ -65,25 +65,25 @@ pub struct Hart {
     pub(super) mood: Mood,
     /// The unit seen last. Its mode and context are the hart's.
     pub(super) cur: Unit,
-    /// A synchronisation packet told the current instruction.
+    /// A synchronisation packet reported the current instruction.
     pub(super) told: bool,
-    /// The current instruction jumps to where the code does not tell.
+    /// The current instruction is a jump whose target the code does not determine.
     pub(super) jumps: bool,
     pub(super) due: Option<Due>,
-    /// Branches not told yet.
+    /// Branches not reported yet.
     pub(super) map: BranchMap,
     /// Halfwords retired.
     pub(super) halfwords: u64,
 
     /// What came before the current unit.
     pub(super) before: Before,
-    /// The trap seen last, and whether a packet told it.
+    /// The last trap, and whether a packet reported it.
     pub(super) trap: Unit,
     pub(super) trap_told: bool,
     /// The next instruction gets a synchronisation packet.
     pub(super) sync_next: bool,
     pub(super) open: Open,
-    /// A change of context waits for a packet that tells it.
+    /// A change of context waits for a packet that reports it.
     pub(super) owes_context: bool,
     /// The address sent last.
     pub(super) base: u64,
@@ -98,7 +98,7 @@ pub struct Hart {
     pub(super) enabled: bool,
     /// The last support packet said that it is.
     pub(super) announced: bool,
-    /// Trace was lost and no packet has told.
+    /// Trace was lost and no packet has reported it.
     pub(super) lost: bool,
     pub(super) halted: bool,
     pub(super) filter: Filter,
@@ -158,6 +158,32 @@ impl Hart {
         if b.itype != Itype::None {
             self.push(b.itype);
         }
+    }
+
+    /// Several blocks of which each would only be remembered, and its branch put
+    /// into the map.
+    #[inline(always)]
+    pub(super) fn take_run(&mut self, run: &IngressRun) -> bool {
+        let same = (run.mode == self.cur.mode) & (run.context == self.cur.context);
+        let halfwords = self.halfwords + u64::from(run.halfwords);
+        let early = (run.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
+        let count = self.map.count + run.branches;
+        // A map that is full is sent with the next instruction.
+        if !(same & early & (self.mood == Mood::Calm)) | (count >= FULL) {
+            return false;
+        }
+        // A set bit is a branch that was not taken.
+        let outcomes = (1u32 << (run.branches & 31)) - 1;
+        let outcomes = outcomes >> u32::from(run.is_taken());
+        self.map.bits |= outcomes << (self.map.count & 31);
+        self.map.count = count;
+        self.halfwords = halfwords;
+        self.told = false;
+        self.cur.itype = run.itype;
+        self.cur.addr = run.last_addr;
+        self.cur.end = run.end();
+        self.cur.time = run.time;
+        true
     }
 
     /// Only remembers a block: no packet is due, and none becomes due.

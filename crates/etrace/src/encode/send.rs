@@ -154,7 +154,7 @@ impl Hart {
         self.announced = self.enabled;
     }
 
-    /// Tells where the trace ends; how, for the support packet behind it.
+    /// Reports where the trace ends; how, for the support packet after it.
     pub(super) fn tell_end(&mut self, config: &Config, sink: &mut impl Sink) -> QualStatus {
         if self.cur.itype.is_trap() {
             if config.version == Version::V2_0 && !self.trap_told {
@@ -171,7 +171,7 @@ impl Hart {
                 self.report(config, due == Some(Due::Notify), false, sink);
                 match due {
                     Some(Due::Target | Due::Notify) => QualStatus::EndedNtr,
-                    // On the way to it, unless that is told.
+                    // On the path to it, unless that is reported.
                     Some(Due::Flush) | None => QualStatus::EndedRep,
                 }
             }

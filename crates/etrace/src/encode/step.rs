@@ -8,7 +8,7 @@ use super::hart::{Before, Due, FULL, Hart, Open};
 use super::unit::Unit;
 use crate::{Config, ResyncRule, UpdisconRule, Version};
 
-/// What the unit behind the current one asks for.
+/// What the unit after the current one requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Follows {
     /// Nothing.
@@ -39,7 +39,7 @@ impl Hart {
         self.begin(config, sink);
     }
 
-    /// Forgets what has not been told.
+    /// Forgets what has not been reported.
     fn forget(&mut self) {
         self.map = Default::default();
         self.due = None;
@@ -76,14 +76,14 @@ impl Hart {
         }
         // The texts name 8, 10, 12 and 14. 6 stands for them where itype has
         // three bits, 13 is one while returns are not implied, and where 3 leads
-        // no code tells either. A decoder may start at a synchronisation: it
+        // no code determines either. A decoder may start at a synchronisation: it
         // cannot infer from what came before.
         let inferred = self.cur.sijump && self.before == Before::Plain && !self.told;
         self.jumps = self.cur.itype.is_uninferable() && !inferred;
     }
 
-    /// The same for a trap. It is told with its handler's first instruction,
-    /// unless its EPC could not be told then, or another trap comes before.
+    /// The same for a trap. It is reported with its handler's first instruction,
+    /// unless its EPC could not be reported then, or another trap comes before.
     fn begin_trap(&mut self, config: &Config, sink: &mut impl Sink) {
         let before = self.trap;
         let before_told = core::mem::replace(&mut self.trap_told, false);
@@ -139,12 +139,12 @@ impl Hart {
         };
     }
 
-    /// Whether a jump's target is told with `updiscon`; `closed` if a format 3
+    /// Whether a jump's target is reported with `updiscon`; `closed` if a format 3
     /// follows.
     fn tells_updiscon(&self, config: &Config, next: &Unit, closed: bool) -> bool {
         match config.updiscon {
             UpdisconRule::Followed => closed,
-            // The row behind that of a trap is the handler's, which never runs
+            // The row after that of a trap is the handler's, which never runs
             // in U-mode.
             UpdisconRule::NextRow if self.cur.traps => {
                 self.cur.mode != Mode::M || self.resync_follows(config, next)
@@ -191,20 +191,20 @@ impl Hart {
         }
     }
 
-    /// Whether a decoder would lose its way at a synchronisation packet behind
+    /// Whether a decoder would lose track at a synchronisation packet after
     /// the current instruction: outcomes are missing, or it would take an
     /// address for one on the way.
     fn is_unsettled(&self) -> bool {
         self.map.count > 0 || self.jumps || self.open != Open::No
     }
 
-    /// Whether the current instruction must be told because of the next unit.
+    /// Whether the current instruction must be reported because of the next unit.
     fn must_tell(&self, follows: Follows) -> bool {
         match follows {
             Follows::Nothing => false,
             Follows::Trap | Follows::Discontinuity => true,
             // The way there ends with a return from a trap. If one led to the
-            // target that was told last, it may be the same one again.
+            // target that was reported last, it may be the same one again.
             Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,
             Follows::Context | Follows::Resync => self.is_unsettled(),
         }

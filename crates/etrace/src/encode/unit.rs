@@ -10,7 +10,7 @@ use crate::Config;
 pub(super) struct Unit {
     /// Of a trap 1 or 2, of an instruction neither.
     pub(super) itype: Itype,
-    /// Of the instruction; of a trap the EPC, as far as the port tells.
+    /// Of the instruction; of a trap the EPC, as far as the port reports it.
     pub(super) addr: u64,
     /// Where the next instruction is if nothing else is known; may pass the
     /// highest address.
@@ -26,7 +26,7 @@ pub(super) struct Unit {
     pub(super) notify: bool,
     /// The next unit is further on in the same block.
     pub(super) inside: bool,
-    /// The code tells where the jump goes if the instruction before it was
+    /// The code determines where the jump goes if the instruction before it was
     /// traced.
     pub(super) sijump: bool,
     /// An instruction that retires in the block of its trap.

@@ -19,7 +19,7 @@ const CONFIRM: u8 = 4;
 /// length of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chains {
-    /// Bit n: a chain expects a header n bytes behind the next one.
+    /// Bit n: a chain expects a header n bytes after the next one.
     expected: u32,
     /// Bytes to come that may start a chain.
     window: u8,

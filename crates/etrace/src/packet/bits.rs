@@ -20,14 +20,14 @@ pub(crate) const fn bit(value: u64, index: u32) -> bool {
     index < 64 && value >> index & 1 != 0
 }
 
-/// What gives the fields of a packet one behind the other. The name is for
+/// What gives the fields of a packet one after the other. The name is for
 /// those who want to show them.
 pub(crate) trait Source {
     /// The next field; of more than 64 bits the lowest.
     fn field(&mut self, name: &'static str, width: u32) -> u64;
 }
 
-/// Reads fields. Behind the payload its last bit is repeated for ever.
+/// Reads fields. After the payload its last bit is repeated forever.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     low: u128,
@@ -36,7 +36,7 @@ pub(crate) struct Reader<'a> {
     sign: u128,
     /// The first bit that is not read yet.
     at: u32,
-    /// What is behind the 256 bits.
+    /// What is after the 256 bits.
     rest: &'a [u8],
 }
 
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// Whether all bits behind the last field repeat its last bit.
+    /// Whether all bits after the last field repeat its last bit.
     pub(crate) fn is_end(&self) -> bool {
         let last = self.at.saturating_sub(1);
         let same = match last {
@@ -90,7 +90,7 @@ impl Source for Reader<'_> {
     }
 }
 
-/// Puts fields one behind the other.
+/// Writes fields one after the other.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Writer {
     low: u128,

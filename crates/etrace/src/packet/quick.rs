@@ -13,7 +13,7 @@ use super::{BranchMap, Layout, Packet, Report};
 pub(crate) const WORD: usize = 8;
 
 /// What most packets of format 1 and 2 come to: outcomes, an address, and none
-/// of the marks behind it.
+/// of the marks after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
     pub(crate) map: BranchMap,
@@ -59,7 +59,7 @@ pub(crate) fn plain(word: u64, len: usize, layout: &Layout) -> Option<Plain> {
 }
 
 /// A packet of format 1 or 2 whose payload is the first `len` bytes of a word
-/// of the stream, the first byte lowest; what is behind them does not matter.
+/// of the stream, the first byte lowest; what is after them does not matter.
 /// `None` for any other, and for one that has something wrong.
 #[inline(always)]
 pub(crate) fn read(word: u64, len: usize, layout: &Layout) -> Option<Packet> {

@@ -21,20 +21,20 @@ pub(super) struct Expected {
     /// Instructions found equal.
     pub(super) equal: u64,
     /// Where the last instruction went, expected and actual, if the trace did
-    /// not tell: right where it stops, or before a trap whose `epc` it does
-    /// not tell.
+    /// not report: right where it stops, or before a trap whose `epc` it does
+    /// not report.
     pub(super) open: Option<Mismatch>,
     /// Losses among the items.
     losses: usize,
     /// A gap came for a loss, and nothing since: it may stand for the losses
-    /// behind it too.
+    /// after it too.
     in_gap: bool,
     /// The last instruction and its address, if it loaded a constant that a
     /// jump may use.
     constant: Option<(Flow, u64)>,
 }
 
-/// Instructions behind each other in memory, a trap, or a place where steps are
+/// Instructions contiguous in memory, a trap, or a place where steps are
 /// missing.
 #[derive(Clone, Copy, Debug)]
 enum Item {
@@ -49,9 +49,9 @@ struct Span {
     end: u64,
     /// Where the last of them went.
     next: u64,
-    /// The last one that a trace has to tell about, where rounds are untold.
+    /// The last one that a trace has to report, if iterations are unreported.
     told: Option<u64>,
-    /// So often in a row, where rounds are untold: an endless loop must not
+    /// Consecutive repetitions, if iterations are unreported: an endless loop must not
     /// fill the memory.
     times: u64,
 }
@@ -65,8 +65,8 @@ impl Span {
         pc.wrapping_sub(self.start) < self.len()
     }
 
-    /// Whether a decoder finds its way through without being told anything.
-    /// What was in front of a start that has moved does not count.
+    /// Whether a decoder finds the path through it without any report.
+    /// What was before a start that has moved does not count.
     fn is_silent(&self) -> bool {
         !self.told.is_some_and(|told| self.contains(told))
     }
@@ -101,7 +101,7 @@ impl Expected {
         }
     }
 
-    /// As [`Expected::push_insn`], where rounds are untold.
+    /// As [`Expected::push_insn`], if iterations are unreported.
     pub(super) fn push_inferred(&mut self, insn: &Insn, inference: &Inference) {
         if !matches!(self.items.back(), Some(Item::Span(span)) if span.end == insn.pc) {
             self.fold();
@@ -139,7 +139,7 @@ impl Expected {
     /// A gap: it is for the first loss, and what comes before that is lost.
     pub(super) fn gap(&mut self, gap: &Gap) -> Result<Checked, Mismatch> {
         let Some(lost) = self.pass_loss() else {
-            // Two for one loss tell nothing new.
+            // Two for one loss add nothing.
             return match self.in_gap {
                 true => Ok(Checked::default()),
                 false => Err(Box::new((self.front(), What::Gap(*gap)))),
@@ -202,7 +202,7 @@ impl Expected {
         left.front()
     }
 
-    /// Whether a trace tells where this instruction goes.
+    /// Whether a trace reports where this instruction goes.
     fn is_told(&mut self, insn: &Insn, inference: &Inference) -> bool {
         let rules = &inference.rules;
         let constant = self.constant.take();
@@ -270,7 +270,7 @@ impl Expected {
             bytes = bytes.saturating_sub(len.into());
             insns += 1;
         }
-        // From the last to the first: each stands where the one behind it
+        // From the last to the first: each is where the one after it
         // stood.
         for _ in 0..insns {
             if let Some(&len) = self.lengths.get(insns - 1) {
@@ -279,7 +279,7 @@ impl Expected {
         }
     }
 
-    /// Leaves out whole rounds of a loop that nothing is told about, from where
+    /// Leaves out whole iterations of a loop that are not reported, from where
     /// the decoder is back to the same place. It must be called only when what
     /// is expected is not what was decoded.
     fn skip_round(&mut self, untold: &Untold) -> bool {
@@ -308,7 +308,7 @@ impl Expected {
     }
 
     /// The first address, the spans that are gone through whole until it is
-    /// reached again, and whether it lies inside the one behind them.
+    /// reached again, and whether it is inside the one after them.
     fn round(&self) -> Option<(u64, usize, bool)> {
         let Some(Item::Span(Span { start: home, .. })) = self.items.front() else {
             return None;
@@ -372,7 +372,7 @@ impl Expected {
             let from = run.source();
             let of = |to| What::Jump { from, to };
             let mismatch = Box::new((Some(of(went)), of(run.next)));
-            // A trace that ends behind an indirect jump cannot tell where it
+            // A trace that ends after an indirect jump cannot report where it
             // went, nor one with a trap there.
             if run.exit != Exit::Stop {
                 return Err(mismatch);
@@ -409,7 +409,7 @@ impl Expected {
 
     pub(super) fn trap(&mut self, actual: &Trap, untold: &Untold) -> Result<Checked, Mismatch> {
         // Where the first of the traps was taken that are left out; to a
-        // decoder the one it is told of was taken there.
+        // decoder the reported one was taken there.
         let mut first = None;
         let mut lost = 0;
         loop {

@@ -109,10 +109,10 @@ impl Span {
         let top = 1u64 << (63 - parts.leading_zeros());
         let common = self.low & !(top | (top - 1)) & mask;
         if mask & top == 0 {
-            // From `top` on with zeros behind it.
+            // From `top` on with zeros after it.
             return common;
         }
-        // Behind the common part `low` itself, or what goes past it in a bit
+        // After the common part: `low` itself, or what exceeds it in a bit
         // below the top.
         let (low, mask) = (self.low & (top - 1), mask & (top - 1));
         let mut least = low & mask;
@@ -137,7 +137,7 @@ impl Span {
         if differs == 0 {
             return true;
         }
-        // The next such value behind `low`: it goes past it in one bit, is the
+        // The next such value after `low`: it exceeds it in one bit, is the
         // same above and least below.
         (0..64)
             .map(|n| 1u64 << n)

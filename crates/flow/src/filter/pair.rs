@@ -137,7 +137,7 @@ impl Pair {
             MatchMode::NotBoth => !(all_p && all_s),
             MatchMode::Latch => {
                 let on = self.latched || p;
-                // P behind the last S sets it again.
+                // P after the last S sets it again.
                 let again = p && several && last(pieces(primary)) > last(pieces(secondary));
                 self.latched = on && (!s || again);
                 on

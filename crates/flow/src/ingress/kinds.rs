@@ -15,8 +15,6 @@ pub(super) struct Kind {
     itypes: [Itype; 2],
     /// It goes on behind itself, always.
     pub(super) sequential: bool,
-    /// It loads a constant that a jump may use.
-    pub(super) constant: bool,
     /// It jumps through a register.
     pub(super) indirect: bool,
 }
@@ -27,7 +25,6 @@ impl Kind {
         bits: u32::MAX,
         itypes: [Itype::None; 2],
         sequential: true,
-        constant: false,
         indirect: false,
     };
 
@@ -48,7 +45,6 @@ impl Kind {
             bits,
             itypes,
             sequential: flow.is_sequential(),
-            constant: matches!(flow, Flow::Const { .. }),
             indirect: matches!(flow, Flow::Indirect { .. }),
         }
     }

@@ -1,15 +1,16 @@
 //! From steps to ingress blocks.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
 use super::kinds::{Kind, Kinds};
-use super::{Ctype, DataIngress, Ingress, IngressSink, Trigger};
+use super::{Ctype, DataIngress, Ingress, IngressRun, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
-    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step,
-    TrapStep, Wants,
+    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role,
+    Signal, Step, Straight, Straights, TrapStep, Wants,
 };
 
 /// Width of `itype`: three bits do not tell jumps apart.
@@ -192,6 +193,26 @@ impl<S: IngressSink> Observer for Port<S> {
         }
     }
 
+    fn straights(&mut self, id: HartId, code: &Straights<'_>) {
+        let hart = self.harts.of(id);
+        let xlen = self.config.isa.xlen();
+        let mut pass = Pass {
+            ready: hart.is_ready(&self.config, code.context),
+            hart,
+            config: &self.config,
+            kinds: &mut self.kinds,
+            id,
+            code,
+            mask: xlen.wrap(u64::MAX),
+            shown: None,
+            sink: &mut self.sink,
+        };
+        for piece in code.list {
+            pass.show(piece);
+        }
+        pass.remember();
+    }
+
     fn finish(&mut self) {
         self.flush();
         self.sink.finish();
@@ -205,9 +226,9 @@ struct Hart {
     open: Option<Ingress>,
     /// Data accesses of the open block, shown after it.
     accesses: Vec<DataIngress>,
-    /// The instruction before, bits and pc, if it loads a constant that a
-    /// sequentially inferable jump may use.
-    constant: Option<(u32, u64)>,
+    /// The instruction before, bits and pc: it may load a constant that a
+    /// sequentially inferable jump uses.
+    before: Option<(u32, u64)>,
     context: Option<Context>,
     trigger: Trigger,
     external: u8,
@@ -225,6 +246,15 @@ struct Level {
 }
 
 impl Hart {
+    /// Whether the sink may be given instructions in this context at once.
+    #[inline]
+    fn is_ready(&self, config: &PortConfig, context: Context) -> bool {
+        let pulses = self.external | self.trigger.bits();
+        let levels = self.level.halted | self.level.power_down;
+        let single = config.retirement == Retirement::Single;
+        single & (self.context == Some(context)) & !levels & (pulses == 0)
+    }
+
     #[inline]
     fn insn(
         &mut self,
@@ -236,7 +266,7 @@ impl Hart {
     ) {
         let elsewhere = insn.next != config.isa.xlen().wrap(insn.end());
         let block = self.single(config, kind, insn, elsewhere);
-        self.constant = kind.constant.then_some((insn.bits, insn.pc));
+        self.before = Some((insn.bits, insn.pc));
         self.keep_level(insn.mode, insn.context, insn.time);
         match config.retirement {
             Retirement::Single => sink.ingress(id, &block),
@@ -291,7 +321,7 @@ impl Hart {
     }
 
     /// The block of one instruction.
-    #[inline]
+    #[inline(always)]
     fn single(&mut self, config: &PortConfig, kind: Kind, insn: &Insn, elsewhere: bool) -> Ingress {
         let reference = config.table == ItypeTable::ETraceReference;
         let asked = kind.indirect && (config.sijump || reference);
@@ -326,7 +356,7 @@ impl Hart {
 
     /// Whether this jump goes to the constant that was loaded right before.
     fn is_sequential_jump(&self, config: &PortConfig, insn: &Insn) -> bool {
-        self.constant.is_some_and(|(before, pc)| {
+        self.before.is_some_and(|(before, pc)| {
             let before = Flow::of_retired(before, config.isa);
             let flow = Flow::of_retired(insn.bits, config.isa);
             flow.sequential_target(before, pc, config.isa.xlen()) == Some(insn.next)
@@ -400,7 +430,7 @@ impl Hart {
             tval: t.trap.tval.unwrap_or(0) & config.tval_mask(),
             ..block
         };
-        self.constant = None;
+        self.before = None;
         self.keep_level(alone.mode, alone.context, alone.time);
         self.show(id, &block, sink);
     }
@@ -422,7 +452,7 @@ impl Hart {
                 // Sleep does not part a load and its jump. Whoever does not
                 // trace on through it tells the jump's target anyway.
                 if !matches!(signal, Signal::PowerDown | Signal::PowerUp) {
-                    self.constant = None;
+                    self.before = None;
                 }
                 match signal {
                     Signal::Halted => self.level.halted = true,
@@ -529,6 +559,150 @@ impl Hart {
     fn close(&mut self, id: HartId, sink: &mut impl IngressSink) {
         if let Some(open) = self.open.take() {
             self.show(id, &open, sink);
+        }
+    }
+}
+
+/// How often a sink is asked whether it takes the rest of a piece.
+const ATTEMPTS: usize = 8;
+
+/// Straight-line code of one hart on its way to the sink.
+struct Pass<'p, S> {
+    hart: &'p mut Hart,
+    config: &'p PortConfig,
+    kinds: &'p mut Kinds,
+    id: HartId,
+    code: &'p Straights<'p>,
+    /// The bits of an address.
+    mask: u64,
+    /// Nothing but the instructions themselves matters.
+    ready: bool,
+    /// The instruction shown last, with its address and time, as long as the
+    /// hart does not know.
+    shown: Option<(&'p Placed, u64, u64)>,
+    sink: &'p mut S,
+}
+
+impl<S: IngressSink> Pass<'_, S> {
+    #[inline(always)]
+    fn show(&mut self, piece: &Straight) {
+        let last = piece.first as usize + usize::from(piece.count) - 1;
+        if let Some(last) = self.code.code.get(last)
+            && last.role != Role::Indirect
+            && self.ready
+        {
+            let end = piece.pc.wrapping_add(last.end().into());
+            let elsewhere = (piece.next ^ end) & self.mask != 0;
+            let itype = match last.role {
+                Role::Plain => Itype::None,
+                Role::Branch if elsewhere => Itype::Taken,
+                Role::Branch => Itype::NotTaken,
+                _ => self.kinds.of(last.bits, self.config).itype(elsewhere),
+            };
+            let run = IngressRun {
+                last_addr: piece.pc.wrapping_add(last.offset.into()),
+                halfwords: u32::from(last.end()) / 2,
+                branch_halfwords: u32::from(last.branch_end) / 2,
+                branches: last.branches,
+                len: last.len,
+                itype,
+                time: piece
+                    .time
+                    .wrapping_add(u64::from(last.cost) + u64::from(piece.extra)),
+                mode: self.code.mode,
+                context: self.code.context,
+            };
+            // A port may show a jump as a branch: the run does not count it.
+            let odd = (last.role == Role::Direct) & itype.is_branch();
+            if !odd && self.sink.run(self.id, &run) {
+                self.shown = Some((last, run.last_addr, run.time));
+                return;
+            }
+        }
+        self.parts(piece);
+    }
+
+    /// A piece that the sink did not take as a whole.
+    #[inline(never)]
+    fn parts(&mut self, piece: &Straight) {
+        let insns = self.code.insns(piece);
+        // A jump at the end by itself: the port has to look at it.
+        let jump = insns
+            .last()
+            .is_some_and(|last| matches!(last.role, Role::Direct | Role::Indirect));
+        let end = insns.len() - usize::from(jump);
+        let mut shown = 0;
+        // A sink that has something to do with a block, and perhaps with the next
+        // one, may take the rest.
+        for _ in 0..ATTEMPTS {
+            if self.run(piece, insns, shown..end) {
+                shown = end;
+            } else if end - shown > 1 && self.run(piece, insns, shown..end - 1) {
+                // The last one fills a message.
+                shown = end - 1;
+            }
+            if shown == end {
+                break;
+            }
+            self.one(piece, shown);
+            shown += 1;
+        }
+        for index in shown..insns.len() {
+            self.one(piece, index);
+        }
+    }
+
+    /// One of the instructions.
+    #[inline]
+    fn one(&mut self, piece: &Straight, index: usize) {
+        self.remember();
+        let insn = self.code.insn(piece, index);
+        let kind = self.kinds.of(insn.bits, self.config);
+        self.hart.insn(self.config, kind, self.id, &insn, self.sink);
+        self.ready = self.hart.is_ready(self.config, self.code.context);
+    }
+
+    /// Shows some instructions without a jump at once, if the sink takes them.
+    #[inline]
+    fn run(&mut self, piece: &Straight, insns: &[Placed], range: Range<usize>) -> bool {
+        let last = range.end.wrapping_sub(1);
+        let Some([first, ..]) = insns.get(range) else {
+            return false;
+        };
+        let (true, Some(end)) = (self.ready, self.code.code.get(piece.first as usize + last))
+        else {
+            return false;
+        };
+        let next = piece.pc.wrapping_add(end.end().into());
+        let goes_on = last + 1 < insns.len() || (piece.next ^ next) & self.mask == 0;
+        let run = IngressRun {
+            last_addr: piece.pc.wrapping_add(end.offset.into()),
+            halfwords: u32::from(end.end() - first.offset) / 2,
+            branch_halfwords: u32::from(end.branch_end.saturating_sub(first.offset)) / 2,
+            branches: end.branches - first.branches + u8::from(first.is_branch()),
+            len: end.len,
+            itype: match end.role {
+                Role::Branch if !goes_on => Itype::Taken,
+                _ => end.not_taken(),
+            },
+            time: piece.time_of(last, end),
+            mode: self.code.mode,
+            context: self.code.context,
+        };
+        let taken = self.sink.run(self.id, &run);
+        if taken {
+            self.shown = Some((end, run.last_addr, run.time));
+        }
+        taken
+    }
+
+    /// The hart learns what was shown last.
+    #[inline]
+    fn remember(&mut self) {
+        if let Some((insn, addr, time)) = self.shown.take() {
+            self.hart.before = Some((insn.bits, addr));
+            self.hart
+                .keep_level(self.code.mode, self.code.context, time);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::blocks::{Block, Kind};
 use crate::{Blocks, Exit, Run, SpaceId, Walk};
 
 impl Walk {
-    /// Where the walk stands before a jump whose target the constant tells that
+    /// Where the walk stands before a jump whose target is given by the constant that
     /// was loaded right before it: that instruction. Another walk that is to go
     /// on from here has to begin there.
     #[must_use]
@@ -78,7 +78,7 @@ pub(super) fn locate(
         offset += halfwords(&run);
         i += 1;
     }
-    // The way ends in front of an ecall, or where there is no code: those are
+    // The path ends before an ecall, or where there is no code: those are
     // addresses to arrive at too.
     let ends = matches!(block.kind, Kind::Trap | Kind::Missing);
     (ends && block.at == address && offset >= from).then_some(offset)

@@ -23,12 +23,12 @@ impl Cpu {
         self.always_counters || self.whole.has(Ext::Zihpm) || self.counts_events()
     }
 
-    /// Whether the counters of events count, and tell when they overflow.
+    /// Whether the event counters count, and report overflows.
     pub(crate) fn counts_events(&self) -> bool {
         self.isa.has(Ext::Sscofpmf)
     }
 
-    /// The interrupt that tells, if there is one.
+    /// The overflow interrupt, if there is one.
     pub(super) fn overflow_interrupt(&self) -> u64 {
         if self.counts_events() {
             interrupt::LCOFI

@@ -64,7 +64,7 @@ impl Cpu {
             .map(|(ctr, csr)| ctr.read(csr, &caller))
     }
 
-    /// Writes one; what is told is the machine's register behind it.
+    /// Writes one; the machine-level register it maps to is reported.
     pub(super) fn write_record_csr(&mut self, number: u16, value: u64, wrote: Wrote<'_>) {
         let caller = self.caller();
         let Some(ctr) = self.settled() else {
@@ -107,7 +107,7 @@ impl Cpu {
     }
 
     /// Reads an alias CSR (Smcsrind, Sscsrind); `None` where it shows nothing,
-    /// and an access to it is illegal. Nothing but the entries is behind them.
+    /// and an access to it is illegal. They give access to the entries only.
     pub(super) fn read_alias(&self, csr: u16) -> Option<u64> {
         let (_, entry, register) = self.shown_entry(csr)?;
         let ctr = self.records.as_ref()?.shown()?;

@@ -55,7 +55,7 @@ impl Round {
         matches!((self, negative), (Round::Rdn, true) | (Round::Rup, false))
     }
 
-    /// Rounds an integer with 64 bits of fraction behind it.
+    /// Rounds an integer followed by 64 bits of fraction.
     #[inline]
     pub(super) const fn integer(self, negative: bool, integer: u64, fraction: u64) -> u64 {
         const HALF: u64 = 1 << 63;

@@ -91,7 +91,7 @@ pub(super) enum Handle {
     Stdout,
     Stderr,
     /// With what it was opened for: the host's own refusal has no error kind
-    /// to tell the program.
+    /// for the program.
     File {
         file: File,
         read: bool,
@@ -101,7 +101,7 @@ pub(super) enum Handle {
     Bytes(io::Cursor<&'static [u8]>),
 }
 
-/// What a descriptor or a path is, as far as a program is told.
+/// What a descriptor or a path is, as far as a program can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Stream,
@@ -116,7 +116,7 @@ const COPY_MAX: u64 = 0x7fff_f000;
 /// Descriptors in use at a time.
 const OPEN_MAX: usize = 256;
 
-/// The descriptors, and the policy behind them.
+/// The descriptors, and the access policy.
 pub(super) struct Table {
     policy: Files,
     /// 0 to 2 are the streams, until the program closes them.
@@ -200,7 +200,7 @@ impl Table {
     }
 }
 
-/// What the metadata says, as far as a program is told; anything but a file
+/// The metadata, as far as a program can see it; anything but a file
 /// or a folder (a pipe, a device) is refused.
 fn kind(metadata: &Metadata) -> Answer<Kind> {
     if metadata.is_file() {

@@ -166,7 +166,7 @@ impl Htif {
             (1, 0) if self.wanted.len() < QUEUE_MAX => self.wanted.push_back(request),
             (1, 0) => host.note(Note::QueueFull),
             (1, 1) => {
-                // A failure is kept by the host; the program cannot be told.
+                // A failure is kept by the host; the program cannot be informed.
                 let _: io::Result<()> = host.output(false, &[payload as u8]);
             }
             (device, IDENTIFY) => {

@@ -103,7 +103,7 @@ pub(super) enum Column {
     External,
     Lost,
     PowerDown,
-    /// Somebody else's column.
+    /// A column that is not ours.
     Other,
 }
 
@@ -127,7 +127,7 @@ impl Column {
         ("external", Column::External),
         ("lost", Column::Lost),
         ("power_down", Column::PowerDown),
-        // Behind the one without a number, which has the plain name.
+        // After the one without a number, which has the plain name.
         ("trigger", Column::BlockTrigger),
     ];
 

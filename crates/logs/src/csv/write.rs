@@ -223,7 +223,7 @@ impl Default for Row {
 }
 
 impl Row {
-    /// The digits of a field, and the comma behind it.
+    /// The digits of a field, and the comma after it.
     #[inline]
     fn put(&mut self, digits: &[u8]) {
         let end = self.length + digits.len();

@@ -5,7 +5,7 @@ use crate::{LineErrorKind, LineErrorKind as Kind};
 use hartrace_flow::{Access, AccessKind, CsrWrite, Effects, RegId, RegWrite};
 use hartrace_isa::csr;
 
-/// What an instruction does to memory, as far as its bits tell. A load's line
+/// What an instruction does to memory, as far as its encoding shows. A load's line
 /// has no size, and an atomic's does not say which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MemoryOp {
@@ -86,7 +86,7 @@ pub(super) struct Parts {
     pub(super) accesses: bool,
 }
 
-/// Integer registers as far as the log has told them.
+/// Integer registers, as far as the log has recorded them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shadow {
     x: [u64; 32],

@@ -16,7 +16,7 @@ pub(super) struct Ground<'g, 'a> {
     /// What nothing explains is no trap.
     pub(super) plain_jumps: bool,
     pub(super) sites: &'g mut Option<Sites<'a>>,
-    /// Stands for effects the log does not tell.
+    /// Stands for effects the log does not record.
     pub(super) untold: &'g Effects,
 }
 
@@ -87,7 +87,7 @@ impl Hart {
         }
     }
 
-    /// The hart is at `pc` now, in `mode` where the line tells: whatever
+    /// The hart is at `pc` now, in `mode` if the line has one: whatever
     /// waited for that is given.
     #[inline]
     pub(super) fn follow<O: Observer>(
@@ -212,7 +212,7 @@ impl Hart {
     }
 
     /// `-l` alone: gives the instruction listed last, as often as it executed.
-    /// It went to `next`, or nobody knows where.
+    /// It went to `next`, or to an unknown address.
     fn give_listed<O: Observer>(
         &mut self,
         next: Option<u64>,
@@ -248,7 +248,7 @@ impl Hart {
         }
     }
 
-    /// Gives an instruction of which nobody knows where it went.
+    /// Emits an instruction whose successor is unknown.
     fn give_natural<O: Observer>(&mut self, mut insn: Insn, ground: &Ground<'_, '_>, out: &mut O) {
         let site = Site::new(insn.pc, insn.bits, insn.len(), ground.isa, |_| None);
         insn.next = site.natural;
@@ -421,7 +421,7 @@ impl Hart {
         Some(())
     }
 
-    /// No next line will tell.
+    /// There is no next line to learn from.
     pub(super) fn flush<O: Observer>(
         &mut self,
         commits: bool,
@@ -430,7 +430,7 @@ impl Hart {
     ) {
         if let Some(insn) = self.insn.take() {
             let site = Site::new(insn.pc, insn.bits, insn.len(), ground.isa, |_| None);
-            // Who wants to see where instructions went is not told a guess.
+            // An observer of control flow is not given a guess.
             if !ground.plain_jumps || site.successor().is_some() {
                 self.give_natural(insn, ground, out);
             }

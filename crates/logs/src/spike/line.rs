@@ -311,8 +311,8 @@ pub(super) const TRAPS: [(&[u8], u32); 24] = [
     (b"hardware_error", 19),
 ];
 
-/// The cause of a trap's name, and the mode it was taken in where the name
-/// tells. `interrupt #N` and `trap #N` stand for what has no name.
+/// The cause of a trap's name, and the mode it was taken in if the name
+/// shows it. `interrupt #N` and `trap #N` are traps without a name.
 fn trap_named(name: &[u8]) -> Option<(Cause, Option<Mode>)> {
     let code = |digits: &[u8]| decimal(digits).and_then(|n| u32::try_from(n).ok());
     if let Some(number) = name.strip_prefix(b"interrupt #") {

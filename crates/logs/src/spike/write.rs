@@ -36,7 +36,7 @@ pub struct SpikeWriter<F> {
     traps: bool,
     /// Lines for what was written from outside, until the hart halts or goes on.
     outside: Vec<u8>,
-    /// Delegated interrupts, as far as the steps have told.
+    /// Delegated interrupts, as far as known from the steps.
     mideleg: u64,
     /// Supervisor interrupts pending before the instruction.
     pending: u64,
@@ -94,7 +94,7 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
         }
     }
 
-    /// Tells of traps too.
+    /// Writes traps too.
     #[must_use]
     pub fn with_traps(mut self) -> SpikeWriter<F> {
         self.traps = true;

@@ -160,7 +160,7 @@ impl Capabilities {
         let any = self.implicit_return.contains(&true);
         let enabled = w.en_implicit_return() && any;
         let mode = match w.implicit_return_mode() {
-            // "Not told" goes with "not enabled" only.
+            // "Not specified" is valid only together with "not enabled".
             0 if !enabled => 0,
             mode => legal(&self.implicit_return, mode),
         };

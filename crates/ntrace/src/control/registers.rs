@@ -170,7 +170,7 @@ register! {
         extend_addr_msb with_extend_addr_msb "trTeInstExtendAddrMSB" 10;
     }
     fields {
-        /// 0 not told, 1 count, 2 part of the address, 3 full address.
+        /// 0 not specified, 1 count, 2 part of the address, 3 full address.
         implicit_return_mode with_implicit_return_mode "trTeInstImplicitReturnMode" 6 2;
         /// value of `SRC`.
         src_id with_src_id "trTeSrcID" 16 12;

@@ -32,7 +32,7 @@ pub struct Source {
     last: Option<Last>,
     clock: Clock,
     context: Option<Context>,
-    /// A full address, and where there are Ownership messages the one behind
+    /// A full address, and where there are Ownership messages the one after
     /// it, has been seen: nothing depends on what came before.
     anchored: Anchor,
 }
@@ -205,7 +205,7 @@ impl Source {
         Ok(())
     }
 
-    /// A message while nobody knows where the hart is.
+    /// A message while the position of the hart is unknown.
     #[cold]
     fn waiting<C: Consumer>(
         &mut self,
@@ -313,7 +313,7 @@ impl Source {
             return Ok(());
         }
         let end = full.end();
-        // ResourceFull may have told the count before.
+        // ResourceFull may have reported the count before.
         let told = icnt > 0 || self.owed > 0;
         if end == End::Open && !told {
             return Ok(());
@@ -464,7 +464,7 @@ impl Source {
         Ok(())
     }
 
-    /// Outcomes of branches up to right behind the last of them.
+    /// Outcomes of branches up to right after the last of them.
     #[inline]
     fn history<C: Consumer>(&mut self, hist: u64, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
         let (bits, count) = outcomes(hist);

@@ -19,9 +19,9 @@ pub(super) enum End {
     Trap(Cause, u64),
     /// Anyhow, at this address: a sync message may come anywhere. A branch at
     /// the very end was taken if the message is one of taken branches; else the
-    /// address tells.
+    /// address shows.
     Here { to: u64, taken: bool },
-    /// Anyhow, and nobody says where the hart went.
+    /// In any way; where the hart went is unknown.
     Open,
 }
 
@@ -117,7 +117,7 @@ impl Source {
                 let fits = image.fetch(walk.space(), pc);
                 let fits = fits.is_some_and(|f| u64::from(f.len / 2) == left);
                 // An ecall that the encoder counts as retired ends a stretch;
-                // where the trace stops, its trap is not told.
+                // where the trace stops, its trap is not reported.
                 if !fits || !(is_trap(cx.settings, end) || end == End::Open) {
                     return Err((Fault::UnreportedTrap, pc));
                 }
@@ -150,7 +150,7 @@ impl Source {
         match end {
             End::Branch => Err((Fault::NotABranch, pc)),
             End::Jump(_) if jumped => Ok(()),
-            // Whether a jump to a constant is told is up to the encoder.
+            // Whether a jump to a constant is reported is up to the encoder.
             End::Jump(to) if cx.settings.config.sequential_jump && pc == to => Ok(()),
             End::Jump(to) if is_trap(cx.settings, end) => {
                 self.trap(pc, to, Cause::Unknown, cx);
@@ -178,8 +178,8 @@ impl Source {
     }
 
     /// Whether the last instruction of the stretch is a custom one, which
-    /// encoders tell as an indirect jump when it changes the flow (10.1). One
-    /// from before the stretch was told already.
+    /// encoders report as an indirect jump when it changes the flow (10.1). One
+    /// from before the stretch was reported already.
     fn ends_in_custom(&self, image: &Image, pc: u64) -> bool {
         let walked = self.track.unconfirmed() > 0;
         let Some(last) = self.track.walk.last().filter(|_| walked) else {
@@ -212,8 +212,8 @@ fn is_trap(settings: &Settings, end: End) -> bool {
     }
 }
 
-/// A branch nobody gave an outcome for. It can only be the last instruction of
-/// a stretch without history (BTM), and then how that ended tells it.
+/// A branch without an outcome. It can only be the last instruction of
+/// a stretch without history (BTM), and then the end of the stretch gives it.
 fn last_branch<C: Consumer>(
     walk: &mut Walk,
     left: u64,
@@ -233,7 +233,7 @@ fn last_branch<C: Consumer>(
         End::Jump(_) => return Err((Fault::NotAJump, at)),
     };
     // A direct jump that counts as a branch has one way to go, which may lead
-    // to the address behind it.
+    // to the address after it.
     let jumps = matches!(end, End::Here { .. });
     if walk.branch(cx.blocks, taken, cx.out) || jumps && walk.branch(cx.blocks, true, cx.out) {
         Ok(())
@@ -243,7 +243,7 @@ fn last_branch<C: Consumer>(
 }
 
 /// A jump through a register as the last instruction of a stretch that is not
-/// told as one.
+/// reported as one.
 fn last_jump<C: Consumer>(
     walk: &mut Walk,
     exit: Exit,
@@ -315,7 +315,7 @@ impl Evidence for NoBranches {
     }
 }
 
-/// The address behind the instruction at an address.
+/// The address after the instruction at an address.
 fn behind(image: &Image, space: SpaceId, at: u64) -> Option<u64> {
     let f = image.fetch(space, at)?;
     Some(f.isa.xlen().wrap(at.wrapping_add(u64::from(f.len))))

@@ -75,10 +75,10 @@ pub(super) const fn trap(btype: Btype) -> Option<Cause> {
     }
 }
 
-/// What a sync message tells beside the address.
+/// What a sync message reports besides the address.
 pub(super) const fn start_mark(sync: Sync) -> Option<Mark> {
     match sync {
-        // Which input it was is not told.
+        // Which input it was is not reported.
         Sync::EXTERNAL_TRIGGER => Some(Mark::External(0)),
         Sync::RESET => Some(Mark::Reset),
         Sync::DEBUG_EXIT => Some(Mark::Resumed),

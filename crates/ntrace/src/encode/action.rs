@@ -19,9 +19,9 @@ pub(super) enum Action {
     Direct,
     /// The same, and a call.
     DirectCall,
-    /// A call the code tells of.
+    /// A call whose target the code determines.
     Call,
-    /// A jump the code does not tell the target of.
+    /// A jump whose target the code does not determine.
     Jump,
     /// The same, and a call.
     JumpCall,
@@ -46,7 +46,7 @@ impl Action {
     }
 
     /// An indirect jump: with the constant that was loaded just before it, the
-    /// code tells where it goes.
+    /// code determines where it goes.
     pub(super) const fn is_jump(self) -> bool {
         matches!(
             self,

@@ -86,7 +86,7 @@ impl Hart {
             } else if !self.out.is_dropping() || self.out.has_room(b.time) {
                 self.start(config, b, sink);
             } else {
-                // Still no room; what is told now is lost as well.
+                // Still no room; what is reported now is lost as well.
                 self.forget();
                 self.state = State::Running;
             }
@@ -99,12 +99,12 @@ impl Hart {
         self.enabled &= !pulses.off;
     }
 
-    /// The trace goes on with this block: what must be told before it.
+    /// The trace continues with this block: what must be reported before it.
     fn arrive(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         let due = self.due;
         let back = self.pending == Pending::TrapReturn;
         if back && b.itype.is_trap() && b.iretire == 0 && config.version == Version::V1_0 {
-            // A trap right behind a trap return ("Corner Cases"): the return
+            // A trap right after a trap return ("Corner Cases"): the return
             // as usual, a sync where it went, and a sync for the trap.
             self.resolve(config, b.iaddr, None, sink);
             let sync = due.unwrap_or(Sync::PERIODIC);
@@ -151,7 +151,7 @@ impl Hart {
         }
     }
 
-    /// Tracing ends behind what was told; nobody knows where the hart goes.
+    /// Tracing ends after what was reported; where the hart goes is unknown.
     fn off(&mut self, config: &Config, time: u64, sink: &mut impl Sink) {
         if self.state == State::Running {
             self.correlate(config, Evcode::DISABLED, time, sink);
@@ -191,8 +191,8 @@ impl Hart {
         self.power_down = down;
     }
 
-    /// The hart was reset; what ran before is told with the sync message at
-    /// the first instruction behind it (table 25).
+    /// The hart was reset; what ran before is reported with the sync message at
+    /// the first instruction after it (table 25).
     fn reset(&mut self, config: &Config, sink: &mut impl Sink) {
         match self.state {
             State::Fresh => {}
@@ -204,7 +204,7 @@ impl Hart {
         }
     }
 
-    /// Blocks are missing: everything not told is lost with them.
+    /// Blocks are missing: everything unreported is lost with them.
     fn lost(&mut self, config: &Config, time: u64) {
         if self.state == State::Fresh {
             return;
@@ -220,7 +220,7 @@ impl Hart {
     pub(super) fn end(&mut self, config: &Config, sink: &mut impl Sink) {
         self.out.end();
         if self.out.has_loss() {
-            // What came after the loss cannot be told without a sync (7.4).
+            // What came after the loss cannot be reported without a sync (7.4).
             self.out.report_loss(sink);
             self.forget();
         } else if self.state == State::Running {

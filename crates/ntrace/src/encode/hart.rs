@@ -1,7 +1,7 @@
 //! The encoder of one hart: its state and the processing of each block.
 
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{Context, Ingress, Mode};
+use hartrace_flow::{Context, Ingress, IngressRun, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -30,7 +30,7 @@ pub(super) enum Pending {
 pub(super) enum Mood {
     /// It is counted.
     Calm,
-    /// First a jump or branch before it is told.
+    /// First a jump or branch before it is reported.
     Waiting,
     /// All there is.
     Busy,
@@ -67,7 +67,7 @@ pub struct Hart {
     actions: Actions,
 
     pub(super) pending: Pending,
-    /// Time and address of the instruction behind `pending`.
+    /// Time and address of the instruction after `pending`.
     pub(super) pending_time: u64,
     pub(super) pending_addr: u64,
     pub(super) stack: Stack,
@@ -87,11 +87,11 @@ pub struct Hart {
     pub(super) power_down: bool,
     /// A sync was sent: Ownership must follow.
     pub(super) owner_sync: bool,
-    /// A trap or trap return was told (rc7).
+    /// A trap or trap return was reported (rc7).
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
     halfwords: u64,
-    /// `icnt` behind the last branch, while it counts on.
+    /// `icnt` after the last branch, while it continues to count.
     pub(super) branch_icnt: Option<u64>,
 }
 
@@ -165,6 +165,35 @@ impl Hart {
         } else {
             self.plain(config, b, sink);
         }
+    }
+
+    /// Several blocks of which each would be counted, and its branch put into the
+    /// history, and nothing else.
+    #[inline(always)]
+    pub(super) fn take_run(&mut self, config: &Config, run: &IngressRun) -> bool {
+        let same = (run.mode == self.mode) & (run.context == self.context);
+        let icnt = self.icnt + u64::from(run.halfwords);
+        let early = (icnt < self.limit) & (run.time < self.sync_at);
+        if !(same & early & (self.mood == Mood::Calm)) {
+            return false;
+        }
+        // A jump that goes into the history, or onto the stack.
+        if !run.itype.is_branch() && self.actions.of(run.itype) != Action::Count {
+            return false;
+        }
+        match config.mode {
+            TraceMode::Htm if run.branches > 0 => {
+                if !self.hist.push_run(run.branches, run.is_taken()) {
+                    return false;
+                }
+                self.branch_icnt = Some(self.icnt + u64::from(run.branch_halfwords));
+            }
+            TraceMode::Btm if run.is_taken() => return false,
+            TraceMode::Htm | TraceMode::Btm => {}
+        }
+        self.icnt = icnt;
+        self.time = run.time;
+        true
     }
 
     /// A block of instructions only.
@@ -289,7 +318,7 @@ impl Hart {
         self.settle(config);
     }
 
-    /// Tells a full instruction counter (8.4.4).
+    /// Reports a full instruction counter (8.4.4).
     pub(super) fn report_icnt(&mut self, config: &Config, time: u64, sink: &mut impl Sink) {
         if self.icnt < full(config) {
             return;
@@ -374,7 +403,7 @@ impl Hart {
     }
 }
 
-/// Whether the code tells where this jump goes: it ends with its constant's
+/// Whether the code determines where this jump goes: it ends with its constant's
 /// load right before it (9.1.1). The load must lie in the same message: in this
 /// block, or in one since `I-CNT` last started from 0.
 fn is_inferable(config: &Config, action: Action, before: u64, b: &Ingress) -> bool {

@@ -28,7 +28,7 @@ pub(super) struct Out {
     /// The value of the last timestamp sent.
     last_stamp: u64,
     outlet: Outlet,
-    /// What has been lost and not yet told: `ECODE`, and when.
+    /// What has been lost and not yet reported: `ECODE`, and when.
     lost: Option<(u64, u64)>,
     /// The branch message just sent.
     before: Option<Branch>,
@@ -147,7 +147,7 @@ impl Out {
         self.lost = Some((ecode | bit, first));
     }
 
-    /// The source itself lost what was to be told.
+    /// The source itself lost what should have been reported.
     pub(super) fn lost_input(&mut self, context: bool, time: u64) {
         let bits = PROGRAM_LOST | if context { OWNERSHIP_LOST } else { 0 };
         let (ecode, first) = self.lost.unwrap_or((0, time));
@@ -160,7 +160,7 @@ impl Out {
         self.outlet.is_dropping()
     }
 
-    /// Whether a loss has not been told yet.
+    /// Whether a loss has not been reported yet.
     pub(super) const fn has_loss(&self) -> bool {
         self.lost.is_some()
     }
@@ -170,7 +170,7 @@ impl Out {
         self.outlet.has_room(time)
     }
 
-    /// Tells what was lost, with the time when it began (7.4). Whether there
+    /// Reports what was lost, with the time when it began (7.4). Whether there
     /// was anything.
     pub(super) fn report_loss(&mut self, sink: &mut impl Sink) -> bool {
         self.outlet.recover();

@@ -8,7 +8,7 @@ use super::out::Branch;
 use crate::{Body, Btype, Config, Evcode, Owner, Process, Sync, TraceMode, Version};
 
 impl Hart {
-    /// Tells the jump or branch before the block at this address, with sync
+    /// Reports the jump or branch before the block at this address, with sync
     /// where one is due. Whether a sync message went out.
     pub(super) fn resolve(
         &mut self,
@@ -92,7 +92,7 @@ impl Hart {
         self.after_message(config);
     }
 
-    /// A sync message in front of the block at this address.
+    /// A sync message before the block at this address.
     pub(super) fn sync_here(
         &mut self,
         config: &Config,
@@ -135,8 +135,8 @@ impl Hart {
         self.hist.take(&mut |body| out.send(body, time, sink))
     }
 
-    /// Ownership messages in front of a block, where it changed or must be
-    /// told (7.1).
+    /// Ownership messages before a block, where it changed or must be
+    /// reported (7.1).
     pub(super) fn own(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
         let sync = core::mem::take(&mut self.owner_sync);
         let trap = core::mem::take(&mut self.owner_trap);
@@ -146,7 +146,7 @@ impl Hart {
             return;
         }
         let hypervisor = config.hcontext && (sync || was.hcontext() != b.context.hcontext());
-        // 1.0: scontext follows hcontext whenever that is told.
+        // 1.0: scontext follows hcontext whenever that is reported.
         let follows = hypervisor && config.version == Version::V1_0;
         let supervisor = sync || follows || was.scontext() != b.context.scontext();
         if hypervisor {
@@ -189,7 +189,7 @@ impl Hart {
         self.owner_trap = false;
     }
 
-    /// The next block will not come. A jump is told by the count alone; a
+    /// The next block will not come. A jump is reported by the count alone; a
     /// taken branch needs no address.
     pub(super) fn abandon(&mut self, config: &Config, sink: &mut impl Sink) {
         if self.pending == Pending::Direct {
@@ -231,7 +231,7 @@ impl Hart {
         self.sync_here(config, sync, b.iaddr, b.time, sink);
     }
 
-    /// Forgets what has not been told.
+    /// Forgets what has not been reported.
     pub(super) fn forget(&mut self) {
         self.icnt = 0;
         self.hist.clear();

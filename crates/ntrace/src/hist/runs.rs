@@ -22,12 +22,12 @@ pub(super) struct Split {
     /// Branches of the repeated field: a multiple of the run's period.
     pub(super) period: u32,
     pub(super) count: u64,
-    /// Branches that are still held then, those behind the run among them.
+    /// Branches that are still held then, including those after the run.
     pub(super) rest: u32,
     cost: u64,
 }
 
-/// What the branches behind a run will be sent in.
+/// What the branches after a run will be sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tail {
     /// There will be more of them: their share of full fields.
@@ -96,7 +96,7 @@ impl Cost {
     }
 
     /// The cheapest way to send a run of `length` branches, `after` of them
-    /// behind it; its own `len` does not count.
+    /// after it; its own `len` does not count.
     pub(super) fn split(self, run: Run, length: u64, after: u32) -> Option<Split> {
         let mut best: Option<Split> = None;
         let mut period = run.period;

@@ -17,7 +17,7 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 /// The data bits of a message, and where its fields end.
 #[derive(Clone, Copy)]
 struct Bits {
-    /// Six for each byte; those behind the message are somebody else's.
+    /// Six for each byte; those after the message belong to the next one.
     data: u64,
     /// The lowest bit of each byte that ends a field.
     ends: u64,
@@ -53,7 +53,7 @@ impl Bits {
     }
 
     /// The variable-length field from this bit of this byte on, and the byte
-    /// behind it; `None` behind the end.
+    /// after it; `None` past the end.
     #[inline]
     const fn field(self, byte: u32, from: u32) -> Option<(u64, u32)> {
         if byte >= self.len {

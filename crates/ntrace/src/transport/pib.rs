@@ -59,12 +59,12 @@ impl Pib {
     }
 }
 
-/// Ones in front of a zero that make it the start of a message for sure. Without
-/// idle samples there are up to 13 in front of other zeros: six bits of data,
+/// Ones before a zero that make it certainly the start of a message. Without
+/// idle samples there are up to 13 before other zeros: six bits of data,
 /// MSEO = 11 and five more bits.
 const SURE: u32 = 14;
 
-/// Ones in front of a zero that may be the start of a message: one idle byte.
+/// Ones before a zero that may be the start of a message: one idle byte.
 const LIKELY: u32 = 8;
 
 /// Whole messages that make a likely start a sure one.
@@ -77,7 +77,7 @@ const LOST: [u8; 2] = [0x02, IDLE];
 enum State {
     /// Looking for the start of a message.
     Hunting,
-    /// Behind a message.
+    /// After a message.
     Between,
     /// In a message: bytes so far.
     Inside(usize),
@@ -89,8 +89,8 @@ enum State {
 /// out are those of messages only. Where they cannot be (MSEO = 10, a message
 /// that does not start with MSEO = 00 or does not end), the alignment was lost:
 /// the reader gives the bytes 0x02 0xff, which a [`Framer`](crate::Framer) takes
-/// for a damaged message, and hunts. It goes on behind 14 ones, where there must
-/// be the start of a message, or behind 8 (one idle byte), or at the very first
+/// for a damaged message, and hunts. It continues after 14 ones, where there must
+/// be the start of a message, or after 8 (one idle byte), or at the very first
 /// sample, when four messages in a row prove it right.
 ///
 /// With eight and sixteen pins bytes are where they are, and all of them come
@@ -282,7 +282,7 @@ pub struct PibWriter {
     /// Samples of the last byte.
     bits: u8,
     have: u32,
-    /// Idle samples in front of each message.
+    /// Idle samples before each message.
     gap: u32,
     /// Messages between idle bytes, and how many there were.
     every: u32,
@@ -290,8 +290,8 @@ pub struct PibWriter {
 }
 
 impl PibWriter {
-    /// With so many idle samples in front of each message, and one idle byte
-    /// more in front of the first and each so many messages (0 for none): 1.0
+    /// With this many idle samples before each message, and one idle byte
+    /// more before the first message and every so many (0: never): 1.0
     /// wants some with less than eight pins, so that the alignment can be found.
     #[must_use]
     pub const fn new(pib: Pib, gap: u32, every: u32) -> PibWriter {

@@ -30,10 +30,10 @@ pub struct RamSink {
 pub struct Unwrapped<'a> {
     /// What was written first.
     pub older: &'a [u8],
-    /// What was written behind it.
+    /// What was written after it.
     pub newer: &'a [u8],
     /// Bytes at the start of `older`, going on in `newer`, that are the rest of
-    /// a message whose beginning was overwritten. Behind them is the first whole
+    /// a message whose beginning was overwritten. After them is the first whole
     /// one; all bytes if there is none.
     pub cut: usize,
 }
@@ -153,7 +153,7 @@ impl RamSink {
             0
         } else {
             // The byte in front is gone, so whether an idle byte here is one
-            // does not matter: behind it is the start of something.
+            // does not matter: a message starts after it.
             let end = high.iter().chain(low).position(|b| b & 3 == 3);
             end.map_or(dump.len(), |end| end + 1)
         };
@@ -236,7 +236,7 @@ impl RamBuffer {
         bytes.len()
     }
 
-    /// Disables the sink: what is queued goes to memory, with idle bytes behind
+    /// Disables the sink: what is queued goes to memory, with idle bytes after
     /// it up to a word.
     pub fn flush(&mut self) {
         if !self.queue.is_empty() {

@@ -30,7 +30,7 @@ struct All<'a> {
     decoded: Option<Decoded>,
 }
 
-/// What only packets of E-Trace tell.
+/// What only E-Trace packets report.
 #[derive(Serialize)]
 struct Packets {
     branches: u64,

@@ -6,7 +6,7 @@ use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
 use hartrace_tandem::Register;
 use std::fmt;
 
-/// Bytes behind a symbol where it has no more to do with an address.
+/// The distance after a symbol up to which it names an address, in bytes.
 const FAR: u64 = 16 << 20;
 
 /// What is known of the addresses of the programs.

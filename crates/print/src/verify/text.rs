@@ -53,7 +53,7 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
     out
 }
 
-/// The cause of the trap that a group tells.
+/// The cause of the trap that a group reports.
 pub(super) fn told_cause(group: &Group) -> Option<u64> {
     let causes = [csr::MCAUSE, csr::SCAUSE].map(Register::csr);
     let found = group
@@ -97,7 +97,7 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
         other => other.to_string(),
     };
     let (none, untold) = match (field, expected, actual) {
-        // One that the trace goes on behind of.
+        // One that the trace shows only by its handler.
         (Field::Interrupt, None, None) => ("taken, cause unknown", "not reported"),
         _ => nothing(field),
     };

@@ -4,7 +4,7 @@
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
 /// For each byte what it does to the checksum, and what it does with one to
-/// seven bytes behind it.
+/// seven bytes after it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 #[allow(clippy::indexing_slicing)] // constant indices, checked at compile time
@@ -45,7 +45,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<8>();
     for word in words {
         let word = u64::from_le_bytes(*word) ^ u64::from(crc);
-        // The first byte has seven behind it.
+        // The first byte has seven after it.
         let bytes = word.to_le_bytes().into_iter();
         crc = bytes
             .zip(TABLES.iter().rev())

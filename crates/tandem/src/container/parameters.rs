@@ -8,7 +8,7 @@ use hartrace_isa::{Isa, Xlen};
 
 use crate::config::{Config, ConfigError, EaddrWidth, Flen, Mlen, Nibbles, PcForm, StoreData};
 
-/// What an encoder tells a decoder (3.3): the settings that reading depends
+/// What a decoder must know of the encoder (3.3): the settings that reading depends
 /// on, and what is absent. As text, lines of `name = value`. Settings that a
 /// reader does not know are left to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::{
 use crate::fault::Fault;
 use crate::read::Problem;
 
-/// What stands in front of the parameters.
+/// What precedes the parameters.
 const START: usize = 20;
 
 /// Bytes that a search takes at once.
@@ -43,7 +43,7 @@ enum State {
     Frames,
     /// Looking for a frame.
     Lost,
-    /// Behind the last frame.
+    /// After the last frame.
     End,
     /// No container: nothing is read any more.
     Refused,
@@ -107,7 +107,7 @@ impl FrameReader {
         start.starts_with(&MAGIC)
     }
 
-    /// The payload of the frame that [`NextFrame::Frame`] told of.
+    /// The payload of the frame announced by [`NextFrame::Frame`].
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         self.kept.get(HEADER..self.used).unwrap_or_default()
@@ -125,7 +125,7 @@ impl FrameReader {
         self.frames
     }
 
-    /// Reads on from `bytes`, which is moved behind what was taken.
+    /// Reads on from `bytes`, which is advanced past what was taken.
     pub fn next(&mut self, bytes: &mut &[u8]) -> NextFrame {
         self.drop_used();
         loop {
@@ -367,7 +367,7 @@ impl FrameReader {
     }
 }
 
-/// A frame, or the code of a method that nobody knows.
+/// A frame, or the code of an unknown method.
 type Header = Result<Frame, u8>;
 
 /// Whether these are the bytes of a header.

@@ -7,7 +7,7 @@ use hartrace_isa::Xlen;
 use crate::group::Insn;
 use crate::register::Register;
 
-/// The access of an instruction, as far as its bits tell.
+/// The access of an instruction, as far as its encoding shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) what: What,

@@ -20,14 +20,14 @@ use crate::read::Problem;
 /// decoders do it.
 const PAGE: u64 = 4096;
 
-/// Where a hart is, and what was told about it.
+/// Where a hart is, and what was reported about it.
 #[derive(Clone, Debug)]
 pub(super) struct Hart {
     id: HartId,
     isa: Isa,
     xlen: Xlen,
     store_data: StoreData,
-    /// Groups do not tell their instruction.
+    /// Groups do not record their instruction.
     blind: bool,
     /// The address of the next instruction.
     place: Follower,
@@ -40,7 +40,7 @@ pub(super) struct Hart {
     lost: Option<Lost>,
     /// Offset of the group at hand.
     at: u64,
-    /// Offset behind the last group that was of use.
+    /// Offset after the last usable group.
     good: u64,
     pause: bool,
 }
@@ -54,7 +54,7 @@ struct Open {
     last: u8,
 }
 
-/// What is so, and what was told last.
+/// The current value, and the one reported last.
 #[derive(Clone, Copy, Debug)]
 struct Told<T> {
     now: Option<T>,
@@ -67,7 +67,7 @@ impl<T: Copy + PartialEq> Told<T> {
         told: None,
     };
 
-    /// What has to be told.
+    /// What has to be reported.
     #[inline]
     fn news(&mut self) -> Option<T> {
         if self.now == self.told {
@@ -129,7 +129,7 @@ impl Hart {
         self.pause |= out.event(self.id, event).is_break();
     }
 
-    /// A group, and the offset behind it.
+    /// A group, and the offset after it.
     #[inline(always)]
     pub(super) fn group<C: Consumer>(&mut self, group: &Group, behind: u64, out: &mut C) {
         self.at = group.at;
@@ -153,7 +153,7 @@ impl Hart {
         }
     }
 
-    /// A problem in the trace: where the hart is now only a whole pc tells.
+    /// A problem in the trace: the position is unknown until the next full pc.
     #[cold]
     pub(super) fn lose<C: Consumer>(&mut self, problem: &Problem, out: &mut C) {
         self.miss(problem.at, problem.fault.reason(problem.value), out);
@@ -176,7 +176,7 @@ impl Hart {
         self.begin(out);
     }
 
-    /// Something follows that must not be told before what is missing, and
+    /// Something follows that must not be reported before the gap, and
     /// before the circumstances it happens in.
     #[inline]
     fn begin<C: Consumer>(&mut self, out: &mut C) {
@@ -187,7 +187,7 @@ impl Hart {
                 bytes: self.at.saturating_sub(lost.from),
                 unconfirmed: 0,
             };
-            // Told once, even if this group is of no use either.
+            // Reported once, even if this group is unusable too.
             self.good = self.at;
             self.event(&Event::Gap(gap), out);
         }
@@ -274,7 +274,7 @@ impl Hart {
             None if !group.outside && !group.init && !group.reset => self.no_insn(group, out),
             _ => self.set_pc(group, out),
         }
-        // A mode or a time holds behind the group.
+        // A mode or a time applies after the group.
         if group.mode.is_some_and(|mode| self.mode.now != Some(mode)) || group.mtime.is_some() {
             self.stop(out);
             self.mode.now = group.mode.or(self.mode.now);
@@ -320,7 +320,7 @@ impl Hart {
         self.retire(pc, insn, (flow, new), group, out);
     }
 
-    /// An instruction retired here and went there, if that is told.
+    /// An instruction retired here and went there, if that is reported.
     fn retire<C: Consumer>(
         &mut self,
         pc: u64,
@@ -352,12 +352,12 @@ impl Hart {
         self.place.set(next);
         match next {
             Some(next) => self.end_run(exit, next, out),
-            // Where it went is not told.
+            // Where it went is not reported.
             None => self.stop(out),
         }
     }
 
-    /// A group without an instruction that tells of no initial state: an
+    /// A group without an instruction that is not an initial state: an
     /// interrupt, a fetch that failed, or state of its own.
     fn no_insn<C: Consumer>(&mut self, group: &Group, out: &mut C) {
         let (old, Some(new)) = self.moves(group, out) else {
@@ -368,7 +368,7 @@ impl Hart {
             .iter()
             .any(|c| TrapCsr::of(c.register).is_some());
         if self.blind && !told {
-            // An instruction that nobody knows.
+            // An unknown instruction.
             self.miss(group.at, Fault::NoInsn.reason(new), out);
             self.place.set(Some(new));
         } else if told || old != Some(new) {

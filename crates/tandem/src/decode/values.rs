@@ -66,7 +66,7 @@ impl Values {
 const fn slot(register: Register) -> Option<usize> {
     let number = register.number() as usize;
     if number >= 0x1000 {
-        // x0 has none that could be told.
+        // x0 has none that could be reported.
         return if number == 0x1000 {
             None
         } else {

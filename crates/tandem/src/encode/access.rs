@@ -37,13 +37,13 @@ impl Atomic {
     }
 }
 
-/// Integer registers as far as the steps have told them: where the operand of
+/// Integer registers as far as known from the steps: where the operand of
 /// an atomic operation comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operands {
     x: [u64; 32],
     known: u32,
-    /// Whether anybody will ask.
+    /// Whether the values are needed.
     wanted: bool,
 }
 

@@ -11,13 +11,13 @@ use crate::elements::Registers;
 use crate::item::Item;
 use crate::register::{REGISTERS, Register};
 
-/// The values of registers as the trace has told them.
+/// The values of registers as the trace has recorded them.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     xlen: Xlen,
     values: Box<[u64]>,
     known: Registers,
-    /// Bits of fcsr that this group has told already, under any name.
+    /// Bits of fcsr that this group has recorded already, under any name.
     float_bits: u64,
 }
 
@@ -41,12 +41,12 @@ impl Told {
         self.known = Registers::NONE;
     }
 
-    /// A trap has changed the status register, and nobody tells how.
+    /// A trap has changed the status register to an unknown value.
     pub(super) fn forget_status(&mut self) {
         self.lose(Register::csr(csr::MSTATUS));
     }
 
-    /// A register has changed, and nobody tells how; neither is known what the
+    /// A register has changed to an unknown value; neither is known what the
     /// others hold that show the same bits.
     #[cold]
     pub(super) fn lose(&mut self, register: Register) {
@@ -62,7 +62,7 @@ impl Told {
         }
     }
 
-    /// The shortest way to tell a new value, which is told with it.
+    /// The shortest encoding of a new value, which counts as recorded.
     #[inline]
     pub(super) fn tell(&mut self, register: Register, value: u64) -> Item {
         let old = match register.as_csr() {
@@ -75,7 +75,7 @@ impl Told {
             .unwrap_or(Item::Full(register, value))
     }
 
-    /// Sets a register; its value before, if it was told.
+    /// Sets a register; its value before, if it was recorded.
     #[inline]
     fn replace(&mut self, register: Register, value: u64) -> Option<u64> {
         let old = self.get(register);
@@ -85,7 +85,7 @@ impl Told {
 
     /// As [`replace`](Told::replace), with the CSRs that show the same bits.
     fn replace_csr(&mut self, register: Register, csr: u16, value: u64) -> Option<u64> {
-        // A difference to what the same group tells would be ambiguous.
+        // A difference to a value in the same group would be ambiguous.
         let bits = float_bits(csr);
         let told_twice = self.float_bits & bits != 0;
         self.float_bits |= bits;
@@ -108,7 +108,7 @@ impl Told {
         }
     }
 
-    /// CSRs that show the same bits as the one told.
+    /// CSRs that show the same bits as the recorded one.
     fn follow(&mut self, number: u16, value: u64) {
         let fcsr = self.get(Register::csr(FCSR));
         match (number, fcsr) {
@@ -137,7 +137,7 @@ const fn float_bits(number: u16) -> u64 {
 }
 
 /// Registers that change by themselves: counters with their overflow bits, and
-/// pending interrupts. A difference would be to a value that was never told.
+/// pending interrupts. A difference would be to a value that was never recorded.
 const fn is_volatile(number: u16) -> bool {
     matches!(
         number,

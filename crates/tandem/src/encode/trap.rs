@@ -28,7 +28,7 @@ const SUPERVISOR: Csrs = Csrs {
     tval: csr::STVAL,
 };
 
-/// Whether all that is to be told of a trap is known.
+/// Whether everything to be recorded about a trap is known.
 pub(super) fn is_told(trap: &TrapStep, effects: &Effects) -> bool {
     trap.trap.handler.is_some() && (effects.mode.is_some() || !effects.csrs.is_empty())
 }

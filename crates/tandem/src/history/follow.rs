@@ -25,7 +25,7 @@ pub(super) enum Value {
     Written(u64),
     /// They were read, and this was there.
     Seen(u64),
-    /// They were written, or may have been, with what nobody knows.
+    /// They were written, or may have been, with an unknown value.
     Lost,
 }
 
@@ -41,7 +41,7 @@ pub(super) trait Watch {
     fn lose_memory(&mut self);
 }
 
-/// Nobody watches.
+/// No watcher.
 impl Watch for () {
     #[inline(always)]
     fn register(&mut self, _: Register) {}
@@ -53,7 +53,7 @@ impl Watch for () {
     fn lose_memory(&mut self) {}
 }
 
-/// Something may have happened that nobody has told.
+/// Something may have happened that was not reported.
 pub(super) fn lose(shadow: &mut Shadow, next: &Next, watch: &mut impl Watch) {
     if let Next::Problem(_) = next {
         shadow.forget();
@@ -66,7 +66,7 @@ pub(super) fn lose(shadow: &mut Shadow, next: &Next, watch: &mut impl Watch) {
 #[inline]
 pub(super) fn apply(shadow: &mut Shadow, config: &Config, group: &Group, watch: &mut impl Watch) {
     if group.reset {
-        // What a hart is reset to nobody tells (notes 33).
+        // The state after a reset is not reported (notes 33).
         shadow.forget();
         watch.lose_registers();
     }
@@ -86,7 +86,7 @@ pub(super) fn apply(shadow: &mut Shadow, config: &Config, group: &Group, watch: 
     }
 }
 
-/// CSRs that a trap writes and does not tell.
+/// CSRs that a trap writes without a report.
 #[cold]
 fn doubt_in_traps(shadow: &mut Shadow, config: &Config, group: &Group, watch: &mut impl Watch) {
     // mstatus, sstatus, and epc, cause and tval of both modes.
@@ -151,7 +151,7 @@ impl Atomic {
     }
 }
 
-/// Memory that a group touches; the shadow is behind the group.
+/// Memory that a group touches; the shadow is already past the group.
 fn touch(shadow: &Shadow, config: &Config, group: &Group, watch: &mut impl Watch) {
     if config.absent.stores {
         // Never known, so never asked for.
@@ -181,7 +181,7 @@ fn touch(shadow: &Shadow, config: &Config, group: &Group, watch: &mut impl Watch
                 Some(_) => continue,
                 None => Value::Lost,
             },
-            // The instruction tells the result.
+            // The instruction determines the result.
             _ if stores && config.store_data == StoreData::Result => continue,
             response => {
                 let old = response.map(|response| response.data).or(result);

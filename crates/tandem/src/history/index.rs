@@ -21,7 +21,7 @@ use crate::register::Register;
 const MAGIC: [u8; 8] = *b"\x89HTstate";
 const VERSION: u32 = 1;
 
-/// Bytes in front of the counts.
+/// Bytes before the counts.
 pub(super) const HEADER: usize = 8 + 4 + 8 * 4;
 
 /// Places of a trace that are looked at, and bytes at each.
@@ -142,7 +142,7 @@ impl History {
     }
 }
 
-/// Everything behind the header; `None` if it cannot be.
+/// Everything after the header; `None` if it is invalid.
 fn read_body(bytes: &[u8], config: Config, len: u64) -> Option<History> {
     let mut rest = bytes;
     let (instructions, groups, problems) = (take(&mut rest)?, take(&mut rest)?, take(&mut rest)?);
@@ -246,7 +246,7 @@ fn take_interval(rest: &mut &[u8]) -> Option<Interval> {
     })
 }
 
-/// A register, by how far it is behind the last one.
+/// A register, as the distance from the previous one.
 fn register(rest: &mut &[u8], last: &mut u64) -> Option<Register> {
     *last = last.checked_add(take(rest)?)?;
     Register::new(u16::try_from(*last).ok()?)

@@ -92,7 +92,7 @@ pub(super) fn touches(ranges: &[Range], addr: u64, len: u64) -> bool {
     })
 }
 
-/// The double words of some bytes. Behind the last address comes the first.
+/// The doublewords of some bytes. After the last address comes the first.
 fn spans(addr: u64, len: u64) -> impl Iterator<Item = Range> {
     let first = addr >> 3;
     let last = addr.wrapping_add(len.max(1) - 1) >> 3;

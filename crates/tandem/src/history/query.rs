@@ -13,7 +13,7 @@ use crate::read::{Next, Reader};
 use crate::register::Register;
 use crate::shadow::Shadow;
 
-/// The state in front of an instruction.
+/// The state before an instruction.
 #[derive(Clone, Debug)]
 pub struct State {
     /// Registers, pc, mode and time; memory is not in it.
@@ -27,9 +27,9 @@ pub struct State {
 pub enum Byte {
     /// It is this.
     Told(u8),
-    /// Nobody has told it so far.
+    /// It has not been reported so far.
     Untold,
-    /// It may have changed since it was told.
+    /// It may have changed since it was reported.
     Lost,
 }
 
@@ -65,15 +65,15 @@ pub enum Target {
 /// A group that wrote something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Instructions in front of it: its own number, if it is an instruction.
+    /// Instructions before it: its own number, if it is an instruction.
     pub insn: u64,
     /// Number of the group.
     pub group: u64,
     /// Its byte offset.
     pub offset: u64,
-    /// What it tells of.
+    /// What it reports.
     pub kind: GroupKind,
-    /// The pc in front of it.
+    /// The pc before it.
     pub pc: Option<u64>,
     /// Its instruction.
     pub bits: Option<u32>,
@@ -90,30 +90,30 @@ pub struct Write {
 pub enum Origin {
     /// It was written here.
     Write(Write),
-    /// Behind a problem, a reset or a store to an unknown place nobody knows.
+    /// Unknown after a problem, a reset or a store to an unknown address.
     Lost {
-        /// Instructions in front of it.
+        /// Instructions before it.
         insn: u64,
         /// Number of the group.
         group: u64,
         /// Byte offset.
         offset: u64,
     },
-    /// Nobody has written it.
+    /// It has not been written.
     Never,
 }
 
 /// Where to stop.
 #[derive(Clone, Copy, Debug)]
 enum Until {
-    /// In front of an instruction.
+    /// Before an instruction.
     Insn(u64),
-    /// In front of the group at a byte offset, or behind it.
+    /// Before the group at a byte offset, or after it.
     Offset(u64),
 }
 
 impl History {
-    /// The state in front of an instruction; `None` if there are not that many.
+    /// The state before an instruction; `None` if there are not that many.
     /// `trace` is the trace the history is of.
     #[must_use]
     pub fn at(&self, trace: &[u8], insn: u64) -> Option<State> {
@@ -127,8 +127,8 @@ impl History {
         })
     }
 
-    /// Memory in front of an instruction, byte by byte; `None` if there are not
-    /// that many instructions. Behind the last address comes the first.
+    /// Memory before an instruction, byte by byte; `None` if there are not
+    /// that many instructions. After the last address comes the first.
     #[must_use]
     pub fn memory(&self, trace: &[u8], insn: u64, addr: u64, len: usize) -> Option<Vec<Byte>> {
         let last = self.in_front(insn)?;
@@ -162,7 +162,7 @@ impl History {
         Some(Origin::Never)
     }
 
-    /// The last point in front of an instruction.
+    /// The last point before an instruction.
     fn in_front(&self, insn: u64) -> Option<usize> {
         if insn > self.instructions {
             return None;
@@ -183,7 +183,7 @@ impl History {
         write
     }
 
-    /// Memory at a place behind a point.
+    /// Memory at a place after a point.
     fn memory_until(
         &self,
         trace: &[u8],
@@ -237,7 +237,7 @@ fn may_write(interval: &Interval, target: Target) -> bool {
     }
 }
 
-/// Some bytes of memory, as far as a stretch tells them.
+/// Some bytes of memory, as far as a stretch reports them.
 struct Window {
     addr: u64,
     bytes: Vec<Option<Byte>>,
@@ -254,7 +254,7 @@ impl Window {
         }
     }
 
-    /// What an earlier stretch tells of bytes that are not yet told.
+    /// What an earlier stretch reports about bytes still unknown.
     fn fill_from(&mut self, earlier: &Window) {
         for (byte, &found) in self.bytes.iter_mut().zip(&earlier.bytes) {
             *byte = byte.or(found);
@@ -262,7 +262,7 @@ impl Window {
         self.lost |= earlier.lost;
     }
 
-    /// The stretches that are not yet told, as address and length.
+    /// The ranges that are still unknown, as address and length.
     fn find_open(&self, open: &mut Vec<(u64, u64)>) {
         open.clear();
         let mut addr = self.addr;
@@ -450,7 +450,7 @@ impl<'a> Replay<'a> {
         follow::apply(&mut self.shadow, self.config, group, watch);
     }
 
-    /// Reads on; whether it stopped in front of a group.
+    /// Reads on; whether it stopped before a group.
     fn run(&mut self, until: Until, watch: &mut impl Watch) -> bool {
         loop {
             match self.next(until) {
@@ -510,7 +510,7 @@ impl<'a> Replay<'a> {
         found
     }
 
-    /// What a group tells of; an exception by what its cause comes to.
+    /// What a group reports; an exception by what its cause comes to.
     fn kind(&self, group: &Group, insn: u64) -> GroupKind {
         match group.kind(self.config.xlen) {
             GroupKind::Interrupt if self.insns > insn => GroupKind::Exception,

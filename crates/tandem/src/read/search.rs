@@ -95,7 +95,7 @@ impl Reader {
                     None => self.next(bytes),
                 }
             }
-            // What is wrong is in front of what was added.
+            // The problem is before the added bytes.
             _ => {
                 let mut item = &kept[..];
                 let next = self.read(&mut item);
@@ -147,7 +147,7 @@ impl Reader {
     }
 }
 
-/// Whether groups start here, one behind the other: [`CONFIRM`] of instructions
+/// Whether groups start here, one after the other: [`CONFIRM`] of instructions
 /// or of initial state, and whatever else is between them.
 fn judge(bytes: &[u8], config: &Config, group: &mut Group, at_end: bool) -> Verdict {
     let window = bytes.get(..bytes.len().min(WINDOW)).unwrap_or_default();

@@ -34,7 +34,7 @@ impl Core {
                 (Op::ScW | Op::ScD, told, own) => {
                     match (self.is_conditional_made(case, told, own), own.is_some()) {
                         (true, true) => self.compare_store(model, told, own, case, found),
-                        // The operand is told all the same (notes 38).
+                        // The operand is recorded all the same (notes 38).
                         (false, false) if operand => {}
                         (false, false) => self.compare_store(model, told, own, case, found),
                         _ => self.store_unsurely(model, told, first, case),
@@ -53,7 +53,7 @@ impl Core {
     }
 
     /// Whether a store-conditional stores, by the trace. Its result says so; of
-    /// one without a result, the store itself, unless operands are told in any
+    /// one without a result, the store itself, unless operands are recorded in any
     /// case or stores never.
     pub(super) fn is_conditional_made(
         &self,
@@ -161,8 +161,8 @@ impl Core {
     }
 
     /// Where a store of the trace goes, by physical address. An effective
-    /// address that is not the model's is taken as it is: there is nobody to
-    /// translate it.
+    /// address that is not the model's is taken as it is: it cannot be
+    /// translated.
     pub(super) fn told_address(&self, told: &Data, access: &Access) -> u64 {
         match (told.paddr, told.eaddr) {
             (Some(paddr), _) => paddr,

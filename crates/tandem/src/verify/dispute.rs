@@ -20,7 +20,7 @@ use crate::shadow::{Saved, Shadow, Touched};
 /// More values than this are not kept in mind.
 const MOST: usize = 256;
 
-/// A value in dispute: what the trace told and what the model had.
+/// A value in dispute: what the trace reported and what the model had.
 #[derive(Clone, Copy, Debug)]
 struct Dispute<T> {
     what: T,
@@ -29,7 +29,7 @@ struct Dispute<T> {
 }
 
 /// Values in dispute. They are looked at only when something differs, and
-/// count as long as the shadow still has what was told.
+/// count as long as the shadow still has the reported value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disputes {
     registers: Vec<Dispute<Register>>,
@@ -70,7 +70,7 @@ pub(super) struct Undo {
 }
 
 impl Core {
-    /// Drops what the group at hand has told anew, with the registers that
+    /// Drops what the current group has reported again, with the registers that
     /// changed at hand. Where that differs it is in dispute again.
     pub(super) fn overwrite(&mut self) {
         if !self.disputes.open {
@@ -163,7 +163,7 @@ impl Core {
         None
     }
 
-    /// Whether a register is in dispute that a trap writes and does not tell.
+    /// Whether a register is in dispute that a trap writes without a report.
     pub(super) fn must_carry(&mut self) -> bool {
         if self.disputes.registers.is_empty() {
             return false;
@@ -175,7 +175,7 @@ impl Core {
     }
 
     /// A trap that both sides agree on changes what is in dispute: what it
-    /// makes of the model's value is in dispute behind it. Both sides are as
+    /// makes of the model's value is in dispute after it. Both sides are as
     /// before the trap.
     pub(super) fn carry<M: Model>(&mut self, model: &mut M, ask: Ask) -> (Step, Found) {
         self.swap(model);
@@ -225,7 +225,7 @@ impl Core {
             .filter(|d| shadow.pc == Some(d.told) && d.what == number);
     }
 
-    /// Exchanges what was told and what the model had, on both sides.
+    /// Exchanges the reported value and the model's value, on both sides.
     fn swap<M: Model>(&mut self, model: &mut M) {
         for dispute in &mut self.disputes.registers {
             core::mem::swap(&mut dispute.told, &mut dispute.own);

@@ -16,7 +16,7 @@ use crate::shadow::Shadow;
 /// What differs in a group.
 pub(super) type Found = Few<Difference, 24>;
 
-/// Writes without a change that were told before one that is not told counts
+/// Writes without a change that were reported before an unreported one counts
 /// as missing.
 pub(super) const SURE: u32 = 8;
 
@@ -113,7 +113,7 @@ impl Core {
     }
 
     /// Whether an instruction works on registers that are not known, because
-    /// something is missing in front of it: then nothing can be said about what
+    /// something is missing before it: then nothing can be said about what
     /// it did. Whether a field is an integer or a floating-point register
     /// matters little here; too many are better than too few.
     fn is_blind(&self, step: &Step) -> bool {
@@ -134,7 +134,7 @@ impl Core {
     }
 
     /// Looks at a group that differs in other ways: with what is in dispute
-    /// the other way, and with an interrupt that nobody told. Both sides are
+    /// the other way, and with an unreported interrupt. Both sides are
     /// as before the step.
     fn reconsider<M: Model>(&mut self, model: &mut M, ask: Ask) -> (Step, Found) {
         if let Some(step) = self.take_back(model, ask) {
@@ -150,7 +150,7 @@ impl Core {
         (step, found)
     }
 
-    /// A trap in front of the group that nobody told.
+    /// An unreported trap before the group.
     fn untold_trap<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
         if let Some(told) = self.untold_exception(model) {
             return Some(told);
@@ -198,7 +198,7 @@ impl Core {
     }
 
     /// There is a difference: it is kept in mind, the model is set to what the
-    /// trace says, and it is told.
+    /// trace says, and it is reported.
     fn conclude<M: Model>(
         &mut self,
         model: &mut M,

@@ -114,7 +114,7 @@ impl Core {
         }
     }
 
-    /// A store that concerns nobody else.
+    /// A store without side effects.
     #[inline]
     fn plain_store<'a>(&self, access: &'a Access) -> Option<&'a Access> {
         let addr = access.paddr.unwrap_or(access.addr);
@@ -199,7 +199,7 @@ impl Core {
     }
 }
 
-/// Whether the addresses a group tells are the access's.
+/// Whether the addresses in a group are those of the access.
 #[inline]
 pub(super) fn same_address(data: &Data, access: &Access) -> bool {
     data.eaddr.is_none_or(|addr| addr == access.addr)

@@ -19,7 +19,7 @@ impl Core {
             return;
         }
         self.counters.compare(Kind::Insn, 1);
-        // An illegal instruction may be told with either length (notes 5).
+        // An illegal instruction may be recorded with either length (notes 5).
         let mask = match trap && (told.len == 2 || bits & 3 != 3) {
             true => 0xffff,
             false => u32::MAX,
@@ -39,7 +39,7 @@ impl Core {
         let group = self.reader.group();
         let pc = model.read(Place::Pc).ok();
         match self.shadow.pc {
-            // Nothing tells it: the model's word is taken.
+            // Not reported: the model's value is taken.
             None => self.shadow.pc = pc,
             _ if self.config.absent.pc => self.shadow.pc = pc,
             told => {
@@ -116,7 +116,7 @@ impl Core {
                 .any(|w| Register::csr(w.csr) == register);
         let tells = self.tells(register);
         if told == own {
-            // Writes that change nothing are told, too, or they are not.
+            // Writes that change nothing may or may not be reported.
             let strict = self.unchanged >= SURE && register.as_reg().is_some() && !case.trap;
             if strict && tells != written {
                 let expected = Some(own).filter(|_| written);
@@ -126,7 +126,7 @@ impl Core {
             return;
         }
         let volatile = self.options.volatile.bits(register);
-        // What is not told has not come from anywhere, unless this trace leaves
+        // An unreported value has not changed, unless this trace leaves
         // out writes that change nothing.
         let can_be = tells || self.unchanged < SURE;
         let excused = (told ^ own) & !volatile == 0
@@ -141,9 +141,9 @@ impl Core {
         differ(found, Field::Register(register), expected, actual);
     }
 
-    /// Whether the group may tell of a trap that the model has taken: it says
-    /// so, has no instruction, or goes to the same handler, as far as anybody
-    /// tells.
+    /// Whether the group may report a trap that the model has taken: it says
+    /// so, has no instruction, or goes to the same handler, as far as that is
+    /// known.
     fn may_have_trapped<M: Model>(&self, model: &M) -> bool {
         let group = self.reader.group();
         let there = || self.shadow.pc == model.read(Place::Pc).ok();
@@ -186,7 +186,7 @@ impl Core {
                 };
             });
             let excused = (told ^ own) & !bits == 0;
-            // An instruction that only reads tells what is there.
+            // An instruction that only reads shows the current value.
             let reads = case.bits >> 13 & 1 != 0 && case.bits >> 15 & 31 == 0;
             if excused && reads {
                 let _ = model.write(Place::Csr(csr), told);

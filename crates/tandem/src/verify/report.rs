@@ -29,7 +29,7 @@ pub enum Field {
     /// What it stores.
     StoreData,
     /// An interrupt, by its code: of the trace alone one that was not enabled;
-    /// of the model alone one that the trace does not tell, and so where
+    /// of the model alone one that the trace does not report, and so where
     /// neither has a code and several could be it.
     Interrupt,
 }
@@ -171,16 +171,16 @@ pub struct Mismatch<'a> {
     pub past: &'a [Past],
 }
 
-/// Takes what a verifier tells. Breaking stops the verifier.
+/// Receives the reports of a verifier. Breaking stops the verifier.
 pub trait Reporter {
     /// Trace and model differ.
     fn mismatch(&mut self, mismatch: &Mismatch<'_>) -> ControlFlow<()>;
 
     /// Something is wrong with the trace. Going on means looking for a group
-    /// behind it.
+    /// after it.
     fn problem(&mut self, problem: &Problem) -> ControlFlow<()>;
 
-    /// A group was found again, this many bytes behind the problem.
+    /// A group was found again, this many bytes after the problem.
     fn resumed(&mut self, skipped: u64) {
         _ = skipped;
     }
@@ -216,7 +216,7 @@ pub struct Counters {
     /// Results of store-conditionals that came from the trace.
     pub conditionals_taken: u64,
     /// Differences that the trace took back: a later group agrees with what
-    /// the model had, not with what the trace had told.
+    /// the model had, not with what the trace had reported.
     pub taken_back: u64,
     /// Changes of CSRs the model does not have.
     pub unmodelled: u64,

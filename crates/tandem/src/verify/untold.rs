@@ -66,7 +66,7 @@ impl Core {
     }
 
     /// The trace went where the model did not. If that is the handler of an
-    /// interrupt, the model takes it behind the instruction; `own` is where the
+    /// interrupt, the model takes it after the instruction; `own` is where the
     /// model went.
     pub(super) fn enter_untold<M: Model>(&mut self, model: &mut M, own: u64) {
         let told = self.shadow.pc;
@@ -130,8 +130,8 @@ impl Core {
         enabled.into_iter().flatten()
     }
 
-    /// The shadow follows an interrupt of the model's. Nobody has told what it
-    /// wrote: the CSRs are not known until somebody does.
+    /// The shadow follows an interrupt of the model. The trace has not reported what it
+    /// wrote: the CSRs are unknown until it does.
     fn follow<M: Model>(&mut self, model: &M) {
         for write in self.effects.csrs.iter() {
             let register = Register::csr(write.csr);

@@ -134,7 +134,7 @@ impl Default for Volatile {
             volatile.add_bits(Register::csr(csr + 0x400), 1 << 31);
         }
         volatile.add_bits(Register::csr(csr::SCOUNTOVF), u64::MAX);
-        // Control transfer records behind the indirect registers: whether a
+        // Control transfer records accessed through the indirect registers: whether a
         // jump was mispredicted, and the count of cycles.
         for window in [csr::SISELECT, csr::VSISELECT, csr::MISELECT] {
             volatile.add_bits(Register::csr(window + 2), 1);

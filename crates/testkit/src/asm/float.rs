@@ -101,7 +101,7 @@ pub const RMM: u32 = 4;
 /// Rounding as `frm` says.
 pub const DYN: u32 = 7;
 
-/// A fused multiply-add: the opcode tells which.
+/// A fused multiply-add, selected by the opcode.
 #[must_use]
 pub const fn fused(opcode: u32, double: bool, rd: u32, rs1: u32, rs2: u32, rs3: u32) -> u32 {
     r_type(opcode, DYN, rs3 << 2 | double as u32, rd, rs1, rs2)

@@ -1,4 +1,4 @@
-//! The registers of the plain model, and who may access them.
+//! The registers of the simple model, and which mode may access them.
 
 use hartrace_ctr::Denied;
 use hartrace_flow::Mode;

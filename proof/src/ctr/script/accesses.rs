@@ -1,4 +1,4 @@
-//! Accesses to registers, by anybody.
+//! Accesses to registers from every mode.
 
 use hartrace_ctr::{Caller, Control, Csr, Denied, Indirect, Window};
 use hartrace_flow::Mode;

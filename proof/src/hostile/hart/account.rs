@@ -1,5 +1,5 @@
-//! Whether what a machine tells adds up: each step follows from the one
-//! before, and all that was written makes the state that is there.
+//! Checks that the reports of a machine are consistent: each step follows from
+//! the previous one, and all writes together give the final state.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,7 @@ impl<'a> Account<'a> {
         let (paddr, size) = (access.paddr.ok_or("no address")?, 1u64 << access.size);
         let data = access.data.ok_or("no data")?;
         ensure(size == 8 || data >> (8 * size) == 0, || "wide data".into())?;
-        // Where the second half went is not told.
+        // Where the second half went is not reported.
         let crosses = paddr % 4096 + size > 4096;
         if access.kind == AccessKind::Load || access.kind == AccessKind::ConditionalStoreFailure {
             let old = access.data.filter(|_| access.kind == AccessKind::Load);
@@ -164,7 +164,7 @@ impl<'a> Account<'a> {
         Ok(())
     }
 
-    /// Whether the machine is as was told.
+    /// Whether the machine is as was reported.
     pub(super) fn compare(&self, machine: &Machine) -> Result<(), String> {
         let same = |place: Place, told: u64| {
             let there = machine.read(place).map_err(|e| e.to_string())?;

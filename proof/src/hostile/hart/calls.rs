@@ -1,4 +1,5 @@
-//! Calls to the host, by both ways, with memory that holds anything.
+//! Calls to the host, through HTIF and semihosting, with arbitrary memory
+//! contents.
 
 use hartrace_hart::host::htif::Htif;
 use hartrace_hart::host::semihosting::{Outcome, Semihosting};

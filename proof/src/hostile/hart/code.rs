@@ -1,4 +1,4 @@
-//! Code without sense, most of it valid.
+//! Random code, mostly valid.
 
 use hartrace_isa::{Encoding, Isa, Op, Xlen, encodings};
 

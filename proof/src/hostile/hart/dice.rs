@@ -1,6 +1,6 @@
-//! Choices from bytes as long as there are any, then from numbers that depend
-//! on all of them: a few bytes are enough for a whole machine, and each of
-//! them still decides something.
+//! Random choices taken from bytes while there are any, then from numbers that
+//! depend on all of them: a few bytes are enough for a whole machine, and each
+//! of them still matters.
 
 use super::super::Input;
 use super::super::elf::random_of;

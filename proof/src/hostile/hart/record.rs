@@ -24,7 +24,7 @@ impl Observer for Nothing {
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
 }
 
-/// Keeps what it is told, and wants one of two sets: each is another
+/// Keeps what it is reported, and wants one of two sets: each is another
 /// interpreter to be compiled.
 #[derive(Default)]
 pub(super) struct Partial<const N: u8> {
@@ -36,7 +36,7 @@ impl<const N: u8> Partial<N> {
     pub(super) fn must_see(step: &Step) -> bool {
         let wanted = match step {
             Step::Insn(insn) if insn.next == insn.end() => Wants::INSNS,
-            // Behind the end of RV32's address space.
+            // After the end of RV32's address space.
             Step::Insn(insn) if insn.next == insn.end().wrapping_sub(1 << 32) => Wants::INSNS,
             Step::Insn(_) => Wants::TRANSFERS,
             Step::Trap(_) | Step::Signal(_) => Wants::EVENTS,

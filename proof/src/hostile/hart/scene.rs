@@ -1,5 +1,5 @@
-//! Machines in any state: memory in odd places, random code, page tables,
-//! protection and registers.
+//! Machines in arbitrary states: memory at odd addresses, random code, page
+//! tables, protection and registers.
 
 use hartrace_flow::{Model, Place, RegId};
 use hartrace_hart::host::Host;
@@ -17,7 +17,7 @@ const SIZE: u64 = 0x1_0000;
 
 const PAGE: u64 = 4096;
 
-/// Where handlers are in the code that go on behind what has trapped.
+/// Where handlers are in the code that go on after what has trapped.
 const HANDLERS: u64 = 0x300;
 
 /// `csrr x31, mepc; addi x31, x31, 4; csrw mepc, x31; mret`, and the same for

@@ -1,5 +1,5 @@
-//! Faults of the core: it does something wrong once, the trace tells it, and
-//! everything behind follows from it.
+//! Faults of the core: it does something wrong once, the trace records it, and
+//! everything after it follows from it.
 
 use hartrace_flow::{
     Access, AccessKind, CsrWrite, Effects, Few, Mode, Model, Place, RegId, RegWrite, Step,
@@ -68,7 +68,7 @@ pub(super) fn fault(
             return Ok(None);
         }
         core.step(&spoilt.step, &spoilt.effects);
-        // A return in front of it may have waited for it: count behind it.
+        // A return before it may have waited for it: count after it.
         let group = core.encoder.counters().groups - 1;
         core.run(&mut machine, trial.limit / 2);
         core.encoder.finish(&mut core.bytes);

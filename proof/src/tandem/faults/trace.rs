@@ -1,4 +1,4 @@
-//! Faults of the trace: one group is changed, the rest is as it was.
+//! Faults of the trace: one group is changed, the rest stays the same.
 
 use hartrace_isa::Xlen;
 use hartrace_tandem::verify::{Options, Volatile};
@@ -11,7 +11,7 @@ use crate::generate::Random;
 use crate::tandem::Subject;
 
 /// Groups that are looked at for a place, and of those that suit, how many
-/// closely: that takes all that was told before.
+/// closely: that takes all that was reported before.
 const TRIES: u64 = 3000;
 const CLOSELY: usize = 12;
 
@@ -128,7 +128,7 @@ impl Tape {
         None
     }
 
-    /// What the trace has told before a group.
+    /// What the trace has reported before a group.
     fn shadow(&self, number: usize) -> Shadow {
         let mut shadow = Shadow::new(&self.config);
         let mut reader = Reader::new(self.config.clone());
@@ -275,7 +275,7 @@ impl Scene<'_> {
         Some(())
     }
 
-    /// A register that was told is not, and had another value before.
+    /// A register that was reported is not, and had another value before.
     fn lose(&self, items: &mut Vec<Item>, of: impl Fn(Register) -> bool) -> Option<()> {
         let at = items.iter().position(|item| match item {
             Item::Full(register, value) => {

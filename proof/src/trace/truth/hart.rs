@@ -21,7 +21,7 @@ pub struct Heard {
     pub last_time: u64,
     /// Time of the item given last.
     pub before: u64,
-    /// Ownership was told since the last item.
+    /// Ownership was reported since the last item.
     pub after_context: bool,
     /// The item given last.
     pub last: Option<Item>,
@@ -72,7 +72,7 @@ pub const fn is_stop(mark: Mark) -> bool {
     matches!(mark, Mark::Off | Mark::Halted | Mark::PowerDown)
 }
 
-/// One hart: what it did and what was told of it.
+/// One hart: what it did and what was reported of it.
 #[derive(Debug, Default)]
 pub struct Hart {
     /// What it did and the decoder has not given.
@@ -98,11 +98,11 @@ pub struct Hart {
     /// The trace ended in a loss.
     ended: bool,
     restarts: VecDeque<u64>,
-    /// What the next item comes behind, should it be a trap.
+    /// What the next item comes after, should it be a trap.
     behind: Option<Behind>,
-    /// Where the first trap was that is not told.
+    /// Where the first trap was that is not reported.
     skipped: Option<u64>,
-    /// Where the last instruction went was not told, as before a loss.
+    /// Where the last instruction went was not reported, as before a loss.
     cut: bool,
 }
 
@@ -124,7 +124,7 @@ impl Hart {
             && let Some(item) = self.items.back_mut()
         {
             item.flags |= LAST;
-            // A trap that is not told leaves the return before it at the end.
+            // A trap that is not reported leaves the return before it at the end.
             let trap = item.is_trap();
             let before = self.items.len().wrapping_sub(2);
             if trap && let Some(item) = self.items.get_mut(before) {
@@ -237,7 +237,7 @@ impl Hart {
     }
 
     /// The next item, with which an event begins: `fits` says whether it is
-    /// the one. What the format does not tell is passed over.
+    /// the one. What the format does not report is passed over.
     fn meet<J: Judge>(
         &mut self,
         rules: &Rules,
@@ -282,7 +282,7 @@ impl Hart {
         }
     }
 
-    /// Takes a trap that is not told off the front.
+    /// Takes a trap that is not reported off the front.
     fn skip_trap(&mut self) {
         let Some(item) = self.items.pop_front() else {
             return;
@@ -294,7 +294,7 @@ impl Hart {
         }
     }
 
-    /// Traps with another one behind them, or none at all, where only one can
+    /// Traps with another one after them, or none at all, where only one can
     /// be told.
     fn skip_lost_traps(&mut self, rules: &Rules) {
         while rules.one_trap
@@ -315,7 +315,7 @@ impl Hart {
             .front()
             .is_some_and(|i| i.is_trap() && i.has(LAST));
         let trap = self.items.front().is_some_and(Item::is_trap);
-        // Right before a new start it is told or not.
+        // Right before a new start it is reported or not.
         let unsure = rules.one_trap && self.heard.gap && trap;
         let skips = (rules.last_trap_untold && untold && stops) || unsure;
         if skips {
@@ -352,7 +352,7 @@ impl Hart {
     }
 
     /// Passes over one round of such a loop. One round at least is given: the
-    /// one before or the one behind.
+    /// one before or the one after.
     fn skip_round(&mut self, rules: &Rules) -> bool {
         let Some(round) = self.round(rules) else {
             return false;
@@ -438,7 +438,7 @@ impl Hart {
         rules: &Rules,
         judge: &J,
     ) -> Result<Told, String> {
-        // Until something is told, nobody knows what was before.
+        // Until something is reported, it is unknown what was before.
         if self.heard.has(is_start) || self.heard.gap {
             self.behind = None;
         }
@@ -474,7 +474,7 @@ impl Hart {
             last = self.items.pop_front();
             told.lost += 1;
         }
-        // A trap may be told with its handler.
+        // A trap may be reported with its handler.
         if let Some(trap) = last
             && rules.one_trap
             && trap.is_trap()
@@ -486,7 +486,7 @@ impl Hart {
         Ok(told)
     }
 
-    /// Both sides are at their end: what is left must be untold.
+    /// Both sides are at their end: what is left must be unreported.
     pub(super) fn end(&mut self, rules: &Rules) -> Result<Told, String> {
         let mut told = Told::default();
         loop {

@@ -73,7 +73,7 @@ impl<'p, 'a> Report<'p, 'a> {
         }
     }
 
-    /// Writes what was gathered, and tells what is doubtful about it.
+    /// Writes the report, and warns about what is doubtful in it.
     pub(super) fn finish(mut self, talk: &Talk) -> Result<(), Failure> {
         if self.failure.is_some() {
             return self.check();

@@ -185,7 +185,7 @@ impl Job<'_> {
         Ok(summary.first.map(|(version, _)| version))
     }
 
-    /// Records as a hart set by `[ctr]` would have them, of a source that tells
+    /// Records as a hart with the settings in `[ctr]` would hold, from a source that reports
     /// so much.
     fn sampler<S: SnapshotSink>(
         &self,
@@ -286,7 +286,7 @@ impl Job<'_> {
 
     fn trace(&self, trace: Trace, isa: Isa, report: &mut Report<'_, '_>) -> Result<(), Failure> {
         self.need_time(trace.settings.tells_time())?;
-        // Traces tell the time now and then, not that of each jump.
+        // Traces have the time of some messages, not of each jump.
         let told = Told {
             modes: trace.settings.tells_modes(),
             cycles: false,

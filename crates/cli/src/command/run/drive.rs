@@ -19,7 +19,7 @@ pub(super) enum End {
     Stop(Stop),
     /// By the user.
     Interrupted,
-    /// Nobody reads what comes out of it.
+    /// The reader closed its output.
     Unread,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    /// Runs until there is a reason to stop, and tells the observer.
+    /// Runs until there is a reason to stop, and reports steps to the observer.
     pub(super) fn run<O: Observer>(&mut self, observer: O) -> Result<End, Failure> {
         let mut observer = (std::mem::take(&mut self.watch), observer);
         let mut slice = 1_000_000;
@@ -171,7 +171,7 @@ impl Drive<'_> {
         Ok(None)
     }
 
-    /// Nobody wants any of what is still to come: the logs, or else what the
+    /// No reader is left for further output: the logs, or else what the
     /// program says.
     fn is_unread(&self) -> bool {
         match self.sinks {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// How the program's output fares. The program is not told: what it does must
+/// The state of the program's output. The program does not see it: its execution must
 /// not depend on who listens.
 #[derive(Clone, Default)]
 pub(super) struct Fate(Rc<State>);
@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Fate {
-    /// Nobody reads it any more.
+    /// The reader closed it.
     pub(super) fn is_closed(&self) -> bool {
         self.0.closed.get()
     }

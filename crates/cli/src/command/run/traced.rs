@@ -72,6 +72,7 @@ impl Traced {
         &'w self,
         config: &Config,
         isa: Isa,
+        elf: &[Elf],
     ) -> Result<Vec<TraceWriter<'w>>, Failure> {
         let one = |(file, settings): &'w (TraceFile, Settings)| {
             let options = WriteOptions {
@@ -80,7 +81,7 @@ impl Traced {
                 container: self.container,
                 ..WriteOptions::default()
             };
-            trace_file::writer(config, settings, isa, &file.sink, options)
+            trace_file::writer(config, settings, (isa, elf), &file.sink, options)
         };
         self.files.iter().map(one).collect()
     }
@@ -99,7 +100,7 @@ impl Traced {
             traces.push(Trace {
                 path: file.path().to_path_buf(),
                 format: settings.format(),
-                leaves_out: settings.leaves_out(config),
+                leaves_out: settings.leaves_out(),
                 done,
             });
             match file.finish(config, &settings, std::slice::from_ref(elf)) {
@@ -124,7 +125,7 @@ struct Trace {
 impl Finished {
     /// How large they became, and whether they say what was done.
     pub(super) fn report(&self, talk: &Talk) -> Result<(), Failure> {
-        // All are told, and one is enough to fail.
+        // All are reported, and one is enough to fail.
         let mut result = Ok(());
         for one in &self.0 {
             let (done, leaves_out) = (&one.done, one.leaves_out);

@@ -154,6 +154,10 @@ impl Facts<'_> {
                 "{tval:#x} is in memory; physical memory protection (pmpcfg) may forbid the \
                  access, or an atomic access is misaligned"
             ),
+            1 if tval < 0x1000 => format!(
+                "there is no executable memory at {tval:#x}: a call or jump through a null \
+                 pointer, probably"
+            ),
             1 => format!("there is no executable memory at {tval:#x}: a jump to a wrong address"),
             2 if tval == 0 => {
                 "the instruction is 0: the hart reached memory without code".to_owned()

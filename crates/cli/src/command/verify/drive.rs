@@ -67,7 +67,7 @@ impl<M: Model> Drive<'_, '_, M> {
         verdict(report, counters, end, lost, talk)
     }
 
-    /// Fails if the trace ended in front of where to begin: nothing was
+    /// Fails if the trace ended before the starting point: nothing was
     /// verified. What is damaged has its own verdict.
     fn reached(&self, end: End) -> Result<(), Failure> {
         let all = self.check.counters().instructions();
@@ -134,7 +134,7 @@ impl<M: Model> Drive<'_, '_, M> {
             }
             arrival = match live.next(LOOK) {
                 Ok(arrival) => arrival,
-                // Nothing has come that could be told of.
+                // Nothing has arrived that could be reported.
                 Err(error) if head.is_empty() => return Err(error.into()),
                 Err(error) => {
                     self.lost = Some(error);
@@ -162,7 +162,7 @@ impl<M: Model> Drive<'_, '_, M> {
         wrong_hart(self.report.facts().trace, wrong)
     }
 
-    /// Writes what there is to tell, at once; whether there was anything.
+    /// Writes pending reports at once; whether there were any.
     fn write(&mut self) -> Result<bool, Failure> {
         let text = self.report.take();
         if text.is_empty() {
@@ -250,7 +250,7 @@ fn verdict(
     .into())
 }
 
-/// Tells of what could not be checked, where nothing else is wrong.
+/// Warns about groups that could not be checked, if nothing else is wrong.
 fn warn(report: &Report<'_>, counters: &Counters, end: End, talk: &Talk) {
     let clean = counters.mismatches == 0 && report.problems() == 0 && end != End::Lost;
     if counters.unchecked == 0 || !clean {

@@ -53,7 +53,7 @@ pub(super) fn configure(
 }
 
 /// The machine with the programs in it, and what the verifier has to know of
-/// them. Nobody hears what they say.
+/// them. Their output is discarded.
 pub(super) fn build(
     hart: &HartConfig,
     elf: &[Elf],

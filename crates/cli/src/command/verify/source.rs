@@ -16,7 +16,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// Where the trace comes from.
 pub(super) enum Source {
     File(Input),
-    /// Nobody knows when it comes, and it cannot be read twice. The first
+    /// It may arrive at any time, and it cannot be read twice. The first
     /// bytes have come.
     Live(Live, Vec<u8>),
 }

@@ -1,0 +1,74 @@
+//! How a run that died came to its end. A plain run keeps no jumps: the program
+//! runs again, and this time they are followed.
+
+use super::drive::End;
+use crate::diagnostic::Diagnostic;
+use crate::settings::Elf;
+use hartrace_analyze::{Backtrace, Places};
+use hartrace_flow::StepTransfers;
+use hartrace_hart::host::Host;
+use hartrace_hart::{Config, Machine, Program, Stop};
+use std::time::Duration;
+
+/// A run that took longer is not done again.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The run that is done again.
+pub(super) struct Postmortem<'a> {
+    pub(super) hart: &'a Config,
+    pub(super) program: Program,
+    pub(super) entry: Option<u64>,
+    pub(super) host: Host,
+}
+
+impl Postmortem<'_> {
+    /// Follows the run, which took `time` and ended in `died`. `None` if it takes
+    /// too long, or goes another way: input and files are not there again.
+    pub(super) fn examine(self, died: &Machine, end: End, time: Duration) -> Option<Backtrace> {
+        let End::Stop(stop) = end else { return None };
+        if time > LONGEST {
+            return None;
+        }
+        let mut machine = Machine::new(self.hart.clone(), self.host).ok()?;
+        let isa = self.hart.validate().ok()?;
+        machine.load(self.program, self.entry).ok()?;
+        let mut follower = StepTransfers::new(isa, Backtrace::default());
+        let insns = died.instructions();
+        let mut again = machine.run(insns, &mut follower);
+        if again == Stop::Limit && stop != Stop::Limit {
+            // What ended the run retires no instruction.
+            again = match machine.trap_loop() {
+                Some(stop) => stop,
+                None => machine.run(1, &mut follower),
+            };
+        }
+        let same = again == stop
+            && machine.instructions() == insns
+            && machine.cycles() == died.cycles()
+            && (0..32).all(|x| machine.x(x) == died.x(x));
+        same.then(|| follower.into_sink())
+    }
+}
+
+/// Adds what was found to the reason why a run died.
+pub(super) fn explain(
+    died: Diagnostic,
+    found: Option<Backtrace>,
+    machine: &Machine,
+    elf: &Elf,
+) -> Diagnostic {
+    let mut places = Places::new();
+    // What has no symbols has no names.
+    let _ = places.add_elf(&elf.bytes, None);
+    let Some(found) = found else {
+        let ra = places.at(machine.x(1));
+        return died
+            .note(format!("ra is {ra}"))
+            .help("--trace ctr=FILE keeps the last jumps, which `hartrace ctr FILE` shows");
+    };
+    let died = match found.jumps(&places) {
+        Some(jumps) => died.note(jumps),
+        None => died,
+    };
+    died.note(found.calls(machine.pc(), &places))
+}

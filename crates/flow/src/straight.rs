@@ -1,0 +1,194 @@
+//! Straight-line code, many instructions at once: what a source that runs decoded
+//! code reports instead of single steps.
+
+use hartrace_isa::{Flow, Itype, length};
+
+use crate::{Context, Insn, Mode};
+
+/// Pieces of straight-line code that a hart executed one after the other, all in
+/// one mode and context.
+#[derive(Clone, Copy, Debug)]
+pub struct Straights<'a> {
+    /// Decoded code.
+    pub code: &'a [Placed],
+    /// The pieces, oldest first.
+    pub list: &'a [Straight],
+    /// Software context they ran in.
+    pub context: Context,
+    /// Privilege mode they ran in.
+    pub mode: Mode,
+}
+
+/// Instructions that retired one after the other, each at the address after the
+/// one before: conditional branches among them were not taken, but perhaps for the
+/// last instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Straight {
+    /// Address of the first instruction.
+    pub pc: u64,
+    /// Where the hart went after the last one; when a trap follows, the trap's
+    /// `epc`.
+    pub next: u64,
+    /// Time before the first one, in the source's own unit.
+    pub time: u64,
+    /// Index of the first one in [`Straights::code`]; its offset there is 0.
+    pub first: u32,
+    /// Number of instructions, at least 1.
+    pub count: u16,
+    /// Time that the last one took beyond its [`Placed::cost`].
+    pub extra: u16,
+}
+
+/// An instruction in a piece of straight-line code, with what is known from the
+/// code alone. Offsets and counts are from the start of that piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// The instruction, as [`Insn::bits`].
+    pub bits: u32,
+    /// Its offset in bytes.
+    pub offset: u16,
+    /// Time from the start until it has retired.
+    pub cost: u16,
+    /// Offset of the end of the last conditional branch up to and including this
+    /// instruction; 0 without one.
+    pub branch_end: u16,
+    /// Conditional branches up to and including this instruction.
+    pub branches: u8,
+    /// Its length in bytes.
+    pub len: u8,
+    /// What it does to the flow of control.
+    pub role: Role,
+}
+
+/// What an instruction of straight-line code does to the flow of control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// A conditional branch.
+    Branch,
+    /// A jump to where the code says: always the last instruction.
+    Direct,
+    /// Any other jump: always the last instruction.
+    Indirect,
+}
+
+impl Role {
+    /// Of an instruction that retired.
+    #[must_use]
+    pub fn of(flow: Flow) -> Role {
+        match flow {
+            Flow::Branch { .. } => Role::Branch,
+            Flow::Jump { .. } => Role::Direct,
+            _ if flow.is_sequential() => Role::Plain,
+            _ => Role::Indirect,
+        }
+    }
+}
+
+impl Placed {
+    /// An instruction with its flow, after `before`; the first one after the
+    /// default.
+    #[must_use]
+    pub fn after(before: &Placed, bits: u32, flow: Flow, cost: u16) -> Placed {
+        let (role, len) = (Role::of(flow), length(bits as u16));
+        let offset = before.end();
+        let branch = role == Role::Branch;
+        Placed {
+            bits,
+            offset,
+            cost,
+            branch_end: match branch {
+                true => offset + u16::from(len),
+                false => before.branch_end,
+            },
+            branches: before.branches + u8::from(branch),
+            len,
+            role,
+        }
+    }
+
+    /// Offset of the instruction after it.
+    #[must_use]
+    #[inline]
+    pub const fn end(&self) -> u16 {
+        self.offset + self.len as u16
+    }
+
+    /// `itype` if the instruction after it in memory follows.
+    #[must_use]
+    #[inline]
+    pub fn not_taken(&self) -> Itype {
+        match self.role {
+            Role::Branch => Itype::NotTaken,
+            Role::Plain | Role::Direct | Role::Indirect => Itype::None,
+        }
+    }
+
+    /// Whether it is a conditional branch.
+    #[must_use]
+    #[inline]
+    pub fn is_branch(&self) -> bool {
+        self.role == Role::Branch
+    }
+}
+
+impl Straight {
+    /// Time when the instruction with this index, which is `insn`, retired.
+    #[must_use]
+    #[inline]
+    pub fn time_of(&self, index: usize, insn: &Placed) -> u64 {
+        let time = self.time.wrapping_add(insn.cost.into());
+        match index + 1 == usize::from(self.count) {
+            true => time.wrapping_add(self.extra.into()),
+            false => time,
+        }
+    }
+}
+
+impl<'a> Straights<'a> {
+    /// The instructions of a piece.
+    #[must_use]
+    #[inline]
+    pub fn insns(&self, piece: &Straight) -> &'a [Placed] {
+        let first = piece.first as usize;
+        let insns = self.code.get(first..first + usize::from(piece.count));
+        insns.unwrap_or_default()
+    }
+
+    /// One instruction of a piece, by index.
+    #[must_use]
+    #[inline]
+    pub fn insn(&self, piece: &Straight, index: usize) -> Insn {
+        let insn = self.code.get(piece.first as usize + index);
+        let insn = insn.copied().unwrap_or_default();
+        let pc = piece.pc.wrapping_add(insn.offset.into());
+        Insn {
+            pc,
+            next: match index + 1 == usize::from(piece.count) {
+                true => piece.next,
+                false => pc.wrapping_add(insn.len.into()),
+            },
+            time: piece.time_of(index, &insn),
+            context: self.context,
+            bits: insn.bits,
+            mode: self.mode,
+        }
+    }
+
+    /// The number of instructions of all pieces.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.list.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+
+    /// All instructions one by one.
+    pub fn iter(&self) -> impl Iterator<Item = Insn> + use<'a> {
+        let all = *self;
+        let list = self.list.iter();
+        list.flat_map(move |piece| {
+            (0..usize::from(piece.count)).map(move |index| all.insn(piece, index))
+        })
+    }
+}

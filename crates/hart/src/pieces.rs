@@ -1,0 +1,69 @@
+//! Straight-line code that was executed, on its way to an observer.
+
+use hartrace_flow::{Context, HartId, Mode, Observer, Straight, Straights};
+
+use crate::code::Code;
+
+/// Pieces that are handed over together: few enough to stay in the cache.
+const MOST: usize = 256;
+
+/// Pieces that the observer has not seen yet; none between two runs of the
+/// interpreter.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    list: Box<[Straight; MOST]>,
+    len: usize,
+}
+
+/// Whose they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Whose {
+    pub(crate) id: HartId,
+    pub(crate) mode: Mode,
+    pub(crate) context: Context,
+}
+
+impl Pieces {
+    pub(crate) fn new() -> Pieces {
+        Pieces {
+            list: Box::new([Straight::default(); MOST]),
+            len: 0,
+        }
+    }
+
+    /// Adds one.
+    #[inline(always)]
+    pub(crate) fn push<O: Observer>(
+        &mut self,
+        piece: Straight,
+        observer: &mut O,
+        code: &Code,
+        whose: Whose,
+    ) {
+        // Masked to the size of the array.
+        #[allow(clippy::indexing_slicing)]
+        {
+            self.list[self.len % MOST] = piece;
+        }
+        self.len += 1;
+        if self.len == MOST {
+            self.flush(observer, code, whose);
+        }
+    }
+
+    /// Hands over what there is.
+    #[inline(never)]
+    pub(crate) fn flush<O: Observer>(&mut self, observer: &mut O, code: &Code, whose: Whose) {
+        let list = self.list.get(..self.len).unwrap_or_default();
+        self.len = 0;
+        if !list.is_empty() {
+            let all = Straights {
+                code: &code.placed,
+                list,
+                context: whose.context,
+                mode: whose.mode,
+            };
+            observer.straights(whose.id, &all);
+        }
+    }
+}
