@@ -4,14 +4,16 @@ use alloc::vec::Vec;
 
 use hartrace_isa::Isa;
 
+use self::causes::{Await, Waiting};
 use self::effects::{MemoryOp, Parts, Tail};
 use self::hart::{Ground, Hart};
 use self::line::{Cursor, Form};
 use super::lines::{Line, Lines};
 use super::site::Sites;
 use super::{LineError, LineErrorKind, untold};
-use hartrace_flow::{Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
 
+mod causes;
 mod effects;
 mod hart;
 mod line;
@@ -55,7 +57,9 @@ impl Default for SpikeOptions {
 /// * Both: everything is known but the CSRs that traps write.
 /// * `--log-commits` alone: a trap is a jump that the instruction before
 ///   cannot make, or a rise in privilege. Its cause is unknown, unless an
-///   image shows that its `epc` is an ecall or ebreak; after an indirect jump
+///   image shows that its `epc` is an ecall or ebreak, or the handler reads
+///   `mcause` or `scause` within 256 steps (for observers that want no effects,
+///   since steps have to wait for that); after an indirect jump
 ///   it cannot be distinguished from the jump.
 /// * `-l` alone: no effects and no modes; [`Mode::M`](hartrace_flow::Mode::M) stands for them. Lines
 ///   that Spike left out ("Executed N times") are given again.
@@ -76,6 +80,8 @@ impl Default for SpikeOptions {
 pub struct SpikeReader<'a> {
     lines: Lines,
     log: Log<'a>,
+    /// Steps that wait for a cause.
+    waiting: Waiting,
 }
 
 impl<'a> SpikeReader<'a> {
@@ -84,6 +90,7 @@ impl<'a> SpikeReader<'a> {
     pub fn new(options: SpikeOptions, image: Option<&'a Image>) -> SpikeReader<'a> {
         SpikeReader {
             lines: Lines::default(),
+            waiting: Waiting::default(),
             log: Log {
                 options,
                 isa: options.isa.or(image.and_then(Image::isa)),
@@ -95,6 +102,7 @@ impl<'a> SpikeReader<'a> {
                 current: 0,
                 quiet: false,
                 untold: untold(),
+                cause: None,
             },
         }
     }
@@ -120,18 +128,34 @@ impl<'a> SpikeReader<'a> {
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
-        let SpikeReader { lines, log } = self;
-        lines.feed(chunk, |n, line| log.line(n, line, out, damaged));
+        let SpikeReader {
+            lines,
+            log,
+            waiting,
+        } = self;
+        let mut out = Await { waiting, out };
+        lines.feed(chunk, |n, line| {
+            log.line(n, line, &mut out, damaged);
+            if let Some((hart, cause)) = log.cause.take() {
+                out.waiting.cause(hart, cause, out.out);
+            }
+        });
     }
 
     /// The log has ended: gives the last step of each hart and ends the
     /// observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
-        let SpikeReader { lines, log } = self;
-        lines.finish(|n, line| log.line(n, line, out, damaged));
+        let SpikeReader {
+            lines,
+            log,
+            waiting,
+        } = self;
+        let mut last = Await { waiting, out };
+        lines.finish(|n, line| log.line(n, line, &mut last, damaged));
         for at in 0..log.harts.len() {
-            log.flush(at, out);
+            log.flush(at, &mut last);
         }
+        last.waiting.flush(last.out);
         out.finish();
     }
 }
@@ -154,6 +178,8 @@ struct Log<'a> {
     /// Every hart is lost and none has been heard of since.
     quiet: bool,
     untold: Effects,
+    /// A handler has read the cause of its trap.
+    cause: Option<(HartId, Cause)>,
 }
 
 /// A fault in a line: its kind and the byte.
@@ -225,9 +251,12 @@ impl<'a> Log<'a> {
                 hart.commit(pc, bits, mode);
                 if wanted::<O>() || bits & 0x7f == 0x73 {
                     let read = hart.effects(cursor, bits, parts::<O>());
-                    if let Err(kind) = read {
-                        hart.drop_insn();
-                        return Err((kind, cursor.at()));
+                    match read {
+                        Ok(cause) => self.cause = cause.map(|cause| (id, cause)),
+                        Err(kind) => {
+                            hart.drop_insn();
+                            return Err((kind, cursor.at()));
+                        }
                     }
                 }
                 match self.sites.as_mut().and_then(|s| s.get(pc)) {

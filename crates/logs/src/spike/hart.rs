@@ -2,6 +2,7 @@
 
 use hartrace_isa::Flow;
 
+use super::causes::cause_read;
 use super::effects::Shadow;
 use super::{Cursor, Isa, LineErrorKind, MemoryOp, Parts, Sites, Tail};
 use crate::site::{Exits, Site, is_semihosting};
@@ -321,7 +322,7 @@ impl Hart {
         line: &mut Cursor<'_>,
         bits: u32,
         parts: Parts,
-    ) -> Result<(), LineErrorKind> {
+    ) -> Result<Option<Cause>, LineErrorKind> {
         let op = MemoryOp::of(bits, self.narrow);
         let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
         tail.read(line, bits)?;
@@ -336,7 +337,11 @@ impl Hart {
                 spp: Mode::from_code((mstatus >> 8 & 1) as u8),
             };
         }
-        Ok(())
+        let read = tail.only_value();
+        let mode = self.insn.map(|insn| insn.mode);
+        Ok(read
+            .zip(mode)
+            .and_then(|(value, mode)| cause_read(bits, mode, value, self.narrow)))
     }
 
     /// Everything up to a trap at `epc` is given.
