@@ -443,10 +443,30 @@ fn ecall_in_icnt() {
             sends(&config, &image, &way, &expected);
         }
     }
+    // Neither form of ebreak, in both.
+    let long = crate::common::image(Isa::RV64GC, &[(0x106, &[EBREAK]), (0x800, &[C_ADD])]);
     for config in all_kinds() {
-        let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
-        let expected = [start(0x106), exception(0, 0x106, 0x800), end(&config, 1, 1)];
-        sends(&config, &image, &way, &expected);
+        for image in [&image, &long] {
+            let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
+            let expected = [start(0x106), exception(0, 0x106, 0x800), end(&config, 1, 1)];
+            sends(&config, image, &way, &expected);
+        }
+    }
+    // Unless it is said to count.
+    for kind in all_kinds() {
+        let config = Config {
+            retires: Retires::EcallAndEbreak,
+            ..kind
+        };
+        for (image, icnt) in [(&image, 1), (&long, 2)] {
+            let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
+            let expected = [
+                start(0x106),
+                exception(icnt, 0x106, 0x800),
+                end(&config, 1, 1),
+            ];
+            sends(&config, image, &way, &expected);
+        }
     }
     // Named the other way round.
     let config = Config {
@@ -458,7 +478,8 @@ fn ecall_in_icnt() {
         Do::Trap(0x102, 0x800, EXCEPTION, None),
         Do::At(0x800),
     ];
-    round_trip(&config, &image, &way);
+    let expected = [start(0x100), exception(3, 0x100, 0x800), end(&config, 1, 1)];
+    sends(&config, &image, &way, &expected);
 }
 
 /// Calls, returns and a swap.
@@ -528,8 +549,7 @@ fn implicit_return_mismatch() {
             jump(3, 0x208, 0x400),
             end(&config, 2, 1),
         ];
-        let bytes = round_trip(&config, &image, &way);
-        assert_eq!(bodies(&config, &bytes)[..2], expected[..2]);
+        sends(&config, &image, &way, &expected);
     }
 }
 
@@ -1215,9 +1235,13 @@ fn sync_after_reset() {
             Do::At(0x800),
         ];
         let bytes = encode(&config, &image, &way);
-        let sent = bodies(&config, &bytes);
-        assert_eq!(sent.len(), 3);
-        assert_eq!(sent[1].sync(), Some(Sync::RESET));
+        // The count and the history reach the last instruction before.
+        let reset = match config.mode {
+            TraceMode::Btm => sync(Sync::RESET, 3, 0x800),
+            TraceMode::Htm => hist_sync(Sync::RESET, 3, 0x800, 2),
+        };
+        let expected = [start(0x100), reset, end(&config, 1, 1)];
+        assert_eq!(bodies(&config, &bytes), expected);
         let events = decode(&config, &image, &bytes).whole();
         assert_eq!(events.pcs(&image), [0x100, 0x102, 0x800]);
     }
@@ -1664,6 +1688,54 @@ fn ecall_and_sync() {
         ];
         let bytes = round_trip(&config, &image, &way);
         assert_eq!(bodies(&config, &bytes)[1].sync(), Some(Sync::EVENT));
+    }
+}
+
+/// 8.6: a branch right at the target of another: I-CNT is the size of the second.
+#[test]
+fn corner_back_to_back_branches() {
+    use hartrace_testkit::asm::{A0, c_branch};
+    /// c.bnez a0, by 4 bytes.
+    const C_BNEZ: u32 = c_branch(true, A0, 4);
+    let image = image(
+        Isa::RV64GC,
+        &[
+            (0x100, &[b(0x100)]),
+            (0x200, &[C_BNEZ, b(0x0fe)]),
+            (0x300, &[C_ADD]),
+        ],
+    );
+    for config in all_kinds() {
+        // Taken to a compressed one that is not taken; the next one is.
+        let way = go(&[0x100, 0x200, 0x202, 0x300]);
+        let expected = match config.mode {
+            TraceMode::Btm => vec![start(0x100), direct(2), direct(3), end(&config, 1, 1)],
+            TraceMode::Htm => vec![start(0x100), end(&config, 6, 0b1101)],
+        };
+        sends(&config, &image, &way, &expected);
+    }
+    let chain = crate::common::image(
+        Isa::RV64GC,
+        &[
+            (0x100, &[b(0x100)]),
+            (0x200, &[b(0x100)]),
+            (0x300, &[C_BNEZ]),
+            (0x304, &[C_ADD]),
+        ],
+    );
+    for config in all_kinds() {
+        let way = go(&[0x100, 0x200, 0x300, 0x304]);
+        let expected = match config.mode {
+            TraceMode::Btm => vec![
+                start(0x100),
+                direct(2),
+                direct(2),
+                direct(1),
+                end(&config, 1, 1),
+            ],
+            TraceMode::Htm => vec![start(0x100), end(&config, 6, 0b1111)],
+        };
+        sends(&config, &chain, &way, &expected);
     }
 }
 
