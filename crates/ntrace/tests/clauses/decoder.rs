@@ -1514,6 +1514,31 @@ fn ecall_counted_or_not() {
             assert_eq!(events.pcs(&image).last(), Some(&0x800));
         }
     }
+    // The same of both forms of ebreak.
+    for (code, size) in [(EBREAK, 2), (C_EBREAK, 1)] {
+        let image =
+            crate::common::image(Isa::RV64GC, &[(0x100, &[C_ADD, code]), (0x800, &[C_ADD])]);
+        for kind in all_kinds() {
+            for (icnt, retires) in [
+                (1, Retires::Neither),
+                (1, Retires::Ecall),
+                (1 + size, Retires::EcallAndEbreak),
+            ] {
+                let config = Config {
+                    retires,
+                    ..kind.clone()
+                };
+                let messages = [
+                    start(0x100),
+                    indirect(Btype::Exception, icnt, 0x100, 0x800),
+                    end(&config, 1, 1),
+                ];
+                let events = decode(&config, &image, &stream(&config, &messages)).whole();
+                assert_eq!(events.traps()[0].epc, Some(0x102));
+                assert_eq!(events.pcs(&image).last(), Some(&0x800));
+            }
+        }
+    }
 }
 
 /// Decoding is the same however the bytes arrive.

@@ -276,10 +276,13 @@ fn repeated_history() {
             repeated_history: RepeatedHistory::On,
             ..htm(version)
         };
-        let bytes = round_trip(&config, &pattern_loop(), &pattern_way(150));
-        let sent = bodies(&config, &bytes);
-        assert_eq!(sent.len(), 3, "{sent:?}");
-        assert!(matches!(sent[1], Body::HistRepeat { .. }));
+        // Six outcomes, fifty times, and the last two.
+        let repeat = Body::HistRepeat {
+            hist: 0b101_0101,
+            count: 50,
+        };
+        let expected = [start(0x100), repeat, halt(&config, 605, 0b100)];
+        sends(&config, &pattern_loop(), &pattern_way(150), &expected);
     }
 }
 
@@ -292,8 +295,8 @@ fn hrepeat_is_split() {
         ..htm(Version::V1_0)
     };
     let bytes = round_trip(&config, &pattern_loop(), &pattern_way(400));
-    let counts = bodies(&config, &bytes);
-    let counts: Vec<u64> = counts
+    let sent = bodies(&config, &bytes);
+    let counts: Vec<u64> = sent
         .iter()
         .filter_map(|b| match b {
             Body::HistRepeat { count, .. } => Some(*count),
@@ -302,6 +305,15 @@ fn hrepeat_is_split() {
         .collect();
     assert!(counts.len() > 1, "{counts:?}");
     assert!(counts.iter().all(|&c| c <= 15), "{counts:?}");
+    // No outcome is missing.
+    let outcomes = |hist: u64| u64::from(hist.ilog2());
+    let told = sent.iter().map(|body| match *body {
+        Body::HistRepeat { hist, count } => outcomes(hist) * count,
+        Body::HistFull { hist } => outcomes(hist),
+        Body::ProgTraceCorrelation { hist, .. } => outcomes(hist.unwrap()),
+        _ => 0,
+    });
+    assert_eq!(told.sum::<u64>(), 2 * 400 + 2);
 }
 
 /// 10.1: a custom instruction that stays and one that goes.
@@ -604,15 +616,31 @@ fn implicit_return_depth() {
         pcs.push(0x100);
         pcs.extend([0x108; 41]);
         pcs.push(0x10a);
-        let bytes = round_trip(&config, &image, &go(&pcs));
-        let jumps = bodies(&config, &bytes);
         let explicit = |b: &&Body<'_>| {
             matches!(
                 b,
                 Body::IndirectBranch { .. } | Body::IndirectBranchHist { .. }
             )
         };
-        assert_eq!(jumps.iter().filter(explicit).count(), 41 - 32);
+        for depth in [1, 8, 32] {
+            let config = Config {
+                stack_depth: depth,
+                ..config.clone()
+            };
+            let bytes = round_trip(&config, &image, &go(&pcs));
+            let jumps = bodies(&config, &bytes);
+            let told = jumps.iter().filter(explicit).count();
+            assert_eq!(told, 41 - usize::from(depth));
+            // Whatever depth the decoder is told.
+            for other in [1, 8, 32] {
+                let config = Config {
+                    stack_depth: other,
+                    ..config.clone()
+                };
+                let events = decode(&config, &image, &bytes).whole();
+                assert_eq!(events.pcs(&image), pcs);
+            }
+        }
     }
 }
 
@@ -748,10 +776,9 @@ fn repeat_branch_of_a_jump() {
             jump(2, 0x200, 0x200),
             Body::RepeatBranch { count: 4 },
             jump(2, 0x200, 0x100),
+            end(&config, 1, 1),
         ];
-        let bytes = round_trip(&config, &image, &go(&pcs));
-        let sent = bodies(&config, &bytes);
-        assert_eq!(sent[..5], expected);
+        sends(&config, &image, &go(&pcs), &expected);
     }
 }
 
@@ -998,16 +1025,15 @@ fn case_2_enable_while_in_debug() {
             Do::At(0x10a),
             Do::At(0x10e),
         ];
-        let bytes = encode(&config, &image, &way);
-        let sent = bodies(&config, &bytes);
         let hist = |h| (config.mode == TraceMode::Htm).then_some(h);
-        assert_eq!(
-            sent[sent.len() - 2..],
-            [
-                sync(Sync::DEBUG_EXIT, 0, 0x106),
-                stop(Evcode::DISABLED, 4, hist(2))
-            ]
-        );
+        let expected = [
+            stop(Evcode::DISABLED, 0, hist(1)),
+            stop(Evcode::DEBUG, 0, hist(1)),
+            sync(Sync::DEBUG_EXIT, 0, 0x106),
+            stop(Evcode::DISABLED, 4, hist(2)),
+        ];
+        let bytes = encode(&config, &image, &way);
+        assert_eq!(bodies(&config, &bytes), expected);
     }
 }
 
@@ -1205,7 +1231,7 @@ fn case_6_periodic_delayed() {
 fn periodic_units() {
     let image = image(Isa::RV64GC, &[(0x100, &[C_JR_A5])]);
     let way = go(&[0x100; 100]);
-    for unit in [SyncUnit::Messages, SyncUnit::Cycles] {
+    for unit in [SyncUnit::Messages, SyncUnit::Cycles, SyncUnit::Halfwords] {
         for kind in all_kinds() {
             let config = Config {
                 periodic: Periodic {
@@ -1426,8 +1452,8 @@ fn cdf_by_mode() {
     let image = three_runs();
     for config in all_kinds() {
         let bytes = encode(&config, &image, &run_and_halt(&[0x100]));
-        let expected = halt(&config, 1, 1);
-        assert_eq!(bodies(&config, &bytes)[1], expected);
+        let expected = [start(0x100), halt(&config, 1, 1)];
+        assert_eq!(bodies(&config, &bytes), expected);
         let cdf = u8::from(config.mode == TraceMode::Htm);
         assert_eq!(bytes[5] >> 6, cdf);
     }
@@ -1686,8 +1712,33 @@ fn ecall_and_sync() {
             Do::At(0x802),
             Do::At(0x108),
         ];
-        let bytes = round_trip(&config, &image, &way);
-        assert_eq!(bodies(&config, &bytes)[1].sync(), Some(Sync::EVENT));
+        let icnt = if config.retires == Retires::Ecall {
+            4
+        } else {
+            2
+        };
+        let event = match config.mode {
+            TraceMode::Btm => Body::IndirectBranchSync {
+                sync: Sync::EVENT,
+                btype: Btype::Exception,
+                icnt,
+                faddr: 0x800 >> 1,
+            },
+            TraceMode::Htm => Body::IndirectBranchHistSync {
+                sync: Sync::EVENT,
+                btype: Btype::Exception,
+                icnt,
+                faddr: 0x800 >> 1,
+                hist: 0b10,
+            },
+        };
+        let expected = [
+            start(0x100),
+            event,
+            jump(3, 0x800, 0x108),
+            end(&config, 1, 1),
+        ];
+        sends(&config, &image, &way, &expected);
     }
 }
 
