@@ -172,34 +172,49 @@ fn reading_10_base_of_differences() {
 #[test]
 fn reading_11_thaddr_0() {
     let config = plain(RATIFIED);
-    let rows = [
-        Ingress {
-            itype: Itype::Taken,
-            ..one(0x1000, 4)
-        },
-        Ingress {
-            iretire: 0,
-            itype: Itype::Exception,
-            cause: 13,
-            ..one(0x1008, 4)
-        },
-        Ingress {
-            iretire: 0,
-            itype: Itype::Interrupt,
-            cause: 7,
-            ..one(0x3000, 4)
-        },
-        one(0x4000, 4),
-    ];
-    let packets = encode_blocks(&config, &rows);
-    let Packet::Trap(first) = packets[2] else {
-        panic!("{packets:?}");
-    };
-    let expected = Trap {
-        branch: true,
-        ..trap(&config, 13, false, 0x3000)
-    };
-    assert_eq!(first, expected);
+    for (itype, first) in [
+        (Itype::Taken, "start 1000 taken"),
+        (Itype::NotTaken, "start 1000"),
+        (Itype::None, "start 1000"),
+        (Itype::IndirectJump, "start 1000"),
+    ] {
+        let rows = [
+            Ingress {
+                itype,
+                ..one(0x1000, 4)
+            },
+            Ingress {
+                iretire: 0,
+                itype: Itype::Exception,
+                cause: 13,
+                ..one(0x1008, 4)
+            },
+            Ingress {
+                iretire: 0,
+                itype: Itype::Interrupt,
+                cause: 7,
+                ..one(0x3000, 4)
+            },
+            one(0x4000, 4),
+        ];
+        let packets = encode_blocks(&config, &rows);
+        // At the target of a jump, the address of the first trap; else it is known,
+        // and the address is that of the second.
+        let (address, rest): (u64, &[&str]) = match itype {
+            Itype::IndirectJump => (0x1008, &["interrupt 7 at 3000", "start 4000"]),
+            _ => (0x3000, &["interrupt 7 to 4000"]),
+        };
+        let told = format!("exception 13 at {address:x} tval 0");
+        let mut lines = vec!["support on", first, &told];
+        lines.extend(rest);
+        lines.push("support off ended_ntr");
+        assert_eq!(text(&config, &packets), lines, "{itype:?}");
+        let expected = Trap {
+            branch: true,
+            ..trap(&config, 13, false, address)
+        };
+        assert_eq!(packets[2], Packet::Trap(expected), "{itype:?}");
+    }
 }
 
 /// Reading 15: A synchronisation every 2^(n+4) packets, support packets counted.
