@@ -639,7 +639,14 @@ fn ctype_0_unreported() {
             ..one(0x2000, 4)
         });
         let lines = text(&config, &encode_blocks(&config, &rows));
-        assert_eq!(lines[3], "exception 0 to 2000 tval 0 context 5");
+        let expected = [
+            "support on",
+            "start 1000 context 0",
+            "address 100c",
+            "exception 0 to 2000 tval 0 context 5",
+            "support off ended_ntr",
+        ];
+        assert_eq!(lines, expected);
     }
 }
 
@@ -1207,16 +1214,21 @@ fn full_map_with_an_address() {
         pcs.extend([0x1004, 0x1000, 0x1004, 0x1008]);
         let lines = text(&config, &round_trip(&config, &image, &go(&pcs)));
         let map = format!("branches {}NN 1000", "T".repeat(29));
-        assert_eq!(lines[2], map);
+        let front = ["support on", "start 1000 taken"];
+        assert_eq!(lines[..2], front);
+        assert_eq!(lines[2..], [&map, "address 1008", "support off ended_ntr"]);
         // The 31st branch is the last before a trap, and the last of all.
         let trap = Do::Trap(0x1004, 0x2000, exception(13), Some(0));
         let way = way(&[&go(&[0x1000; 32]), &[trap], &go(&[0x2000])]);
         let lines = text(&config, &round_trip(&config, &image, &way));
         let map = format!("branches {}N 1000", "T".repeat(30));
-        assert_eq!(lines[2], map);
+        let trap = "exception 13 to 2000 tval 0";
+        assert_eq!(lines[..2], front);
+        assert_eq!(lines[2..], [&map, trap, "support off ended_ntr"]);
         let lines = text(&config, &round_trip(&config, &image, &go(&[0x1000; 32])));
-        assert_eq!(lines[2], map, "the last goes on in memory");
-        assert_eq!(lines[3], "support off ended_rep");
+        assert_eq!(lines[..2], front);
+        let end = [&map, "support off ended_rep"];
+        assert_eq!(lines[2..], end, "the last goes on in memory");
     }
 }
 

@@ -164,6 +164,32 @@ fn reading_10_base_of_differences() {
         let lines = events(&config, &image, &packets);
         assert!(lines.contains(&"3004+1>3008".to_owned()), "{lines:?}");
     }
+    // A start, a jump, one with branches, a trap, and a start again.
+    let image = rv64(&[
+        (0x1000, &[JR_A5, JR_A5]),
+        (0x1010, &[ADD, b(8), ADD, JR_A5]),
+        (0x1020, &[ADD]),
+        (0x3000, &[ADD, ADD]),
+    ]);
+    for config in both() {
+        let packets = [
+            start(&config, 0x1000),
+            address(&config, 4),
+            address(&config, 0xc),
+            branches(&config, "N", 0x10),
+            Packet::Trap(trap(&config, 13, true, 0x3000)),
+            address(&config, 4),
+            support(REP),
+            start(&config, 0x1000),
+            address(&config, 4),
+            support(NTR),
+        ];
+        let events = decode(&config, &image, &stream(&config, &packets));
+        assert_eq!(events.gaps(), []);
+        let mut pcs = vec![0x1000, 0x1004, 0x1010, 0x1014, 0x1018, 0x101c, 0x1020];
+        pcs.extend([0x3000, 0x3004, 0x1000, 0x1004]);
+        assert_eq!(events.pcs(&image), pcs);
+    }
 }
 
 /// Reading 11: With thaddr = 0: branch is 1, and the address is that of the trap at
