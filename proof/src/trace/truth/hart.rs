@@ -61,10 +61,12 @@ impl Heard {
 
 /// Whether a mark says that a trace starts.
 pub const fn is_start(mark: Mark) -> bool {
-    matches!(
-        mark,
-        Mark::On | Mark::Resumed | Mark::Reset | Mark::PowerUp | Mark::Sync(_)
-    )
+    match mark {
+        Mark::On | Mark::Resumed | Mark::Reset | Mark::PowerUp => true,
+        // N-Trace: a counter is full, or messages were lost, which is a gap.
+        Mark::Sync(code) => !matches!(code, 4 | 7),
+        _ => false,
+    }
 }
 
 /// Whether a mark says that a trace stops.
