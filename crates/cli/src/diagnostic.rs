@@ -127,6 +127,8 @@ codes! {
     UnfitRecords "HT0118" exit 1,
     /// A trace of which parts may be missing; an error with --strict.
     Doubtful "HT0119" exit 3,
+    /// Traps whose cause a log or trace does not record; an error with --strict.
+    UnknownCauses "HT0120" exit 3,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

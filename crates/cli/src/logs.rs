@@ -158,6 +158,32 @@ pub(crate) fn judge_fit(path: &Path, fit: Fit, strict: bool) -> Verdict {
     }
 }
 
+/// Traps whose cause the log does not record; an error with `--strict`.
+fn judge_causes(path: &Path, fit: Fit, instead: Option<&str>, strict: bool) -> Verdict {
+    let (Some(instead), Some(first)) = (instead, fit.first) else {
+        return Verdict::Clean;
+    };
+    let name = input::name(path);
+    let traps = count(fit.causeless, "trap");
+    let message = format!("{name} does not record the cause of {traps}");
+    let mut diagnostic = Diagnostic::new(Code::UnknownCauses, message);
+    if let (Some(epc), Some(handler)) = (first.trap.epc, first.trap.handler) {
+        diagnostic = diagnostic.note(format!(
+            "first, at step {}: no jump leads to {handler:#x}; {epc:#x} was expected",
+            first.step
+        ));
+    }
+    let diagnostic = diagnostic
+        .note(format!("{instead} is written for each of them"))
+        .help(
+            "use a log that records traps: `spike -l --log-commits`, `run --log spike-traps=FILE`",
+        );
+    match strict {
+        true => Verdict::Error(diagnostic),
+        false => Verdict::Warning(diagnostic),
+    }
+}
+
 /// Lines that could not be read, as an error or a warning.
 fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
     let name = input::name(path);
@@ -264,14 +290,21 @@ impl Reading<'_> {
     }
 }
 
-/// What was wrong with a log, and what took its steps.
-pub(crate) fn judged<O>(copied: Copied<O>, session: &Session<'_>) -> Result<O, Failure> {
+/// What was wrong with a log, and what took its steps. `instead` is what the output
+/// has for a trap whose cause the log does not record; `None` if the output has no
+/// causes, or says which are unknown.
+pub(crate) fn judged<O>(
+    copied: Copied<O>,
+    instead: Option<&str>,
+    session: &Session<'_>,
+) -> Result<O, Failure> {
     let (path, strict) = (session.path, session.strict);
     let nothing = copied.chosen.harts().is_empty();
     // The wrong program is a reason for damage, not the other way round.
     let fit = judge_fit(path, copied.chosen.fit(), strict);
     let damage = judge(path, &copied.damage, copied.lines, nothing, strict);
-    for verdict in [fit, damage] {
+    let causes = judge_causes(path, copied.chosen.fit(), instead, strict);
+    for verdict in [fit, damage, causes] {
         match verdict {
             Verdict::Error(diagnostic) => return Err(diagnostic.into()),
             Verdict::Warning(diagnostic) => session.talk.warning(&diagnostic),

@@ -160,15 +160,16 @@ pub(crate) fn writer<'a>(
     Ok(TraceWriter::new(settings, port, &filter, options, put)?)
 }
 
-/// How large the trace became, and whether it says what was done.
+/// How large the trace became, and whether it says what was done; `causeless`
+/// traps have no known cause.
 pub(crate) fn report(
     path: &Path,
     format: Format,
-    written: &Written,
+    (written, causeless): (&Written, u64),
     leaves_out: Option<&'static str>,
     talk: &Talk,
 ) -> Result<(), Failure> {
-    talk.summary(&trace_written(path, format, written));
+    talk.summary(&trace_written(path, format, written, causeless));
     let Some(Err(difference)) = &written.check else {
         return Ok(());
     };

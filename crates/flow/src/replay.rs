@@ -66,6 +66,8 @@ pub struct Assumed {
     /// Traps without a cause. Those of ecalls have the cause that goes with the
     /// assumed mode, the others none.
     pub causes: u64,
+    /// Those of them that may be exceptions or interrupts.
+    pub kinds: u64,
     /// Exceptions without a trap value, where it is not always 0.
     pub values: u64,
     /// Traps whose address is not reported: losses, or steps
@@ -348,6 +350,7 @@ impl Hart {
             Cause::Unknown | Cause::Exception(None) | Cause::Interrupt(None)
         );
         assumed.causes += u64::from(by_mode || causeless);
+        assumed.kinds += u64::from(step.trap.cause == Cause::Unknown);
         // Interrupts have none that is reported; for an ecall it is 0.
         let has_value = !is_ecall && !matches!(step.trap.cause, Cause::Interrupt(_));
         assumed.values += u64::from(has_value && trap.tval.is_none());

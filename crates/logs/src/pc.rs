@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use hartrace_isa::{Flow, Isa, Xlen};
 
 use super::lines::{Line, Lines, split};
-use super::site::{Exits, Site, Sites};
+use super::site::{Exits, Site, Sites, is_semihosting};
 use super::text::{hex16, prefixed_hex, spell8, spell16};
 use super::{LineError, LineErrorKind, untold};
 use hartrace_flow::{
@@ -33,6 +33,9 @@ pub enum ListedTraps {
 /// was followed by neither of its successors counts as not taken, since its
 /// outcome is unknown. A trap right after an indirect jump cannot be distinguished from
 /// the jump.
+///
+/// The `ebreak` of a semihosting call halts the hart for a debugger, which resumes
+/// it after the `ebreak`: that is no trap.
 ///
 /// Mode and context are not in the list: [`Mode::M`] and context 0 stand for
 /// them. An ecall or ebreak at the very end is not given, for want of a
@@ -275,6 +278,12 @@ impl Path<'_> {
     fn depart<O: Observer>(&mut self, last: &Site, next: u64, out: &mut O) {
         if last.exits != Exits::Trap {
             self.retire(last, last.natural, out);
+            if is_semihosting(last.bits, last.natural, next) {
+                for signal in [Signal::Halted, Signal::Resumed] {
+                    out.step(self.hart, &Step::Signal(signal), &self.effects);
+                }
+                return;
+            }
             return self.trap(last.natural, Some(next), Cause::Unknown, None, out);
         }
         match self.traps {

@@ -17,6 +17,13 @@ pub(super) enum Exits {
     Trap,
 }
 
+/// Whether the hart passed the `ebreak` of a semihosting call: it came from the
+/// instruction with `bits` to `epc`, and went on at `next`. (Semihosting for
+/// RISC-V: `slli x0,x0,0x1f`, `ebreak`, `srai x0,x0,7`, none compressed.)
+pub(super) const fn is_semihosting(bits: u32, epc: u64, next: u64) -> bool {
+    bits == 0x01f0_1013 && next.wrapping_sub(epc) == 4
+}
+
 /// An instruction, classified once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {

@@ -4,14 +4,16 @@ use alloc::vec::Vec;
 
 use hartrace_isa::Isa;
 
+use self::causes::{Await, Waiting};
 use self::effects::{MemoryOp, Parts, Tail};
 use self::hart::{Ground, Hart};
 use self::line::{Cursor, Form};
 use super::lines::{Line, Lines};
 use super::site::Sites;
 use super::{LineError, LineErrorKind, untold};
-use hartrace_flow::{Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
 
+mod causes;
 mod effects;
 mod hart;
 mod line;
@@ -55,13 +57,17 @@ impl Default for SpikeOptions {
 /// * Both: everything is known but the CSRs that traps write.
 /// * `--log-commits` alone: a trap is a jump that the instruction before
 ///   cannot make, or a rise in privilege. Its cause is unknown, unless an
-///   image shows that its `epc` is an ecall or ebreak; after an indirect jump
+///   image shows that its `epc` is an ecall or ebreak, or the handler reads
+///   `mcause` or `scause` within 256 steps (for observers that want no effects,
+///   since steps have to wait for that); after an indirect jump
 ///   it cannot be distinguished from the jump.
 /// * `-l` alone: no effects and no modes; [`Mode::M`](hartrace_flow::Mode::M) stands for them. Lines
 ///   that Spike left out ("Executed N times") are given again.
 ///
 /// Effects of a trap and of `-l` alone are marked incomplete. Effects that no observer
-/// wants are not read, so damage in them is not seen. A failed
+/// wants are not read, so damage in them is not seen. The `ebreak` of a semihosting
+/// call halts the hart for a debugger, which resumes it after the `ebreak`: that is
+/// no trap. Only hartrace's own logs record what the debugger changed. A failed
 /// store-conditional has its address from the log's register writes. The step
 /// before a damaged line goes where its own bits send it; a trap whose handler
 /// was not seen is not given. Damage in a line that names no hart counts
@@ -74,6 +80,8 @@ impl Default for SpikeOptions {
 pub struct SpikeReader<'a> {
     lines: Lines,
     log: Log<'a>,
+    /// Steps that wait for a cause.
+    waiting: Waiting,
 }
 
 impl<'a> SpikeReader<'a> {
@@ -82,6 +90,7 @@ impl<'a> SpikeReader<'a> {
     pub fn new(options: SpikeOptions, image: Option<&'a Image>) -> SpikeReader<'a> {
         SpikeReader {
             lines: Lines::default(),
+            waiting: Waiting::default(),
             log: Log {
                 options,
                 isa: options.isa.or(image.and_then(Image::isa)),
@@ -93,6 +102,7 @@ impl<'a> SpikeReader<'a> {
                 current: 0,
                 quiet: false,
                 untold: untold(),
+                cause: None,
             },
         }
     }
@@ -118,18 +128,34 @@ impl<'a> SpikeReader<'a> {
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
-        let SpikeReader { lines, log } = self;
-        lines.feed(chunk, |n, line| log.line(n, line, out, damaged));
+        let SpikeReader {
+            lines,
+            log,
+            waiting,
+        } = self;
+        let mut out = Await { waiting, out };
+        lines.feed(chunk, |n, line| {
+            log.line(n, line, &mut out, damaged);
+            if let Some((hart, cause)) = log.cause.take() {
+                out.waiting.cause(hart, cause, out.out);
+            }
+        });
     }
 
     /// The log has ended: gives the last step of each hart and ends the
     /// observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
-        let SpikeReader { lines, log } = self;
-        lines.finish(|n, line| log.line(n, line, out, damaged));
+        let SpikeReader {
+            lines,
+            log,
+            waiting,
+        } = self;
+        let mut last = Await { waiting, out };
+        lines.finish(|n, line| log.line(n, line, &mut last, damaged));
         for at in 0..log.harts.len() {
-            log.flush(at, out);
+            log.flush(at, &mut last);
         }
+        last.waiting.flush(last.out);
         out.finish();
     }
 }
@@ -152,6 +178,8 @@ struct Log<'a> {
     /// Every hart is lost and none has been heard of since.
     quiet: bool,
     untold: Effects,
+    /// A handler has read the cause of its trap.
+    cause: Option<(HartId, Cause)>,
 }
 
 /// A fault in a line: its kind and the byte.
@@ -223,9 +251,12 @@ impl<'a> Log<'a> {
                 hart.commit(pc, bits, mode);
                 if wanted::<O>() || bits & 0x7f == 0x73 {
                     let read = hart.effects(cursor, bits, parts::<O>());
-                    if let Err(kind) = read {
-                        hart.drop_insn();
-                        return Err((kind, cursor.at()));
+                    match read {
+                        Ok(cause) => self.cause = cause.map(|cause| (id, cause)),
+                        Err(kind) => {
+                            hart.drop_insn();
+                            return Err((kind, cursor.at()));
+                        }
                     }
                 }
                 match self.sites.as_mut().and_then(|s| s.get(pc)) {
@@ -246,6 +277,10 @@ impl<'a> Log<'a> {
                     hart.list(pc, bits);
                 }
                 Ok(())
+            }
+            Form::Debugger(signal) => {
+                let read = self.debugger(at, signal, cursor, out);
+                read.map_err(|kind| (kind, cursor.at()))
             }
             other => self.rare(at, other, out).map_err(|kind| (kind, 0)),
         }
@@ -280,6 +315,25 @@ impl<'a> Log<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A debugger did something to a hart.
+    #[cold]
+    fn debugger<O: Observer>(
+        &mut self,
+        at: usize,
+        signal: Signal,
+        cursor: &mut Cursor<'_>,
+        out: &mut O,
+    ) -> Result<(), LineErrorKind> {
+        let narrow = self.harts.get(at).is_some_and(|h| h.narrow);
+        self.traps = true;
+        let (harts, mut ground) = self.ground(narrow);
+        let Some(hart) = harts.get_mut(at) else {
+            return Ok(());
+        };
+        hart.lost = false;
+        hart.debugger(signal, cursor, parts::<O>(), &mut ground, out)
     }
 
     /// Position of a hart's state; new harts are added.

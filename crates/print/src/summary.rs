@@ -6,9 +6,10 @@ use hartrace_capture::trace::{Format, Written};
 use std::path::Path;
 use std::time::Duration;
 
-/// How large a trace became, and what its check compared.
+/// How large a trace became, and what its check compared: not the causes of the
+/// `causeless` traps, which are unknown.
 #[must_use]
-pub fn trace_written(path: &Path, format: Format, written: &Written) -> String {
+pub fn trace_written(path: &Path, format: Format, written: &Written, causeless: u64) -> String {
     let traced = written.passed.unwrap_or(written.instructions);
     let bits = written.bytes as f64 * 8.0 / traced.max(1) as f64;
     let all = count(written.instructions, "instruction");
@@ -33,6 +34,10 @@ pub fn trace_written(path: &Path, format: Format, written: &Written) -> String {
         count(checked.insns, "instruction"),
         count(checked.traps, "trap")
     );
+    if causeless > 0 {
+        let causes = count(causeless, "trap cause");
+        text += &format!(" ({causes} unknown, not compared)");
+    }
     if checked.lost > 0 {
         let lost = count(checked.lost, "instruction");
         text += &format!(" ({lost} at losses not compared)");

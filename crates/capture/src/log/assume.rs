@@ -11,18 +11,12 @@ const ECALL: u32 = 0x73;
 pub struct Assume<O> {
     inner: O,
     mode: Mode,
-    causes: u64,
 }
 
 impl<O> Assume<O> {
     /// Steps for `inner`, in this mode.
     pub fn new(inner: O, mode: Mode) -> Assume<O> {
-        let causes = 0;
-        Assume {
-            inner,
-            mode,
-            causes,
-        }
+        Assume { inner, mode }
     }
 
     /// What takes the steps.
@@ -33,12 +27,6 @@ impl<O> Assume<O> {
     /// What took the steps.
     pub fn into_inner(self) -> O {
         self.inner
-    }
-
-    /// Traps whose cause is still not known.
-    #[must_use]
-    pub fn unknown_causes(&self) -> u64 {
-        self.causes
     }
 }
 
@@ -58,11 +46,6 @@ impl<O: Observer> Observer for Assume<O> {
                 if trap.bits == Some(ECALL) && trap.trap.cause == Cause::Exception(None) {
                     trap.trap.cause = Cause::Exception(ecall(self.mode));
                 }
-                let unknown = matches!(
-                    trap.trap.cause,
-                    Cause::Unknown | Cause::Exception(None) | Cause::Interrupt(None)
-                );
-                self.causes += u64::from(unknown);
             }
             Step::Signal(_) => {}
         }

@@ -1,11 +1,16 @@
 //! The summary of a log, in bounded memory.
 
-use hartrace_flow::{Cause, Effects, HartId, Ingress, Mode, Observer, Signal, Step, Wants};
+use hartrace_flow::{
+    Cause, Effects, HartId, Ingress, Mode, Observer, Signal, Step, Trap, TrapStep, Wants,
+};
 use hartrace_isa::Itype;
 use hartrace_logs::{IngressRow, LineError};
 
 /// Trap causes that are counted separately; logs may hold any number.
 const MAX_CAUSES: usize = 64;
+
+/// The encoding of ecall.
+const ECALL: u32 = 0x73;
 
 /// Damaged lines that are kept.
 const KEPT: usize = 5;
@@ -51,6 +56,7 @@ impl LogSummary {
         Fit {
             steps: self.instructions + self.all_traps(),
             unexplained: unexplained.map_or(0, |t| t.1),
+            ..Fit::default()
         }
     }
 
@@ -169,6 +175,20 @@ pub struct Fit {
     pub steps: u64,
     /// Traps for which neither the log nor the program has a reason.
     pub unexplained: u64,
+    /// Traps whose cause is not known, or not all of it. That of an ecall follows
+    /// from its mode.
+    pub causeless: u64,
+    /// The first of them.
+    pub first: Option<Causeless>,
+}
+
+/// A trap whose cause is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Causeless {
+    /// Steps before it.
+    pub step: u64,
+    /// The trap.
+    pub trap: Trap,
 }
 
 impl Fit {
@@ -177,12 +197,26 @@ impl Fit {
     pub fn add(&mut self, step: &Step) {
         match step {
             Step::Insn(_) => self.steps += 1,
-            Step::Trap(trap) => {
-                self.steps += 1;
-                self.unexplained += u64::from(trap.trap.cause == Cause::Unknown);
-            }
+            Step::Trap(trap) => self.trap(trap),
             Step::Signal(_) => {}
         }
+    }
+
+    #[cold]
+    fn trap(&mut self, step: &TrapStep) {
+        let trap = step.trap;
+        let causeless = match trap.cause {
+            Cause::Unknown | Cause::Interrupt(None) => true,
+            Cause::Exception(None) => step.bits != Some(ECALL),
+            Cause::Exception(Some(_)) | Cause::Interrupt(Some(_)) => false,
+        };
+        if causeless {
+            let step = self.steps;
+            self.first.get_or_insert(Causeless { step, trap });
+            self.causeless += 1;
+        }
+        self.steps += 1;
+        self.unexplained += u64::from(trap.cause == Cause::Unknown);
     }
 
     /// Interrupts leave no more than a few traps unexplained: many, and more

@@ -150,7 +150,14 @@ fn guesses_from_the_first_lines() {
 
 #[test]
 fn another_program_is_doubted() {
-    let fit = |steps, unexplained| Fit { steps, unexplained }.is_doubtful();
+    let fit = |steps, unexplained| {
+        Fit {
+            steps,
+            unexplained,
+            ..Fit::default()
+        }
+        .is_doubtful()
+    };
     assert!(fit(399, 20) && fit(1_000_000, 50_001));
     assert!(!fit(400, 20) && !fit(19, 19) && !fit(0, 0));
     let image = image();
@@ -180,8 +187,32 @@ fn the_cause_of_an_ecall_follows_the_mode() {
         let known = (Cause::Exception(Some(cause)), 1);
         assert_eq!(summary.inner().traps, [known, (Cause::Unknown, 2)]);
         assert!(summary.inner().modes().eq([mode]));
-        assert_eq!(summary.unknown_causes(), 2);
     }
+}
+
+/// Traps whose cause is not known are counted, and the first is kept. That of an
+/// ecall follows from its mode.
+#[test]
+fn causes_that_a_log_does_not_record() {
+    let image = image();
+    let options = LogOptions {
+        image: Some(&image),
+        ..LogOptions::default()
+    };
+    let mut reader = LogReader::new(Kind::PcList, &options).unwrap();
+    let mut chosen = Chosen::new(LogSummary::default(), None, true);
+    let list = b"1002\n1004\n1000\n1008\n1000\n";
+    reader.feed(list, &mut chosen, &mut |_| {});
+    reader.finish(&mut chosen, &mut |_| {});
+    let fit = chosen.fit();
+    assert_eq!((fit.causeless, fit.unexplained), (2, 2));
+    let first = fit.first.unwrap();
+    assert_eq!(
+        (first.trap.epc, first.trap.handler),
+        (Some(0x1002), Some(0x1008))
+    );
+    assert_eq!(first.trap.cause, Cause::Unknown);
+    assert_eq!(first.step, 3);
 }
 
 #[test]

@@ -272,6 +272,20 @@ impl Settings {
         }
     }
 
+    /// What such a trace reports of a trap whose cause is not known, if it has to
+    /// report something that may be wrong.
+    #[must_use]
+    pub fn instead_of_cause(&self) -> Option<&'static str> {
+        match self {
+            Settings::Ntrace(config) => match config.trap_types {
+                ntrace::TrapTypes::Two => Some("an exception (B-TYPE 2)"),
+                ntrace::TrapTypes::One | ntrace::TrapTypes::None => None,
+            },
+            Settings::Etrace(_) => Some("exception 0"),
+            Settings::Tandem(_) => Some("cause 0"),
+        }
+    }
+
     /// Whether such a trace may report times.
     #[must_use]
     pub const fn tells_time(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::settings;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::input;
-use hartrace_capture::trace::{Decoded, Format, Trace, TraceWriter, Watch, WriteOptions};
+use hartrace_capture::trace::{Decoded, Format, Settings, Trace, TraceWriter, Watch, WriteOptions};
 use hartrace_flow::{Assumed, HartId, Image, Replay};
 use std::path::Path;
 
@@ -69,9 +69,16 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     for diagnostic in stand_ins(&args.trace, new.format(), &assumed) {
         talk.warning(&diagnostic);
     }
+    if let Some(diagnostic) = unknown_causes(&args.trace, &new, &assumed) {
+        match args.strict {
+            true => return Err(diagnostic.into()),
+            false => talk.warning(&diagnostic),
+        }
+    }
     file.finish(&program.config, &new, &program.elf)?;
     let left = new.leaves_out();
-    trace_file::report(&args.output.output, new.format(), &done, left, talk)
+    let written = (&done, assumed.causes);
+    trace_file::report(&args.output.output, new.format(), written, left, talk)
 }
 
 /// What no other trace format records.
@@ -111,6 +118,29 @@ impl Job<'_> {
     }
 }
 
+/// Causes that are written and the old trace does not record; an error with
+/// `--strict`.
+fn unknown_causes(old: &Path, new: &Settings, assumed: &Assumed) -> Option<Diagnostic> {
+    let causes = match new.format() {
+        // It only has to know an exception from an interrupt.
+        Format::Ntrace => assumed.kinds,
+        Format::Etrace | Format::Tandem => assumed.causes,
+    };
+    let instead = new.instead_of_cause().filter(|_| causes > 0)?;
+    let name = input::name(old);
+    let traps = count(causes, "trap");
+    let message = format!("{name} does not record the cause of {traps}");
+    let note = match new.format() {
+        Format::Ntrace => format!("{instead} is written for each of them"),
+        _ => "code 0 is written for each of them, for an ecall that of its mode".to_owned(),
+    };
+    Some(
+        Diagnostic::new(Code::UnknownCauses, message)
+            .note(note)
+            .help("do not rely on the causes in the new trace"),
+    )
+}
+
 /// What is in the new trace and was not in the old one, and the other way
 /// round.
 fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
@@ -118,25 +148,17 @@ fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
     let mut told = Vec::new();
     let Assumed {
         modes,
-        causes,
         values,
         unplaced,
+        ..
     } = *assumed;
     // N-Trace has no fields for causes and values, and reports a mode only with a
     // context.
-    if new != Format::Ntrace && (modes || causes > 0 || values > 0) {
+    if new != Format::Ntrace && (modes || values > 0) {
         let message = format!("{name} does not record everything that {new} contains");
         let mut diagnostic = Diagnostic::new(Code::Assumed, message);
         if modes {
             diagnostic = diagnostic.note("modes: M is assumed where the mode is unknown");
-        }
-        if causes > 0 {
-            let traps = count(causes, "trap");
-            let text = format!(
-                "causes of {traps}: written as 0, or for an ecall as the cause \
-                of its mode"
-            );
-            diagnostic = diagnostic.note(text);
         }
         if values > 0 {
             let traps = count(values, "trap");

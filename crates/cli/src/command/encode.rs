@@ -8,8 +8,8 @@ use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, Plain, SpikeParts, spike_parts};
-use hartrace_capture::trace::WriteOptions;
+use hartrace_capture::log::{Assume, Plain, SpikeParts, ingress_layout, spike_parts};
+use hartrace_capture::trace::{Settings, WriteOptions};
 use hartrace_flow::{Image, Mode, Observer};
 use std::path::Path;
 
@@ -24,6 +24,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
+    let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
     let mut image = program.image()?;
     logs::recognise_boot(kind, head, &mut program, image.as_mut());
     // A verifier is to see jumps as they are.
@@ -34,7 +35,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_file::fit(&settings, &program.config, isa, code, talk)?;
     if tandem {
-        tells_effects(&args.input, kind, head, talk)?;
+        tells_effects(&args.input, kind, head)?;
     } else if args.load || args.container.container {
         return Err(Failure::Usage("--load and --container require --to tandem"));
     }
@@ -69,27 +70,42 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         which: (args.hart, single),
         file: &file,
         session: &session,
+        tandem,
+        // A tandem trace keeps such a jump as it is.
+        instead: settings.instead_of_cause().filter(|_| !tandem),
     };
-    let done = match args.mode {
+    let assumed = assumed(
+        &args.input,
+        args.mode.is_none() && !reading.modes,
+        timed,
+        &settings,
+    );
+    let (writer, causeless) = match args.mode {
         _ if tandem => copy.run(reading, writer)?,
         mode if !reading.modes => {
             let mode = mode.map_or(Mode::M, mode_of);
             let writer = Assume::new(Plain(writer), mode);
-            copy.run(reading, writer)?.into_inner().0
+            let (writer, causeless) = copy.run(reading, writer)?;
+            (writer.into_inner().0, causeless)
         }
-        _ => copy.run(reading, Plain(writer))?.0,
+        _ => {
+            let (writer, causeless) = copy.run(reading, Plain(writer))?;
+            (writer.0, causeless)
+        }
+    };
+    let done = writer.done();
+    if let Some(assumed) = assumed.filter(|_| !tandem) {
+        talk.warning(&assumed);
     }
-    .done();
     settings.add_absent(&done.absent);
     file.finish(&program.config, &settings, &program.elf)?;
     let left = settings.leaves_out();
     let format = settings.format();
-    trace_file::report(&args.output.output, format, &done, left, talk)
+    trace_file::report(&args.output.output, format, (&done, causeless), left, talk)
 }
 
-/// Refuses a log without register and memory writes, and reports what else is
-/// missing.
-fn tells_effects(path: &Path, kind: Kind, head: &[u8], talk: &Talk) -> Result<(), Failure> {
+/// Refuses a log without register and memory writes.
+fn tells_effects(path: &Path, kind: Kind, head: &[u8]) -> Result<(), Failure> {
     let name = input::name(path);
     let message = format!("{name} does not record register and memory writes");
     let refuse = |note: String| {
@@ -104,21 +120,45 @@ fn tells_effects(path: &Path, kind: Kind, head: &[u8], talk: &Talk) -> Result<()
     if kind != Kind::SpikeLog {
         return Err(refuse(format!("kind of log: {kind}")));
     }
-    let SpikeParts { listing, commits } = spike_parts(head);
+    let SpikeParts { commits, .. } = spike_parts(head);
     if !commits {
         return Err(refuse(
             "it was written by `spike -l` without `--log-commits`".to_owned(),
         ));
     }
-    if !listing {
-        let message = format!("{name} does not record traps: it was written without `-l`");
-        let warning = Diagnostic::new(Code::Assumed, message)
-            .note("traps are inferred from jumps; their cause, value and instruction are unknown")
-            .note("a trap right after an indirect jump cannot be detected")
-            .help("write the log with `spike -l --log-commits`");
-        talk.warning(&warning);
-    }
     Ok(())
+}
+
+/// A log that does not record traps.
+fn inferred_traps(path: &Path) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!("{name} does not record traps: it was written without `-l`");
+    Diagnostic::new(Code::Assumed, message)
+        .note("traps are inferred from jumps; their cause, value and instruction are unknown")
+        .note("a trap right after an indirect jump cannot be detected")
+        .help("write the log with `spike -l --log-commits`")
+}
+
+/// What a trace with these settings contains and the log does not: modes, times.
+fn assumed(path: &Path, mode: bool, timed: bool, settings: &Settings) -> Option<Diagnostic> {
+    let name = input::name(path);
+    let mut missing = Vec::new();
+    if mode && settings.tells_modes() {
+        missing.push("modes; mode M is assumed");
+    }
+    if !timed && settings.tells_time() {
+        missing.push("times; time 0 is written");
+    }
+    let (first, rest) = missing.split_first()?;
+    let message = format!("{name} does not record {first}");
+    let mut diagnostic = Diagnostic::new(Code::Assumed, message);
+    for what in rest {
+        diagnostic = diagnostic.note(format!("it does not record {what}"));
+    }
+    Some(match mode {
+        true => diagnostic.help("set the mode with --mode u, s or m"),
+        false => diagnostic,
+    })
 }
 
 /// A log on its way into a trace.
@@ -128,13 +168,23 @@ struct Copy<'a> {
     which: (Option<u32>, bool),
     file: &'a TraceFile,
     session: &'a Session<'a>,
+    /// The trace tells what instructions changed.
+    tandem: bool,
+    /// What the trace has for a trap whose cause is not known.
+    instead: Option<&'static str>,
 }
 
 impl Copy<'_> {
-    /// Reads all of the input. Gives the writer back.
-    fn run<O: Observer>(self, reading: Reading<'_>, writer: O) -> Result<O, Failure> {
+    /// Reads all of the input. Gives the writer back, and how many traps have no
+    /// known cause.
+    fn run<O: Observer>(self, reading: Reading<'_>, writer: O) -> Result<(O, u64), Failure> {
         let check = || self.file.sink.check();
         let copied = reading.copy(self.input, writer, self.which, self.session, check)?;
-        logs::judged(copied, self.session)
+        if self.tandem && !copied.traps {
+            let warning = inferred_traps(self.session.path);
+            self.session.talk.warning(&warning);
+        }
+        let causeless = copied.chosen.fit().causeless;
+        Ok((logs::judged(copied, self.instead, self.session)?, causeless))
     }
 }

@@ -100,7 +100,7 @@ impl Job<'_> {
         sink.finish()
     }
 
-    /// Rows have a mode and a cause, also where the log has none.
+    /// Rows have a mode, also where the log has none.
     fn rows_with_assumed_mode(
         self,
         input: Input,
@@ -109,9 +109,9 @@ impl Job<'_> {
     ) -> Result<(), Failure> {
         let (args, talk) = (self.args, self.session.talk);
         let writer = Assume::new(writer, args.mode.map_or(Mode::M, mode_of));
-        let causes = self.copy(input, sink, true, writer)?.unknown_causes();
-        if args.mode.is_none() || causes > 0 {
-            talk.warning(&assumed(&args.input, args.mode.is_none(), causes));
+        self.copy(input, sink, true, writer)?;
+        if args.mode.is_none() {
+            talk.warning(&assumed(&args.input));
         }
         Ok(())
     }
@@ -128,24 +128,15 @@ impl Job<'_> {
         let (session, which) = (&self.session, (self.args.hart, single));
         let check = || sink.check();
         let copied = self.reading.copy(input, writer, which, session, check)?;
-        logs::judged(copied, session)
+        // Pcs have no causes, and JSON says which are unknown.
+        let instead = Some("exception 0").filter(|_| self.args.to == LogKind::Ingress);
+        logs::judged(copied, instead, session)
     }
 }
 
-/// Values that stand in the rows and not in the log.
-fn assumed(path: &Path, mode: bool, causes: u64) -> Diagnostic {
+/// The modes in the rows are not in the log.
+fn assumed(path: &Path) -> Diagnostic {
     let name = input::name(path);
-    let what = match (mode, causes) {
-        (true, 0) => "modes; mode M is assumed".to_owned(),
-        (true, _) => "modes and causes; mode M and cause 0 are assumed".to_owned(),
-        (false, _) => "causes; cause 0 is assumed".to_owned(),
-    };
-    let mut diagnostic = Diagnostic::new(Code::Assumed, format!("{name} does not record {what}"));
-    if causes > 0 {
-        diagnostic = diagnostic.note(format!("traps of unknown cause: {causes}"));
-    }
-    if mode {
-        diagnostic = diagnostic.help("set the mode with --mode u, s or m");
-    }
-    diagnostic
+    let message = format!("{name} does not record modes; mode M is assumed");
+    Diagnostic::new(Code::Assumed, message).help("set the mode with --mode u, s or m")
 }

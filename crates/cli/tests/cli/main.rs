@@ -6,6 +6,7 @@
 mod bad_elf;
 mod bad_usage;
 mod cases;
+mod causes;
 mod config;
 mod ctr;
 mod ctr_inputs;

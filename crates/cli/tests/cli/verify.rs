@@ -71,6 +71,24 @@ fn a_spike_log_verifies() {
     assert!(report.contains("clean"), "{report}");
 }
 
+/// The log records what the debugger of a semihosting program changes.
+#[test]
+fn a_log_of_a_semihosting_program_verifies() {
+    let folder = Folder::new();
+    let (log, trace) = (folder.name("log"), folder.name("t"));
+    for width in ["rv64gc", "rv32gc"] {
+        let program = repository().join(format!("programs/semihost/semihost-{width}.elf"));
+        let program = program.to_str().unwrap();
+        run(&["run", "-q", program, "--log", &format!("spike-traps={log}")]);
+        let args = [
+            "encode", "-q", &log, "-e", program, "--to", "tandem", "-o", &trace,
+        ];
+        assert_eq!(succeeds(&args), "");
+        let report = succeeds(&["verify", "-q", &trace]);
+        assert!(report.contains("clean"), "{report}");
+    }
+}
+
 /// The same machine as that of the run, by the sidecar.
 #[test]
 fn the_machine_is_known() {

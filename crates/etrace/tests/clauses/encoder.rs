@@ -639,7 +639,14 @@ fn ctype_0_unreported() {
             ..one(0x2000, 4)
         });
         let lines = text(&config, &encode_blocks(&config, &rows));
-        assert_eq!(lines[3], "exception 0 to 2000 tval 0 context 5");
+        let expected = [
+            "support on",
+            "start 1000 context 0",
+            "address 100c",
+            "exception 0 to 2000 tval 0 context 5",
+            "support off ended_ntr",
+        ];
+        assert_eq!(lines, expected);
     }
 }
 
@@ -1207,16 +1214,21 @@ fn full_map_with_an_address() {
         pcs.extend([0x1004, 0x1000, 0x1004, 0x1008]);
         let lines = text(&config, &round_trip(&config, &image, &go(&pcs)));
         let map = format!("branches {}NN 1000", "T".repeat(29));
-        assert_eq!(lines[2], map);
+        let front = ["support on", "start 1000 taken"];
+        assert_eq!(lines[..2], front);
+        assert_eq!(lines[2..], [&map, "address 1008", "support off ended_ntr"]);
         // The 31st branch is the last before a trap, and the last of all.
         let trap = Do::Trap(0x1004, 0x2000, exception(13), Some(0));
         let way = way(&[&go(&[0x1000; 32]), &[trap], &go(&[0x2000])]);
         let lines = text(&config, &round_trip(&config, &image, &way));
         let map = format!("branches {}N 1000", "T".repeat(30));
-        assert_eq!(lines[2], map);
+        let trap = "exception 13 to 2000 tval 0";
+        assert_eq!(lines[..2], front);
+        assert_eq!(lines[2..], [&map, trap, "support off ended_ntr"]);
         let lines = text(&config, &round_trip(&config, &image, &go(&[0x1000; 32])));
-        assert_eq!(lines[2], map, "the last goes on in memory");
-        assert_eq!(lines[3], "support off ended_rep");
+        assert_eq!(lines[..2], front);
+        let end = [&map, "support off ended_rep"];
+        assert_eq!(lines[2..], end, "the last goes on in memory");
     }
 }
 
@@ -1315,20 +1327,36 @@ fn resync_off() {
 /// 8.2: a trap's packet is a synchronisation too.
 #[test]
 fn resync_counts_from_any_synchronisation() {
-    let image = rv64(&[(0x1000, &[ADD, JR_A5]), (0x2000, &[ADD, JR_A5])]);
+    let image = rv64(&[
+        (0x1000, &[ADD, JR_A5]),
+        (0x2000, &[ADD, JR_A5]),
+        (0x3000, &[MRET]),
+    ]);
     let rounds = |n: usize| go(&[0x1000, 0x1004].repeat(n));
+    let traps = [exception(13), interrupt(7)].map(|cause| {
+        let trap = Do::Trap(0x1004, 0x2000, cause, Some(0));
+        way(&[&go(&[0x1000]), &[trap], &go(&[0x2000, 0x2004])])
+    });
+    let [exception, interrupt] = traps;
+    let halts = |signals: &[Signal]| signals.iter().copied().map(Do::Signal).collect();
+    // What is between the rounds, and the starts it makes.
+    let cases: [(Vec<Do>, usize); 5] = [
+        (exception, 0),
+        (interrupt, 0),
+        (way(&[&go(&[0x3000]), &[Do::Mode(Mode::U)]]), 1),
+        (halts(&[Signal::Halted, Signal::Resumed]), 1),
+        (halts(&[Signal::Reset]), 1),
+    ];
     for version in VERSIONS {
         let config = resync(version, ResyncUnit::Packets, ResyncRule::Settled);
-        let trap = Do::Trap(0x1004, 0x2000, exception(13), Some(0));
-        let way = way(&[
-            &rounds(10),
-            &go(&[0x1000]),
-            &[trap],
-            &go(&[0x2000, 0x2004]),
-            &rounds(12),
-        ]);
-        let lines = text(&config, &round_trip(&config, &image, &way));
-        assert_eq!(tally(&lines)["start"], 1, "{lines:?}");
+        for (between, starts) in &cases {
+            let way = way(&[&rounds(10), between, &rounds(12)]);
+            let lines = text(&config, &round_trip(&config, &image, &way));
+            assert_eq!(tally(&lines)["start"], 1 + starts, "{lines:?}");
+        }
+        // Without any, the counter reaches its limit.
+        let lines = text(&config, &round_trip(&config, &image, &rounds(22)));
+        assert_eq!(tally(&lines)["start"], 2, "{lines:?}");
     }
 }
 

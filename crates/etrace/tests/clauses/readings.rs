@@ -164,6 +164,32 @@ fn reading_10_base_of_differences() {
         let lines = events(&config, &image, &packets);
         assert!(lines.contains(&"3004+1>3008".to_owned()), "{lines:?}");
     }
+    // A start, a jump, one with branches, a trap, and a start again.
+    let image = rv64(&[
+        (0x1000, &[JR_A5, JR_A5]),
+        (0x1010, &[ADD, b(8), ADD, JR_A5]),
+        (0x1020, &[ADD]),
+        (0x3000, &[ADD, ADD]),
+    ]);
+    for config in both() {
+        let packets = [
+            start(&config, 0x1000),
+            address(&config, 4),
+            address(&config, 0xc),
+            branches(&config, "N", 0x10),
+            Packet::Trap(trap(&config, 13, true, 0x3000)),
+            address(&config, 4),
+            support(REP),
+            start(&config, 0x1000),
+            address(&config, 4),
+            support(NTR),
+        ];
+        let events = decode(&config, &image, &stream(&config, &packets));
+        assert_eq!(events.gaps(), []);
+        let mut pcs = vec![0x1000, 0x1004, 0x1010, 0x1014, 0x1018, 0x101c, 0x1020];
+        pcs.extend([0x3000, 0x3004, 0x1000, 0x1004]);
+        assert_eq!(events.pcs(&image), pcs);
+    }
 }
 
 /// Reading 11: With thaddr = 0: branch is 1, and the address is that of the trap at
@@ -172,34 +198,49 @@ fn reading_10_base_of_differences() {
 #[test]
 fn reading_11_thaddr_0() {
     let config = plain(RATIFIED);
-    let rows = [
-        Ingress {
-            itype: Itype::Taken,
-            ..one(0x1000, 4)
-        },
-        Ingress {
-            iretire: 0,
-            itype: Itype::Exception,
-            cause: 13,
-            ..one(0x1008, 4)
-        },
-        Ingress {
-            iretire: 0,
-            itype: Itype::Interrupt,
-            cause: 7,
-            ..one(0x3000, 4)
-        },
-        one(0x4000, 4),
-    ];
-    let packets = encode_blocks(&config, &rows);
-    let Packet::Trap(first) = packets[2] else {
-        panic!("{packets:?}");
-    };
-    let expected = Trap {
-        branch: true,
-        ..trap(&config, 13, false, 0x3000)
-    };
-    assert_eq!(first, expected);
+    for (itype, first) in [
+        (Itype::Taken, "start 1000 taken"),
+        (Itype::NotTaken, "start 1000"),
+        (Itype::None, "start 1000"),
+        (Itype::IndirectJump, "start 1000"),
+    ] {
+        let rows = [
+            Ingress {
+                itype,
+                ..one(0x1000, 4)
+            },
+            Ingress {
+                iretire: 0,
+                itype: Itype::Exception,
+                cause: 13,
+                ..one(0x1008, 4)
+            },
+            Ingress {
+                iretire: 0,
+                itype: Itype::Interrupt,
+                cause: 7,
+                ..one(0x3000, 4)
+            },
+            one(0x4000, 4),
+        ];
+        let packets = encode_blocks(&config, &rows);
+        // At the target of a jump, the address of the first trap; else it is known,
+        // and the address is that of the second.
+        let (address, rest): (u64, &[&str]) = match itype {
+            Itype::IndirectJump => (0x1008, &["interrupt 7 at 3000", "start 4000"]),
+            _ => (0x3000, &["interrupt 7 to 4000"]),
+        };
+        let told = format!("exception 13 at {address:x} tval 0");
+        let mut lines = vec!["support on", first, &told];
+        lines.extend(rest);
+        lines.push("support off ended_ntr");
+        assert_eq!(text(&config, &packets), lines, "{itype:?}");
+        let expected = Trap {
+            branch: true,
+            ..trap(&config, 13, false, address)
+        };
+        assert_eq!(packets[2], Packet::Trap(expected), "{itype:?}");
+    }
 }
 
 /// Reading 15: A synchronisation every 2^(n+4) packets, support packets counted.

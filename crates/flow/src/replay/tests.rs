@@ -468,7 +468,8 @@ fn what_was_not_told_is_counted() {
         (trap(nop, unknown), Assumed { modes, causes: 2, values: 2, ..told }),
         (trap(nop, Cause::Interrupt(None)), Assumed { modes, causes: 3, values: 2, ..told }),
         (trap(nop, Cause::Interrupt(Some(7))), Assumed { modes, causes: 3, values: 2, ..told }),
-        (trap(None, unknown), Assumed { modes, causes: 3, values: 2, unplaced: 1 }),
+        (trap(None, unknown), Assumed { modes, causes: 3, values: 2, unplaced: 1, ..told }),
+        (trap(nop, Cause::Unknown), Assumed { modes, causes: 4, kinds: 1, values: 3, unplaced: 1 }),
     ];
     for (event, expected) in all {
         let _ = replay.event(HART, &event);

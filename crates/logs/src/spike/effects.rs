@@ -152,6 +152,14 @@ impl<'a> Tail<'a> {
         }
     }
 
+    /// The value of the register written, if there was exactly one.
+    pub(super) const fn only_value(&self) -> Option<u64> {
+        match self.written {
+            1 => Some(self.value),
+            _ => None,
+        }
+    }
+
     /// Reads to the end of the line.
     #[inline]
     pub(super) fn read(&mut self, line: &mut Cursor<'_>, bits: u32) -> Result<(), LineErrorKind> {

@@ -2,10 +2,13 @@
 
 use hartrace_isa::Flow;
 
+use super::causes::cause_read;
 use super::effects::Shadow;
 use super::{Cursor, Isa, LineErrorKind, MemoryOp, Parts, Sites, Tail};
-use crate::site::{Exits, Site};
-use hartrace_flow::{Cause, Context, Effects, HartId, Insn, Mode, Observer, Step, Trap, TrapStep};
+use crate::site::{Exits, Site, is_semihosting};
+use hartrace_flow::{
+    Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step, Trap, TrapStep,
+};
 
 /// What all harts share.
 pub(super) struct Ground<'g, 'a> {
@@ -152,6 +155,12 @@ impl Hart {
         let epc = if site.allows(pc) { pc } else { site.natural };
         insn.next = epc;
         out.step(self.id, &Step::Insn(insn), &self.effects);
+        if is_semihosting(insn.bits, epc, pc) {
+            for signal in [Signal::Halted, Signal::Resumed] {
+                out.step(self.id, &Step::Signal(signal), ground.untold);
+            }
+            return;
+        }
         let code = ground.sites.as_mut().and_then(|s| s.get(epc));
         let code = code.filter(|site| site.exits == Exits::Trap);
         self.trap = Some(Held {
@@ -247,6 +256,28 @@ impl Hart {
         out.step(self.id, &Step::Insn(insn), &self.effects);
     }
 
+    /// A debugger did something to the hart, which stands behind its last
+    /// instruction.
+    pub(super) fn debugger<O: Observer>(
+        &mut self,
+        signal: Signal,
+        line: &mut Cursor<'_>,
+        parts: Parts,
+        ground: &mut Ground<'_, '_>,
+        out: &mut O,
+    ) -> Result<(), LineErrorKind> {
+        if let Some(insn) = self.insn.take() {
+            self.mode = Some(insn.mode);
+            self.give_natural(insn, ground, out);
+        }
+        self.effects.clear();
+        let op = MemoryOp::Other;
+        let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
+        tail.read(line, 0)?;
+        out.step(self.id, &Step::Signal(signal), &self.effects);
+        Ok(())
+    }
+
     /// An instruction retired.
     #[inline]
     pub(super) fn commit(&mut self, pc: u64, bits: u32, mode: Mode) {
@@ -291,7 +322,7 @@ impl Hart {
         line: &mut Cursor<'_>,
         bits: u32,
         parts: Parts,
-    ) -> Result<(), LineErrorKind> {
+    ) -> Result<Option<Cause>, LineErrorKind> {
         let op = MemoryOp::of(bits, self.narrow);
         let mut tail = Tail::new(&mut self.effects, &mut self.shadow, parts, op);
         tail.read(line, bits)?;
@@ -306,7 +337,11 @@ impl Hart {
                 spp: Mode::from_code((mstatus >> 8 & 1) as u8),
             };
         }
-        Ok(())
+        let read = tail.only_value();
+        let mode = self.insn.map(|insn| insn.mode);
+        Ok(read
+            .zip(mode)
+            .and_then(|(value, mode)| cause_read(bits, mode, value, self.narrow)))
     }
 
     /// Everything up to a trap at `epc` is given.

@@ -9,10 +9,16 @@
 //! | `core   0: >>>>  SYMBOL` | `-l` |
 //! | `core   0: Executed N times` | `-l`, for a line that was repeated |
 //! | `core   0: trigger action N` | `-l` |
+//! | `core   0: debugger halted x10 0xV`, `resumed`, `wrote mem 0xA 0xV` | hartrace: what a debugger did |
 
 use crate::text::{decimal, hex, hex8};
 use crate::{LineErrorKind, LineErrorKind as Kind};
-use hartrace_flow::{Cause, Mode};
+use hartrace_flow::{Cause, Mode, Signal};
+
+/// What stands behind `debugger` in a line.
+pub(super) const DEBUGGER_HALTED: &[u8] = b"halted";
+pub(super) const DEBUGGER_RESUMED: &[u8] = b"resumed";
+pub(super) const DEBUGGER_WROTE: &[u8] = b"wrote";
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +43,9 @@ pub(super) enum Form {
     Tval(u64),
     /// The instruction listed before executed so many times in all.
     Executed(u64),
+    /// A debugger halted the hart, changed something, or let it run on; what it
+    /// changed is the rest of the line.
+    Debugger(Signal),
     /// Nothing about the hart.
     Remark,
 }
@@ -224,6 +233,9 @@ impl<'a> Cursor<'a> {
         if self.rest.starts_with(b">>>>") || self.rest.starts_with(b"trigger action ") {
             return Ok(Form::Remark);
         }
+        if self.eat(b"debugger ") {
+            return self.debugger().map(Form::Debugger).ok_or(Kind::SpikeForm);
+        }
         if self.eat(b"Executed ") {
             let count = self.rest.strip_suffix(b" times").and_then(decimal);
             return count.map(Form::Executed).ok_or(Kind::Decimal);
@@ -234,6 +246,19 @@ impl<'a> Cursor<'a> {
             return self.ended(Form::Tval(value));
         }
         Err(Kind::SpikeForm)
+    }
+
+    fn debugger(&mut self) -> Option<Signal> {
+        let signals = [
+            (DEBUGGER_HALTED, Signal::Halted),
+            (DEBUGGER_RESUMED, Signal::Resumed),
+            (DEBUGGER_WROTE, Signal::Update),
+        ];
+        let found = signals
+            .iter()
+            .find(|(word, _)| self.rest.starts_with(word))?;
+        self.eat(found.0);
+        Some(found.1)
     }
 
     fn trap(&mut self) -> Result<Form, LineErrorKind> {

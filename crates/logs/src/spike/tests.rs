@@ -366,6 +366,133 @@ fn commits_alone_show_traps_as_jumps_that_cannot_be() {
 
 /// While misa.D is clear Spike shows half of a register, which holds a boxed
 /// value.
+/// The cause of a trap from the handler that reads it, where steps may wait.
+#[test]
+fn a_handler_that_reads_its_cause_tells_it() {
+    struct Steps(Vec<(HartId, Step)>);
+    impl Observer for Steps {
+        const WANTS: Wants = Wants::STEPS;
+        fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+            self.0.push((hart, *step));
+        }
+    }
+    let steps = |text: &str| {
+        let (mut reader, mut steps) = (reader(), Steps(Vec::new()));
+        for line in text.as_bytes().chunks(7) {
+            reader.feed(line, &mut steps, &mut |e| panic!("{e}"));
+        }
+        reader.finish(&mut steps, &mut |e| panic!("{e}"));
+        steps.0
+    };
+    let cause = |text: &str| {
+        let traps = steps(text).into_iter().filter_map(|(_, step)| match step {
+            Step::Trap(trap) => Some(trap.trap.cause),
+            _ => None,
+        });
+        traps.collect::<Vec<Cause>>()
+    };
+    let nop = |pc| commit(0, pc, 0x13);
+    let read = |csr: &str, value: &str| {
+        format!("core   0: 3 0x0000000000000804 (0x{csr}02573) x10 {value}\n")
+    };
+    let (mcause, scause) = ("342", "142");
+    let trap = nop(0x100) + &nop(0x800);
+    let timer = read(mcause, "0x8000000000000007");
+    let interrupt = Cause::Interrupt(Some(7));
+    assert_eq!(cause(&format!("{trap}{timer}")), [interrupt]);
+    let fault = read(mcause, "0x000000000000000d");
+    assert_eq!(
+        cause(&format!("{trap}{fault}")),
+        [Cause::Exception(Some(13))]
+    );
+    // Nothing tells, or something about another trap.
+    assert_eq!(cause(&trap), [Cause::Unknown]);
+    let other = read(scause, "0x0000000000000002");
+    assert_eq!(
+        cause(&format!("{trap}{other}")),
+        [Cause::Unknown],
+        "of another mode"
+    );
+    let mret = commit(0, 0x804, 0x3020_0073) + &commit(0, 0x104, 0x13);
+    let late = "core   0: 3 0x0000000000000108 (0x34202573) x10 0x0000000000000002\n";
+    assert_eq!(
+        cause(&format!("{trap}{mret}{late}")),
+        [Cause::Unknown],
+        "after the handler"
+    );
+    let nested = nop(0x804) + &nop(0x900);
+    let inner = "core   0: 3 0x0000000000000904 (0x34202573) x10 0x0000000000000002\n";
+    let expected = [Cause::Unknown, Cause::Exception(Some(2))];
+    assert_eq!(
+        cause(&format!("{trap}{nested}{inner}")),
+        expected,
+        "of the last trap"
+    );
+    let many: String = (0..300).map(|i| nop(0x804 + 4 * i)).collect();
+    let far = "core   0: 3 0x0000000000000cb4 (0x34202573) x10 0x0000000000000002\n";
+    assert_eq!(
+        cause(&format!("{trap}{many}{far}")),
+        [Cause::Unknown],
+        "too late"
+    );
+    // The steps are the same and in the same order, of other harts too.
+    let beside = commit(1, 0x200, 0x13) + &commit(1, 0x204, 0x13);
+    let text = format!("{trap}{beside}{timer}{}", nop(0x808));
+    let kept = good(&text);
+    let same = steps(&text);
+    assert_eq!(same.len(), kept.steps.len());
+    for ((hart, step), (other, at_once, _)) in same.iter().zip(&kept.steps) {
+        assert_eq!(hart, other);
+        match (step, at_once) {
+            (Step::Trap(a), Step::Trap(b)) => {
+                assert_eq!(b.trap.cause, Cause::Unknown, "effects are not kept back");
+                assert_eq!((a.trap.epc, a.trap.handler), (b.trap.epc, b.trap.handler));
+            }
+            (a, b) => assert_eq!(a, b),
+        }
+    }
+}
+
+/// What a debugger does, as our own logs tell it; and a semihosting call in a log
+/// that does not.
+#[test]
+fn a_debugger_halts_and_resumes() {
+    let call = [commit(0, 0x100, 0x01f0_1013), commit(0, 0x108, 0x4070_5013)];
+    let debugger = "core   0: debugger wrote mem 0x0000000000000200 0x12\n\
+                    core   0: debugger halted x10 0x0000000000000007\n\
+                    core   0: debugger resumed\n";
+    let told = good(&format!("{}{debugger}{}", call[0], call[1]));
+    let steps: Vec<&Step> = told.steps.iter().map(|(_, step, _)| step).collect();
+    let Step::Insn(first) = steps[0] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!((first.pc, first.next), (0x100, 0x104));
+    let signals = [Signal::Update, Signal::Halted, Signal::Resumed];
+    for (step, signal) in steps[1..].iter().zip(signals) {
+        assert_eq!(**step, Step::Signal(signal));
+    }
+    assert_eq!(steps.len(), 5);
+    assert_eq!(told.steps[1].2.accesses[0].data, Some(0x12));
+    assert_eq!(told.steps[2].2.regs[0].value, 7);
+    assert!(!told.steps[2].2.incomplete);
+    // Nothing but the calls themselves.
+    let told = good(&call.concat());
+    let signals: Vec<Signal> = told
+        .steps
+        .iter()
+        .filter_map(|(_, step, _)| match step {
+            Step::Signal(signal) => Some(*signal),
+            Step::Trap(trap) => panic!("{trap:?}"),
+            Step::Insn(_) => None,
+        })
+        .collect();
+    assert_eq!(signals, [Signal::Halted, Signal::Resumed]);
+    assert!(told.steps[1].2.incomplete, "what it changed is not known");
+    for line in ["core   0: debugger", "core   0: debugger left"] {
+        assert_eq!(log(line).1.len(), 1, "{line}");
+    }
+}
+
 #[test]
 fn half_a_float_register_is_boxed() {
     let text =

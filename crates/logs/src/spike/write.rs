@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 
 use hartrace_isa::{Ext, Isa, Xlen, csr};
 
-use super::line::TRAPS;
+use super::line::{DEBUGGER_HALTED, DEBUGGER_RESUMED, DEBUGGER_WROTE, TRAPS};
 use crate::text::{spell8, spell16};
 use hartrace_flow::{
-    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite, Step,
-    TrapStep, Wants,
+    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite,
+    Signal, Step, TrapStep, Wants,
 };
 use hartrace_isa::csr::{HCONTEXT, MCONTEXT, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP};
 
@@ -24,7 +24,8 @@ const SEI: u64 = 1 << 9;
 /// from and what it stored. `sink` takes the bytes, many lines at a time.
 ///
 /// Traps are not in that log; [`SpikeWriter::with_traps`] adds the lines that
-/// Spike's `-l` has for them.
+/// Spike's `-l` has for them, and lines of our own for what a debugger does, which
+/// Spike does not log.
 #[derive(Clone, Debug)]
 pub struct SpikeWriter<F> {
     sink: F,
@@ -33,6 +34,8 @@ pub struct SpikeWriter<F> {
     /// Floating-point registers are 64 bits wide: D is there.
     double: bool,
     traps: bool,
+    /// Lines for what was written from outside, until the hart halts or goes on.
+    outside: Vec<u8>,
     /// Delegated interrupts, as far as known from the steps.
     mideleg: u64,
     /// Supervisor interrupts pending before the instruction.
@@ -85,6 +88,7 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
             xlen: isa.xlen(),
             double: isa.has(Ext::D),
             traps: false,
+            outside: Vec::new(),
             mideleg: 0,
             pending: 0,
         }
@@ -288,6 +292,36 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
         }
     }
 
+    /// What a debugger does. Other writes from outside are not its.
+    #[cold]
+    fn signal(&mut self, hart: HartId, signal: Signal, effects: &Effects) {
+        let word = match signal {
+            Signal::Update => DEBUGGER_WROTE,
+            Signal::Halted => DEBUGGER_HALTED,
+            Signal::Resumed => DEBUGGER_RESUMED,
+            _ => return,
+        };
+        let before = core::mem::take(&mut self.outside);
+        let start = self.buffer.len();
+        self.text(&before);
+        self.core(hart);
+        self.text(b"debugger ");
+        self.text(word);
+        for write in effects.regs.iter() {
+            self.register(shown(write));
+        }
+        for write in effects.csrs.iter() {
+            let key = u32::from(write.csr) << 4 | CONTROL;
+            let value = write.value;
+            self.register(Shown { key, value });
+        }
+        self.accesses(effects);
+        self.text(b"\n");
+        if signal == Signal::Update {
+            self.outside = self.buffer.split_off(start);
+        }
+    }
+
     fn flush(&mut self) {
         if !self.buffer.is_empty() {
             (self.sink)(&self.buffer);
@@ -318,8 +352,10 @@ impl<F: FnMut(&[u8])> Observer for SpikeWriter<F> {
         match step {
             Step::Insn(insn) => self.instruction(hart, insn, effects),
             Step::Trap(trap) if self.traps => self.trap(hart, trap),
+            Step::Signal(signal) if self.traps => return self.signal(hart, *signal, effects),
             _ => return,
         }
+        self.outside.clear();
         if self.buffer.len() >= BUFFER {
             self.flush();
         }

@@ -85,7 +85,8 @@ pub(super) const fn start_mark(sync: Sync) -> Option<Mark> {
         Sync::ENABLE => Some(Mark::On),
         Sync::EVENT => Some(Mark::Notify),
         Sync::POWER_UP => Some(Mark::PowerUp),
-        Sync::PERIODIC | Sync::SEQUENTIAL | Sync::OVERRUN => None,
+        // Too many to be of interest (8.5).
+        Sync::PERIODIC => None,
         Sync(code) => Some(Mark::Sync(code)),
     }
 }

@@ -437,10 +437,10 @@ fn sync_codes_are_reported() {
         (1, Some(Mark::Reset)),
         (2, None),
         (3, Some(Mark::Resumed)),
-        (4, None),
+        (4, Some(Mark::Sync(4))),
         (5, Some(Mark::On)),
         (6, Some(Mark::Notify)),
-        (7, None),
+        (7, Some(Mark::Sync(7))),
         (8, Some(Mark::Sync(8))),
         (9, Some(Mark::PowerUp)),
         (10, Some(Mark::Sync(10))),
@@ -1512,6 +1512,31 @@ fn ecall_counted_or_not() {
             let events = decode(&config, &image, &stream(&config, &messages)).whole();
             assert_eq!(events.traps()[0].epc, Some(0x102));
             assert_eq!(events.pcs(&image).last(), Some(&0x800));
+        }
+    }
+    // The same of both forms of ebreak.
+    for (code, size) in [(EBREAK, 2), (C_EBREAK, 1)] {
+        let image =
+            crate::common::image(Isa::RV64GC, &[(0x100, &[C_ADD, code]), (0x800, &[C_ADD])]);
+        for kind in all_kinds() {
+            for (icnt, retires) in [
+                (1, Retires::Neither),
+                (1, Retires::Ecall),
+                (1 + size, Retires::EcallAndEbreak),
+            ] {
+                let config = Config {
+                    retires,
+                    ..kind.clone()
+                };
+                let messages = [
+                    start(0x100),
+                    indirect(Btype::Exception, icnt, 0x100, 0x800),
+                    end(&config, 1, 1),
+                ];
+                let events = decode(&config, &image, &stream(&config, &messages)).whole();
+                assert_eq!(events.traps()[0].epc, Some(0x102));
+                assert_eq!(events.pcs(&image).last(), Some(&0x800));
+            }
         }
     }
 }

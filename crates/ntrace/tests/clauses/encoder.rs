@@ -276,10 +276,13 @@ fn repeated_history() {
             repeated_history: RepeatedHistory::On,
             ..htm(version)
         };
-        let bytes = round_trip(&config, &pattern_loop(), &pattern_way(150));
-        let sent = bodies(&config, &bytes);
-        assert_eq!(sent.len(), 3, "{sent:?}");
-        assert!(matches!(sent[1], Body::HistRepeat { .. }));
+        // Six outcomes, fifty times, and the last two.
+        let repeat = Body::HistRepeat {
+            hist: 0b101_0101,
+            count: 50,
+        };
+        let expected = [start(0x100), repeat, halt(&config, 605, 0b100)];
+        sends(&config, &pattern_loop(), &pattern_way(150), &expected);
     }
 }
 
@@ -292,8 +295,8 @@ fn hrepeat_is_split() {
         ..htm(Version::V1_0)
     };
     let bytes = round_trip(&config, &pattern_loop(), &pattern_way(400));
-    let counts = bodies(&config, &bytes);
-    let counts: Vec<u64> = counts
+    let sent = bodies(&config, &bytes);
+    let counts: Vec<u64> = sent
         .iter()
         .filter_map(|b| match b {
             Body::HistRepeat { count, .. } => Some(*count),
@@ -302,6 +305,15 @@ fn hrepeat_is_split() {
         .collect();
     assert!(counts.len() > 1, "{counts:?}");
     assert!(counts.iter().all(|&c| c <= 15), "{counts:?}");
+    // No outcome is missing.
+    let outcomes = |hist: u64| u64::from(hist.ilog2());
+    let told = sent.iter().map(|body| match *body {
+        Body::HistRepeat { hist, count } => outcomes(hist) * count,
+        Body::HistFull { hist } => outcomes(hist),
+        Body::ProgTraceCorrelation { hist, .. } => outcomes(hist.unwrap()),
+        _ => 0,
+    });
+    assert_eq!(told.sum::<u64>(), 2 * 400 + 2);
 }
 
 /// 10.1: a custom instruction that stays and one that goes.
@@ -443,10 +455,30 @@ fn ecall_in_icnt() {
             sends(&config, &image, &way, &expected);
         }
     }
+    // Neither form of ebreak, in both.
+    let long = crate::common::image(Isa::RV64GC, &[(0x106, &[EBREAK]), (0x800, &[C_ADD])]);
     for config in all_kinds() {
-        let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
-        let expected = [start(0x106), exception(0, 0x106, 0x800), end(&config, 1, 1)];
-        sends(&config, &image, &way, &expected);
+        for image in [&image, &long] {
+            let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
+            let expected = [start(0x106), exception(0, 0x106, 0x800), end(&config, 1, 1)];
+            sends(&config, image, &way, &expected);
+        }
+    }
+    // Unless it is said to count.
+    for kind in all_kinds() {
+        let config = Config {
+            retires: Retires::EcallAndEbreak,
+            ..kind
+        };
+        for (image, icnt) in [(&image, 1), (&long, 2)] {
+            let way = [Do::Trap(0x106, 0x800, EXCEPTION, None), Do::At(0x800)];
+            let expected = [
+                start(0x106),
+                exception(icnt, 0x106, 0x800),
+                end(&config, 1, 1),
+            ];
+            sends(&config, image, &way, &expected);
+        }
     }
     // Named the other way round.
     let config = Config {
@@ -458,7 +490,8 @@ fn ecall_in_icnt() {
         Do::Trap(0x102, 0x800, EXCEPTION, None),
         Do::At(0x800),
     ];
-    round_trip(&config, &image, &way);
+    let expected = [start(0x100), exception(3, 0x100, 0x800), end(&config, 1, 1)];
+    sends(&config, &image, &way, &expected);
 }
 
 /// Calls, returns and a swap.
@@ -528,8 +561,7 @@ fn implicit_return_mismatch() {
             jump(3, 0x208, 0x400),
             end(&config, 2, 1),
         ];
-        let bytes = round_trip(&config, &image, &way);
-        assert_eq!(bodies(&config, &bytes)[..2], expected[..2]);
+        sends(&config, &image, &way, &expected);
     }
 }
 
@@ -584,15 +616,31 @@ fn implicit_return_depth() {
         pcs.push(0x100);
         pcs.extend([0x108; 41]);
         pcs.push(0x10a);
-        let bytes = round_trip(&config, &image, &go(&pcs));
-        let jumps = bodies(&config, &bytes);
         let explicit = |b: &&Body<'_>| {
             matches!(
                 b,
                 Body::IndirectBranch { .. } | Body::IndirectBranchHist { .. }
             )
         };
-        assert_eq!(jumps.iter().filter(explicit).count(), 41 - 32);
+        for depth in [1, 8, 32] {
+            let config = Config {
+                stack_depth: depth,
+                ..config.clone()
+            };
+            let bytes = round_trip(&config, &image, &go(&pcs));
+            let jumps = bodies(&config, &bytes);
+            let told = jumps.iter().filter(explicit).count();
+            assert_eq!(told, 41 - usize::from(depth));
+            // Whatever depth the decoder is told.
+            for other in [1, 8, 32] {
+                let config = Config {
+                    stack_depth: other,
+                    ..config.clone()
+                };
+                let events = decode(&config, &image, &bytes).whole();
+                assert_eq!(events.pcs(&image), pcs);
+            }
+        }
     }
 }
 
@@ -728,10 +776,9 @@ fn repeat_branch_of_a_jump() {
             jump(2, 0x200, 0x200),
             Body::RepeatBranch { count: 4 },
             jump(2, 0x200, 0x100),
+            end(&config, 1, 1),
         ];
-        let bytes = round_trip(&config, &image, &go(&pcs));
-        let sent = bodies(&config, &bytes);
-        assert_eq!(sent[..5], expected);
+        sends(&config, &image, &go(&pcs), &expected);
     }
 }
 
@@ -978,16 +1025,15 @@ fn case_2_enable_while_in_debug() {
             Do::At(0x10a),
             Do::At(0x10e),
         ];
-        let bytes = encode(&config, &image, &way);
-        let sent = bodies(&config, &bytes);
         let hist = |h| (config.mode == TraceMode::Htm).then_some(h);
-        assert_eq!(
-            sent[sent.len() - 2..],
-            [
-                sync(Sync::DEBUG_EXIT, 0, 0x106),
-                stop(Evcode::DISABLED, 4, hist(2))
-            ]
-        );
+        let expected = [
+            stop(Evcode::DISABLED, 0, hist(1)),
+            stop(Evcode::DEBUG, 0, hist(1)),
+            sync(Sync::DEBUG_EXIT, 0, 0x106),
+            stop(Evcode::DISABLED, 4, hist(2)),
+        ];
+        let bytes = encode(&config, &image, &way);
+        assert_eq!(bodies(&config, &bytes), expected);
     }
 }
 
@@ -1185,7 +1231,7 @@ fn case_6_periodic_delayed() {
 fn periodic_units() {
     let image = image(Isa::RV64GC, &[(0x100, &[C_JR_A5])]);
     let way = go(&[0x100; 100]);
-    for unit in [SyncUnit::Messages, SyncUnit::Cycles] {
+    for unit in [SyncUnit::Messages, SyncUnit::Cycles, SyncUnit::Halfwords] {
         for kind in all_kinds() {
             let config = Config {
                 periodic: Periodic {
@@ -1215,9 +1261,13 @@ fn sync_after_reset() {
             Do::At(0x800),
         ];
         let bytes = encode(&config, &image, &way);
-        let sent = bodies(&config, &bytes);
-        assert_eq!(sent.len(), 3);
-        assert_eq!(sent[1].sync(), Some(Sync::RESET));
+        // The count and the history reach the last instruction before.
+        let reset = match config.mode {
+            TraceMode::Btm => sync(Sync::RESET, 3, 0x800),
+            TraceMode::Htm => hist_sync(Sync::RESET, 3, 0x800, 2),
+        };
+        let expected = [start(0x100), reset, end(&config, 1, 1)];
+        assert_eq!(bodies(&config, &bytes), expected);
         let events = decode(&config, &image, &bytes).whole();
         assert_eq!(events.pcs(&image), [0x100, 0x102, 0x800]);
     }
@@ -1402,8 +1452,8 @@ fn cdf_by_mode() {
     let image = three_runs();
     for config in all_kinds() {
         let bytes = encode(&config, &image, &run_and_halt(&[0x100]));
-        let expected = halt(&config, 1, 1);
-        assert_eq!(bodies(&config, &bytes)[1], expected);
+        let expected = [start(0x100), halt(&config, 1, 1)];
+        assert_eq!(bodies(&config, &bytes), expected);
         let cdf = u8::from(config.mode == TraceMode::Htm);
         assert_eq!(bytes[5] >> 6, cdf);
     }
@@ -1662,8 +1712,81 @@ fn ecall_and_sync() {
             Do::At(0x802),
             Do::At(0x108),
         ];
-        let bytes = round_trip(&config, &image, &way);
-        assert_eq!(bodies(&config, &bytes)[1].sync(), Some(Sync::EVENT));
+        let icnt = if config.retires == Retires::Ecall {
+            4
+        } else {
+            2
+        };
+        let event = match config.mode {
+            TraceMode::Btm => Body::IndirectBranchSync {
+                sync: Sync::EVENT,
+                btype: Btype::Exception,
+                icnt,
+                faddr: 0x800 >> 1,
+            },
+            TraceMode::Htm => Body::IndirectBranchHistSync {
+                sync: Sync::EVENT,
+                btype: Btype::Exception,
+                icnt,
+                faddr: 0x800 >> 1,
+                hist: 0b10,
+            },
+        };
+        let expected = [
+            start(0x100),
+            event,
+            jump(3, 0x800, 0x108),
+            end(&config, 1, 1),
+        ];
+        sends(&config, &image, &way, &expected);
+    }
+}
+
+/// 8.6: a branch right at the target of another: I-CNT is the size of the second.
+#[test]
+fn corner_back_to_back_branches() {
+    use hartrace_testkit::asm::{A0, c_branch};
+    /// c.bnez a0, by 4 bytes.
+    const C_BNEZ: u32 = c_branch(true, A0, 4);
+    let image = image(
+        Isa::RV64GC,
+        &[
+            (0x100, &[b(0x100)]),
+            (0x200, &[C_BNEZ, b(0x0fe)]),
+            (0x300, &[C_ADD]),
+        ],
+    );
+    for config in all_kinds() {
+        // Taken to a compressed one that is not taken; the next one is.
+        let way = go(&[0x100, 0x200, 0x202, 0x300]);
+        let expected = match config.mode {
+            TraceMode::Btm => vec![start(0x100), direct(2), direct(3), end(&config, 1, 1)],
+            TraceMode::Htm => vec![start(0x100), end(&config, 6, 0b1101)],
+        };
+        sends(&config, &image, &way, &expected);
+    }
+    let chain = crate::common::image(
+        Isa::RV64GC,
+        &[
+            (0x100, &[b(0x100)]),
+            (0x200, &[b(0x100)]),
+            (0x300, &[C_BNEZ]),
+            (0x304, &[C_ADD]),
+        ],
+    );
+    for config in all_kinds() {
+        let way = go(&[0x100, 0x200, 0x300, 0x304]);
+        let expected = match config.mode {
+            TraceMode::Btm => vec![
+                start(0x100),
+                direct(2),
+                direct(2),
+                direct(1),
+                end(&config, 1, 1),
+            ],
+            TraceMode::Htm => vec![start(0x100), end(&config, 6, 0b1111)],
+        };
+        sends(&config, &chain, &way, &expected);
     }
 }
 

@@ -243,11 +243,12 @@ impl Job<'_> {
         let check = || report.borrow_mut().check();
         let copied = reading.copy(input, sampler, which, session, check)?;
         let sampler = copied.chosen.inner();
-        if sampler.has_traps() && !copied.traps {
+        let causeless = copied.chosen.fit().causeless > 0;
+        if sampler.has_traps() && !copied.traps && !causeless {
             session.talk.warning(&guessed_traps(session.path));
         }
         self.tell_restarts(sampler.restarts());
-        logs::judged(copied, session).map(drop)
+        logs::judged(copied, Some("an exception"), session).map(drop)
     }
 
     /// Where steps were missing, which shortens what stands in snapshots.
@@ -258,6 +259,28 @@ impl Job<'_> {
             let why = "steps are missing, or the hart was reset";
             let text = format!("{name}: recording restarted {times}: {why}");
             self.session.talk.summary(&text);
+        }
+    }
+
+    /// Traps of which the trace does not say whether they are exceptions or
+    /// interrupts; an error with `--strict`.
+    fn unknown_kinds(&self, kinds: u64) -> Result<(), Failure> {
+        if kinds == 0 {
+            return Ok(());
+        }
+        let name = input::name(self.session.path);
+        let message = format!(
+            "{name} does not record the cause of {}",
+            count(kinds, "trap")
+        );
+        let diagnostic = Diagnostic::new(Code::UnknownCauses, message)
+            .note("an exception is recorded for each; it may have been an interrupt");
+        match self.session.strict {
+            true => Err(diagnostic.into()),
+            false => {
+                self.session.talk.warning(&diagnostic);
+                Ok(())
+            }
         }
     }
 
@@ -284,6 +307,7 @@ impl Job<'_> {
         drop(progress);
         let Watch { inner, decoded, .. } = watch;
         let (replay, spread) = inner.finish();
+        let kinds = replay.assumed().kinds;
         let sampler = replay.finish();
         report.borrow_mut().check()?;
         self.need_time(sampler.has_time() || decoded.instructions == 0)?;
@@ -292,7 +316,8 @@ impl Job<'_> {
             talk.warning(&interpolated(self.session.path, &spread));
         }
         self.tell_restarts(sampler.restarts());
-        self.session.judge(&decoded, self.args.hart)
+        self.session.judge(&decoded, self.args.hart)?;
+        self.unknown_kinds(kinds)
     }
 }
 

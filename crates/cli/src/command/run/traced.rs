@@ -129,7 +129,7 @@ impl Finished {
         let mut result = Ok(());
         for one in &self.0 {
             let (done, leaves_out) = (&one.done, one.leaves_out);
-            let one = trace_file::report(&one.path, one.format, done, leaves_out, talk);
+            let one = trace_file::report(&one.path, one.format, (done, 0), leaves_out, talk);
             result = result.and(one);
         }
         result
