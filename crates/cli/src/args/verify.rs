@@ -96,7 +96,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    fn parse(text: &str) -> Result<Mark, String> {
+    pub(super) fn parse(text: &str) -> Result<Mark, String> {
         if text.starts_with(|c: char| c.is_ascii_digit()) {
             let number = parse_count(text).map(Mark::Number);
             return number.ok_or_else(|| "write a number such as 1000000 or 10M".to_owned());
