@@ -75,7 +75,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     );
     let host = host(args, &elf.file.file, &fate, &progress)?;
     let mut machine = machine::build(&hart, host)?;
-    machine::load(&mut machine, &elf.file.file, program.clone(), entry)?;
+    machine::load(&mut machine, &elf, program.clone(), entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let recorded = Recorded::new(args, &config)?;
     let own = machine.ctr().is_some();
