@@ -41,6 +41,45 @@ fn traced(folder: &Folder, more: &[&str]) -> (String, String) {
 /// `--check` compares what passes the filter, and the size is that of what is
 /// traced.
 /// A program without symbols is the same program; other code is not.
+/// The wrong program is one warning, not a row of gaps.
+#[test]
+fn a_trace_of_another_program_is_one_sentence() {
+    let folder = Folder::new();
+    let timer = repository().join("programs/timer/timer-rv64gc.elf");
+    let timer = timer.to_str().unwrap();
+    let settings = [
+        ("ntrace", "mode = \"htm\""),
+        ("etrace", "version = \"2.0\""),
+    ];
+    for (kind, setting) in settings {
+        let trace = folder.name(kind);
+        let to = format!("{kind}={trace}");
+        assert_eq!(
+            run(&["run", "-q", timer, "--trace", &to]).status.code(),
+            Some(0)
+        );
+        fs::remove_file(format!("{trace}.toml")).unwrap();
+        let config = folder.file("c.toml", format!("[{kind}]\n{setting}\n"));
+        for command in ["decode", "stats"] {
+            let args = [command, &trace, "-e", RV64, "-c", &config];
+            let output = run(&args);
+            let words = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{words}");
+            assert!(words.starts_with("warning[HT0110]: "), "{words}");
+            assert!(
+                words.contains("probably a trace of another program"),
+                "{words}"
+            );
+            assert_eq!(words.matches("warning[").count(), 1, "{words}");
+            let output = run(&[&args[..], &["--strict"]].concat());
+            assert_eq!(output.status.code(), Some(3));
+            assert!(text(&output.stderr).starts_with("error[HT0110]: "));
+        }
+        let args = ["decode", &trace, "-e", timer, "-c", &config, "--strict"];
+        succeeds(&args);
+    }
+}
+
 #[test]
 fn a_stripped_build_is_the_same_program() {
     let folder = Folder::new();
