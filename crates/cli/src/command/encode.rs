@@ -8,7 +8,7 @@ use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, Plain, SpikeParts, spike_parts};
+use hartrace_capture::log::{Assume, Plain, SpikeParts};
 use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{Image, Mode, Observer};
 use std::path::Path;
@@ -90,27 +90,9 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
 /// Refuses a log without register and memory writes, and reports what else is
 /// missing.
 fn tells_effects(path: &Path, kind: Kind, head: &[u8], talk: &Talk) -> Result<(), Failure> {
-    let name = input::name(path);
-    let message = format!("{name} does not record register and memory writes");
-    let refuse = |note: String| {
-        Diagnostic::new(Code::NoEffects, &*message)
-            .note(note)
-            .help(
-                "write the log with `spike -l --log-commits`, or use `hartrace run --trace \
-                tandem=FILE`",
-            )
-            .into()
-    };
-    if kind != Kind::SpikeLog {
-        return Err(refuse(format!("kind of log: {kind}")));
-    }
-    let SpikeParts { listing, commits } = spike_parts(head);
-    if !commits {
-        return Err(refuse(
-            "it was written by `spike -l` without `--log-commits`".to_owned(),
-        ));
-    }
+    let SpikeParts { listing, .. } = logs::need_effects(path, kind, head)?;
     if !listing {
+        let name = input::name(path);
         let message = format!("{name} does not record traps: it was written without `-l`");
         let warning = Diagnostic::new(Code::Assumed, message)
             .note("traps are inferred from jumps; their cause, value and instruction are unknown")

@@ -269,7 +269,8 @@ fn files_that_are_no_programs_for_it() {
     ] {
         let file = folder.file("a.elf", bytes);
         let log = format!("pc={}", folder.name("a.pc"));
-        let message = ends(&["run", &file, "--log", &log], 1);
+        let exit = if code == "HT0104" { 1 } else { 5 };
+        let message = ends(&["run", &file, "--log", &log], exit);
         assert!(
             message.starts_with(&format!("error[{code}]")),
             "{code}: {message}"
@@ -295,7 +296,7 @@ fn programs_for_an_operating_system() {
         (&dynamic, "names a program interpreter"),
     ] {
         let file = folder.file("a.elf", bytes);
-        let message = ends(&["run", &file], 1);
+        let message = ends(&["run", &file], 5);
         let words = ["error[HT0506]: ", "looks like a Linux user program", why];
         has(&message, &words);
         has(&message, &["bare metal", "hartrace encode"]);
@@ -303,7 +304,7 @@ fn programs_for_an_operating_system() {
     // One that is bare metal is run where it has memory.
     let file = folder.file("a.elf", &low);
     let args = ["run", &file, "--memory", "0x10000:1M", "--max-insns", "1"];
-    assert_ne!(run(&args).status.code(), Some(1));
+    assert_eq!(run(&args).status.code(), Some(10));
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn wrong_questions() {
     let ntrace = folder.name("n");
     let to = format!("ntrace={ntrace}");
     succeeds(&["run", "-q", RV64, "--max-insns", "1K", "--trace", &to]);
-    fails(&["state", &ntrace], 1, "HT0113");
+    fails(&["state", &ntrace], 5, "HT0113");
 }
 
 /// Behind damage, what was told before is not known; a container is unpacked.
