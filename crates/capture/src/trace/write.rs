@@ -324,8 +324,13 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     #[inline]
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         if self.passed.is_some() {
-            self.pass(|passed| passed.straights(hart, code));
-        } else if let Some((_, check)) = &mut self.check {
+            // A filter has to look at each instruction.
+            for insn in code.iter() {
+                self.step(hart, &Step::Insn(insn), &Effects::NONE);
+            }
+            return;
+        }
+        if let Some((_, check)) = &mut self.check {
             check.straights(hart, code);
         }
         self.instructions += code.count();
