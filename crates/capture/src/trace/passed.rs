@@ -53,7 +53,7 @@ impl Passed {
             return None;
         }
         let gate = Shared(Rc::new(RefCell::new(Gate {
-            config: config.clone(),
+            config: *config,
             late_traps,
             harts: Vec::new(),
             out: VecDeque::new(),
