@@ -56,6 +56,36 @@ pub struct Section {
     pub size: u64,
 }
 
+/// Where linkers put programs for Linux, and for the proxy kernel `pk`.
+const USER_PROGRAMS: std::ops::Range<u64> = 0x1_0000..0x2_0000;
+
+/// What makes an ELF file look like a program for Linux or another system that
+/// runs user programs.
+#[must_use]
+pub fn user_program(file: &[u8]) -> Option<String> {
+    const LINUX: u8 = 3;
+    let elf = Elf::parse(file).ok()?;
+    let segments = elf.segments().ok()?;
+    if segments.iter().any(|s| s.kind == SegmentKind::Interpreter) {
+        return Some("it names a program interpreter: it is dynamically linked".to_owned());
+    }
+    if file.get(7) == Some(&LINUX) {
+        return Some("its header names the ABI of GNU/Linux".to_owned());
+    }
+    let sections = elf.sections().unwrap_or_default();
+    if sections.iter().any(|s| s.name.is(b".note.ABI-tag")) {
+        return Some("it has a note for GNU/Linux, `.note.ABI-tag`".to_owned());
+    }
+    if (elf.symbols(false).iter()).any(|s| s.name.is(b"__libc_start_main")) {
+        return Some("it is linked with the C library of an operating system".to_owned());
+    }
+    let loaded = segments.iter().filter(|s| s.kind == SegmentKind::Load);
+    let first = loaded.map(|s| s.address).min()?;
+    USER_PROGRAMS.contains(&first).then(|| {
+        format!("it is linked to {first:#x}, as programs for Linux and for the proxy kernel are")
+    })
+}
+
 impl ElfInfo {
     /// Reads the headers of a whole file.
     ///

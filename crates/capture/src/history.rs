@@ -11,8 +11,8 @@ use crate::input::{Input, InputError};
 use crate::program::parse_address;
 use crate::quantity::parse_size;
 use crate::trace::{StreamPiece, Streams};
-use hartrace_tandem::Register;
-use hartrace_tandem::history::{Byte, IndexError, Origin, Recorder, State, Target};
+use hartrace_tandem::history::{Byte, IndexError, Origin, Recorder, State, Target, Write};
+use hartrace_tandem::{GroupKind, Register};
 use std::fmt;
 use std::path::Path;
 
@@ -180,6 +180,9 @@ pub struct LastWrite<'n> {
     pub target: Target,
     /// The write.
     pub origin: Origin,
+    /// The old value, or a part of it, comes from the program: the trace has not
+    /// reported it.
+    pub old_from_program: bool,
 }
 
 /// Why a question has no answer.
@@ -273,11 +276,39 @@ impl Asked<'_> {
             }
         };
         let origin = self.history.last_write(self.stream, target, before);
+        let mut origin = origin.ok_or(AskError::Beyond(before))?;
+        let mut old_from_program = false;
+        if let Origin::Write(write) = &mut origin {
+            let old = self.old_with_program(write);
+            old_from_program = old.is_some();
+            write.old = write.old.or(old);
+        }
         Ok(LastWrite {
             name,
             before,
             target,
-            origin: origin.ok_or(AskError::Beyond(before))?,
+            origin,
+            old_from_program,
+        })
+    }
+
+    /// What a store of an instruction found, if the trace alone does not say and
+    /// the program does.
+    fn old_with_program(&self, write: &Write) -> Option<u64> {
+        let Target::Memory {
+            addr,
+            len: len @ ..=8,
+        } = write.target
+        else {
+            return None;
+        };
+        if write.old.is_some() || write.kind != GroupKind::Instruction {
+            return None;
+        }
+        let bytes = self.block(write.insn, addr, len).bytes;
+        bytes.iter().rev().try_fold(0, |sum, byte| match byte {
+            Source::Trace(byte) | Source::Program(byte) => Some(sum << 8 | u64::from(*byte)),
+            Source::Unknown => None,
         })
     }
 

@@ -151,7 +151,7 @@ impl std::error::Error for Mismatch {}
 /// # Errors
 ///
 /// A hash that none of the sidecar's programs has.
-pub fn check(sidecar: &Config, given: &Path, content: &[u8]) -> Result<(), Mismatch> {
+pub fn check(sidecar: &Config, given: &Path, content: &[u8]) -> Result<(), Box<Mismatch>> {
     let traced: &[ElfFile] = match &sidecar.program.elf {
         Some(elf) => &elf.value,
         None => &[],
@@ -171,13 +171,13 @@ pub fn check(sidecar: &Config, given: &Path, content: &[u8]) -> Result<(), Misma
     }
     match wrong {
         None => Ok(()),
-        Some((elf, expected)) => Err(Mismatch {
+        Some((elf, expected)) => Err(Box::new(Mismatch {
             given: given.to_path_buf(),
             found: expected.like(content),
             traced: elf.file.clone(),
             expected,
             differs_at: difference(elf, expected, content),
-        }),
+        })),
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) use verify::{Mark, Verify, VerifyFormat};
 
 use crate::manual::{self, Section};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const ABOUT: &str = "The RISC-V trace toolkit";
@@ -196,7 +197,7 @@ pub(crate) enum Command {
 pub(crate) struct Disasm {
     /// ELF files to disassemble, with a load base if position-independent; `-` is stdin
     #[arg(value_name = "ELF[@BASE]")]
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<OsString>,
     /// Print base instructions instead of aliases such as `ret`, `li` and `mv`, and compressed
     /// instructions by their own names
     #[arg(long)]
@@ -260,6 +261,8 @@ pub(crate) struct Log {
 pub(crate) enum LogKind {
     /// One pc per retired instruction, 16 digits or 8 on RV32
     Pc,
+    /// Commits as `spike --log-commits` writes them, from a log that has them
+    Spike,
     /// Rows of the trace ingress port as CSV, as set in `[ingress]`
     Ingress,
     /// JSON lines: a header, then one object per step
@@ -345,10 +348,10 @@ pub(crate) struct Man {
 pub(crate) struct Program {
     /// ELF file, with a load base if position-independent; repeatable
     #[arg(short, long, value_name = "FILE[@BASE]")]
-    pub(crate) elf: Vec<String>,
+    pub(crate) elf: Vec<OsString>,
     /// Raw binary, loaded at address BASE; repeatable
     #[arg(long, value_name = "FILE@BASE")]
-    pub(crate) raw: Vec<String>,
+    pub(crate) raw: Vec<OsString>,
     /// Instruction set, such as rv64gc_zba [default: from the ELF file]
     #[arg(long, value_name = "ISA")]
     pub(crate) isa: Option<String>,

@@ -89,11 +89,11 @@ codes! {
     /// Ended by a signal, unfinished output removed.
     Interrupted "HT0008" exit 1,
     /// Not an ELF file.
-    NotElf "HT0101" exit 1,
+    NotElf "HT0101" exit 5,
     /// An ELF file for another machine.
-    WrongMachine "HT0102" exit 1,
+    WrongMachine "HT0102" exit 5,
     /// A big-endian ELF file.
-    BigEndian "HT0103" exit 1,
+    BigEndian "HT0103" exit 5,
     /// An ELF file that is cut off or contradicts itself.
     DamagedElf "HT0104" exit 1,
     /// An unknown kind of file.
@@ -101,9 +101,9 @@ codes! {
     /// Lines of a log that cannot be read; an error with --strict.
     DamagedLines "HT0106" exit 3,
     /// An ELF file in which nothing is loaded.
-    NotLinked "HT0107" exit 1,
+    NotLinked "HT0107" exit 5,
     /// Some other kind of file where a log is wanted.
-    NotALog "HT0108" exit 1,
+    NotALog "HT0108" exit 5,
     /// A log of which no line could be read.
     NothingRead "HT0109" exit 5,
     /// A log that does not match its program; an error with --strict.
@@ -113,7 +113,7 @@ codes! {
     /// A trace of which nothing could be decoded.
     NotSynchronised "HT0112" exit 5,
     /// Some other kind of file where a trace is wanted.
-    NotATrace "HT0113" exit 1,
+    NotATrace "HT0113" exit 5,
     /// A log without the register and memory writes that a tandem trace needs.
     NoEffects "HT0114" exit 1,
     /// Bytes of a tandem trace that cannot be read.
@@ -196,7 +196,7 @@ codes! {
     /// An entry outside memory.
     EntryOutside "HT0505" exit 1,
     /// A program for an operating system.
-    NotBareMetal "HT0506" exit 1,
+    NotBareMetal "HT0506" exit 5,
     /// More memory than the host has.
     HostMemory "HT0507" exit 1,
     /// The decoded trace differs from the run.

@@ -9,8 +9,8 @@ use hartrace_capture::config::{Machine, Origin, Setting};
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Chosen, Copied, Damage, Fit, LogError, LogOptions, LogReader, first_pc, ingress_layout,
-    spike_isa, tells_modes,
+    Chosen, Copied, Damage, Fit, LogError, LogOptions, LogReader, SpikeParts, first_pc,
+    ingress_layout, spike_isa, spike_parts, tells_modes,
 };
 use hartrace_flow::{HartId, Image, Mode, Observer, SpaceId, boot};
 use hartrace_isa::Isa;
@@ -106,6 +106,24 @@ pub(crate) fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnos
                     [program] section",
             ),
     }
+}
+
+/// Refuses a log without register and memory writes; what else is in it.
+pub(crate) fn need_effects(path: &Path, kind: Kind, head: &[u8]) -> Result<SpikeParts, Failure> {
+    let parts = spike_parts(head);
+    let note = match kind {
+        Kind::SpikeLog if parts.commits => return Ok(parts),
+        Kind::SpikeLog => "it was written by `spike -l` without `--log-commits`".to_owned(),
+        kind => format!("kind of log: {kind}"),
+    };
+    let message = format!(
+        "{} does not record register and memory writes",
+        input::name(path)
+    );
+    Err(Diagnostic::new(Code::NoEffects, message)
+        .note(note)
+        .help("write the log with `spike -l --log-commits`, or use `hartrace run`")
+        .into())
 }
 
 /// What damaged lines mean for a command.

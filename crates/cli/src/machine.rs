@@ -9,16 +9,15 @@ use hartrace_analyze::Symbols;
 use hartrace_capture::config::{
     COSTS, Config, Hart, Machine as MachineSetting, Origin, Program as ProgramConfig, Setting,
 };
-use hartrace_capture::input;
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::program::{ElfFile, parse_address};
+use hartrace_capture::{elf_info, input};
 use hartrace_hart::host::Host;
 use hartrace_hart::{
     Config as HartConfig, ConfigError, LoadError, Machine, MemoryError, Platform, Program,
     ProgramError, Region,
 };
 use hartrace_isa::{Isa, Xlen};
-use std::path::Path;
 
 /// The settings in force, as far as they do not depend on the program.
 pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
@@ -224,12 +223,27 @@ pub(crate) fn program(elf: &Elf) -> Result<Program, Failure> {
                 let message = format!("{}: {error}", input::name(path));
                 Diagnostic::new(Code::NotLinked, message).help("give the linked program")
             }
-            ProgramError::Dynamic => Diagnostic::new(Code::NotBareMetal, message).help(
-                "link it statically for bare metal: -static -nostartfiles and a linker script",
-            ),
+            ProgramError::Dynamic => user_program(elf).unwrap_or_else(|| {
+                let message = format!("{} is {error}", input::name(path));
+                Diagnostic::new(Code::NotBareMetal, message)
+            }),
         }
         .into()
     })
+}
+
+/// A program that looks like one for an operating system.
+fn user_program(elf: &Elf) -> Option<Diagnostic> {
+    let why = elf_info::user_program(&elf.bytes)?;
+    let name = input::name(&elf.file.file);
+    let message =
+        format!("{name} looks like a Linux user program, which needs an operating system");
+    Some(
+        Diagnostic::new(Code::NotBareMetal, message)
+            .note(why)
+            .note("the hart runs bare-metal programs: they set up the stack and handle traps themselves")
+            .help("build it for bare metal (-nostartfiles and a linker script), or log it with a simulator that runs user programs and use `hartrace encode`"),
+    )
 }
 
 /// Where the run starts, if not where the program says.
@@ -253,12 +267,12 @@ pub(crate) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
 
 /// Why a program cannot be loaded.
 fn bad_load(
-    path: &Path,
+    elf: &Elf,
     config: &HartConfig,
     program: &[MemoryRange],
     error: &LoadError,
 ) -> Diagnostic {
-    let message = format!("{}: {error}", input::name(path));
+    let message = format!("{}: {error}", input::name(&elf.file.file));
     match error {
         LoadError::Width { .. } => Diagnostic::new(Code::WidthMismatch, message),
         LoadError::Outside { ram, .. } => {
@@ -268,6 +282,10 @@ fn bad_load(
                 .iter()
                 .map(|range| format!("--memory {range}"))
                 .collect();
+            if let Some(user) = user_program(elf) {
+                let flags = flags.join(" ");
+                return user.note(format!("if it is bare metal, add memory: {flags}"));
+            }
             let diagnostic = Diagnostic::new(Code::OutsideMemory, message)
                 .note("the whole program, and its stack, must be in memory");
             let possible = HartConfig {
@@ -297,7 +315,7 @@ pub(crate) fn build(hart: &HartConfig, host: Host) -> Result<Machine, Failure> {
 /// Puts a program into memory.
 pub(crate) fn load(
     machine: &mut Machine,
-    path: &Path,
+    elf: &Elf,
     program: Program,
     entry: Option<u64>,
 ) -> Result<(), Failure> {
@@ -311,7 +329,7 @@ pub(crate) fn load(
         .collect();
     machine
         .load(program, entry)
-        .map_err(|error| bad_load(path, machine.config(), &parts, &error).into())
+        .map_err(|error| bad_load(elf, machine.config(), &parts, &error).into())
 }
 
 /// The extensions that a program was built for and the hart does not have.

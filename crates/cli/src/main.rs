@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         }
     };
     let talk = Talk::new(&args.talk);
-    match command::run(&args.command, &talk) {
+    let done = command::run(&args.command, &talk);
+    talk.phase("done");
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has what it wanted: `hartrace ... | head -1`.
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,

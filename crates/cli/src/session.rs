@@ -251,6 +251,13 @@ impl<'a> Session<'a> {
     pub(crate) fn trace(&self, input: Input, known: Known<'_>) -> Result<Trace, Failure> {
         let trace = Trace::open(input, &self.config, known);
         let trace = trace.map_err(|error| bad_trace(self.path, error))?;
+        let (format, version) = (trace.format(), trace.settings.version());
+        let how = match &trace.guess {
+            Some(_) => "guessed",
+            None => "known",
+        };
+        self.talk
+            .phase(&format!("trace: {format} {version}, settings {how}"));
         if let Some(guess) = &trace.guess {
             let guessed = guessed(self.path, trace.format(), guess);
             self.talk.warning(&guessed);

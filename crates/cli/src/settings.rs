@@ -14,6 +14,7 @@ pub(crate) use hartrace_capture::program::{
 use hartrace_capture::program::{ElfFile, ProgramError, RawFile, Remark, SpecError};
 use hartrace_capture::sidecar;
 use hartrace_isa::Isa;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// The symbols of all ELF files of a program. A file without symbols has no
@@ -28,7 +29,7 @@ pub(crate) fn names_of(elf: &[Elf]) -> Names {
 
 /// The settings in force. `files` are ELF files given without a flag.
 pub(crate) fn resolve(
-    files: &[String],
+    files: &[OsString],
     typed: &args::Program,
     talk: &Talk,
 ) -> Result<Config, Failure> {
@@ -43,19 +44,30 @@ pub(crate) fn resolve_beside(
     talk: &Talk,
 ) -> Result<(Config, Option<Config>), Failure> {
     let sidecar = sidecar::find(log)?;
+    match &sidecar {
+        Some(_) => talk.detail(&format!("sidecar: {}", sidecar::path_for(log).display())),
+        None => talk.detail("no sidecar"),
+    }
     let below = sidecar.clone().unwrap_or_default().over(Config::defaults());
     Ok((layers(&[], typed, below, talk)?, sidecar))
 }
 
 fn layers(
-    files: &[String],
+    files: &[OsString],
     typed: &args::Program,
     below: Config,
     talk: &Talk,
 ) -> Result<Config, Failure> {
     let elf = files.iter().chain(&typed.elf);
-    let elf = specs(elf, ElfFile::parse, "-e", talk)?;
-    let raw = specs(typed.raw.iter(), RawFile::parse, "--raw", talk)?;
+    // Only a name that is UTF-8 can end with a base.
+    let bare = |text: &OsString| ElfFile {
+        file: text.into(),
+        base: None,
+        identity: None,
+    };
+    let elf = specs(elf, ElfFile::parse, |text| Ok(bare(text)), "-e", talk)?;
+    let none = |_: &OsString| Err(SpecError::NoBase);
+    let raw = specs(typed.raw.iter(), RawFile::parse, none, "--raw", talk)?;
     if let Some(text) = &typed.isa {
         Isa::parse(text).map_err(|error| bad_isa(text, &error))?;
     }
@@ -71,22 +83,27 @@ fn layers(
     for path in &typed.config {
         config = Config::load(path)?.over(config);
     }
-    Ok(flags.over(config))
+    let config = flags.over(config);
+    talk.settings(&config);
+    Ok(config)
 }
 
 fn specs<'a, T>(
-    texts: impl Iterator<Item = &'a String>,
+    texts: impl Iterator<Item = &'a OsString>,
     parse: fn(&str) -> Result<T, SpecError>,
+    other: impl Fn(&OsString) -> Result<T, SpecError>,
     flag: &str,
     talk: &Talk,
 ) -> Result<Vec<T>, Failure> {
-    let one = |text: &String| {
+    let one = |typed: &OsString| {
+        let text = &*typed.to_string_lossy();
         if let Some(hex) = looks_hexadecimal(text) {
             let message = format!("{flag} `{text}`: the base is read as decimal");
             let help = format!("did you mean {hex}?");
             talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
         }
-        parse(text).map_err(|error| {
+        let parsed = typed.to_str().map_or_else(|| other(typed), parse);
+        parsed.map_err(|error| {
             let message = format!("{flag} `{text}`: {error}");
             let diagnostic = Diagnostic::new(Code::BadFileSpec, message);
             match error {
@@ -105,7 +122,18 @@ fn specs<'a, T>(
 /// Reads the program that the settings name and completes the settings by
 /// what it says.
 pub(crate) fn load(config: Config, talk: &Talk) -> Result<Program, Failure> {
-    Ok(Program::load(config, &mut |remark| tell(&remark, talk))?)
+    let program = Program::load(config, &mut |remark| tell(&remark, talk))?;
+    tell_program(&program.elf, talk);
+    Ok(program)
+}
+
+/// Which programs were read.
+pub(crate) fn tell_program(elf: &[Elf], talk: &Talk) {
+    for elf in elf {
+        let (name, bytes) = (elf.file.file.display(), elf.bytes.len());
+        let at = (elf.file.base).map_or(String::new(), |base| format!(", loaded at {base:#x}"));
+        talk.phase(&format!("program: {name}, {bytes} bytes{at}"));
+    }
 }
 
 fn tell(remark: &Remark, talk: &Talk) {

@@ -2,8 +2,9 @@
 
 use crate::args::{TalkArgs, When};
 use crate::diagnostic::{Code, Diagnostic};
-use annotate_snippets::Level;
+use annotate_snippets::{Level, normalize_untrusted_str};
 use anstream::ColorChoice;
+use hartrace_capture::config::Config;
 use hartrace_capture::output::abandon_all;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ pub(crate) struct Talk {
     quiet: bool,
     verbose: bool,
     progress: When,
+    begin: Instant,
 }
 
 impl Talk {
@@ -30,6 +32,7 @@ impl Talk {
             quiet: args.quiet,
             verbose: args.verbose,
             progress: args.progress,
+            begin: Instant::now(),
         }
     }
 
@@ -61,7 +64,27 @@ impl Talk {
     /// What is of interest to those who ask.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
-            say(&text.escape_debug().to_string());
+            say(&normalize_untrusted_str(text));
+        }
+    }
+
+    /// A part of the work that is done, with the time since the start.
+    pub(crate) fn phase(&self, done: &str) {
+        if self.verbose {
+            let seconds = self.begin.elapsed().as_secs_f64();
+            self.detail(&format!("[{seconds:.3} s] {done}"));
+        }
+    }
+
+    /// The settings that are not defaults, each with where it comes from.
+    pub(crate) fn settings(&self, config: &Config) {
+        if self.verbose {
+            let text = config.to_toml(true);
+            let said = said_settings(&text);
+            match said.is_empty() {
+                true => self.detail("settings: all are defaults"),
+                false => said.iter().for_each(|line| self.detail(line)),
+            }
         }
     }
 
@@ -74,6 +97,23 @@ impl Talk {
             _ => None,
         }
     }
+}
+
+/// The lines of a configuration that are not defaults, with their sections.
+fn said_settings(text: &str) -> Vec<String> {
+    let mut section = "";
+    let mut said = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('[') {
+            section = line.split_whitespace().next().unwrap_or_default();
+        } else if let Some((setting, origin)) = line.rsplit_once(" # ")
+            && origin != "default"
+        {
+            let setting = setting.trim_end();
+            said.push(format!("setting: {section} {setting}, from {origin}"));
+        }
+    }
+    said
 }
 
 fn say(text: &str) {

@@ -9,7 +9,7 @@ use hartrace_capture::trace::{
     ContainerFault, Decoded, Format, Guess, Hint, Refusal, TableDamage, TraceError, TransportError,
     Warned, likely_cause,
 };
-use hartrace_flow::{Gap, HartId, Warning, boot};
+use hartrace_flow::{Gap, HartId, Reason, Warning, boot};
 use std::path::Path;
 
 /// Rows of a table that cannot be read; another code if it is all of them.
@@ -147,7 +147,8 @@ pub(crate) fn judge(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let name = input::name(path);
-    for gap in &decoded.first {
+    let other_program = decoded.instructions > 0 && decoded.doubts_program();
+    for gap in decoded.first.iter().filter(|_| !other_program) {
         talk.warning(&gap_diagnostic(&name, gap));
     }
     for warned in &decoded.warnings {
@@ -166,6 +167,16 @@ pub(crate) fn judge(
     if decoded.instructions == 0 {
         return Err(nothing(decoded, path).into());
     }
+    if other_program {
+        let diagnostic = wrong_program(decoded, path);
+        return match strict {
+            true => Err(diagnostic.into()),
+            false => {
+                talk.warning(&diagnostic);
+                Ok(())
+            }
+        };
+    }
     let message = format!("{name} has {}", count(decoded.gaps, "gap"));
     let diagnostic = Diagnostic::new(Code::Gaps, message);
     match decoded.gaps {
@@ -179,6 +190,31 @@ pub(crate) fn judge(
         }
         _ => Ok(()),
     }
+}
+
+/// A trace that contradicts the program almost at once.
+fn wrong_program(decoded: &Decoded, path: &Path) -> Diagnostic {
+    let name = input::name(path);
+    let insns = count(decoded.instructions, "instruction");
+    let gaps = count(decoded.gaps, "gap");
+    let lost = count(decoded.lost, "byte");
+    let message = format!("{name} is probably a trace of another program: it contradicts the code");
+    let diagnostic = Diagnostic::new(Code::DoubtfulProgram, message)
+        .note(format!("{insns} decoded, {gaps}, {lost} skipped"));
+    let diagnostic = match decoded.first.first() {
+        None => diagnostic,
+        Some(gap) => {
+            let Reason { code, text, value } = gap.reason;
+            let at = gap.at;
+            diagnostic.note(format!(
+                "first at byte {at:#x}: {code}: {text} ({value:#x})"
+            ))
+        }
+    };
+    diagnostic.help(
+        "give the program that was traced, at its load address: -e FILE[@BASE]; if it is the \
+         right one, check the settings of the encoder",
+    )
 }
 
 /// Reports what else a reader should know of a trace that is not decoded.

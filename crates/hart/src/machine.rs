@@ -402,6 +402,25 @@ impl Machine {
         })
     }
 
+    /// Runs the same as `other` did until it stopped, on a machine that has just
+    /// been loaded. Whether it ended alike: it does not if the program depends on
+    /// input or files that are not there again.
+    pub fn retrace<O: Observer>(&mut self, other: &Machine, stop: Stop, observer: &mut O) -> bool {
+        let insns = other.instructions();
+        let mut again = self.run(insns, observer);
+        if again == Stop::Limit && stop != Stop::Limit {
+            // What ended the run retires no instruction.
+            again = match self.trap_loop() {
+                Some(stop) => stop,
+                None => self.run(1, observer),
+            };
+        }
+        again == stop
+            && self.instructions() == insns
+            && self.cycles() == other.cycles()
+            && (0..32).all(|x| self.x(x) == other.x(x))
+    }
+
     fn take_interrupt<O: Observer>(&mut self, code: u32, observer: &mut O) {
         self.vigil.sees_interrupt();
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);

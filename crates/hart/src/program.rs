@@ -84,6 +84,16 @@ impl From<ElfError> for ProgramError {
 }
 
 impl Program {
+    /// Whether the three instructions of a semihosting call are somewhere in it.
+    #[must_use]
+    pub fn calls_host(&self) -> bool {
+        const CALL: [u8; 12] = [
+            0x13, 0x10, 0xf0, 0x01, 0x73, 0, 0x10, 0, 0x13, 0x50, 0x70, 0x40,
+        ];
+        let mut segments = self.segments.iter();
+        segments.any(|segment| segment.data.windows(12).any(|bytes| bytes == CALL))
+    }
+
     /// Reads an ELF file.
     ///
     /// # Errors

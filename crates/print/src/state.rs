@@ -230,6 +230,8 @@ struct One<'a> {
     old: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    old_from_program: bool,
     #[serde(skip)]
     origin: Origin,
 }
@@ -297,6 +299,7 @@ fn one<'a>(written: &LastWrite<'a>, terms: &Terms<'_>) -> One<'a> {
         size: None,
         old: None,
         new: None,
+        old_from_program: written.old_from_program,
         origin: written.origin,
     };
     if let Target::Memory { addr, len } = written.target {

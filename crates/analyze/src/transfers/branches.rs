@@ -2,6 +2,7 @@
 
 use super::{Sample, kind_name, percent};
 use crate::places::Places;
+use hartrace_flow::Transfer;
 use hartrace_isa::Itype;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,8 @@ use std::io::{self, Write};
 pub struct Branches {
     edges: HashMap<(u64, u64, Itype), Tally>,
     not_taken: bool,
+    /// In some sample not every mode is recorded.
+    some_modes: bool,
 }
 
 /// Which numbers mean something.
@@ -23,9 +26,18 @@ pub struct Branches {
 struct Told {
     mispredicted: bool,
     not_taken: bool,
+    all_modes: bool,
 }
 
 impl Told {
+    /// An address of a transfer; `-` where it was not recorded.
+    fn place(self, places: &Places<'_>, address: u64, kind: Itype) -> String {
+        match address {
+            0 if Transfer::hides_address(kind, self.all_modes) => "-".to_owned(),
+            address => places.at(address).to_string(),
+        }
+    }
+
     /// Two columns: how many were mispredicted, and the rate.
     fn mispredicted(self, tally: Tally) -> (String, String) {
         match self.mispredicted {
@@ -87,6 +99,7 @@ impl Branches {
     /// Counts the transfers of a sample.
     pub fn add(&mut self, sample: &Sample<'_>) {
         self.not_taken |= sample.not_taken;
+        self.some_modes |= !sample.all_modes;
         for t in sample.transfers {
             self.not_taken |= t.kind == Itype::NotTaken;
             let one = Tally {
@@ -114,7 +127,8 @@ impl Branches {
     }
 
     /// Writes three tables: types, sources with their targets, and the most
-    /// frequent edges; of sources and edges at most `top`.
+    /// frequent edges; of sources, of the targets of each and of edges at most
+    /// `top`.
     ///
     /// # Errors
     ///
@@ -130,6 +144,7 @@ impl Branches {
         let told = Told {
             mispredicted: all.mispredicted > 0,
             not_taken: self.not_taken,
+            all_modes: !self.some_modes,
         };
         write!(out, "{} transfers, ", all.count)?;
         match told.mispredicted(all) {
@@ -146,20 +161,12 @@ impl Branches {
                 "{:>12} {:>12}  {} -> {}, {}",
                 e.count,
                 told.mispredicted(sum([e])).0,
-                place(places, e.source),
-                place(places, e.target),
+                told.place(places, e.source, e.kind),
+                told.place(places, e.target, e.kind),
                 kind_name(e.kind)
             )?;
         }
         Ok(())
-    }
-}
-
-/// An address; `-` where it was not recorded.
-fn place(places: &Places<'_>, address: u64) -> String {
-    match address {
-        0 => "-".to_owned(),
-        address => places.at(address).to_string(),
     }
 }
 
@@ -236,17 +243,27 @@ fn write_sources(
             "{:>12} {:>12} {not_taken:>12} {wrong:>12} {rate:>7}  {}",
             s.all.count,
             s.all.count - s.not_taken,
-            place(places, *address)
+            told.place(
+                places,
+                *address,
+                s.edges.first().map_or(Itype::None, |e| e.kind)
+            )
         )?;
-        for e in &s.edges {
+        let shown = top.unwrap_or(usize::MAX).min(s.edges.len());
+        for e in s.edges.iter().take(shown) {
             writeln!(
                 out,
                 "{:>12} {:47}  -> {}, {}",
                 e.count,
                 "",
-                place(places, e.target),
+                told.place(places, e.target, e.kind),
                 kind_name(e.kind)
             )?;
+        }
+        let more: u64 = s.edges.iter().skip(shown).map(|e| e.count).sum();
+        if more > 0 {
+            let targets = s.edges.len() - shown;
+            writeln!(out, "{more:>12} {:47}  -> {targets} more", "")?;
         }
     }
     Ok(())
@@ -256,7 +273,25 @@ fn write_sources(
 mod tests {
     use super::super::testing;
     use super::*;
-    use hartrace_flow::Transfer;
+
+    #[test]
+    fn the_targets_of_a_source_are_limited_too() {
+        let jumps: Vec<Transfer> = (1..=9)
+            .map(|n| testing(0x50, 0x100 * n, Itype::IndirectJump))
+            .collect();
+        let mut branches = Branches::new();
+        branches.add(&Sample {
+            transfers: &jumps,
+            ..Sample::default()
+        });
+        let mut out = Vec::new();
+        branches.write(Some(2), &Places::new(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let targets = text.lines().filter(|line| line.contains("  -> "));
+        let targets: Vec<&str> = targets.map(|l| l.split("-> ").nth(1).unwrap()).collect();
+        let expected = ["0x100, indirect jump", "0x200, indirect jump", "7 more"];
+        assert_eq!(targets, expected);
+    }
 
     #[test]
     fn types_sources_and_edges() {

@@ -166,13 +166,19 @@ impl Reader {
         name: &'static str,
         read: impl Fn(&mut Self, &'static str, &Value<'_>) -> Option<T>,
     ) -> Option<Setting<T>> {
+        let (value, origin) = self.find(table, name)?;
+        let value = read(self, name, value)?;
+        Some(Setting { value, origin })
+    }
+
+    /// The value of a key and where it is; without type parameters, so that it is
+    /// compiled once.
+    fn find<'t, 'd>(&self, table: &'t DeTable<'d>, name: &str) -> Option<(&'t Value<'d>, Origin)> {
         let value = table.get(name)?;
         let at = value.span().start;
         let line = self.ends.partition_point(|&end| end < at) + 1;
         let path = Arc::clone(&self.path);
-        let value = read(self, name, value)?;
-        let origin = Origin::File { path, line };
-        Some(Setting { value, origin })
+        Some((value, Origin::File { path, line }))
     }
 
     pub(super) fn fail(&mut self, problem: Problem, span: Range<usize>) {
@@ -185,9 +191,13 @@ impl Reader {
         value: &Value<'_>,
         expected: &str,
     ) -> Option<T> {
+        self.unexpected(name, value, expected);
+        None
+    }
+
+    fn unexpected(&mut self, name: &'static str, value: &Value<'_>, expected: &str) {
         let expected = expected.to_owned();
         self.fail(Problem::Value { name, expected }, value.span());
-        None
     }
 
     pub(super) fn string(&mut self, name: &'static str, value: &Value<'_>) -> Option<String> {
@@ -228,14 +238,25 @@ impl Reader {
     ) -> Option<T> {
         let text = value.get_ref().as_str().unwrap_or_default();
         let chosen = choices.iter().find(|c| c.0 == text);
-        chosen.map(|c| c.1).or_else(|| {
+        if chosen.is_none() {
             let names: Vec<&'static str> = choices.iter().map(|c| c.0).collect();
-            let mut expected = format!("one of \"{}\"", names.join("\", \""));
-            if let Some(nearest) = nearest(text, &names) {
-                expected += &format!("; did you mean \"{nearest}\"?");
-            }
-            self.refuse(name, value, &expected)
-        })
+            self.not_among(name, value, text, &names);
+        }
+        chosen.map(|c| c.1)
+    }
+
+    fn not_among(
+        &mut self,
+        name: &'static str,
+        value: &Value<'_>,
+        text: &str,
+        names: &[&'static str],
+    ) {
+        let mut expected = format!("one of \"{}\"", names.join("\", \""));
+        if let Some(nearest) = nearest(text, names) {
+            expected += &format!("; did you mean \"{nearest}\"?");
+        }
+        self.unexpected(name, value, &expected);
     }
 
     pub(super) fn list<T>(

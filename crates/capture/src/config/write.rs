@@ -32,10 +32,15 @@ impl Writer {
         setting: Option<&Setting<T>>,
         show: impl Fn(&T) -> String,
     ) -> fmt::Result {
-        let Some(Setting { value, origin }) = setting else {
-            return Ok(());
-        };
-        let line = format!("{name} = {}", show(value));
+        match setting {
+            Some(Setting { value, origin }) => self.line(name, &show(value), origin),
+            None => Ok(()),
+        }
+    }
+
+    /// The line of a key; without type parameters, so that it is compiled once.
+    fn line(&mut self, name: &str, value: &str, origin: &Origin) -> fmt::Result {
+        let line = format!("{name} = {value}");
         if self.origins {
             let origin = comment(origin);
             writeln!(self.text, "{line:<32} # {origin}")

@@ -94,7 +94,9 @@ fn loaded(file: &[u8]) -> Option<Vec<(Segment<'_>, Vec<u8>)>> {
         let mut data = segment.data.unwrap_or_default().to_vec();
         if segment.offset == 0 {
             for range in &sections {
-                data.get_mut(range.clone()).map(|bytes| bytes.fill(0));
+                if let Some(bytes) = data.get_mut(range.clone()) {
+                    bytes.fill(0);
+                }
             }
         }
         (segment, data)

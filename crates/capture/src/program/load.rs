@@ -68,7 +68,7 @@ pub enum ProgramError {
     /// A file is not an ELF file for RISC-V; the start of its content.
     Elf(PathBuf, Vec<u8>, ElfError),
     /// Not the program that was traced.
-    Wrong(Mismatch),
+    Wrong(Box<Mismatch>),
     /// The code cannot be loaded.
     Image(PathBuf, ImageError),
     /// The instruction set cannot be parsed.
@@ -270,13 +270,13 @@ impl Elf {
             ProgramError::Elf(file.file.clone(), head, error)
         })?;
         if let Some(expected) = file.identity.filter(|expected| !expected.is_of(&bytes)) {
-            return Err(ProgramError::Wrong(Mismatch {
+            return Err(ProgramError::Wrong(Box::new(Mismatch {
                 given: file.file.clone(),
                 found: expected.like(&bytes),
                 traced: file.file.clone(),
                 expected,
                 differs_at: None,
-            }));
+            })));
         }
         let file = file.clone();
         Ok(Elf { file, bytes, info })

@@ -4,7 +4,7 @@
 use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
 use crate::input::InputError;
 use crate::shard::{Part, Sharding};
-use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Run, Warning};
+use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Reason, Run, Warning, boot};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -26,6 +26,10 @@ pub struct Decoded {
     pub traps: u64,
     /// Losses.
     pub gaps: u64,
+    /// Those where the trace contradicts the code of the program.
+    pub contradictions: u64,
+    /// Bytes that could not be used.
+    pub lost: u64,
     /// The harts that appeared, the lowest number first; those that were not
     /// chosen too.
     pub harts: Vec<HartId>,
@@ -44,7 +48,26 @@ pub struct Warned {
     pub count: u64,
 }
 
+/// Bytes lost for each instruction, from which on nearly all is lost: a trace has
+/// less than a byte for most instructions.
+const NEARLY_ALL: u64 = 3;
+
+/// Whether a gap is where the trace goes another way than the code. Boot code,
+/// which is in no program, is another matter.
+fn contradicts(gap: &Gap) -> bool {
+    let Reason { code, value, .. } = gap.reason;
+    matches!(code.get(..4), Some("NT03" | "ET03")) && !boot::RANGE.contains(&value)
+}
+
 impl Decoded {
+    /// Whether the trace is probably of another program: it contradicts the code
+    /// almost at once, and nearly all of it is lost for that reason.
+    #[must_use]
+    pub fn doubts_program(&self) -> bool {
+        let nearly_all = self.lost >= NEARLY_ALL * self.instructions;
+        self.gaps > 0 && self.contradictions * 10 >= self.gaps * 9 && nearly_all
+    }
+
     #[cold]
     fn appeared(&mut self, hart: HartId) {
         if let Err(at) = self.harts.binary_search(&hart) {
@@ -73,6 +96,8 @@ impl Decoded {
         self.instructions += part.instructions;
         self.traps += part.traps;
         self.gaps += part.gaps;
+        self.contradictions += part.contradictions;
+        self.lost += part.lost;
         for hart in part.harts {
             self.appeared(hart);
         }
@@ -123,6 +148,8 @@ impl<C: Consumer> Consumer for Watch<C> {
             Event::Trap(_) => self.decoded.traps += 1,
             Event::Gap(gap) => {
                 self.decoded.gaps += 1;
+                self.decoded.contradictions += u64::from(contradicts(gap));
+                self.decoded.lost += gap.bytes;
                 if self.decoded.first.len() < KEPT {
                     self.decoded.first.push(*gap);
                 }

@@ -2,7 +2,7 @@
 
 use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{
-    Effects, HartId, Ingress, IngressSink, Observer as _, Port, PortConfig, Step, TrapStep,
+    Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Step, TrapStep, Wants,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ impl Passed {
             return None;
         }
         let gate = Shared(Rc::new(RefCell::new(Gate {
-            config: config.clone(),
+            config: *config,
             late_traps,
             harts: Vec::new(),
             out: VecDeque::new(),
@@ -64,25 +64,28 @@ impl Passed {
         })
     }
 
-    /// The next step. Those that pass come out of [`Passed::next`], some later.
-    pub(super) fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+    /// A step that passed.
+    pub(super) fn next(&mut self) -> Option<(HartId, Step)> {
+        self.gate.0.borrow_mut().out.pop_front()
+    }
+}
+
+/// Steps that pass come out of [`Passed::next`], some later.
+impl Observer for Passed {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         self.gate.0.borrow_mut().hart(hart).waiting.push_back(*step);
         self.port.step(hart, step, effects);
     }
 
-    /// Nothing follows.
-    pub(super) fn finish(&mut self) {
+    fn finish(&mut self) {
         self.port.finish();
         let gate = &mut *self.gate.0.borrow_mut();
         for hart in &mut gate.harts {
             let last = hart.last_trap.take().map(|step| (hart.id, step));
             gate.out.extend(last);
         }
-    }
-
-    /// A step that passed.
-    pub(super) fn next(&mut self) -> Option<(HartId, Step)> {
-        self.gate.0.borrow_mut().out.pop_front()
     }
 }
 

@@ -239,17 +239,13 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         self
     }
 
-    /// Takes a step that some may not see: those that pass are counted and
-    /// compared.
+    /// Asks the filters about steps: those that pass are counted and compared.
     #[cold]
-    fn pass(&mut self, step: Option<(HartId, &Step, &Effects)>) {
+    fn pass(&mut self, ask: impl FnOnce(&mut Passed)) {
         let Some((passed, insns)) = &mut self.passed else {
             return;
         };
-        match step {
-            Some((hart, step, effects)) => passed.step(hart, step, effects),
-            None => passed.finish(),
-        }
+        ask(passed);
         let nothing = Effects::default();
         while let Some((hart, step)) = passed.next() {
             *insns += u64::from(matches!(step, Step::Insn(_)));
@@ -312,7 +308,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         if self.passed.is_some() {
-            self.pass(Some((hart, step, effects)));
+            self.pass(|passed| passed.step(hart, step, effects));
         } else if let Some((_, check)) = &mut self.check {
             check.step(hart, step, effects);
         }
@@ -345,7 +341,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
 
     fn finish(&mut self) {
         self.source.finish();
-        self.pass(None);
+        self.pass(Passed::finish);
         self.look(1);
         if let Some((decoder, check)) = &mut self.check {
             decoder.finish(check);

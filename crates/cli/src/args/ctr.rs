@@ -14,7 +14,7 @@ dump, or any trace or log. From a trace or log, the records are those a hart wit
 records of RAS emulation. See docs/ctr.md.
 
 Examples:
-  hartrace run prog.elf --trace ctr=run.ctr --ctr-every 10000
+  hartrace run prog.elf --trace ctr=run.ctr --every 10000
   hartrace ctr run.ctr --sample 3                  one snapshot
   hartrace ctr run.ctr -f blocks --top 20          the blocks with most cycles
   hartrace ctr run.ctr -f branches                 taken, mispredicted, targets
@@ -39,7 +39,7 @@ pub(crate) struct Ctr {
     /// 1Mcycles [default: one at the end]
     #[arg(long, value_name = "N[cycles]", value_parser = every)]
     pub(crate) every: Option<Every>,
-    /// Only the N most frequent blocks, sources and edges
+    /// Only the N most frequent blocks, sources and edges, and of each source targets
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Only this hart

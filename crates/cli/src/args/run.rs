@@ -1,13 +1,14 @@
 //! The arguments of `hartrace run`.
 
 use super::Container;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::quantity::parse_count;
 use hartrace_capture::records::Every;
 use hartrace_capture::records::FORMAT;
 use hartrace_capture::trace::Format;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -37,7 +38,7 @@ Examples:
   hartrace run prog.elf --max-insns 10M --log pc=run.pc --log spike=run.log
   hartrace run prog.elf --log json=- | jq .pc
   hartrace run prog.elf --trace ntrace=run.ntrace --check
-  hartrace run prog.elf --trace ctr=run.ctr --ctr-every 10000
+  hartrace run prog.elf --trace ctr=run.ctr --every 10000
   hartrace run prog.elf --files ro:data -- --fast input.txt
   hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M";
 
@@ -51,23 +52,21 @@ pub(crate) struct Run {
     #[arg(value_name = "ARGS")]
     pub(crate) args: Vec<OsString>,
     /// Write a log; repeatable, `-` is stdout
-    #[arg(long, value_name = "KIND=FILE", value_parser = LogSpec::parse)]
+    #[arg(long, value_name = "KIND=FILE", value_parser = named(LogSpec::parse))]
     pub(crate) log: Vec<LogSpec>,
     /// Write a trace; repeatable, `-` is stdout
-    #[arg(long, value_name = "KIND=FILE", value_parser = TraceSpec::parse)]
+    #[arg(long, value_name = "KIND=FILE", value_parser = named(TraceSpec::parse))]
     pub(crate) trace: Vec<TraceSpec>,
     /// With --trace ctr=FILE: take a snapshot every N instructions or cycles, such as 10000 or
     /// 1Mcycles [default: one at the end]
-    #[arg(long, value_name = "N[cycles]", value_parser = every)]
-    pub(crate) ctr_every: Option<Every>,
+    #[arg(long, alias = "ctr-every", value_name = "N[cycles]", value_parser = every)]
+    pub(crate) every: Option<Every>,
     /// Decode each trace while it is written and compare it with the run
     #[arg(long)]
     pub(crate) check: bool,
     /// Start tandem traces with the program image as memory writes
     #[arg(long)]
     pub(crate) load: bool,
-    #[command(flatten)]
-    pub(crate) container: Container,
     /// With --log pc: also list ecall and ebreak, which trap and do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
@@ -75,9 +74,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) max_insns: Option<u64>,
     /// Host files the program may open, relative to DIR: none, read-only or read-write
-    #[arg(long, value_name = "none|ro:DIR|rw:DIR", value_parser = FilesSpec::parse)]
+    #[arg(long, value_name = "none|ro:DIR|rw:DIR", value_parser = named(FilesSpec::parse))]
     #[arg(default_value = "none")]
     pub(crate) files: FilesSpec,
+    #[command(flatten)]
+    pub(crate) container: Container,
     #[command(flatten)]
     pub(crate) machine: Machine,
 }
@@ -146,8 +147,8 @@ pub(crate) struct LogSpec {
 }
 
 impl LogSpec {
-    fn parse(text: &str) -> Result<LogSpec, String> {
-        let (name, file) = text.split_once('=').unwrap_or((text, ""));
+    fn parse(text: &OsStr) -> Result<LogSpec, String> {
+        let (name, file) = split_name(text, '=');
         let Some((name, kind)) = KINDS.iter().find(|kind| kind.0 == name) else {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.0).collect();
             let names = names.join(", ");
@@ -160,7 +161,7 @@ impl LogSpec {
         }
         Ok(LogSpec {
             kind: *kind,
-            file: PathBuf::from(file),
+            file: file.into(),
         })
     }
 }
@@ -182,8 +183,9 @@ pub(crate) enum TraceKind {
 }
 
 impl TraceSpec {
-    fn parse(text: &str) -> Result<TraceSpec, String> {
-        let (name, file) = text.split_once('=').unwrap_or((text, ""));
+    fn parse(text: &OsStr) -> Result<TraceSpec, String> {
+        let (name, file) = split_name(text, '=');
+        let name = name.as_str();
         let kind = match Format::from_name(name) {
             Some(format) => TraceKind::Stream(format),
             None if name == FORMAT => TraceKind::Records,
@@ -244,14 +246,42 @@ pub(crate) enum FilesSpec {
 }
 
 impl FilesSpec {
-    fn parse(text: &str) -> Result<FilesSpec, String> {
-        match text.split_once(':') {
-            None if text == "none" => Ok(FilesSpec::None),
-            Some(("ro", folder)) if !folder.is_empty() => Ok(FilesSpec::ReadOnly(folder.into())),
-            Some(("rw", folder)) if !folder.is_empty() => Ok(FilesSpec::ReadWrite(folder.into())),
+    fn parse(text: &OsStr) -> Result<FilesSpec, String> {
+        let (access, folder) = split_name(text, ':');
+        match access.as_str() {
+            "none" if folder.is_empty() => Ok(FilesSpec::None),
+            "ro" if !folder.is_empty() => Ok(FilesSpec::ReadOnly(folder.into())),
+            "rw" if !folder.is_empty() => Ok(FilesSpec::ReadWrite(folder.into())),
             _ => Err("write none, ro:DIR or rw:DIR".to_owned()),
         }
     }
+}
+
+/// A value that ends with the name of a file, which need not be UTF-8.
+fn named<T: Clone + Send + Sync + 'static>(
+    parse: fn(&OsStr) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(move |text| parse(&text))
+}
+
+/// What stands before the first `at`, and after it.
+fn split_name(text: &OsStr, at: char) -> (String, OsString) {
+    let bytes = text.as_encoded_bytes();
+    let found = bytes.iter().position(|byte| char::from(*byte) == at);
+    let (before, after) = bytes.split_at(found.unwrap_or(bytes.len()));
+    let name = String::from_utf8_lossy(before).into_owned();
+    (name, os_string(after.get(1..).unwrap_or_default()))
+}
+
+/// A part of an argument.
+fn os_string(bytes: &[u8]) -> OsString {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        OsStr::from_bytes(bytes).to_owned()
+    }
+    #[cfg(not(unix))]
+    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 pub(super) fn count(text: &str) -> Result<u64, String> {

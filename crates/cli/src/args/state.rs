@@ -1,8 +1,7 @@
 //! The arguments of `hartrace state`.
 
-use super::{Output, Program, Transport};
+use super::{Mark, Output, Program, Transport};
 use clap::{Args as ClapArgs, ValueEnum};
-use hartrace_capture::quantity::parse_count;
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -18,6 +17,7 @@ Examples:
   hartrace state run.tandem --at 5000 --reg a0 --reg mstatus --mem 0x80001000:64
   hartrace state run.tandem -e prog.elf --mem table+0x10:32
   hartrace state run.tandem -e prog.elf --last-write table --before 5000
+  hartrace state run.tandem -e prog.elf --at main
   hartrace state run.tandem --last-write a0 --before 1M --index";
 
 /// `hartrace state`.
@@ -26,9 +26,10 @@ pub(crate) struct State {
     /// The tandem trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// Show the state before instruction N [default: at the end]
-    #[arg(long, value_name = "N", value_parser = number, conflicts_with = "last_write")]
-    pub(crate) at: Option<u64>,
+    /// Show the state before instruction N, or the first one at a symbol [default: at the end]
+    #[arg(long, value_name = "N|SYMBOL", value_parser = Mark::parse)]
+    #[arg(conflicts_with = "last_write")]
+    pub(crate) at: Option<Mark>,
     /// Only this register, or pc, priv or mtime; repeatable
     #[arg(long, value_name = "NAME", conflicts_with_all = ["last_write", "all"])]
     pub(crate) reg: Vec<String>,
@@ -41,9 +42,10 @@ pub(crate) struct State {
     /// Find the last write to a register, to pc or priv, or to memory; repeatable
     #[arg(long, value_name = "NAME|PLACE[:LENGTH]")]
     pub(crate) last_write: Vec<String>,
-    /// With --last-write: only writes before instruction N [default: the end]
-    #[arg(long, value_name = "N", value_parser = number, requires = "last_write")]
-    pub(crate) before: Option<u64>,
+    /// With --last-write: only writes before instruction N, or the first one at a symbol
+    /// [default: the end]
+    #[arg(long, value_name = "N|SYMBOL", value_parser = Mark::parse, requires = "last_write")]
+    pub(crate) before: Option<Mark>,
     /// Write TRACE.index, which later queries use automatically
     #[arg(long)]
     pub(crate) index: bool,
@@ -68,8 +70,4 @@ pub(crate) enum StateFormat {
     Text,
     /// One JSON object
     Json,
-}
-
-fn number(text: &str) -> Result<u64, String> {
-    parse_count(text).ok_or_else(|| "write a number, such as 5000 or 10M".to_owned())
 }

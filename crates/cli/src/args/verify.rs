@@ -4,6 +4,7 @@ use super::run::Machine;
 use super::{Output, run};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::quantity::parse_count;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -72,7 +73,7 @@ pub(crate) struct Verify {
     pub(crate) resync: bool,
     /// Program as an ELF file; repeatable, the first one starts [default: from the sidecar]
     #[arg(short, long, value_name = "FILE", help_heading = "Program")]
-    pub(crate) elf: Vec<String>,
+    pub(crate) elf: Vec<OsString>,
     #[command(flatten)]
     pub(crate) machine: Machine,
     #[command(flatten)]
@@ -96,7 +97,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    fn parse(text: &str) -> Result<Mark, String> {
+    pub(super) fn parse(text: &str) -> Result<Mark, String> {
         if text.starts_with(|c: char| c.is_ascii_digit()) {
             let number = parse_count(text).map(Mark::Number);
             return number.ok_or_else(|| "write a number such as 1000000 or 10M".to_owned());

@@ -49,6 +49,7 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     let mut decoded = Decoded::default();
     let mut progress = session.progress(&trace.input);
     let threads = args.threads.unwrap_or_else(cores);
+    talk.detail(&format!("threads: up to {threads}"));
     trace.decode_parts(&image, threads, part, |part, done| {
         progress.reach(done);
         decoded.add(std::mem::take(&mut part.decoded));

@@ -8,7 +8,7 @@ use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, Plain, SpikeParts, ingress_layout, spike_parts};
+use hartrace_capture::log::{Assume, Plain, ingress_layout};
 use hartrace_capture::trace::{Settings, WriteOptions};
 use hartrace_flow::{Image, Mode, Observer};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_file::fit(&settings, &program.config, isa, code, talk)?;
     if tandem {
-        tells_effects(&args.input, kind, head)?;
+        logs::need_effects(&args.input, kind, head)?;
     } else if args.load || args.container.container {
         return Err(Failure::Usage("--load and --container require --to tandem"));
     }
@@ -102,31 +102,6 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let left = settings.leaves_out();
     let format = settings.format();
     trace_file::report(&args.output.output, format, (&done, causeless), left, talk)
-}
-
-/// Refuses a log without register and memory writes.
-fn tells_effects(path: &Path, kind: Kind, head: &[u8]) -> Result<(), Failure> {
-    let name = input::name(path);
-    let message = format!("{name} does not record register and memory writes");
-    let refuse = |note: String| {
-        Diagnostic::new(Code::NoEffects, &*message)
-            .note(note)
-            .help(
-                "write the log with `spike -l --log-commits`, or use `hartrace run --trace \
-                tandem=FILE`",
-            )
-            .into()
-    };
-    if kind != Kind::SpikeLog {
-        return Err(refuse(format!("kind of log: {kind}")));
-    }
-    let SpikeParts { commits, .. } = spike_parts(head);
-    if !commits {
-        return Err(refuse(
-            "it was written by `spike -l` without `--log-commits`".to_owned(),
-        ));
-    }
-    Ok(())
 }
 
 /// A log that does not record traps.

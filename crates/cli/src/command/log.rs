@@ -12,7 +12,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Assume, RowWriter, ingress_layout};
 use hartrace_capture::output::Output;
 use hartrace_flow::{Mode, Observer};
-use hartrace_logs::{IngressColumns, PcWriter};
+use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_print::JsonSteps;
 use std::path::Path;
 
@@ -28,6 +28,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let head = input.peek(HEAD)?;
     let kind = detect(head);
     logs::recognise_boot(kind, head, &mut program, image.as_mut());
+    need(args, kind, head)?;
     let job = Job {
         args,
         reading: logs::reading(kind, head, &program, image.as_ref(), false, &session)?,
@@ -35,6 +36,18 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
         session,
     };
     job.run(&program, input, output)
+}
+
+/// Refuses a log that lacks what is to be written.
+fn need(args: &Log, kind: Kind, head: &[u8]) -> Result<(), Failure> {
+    let not_a_log = !matches!(
+        kind,
+        Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv
+    );
+    if !not_a_log && args.to == LogKind::Spike {
+        logs::need_effects(&args.input, kind, head)?;
+    }
+    Ok(())
 }
 
 /// The columns of the reference flow, the sideband without which loss could
@@ -71,6 +84,10 @@ impl Job<'_> {
                 } else {
                     self.copy(input, &sink, true, writer)?;
                 }
+            }
+            LogKind::Spike => {
+                let writer = SpikeWriter::new(self.reading.isa, |bytes: &[u8]| sink.put(bytes));
+                self.copy(input, &sink, false, writer)?;
             }
             LogKind::Ingress => {
                 let ingress = &program.config.ingress;

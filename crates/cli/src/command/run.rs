@@ -12,6 +12,7 @@ use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::files::{create, inputs, one_stdin};
 use crate::machine;
 use crate::progress::RunProgress;
+use crate::settings::tell_program;
 use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
@@ -65,6 +66,8 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     one_stdin(files(args, &config))?;
     let elf = machine::read(&config)?;
     let (hart, isa) = machine::configure(&mut config, &elf)?;
+    tell_program(std::slice::from_ref(&elf), talk);
+    talk.detail(&format!("machine: {}, {isa}", ranges(&hart)));
     let program = machine::program(&elf)?;
     let symbols = Symbols::from_elf(&elf.bytes).ok();
     let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
@@ -75,7 +78,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     );
     let host = host(args, &elf.file.file, &fate, &progress)?;
     let mut machine = machine::build(&hart, host)?;
-    machine::load(&mut machine, &elf.file.file, program.clone(), entry)?;
+    machine::load(&mut machine, &elf, program.clone(), entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let recorded = Recorded::new(args, &config)?;
     let own = machine.ctr().is_some();
@@ -94,7 +97,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         output: &fate,
         progress: &progress,
         watch: Watch::default(),
-        looks: recorded.looks(args.ctr_every),
+        looks: recorded.looks(args.every),
     };
     let begin = Instant::now();
     let end = observe(&mut drive, args, isa, &config.ingress, &mut writers)?;
@@ -104,6 +107,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         _ => end,
     };
     let time = begin.elapsed();
+    talk.phase("program ended");
     let first_trap = drive.watch.first;
     let written = writers.into_iter().map(TraceWriter::done).collect();
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
@@ -141,6 +145,13 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     }
 }
 
+/// Where the machine has memory.
+fn ranges(hart: &hartrace_hart::Config) -> String {
+    let one = |region: &hartrace_hart::Region| format!("{:#x}:{:#x}", region.base, region.size);
+    let memory: Vec<String> = hart.memory.iter().map(one).collect();
+    format!("memory {}", memory.join(" "))
+}
+
 /// Settings of `[ctr]` that a hart with records of its own does not look at.
 fn tell_without_effect(config: &Config, talk: &Talk) {
     let keys: Vec<String> = config.ctr.beside_only().map(|k| format!("`{k}`")).collect();
@@ -168,8 +179,8 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
             "--check requires --trace ntrace=FILE, etrace=FILE or tandem=FILE",
         ));
     }
-    if args.ctr_every.is_some() && args.records().next().is_none() {
-        return Err(Failure::Usage("--ctr-every requires --trace ctr=FILE"));
+    if args.every.is_some() && args.records().next().is_none() {
+        return Err(Failure::Usage("--every requires --trace ctr=FILE"));
     }
     let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
     let traces = args.trace.iter().map(|trace| target(&trace.file));

@@ -1,7 +1,7 @@
 //! `hartrace state`: registers and memory at any instruction of a tandem trace,
 //! and their last writes.
 
-use crate::args::{State, StateFormat};
+use crate::args::{Mark, State, StateFormat};
 use crate::diagnostic::{Code, Diagnostic, Failure, count};
 use crate::files::create;
 use crate::machine;
@@ -14,6 +14,7 @@ use hartrace_capture::history::{self, AskError, Asked, Config, History, Loaded};
 use hartrace_capture::input::{self, Contents};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{self, Known, MAX_WHOLE};
+use hartrace_capture::verify::{Choice, Search};
 use hartrace_flow::elf_bias;
 use hartrace_isa::{Isa, Style};
 use hartrace_print::state::{self, Terms};
@@ -56,7 +57,17 @@ pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {
         stream: &stream,
         loaded: program.as_ref().map(loaded).unwrap_or_default(),
     };
-    let written = answer(args, &asked, &names, isa, &mut output)?;
+    let mark = args.at.as_ref().or(args.before.as_ref());
+    let insn = match mark {
+        None => history.instructions(),
+        Some(Mark::Number(number)) => *number,
+        Some(Mark::Symbol(name)) => {
+            let entry = program.as_ref().and_then(|p| p.elf.first());
+            let start = entry.map_or(0, |elf| elf.info.entry);
+            reached(&args.trace, name, &names, &asked, start)?
+        }
+    };
+    let written = answer(args, insn, &asked, &names, isa, &mut output)?;
     written.map_err(|error| output.failed(error))?;
     warn(&history, args, talk);
     Ok(output.finish()?)
@@ -145,6 +156,7 @@ fn history_of(
 /// Answers what was asked.
 fn answer(
     args: &State,
+    insn: u64,
     asked: &Asked<'_>,
     names: &Names,
     isa: Option<Isa>,
@@ -161,7 +173,6 @@ fn answer(
     let symbol = |name: &str| names.address(name);
     let refuse = |error| refused(error, end);
     if args.last_write.is_empty() {
-        let insn = args.at.unwrap_or(end);
         let shown = asked.show(insn, &args.reg, &args.mem, &symbol);
         let shown = shown.map_err(refuse)?;
         let state = state::State::new(&shown, args.all, terms);
@@ -172,14 +183,39 @@ fn answer(
     }
     let mut all = Vec::new();
     for name in &args.last_write {
-        let before = args.before.unwrap_or(end);
-        let written = asked.last_write(name, before, &symbol);
+        let written = asked.last_write(name, insn, &symbol);
         all.push(written.map_err(refuse)?);
     }
     let writes = state::Writes::new(end, &all, terms);
     Ok(match args.format {
         StateFormat::Text => writes.write_text(output),
         StateFormat::Json => writes.write_json(output),
+    })
+}
+
+/// The number of the first instruction at a symbol, of a hart that starts at
+/// `start`.
+fn reached(
+    path: &Path,
+    name: &str,
+    names: &Names,
+    asked: &Asked<'_>,
+    start: u64,
+) -> Result<u64, Failure> {
+    let Some(address) = names.address(name) else {
+        return Err(bad_place(name, "a number or a symbol"));
+    };
+    let search = Search {
+        config: asked.history.config(),
+        start,
+        choice: Choice::new(None, false),
+    };
+    let found = search.first(asked.stream, [Some(address), None]);
+    found.ok().and_then(|[first, _]| first).ok_or_else(|| {
+        let message = format!("{} never reaches `{name}`", input::name(path));
+        Diagnostic::new(Code::BeyondEnd, message)
+            .help("give the number of an instruction, or another symbol")
+            .into()
     })
 }
 

@@ -21,6 +21,7 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
     let own = Some(&nothing).filter(|_| format.has_code());
     let mut progress = session.progress(&trace.input);
     let threads = args.threads.unwrap_or_else(cores);
+    talk.detail(&format!("threads: up to {threads}"));
     let tallied = trace.tally::<Failure>(code.image.as_ref().or(own), threads, |done| {
         progress.reach(done);
     })?;

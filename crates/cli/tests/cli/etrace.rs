@@ -139,7 +139,7 @@ fn a_trace_knows_its_program_and_settings() {
     // A sidecar says more than the bytes look like.
     let renamed = sidecar.replace("\"etrace\"", "\"ctr\"");
     folder.file("run.etrace.toml", renamed);
-    fails(&["decode", &trace], 1, "HT0113");
+    fails(&["decode", &trace], 5, "HT0113");
 }
 
 /// From a pc list, a Spike log and ingress rows: the same trace.
@@ -620,7 +620,7 @@ fn mistakes() {
     }
     fails(
         &["convert", RV64, "--to", "etrace", "-e", RV64],
-        1,
+        5,
         "HT0113",
     );
 }

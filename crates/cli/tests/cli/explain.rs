@@ -5,7 +5,7 @@ use crate::{run, succeeds, text};
 #[test]
 fn a_code_is_explained_without_markdown() {
     let page = succeeds(&["explain", "HT0101"]);
-    assert!(page.starts_with("HT0101: Not an ELF file\n\nExit code 1.\n\nCause: "));
+    assert!(page.starts_with("HT0101: Not an ELF file\n\nExit code 5.\n\nCause: "));
     assert!(page.contains("\n\nRemedy: "), "{page}");
     assert!(!page.contains("**") && !page.contains("## "), "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 80));

@@ -95,7 +95,7 @@ fn a_failed_command_keeps_the_old_output() {
     let folder = Folder::new();
     let input = folder.file("in.elf", "nonsense");
     let out = folder.file("out.txt", "old");
-    fails(&["disasm", &input, "-o", &out], 1, "HT0101");
+    fails(&["disasm", &input, "-o", &out], 5, "HT0101");
     fails(&["info", &input, "-o", &out], 5, "HT0105");
     assert_eq!(fs::read_to_string(&out).unwrap(), "old");
     assert_eq!(folder.entries(), ["in.elf", "out.txt"]);
@@ -154,7 +154,7 @@ fn standard_input() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).starts_with("standard input: ELF file\n"));
-    assert!(fails(&["disasm", "-"], 1, "HT0101").contains("standard input is empty"));
+    assert!(fails(&["disasm", "-"], 5, "HT0101").contains("standard input is empty"));
 }
 
 /// As `hartrace ... | head -1`: the reader takes one line and goes.
@@ -203,6 +203,119 @@ fn a_pipe_closed_from_the_start() {
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert_eq!(text(&output.stderr), "", "{args:?}");
     }
+}
+
+/// A file of another kind than the one that is wanted is the same failure for
+/// every command.
+#[test]
+fn a_wrong_kind_of_file_has_one_exit_code() {
+    let folder = Folder::new();
+    let text_file = folder.file("a.txt", "hello\nworld\n");
+    let pcs = folder.file("a.pc", "0000000080000000\n0000000080000004\n");
+    let trace = folder.name("t");
+    let to = format!("etrace={trace}");
+    assert_eq!(
+        run(&["run", "-q", RV64, "--trace", &to]).status.code(),
+        Some(0)
+    );
+    for file in [&text_file, &pcs, &trace, RV64] {
+        for args in [
+            &["run", file][..],
+            &["disasm", file],
+            &["info", file],
+            &["log", file, "-e", RV64, "--to", "pc"],
+            &["encode", file, "-e", RV64, "--to", "ntrace"],
+            &["dump", file],
+            &["decode", file, "-e", RV64],
+            &["stats", file, "-e", RV64],
+            &["convert", file, "-e", RV64, "--to", "ntrace"],
+            &["verify", file, "-e", RV64],
+            &["state", file],
+            &["ctr", file, "-e", RV64],
+        ] {
+            let code = run(args).status.code();
+            assert!(matches!(code, Some(0 | 5)), "{args:?}: {code:?}");
+        }
+    }
+}
+
+/// Names are bytes, not text.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf8() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::new();
+    let path = |name: &[u8]| folder.0.path().join(OsStr::from_bytes(name));
+    let elf = path(b"p\xff.elf");
+    fs::copy(RV64, &elf).unwrap();
+    let of = |kind: &str, name: &[u8]| {
+        let mut spec = OsString::from(kind);
+        spec.push(path(name));
+        spec
+    };
+    let files = of("ro:", b"d\xff");
+    fs::create_dir(path(b"d\xff")).unwrap();
+    let arguments: Vec<OsString> = vec![
+        "run".into(),
+        "-q".into(),
+        elf.clone().into(),
+        "--log".into(),
+        of("pc=", b"l\xff.pc"),
+        "--trace".into(),
+        of("ntrace=", b"t\xff"),
+        "--files".into(),
+        files,
+    ];
+    let output = run(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let list = fs::read(path(b"l\xff.pc")).unwrap();
+    let arguments: Vec<OsString> = vec![
+        "decode".into(),
+        "-q".into(),
+        path(b"t\xff").into(),
+        "-e".into(),
+        elf.into(),
+        "-f".into(),
+        "pc".into(),
+    ];
+    let output = run(&arguments);
+    assert!(
+        output.stdout == list,
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// `-v` says which settings, sidecar and program are used, and how long it took.
+#[test]
+fn details_if_asked_for() {
+    let folder = Folder::new();
+    let trace = folder.name("t");
+    let to = format!("ntrace={trace}");
+    let output = run(&["run", "-v", RV64, "--trace", &to]);
+    let words = text(&output.stderr);
+    for part in [
+        "program: ",
+        "machine: memory 0x80000000",
+        "] program ended",
+        " s] done",
+    ] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    let output = run(&["decode", "-v", &trace, "--threads", "1"]);
+    let words = text(&output.stderr);
+    for part in [
+        "sidecar: ",
+        "setting: [ntrace] mode = \"htm\", from ",
+        "program: ",
+        "trace: N-Trace 1.0, settings known",
+        "threads: up to 1",
+        " s] done",
+    ] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert_eq!(text(&run(&["decode", &trace]).stderr), "");
 }
 
 /// Runs a command whose output nobody reads.

@@ -14,6 +14,32 @@ fn help(args: &[&str]) -> snapbox::cmd::OutputAssert {
     command.assert().success().stderr_eq("")
 }
 
+/// Each flag of `run` stands under the heading it belongs to.
+#[test]
+fn flags_stand_under_their_headings() {
+    let text = succeeds(&["run", "--help"]);
+    let of = |heading: &str| {
+        let (_, rest) = text.split_once(&format!("\n{heading}:\n")).unwrap();
+        rest.split("\n\n").next().unwrap().to_owned()
+    };
+    let options = of("Options");
+    for flag in [
+        "--log",
+        "--trace",
+        "--every",
+        "--with-trapped",
+        "--max-insns",
+        "--files",
+    ] {
+        assert!(options.contains(&format!(" {flag} ")), "{flag}: {options}");
+    }
+    let container = of("Container");
+    let flags = container
+        .lines()
+        .filter(|l| l.trim_start().starts_with("--"));
+    assert_eq!(flags.count(), 2, "{container}");
+}
+
 #[test]
 fn help_is_wrapped_cleanly() {
     for command in [

@@ -114,7 +114,7 @@ fn a_list_of_pcs_with_its_program() {
     assert!(succeeds(&["info", &list, "--strict"]).contains("  pcs         5\n"));
     let output = run(&["info", "-v", &list]);
     assert!(text(&output.stderr).contains("million lines/s"));
-    fails(&["info", &list, "-e", &list], 1, "HT0101");
+    fails(&["info", &list, "-e", &list], 5, "HT0101");
     assert!(
         shown.contains("(is an ELF file missing?), found `0x5`\n"),
         "{shown}"
@@ -219,7 +219,7 @@ fn compressed_files() {
         );
         let message = fails(&["log", &file, "--to", "pc"], 5, "HT0105");
         assert!(message.contains("| hartrace log -`"), "{message}");
-        let message = fails(&["disasm", &file], 1, "HT0101");
+        let message = fails(&["disasm", &file], 5, "HT0101");
         assert!(message.contains(&format!("{program} -d ")), "{message}");
     }
 }

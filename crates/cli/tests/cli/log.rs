@@ -1,6 +1,6 @@
 //! `hartrace log`.
 
-use crate::{Folder, RV64, fails, hartrace, run, succeeds, text};
+use crate::{Folder, RV64, fails, hartrace, repository, run, succeeds, text};
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -38,6 +38,41 @@ fn pcs(digits: usize, with_trapped: bool) -> String {
 
 fn code(folder: &Folder) -> String {
     folder.file("code.bin", CODE) + "@0x1000"
+}
+
+/// The commits of a log are written as they were read; a log without them is
+/// refused by name.
+#[test]
+fn a_log_of_commits_is_written_again() {
+    let folder = Folder::new();
+    for name in ["timer/timer-rv64gc.elf", "modes/modes-rv64gc.elf"] {
+        let elf = repository().join("programs").join(name);
+        let elf = elf.to_str().unwrap();
+        let names = ["a.log", "b.log", "a.pc", "a.csv"].map(|name| folder.name(name));
+        let kinds = ["spike", "spike-traps", "pc", "ingress"];
+        let logs = kinds
+            .iter()
+            .zip(&names)
+            .map(|(kind, name)| format!("{kind}={name}"));
+        let mut args = vec!["run".to_owned(), "-q".to_owned(), elf.to_owned()];
+        args.extend(["--max-insns".to_owned(), "30K".to_owned()]);
+        logs.for_each(|log| args.extend(["--log".to_owned(), log]));
+        assert_eq!(run(&args).status.code(), Some(0));
+        let [commits, traps, pcs, rows] = &names;
+        let expected = fs::read_to_string(commits).unwrap();
+        for log in [commits, traps] {
+            let args = ["log", "-q", log, "-e", elf, "--to", "spike"];
+            assert!(succeeds(&args) == expected, "{name} {log}");
+        }
+        for (log, kind) in [(pcs, "pc list"), (rows, "ingress CSV")] {
+            let args = ["log", "-q", log, "-e", elf, "--to", "spike"];
+            let message = fails(&args, 1, "HT0114");
+            assert!(
+                message.contains(&format!("kind of log: {kind}")),
+                "{message}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -364,11 +399,11 @@ fn what_is_no_log() {
             code,
         )
     };
-    assert!(log(&list, &list, 1, "HT0101").contains("pc list"));
-    assert!(log(RV64, RV64, 1, "HT0108").contains("ELF file"));
-    assert!(log(RV64, &list, 1, "HT0101").contains("pc list"));
+    assert!(log(&list, &list, 5, "HT0101").contains("pc list"));
+    assert!(log(RV64, RV64, 5, "HT0108").contains("ELF file"));
+    assert!(log(RV64, &list, 5, "HT0101").contains("pc list"));
     let config = folder.file("run.toml", "[ingress]\nctype = 1\n");
-    assert!(log(&config, RV64, 1, "HT0108").contains("configuration"));
+    assert!(log(&config, RV64, 5, "HT0108").contains("configuration"));
     let empty = folder.file("empty", "");
     assert!(log(&empty, RV64, 5, "HT0105").contains("is empty"));
     let garbage: Vec<u8> = (0..100_000u32)
@@ -418,7 +453,7 @@ fn a_program_that_is_not_linked() {
     bytes[56..58].fill(0); // e_phnum
     let elf = folder.file("a.o", bytes);
     let list = folder.file("run.pc", "0000000080000000\n");
-    fails(&["log", &list, "-e", &elf, "--to", "pc"], 1, "HT0107");
+    fails(&["log", &list, "-e", &elf, "--to", "pc"], 5, "HT0107");
     succeeds(&["disasm", &elf]);
 }
 

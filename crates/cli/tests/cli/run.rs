@@ -269,7 +269,8 @@ fn files_that_are_no_programs_for_it() {
     ] {
         let file = folder.file("a.elf", bytes);
         let log = format!("pc={}", folder.name("a.pc"));
-        let message = ends(&["run", &file, "--log", &log], 1);
+        let exit = if code == "HT0104" { 1 } else { 5 };
+        let message = ends(&["run", &file, "--log", &log], exit);
         assert!(
             message.starts_with(&format!("error[{code}]")),
             "{code}: {message}"
@@ -277,6 +278,33 @@ fn files_that_are_no_programs_for_it() {
         assert_eq!(folder.entries(), ["a.elf"]);
     }
     has(&ends(&["run", "/no/such.elf"], 1), &["HT0001"]);
+}
+
+/// A program for Linux is not told to add memory first.
+#[test]
+fn programs_for_an_operating_system() {
+    let folder = Folder::new();
+    let code = tiny::code(&[ECALL, SPIN]);
+    let low = tiny::elf_at(0x10000, &code);
+    let mut abi = tiny::elf_at(0x4000_0000, &code);
+    abi[7] = 3;
+    let mut dynamic = tiny::elf(&[SPIN]);
+    dynamic[64] = 3;
+    for (bytes, why) in [
+        (&low, "it is linked to 0x10000"),
+        (&abi, "names the ABI of GNU/Linux"),
+        (&dynamic, "names a program interpreter"),
+    ] {
+        let file = folder.file("a.elf", bytes);
+        let message = ends(&["run", &file], 5);
+        let words = ["error[HT0506]: ", "looks like a Linux user program", why];
+        has(&message, &words);
+        has(&message, &["bare metal", "hartrace encode"]);
+    }
+    // One that is bare metal is run where it has memory.
+    let file = folder.file("a.elf", &low);
+    let args = ["run", &file, "--memory", "0x10000:1M", "--max-insns", "1"];
+    assert_eq!(run(&args).status.code(), Some(10));
 }
 
 #[test]

@@ -124,6 +124,56 @@ fn memory_and_symbols() {
     fails(&args, 2, "HT0309");
 }
 
+/// What a store found is what the state before it holds, also where only the
+/// program says so.
+#[test]
+fn the_old_value_of_a_store_is_the_state_before_it() {
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &[]);
+    let dump = succeeds(&["dump", &trace]);
+    let stores = dump.lines().filter(|line| line.contains("store"));
+    let mut from_program = 0;
+    for line in stores.take(40) {
+        let address = line.split("eaddr=").nth(1).unwrap();
+        let address = address.split(';').next().unwrap().trim();
+        let found = json(&["state", &trace, "--last-write", address, "--before", "1000"]);
+        let write = &found["writes"][0];
+        if write["found"] != "write" {
+            continue;
+        }
+        let size = write["size"].as_u64().unwrap();
+        let at = write["instruction"].to_string();
+        let place = format!("{}:{size}", write["address"].as_str().unwrap());
+        let state = json(&["state", &trace, "--at", &at, "--mem", &place]);
+        let memory = &state["memory"][0];
+        let known = !memory["source"].as_str().unwrap().contains('-');
+        assert_eq!(write["old"].is_string(), known, "{line}: {memory} {write}");
+        from_program += u32::from(write["old_from_program"] == true);
+    }
+    assert!(from_program > 0);
+}
+
+/// As `verify --from` has it.
+#[test]
+fn the_state_at_a_symbol() {
+    let folder = Folder::new();
+    let trace = traced(&folder, RV64, &[]);
+    let state = json(&["state", &trace, "--at", "main", "--reg", "pc"]);
+    assert_eq!(state["symbol"], "main", "{state}");
+    let at = state["instruction"].to_string();
+    let same = json(&["state", &trace, "--at", &at, "--reg", "pc"]);
+    assert_eq!(state, same);
+    let first = json(&["state", &trace, "--last-write", "sp", "--before", "main"]);
+    let same = json(&["state", &trace, "--last-write", "sp", "--before", &at]);
+    assert_eq!(first, same);
+    let message = fails(&["state", &trace, "--at", "nowhere"], 2, "HT0309");
+    assert!(
+        message.contains("`nowhere` is not a number or a symbol"),
+        "{message}"
+    );
+    fails(&["state", &trace, "--at", "tohost"], 2, "HT0310");
+}
+
 /// An index answers the same; one that does not fit is told and not used.
 #[test]
 fn indexes() {
@@ -180,7 +230,7 @@ fn wrong_questions() {
     let ntrace = folder.name("n");
     let to = format!("ntrace={ntrace}");
     succeeds(&["run", "-q", RV64, "--max-insns", "1K", "--trace", &to]);
-    fails(&["state", &ntrace], 1, "HT0113");
+    fails(&["state", &ntrace], 5, "HT0113");
 }
 
 /// Behind damage, what was told before is not known; a container is unpacked.

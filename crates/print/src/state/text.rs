@@ -218,6 +218,9 @@ fn wrote(terms: &Terms<'_>, one: &One<'_>, write: &Wrote, out: &mut impl Write) 
             (Some(Value::Mode(mode)), _) => writeln!(out, "  {what}    {mode}")?,
             // A code that means no mode.
             (Some(Value::Number(_)), Target::Mode) => writeln!(out, "  {what}    -")?,
+            (Some(Value::Number(value)), _) if what == "old" && one.old_from_program => {
+                writeln!(out, "  {what}    {value} (from the program)")?;
+            }
             (Some(Value::Number(value)), _) => writeln!(out, "  {what}    {value}")?,
         }
     }

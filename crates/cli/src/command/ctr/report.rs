@@ -232,7 +232,7 @@ fn overlapping(repeat: u64, all: u64) -> Diagnostic {
     Diagnostic::new(Code::OddRecords, message)
         .note("these transfers are counted several times")
         .help(
-            "take snapshots less often: raise --ctr-every or --every until the buffer fills \
+            "take snapshots less often: raise --every until the buffer fills \
             between two",
         )
 }

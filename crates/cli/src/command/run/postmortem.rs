@@ -7,7 +7,7 @@ use crate::settings::Elf;
 use hartrace_analyze::{Backtrace, Places};
 use hartrace_flow::StepTransfers;
 use hartrace_hart::host::Host;
-use hartrace_hart::{Config, Machine, Program, Stop};
+use hartrace_hart::{Config, Machine, Program};
 use std::time::Duration;
 
 /// A run that took longer is not done again.
@@ -33,19 +33,7 @@ impl Postmortem<'_> {
         let isa = self.hart.validate().ok()?;
         machine.load(self.program, self.entry).ok()?;
         let mut follower = StepTransfers::new(isa, Backtrace::default());
-        let insns = died.instructions();
-        let mut again = machine.run(insns, &mut follower);
-        if again == Stop::Limit && stop != Stop::Limit {
-            // What ended the run retires no instruction.
-            again = match machine.trap_loop() {
-                Some(stop) => stop,
-                None => machine.run(1, &mut follower),
-            };
-        }
-        let same = again == stop
-            && machine.instructions() == insns
-            && machine.cycles() == died.cycles()
-            && (0..32).all(|x| machine.x(x) == died.x(x));
+        let same = machine.retrace(died, stop, &mut follower);
         same.then(|| follower.into_sink())
     }
 }

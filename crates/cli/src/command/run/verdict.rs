@@ -79,7 +79,7 @@ impl Facts<'_> {
     /// A program that could not have ended in another way.
     pub(super) fn no_way_out(&self, end: End) -> Option<Diagnostic> {
         let endless = matches!(end, End::Stop(Stop::Limit | Stop::Spins { .. }));
-        let calls = calls_host(self.program);
+        let calls = self.program.calls_host();
         if !endless || self.program.tohost.is_some() || calls && self.config.semihosting {
             return None;
         }
@@ -166,7 +166,7 @@ impl Facts<'_> {
                 "the instruction is {tval:#x}; it may belong to an extension that the hart does \
                  not have (see --isa), or need the floating-point unit enabled in mstatus.FS"
             ),
-            3 if !self.config.semihosting && calls_host(self.program) => format!(
+            3 if !self.config.semihosting && self.program.calls_host() => format!(
                 "an ebreak; the program uses semihosting, which is turned off: {}",
                 self.serve_calls()
             ),
@@ -222,17 +222,6 @@ impl Facts<'_> {
             }
         }
     }
-}
-
-/// The three instructions of a semihosting call are somewhere in the program.
-fn calls_host(program: &Program) -> bool {
-    const CALL: [u8; 12] = [
-        0x13, 0x10, 0xf0, 0x01, 0x73, 0, 0x10, 0, 0x13, 0x50, 0x70, 0x40,
-    ];
-    program
-        .segments
-        .iter()
-        .any(|segment| segment.data.windows(12).any(|bytes| bytes == CALL))
 }
 
 fn exception(code: u32) -> String {

@@ -75,6 +75,6 @@ pub(super) fn build(
         fromhost: all.fromhost,
         ..Options::default()
     };
-    machine::load(&mut machine, &first.file.file, all, entry)?;
+    machine::load(&mut machine, first, all, entry)?;
     Ok((machine, options))
 }
