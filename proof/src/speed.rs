@@ -26,9 +26,9 @@ const PROGRAMS: [&str; 4] = [
 ];
 
 /// Wants nothing.
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
@@ -147,7 +147,7 @@ fn measure(elf: &Path, spike: Option<&Path>, rounds: u32) -> Result<Best, String
     };
     let mut kept = 0;
     for _ in 0..rounds.max(1) {
-        let (seconds, instructions) = time(&bytes, &mut Nobody)?;
+        let (seconds, instructions) = time(&bytes, &mut NoObserver)?;
         best.instructions = instructions;
         best.alone = best.alone.min(seconds);
         let mut taken = Taken(0);

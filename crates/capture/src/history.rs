@@ -316,7 +316,7 @@ impl Asked<'_> {
         let known = self.history.memory(self.stream, insn, addr, len as usize);
         let source = |(i, byte): (usize, Byte)| match byte {
             Byte::Told(byte) => Source::Trace(byte),
-            Byte::Untold => self
+            Byte::Unreported => self
                 .in_program(addr.wrapping_add(i as u64))
                 .map_or(Source::Unknown, Source::Program),
             Byte::Lost => Source::Unknown,

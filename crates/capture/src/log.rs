@@ -158,7 +158,7 @@ impl<'a> LogReader<'a> {
 
     /// Whether the steps' modes were in the log, as far as it was read.
     #[must_use]
-    pub fn tells_modes(&self) -> bool {
+    pub fn has_modes(&self) -> bool {
         match &self.0 {
             Steps::Pc(_) => false,
             Steps::Spike(reader) => reader.commits(),
@@ -169,10 +169,10 @@ impl<'a> LogReader<'a> {
     /// Whether traps were in the log, as far as it was read. Otherwise they are
     /// guessed from where the hart went.
     #[must_use]
-    pub fn tells_traps(&self) -> bool {
+    pub fn has_traps(&self) -> bool {
         match &self.0 {
             Steps::Pc(_) => false,
-            Steps::Spike(reader) => reader.tells_traps(),
+            Steps::Spike(reader) => reader.has_traps(),
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
     }
@@ -331,10 +331,10 @@ impl Observer for First<'_> {
 
 /// Whether modes and effects are in the log that starts with `head`.
 #[must_use]
-pub fn tells_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
+pub fn has_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
     LogReader::new(kind, options).is_ok_and(|mut probe| {
         probe.feed(head, &mut LogSummary::default(), &mut |_| {});
-        probe.tells_modes()
+        probe.has_modes()
     })
 }
 

@@ -38,7 +38,7 @@ use json::JsonReader;
 use std::fmt;
 use std::path::Path;
 
-pub use hartrace_ctr::{Control, Ctr, Every, Sampler, SnapshotSink, Told};
+pub use hartrace_ctr::{Control, Ctr, Every, Known, Sampler, SnapshotSink};
 
 /// What sidecars call files of snapshots.
 pub const FORMAT: &str = "ctr";

@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     /// The reader closed the output.
     ClosedPipe,
     /// Everything has been reported on stderr already; its first code.
-    Told(Code),
+    Reported(Code),
     /// Flags that do not go together.
     Usage(&'static str),
     /// A diagnostic to print.
@@ -170,7 +170,7 @@ codes! {
     /// The instruction set has instructions that are not decoded (a warning).
     NotDecoded "HT0404" exit 0,
     /// A program that cannot end a run (a warning).
-    NoWayOut "HT0405" exit 0,
+    CannotEnd "HT0405" exit 0,
     /// The host refused a request of the program (a warning).
     Refused "HT0406" exit 0,
     /// A program built for extensions that the hart does not have (a warning).

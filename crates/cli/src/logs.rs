@@ -9,8 +9,8 @@ use hartrace_capture::config::{Machine, Origin, Setting};
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{
-    Chosen, Copied, Damage, Fit, LogError, LogOptions, LogReader, SpikeParts, first_pc,
-    ingress_layout, spike_isa, spike_parts, tells_modes,
+    Chosen, Copied, Damage, Fit, LogError, LogOptions, LogReader, SpikeParts, first_pc, has_modes,
+    ingress_layout, spike_isa, spike_parts,
 };
 use hartrace_flow::{HartId, Image, Mode, Observer, SpaceId, boot};
 use hartrace_isa::Isa;
@@ -275,7 +275,7 @@ pub(crate) fn reading<'a>(
     Ok(Reading {
         reader: LogReader::new(kind, &options).map_err(not_readable)?,
         isa: options.isa.unwrap_or(Isa::RV64GC),
-        modes: tells_modes(kind, &options, head),
+        modes: has_modes(kind, &options, head),
     })
 }
 

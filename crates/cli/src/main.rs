@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has what it wanted: `hartrace ... | head -1`.
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
-        Err(Failure::Told(code)) => ExitCode::from(code.exit()),
+        Err(Failure::Reported(code)) => ExitCode::from(code.exit()),
         Err(Failure::Usage(message)) => {
             // The usage of the subcommand, not of all of them.
             let mut command = args::Args::command();

@@ -65,5 +65,5 @@ pub use engine::{Ctr, Raw};
 pub use fault::Fault;
 pub use predict::{Bimodal, Gshare, NotTaken, Predictor, PredictorKind};
 pub use record::{CycleCount, KINDS, Record};
-pub use sample::{Every, Sampler, SnapshotSink, Told};
+pub use sample::{Every, Known, Sampler, SnapshotSink};
 pub use snapshot::Snapshot;

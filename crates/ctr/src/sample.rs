@@ -24,7 +24,7 @@ pub enum Every {
 
 /// What steps report besides control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Known {
     /// The privilege modes. Otherwise transfers are recorded as if all of them
     /// were enabled.
     pub modes: bool,
@@ -55,14 +55,14 @@ impl<F: FnMut(&Snapshot)> SnapshotSink for F {
 /// `ebreak` is no exception.
 ///
 /// ```
-/// use hartrace_ctr::{Config, Control, Ctr, Every, Sampler, Told};
+/// use hartrace_ctr::{Config, Control, Ctr, Every, Sampler, Known};
 /// use hartrace_flow::{Effects, HartId, Insn, Observer, Step};
 /// use hartrace_isa::Isa;
 ///
 /// let mut ctr = Ctr::new(Config::default())?;
 /// ctr.set_control(Control::MODES, 0);
 /// let mut pcs = Vec::new();
-/// let told = Told { modes: true, cycles: false };
+/// let told = Known { modes: true, cycles: false };
 /// let take = |s: &hartrace_ctr::Snapshot| pcs.push((s.pc, s.records().count()));
 /// let mut sampler = Sampler::new(ctr, Isa::RV64GC, Some(Every::Instructions(2)), told, take);
 /// // c.nop; c.j 0x1000
@@ -87,7 +87,7 @@ pub struct Sampler<S> {
 struct Recorders {
     /// What each hart starts with.
     fresh: Ctr,
-    told: Told,
+    told: Known,
     harts: Vec<(HartId, Recorder)>,
     /// The one whose turn it is.
     current: usize,
@@ -208,7 +208,7 @@ impl TransferSink for Recorders {
 impl<S: SnapshotSink> Sampler<S> {
     /// Every hart starts with these records, which are enabled, and gives its
     /// snapshots to the sink. The instruction set is that of the code.
-    pub fn new(ctr: Ctr, isa: Isa, every: Option<Every>, told: Told, sink: S) -> Sampler<S> {
+    pub fn new(ctr: Ctr, isa: Isa, every: Option<Every>, told: Known, sink: S) -> Sampler<S> {
         let mut fresh = ctr;
         if !told.modes {
             let control = fresh.control().with(Control::MODES);
@@ -319,7 +319,7 @@ impl Recorder {
         hart: HartId,
         pc: Option<u64>,
         mode: Option<Mode>,
-        told: Told,
+        told: Known,
         to: &mut Snapshot,
     ) {
         self.ctr.snapshot_into(to);

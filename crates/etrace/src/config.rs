@@ -141,7 +141,7 @@ pub enum Ending {
     /// The address of the last instruction, unless a packet just reported it, and
     /// a support packet.
     #[default]
-    Told,
+    Reported,
     /// As the reference encoder does: the address of the last instruction in
     /// any case, and a support packet with `ended_rep`. Decoders cannot know
     /// what that means if the address was just reported.
@@ -276,7 +276,7 @@ impl Config {
             },
             triggers: false,
             starts_disabled: false,
-            ending: Ending::Told,
+            ending: Ending::Reported,
             idle_irdepth: IdleIrdepth::Repeated,
             updiscon: UpdisconRule::Followed,
             queue: None,

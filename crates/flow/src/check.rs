@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Check {
     harts: PerHart<Expected>,
-    untold: Untold,
+    unreported: Unreported,
     checked: Checked,
     difference: Option<Box<Difference>>,
 }
@@ -42,7 +42,7 @@ pub struct Check {
 /// What the protocol does not report, so that a decoder need not produce it. By
 /// default it reports everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Untold {
+pub struct Unreported {
     /// Traps that another trap follows at once, with no instruction in between:
     /// packets of the E-Trace draft report only the last of them.
     pub traps: bool,
@@ -173,8 +173,8 @@ impl Check {
 
     /// Does not expect what the protocol leaves unreported.
     #[must_use]
-    pub fn without(mut self, untold: Untold) -> Check {
-        self.untold = untold;
+    pub fn without(mut self, unreported: Unreported) -> Check {
+        self.unreported = unreported;
         self
     }
 
@@ -188,7 +188,7 @@ impl Check {
             return Err(difference.clone());
         }
         for (hart, expected) in self.harts.iter() {
-            if let Some(what) = expected.rest(&self.untold) {
+            if let Some(what) = expected.rest(&self.unreported) {
                 return Err(Box::new(Difference {
                     hart,
                     after: expected.equal,
@@ -210,7 +210,7 @@ impl Check {
     fn compare(
         &mut self,
         hart: HartId,
-        with: impl FnOnce(&mut Expected, &Untold) -> Result<Checked, Mismatch>,
+        with: impl FnOnce(&mut Expected, &Unreported) -> Result<Checked, Mismatch>,
     ) -> ControlFlow<()> {
         if self.difference.is_some() {
             return ControlFlow::Break(());
@@ -218,7 +218,7 @@ impl Check {
         let expected = self.harts.of(hart);
         let compared = match expected.open.take() {
             Some(mismatch) => Err(mismatch),
-            None => with(expected, &self.untold),
+            None => with(expected, &self.unreported),
         };
         match compared {
             Ok(more) => {
@@ -252,7 +252,7 @@ impl Observer for Check {
         }
         let expected = self.harts.of(hart);
         match step {
-            Step::Insn(insn) => match &self.untold.rounds {
+            Step::Insn(insn) => match &self.unreported.rounds {
                 Some(inference) => expected.push_inferred(insn, inference),
                 None => expected.push_insn(insn),
             },
@@ -266,12 +266,12 @@ impl Observer for Check {
 impl Consumer for Check {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match event {
-            Event::Run(run) => self.compare(hart, |e, untold| e.run(run, untold)),
+            Event::Run(run) => self.compare(hart, |e, unreported| e.run(run, unreported)),
             Event::Trap(trap) => {
                 if trap.epc.is_none() {
                     self.harts.of(hart).open = None;
                 }
-                self.compare(hart, |e, untold| e.trap(trap, untold))
+                self.compare(hart, |e, unreported| e.trap(trap, unreported))
             }
             Event::Gap(gap) => {
                 let expected = self.harts.of(hart);

@@ -98,7 +98,7 @@ mod walk;
 
 pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
-pub use check::{Check, Checked, Difference, Inference, Untold, What};
+pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use decode::Decode;
 pub use event::{Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Reason, Run, Warning};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};

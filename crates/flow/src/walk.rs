@@ -377,8 +377,8 @@ impl Walk {
     /// ```
     /// # use hartrace_flow::{Blocks, Check, Goal, HartId, History, Image, Rules, SpaceId, Stop, Walk};
     /// # use hartrace_isa::Isa;
-    /// # struct Nobody;
-    /// # impl hartrace_flow::Consumer for Nobody {
+    /// # struct NoObserver;
+    /// # impl hartrace_flow::Consumer for NoObserver {
     /// #     fn event(&mut self, _: HartId, _: &hartrace_flow::Event) -> std::ops::ControlFlow<()> {
     /// #         std::ops::ControlFlow::Continue(())
     /// #     }
@@ -391,7 +391,7 @@ impl Walk {
     /// walk.restart(&mut blocks, 0x1000);
     /// // Twice round, then past the loop: the last outcome is "not taken".
     /// let outcomes = &mut History::new(0b011, 3);
-    /// let stop = walk.advance_to(&mut blocks, outcomes, Goal::new(0x1004), &mut Nobody);
+    /// let stop = walk.advance_to(&mut blocks, outcomes, Goal::new(0x1004), &mut NoObserver);
     /// assert_eq!((stop, walk.pc(&blocks)), (Stop::Arrived, 0x1004));
     /// ```
     pub fn advance_to<E: Evidence, C: Consumer>(

@@ -141,7 +141,7 @@ impl Config {
 
     /// The instruction set as given in the device tree: as configured,
     /// with what control transfer records bring.
-    pub(crate) fn told_isa(&self, isa: Isa) -> String {
+    pub(crate) fn reported_isa(&self, isa: Isa) -> String {
         let mut told = self.isa.clone();
         let asked = Isa::parse(&self.isa).unwrap_or(isa);
         for ext in GROUND_OF_CTR {

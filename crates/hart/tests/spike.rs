@@ -10,9 +10,9 @@ use hartrace_isa::Xlen;
 
 const START: u64 = 0x8000_0000;
 
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
@@ -44,7 +44,7 @@ fn machine(platform: Platform, isa: &str, code: &[u32]) -> Machine {
 /// Runs a program to the jump to itself at its end.
 fn run(platform: Platform, isa: &str, code: &[u32]) -> Machine {
     let mut machine = machine(platform, isa, code);
-    machine.run(20_000, &mut Nobody);
+    machine.run(20_000, &mut NoObserver);
     machine
 }
 
@@ -222,7 +222,7 @@ fn running_in_slices_changes_nothing() {
     for slice in [1, 2, 3, 1000] {
         let mut spike = machine(Platform::Spike, "rv64gc", SOFTWARE_INTERRUPT);
         while spike.instructions() < 100 {
-            spike.run(slice, &mut Nobody);
+            spike.run(slice, &mut NoObserver);
         }
         assert_eq!(spike.x(A0), START + 0x30, "slices of {slice}");
     }

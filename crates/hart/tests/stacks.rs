@@ -7,7 +7,7 @@
     clippy::indexing_slicing
 )]
 
-use hartrace_ctr::{Config as Records, Control, Ctr, Every, Sampler, Snapshot, Told, Version};
+use hartrace_ctr::{Config as Records, Control, Ctr, Every, Known, Sampler, Snapshot, Version};
 use hartrace_flow::{Effects, HartId, Observer, RegId, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program, Stop};
@@ -143,7 +143,7 @@ fn compare(name: &str, version: Version, depth: u16, every: u64) -> (u64, u64) {
             cut += 1;
         }
     };
-    let told = Told {
+    let told = Known {
         modes: true,
         cycles: true,
     };

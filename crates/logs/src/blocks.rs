@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use hartrace_isa::Itype;
 
 use super::site::{Exits, Site, Sites};
-use super::{LineError, LineErrorKind, LineErrorKind as Kind, untold};
+use super::{LineError, LineErrorKind, LineErrorKind as Kind, unreported};
 use hartrace_flow::{
     Cause, Effects, HartId, Image, Ingress, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep,
     Trigger,
@@ -71,7 +71,7 @@ impl<'a> BlockSteps<'a> {
             halted: false,
             reset: false,
             power_down: false,
-            effects: untold(),
+            effects: unreported(),
         }
     }
 
@@ -271,7 +271,7 @@ impl<'a> BlockSteps<'a> {
                     Err(Kind::BlockBounds(block.iaddr))
                 } else if !site.may_be(block.itype, block.sijump) {
                     Err(Kind::Itype(pc))
-                } else if block.itype.is_trap() && !site.tells_epc() {
+                } else if block.itype.is_trap() && !site.has_epc() {
                     Err(Kind::Epc)
                 } else {
                     Ok(site.decided(block.itype))

@@ -68,7 +68,7 @@ pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 use hartrace_flow::Effects;
 
 /// For steps whose source records no effects, or not all.
-fn untold() -> Effects {
+fn unreported() -> Effects {
     Effects {
         incomplete: true,
         ..Effects::default()

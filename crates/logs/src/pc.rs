@@ -7,7 +7,7 @@ use hartrace_isa::{Flow, Isa, Xlen};
 use super::lines::{Line, Lines, split};
 use super::site::{Exits, Site, Sites, is_semihosting};
 use super::text::{hex16, prefixed_hex, spell8, spell16};
-use super::{LineError, LineErrorKind, untold};
+use super::{LineError, LineErrorKind, unreported};
 use hartrace_flow::{
     Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Trap,
     TrapStep, Wants,
@@ -84,7 +84,7 @@ impl<'a> PcReader<'a> {
                 last: None,
                 hart,
                 traps,
-                effects: untold(),
+                effects: unreported(),
             },
         }
     }

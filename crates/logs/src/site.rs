@@ -103,7 +103,7 @@ impl Site {
     }
 
     /// Whether a trap right after it, or at it, has a known `epc`.
-    pub(super) fn tells_epc(&self) -> bool {
+    pub(super) fn has_epc(&self) -> bool {
         self.exits == Exits::Trap || self.successor().is_some()
     }
 

@@ -10,7 +10,7 @@ use self::hart::{Ground, Hart};
 use self::line::{Cursor, Form};
 use super::lines::{Line, Lines};
 use super::site::Sites;
-use super::{LineError, LineErrorKind, untold};
+use super::{LineError, LineErrorKind, unreported};
 use hartrace_flow::{Cause, Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
 
 mod causes;
@@ -101,7 +101,7 @@ impl<'a> SpikeReader<'a> {
                 harts: Vec::new(),
                 current: 0,
                 quiet: false,
-                untold: untold(),
+                unreported: unreported(),
                 cause: None,
             },
         }
@@ -117,7 +117,7 @@ impl<'a> SpikeReader<'a> {
     /// Whether there were lines that record traps, or that come with them. Without
     /// them, traps are guessed from where the hart went.
     #[must_use]
-    pub fn tells_traps(&self) -> bool {
+    pub fn has_traps(&self) -> bool {
         self.log.listing || self.log.traps
     }
 
@@ -177,7 +177,7 @@ struct Log<'a> {
     current: usize,
     /// Every hart is lost and none has been heard of since.
     quiet: bool,
-    untold: Effects,
+    unreported: Effects,
     /// A handler has read the cause of its trap.
     cause: Option<(HartId, Cause)>,
 }
@@ -366,7 +366,7 @@ impl<'a> Log<'a> {
             isa: self.isa.unwrap_or(default),
             plain_jumps: self.options.plain_jumps && self.listing && self.commits,
             sites: &mut self.sites,
-            untold: &self.untold,
+            unreported: &self.unreported,
         };
         (&mut self.harts, ground)
     }
@@ -394,12 +394,12 @@ impl<'a> Log<'a> {
             hart.lost = true;
             let hart = hart.id;
             self.flush(at, out);
-            out.step(hart, &Step::Signal(Signal::Lost), &self.untold);
+            out.step(hart, &Step::Signal(Signal::Lost), &self.unreported);
             told = true;
         }
         if !told {
             let id = id.unwrap_or_default();
-            out.step(id, &Step::Signal(Signal::Lost), &self.untold);
+            out.step(id, &Step::Signal(Signal::Lost), &self.unreported);
         }
     }
 

@@ -18,7 +18,7 @@
 //! * A trap always records the mode it leads to, as in tables C.7 and C.8.
 //! * A source may not know what a trap writes (Spike logs). Then `xepc`,
 //!   `xcause` and `xtval` are derived from the trap, and the status register is
-//!   omitted ([`Encoder::untold`]). If only the next step shows the mode that a
+//!   omitted ([`Encoder::unreported`]). If only the next step shows the mode that a
 //!   trap or a return led to, the group waits for that step.
 //! * minstret is incremented by every instruction that retires, unless
 //!   mcountinhibit (as the instruction leaves it) stops it or the instruction
@@ -40,7 +40,7 @@ use crate::register::Register;
 mod access;
 mod out;
 mod outside;
-mod told;
+mod recorded;
 mod trap;
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests;
 
 use access::Operands;
 use out::Out;
-use told::Told;
+use recorded::Recorded;
 
 /// Takes the groups of an encoder, in order.
 pub trait Sink {
@@ -107,7 +107,7 @@ pub struct Encoder {
     config: Config,
     out: Out,
     /// The recorded register values; only if differences are written.
-    told: Option<Told>,
+    told: Option<Recorded>,
     operands: Operands,
     /// The pc as the trace has recorded it.
     pc: Option<u64>,
@@ -124,7 +124,7 @@ pub struct Encoder {
     inhibited: bool,
     /// The last group has no end yet.
     open: bool,
-    untold: Elements,
+    unreported: Elements,
     counters: Counters,
 }
 
@@ -138,7 +138,7 @@ impl Encoder {
         config.validate()?;
         Ok(Encoder {
             out: Out::new(),
-            told: config.style.incremental.then(|| Told::new(config.xlen)),
+            told: config.style.incremental.then(|| Recorded::new(config.xlen)),
             operands: Operands::new(&config),
             pc: None,
             mode: None,
@@ -148,7 +148,7 @@ impl Encoder {
             outside: None,
             inhibited: false,
             open: false,
-            untold: Elements::default(),
+            unreported: Elements::default(),
             counters: Counters::default(),
             config,
         })
@@ -169,8 +169,8 @@ impl Encoder {
     /// What the trace does not record because the source does not, for a caller that
     /// reads it to know ([`Config::absent`]): CSRs that traps write.
     #[must_use]
-    pub fn untold(&self) -> &Elements {
-        &self.untold
+    pub fn unreported(&self) -> &Elements {
+        &self.unreported
     }
 
     /// A step of the hart and what it changed.

@@ -19,7 +19,7 @@ mod repair;
 mod report;
 #[cfg(test)]
 mod tests;
-mod untold;
+mod unreported;
 mod volatile;
 
 use core::ops::ControlFlow;
@@ -333,11 +333,11 @@ impl Core {
         let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
         let cause = group.told(TrapCsr::Cause);
         let trap = cause.is_some() || group.told(TrapCsr::Epc).is_some();
-        let untold = |csr| {
+        let unreported = |csr| {
             let csr = Register::csr(csr);
             absent.registers.contains(csr) || absent.in_traps.contains(csr)
         };
-        let silent = untold(csr::MCAUSE) || untold(csr::SCAUSE);
+        let silent = unreported(csr::MCAUSE) || unreported(csr::SCAUSE);
         let traps = trap || silent || group.mode.is_some();
         let insn = group.insn.is_some() || absent.insn && jumps;
         if !insn && !(traps && (jumps || absent.pc)) {

@@ -51,9 +51,9 @@ fn ways() -> [(&'static str, Control, u16); 6] {
     ]
 }
 
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
@@ -80,7 +80,7 @@ fn load(elf: &[u8], control: Control, depth: u16) -> Result<Machine, String> {
 fn time(elf: &[u8], control: Control, depth: u16, insns: u64) -> Result<(f64, usize), String> {
     let mut machine = load(elf, control, depth)?;
     let start = Instant::now();
-    let _ = machine.run(insns, &mut Nobody);
+    let _ = machine.run(insns, &mut NoObserver);
     let seconds = start.elapsed().as_secs_f64();
     let snapshot = machine.ctr().map(|ctr| ctr.snapshot(HartId(0)));
     let records = snapshot.map_or(0, |snapshot| snapshot.records().count());

@@ -182,7 +182,7 @@ impl Judge for EJudge {
             return false;
         };
         let epc = match (meeting.behind, trap.epc) {
-            (Behind::Insn, None) | (Behind::Untold, Some(_)) => false,
+            (Behind::Insn, None) | (Behind::Unreported, Some(_)) => false,
             (_, None) => true,
             (_, Some(epc)) => epc == item.pc || meeting.skipped == Some(epc),
         };

@@ -49,7 +49,7 @@ fn config(isa: Isa) -> Config {
     config.context_width = 32;
     config.ecause_width = 5;
     config.resync.unit = ResyncUnit::Off;
-    config.ending = Ending::Told;
+    config.ending = Ending::Reported;
     config
 }
 

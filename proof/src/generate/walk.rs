@@ -343,7 +343,7 @@ impl<'p> Driver<'p> {
         }
         match self.calls.pop() {
             Some(back) => back,
-            // Nobody called: only the main function has no caller.
+            // NoObserver called: only the main function has no caller.
             None => self.r.pick(&self.program.home),
         }
     }

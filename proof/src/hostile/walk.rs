@@ -306,7 +306,7 @@ fn operate<'i>(
                 } else {
                     walk.target(blocks, near, out)
                 };
-                // Nobody said what that means, but that the code is the
+                // NoObserver said what that means, but that the code is the
                 // image's and the way on is right afterwards.
                 out.fault = None;
                 out.outcomes.clear();

@@ -21,7 +21,7 @@ fn is_view(csr: u16) -> bool {
 /// The bits of a CSR that change by telling only. Of an exception pc, bit 1
 /// comes and goes with compressed instructions (privileged architecture,
 /// 3.1.14: it is masked when it is read).
-fn told_bits(place: Place) -> u64 {
+fn reported_bits(place: Place) -> u64 {
     match place {
         Place::Csr(0x141 | 0x341) => !2,
         _ => !0,
@@ -164,7 +164,7 @@ impl Shadow {
         let others = [(Place::Pc, self.pc), (Place::Mode, self.mode)];
         for (place, value) in others.into_iter().chain(registers).chain(csrs) {
             let now = machine.read(place).map_err(|e| e.to_string())?;
-            if (now ^ value) & told_bits(place) != 0 {
+            if (now ^ value) & reported_bits(place) != 0 {
                 return Err(format!("{place:x?} is {now:#x}, not {value:#x}"));
             }
         }

@@ -401,10 +401,10 @@ fn show(what: &str, sum: &Sum, start: Instant) {
         marks,
         gaps,
         lost,
-        untold,
+        unreported,
     } = sum.told;
     println!(
-        "{what}: {} settings, {insns} instructions and {traps} traps equal; {contexts} contexts, {times} times, {marks} marks; {gaps} gaps for {lost} lost steps; {untold} untold",
+        "{what}: {} settings, {insns} instructions and {traps} traps equal; {contexts} contexts, {times} times, {marks} marks; {gaps} gaps for {lost} lost steps; {unreported} unreported",
         sum.cases
     );
     println!(

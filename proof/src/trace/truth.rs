@@ -38,7 +38,7 @@ pub struct Told {
     /// Instructions that were lost.
     pub lost: u64,
     /// Instructions and traps that the format does not report.
-    pub untold: u64,
+    pub unreported: u64,
 }
 
 impl Told {
@@ -51,7 +51,7 @@ impl Told {
         self.marks += other.marks;
         self.gaps += other.gaps;
         self.lost += other.lost;
-        self.untold += other.untold;
+        self.unreported += other.unreported;
     }
 }
 
@@ -271,7 +271,7 @@ pub enum Behind {
     /// An instruction that went where the trap was.
     Insn,
     /// An instruction whose target was not reported.
-    Untold,
+    Unreported,
     /// Another trap, or nothing that is known.
     Unknown,
 }

@@ -23,13 +23,13 @@ pub struct Branches {
 
 /// Which numbers mean something.
 #[derive(Clone, Copy)]
-struct Told {
+struct Known {
     mispredicted: bool,
     not_taken: bool,
     all_modes: bool,
 }
 
-impl Told {
+impl Known {
     /// An address of a transfer; `-` where it was not recorded.
     fn place(self, places: &Places<'_>, address: u64, kind: Itype) -> String {
         match address {
@@ -141,7 +141,7 @@ impl Branches {
     ) -> io::Result<()> {
         let edges = self.edges();
         let all = sum(&edges);
-        let told = Told {
+        let told = Known {
             mispredicted: all.mispredicted > 0,
             not_taken: self.not_taken,
             all_modes: !self.some_modes,
@@ -181,7 +181,7 @@ fn sum<'a>(edges: impl IntoIterator<Item = &'a Edge>) -> Tally {
     all
 }
 
-fn write_types(edges: &[Edge], all: u64, told: Told, out: &mut impl Write) -> io::Result<()> {
+fn write_types(edges: &[Edge], all: u64, told: Known, out: &mut impl Write) -> io::Result<()> {
     let mut types: BTreeMap<Itype, Tally> = BTreeMap::new();
     for e in edges {
         types
@@ -211,7 +211,7 @@ fn write_types(edges: &[Edge], all: u64, told: Told, out: &mut impl Write) -> io
 
 fn write_sources(
     edges: &[Edge],
-    told: Told,
+    told: Known,
     top: Option<usize>,
     places: &Places<'_>,
     out: &mut impl Write,

@@ -31,7 +31,12 @@ const RESYNC_RULES: Named<ResyncRule> = &[
     ("settled", ResyncRule::Settled),
     ("exceeded", ResyncRule::Exceeded),
 ];
-const ENDINGS: Named<Ending> = &[("told", Ending::Told), ("reference", Ending::Reference)];
+const ENDINGS: Named<Ending> = &[
+    ("reported", Ending::Reported),
+    ("reference", Ending::Reference),
+    // The name in sidecars of 0.1.
+    ("told", Ending::Reported),
+];
 const UPDISCON: Named<UpdisconRule> = &[
     ("followed", UpdisconRule::Followed),
     ("next-row", UpdisconRule::NextRow),

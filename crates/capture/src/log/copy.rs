@@ -42,7 +42,7 @@ impl LogReader<'_> {
             chosen,
             damage,
             lines: lines.count(),
-            traps: self.tells_traps(),
+            traps: self.has_traps(),
         })
     }
 }

@@ -88,7 +88,7 @@ impl<'a> LogScan<'a> {
         match &mut self.reader {
             Reader::Steps(reader) => {
                 reader.finish(summary, note);
-                self.facts.modes = reader.tells_modes();
+                self.facts.modes = reader.has_modes();
             }
             Reader::Rows(reader) => reader.finish(summary, note),
         }

@@ -5,7 +5,7 @@ use crate::config::{Config, Ingress};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
-use hartrace_flow::{Inference, ItypeWidth, PortConfig, Untold};
+use hartrace_flow::{Inference, ItypeWidth, PortConfig, Unreported};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -264,7 +264,7 @@ impl Settings {
 
     /// Whether such a trace reports privilege modes.
     #[must_use]
-    pub const fn tells_modes(&self) -> bool {
+    pub const fn has_modes(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.context,
             Settings::Etrace(_) => true,
@@ -288,7 +288,7 @@ impl Settings {
 
     /// Whether such a trace may report times.
     #[must_use]
-    pub const fn tells_time(&self) -> bool {
+    pub const fn has_time(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.timestamps.is_some(),
             Settings::Etrace(config) => config.time_width > 0,
@@ -310,10 +310,10 @@ impl Settings {
 
     /// What such a trace does not report about the steps of a hart with this port.
     #[must_use]
-    pub fn untold(&self, port: &PortConfig) -> Untold {
+    pub fn unreported(&self, port: &PortConfig) -> Unreported {
         match self {
-            Settings::Ntrace(_) | Settings::Tandem(_) => Untold::default(),
-            Settings::Etrace(config) => Untold {
+            Settings::Ntrace(_) | Settings::Tandem(_) => Unreported::default(),
+            Settings::Etrace(config) => Unreported {
                 traps: config.version == etrace::Version::V1_1_1,
                 // Values are as wide as addresses in a packet.
                 tval: !port.tval_mask() | unsent(config),

@@ -2,7 +2,9 @@
 
 use super::write::TandemWriter;
 use super::{Decoder, Put, SettingsError, Written};
-use hartrace_flow::{Checked, Difference, Effects, HartId, Image, Observer, Step, Untold, Wants};
+use hartrace_flow::{
+    Checked, Difference, Effects, HartId, Image, Observer, Step, Unreported, Wants,
+};
 use hartrace_tandem as tandem;
 
 /// A stream for each hart that appears.
@@ -75,7 +77,7 @@ impl<'a> Harts<'a> {
     fn unreported(&self) -> tandem::Elements {
         let mut all = tandem::Elements::default();
         for (_, writer) in &self.writers {
-            for name in writer.untold().names() {
+            for name in writer.unreported().names() {
                 // They come from such a list.
                 let _ = all.add(&name);
             }
@@ -93,7 +95,7 @@ impl<'a> Harts<'a> {
         let mut writer = TandemWriter::new(self.config.clone(), (self.open)(hart))?;
         if let Some(image) = self.check {
             let decoder = Decoder::tandem(&self.config, image, hart)?;
-            writer = writer.checking(decoder, Untold::default());
+            writer = writer.checking(decoder, Unreported::default());
         }
         for (addr, bytes) in std::mem::take(&mut self.load) {
             writer.load(addr, &bytes);

@@ -7,7 +7,7 @@ use hartrace_flow::encode::Sink;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
-    PortConfig, Step, Straights, Untold, Wants,
+    PortConfig, Step, Straights, Unreported, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -202,8 +202,8 @@ impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
 
     /// What the steps did not tell, so that the trace does not have it.
     #[must_use]
-    pub(super) fn untold(&self) -> &tandem::Elements {
-        self.source.encoder.untold()
+    pub(super) fn unreported(&self) -> &tandem::Elements {
+        self.source.encoder.unreported()
     }
 }
 
@@ -232,9 +232,9 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         mut self,
         port: &PortConfig,
         filter: &FilterConfig,
-        untold: &Untold,
+        unreported: &Unreported,
     ) -> Self {
-        let passed = Passed::new(port, filter, untold.traps);
+        let passed = Passed::new(port, filter, unreported.traps);
         self.passed = passed.map(|passed| (Box::new(passed), 0));
         self
     }
@@ -255,14 +255,14 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         }
     }
 
-    /// Also decodes what is sent, but for what the format leaves untold.
+    /// Also decodes what is sent, but for what the format leaves unreported.
     #[must_use]
     pub(super) fn checking(
         mut self,
         decoder: Decoder<'a>,
-        untold: Untold,
+        unreported: Unreported,
     ) -> StreamWriter<'a, S, F> {
-        self.check = Some((decoder, Check::new().without(untold)));
+        self.check = Some((decoder, Check::new().without(unreported)));
         self
     }
 

@@ -94,23 +94,23 @@ impl<'a> TraceWriter<'a> {
         put: Put<'a>,
     ) -> Result<TraceWriter<'a>, WriteError> {
         let decoder = match options.check {
-            Some(image) => Some((Decoder::new(settings, image)?, settings.untold(&port))),
+            Some(image) => Some((Decoder::new(settings, image)?, settings.unreported(&port))),
             None => None,
         };
         Ok(TraceWriter(match settings {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
-                let writer = writer.filtered(&port, filter, &settings.untold(&port));
+                let writer = writer.filtered(&port, filter, &settings.unreported(&port));
                 Writer::Ntrace(match decoder {
-                    Some((decoder, untold)) => writer.checking(decoder, untold),
+                    Some((decoder, unreported)) => writer.checking(decoder, unreported),
                     None => writer,
                 })
             }
             Settings::Etrace(config) => {
                 let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
-                let writer = writer.filtered(&port, filter, &settings.untold(&port));
+                let writer = writer.filtered(&port, filter, &settings.unreported(&port));
                 Writer::Etrace(match decoder {
-                    Some((decoder, untold)) => writer.checking(decoder, untold),
+                    Some((decoder, unreported)) => writer.checking(decoder, unreported),
                     None => writer,
                 })
             }

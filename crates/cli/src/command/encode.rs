@@ -118,10 +118,10 @@ fn inferred_traps(path: &Path) -> Diagnostic {
 fn assumed(path: &Path, mode: bool, timed: bool, settings: &Settings) -> Option<Diagnostic> {
     let name = input::name(path);
     let mut missing = Vec::new();
-    if mode && settings.tells_modes() {
+    if mode && settings.has_modes() {
         missing.push("modes; mode M is assumed");
     }
-    if !timed && settings.tells_time() {
+    if !timed && settings.has_time() {
         missing.push("times; time 0 is written");
     }
     let (first, rest) = missing.split_first()?;

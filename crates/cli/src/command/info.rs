@@ -111,10 +111,10 @@ pub(super) fn run(args: &Info, talk: &Talk) -> Result<(), Failure> {
     }
     match first {
         // Half an answer in a file would pass for a whole one.
-        Some(code) if args.output.output.as_os_str() != "-" => Err(Failure::Told(code)),
+        Some(code) if args.output.output.as_os_str() != "-" => Err(Failure::Reported(code)),
         code => {
             output.finish()?;
-            code.map_or(Ok(()), |code| Err(Failure::Told(code)))
+            code.map_or(Ok(()), |code| Err(Failure::Reported(code)))
         }
     }
 }

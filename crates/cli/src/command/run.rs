@@ -276,9 +276,9 @@ fn sinks(args: &Run, config: &Config) -> Result<Vec<Sink>, Failure> {
 }
 
 /// Nothing is written down.
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
@@ -295,7 +295,7 @@ fn observe(
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks, writers) {
-        ([], _, []) => drive.run(Nobody),
+        ([], _, []) => drive.run(NoObserver),
         ([], _, [writer]) => writer.with(drive),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
         ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
@@ -369,7 +369,7 @@ fn report(
     for note in machine.host().take_notes() {
         talk.warning(&Diagnostic::new(Code::Refused, note.to_string()));
     }
-    if let Some(hint) = facts.no_way_out(end) {
+    if let Some(hint) = facts.cannot_end(end) {
         talk.warning(&hint);
     }
 }

@@ -20,7 +20,7 @@ fn objects(json: &str) -> Vec<Value> {
 #[test]
 fn etrace_keeps_the_records_that_tandem_keeps() {
     let folder = Folder::new();
-    for (name, untold) in [
+    for (name, unreported) in [
         ("modes/modes-rv64gc.elf", true),
         ("semihost/semihost-rv64gc.elf", false),
     ] {
@@ -54,7 +54,7 @@ fn etrace_keeps_the_records_that_tandem_keeps() {
             }
         }
         assert_eq!(found, expected, "{name}");
-        assert_eq!(missing > 0, untold, "{name}: {missing}");
+        assert_eq!(missing > 0, unreported, "{name}: {missing}");
     }
 }
 

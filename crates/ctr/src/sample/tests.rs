@@ -28,7 +28,7 @@ fn insn(pc: u64, bits: u32, next: u64, mode: Mode, time: u64) -> Step {
     })
 }
 
-fn sample(control: Control, every: Option<Every>, told: Told, steps: &[Step]) -> Vec<Snapshot> {
+fn sample(control: Control, every: Option<Every>, told: Known, steps: &[Step]) -> Vec<Snapshot> {
     let mut found = Vec::new();
     let take = |snapshot: &Snapshot| found.push(snapshot.clone());
     let mut sampler = Sampler::new(recorder(control), Isa::RV64GC, every, told, take);
@@ -39,7 +39,7 @@ fn sample(control: Control, every: Option<Every>, told: Told, steps: &[Step]) ->
     found
 }
 
-const ALL: Told = Told {
+const ALL: Known = Known {
     modes: true,
     cycles: true,
 };
@@ -138,7 +138,7 @@ fn modes_count_where_they_are_told() {
         insn(0x800, MRET, 0x108, Mode::M, 0),
         insn(0x108, CALL, 0x110, Mode::U, 0),
     ];
-    let told = Told {
+    let told = Known {
         modes: true,
         cycles: false,
     };
@@ -150,11 +150,11 @@ fn modes_count_where_they_are_told() {
     assert_eq!(sample(Control::U, None, told, &steps[..2])[0].mode, None);
     assert_eq!(sample(Control::U, None, told, &steps[..3])[0].mode, None);
     // Where they are not, everything is recorded.
-    let untold = Told {
+    let unreported = Known {
         modes: false,
         cycles: false,
     };
-    let found = sample(Control::U, None, untold, &steps);
+    let found = sample(Control::U, None, unreported, &steps);
     let kinds: Vec<_> = found[0]
         .records()
         .map(|r| r.kind().unwrap().code())
@@ -170,7 +170,7 @@ fn records_do_not_reach_across_a_loss() {
     steps.extend(round(1));
     let found = sample(Control::MODES, None, ALL, &steps);
     assert_eq!(found[0].records().count(), 2);
-    // Nobody knows how many cycles went by.
+    // NoObserver knows how many cycles went by.
     let last = found[0].records().last().unwrap();
     assert_eq!(last.cycles(), None);
 }
@@ -362,11 +362,11 @@ fn restarts_count_what_was_thrown_away() {
 
 #[test]
 fn time_that_is_told_now_and_then() {
-    let now_and_then = Told {
+    let now_and_then = Known {
         cycles: false,
         ..ALL
     };
-    // Told at the third and the seventh instruction.
+    // Known at the third and the seventh instruction.
     let times = [0, 0, 1000, 1000, 1000, 1000, 1060, 1060, 1060];
     let untimed = (0..3).flat_map(round);
     let steps: Vec<Step> = untimed

@@ -385,7 +385,7 @@ impl Source {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
             },
-            tval: tval.filter(|_| !tells_epc(cx.settings, packet)),
+            tval: tval.filter(|_| !has_epc(cx.settings, packet)),
         };
         let Some(handler) = trap.handler else {
             return self.trap_only((packet, owner, trap), cx);
@@ -430,7 +430,7 @@ impl Source {
     ) -> Result<Option<u64>, Trouble> {
         let tval = packet.tval.map(|field| canonical(cx.settings, field));
         let told = match cx.settings.config.version {
-            Version::V1_1_1 if tells_epc(cx.settings, packet) => tval,
+            Version::V1_1_1 if has_epc(cx.settings, packet) => tval,
             Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
@@ -546,7 +546,7 @@ impl Source {
         self.pending.is_some_and(|p| {
             let here = self.named && p.address == self.track.walk.pc(blocks);
             let same = here && p.outcomes == self.carry && !p.arrived;
-            let told = settings.config.ending == Ending::Told;
+            let told = settings.config.ending == Ending::Reported;
             same && !(told && self.comes_round(blocks))
         })
     }
@@ -582,7 +582,7 @@ impl Settings {
 }
 
 /// Whether `tvalepc` is the address of an illegal instruction (draft 6.3.1).
-fn tells_epc(settings: &Settings, packet: &crate::Trap) -> bool {
+fn has_epc(settings: &Settings, packet: &crate::Trap) -> bool {
     settings.config.version == Version::V1_1_1 && packet.ecause == 2 && !packet.interrupt
 }
 

@@ -12,11 +12,11 @@ use crate::{BranchMap, Config};
 
 /// How much care the next block needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum Readiness {
     /// It is remembered, and so is the outcome of its branch.
-    Calm,
+    Idle,
     /// Packets may become due with it.
-    Waiting,
+    Pending,
     /// All there is.
     Busy,
 }
@@ -62,7 +62,7 @@ pub(super) const FULL: u8 = 31;
 /// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
 pub struct Hart {
-    pub(super) mood: Mood,
+    pub(super) readiness: Readiness,
     /// The unit seen last. Its mode and context are the hart's.
     pub(super) cur: Unit,
     /// A synchronisation packet reported the current instruction.
@@ -107,7 +107,7 @@ pub struct Hart {
 impl Hart {
     pub(super) fn with_filter(config: &Config, filter: Filter) -> Hart {
         Hart {
-            mood: Mood::Busy,
+            readiness: Readiness::Busy,
             cur: Unit::nothing(),
             told: false,
             jumps: false,
@@ -146,7 +146,7 @@ impl Hart {
         let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(b.iretire);
         let early = (b.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
-        if !(same & early) | (self.mood != Mood::Calm) {
+        if !(same & early) | (self.readiness != Readiness::Idle) {
             self.instructions(config, b, sink);
             return;
         }
@@ -169,7 +169,7 @@ impl Hart {
         let early = (run.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
         let count = self.map.count + run.branches;
         // A map that is full is sent with the next instruction.
-        if !(same & early & (self.mood == Mood::Calm)) | (count >= FULL) {
+        if !(same & early & (self.readiness == Readiness::Idle)) | (count >= FULL) {
             return false;
         }
         // A set bit is a branch that was not taken.
@@ -212,7 +212,7 @@ impl Hart {
     /// A block without any signals.
     #[inline(never)]
     fn instructions(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        if self.mood == Mood::Busy {
+        if self.readiness == Readiness::Busy {
             self.any_block(config, b, sink);
             return;
         }
@@ -227,8 +227,8 @@ impl Hart {
         // Without a jump of our own: who can say what comes next?
         self.map.bits |= u32::from(itype == Itype::NotTaken) << (self.map.count & 31);
         self.map.count += u8::from(itype.is_branch());
-        if self.map.count >= FULL && self.mood == Mood::Calm {
-            self.mood = Mood::Waiting;
+        if self.map.count >= FULL && self.readiness == Readiness::Idle {
+            self.readiness = Readiness::Pending;
         }
     }
 
@@ -238,12 +238,12 @@ impl Hart {
         let quiet = self.running & self.enabled & !self.lost & !self.out.is_dropping();
         let waits = self.due.is_some() | self.jumps | self.cur.itype.is_trap() | self.owes_context;
         let full = (self.map.count >= FULL) | self.resync.has_packets();
-        self.mood = if !quiet || !self.filter.is_empty() {
-            Mood::Busy
+        self.readiness = if !quiet || !self.filter.is_empty() {
+            Readiness::Busy
         } else if waits | full {
-            Mood::Waiting
+            Readiness::Pending
         } else {
-            Mood::Calm
+            Readiness::Idle
         };
     }
 }

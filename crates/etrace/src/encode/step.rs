@@ -115,7 +115,7 @@ impl Hart {
         self.sync_next = !matches!(follows, Follows::Nothing | Follows::Trap);
         if let Some(due) = self.due {
             let closed = follows != Follows::Nothing;
-            let updiscon = due == Due::Target && self.tells_updiscon(config, next, closed);
+            let updiscon = due == Due::Target && self.reports_updiscon(config, next, closed);
             self.report(config, due == Due::Notify, updiscon, sink);
             self.open = match self.before {
                 _ if due != Due::Target || closed => Open::No,
@@ -141,7 +141,7 @@ impl Hart {
 
     /// Whether a jump's target is reported with `updiscon`; `closed` if a format 3
     /// follows.
-    fn tells_updiscon(&self, config: &Config, next: &Unit, closed: bool) -> bool {
+    fn reports_updiscon(&self, config: &Config, next: &Unit, closed: bool) -> bool {
         match config.updiscon {
             UpdisconRule::Followed => closed,
             // The row after that of a trap is the handler's, which never runs

@@ -11,7 +11,7 @@ use hartrace_etrace::{
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Cause, Check, Consumer, Effects, Event, Gap, HartId, Image, Ingress, IngressSink, Mode,
-    Observer, Port, PortConfig, Retirement, SpaceId, Step, Trap, Untold,
+    Observer, Port, PortConfig, Retirement, SpaceId, Step, Trap, Unreported,
 };
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 
@@ -416,11 +416,11 @@ pub(crate) fn understood(config: &Config, image: &Image, steps: &[Step], bytes: 
 /// The same for the decoder only.
 #[track_caller]
 pub(crate) fn decodes(config: &Config, image: &Image, steps: &[Step], bytes: &[u8]) {
-    let untold = Untold {
+    let unreported = Unreported {
         traps: config.version == DRAFT,
-        ..Untold::default()
+        ..Unreported::default()
     };
-    decodes_but(config, image, steps, bytes, untold);
+    decodes_but(config, image, steps, bytes, unreported);
 }
 
 /// The same but for what is not told.
@@ -430,10 +430,10 @@ pub(crate) fn decodes_but(
     image: &Image,
     steps: &[Step],
     bytes: &[u8],
-    untold: Untold,
+    unreported: Unreported,
 ) {
     let said = || text(config, &packets(config, bytes));
-    let mut check = Check::new().without(untold);
+    let mut check = Check::new().without(unreported);
     for step in steps {
         check.step(HART, step, &Effects::default());
     }

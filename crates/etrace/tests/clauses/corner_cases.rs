@@ -8,7 +8,7 @@ use hartrace_etrace::{
 };
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Image, Inference, Mode, PortConfig, Retirement, Rules, Signal, SpaceId, Untold,
+    Image, Inference, Mode, PortConfig, Retirement, Rules, Signal, SpaceId, Unreported,
 };
 use hartrace_isa::{Ext, Isa, Xlen};
 
@@ -124,7 +124,7 @@ fn case_03_loops_without_a_branch() {
         let way = way(&[&go(&round.repeat(5)), &[trap], &go(&[0x2000])]);
         for config in both() {
             let bytes = encode(&config, &image, &way);
-            let untold = Untold {
+            let unreported = Unreported {
                 rounds: Some(Inference {
                     isa: Isa::RV64GC,
                     rules: Rules {
@@ -133,9 +133,9 @@ fn case_03_loops_without_a_branch() {
                     },
                     returns: false,
                 }),
-                ..Untold::default()
+                ..Unreported::default()
             };
-            decodes_but(&config, &image, &steps(&image, &way), &bytes, untold);
+            decodes_but(&config, &image, &steps(&image, &way), &bytes, unreported);
             let events = decode(&config, &image, &bytes);
             assert_eq!(events.traps()[0].epc, Some(0x1000));
             let pcs = events.pcs(&image);

@@ -361,8 +361,8 @@ fn sequentially_inferable_jumps() {
             "support off ended_ntr",
         ];
         sends(&off, &image, &way, &told);
-        let untold = ["support on", "start 1000", "address 1000"];
-        let lines = [&untold[..], &["support off ended_rep"]].concat();
+        let unreported = ["support on", "start 1000", "address 1000"];
+        let lines = [&unreported[..], &["support off ended_rep"]].concat();
         sends(&on, &image, &way, &lines);
     }
 }
@@ -394,13 +394,13 @@ fn sijump_needs_what_is_before() {
             iretire: 4,
             ..one(0x1000, 4)
         });
-        let untold = [
+        let unreported = [
             "support on",
             "start 1000",
             "address 2000",
             "support off ended_rep",
         ];
-        blocks_send(&config, &[pair, one(0x2000, 4)], &untold);
+        blocks_send(&config, &[pair, one(0x2000, 4)], &unreported);
         // A trap between them: the handler returns to the jump.
         let way = way(&[
             &go(&[0x1000]),

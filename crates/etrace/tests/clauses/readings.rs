@@ -41,7 +41,7 @@ fn reading_01_walks_end() {
     }
 }
 
-/// Reading 3: Nobody tells where an omitted handler is: the packets can be read, and
+/// Reading 3: NoObserver tells where an omitted handler is: the packets can be read, and
 /// the mode is refused.
 #[test]
 fn reading_03_implicit_exception() {

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use hartrace_isa::{Flow, Link};
 
-use super::{Checked, Inference, Untold, What};
+use super::{Checked, Inference, Unreported, What};
 use crate::{Cause, Exit, Gap, Insn, Run, Trap};
 
 /// Expected and actual, when they differ.
@@ -192,13 +192,13 @@ impl Expected {
     }
 
     /// What is left that a decoder had to give.
-    pub(super) fn rest(&self, untold: &Untold) -> Option<What> {
+    pub(super) fn rest(&self, unreported: &Unreported) -> Option<What> {
         let first = self.front()?;
-        if untold.rounds.is_none() {
+        if unreported.rounds.is_none() {
             return Some(first);
         }
         let mut left = self.clone();
-        while left.skip_round(untold) {}
+        while left.skip_round(unreported) {}
         left.front()
     }
 
@@ -282,8 +282,8 @@ impl Expected {
     /// Leaves out whole iterations of a loop that are not reported, from where
     /// the decoder is back to the same place. It must be called only when what
     /// is expected is not what was decoded.
-    fn skip_round(&mut self, untold: &Untold) -> bool {
-        if untold.rounds.is_none() {
+    fn skip_round(&mut self, unreported: &Unreported) -> bool {
+        if unreported.rounds.is_none() {
             return false;
         }
         let Some((home, whole, cut)) = self.round() else {
@@ -342,7 +342,7 @@ impl Expected {
 
     /// Takes a run off the front: its addresses first, then the lengths of its
     /// instructions.
-    pub(super) fn run(&mut self, run: &Run, untold: &Untold) -> Result<Checked, Mismatch> {
+    pub(super) fn run(&mut self, run: &Run, unreported: &Unreported) -> Result<Checked, Mismatch> {
         let mut at = run.start;
         let mut went = run.start;
         let mut lost = 0;
@@ -360,8 +360,8 @@ impl Expected {
                     }
                 }
                 _ => {
-                    let skipped =
-                        at == run.start && (self.skip_round(untold) || self.skip_loss(&mut lost));
+                    let skipped = at == run.start
+                        && (self.skip_round(unreported) || self.skip_loss(&mut lost));
                     if !skipped {
                         return Err(Box::new((self.front(), What::Insn(at))));
                     }
@@ -407,7 +407,11 @@ impl Expected {
         })
     }
 
-    pub(super) fn trap(&mut self, actual: &Trap, untold: &Untold) -> Result<Checked, Mismatch> {
+    pub(super) fn trap(
+        &mut self,
+        actual: &Trap,
+        unreported: &Unreported,
+    ) -> Result<Checked, Mismatch> {
         // Where the first of the traps was taken that are left out; to a
         // decoder the reported one was taken there.
         let mut first = None;
@@ -420,7 +424,7 @@ impl Expected {
                         ..*expected
                     };
                     let epc = expected.epc;
-                    if agrees(&chained, actual, untold) {
+                    if agrees(&chained, actual, unreported) {
                         self.items.pop_front();
                         self.in_gap = false;
                         return Ok(Checked {
@@ -432,14 +436,14 @@ impl Expected {
                     if self.in_gap && self.skip_loss(&mut lost) {
                         continue;
                     }
-                    if !untold.traps || !matches!(self.items.get(1), Some(Item::Trap(_))) {
+                    if !unreported.traps || !matches!(self.items.get(1), Some(Item::Trap(_))) {
                         break;
                     }
                     self.items.pop_front();
                     first = first.or(epc);
                 }
                 _ => {
-                    if !self.skip_round(untold) && !self.skip_loss(&mut lost) {
+                    if !self.skip_round(unreported) && !self.skip_loss(&mut lost) {
                         break;
                     }
                 }
@@ -450,7 +454,7 @@ impl Expected {
 }
 
 /// Equal as far as both sides know.
-fn agrees(a: &Trap, b: &Trap, untold: &Untold) -> bool {
+fn agrees(a: &Trap, b: &Trap, unreported: &Unreported) -> bool {
     let code = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
     let cause = match (a.cause, b.cause) {
         (Cause::Unknown, _) | (_, Cause::Unknown) => true,
@@ -459,7 +463,7 @@ fn agrees(a: &Trap, b: &Trap, untold: &Untold) -> bool {
         _ => false,
     };
     let same = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
-    let shown = |tval: Option<u64>| tval.map(|tval| tval & !untold.tval);
+    let shown = |tval: Option<u64>| tval.map(|tval| tval & !unreported.tval);
     let tval = same(shown(a.tval), shown(b.tval));
     same(a.epc, b.epc) && same(a.handler, b.handler) && cause && tval
 }

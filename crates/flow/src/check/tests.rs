@@ -25,7 +25,7 @@ fn run(start: u64, end: u64, insns: u32, last: u8) -> Event {
 }
 
 /// A jump at 0 whose target nothing told.
-fn untold_jump() -> Event {
+fn unreported_jump() -> Event {
     run(0, 4, 1, 4)
 }
 
@@ -49,11 +49,15 @@ fn taken(epc: u64, cause: Cause) -> Step {
 }
 
 fn after(steps: &[Step], events: &[Event]) -> Result<Checked, Box<Difference>> {
-    without(Untold::default(), steps, events)
+    without(Unreported::default(), steps, events)
 }
 
-fn without(untold: Untold, steps: &[Step], events: &[Event]) -> Result<Checked, Box<Difference>> {
-    let mut check = Check::new().without(untold);
+fn without(
+    unreported: Unreported,
+    steps: &[Step],
+    events: &[Event],
+) -> Result<Checked, Box<Difference>> {
+    let mut check = Check::new().without(unreported);
     for step in steps {
         check.step(HART, step, &Effects::default());
     }
@@ -217,16 +221,16 @@ fn traps_in_a_row_may_be_told_by_the_last() {
         taken(0x800, Cause::Interrupt(Some(7))),
         insn(0x800, 0x13, 0x804),
     ];
-    let untold = Untold {
+    let unreported = Unreported {
         traps: true,
-        ..Untold::default()
+        ..Unreported::default()
     };
     let with = |traps: &[Trap]| {
         let mut events = Vec::from([run(0, 4, 1, 4)]);
         events.extend(traps.iter().copied().map(Event::Trap));
         events.push(run(0x800, 0x804, 1, 4));
         let strict = after(&steps, &events);
-        let lenient = without(untold, &steps, &events);
+        let lenient = without(unreported, &steps, &events);
         assert!(strict.is_err() || strict == lenient);
         (strict.is_ok(), lenient.is_ok())
     };
@@ -263,9 +267,9 @@ fn a_trap_value_may_be_told_in_part() {
         ..taken
     });
     let steps = [insn(0, 0x13, 4), done, insn(0x800, 0x13, 0x804)];
-    let untold = Untold {
+    let unreported = Unreported {
         tval: !0xff,
-        ..Untold::default()
+        ..Unreported::default()
     };
     for (tval, whole, part) in [
         (0x1234, true, true),
@@ -275,7 +279,11 @@ fn a_trap_value_may_be_told_in_part() {
         let trap = Event::Trap(with(tval));
         let events = [run(0, 4, 1, 4), trap, run(0x800, 0x804, 1, 4)];
         assert_eq!(after(&steps, &events).is_ok(), whole, "{tval:#x}");
-        assert_eq!(without(untold, &steps, &events).is_ok(), part, "{tval:#x}");
+        assert_eq!(
+            without(unreported, &steps, &events).is_ok(),
+            part,
+            "{tval:#x}"
+        );
     }
 }
 
@@ -287,8 +295,8 @@ const RULES: Rules = Rules {
     nexrv_links: false,
 };
 
-fn rounds(returns: bool) -> Untold {
-    Untold {
+fn rounds(returns: bool) -> Unreported {
+    Unreported {
         traps: false,
         tval: 0,
         rounds: Some(Inference {
@@ -394,12 +402,12 @@ fn a_sequential_return_may_have_to_be_told() {
     // auipc ra, 0; jalr x0, 0(ra)
     let code = [(0x40, 0x0000_0097), (0x44, 0x0000_8067)];
     for inferred in [true, false] {
-        let mut untold = rounds(false);
-        if let Some(inference) = &mut untold.rounds {
+        let mut unreported = rounds(false);
+        if let Some(inference) = &mut unreported.rounds {
             inference.rules.sequential_returns = inferred;
         }
         let [steps, told] = looped(&code, 5, 2, 0);
-        let outcome = without(untold, &steps, &single(&told));
+        let outcome = without(unreported, &steps, &single(&told));
         assert_eq!(outcome.is_ok(), inferred);
     }
 }
@@ -445,11 +453,11 @@ fn where_a_trace_stops_a_target_need_not_be_told() {
     let steps = [insn(0, 0x0007_8067, 0x20), insn(0x20, 1, 0x22)];
     let off = Event::Mark(Mark::Off);
     let rest = run(0x20, 0x22, 1, 2);
-    assert!(after(&steps, &[untold_jump(), off, rest]).is_ok());
-    let difference = after(&steps, &[untold_jump(), rest]).unwrap_err();
+    assert!(after(&steps, &[unreported_jump(), off, rest]).is_ok());
+    let difference = after(&steps, &[unreported_jump(), rest]).unwrap_err();
     assert_eq!(difference.expected, Some(What::Jump { from: 0, to: 0x20 }));
     assert!(
-        after(&steps, &[untold_jump(), off]).is_err(),
+        after(&steps, &[unreported_jump(), off]).is_err(),
         "the rest is missing"
     );
 }

@@ -73,7 +73,7 @@ pub struct PortConfig {
     /// Sequentially inferable jumps are marked (`sijump`).
     pub sijump: bool,
     /// Direct jumps and calls are shown as taken branches (N-Trace
-    /// trTeInstEnAllJumps). Nobody behind the port can tell a call from a
+    /// trTeInstEnAllJumps). NoObserver behind the port can tell a call from a
     /// branch then.
     pub all_jumps: bool,
     /// Which instructions count as retired although they trap.

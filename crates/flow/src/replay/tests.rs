@@ -351,10 +351,10 @@ fn a_trap_has_the_instruction_that_trapped() {
     };
     let code = |code| Cause::Exception(Some(code));
     let [ecall, ebreak, nop] = [BASE, BASE + 4, BASE + 6].map(Some);
-    for untold in [Cause::Unknown, Cause::Exception(None)] {
-        assert_eq!(with(ecall, untold), (Some(0x73), code(11)));
-        assert_eq!(with(ebreak, untold), (Some(0x9002), code(3)));
-        assert_eq!(with(nop, untold), (None, untold));
+    for unreported in [Cause::Unknown, Cause::Exception(None)] {
+        assert_eq!(with(ecall, unreported), (Some(0x73), code(11)));
+        assert_eq!(with(ebreak, unreported), (Some(0x9002), code(3)));
+        assert_eq!(with(nop, unreported), (None, unreported));
     }
     assert_eq!(with(nop, code(2)), (Some(0x13), code(2)));
     for cause in [code(12), code(1), code(20), Cause::Interrupt(None)] {

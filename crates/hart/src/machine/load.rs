@@ -181,7 +181,7 @@ pub(super) fn build(
     entry: u64,
 ) -> Result<(Hart, Bus), ConfigError> {
     let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
-    let told = config.told_isa(isa);
+    let told = config.reported_isa(isa);
     let description = match config.platform {
         Platform::Virt => Description::virt(&told, &ram),
         Platform::Spike => Description::spike(&config.isa, &ram),

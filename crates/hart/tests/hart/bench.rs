@@ -96,9 +96,9 @@ impl Observer for Recorder {
 }
 
 /// Wants nothing.
-pub(crate) struct Nobody;
+pub(crate) struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
@@ -255,7 +255,7 @@ impl Bench {
     }
 
     pub(crate) fn run(&mut self, limit: u64) -> Stop {
-        self.m.run(limit, &mut Nobody)
+        self.m.run(limit, &mut NoObserver)
     }
 
     /// Runs and gives the steps.

@@ -10,7 +10,7 @@ use hartrace_hart::{Machine, Platform, Program, Segment, Stop};
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
-use crate::bench::{BASE, Nobody, WIDTHS, program, small};
+use crate::bench::{BASE, NoObserver, WIDTHS, program, small};
 
 const TOHOST: u64 = BASE + 0x1000;
 const FROMHOST: u64 = BASE + 0x1040;
@@ -54,7 +54,7 @@ fn run(platform: Platform, program: Program, input: &'static [u8]) -> (Stop, Str
     config.semihosting = true;
     let mut machine = Machine::new(config, host).unwrap();
     machine.load(program, None).unwrap();
-    let stop = machine.run(1_000_000, &mut Nobody);
+    let stop = machine.run(1_000_000, &mut NoObserver);
     machine.host().finish().unwrap();
     let text = String::from_utf8(out.0.borrow().clone()).unwrap();
     (stop, text)
@@ -84,10 +84,10 @@ fn our_machine_ends_with_the_store_that_asks() {
     let program = talking(Xlen::Rv64, &[addi(A0, ZERO, 1), sd(A0, 0, A5), SPIN]);
     let mut machine = Machine::new(small(Platform::Virt, Xlen::Rv64), Host::silent()).unwrap();
     machine.load(program, None).unwrap();
-    assert_eq!(machine.run(1000, &mut Nobody), Stop::Exit(0));
+    assert_eq!(machine.run(1000, &mut NoObserver), Stop::Exit(0));
     assert_eq!(machine.instructions(), 8);
     assert_eq!(
-        machine.run(1000, &mut Nobody),
+        machine.run(1000, &mut NoObserver),
         Stop::Exit(0),
         "and stays ended"
     );
@@ -283,7 +283,7 @@ fn an_ebreak_is_a_call_only_in_its_frame_and_when_served() {
             data: handler.iter().flat_map(|word| word.to_le_bytes()).collect(),
         });
         machine.load(program, None).unwrap();
-        machine.run(100_000, &mut Nobody)
+        machine.run(100_000, &mut NoObserver)
     };
     for platform in Platform::ALL {
         assert_eq!(ends(true, &CALL, platform), Stop::Exit(0));

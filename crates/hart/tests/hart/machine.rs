@@ -9,7 +9,7 @@ use hartrace_isa::Xlen;
 
 use crate::asm::*;
 use crate::bench::{
-    BASE, Bench, DATA, HANDLER, MTIMECMP, Nobody, Recorder, SIZE, WIDTHS, csr, program, small,
+    BASE, Bench, DATA, HANDLER, MTIMECMP, NoObserver, Recorder, SIZE, WIDTHS, csr, program, small,
     status, virt,
 };
 
@@ -128,7 +128,10 @@ fn reset_restores_memory_and_hart() {
         m.load(program(Xlen::Rv64, &code), None).unwrap();
         let start = m.pc();
         for _ in 0..2 {
-            assert_eq!(m.run(100_000, &mut Nobody), Stop::Spins { pc: BASE + 28 });
+            assert_eq!(
+                m.run(100_000, &mut NoObserver),
+                Stop::Spins { pc: BASE + 28 }
+            );
             assert_eq!(m.x(A0 as u8), 42);
             let mut b = Bench { m };
             assert_eq!((b.mem(BASE + 32, 4), b.mem(BASE + 2044, 4)), (42, 42));
@@ -159,7 +162,7 @@ fn spike_starts_in_the_boot_rom() {
         let mut m = Machine::new(small(Platform::Spike, xlen), Host::silent()).unwrap();
         m.load(program(xlen, &[NOP, NOP]), Some(BASE + 4)).unwrap();
         assert_eq!(m.pc(), 0x1000);
-        m.run(5, &mut Nobody);
+        m.run(5, &mut NoObserver);
         assert_eq!((m.pc(), m.x(10), m.x(11)), (BASE + 4, 0, 0x1020));
     }
 }
@@ -411,7 +414,7 @@ fn a_handler_that_faults_with_changing_registers_is_a_loop_of_traps() {
     ];
     let mut m = Machine::new(virt(Xlen::Rv64), Host::silent()).unwrap();
     m.load(program(Xlen::Rv64, &code), None).unwrap();
-    let stop = m.run(1_000_000, &mut crate::bench::Nobody);
+    let stop = m.run(1_000_000, &mut crate::bench::NoObserver);
     assert!(matches!(stop, Stop::TrapLoop { code: 7, .. }), "{stop:?}");
     assert!(m.instructions() < 100_000);
 }

@@ -5,7 +5,7 @@
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
-use crate::bench::{BASE, Bench, DATA, Nobody, Recorder, WIDTHS, csr, insns};
+use crate::bench::{BASE, Bench, DATA, NoObserver, Recorder, WIDTHS, csr, insns};
 
 /// Where the code is.
 const CODE: u64 = BASE + 0x1_0000;
@@ -99,7 +99,7 @@ fn compare(benches: &mut [Bench; 3], pair: [u32; 2]) {
         b.code(CODE, &pair);
     }
     let [unseen, watched, single] = benches;
-    unseen.m.run(2, &mut Nobody);
+    unseen.m.run(2, &mut NoObserver);
     let (mut at_once, mut one_by_one) = (Recorder::default(), Recorder::default());
     watched.m.run(2, &mut at_once);
     single.m.run(1, &mut one_by_one);

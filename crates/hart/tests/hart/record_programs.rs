@@ -12,7 +12,7 @@ use hartrace_ctr::{Config as Records, Version};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Costs, Machine, Platform, Program, Stop};
 
-use crate::bench::Nobody;
+use crate::bench::NoObserver;
 
 /// An output that can be looked at.
 #[derive(Clone, Default)]
@@ -46,7 +46,7 @@ fn output(elf: &Path, version: Version) -> String {
     let host = Host::new(Box::new(io::empty()), stdout, nothing);
     let mut machine = Machine::new(config, host).unwrap();
     machine.load(program, None).unwrap();
-    let stop = machine.run(20_000_000, &mut Nobody);
+    let stop = machine.run(20_000_000, &mut NoObserver);
     machine.host().finish().unwrap();
     let text = String::from_utf8(seen.0.borrow().clone()).unwrap();
     assert_eq!(stop, Stop::Exit(0), "{}: {text}", elf.display());

@@ -183,9 +183,9 @@ fn a_model_reads_entries_in_user_mode() {
     assert_eq!(machine.read(Place::Csr(0x151)), Ok(0x1235));
 }
 
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
@@ -220,7 +220,7 @@ fn records_beside_the_hart_are_not_seen() {
 
             machine.reset();
             assert_eq!(machine.ctr().unwrap().entry(0), Record::default());
-            let _ = machine.run(100_000, &mut Nobody);
+            let _ = machine.run(100_000, &mut NoObserver);
             assert_eq!(machine.ctr().unwrap().snapshot(HartId(0)), kept, "{name}");
         }
     }

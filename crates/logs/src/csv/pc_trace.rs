@@ -5,7 +5,7 @@ use hartrace_isa::{Isa, length};
 use super::{Fault, Stage, fields, flag, number};
 use crate::lines::{Line, Lines};
 use crate::site::{Exits, Site};
-use crate::{LineError, LineErrorKind as Kind, untold};
+use crate::{LineError, LineErrorKind as Kind, unreported};
 use hartrace_flow::{
     Cause, Context, Effects, HartId, Insn, Mode, Observer, Signal, Step, Trap, TrapStep,
 };
@@ -63,7 +63,7 @@ impl SpikeCsvReader {
                 places: [None; 8],
                 width: 0,
                 last: None,
-                effects: untold(),
+                effects: unreported(),
             },
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Ground<'g, 'a> {
     pub(super) plain_jumps: bool,
     pub(super) sites: &'g mut Option<Sites<'a>>,
     /// Stands for effects the log does not record.
-    pub(super) untold: &'g Effects,
+    pub(super) unreported: &'g Effects,
 }
 
 /// A trap whose handler is not known yet.
@@ -157,7 +157,7 @@ impl Hart {
         out.step(self.id, &Step::Insn(insn), &self.effects);
         if is_semihosting(insn.bits, epc, pc) {
             for signal in [Signal::Halted, Signal::Resumed] {
-                out.step(self.id, &Step::Signal(signal), ground.untold);
+                out.step(self.id, &Step::Signal(signal), ground.unreported);
             }
             return;
         }
@@ -207,7 +207,7 @@ impl Hart {
         self.mode = None;
         let effects = Effects {
             mode: mode.filter(|&mode| mode != before),
-            ..*ground.untold
+            ..*ground.unreported
         };
         out.step(self.id, &step, &effects);
     }
@@ -231,16 +231,16 @@ impl Hart {
             bits,
             ..Insn::default()
         };
-        self.effects = *ground.untold;
+        self.effects = *ground.unreported;
         for _ in 1..times {
-            out.step(self.id, &Step::Insn(insn), ground.untold);
+            out.step(self.id, &Step::Insn(insn), ground.unreported);
         }
         if times == 0 {
             return;
         }
         if let Some(held) = self.trap {
             insn.next = if trapped { pc } else { held.epc };
-            out.step(self.id, &Step::Insn(insn), ground.untold);
+            out.step(self.id, &Step::Insn(insn), ground.unreported);
             return;
         }
         match next {

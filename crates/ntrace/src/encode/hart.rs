@@ -27,11 +27,11 @@ pub(super) enum Pending {
 
 /// How much care the next block needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum Readiness {
     /// It is counted.
-    Calm,
+    Idle,
     /// First a jump or branch before it is reported.
-    Waiting,
+    Pending,
     /// All there is.
     Busy,
 }
@@ -51,7 +51,7 @@ pub(super) enum State {
 /// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
 pub struct Hart {
-    pub(super) mood: Mood,
+    pub(super) readiness: Readiness,
     /// Mode and context last seen.
     pub(super) mode: Mode,
     pub(super) context: Context,
@@ -109,7 +109,7 @@ fn bytes_beside(config: &Config) -> u32 {
 impl Hart {
     pub(super) fn with_source(config: &Config, filter: Filter, src: u16) -> Hart {
         let mut hart = Hart {
-            mood: Mood::Busy,
+            readiness: Readiness::Busy,
             mode: Mode::M,
             context: Context(0),
             icnt: 0,
@@ -158,7 +158,7 @@ impl Hart {
         }
         let icnt = self.icnt + u64::from(b.iretire);
         let early = (icnt < self.limit) & (b.time < self.sync_at);
-        if (self.mood == Mood::Calm) & (b.itype == Itype::None) & early {
+        if (self.readiness == Readiness::Idle) & (b.itype == Itype::None) & early {
             // Most blocks of ports that show single instructions.
             self.icnt = icnt;
             self.time = b.time;
@@ -174,7 +174,7 @@ impl Hart {
         let same = (run.mode == self.mode) & (run.context == self.context);
         let icnt = self.icnt + u64::from(run.halfwords);
         let early = (icnt < self.limit) & (run.time < self.sync_at);
-        if !(same & early & (self.mood == Mood::Calm)) {
+        if !(same & early & (self.readiness == Readiness::Idle)) {
             return false;
         }
         // A jump that goes into the history, or onto the stack.
@@ -199,14 +199,14 @@ impl Hart {
     /// A block of instructions only.
     #[inline(never)]
     fn plain(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
-        match self.mood {
-            Mood::Calm => self.count(config, b, sink),
-            Mood::Waiting => {
+        match self.readiness {
+            Readiness::Idle => self.count(config, b, sink),
+            Readiness::Pending => {
                 self.resolve(config, b.iaddr, None, sink);
                 self.count(config, b, sink);
                 self.settle(config);
             }
-            Mood::Busy => self.any_block(config, b, sink),
+            Readiness::Busy => self.any_block(config, b, sink),
         }
     }
 
@@ -392,14 +392,14 @@ impl Hart {
     #[inline]
     pub(super) fn settle(&mut self, config: &Config) {
         let waits = match self.pending {
-            Pending::Nothing => Mood::Calm,
-            Pending::Direct | Pending::Jump | Pending::Return(_) => Mood::Waiting,
-            Pending::TrapReturn | Pending::Trap(_) => Mood::Busy,
+            Pending::Nothing => Readiness::Idle,
+            Pending::Direct | Pending::Jump | Pending::Return(_) => Readiness::Pending,
+            Pending::TrapReturn | Pending::Trap(_) => Readiness::Busy,
         };
-        let due = self.due.is_some() && !(waits == Mood::Calm && self.is_delayed(config));
+        let due = self.due.is_some() && !(waits == Readiness::Idle && self.is_delayed(config));
         let traced = self.state == State::Running && self.enabled;
         let busy = !traced || due || self.out.is_dropping() || !self.filter.is_empty();
-        self.mood = if busy { Mood::Busy } else { waits };
+        self.readiness = if busy { Readiness::Busy } else { waits };
     }
 }
 

@@ -1299,7 +1299,7 @@ fn implied_return_ends_a_stretch() {
                 ..config.clone()
             };
             round_trip(&small, &image, &go(&[0x100, 0x200, 0x202, 0x104, 0x106]));
-            // Nobody says where the return went: it is given out, and no more.
+            // NoObserver says where the return went: it is given out, and no more.
             let bytes = encode(&config, &image, &run_and_halt(&[0x100, 0x200, 0x202]));
             let events = decode(&config, &image, &bytes).whole();
             assert_eq!(events.pcs(&image), [0x100, 0x200, 0x202]);

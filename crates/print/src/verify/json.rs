@@ -1,7 +1,7 @@
 //! A report as JSON lines, header first. 64-bit values are hexadecimal strings.
 
 use super::place::numbered;
-use super::text::told_cause;
+use super::text::reported_cause;
 use super::{Facts, Outcome};
 use crate::json::{self, Hex};
 use crate::words::interrupt;
@@ -140,7 +140,7 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
         group: mismatch.group.number,
         offset: mismatch.group.at,
         place: place(facts, mismatch.pc, mismatch.bits),
-        trap: told_cause(mismatch.group).map(|cause| facts.places.cause(cause)),
+        trap: reported_cause(mismatch.group).map(|cause| facts.places.cause(cause)),
         differences: mismatch.differences.iter().map(difference).collect(),
         past: past.collect(),
     })

@@ -36,7 +36,7 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
             places.text(*pc, bits)
         );
     }
-    if let Some(cause) = told_cause(group) {
+    if let Some(cause) = reported_cause(group) {
         let _ = writeln!(out, "     the trace takes a trap: {}", places.cause(cause));
     }
     let mut rows =
@@ -54,7 +54,7 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
 }
 
 /// The cause of the trap that a group reports.
-pub(super) fn told_cause(group: &Group) -> Option<u64> {
+pub(super) fn reported_cause(group: &Group) -> Option<u64> {
     let causes = [csr::MCAUSE, csr::SCAUSE].map(Register::csr);
     let found = group
         .changes
@@ -96,7 +96,7 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
         Field::Register(r) => register(r),
         other => other.to_string(),
     };
-    let (none, untold) = match (field, expected, actual) {
+    let (none, unreported) = match (field, expected, actual) {
         // One that the trace shows only by its handler.
         (Field::Interrupt, None, None) => ("taken, cause unknown", "not reported"),
         _ => nothing(field),
@@ -113,7 +113,7 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
         (Some(a), Some(b)) if !plain => format!("{:#x}", a ^ b),
         _ => String::new(),
     };
-    [name, shown(expected, none), shown(actual, untold), bits]
+    [name, shown(expected, none), shown(actual, unreported), bits]
 }
 
 /// What it means that the model or the trace has nothing.

@@ -88,12 +88,14 @@ impl Encoder {
         ] {
             match value {
                 Some(value) => self.change(Register::csr(csr), value, true),
-                None => self.untold.in_traps.insert(Register::csr(csr)),
+                None => self.unreported.in_traps.insert(Register::csr(csr)),
             }
         }
         // mstatus shows all of sstatus.
-        self.untold.in_traps.insert(Register::csr(MACHINE.status));
-        self.untold.in_traps.insert(Register::csr(csrs.status));
+        self.unreported
+            .in_traps
+            .insert(Register::csr(MACHINE.status));
+        self.unreported.in_traps.insert(Register::csr(csrs.status));
         if let Some(told) = &mut self.told {
             told.forget_status();
         }

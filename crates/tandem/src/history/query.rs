@@ -28,7 +28,7 @@ pub enum Byte {
     /// It is this.
     Told(u8),
     /// It has not been reported so far.
-    Untold,
+    Unreported,
     /// It may have changed since it was reported.
     Lost,
 }
@@ -39,7 +39,7 @@ impl Byte {
     pub const fn value(self) -> Option<u8> {
         match self {
             Byte::Told(value) => Some(value),
-            Byte::Untold | Byte::Lost => None,
+            Byte::Unreported | Byte::Lost => None,
         }
     }
 }
@@ -278,7 +278,7 @@ impl Window {
     fn finish(self) -> Vec<Byte> {
         let rest = match self.lost {
             true => Byte::Lost,
-            false => Byte::Untold,
+            false => Byte::Unreported,
         };
         self.bytes.iter().map(|b| b.unwrap_or(rest)).collect()
     }

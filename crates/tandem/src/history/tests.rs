@@ -129,7 +129,11 @@ fn compare(history: &History, trace: &[u8], all: &[Plain]) {
         assert_eq!(state.next.is_some(), n < history.instructions());
         let last = &all[all.len() - 1];
         for &addr in last.memory.keys().chain([&0, &u64::MAX]) {
-            let rest = if plain.lost { Byte::Lost } else { Byte::Untold };
+            let rest = if plain.lost {
+                Byte::Lost
+            } else {
+                Byte::Unreported
+            };
             let byte = |i| *plain.memory.get(&addr.wrapping_add(i)).unwrap_or(&rest);
             let expected = [byte(0), byte(1), byte(2)];
             assert_eq!(
@@ -333,7 +337,7 @@ fn memory_from_outside_and_nowhere() {
     Item::EndGroup.write(&config, &mut trace);
     let history = record(&config, &trace, 100, 100, 100);
     let at = |n| history.memory(&trace, n, 0x8000_0007, 2).unwrap();
-    assert_eq!(at(0), [Byte::Told(0x11), Byte::Untold]);
+    assert_eq!(at(0), [Byte::Told(0x11), Byte::Unreported]);
     assert_eq!(at(1), at(0));
     assert_eq!(at(2), [Byte::Lost, Byte::Lost]);
     let (addr, len) = (0x8000_0000, 1);

@@ -147,7 +147,7 @@ impl Core {
         let operand = amo
             && self.config.store_data == StoreData::Operand
             && case.operand & mask == value & mask;
-        let to = self.told_address(told, access);
+        let to = self.reported_address(told, access);
         if own == value & mask || operand {
             self.shadow.memory.write(to, 1 << size, own);
         } else {
@@ -163,7 +163,7 @@ impl Core {
     /// Where a store of the trace goes, by physical address. An effective
     /// address that is not the model's is taken as it is: it cannot be
     /// translated.
-    pub(super) fn told_address(&self, told: &Data, access: &Access) -> u64 {
+    pub(super) fn reported_address(&self, told: &Data, access: &Access) -> u64 {
         match (told.paddr, told.eaddr) {
             (Some(paddr), _) => paddr,
             (None, Some(eaddr)) if eaddr != access.addr => {

@@ -169,9 +169,9 @@ impl Core {
             return false;
         }
         self.settle();
-        let untold = &self.config.absent.in_traps;
+        let unreported = &self.config.absent.in_traps;
         let mut disputes = self.disputes.registers.iter();
-        disputes.any(|d| untold.contains(d.what))
+        disputes.any(|d| unreported.contains(d.what))
     }
 
     /// A trap that both sides agree on changes what is in dispute: what it

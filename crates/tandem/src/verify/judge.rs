@@ -141,7 +141,7 @@ impl Core {
             return (step, Found::new());
         }
         if ask == Ask::Step
-            && let Some(told) = self.untold_trap(model)
+            && let Some(told) = self.unreported_trap(model)
         {
             return told;
         }
@@ -151,11 +151,11 @@ impl Core {
     }
 
     /// An unreported trap before the group.
-    fn untold_trap<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
-        if let Some(told) = self.untold_exception(model) {
+    fn unreported_trap<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
+        if let Some(told) = self.unreported_exception(model) {
             return Some(told);
         }
-        let (step, code) = self.untold_interrupt(model)?;
+        let (step, code) = self.unreported_interrupt(model)?;
         let mut found = Found::new();
         differ(&mut found, Field::Interrupt, code.map(u64::from), None);
         Some((step, found))

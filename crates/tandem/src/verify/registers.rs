@@ -178,9 +178,9 @@ impl Core {
             let csr = (case.bits >> 20) as u16;
             let mut bits = 0;
             Shadow::holders(Register::csr(csr), &mut |holder| {
-                let untold =
+                let unreported =
                     self.config.absent.registers.contains(holder) || !case.known.contains(holder);
-                bits |= match untold {
+                bits |= match unreported {
                     false => self.options.volatile.bits(holder),
                     true => u64::MAX,
                 };

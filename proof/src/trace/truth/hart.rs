@@ -312,14 +312,14 @@ impl Hart {
     fn skip_last_trap(&mut self, rules: &Rules) -> bool {
         let stopped = |m: Mark| is_stop(m) || m == Mark::Reset;
         let stops = self.heard.has(stopped) || self.heard.gap;
-        let untold = self
+        let unreported = self
             .items
             .front()
             .is_some_and(|i| i.is_trap() && i.has(LAST));
         let trap = self.items.front().is_some_and(Item::is_trap);
         // Right before a new start it is reported or not.
         let unsure = rules.one_trap && self.heard.gap && trap;
-        let skips = (rules.last_trap_untold && untold && stops) || unsure;
+        let skips = (rules.last_trap_untold && unreported && stops) || unsure;
         if skips {
             self.skip_trap();
         }
@@ -423,7 +423,7 @@ impl Hart {
         let open = item.has(LAST | OPEN) || (trap && rules.open_trap);
         let stop = run.exit == Exit::Stop && run.next == rules.xlen.wrap(run.end);
         if stop && (open || rules.loses) {
-            self.behind = Some(Behind::Untold);
+            self.behind = Some(Behind::Unreported);
             self.cut = !open;
             return true;
         }
@@ -496,17 +496,17 @@ impl Hart {
             let Some(&item) = self.items.front() else {
                 return Ok(told);
             };
-            let untold = item.is_trap()
+            let unreported = item.is_trap()
                 && item.has(LAST | OPEN)
                 && (rules.last_trap_untold || rules.one_trap);
-            if untold {
+            if unreported {
                 self.skip_trap();
-                told.untold += 1;
+                told.unreported += 1;
             } else if self.ended {
                 self.items.pop_front();
                 told.lost += 1;
             } else if self.skip_round(rules) {
-                told.untold += 1;
+                told.unreported += 1;
             } else {
                 return Err(format!(
                     "after {}: expected {item:x?}, decoded nothing more",

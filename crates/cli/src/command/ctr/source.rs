@@ -13,8 +13,8 @@ use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::ingress_layout;
 use hartrace_capture::records::{
-    Control, Every, Form, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
-    SnapshotSink, Told, Version,
+    Control, Every, Form, Known, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
+    SnapshotSink, Version,
 };
 use hartrace_capture::trace::{Trace, Transport, Watch};
 use hartrace_flow::{HartId, Image, Interpolate, Replay, Spread};
@@ -190,7 +190,7 @@ impl Job<'_> {
     fn sampler<S: SnapshotSink>(
         &self,
         isa: Isa,
-        told: Told,
+        told: Known,
         sink: S,
     ) -> Result<Sampler<S>, Failure> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
@@ -231,7 +231,7 @@ impl Job<'_> {
         let head = input.peek(HEAD)?;
         let reading = logs::reading(kind, head, self.program, self.image, false, session)?;
         let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
-        let told = Told {
+        let told = Known {
             modes: reading.modes,
             cycles: timed,
         };
@@ -285,10 +285,10 @@ impl Job<'_> {
     }
 
     fn trace(&self, trace: Trace, isa: Isa, report: &mut Report<'_, '_>) -> Result<(), Failure> {
-        self.need_time(trace.settings.tells_time())?;
+        self.need_time(trace.settings.has_time())?;
         // Traces have the time of some messages, not of each jump.
-        let told = Told {
-            modes: trace.settings.tells_modes(),
+        let told = Known {
+            modes: trace.settings.has_modes(),
             cycles: false,
         };
         let Some(image) = self.image else {

@@ -71,20 +71,20 @@ impl Facts<'_> {
             End::Stop(Stop::TrapLoop { epc, code, tval }) => {
                 Err(self.trap_loop(epc, code, tval).into())
             }
-            End::Interrupted => Err(Failure::Told(Code::Interrupted)),
+            End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
             End::Unread => Err(Failure::ClosedPipe),
         }
     }
 
     /// A program that could not have ended in another way.
-    pub(super) fn no_way_out(&self, end: End) -> Option<Diagnostic> {
+    pub(super) fn cannot_end(&self, end: End) -> Option<Diagnostic> {
         let endless = matches!(end, End::Stop(Stop::Limit | Stop::Spins { .. }));
         let calls = self.program.calls_host();
         if !endless || self.program.tohost.is_some() || calls && self.config.semihosting {
             return None;
         }
         let message = "the program has no means to end the run";
-        let diagnostic = Diagnostic::new(Code::NoWayOut, message)
+        let diagnostic = Diagnostic::new(Code::CannotEnd, message)
             .note("it has no symbol `tohost`; a stripped program has no symbols at all");
         Some(match calls {
             false => diagnostic

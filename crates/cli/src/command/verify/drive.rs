@@ -233,7 +233,7 @@ fn verdict(
                 troubles.for_each(|trouble| talk.warning(&trouble));
                 Err(worst.into())
             }
-            None if end == End::Interrupted => Err(Failure::Told(Code::Interrupted)),
+            None if end == End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
             None => Ok(()),
         };
     }

@@ -28,7 +28,7 @@ fn any_config(r: &mut Random) -> Config {
         sijump: r.flip(),
         triggers: r.flip(),
         starts_disabled: r.flip(),
-        ending: r.one_of([Ending::Told, Ending::Reference]),
+        ending: r.one_of([Ending::Reported, Ending::Reference]),
         idle_irdepth: r.one_of([IdleIrdepth::Ones, IdleIrdepth::Repeated]),
         ..Config::new(version, xlen)
     };
@@ -109,7 +109,7 @@ fn any_blocks_do() {
                 ..
             } = packet
                 && report.updiscon
-                && config.ending == Ending::Told
+                && config.ending == Ending::Reported
             {
                 let next = all.get(n + 1).map(Packet::format);
                 assert_eq!(next, Some(3), "seed {seed} packet {n}");

@@ -169,7 +169,7 @@ fn walk(r: &mut Random, code: &[u32], besides: Besides) -> Vec<Step> {
             _ => (word & 0xffff, 2),
         };
         if bits == ECALL && !(settled || besides.any_traps) {
-            // Nobody could tell.
+            // NoObserver could tell.
             break;
         }
         steps.push(match bits {

@@ -7,9 +7,9 @@ use hartrace_flow::{Consumer, Event, Image, SpaceId};
 use hartrace_isa::Isa;
 use hartrace_testkit::Random;
 
-struct Nobody;
+struct NoObserver;
 
-impl Consumer for Nobody {
+impl Consumer for NoObserver {
     fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -159,8 +159,8 @@ fn any_blocks_and_settings() {
         for message in &encoder.sink().0 {
             let read = Message::read(message, &layout);
             assert!(read.is_ok(), "{read:?} {message:02x?} {round}");
-            decoder.feed(message, &mut Nobody);
+            decoder.feed(message, &mut NoObserver);
         }
-        decoder.finish(&mut Nobody);
+        decoder.finish(&mut NoObserver);
     }
 }

@@ -32,8 +32,8 @@ fn log(config: Config, text: &str) -> (Vec<Group>, std::string::String) {
     let mut damaged = |error| panic!("{error}");
     reader.feed(text.as_bytes(), &mut trace, &mut damaged);
     reader.finish(&mut trace, &mut damaged);
-    let untold = std::format!("{}", trace.encoder.untold());
-    (groups(&config, &trace.bytes), untold)
+    let unreported = std::format!("{}", trace.encoder.unreported());
+    (groups(&config, &trace.bytes), unreported)
 }
 
 fn full(csr: u16, value: u64) -> Change {
@@ -68,8 +68,8 @@ core   0: 3 0x0000000080000100 (0x00000013)
 
 #[test]
 fn traps_are_made_from_their_lines() {
-    let (groups, untold) = log(Config::default(), TRAPS);
-    assert_eq!(untold, "trap.sstatus,trap.mstatus");
+    let (groups, unreported) = log(Config::default(), TRAPS);
+    assert_eq!(unreported, "trap.sstatus,trap.mstatus");
     let to = |pc| Some(NewPc::To(pc));
     let bits = |group: &Group| group.insn.map(|i| i.bits);
     let got: Vec<_> = groups.iter().map(|g| (g.pc, bits(g), g.mode)).collect();
@@ -122,8 +122,8 @@ core   0: 3 0x80000100 (0x30029073) c768_mstatus 0x00000009
 core   0: exception interrupt #11, epc 0x80000104
 core   0: 3 0x80000100 (0x30029073) c768_mstatus 0x00000009
 ";
-    let (groups, untold) = log(config, text);
-    assert_eq!(untold, "trap.mstatus");
+    let (groups, unreported) = log(config, text);
+    assert_eq!(unreported, "trap.mstatus");
     let changes: Vec<_> = groups
         .iter()
         .flat_map(|g| g.changes.iter().copied())
@@ -155,8 +155,8 @@ fn a_trap_without_a_line() {
 core   0: 3 0x0000000080000000 (0x00000013)
 core   0: 3 0x0000000080000100 (0x00000013)
 ";
-    let (groups, untold) = log(Config::default(), text);
-    assert_eq!(untold, "trap.mstatus,trap.mcause,trap.mtval");
+    let (groups, unreported) = log(Config::default(), text);
+    assert_eq!(unreported, "trap.mstatus,trap.mcause,trap.mtval");
     assert_eq!(groups[2].changes, [full(0x341, 0x8000_0004)]);
     assert_eq!(groups[2].pc, Some(NewPc::To(0x8000_0100)));
 }
@@ -225,8 +225,8 @@ core   0: 3 0x0000000080000008 (0x18a5252f) x10 0x0000000000000001
 core   0: 3 0x000000008000000c (0x00b5272f) x14 0xffffffff90abcdef mem 0x0000000080002000 mem 0x0000000080002000 0x21579bde
 core   0: 3 0x0000000080000010 (0x5e003057) e8 m1 l16 v0  0x00000000000000000000000000000000
 ";
-    let (groups, untold) = log(Config::default(), text);
-    assert_eq!((groups.len(), untold.as_str()), (6, ""));
+    let (groups, unreported) = log(Config::default(), text);
+    assert_eq!((groups.len(), unreported.as_str()), (6, ""));
     let x17 = Change {
         register: Register::x(17),
         how: How::Full(0),

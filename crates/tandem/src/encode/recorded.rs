@@ -13,7 +13,7 @@ use crate::register::{REGISTERS, Register};
 
 /// The values of registers as the trace has recorded them.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct Recorded {
     xlen: Xlen,
     values: Box<[u64]>,
     known: Registers,
@@ -21,9 +21,9 @@ pub(super) struct Told {
     float_bits: u64,
 }
 
-impl Told {
-    pub(super) fn new(xlen: Xlen) -> Told {
-        Told {
+impl Recorded {
+    pub(super) fn new(xlen: Xlen) -> Recorded {
+        Recorded {
             xlen,
             values: vec![0; REGISTERS].into_boxed_slice(),
             known: Registers::NONE,
@@ -83,7 +83,7 @@ impl Told {
         old
     }
 
-    /// As [`replace`](Told::replace), with the CSRs that show the same bits.
+    /// As [`replace`](Recorded::replace), with the CSRs that show the same bits.
     fn replace_csr(&mut self, register: Register, csr: u16, value: u64) -> Option<u64> {
         // A difference to a value in the same group would be ambiguous.
         let bits = float_bits(csr);

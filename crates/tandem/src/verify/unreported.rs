@@ -14,7 +14,10 @@ use crate::register::Register;
 impl Core {
     /// Whether the group agrees if the model's instruction traps first: `Some`
     /// is that trap, and what it wrote. Otherwise both sides are as before.
-    pub(super) fn untold_exception<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
+    pub(super) fn unreported_exception<M: Model>(
+        &mut self,
+        model: &mut M,
+    ) -> Option<(Step, Found)> {
         let trap = self.ask(model, Ask::Step);
         let before = self.save();
         let mut found = Found::new();
@@ -45,7 +48,7 @@ impl Core {
     /// Whether the group agrees if the model takes an interrupt first: `Some`
     /// is the interrupt, and its code if there is only one that it can be.
     /// Otherwise both sides are as before.
-    pub(super) fn untold_interrupt<M: Model>(
+    pub(super) fn unreported_interrupt<M: Model>(
         &mut self,
         model: &mut M,
     ) -> Option<(Step, Option<u32>)> {
