@@ -20,7 +20,7 @@ pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
 /// A port that retires several blocks in a cycle shows them one after the
 /// other, oldest first. Of the signals it has only once per cycle, the levels
 /// (`priv`, `context`, `time`, `halted`, `reset`, `power_down`, `impdef`) stand
-/// in each block; what happens once stands once: `ctype`, trace-on and `external` in the
+/// in each block; what happens once appears once: `ctype`, trace-on and `external` in the
 /// oldest block, trace-off in the newest, `cause` and `tval` in the block that
 /// traps (always the newest), and notify in the block it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Ingress {
         2u64 << (self.ilastsize & 7)
     }
 
-    /// Address behind the last retired instruction.
+    /// Address after the last retired instruction.
     #[must_use]
     #[inline]
     pub const fn end(&self) -> u64 {

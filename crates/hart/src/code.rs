@@ -59,7 +59,7 @@ pub(crate) struct Micro {
 pub(crate) struct Block {
     pub(crate) first: u32,
     pub(crate) count: u16,
-    /// One instruction whose second half is at the start of the page behind:
+    /// One instruction whose second half is at the start of the next page:
     /// for those only who fetch code as it lies in memory.
     pub(crate) crosses: bool,
 }
@@ -273,7 +273,7 @@ impl Code {
     }
 }
 
-/// Makes pairs of what stands side by side; the second of a pair keeps what
+/// Makes pairs of adjacent instructions; the second of a pair keeps what
 /// it does, for the first to find.
 fn pair_up(micros: &mut [Micro]) {
     let mut rest = micros.iter_mut().peekable();

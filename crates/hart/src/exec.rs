@@ -93,7 +93,7 @@ pub(crate) trait Brake<O> {
     /// Whether there is one.
     const FITTED: bool;
 
-    /// Whether the step the observer was told last is to be the last.
+    /// Whether the run ends after the step that the observer saw last.
     fn is_pulled(observer: &O) -> bool;
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     };
     let mut hart = Frame::new::<W>(&mut hart.cpu, &mut hart.tlb, bus, report, hart.misaligned);
     let mut pc = hart.cpu.pc;
-    // Instructions left, and cycles not yet told to the counters.
+    // Instructions left, and cycles not yet added to the counters.
     let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
     // Blocks seen lately, by address: a loop finds its way without looking
     // anything up.
@@ -226,7 +226,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         }
                     };
                 }
-                // Leaves the block in front of this instruction.
+                // Leaves the block before this instruction.
                 macro_rules! leave {
                     ($why:expr) => {{
                         let why = $why;
@@ -260,7 +260,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         B::FITTED && B::is_pulled(hart.report.observer)
                     };
                 }
-                // Leaves the block behind this instruction.
+                // Leaves the block after this instruction.
                 macro_rules! leave_behind {
                     ($why:expr) => {{
                         left -= u64::from(op.number);
@@ -362,7 +362,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     }};
                 }
 
-                // Behind an instruction that does not jump.
+                // After an instruction that does not jump.
                 macro_rules! done {
                     () => {
                         if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
@@ -387,7 +387,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         }
                     };
                 }
-                // What stands alone and in pairs.
+                // Instructions that occur alone and in pairs.
                 macro_rules! one {
                     (Addi) => { ri!(a, i => a.wrapping_add(i)) };
                     (Add) => { rr!(a, b => a.wrapping_add(b)) };
@@ -642,7 +642,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     leave
 }
 
-/// Whether the observer is told what instructions change.
+/// Whether the observer wants what instructions change.
 const fn wants_effects<O: Observer>() -> bool {
     O::WANTS.overlaps(Wants::EFFECTS)
 }
@@ -669,7 +669,7 @@ fn remainder(a: u64, b: u64) -> u64 {
     a.checked_rem(b).unwrap_or(a)
 }
 
-/// Cycles of a block in front of an instruction.
+/// Cycles of a block before an instruction.
 fn before(micros: &[Micro], op: &Micro) -> u64 {
     let previous = op
         .number

@@ -45,7 +45,7 @@ pub enum Stop {
     },
     /// The hart waits for an interrupt that cannot come.
     Asleep {
-        /// Behind the `wfi`.
+        /// The instruction after the `wfi`.
         pc: u64,
     },
     /// The hart takes the same trap again and again.
@@ -298,7 +298,7 @@ impl Machine {
         }
     }
 
-    /// After a store that somebody watches.
+    /// After a store to a watched page.
     pub(crate) fn settle(&mut self) {
         if self.bus.memory.is_stale() {
             self.hart.forget_stale(&mut self.bus);
@@ -426,7 +426,7 @@ impl Machine {
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);
     }
 
-    /// Takes a trap and tells of it.
+    /// Takes a trap and reports it.
     pub(crate) fn trap<O: Observer>(
         &mut self,
         cause: Cause,

@@ -14,7 +14,7 @@ fn is_at(block: &Ingress, step: &TrapStep) -> bool {
     block.iretire == 0 && step.trap.epc == Some(block.iaddr)
 }
 
-/// Asks the filters about each block, as an encoder behind the same port does.
+/// Asks the filters about each block, as an encoder at the same port does.
 pub(super) struct Passed {
     port: Port<Shared>,
     gate: Shared,
@@ -42,7 +42,7 @@ struct Hart {
 }
 
 impl Passed {
-    /// For an encoder behind such a port; `None` if everything passes. With
+    /// For an encoder at such a port; `None` if everything passes. With
     /// `late_traps` it reports a trap only if the handler passes too.
     pub(super) fn new(
         port: &PortConfig,

@@ -48,16 +48,16 @@ pub(super) type TandemWriter<'a, F> = StreamWriter<'a, Direct, F>;
 
 /// What makes a trace of steps.
 pub(super) trait Source: Observer {
-    /// What it needs to be told.
+    /// What it needs to know of steps.
     const NEEDS: Wants;
 }
 
 impl<E: IngressSink> Source for Port<E> {
-    // The port also shows data accesses, which no encoder here tells.
+    // The port also shows data accesses, which no encoder here uses.
     const NEEDS: Wants = Wants::STEPS;
 }
 
-/// An encoder without a port: it is told everything.
+/// An encoder without a port: it takes steps with all their effects.
 pub(super) struct Direct {
     encoder: tandem::Encoder,
     sink: Shared,
@@ -133,7 +133,7 @@ impl tandem::Sink for Shared {
 }
 
 impl<F: FnMut(&[u8])> NtraceWriter<'_, F> {
-    /// An encoder behind the port of a hart; it traces what the filters let
+    /// An encoder at the port of a hart; it traces what the filters let
     /// through.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl<F: FnMut(&[u8])> NtraceWriter<'_, F> {
 }
 
 impl<F: FnMut(&[u8])> EtraceWriter<'_, F> {
-    /// An encoder behind the port of a hart; it traces what the filters let
+    /// An encoder at the port of a hart; it traces what the filters let
     /// through.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl<F: FnMut(&[u8])> TandemWriter<'_, F> {
         }
     }
 
-    /// What the steps did not tell, so that the trace does not have it.
+    /// What the steps did not contain, so that the trace does not have it.
     #[must_use]
     pub(super) fn unreported(&self) -> &tandem::Elements {
         self.source.encoder.unreported()
@@ -225,7 +225,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         })
     }
 
-    /// Counts and compares only what passes the filters of an encoder behind such
+    /// Counts and compares only what passes the filters of an encoder at such
     /// a port.
     #[must_use]
     pub(super) fn filtered(

@@ -80,7 +80,7 @@ pub trait WithObserver {
 }
 
 impl<'a> TraceWriter<'a> {
-    /// An encoder behind the port of a hart, which traces what the filters let
+    /// An encoder at the port of a hart, which traces what the filters let
     /// through; a tandem trace has neither. `put` takes the bytes.
     ///
     /// # Errors

@@ -264,7 +264,7 @@ fn named<T: Clone + Send + Sync + 'static>(
     OsStringValueParser::new().try_map(move |text| parse(&text))
 }
 
-/// What stands before the first `at`, and after it.
+/// The text before the first `at`, and after it.
 fn split_name(text: &OsStr, at: char) -> (String, OsString) {
     let bytes = text.as_encoded_bytes();
     let found = bytes.iter().position(|byte| char::from(*byte) == at);

@@ -143,7 +143,7 @@ struct Copy<'a> {
     which: (Option<u32>, bool),
     file: &'a TraceFile,
     session: &'a Session<'a>,
-    /// The trace tells what instructions changed.
+    /// The trace records what instructions changed.
     tandem: bool,
     /// What the trace has for a trap whose cause is not known.
     instead: Option<&'static str>,

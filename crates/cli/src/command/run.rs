@@ -248,7 +248,7 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
         })
 }
 
-/// What the program is told of the outside.
+/// The world outside, as the program sees it.
 fn as_typed(host: Host, args: &Run, path: &Path) -> Host {
     let name = path.as_os_str().as_encoded_bytes().to_vec();
     let words = args

@@ -11,9 +11,9 @@ use super::{ItypeWidth, PortConfig};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     bits: u32,
-    /// `itype` when it goes on behind itself, and when it goes elsewhere.
+    /// `itype` when the next instruction in memory follows, and when it does not.
     itypes: [Itype; 2],
-    /// It goes on behind itself, always.
+    /// The next instruction in memory always follows.
     pub(super) sequential: bool,
     /// It jumps through a register.
     pub(super) indirect: bool,

@@ -13,7 +13,7 @@ use crate::{
     Signal, Step, Straight, Straights, TrapStep, Wants,
 };
 
-/// Width of `itype`: three bits do not tell jumps apart.
+/// Width of `itype`: three bits do not distinguish jumps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItypeWidth {
     /// Codes 0 to 6.
@@ -27,7 +27,7 @@ pub enum ItypeWidth {
 pub enum Retirement {
     /// One (table 4.3).
     Single,
-    /// As many as lie behind each other, up to this many halfwords (table
+    /// Consecutive ones, up to this many halfwords (table
     /// 4.2).
     Block(u32),
 }
@@ -73,7 +73,7 @@ pub struct PortConfig {
     /// Sequentially inferable jumps are marked (`sijump`).
     pub sijump: bool,
     /// Direct jumps and calls are shown as taken branches (N-Trace
-    /// trTeInstEnAllJumps). NoObserver behind the port can tell a call from a
+    /// trTeInstEnAllJumps). An encoder cannot distinguish a call from a
     /// branch then.
     pub all_jumps: bool,
     /// Which instructions count as retired although they trap.
@@ -152,7 +152,7 @@ pub struct Port<S> {
 }
 
 impl<S: IngressSink> Port<S> {
-    /// A port in front of the sink.
+    /// A port that shows its blocks to the sink.
     pub fn new(config: PortConfig, sink: S) -> Self {
         Port {
             config,
@@ -271,7 +271,7 @@ impl Hart {
         match config.retirement {
             Retirement::Single => sink.ingress(id, &block),
             Retirement::Block(room) => {
-                // 48 bits cannot be told from 64 inside a block.
+                // 48 bits cannot be distinguished from 64 inside a block.
                 let odd = block.last_size() != u64::from(insn.len());
                 let ends = !kind.sequential || elsewhere || odd;
                 self.join(id, block, (ends, odd), room, sink);
@@ -449,8 +449,8 @@ impl Hart {
             | Signal::Lost
             | Signal::Untraced => {
                 self.close(id, sink);
-                // Sleep does not part a load and its jump. Whoever does not
-                // trace on through it tells the jump's target anyway.
+                // Sleep does not separate a load from its jump. An encoder that
+                // stops for it reports the jump's target anyway.
                 if !matches!(signal, Signal::PowerDown | Signal::PowerUp) {
                     self.before = None;
                 }

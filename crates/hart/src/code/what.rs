@@ -113,7 +113,7 @@ impl Do {
         }
     }
 
-    /// Whether nothing behind the instruction is certain to follow it, or it
+    /// Whether the next instruction in memory may not follow it, or it
     /// concerns more than registers and memory.
     pub(super) fn ends_block(self) -> bool {
         matches!(self, Do::Jal | Do::Jalr | Do::System | Do::Illegal)

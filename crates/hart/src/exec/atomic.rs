@@ -14,7 +14,7 @@ use crate::width::Width;
 fn operation(op: Op) -> Option<(AccessKind, bool, u64)> {
     use AccessKind::*;
     use Op::*;
-    // The second value tells signed minima and maxima from unsigned ones.
+    // The second value distinguishes signed minima and maxima from unsigned ones.
     Some(match op {
         AmoswapW => (AtomicSwap, false, 4),
         AmoaddW => (AtomicAdd, false, 4),

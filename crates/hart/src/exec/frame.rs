@@ -1,5 +1,5 @@
 //! What the interpreter holds while it runs: the hart, its registers, memory
-//! at hand, and what an observer is to be told.
+//! at hand, and the effects for the observer.
 
 use hartrace_flow::{
     Access, AccessKind, CsrWrite, Effects, Mode, Observer, RegId, RegWrite, Wants,
@@ -78,7 +78,7 @@ impl<'a, O: Observer> Frame<'a, O> {
             Mode::M if cpu.pmp.is_open_to_machine() => bus.memory.main_ram(),
             _ => None,
         };
-        // Behind the last address of RV32 comes the first.
+        // The last address of RV32 is followed by the first.
         let direct = direct.filter(|region| !W::RV32 || region.end() <= 1 << 32);
         let mut frame = Frame {
             context: tlb.data_context,

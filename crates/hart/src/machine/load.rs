@@ -155,7 +155,7 @@ impl Machine {
         self.serialized = false;
         self.cut = false;
         self.vigil = Vigil::default();
-        // A timer that nobody has set is due.
+        // A timer that was never set is due.
         self.refresh_interrupts();
         let cpu = &mut self.hart.cpu;
         match self.config.platform {

@@ -44,7 +44,7 @@ impl Machine {
         if let Some(uart) = &mut self.bus.uart
             && !uart.sent.is_empty()
         {
-            // A failure is kept by the host; the program cannot be told.
+            // A failure is kept by the host; the program does not learn of it.
             let _: io::Result<()> = self.host.output(false, &uart.sent);
             uart.sent.clear();
         }
@@ -82,7 +82,7 @@ impl Machine {
         code.map(Stop::Exit)
     }
 
-    /// Tells what the host has written to the program's memory.
+    /// Reports what the host has written to the program's memory.
     fn tell_written<O: Observer>(&mut self, written: &Written, observer: &mut O) {
         let hart = &mut self.hart;
         let Some(pieces) = written.0.as_deref().filter(|pieces| !pieces.is_empty()) else {
@@ -133,7 +133,7 @@ impl Machine {
     }
 
     /// Serves a semihosting call. To the program's trace it is what a debugger
-    /// would do: the hart halts at the `ebreak` and resumes behind it.
+    /// would do: the hart halts at the `ebreak` and resumes after it.
     pub(super) fn semihosting_call<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         let xlen = self.hart.cpu.xlen();
         let (operation, param) = (self.hart.cpu.read_x(10), self.hart.cpu.read_x(11));
@@ -173,7 +173,7 @@ impl Machine {
     }
 }
 
-/// What the host has written, by physical address, if somebody wants to know.
+/// What the host has written, by physical address, if the observer wants it.
 struct Written(Option<Vec<(u64, Vec<u8>)>>);
 
 impl Written {

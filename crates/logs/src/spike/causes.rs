@@ -2,7 +2,7 @@
 //!
 //! A log of commits does not record why a trap was taken. Most handlers read
 //! `mcause` or `scause` soon, and the log has the value. So the steps after such a
-//! trap wait, a few at most, until one of them tells.
+//! trap wait, a few at most, until one of them reports it.
 
 use alloc::vec::Vec;
 
@@ -30,7 +30,7 @@ struct Waits {
     incomplete: bool,
 }
 
-/// The observer behind the steps that wait. One that wants effects gets every step
+/// The observer of the steps that wait. One that wants effects gets every step
 /// at once.
 pub(super) struct Await<'w, O> {
     pub(super) waiting: &'w mut Waiting,

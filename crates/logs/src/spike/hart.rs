@@ -256,7 +256,7 @@ impl Hart {
         out.step(self.id, &Step::Insn(insn), &self.effects);
     }
 
-    /// A debugger did something to the hart, which stands behind its last
+    /// A debugger did something to the hart, which is after its last
     /// instruction.
     pub(super) fn debugger<O: Observer>(
         &mut self,

@@ -15,7 +15,7 @@ use crate::text::{decimal, hex, hex8};
 use crate::{LineErrorKind, LineErrorKind as Kind};
 use hartrace_flow::{Cause, Mode, Signal};
 
-/// What stands behind `debugger` in a line.
+/// What follows `debugger` in a line.
 pub(super) const DEBUGGER_HALTED: &[u8] = b"halted";
 pub(super) const DEBUGGER_RESUMED: &[u8] = b"resumed";
 pub(super) const DEBUGGER_WROTE: &[u8] = b"wrote";
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
         self.len - self.rest.len()
     }
 
-    /// Passes `text` if it stands here.
+    /// Skips `text` if it is next.
     #[inline]
     pub(super) fn eat(&mut self, text: &[u8]) -> bool {
         let Some(rest) = self.rest.strip_prefix(text) else {

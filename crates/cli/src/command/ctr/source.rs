@@ -251,7 +251,7 @@ impl Job<'_> {
         logs::judged(copied, Some("an exception"), session).map(drop)
     }
 
-    /// Where steps were missing, which shortens what stands in snapshots.
+    /// Where steps were missing, which shortens the snapshots.
     fn tell_restarts(&self, restarts: u64) {
         if restarts > 0 {
             let times = count(restarts, "time");
