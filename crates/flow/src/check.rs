@@ -51,6 +51,9 @@ pub struct Unreported {
     pub rounds: Option<Inference>,
     /// Bits of `tval` that the ingress port does not show, one for each.
     pub tval: u64,
+    /// Traps at the end, after which nothing retires: N-Trace reports a trap with
+    /// the address of the next instruction.
+    pub last_traps: bool,
 }
 
 /// Which instructions of a loop a decoder follows without a report.

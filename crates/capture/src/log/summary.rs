@@ -173,6 +173,8 @@ impl Observer for LogSummary {
 pub struct Fit {
     /// Instructions and traps.
     pub steps: u64,
+    /// Traps.
+    pub traps: u64,
     /// Traps for which neither the log nor the program has a reason.
     pub unexplained: u64,
     /// Traps whose cause is not known, or not all of it. That of an ecall follows
@@ -216,6 +218,7 @@ impl Fit {
             self.causeless += 1;
         }
         self.steps += 1;
+        self.traps += 1;
         self.unexplained += u64::from(trap.cause == Cause::Unknown);
     }
 

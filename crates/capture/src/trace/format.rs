@@ -312,8 +312,13 @@ impl Settings {
     #[must_use]
     pub fn unreported(&self, port: &PortConfig) -> Unreported {
         match self {
-            Settings::Ntrace(_) | Settings::Tandem(_) => Unreported::default(),
+            Settings::Tandem(_) => Unreported::default(),
+            Settings::Ntrace(_) => Unreported {
+                last_traps: true,
+                ..Unreported::default()
+            },
             Settings::Etrace(config) => Unreported {
+                last_traps: false,
                 traps: config.version == etrace::Version::V1_1_1,
                 // Values are as wide as addresses in a packet.
                 tval: !port.tval_mask() | unsent(config),

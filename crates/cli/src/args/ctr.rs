@@ -39,7 +39,7 @@ pub(crate) struct Ctr {
     /// 1Mcycles [default: one at the end]
     #[arg(long, value_name = "N[cycles]", value_parser = every)]
     pub(crate) every: Option<Every>,
-    /// Only the N most frequent blocks, sources and edges, and of each source targets
+    /// Only the N most frequent blocks, sources, edges, and targets of a source
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Only this hart

@@ -220,7 +220,7 @@ pub(crate) enum TraceKind {
     Ntrace,
     /// E-Trace, as set in `[etrace]`
     Etrace,
-    /// Tandem trace, as set in `[tandem]`; needs a log with register and memory writes
+    /// Tandem trace, as set in `[tandem]`; a log must have register and memory writes
     Tandem,
 }
 

@@ -70,6 +70,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         which: (args.hart, single),
         file: &file,
         session: &session,
+        spike: kind == Kind::SpikeLog,
         tandem,
         // A tandem trace keeps such a jump as it is.
         instead: settings.instead_of_cause().filter(|_| !tandem),
@@ -143,6 +144,8 @@ struct Copy<'a> {
     which: (Option<u32>, bool),
     file: &'a TraceFile,
     session: &'a Session<'a>,
+    /// A log of Spike.
+    spike: bool,
     /// The trace records what instructions changed.
     tandem: bool,
     /// What the trace has for a trap whose cause is not known.
@@ -155,11 +158,17 @@ impl Copy<'_> {
     fn run<O: Observer>(self, reading: Reading<'_>, writer: O) -> Result<(O, u64), Failure> {
         let check = || self.file.sink.check();
         let copied = reading.copy(self.input, writer, self.which, self.session, check)?;
-        if self.tandem && !copied.traps {
-            let warning = inferred_traps(self.session.path);
-            self.session.talk.warning(&warning);
+        let (fit, recorded) = (copied.chosen.fit(), copied.traps);
+        let writer = logs::judged(copied, self.instead, self.session)?;
+        // Of a list of pcs, the causes are all that is reported.
+        let inferred = self.spike && fit.traps > 0;
+        if !recorded && (self.tandem || inferred) {
+            let diagnostic = inferred_traps(self.session.path);
+            if !self.tandem && self.session.strict && self.instead.is_some() {
+                return Err(diagnostic.with_code(Code::UnknownCauses).into());
+            }
+            self.session.talk.warning(&diagnostic);
         }
-        let causeless = copied.chosen.fit().causeless;
-        Ok((logs::judged(copied, self.instead, self.session)?, causeless))
+        Ok((writer, fit.causeless))
     }
 }

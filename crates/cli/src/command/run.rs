@@ -128,9 +128,9 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     if own && args.records().next().is_some() {
         tell_without_effect(&config, talk);
     }
-    traced.report(talk)?;
+    let checked = traced.report(talk);
     let verdict = facts.verdict(end);
-    match verdict {
+    let verdict = match verdict {
         Err(Failure::Diagnostic(died)) if died.code.exit() == Code::ProgramFailed.exit() => {
             let again = Postmortem {
                 hart: &hart,
@@ -142,7 +142,12 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
             Err(postmortem::explain(*died, found, &machine, &elf).into())
         }
         verdict => verdict,
+    };
+    if let (Err(_), Err(Failure::Diagnostic(died))) = (&checked, &verdict) {
+        // The trace decides how the command ends; the reason why the program ended is reported too.
+        talk.error(died);
     }
+    checked.and(verdict)
 }
 
 /// Where the machine has memory.

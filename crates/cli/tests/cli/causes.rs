@@ -82,6 +82,24 @@ fn causes_that_a_log_does_not_record_are_reported() {
 }
 
 /// A log with causes has nothing to report, and they are those of the run.
+/// Handlers reveal all causes here, and yet some traps cannot be seen at all.
+#[test]
+fn traps_that_a_log_does_not_record_are_reported() {
+    let folder = Folder::new();
+    let program = repository().join("programs/modes/modes-rv64gc.elf");
+    let program = program.to_str().unwrap();
+    let (log, out) = (folder.name("modes.log"), folder.name("out"));
+    let output = run(&["run", "-q", program, "--log", &format!("spike={log}")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for to in ["ntrace", "etrace"] {
+        let args = ["encode", &log, "-e", program, "--to", to, "-o", &out];
+        let (message, note) = ("does not record traps", "cannot be detected");
+        reports(&run(&args), 0, &["warning[HT0402]", message, note]);
+        let strict = run(&[&args[..], &["--strict"]].concat());
+        reports(&strict, 3, &["error[HT0120]", message, note]);
+    }
+}
+
 #[test]
 fn causes_of_a_log_are_kept() {
     let folder = Folder::new();

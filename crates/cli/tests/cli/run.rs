@@ -482,6 +482,13 @@ fn a_run_that_dies_shows_its_last_jumps_and_calls() {
     assert!(table.lines().count() < 10, "{table}");
     let json = succeeds(&["ctr", &folder.name("a.ctr"), "-f", "json"]);
     has(&json, &["\"from\":\"0x8000000c\",\"to\":\"0x0\""]);
+    // Its trace says what was done, though N-Trace has no message for a trap after
+    // which nothing retires.
+    for format in ["ntrace", "etrace", "tandem"] {
+        let to = format!("{format}={}", folder.name(format));
+        let message = ends(&["run", &file, "--trace", &to, "--check"], 10);
+        has(&message, &["decoded and equal", "error[HT0502]"]);
+    }
 }
 
 /// With lines, of a program that reports failure in its trap handler.

@@ -194,6 +194,10 @@ impl Expected {
     /// What is left that a decoder had to give.
     pub(super) fn rest(&self, unreported: &Unreported) -> Option<What> {
         let first = self.front()?;
+        let traps = |item: &Item| !matches!(item, Item::Span(_));
+        if unreported.last_traps && self.items.iter().all(traps) {
+            return None;
+        }
         if unreported.rounds.is_none() {
             return Some(first);
         }

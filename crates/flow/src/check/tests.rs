@@ -67,6 +67,23 @@ fn without(
     check.result()
 }
 
+/// N-Trace reports a trap with the next instruction that retires.
+#[test]
+fn traps_at_the_end_may_be_unreported() {
+    let steps = [
+        taken(0, Cause::Exception(Some(1))),
+        taken(0, Cause::Exception(Some(1))),
+    ];
+    let unreported = Unreported {
+        last_traps: true,
+        ..Unreported::default()
+    };
+    assert!(after(&steps, &[]).is_err());
+    assert!(without(unreported, &steps, &[]).is_ok());
+    let retires = [steps[0], insn(0x800, NOP, 0x804)];
+    assert!(without(unreported, &retires, &[]).is_err());
+}
+
 /// What transfers and call stacks are made of.
 #[test]
 fn where_a_run_goes_is_checked() {
@@ -298,6 +315,7 @@ const RULES: Rules = Rules {
 fn rounds(returns: bool) -> Unreported {
     Unreported {
         traps: false,
+        last_traps: false,
         tval: 0,
         rounds: Some(Inference {
             isa: Isa::RV64GC,
