@@ -13,6 +13,7 @@ pub use load::{
 
 pub use symbols::{find_symbol, similar_symbols, symbol_at};
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
@@ -72,8 +73,8 @@ impl ElfFile {
     /// # Errors
     ///
     /// An empty file name, a base that is not a number.
-    pub fn parse(text: &str) -> Result<ElfFile, SpecError> {
-        let (file, base) = split(text)?;
+    pub fn parse(text: impl AsRef<OsStr>) -> Result<ElfFile, SpecError> {
+        let (file, base) = split(text.as_ref())?;
         Ok(ElfFile {
             file,
             base,
@@ -88,8 +89,8 @@ impl RawFile {
     /// # Errors
     ///
     /// As [`ElfFile::parse`], and a base that is missing.
-    pub fn parse(text: &str) -> Result<RawFile, SpecError> {
-        let (file, base) = split(text)?;
+    pub fn parse(text: impl AsRef<OsStr>) -> Result<RawFile, SpecError> {
+        let (file, base) = split(text.as_ref())?;
         let base = base.ok_or(SpecError::NoBase)?;
         Ok(RawFile { file, base })
     }
@@ -144,21 +145,36 @@ pub(crate) fn seen_from(folder: &Path, file: &Path) -> PathBuf {
 
 /// A name may hold `@`, in a folder or before the suffix; what follows the
 /// last one is a base otherwise.
-fn split(text: &str) -> Result<(PathBuf, Option<u64>), SpecError> {
-    let (file, base) = match text.rsplit_once('@') {
-        Some((file, base)) if is_base(base) => {
-            let address = parse_address(base);
-            (
-                file,
-                Some(address.ok_or_else(|| SpecError::BadBase(base.to_owned()))?),
-            )
+fn split(text: &OsStr) -> Result<(PathBuf, Option<u64>), SpecError> {
+    let (file, base) = match at(text) {
+        Some((file, base)) if is_base(&base) => {
+            let address = parse_address(&base).ok_or(SpecError::BadBase(base))?;
+            (file, Some(address))
         }
-        _ => (text, None),
+        _ => (PathBuf::from(text), None),
     };
-    if file.is_empty() {
+    if file.as_os_str().is_empty() {
         return Err(SpecError::NoFile);
     }
-    Ok((PathBuf::from(file), base))
+    Ok((file, base))
+}
+
+/// What is before and after the last `@`. A file name may have any bytes, a base
+/// may not.
+#[cfg(unix)]
+fn at(text: &OsStr) -> Option<(PathBuf, String)> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let bytes = text.as_bytes();
+    let at = bytes.iter().rposition(|&byte| byte == b'@')?;
+    let (file, base) = bytes.split_at_checked(at)?;
+    let base = str::from_utf8(base.get(1..)?).ok()?;
+    Some((PathBuf::from(OsStr::from_bytes(file)), base.to_owned()))
+}
+
+#[cfg(not(unix))]
+fn at(text: &OsStr) -> Option<(PathBuf, String)> {
+    let (file, base) = text.to_str()?.rsplit_once('@')?;
+    Some((PathBuf::from(file), base.to_owned()))
 }
 
 fn is_base(text: &str) -> bool {

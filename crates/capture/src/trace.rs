@@ -75,6 +75,8 @@ pub(crate) fn sidecar_of<'a>(
     let folder = trace.parent().unwrap_or(Path::new(""));
     let elf: Vec<ElfFile> = elf
         .into_iter()
+        // TOML cannot name a file that is not UTF-8: better no name than a wrong one.
+        .filter(|(elf, _)| elf.file.to_str().is_some())
         .map(|(elf, bytes)| ElfFile {
             file: seen_from(folder, &elf.file),
             base: elf.base,

@@ -59,15 +59,8 @@ fn layers(
     talk: &Talk,
 ) -> Result<Config, Failure> {
     let elf = files.iter().chain(&typed.elf);
-    // Only a name that is UTF-8 can end with a base.
-    let bare = |text: &OsString| ElfFile {
-        file: text.into(),
-        base: None,
-        identity: None,
-    };
-    let elf = specs(elf, ElfFile::parse, |text| Ok(bare(text)), "-e", talk)?;
-    let none = |_: &OsString| Err(SpecError::NoBase);
-    let raw = specs(typed.raw.iter(), RawFile::parse, none, "--raw", talk)?;
+    let elf = specs(elf, |text| ElfFile::parse(text), "-e", talk)?;
+    let raw = specs(typed.raw.iter(), |text| RawFile::parse(text), "--raw", talk)?;
     if let Some(text) = &typed.isa {
         Isa::parse(text).map_err(|error| bad_isa(text, &error))?;
     }
@@ -90,8 +83,7 @@ fn layers(
 
 fn specs<'a, T>(
     texts: impl Iterator<Item = &'a OsString>,
-    parse: fn(&str) -> Result<T, SpecError>,
-    other: impl Fn(&OsString) -> Result<T, SpecError>,
+    parse: fn(&OsString) -> Result<T, SpecError>,
     flag: &str,
     talk: &Talk,
 ) -> Result<Vec<T>, Failure> {
@@ -102,8 +94,7 @@ fn specs<'a, T>(
             let help = format!("did you mean {hex}?");
             talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
         }
-        let parsed = typed.to_str().map_or_else(|| other(typed), parse);
-        parsed.map_err(|error| {
+        parse(typed).map_err(|error| {
             let message = format!("{flag} `{text}`: {error}");
             let diagnostic = Diagnostic::new(Code::BadFileSpec, message);
             match error {

@@ -53,7 +53,7 @@ impl Reader {
 
     fn elf(&mut self, name: &'static str, value: &Value<'_>) -> Option<ElfFile> {
         let mut elf = match value.get_ref() {
-            DeValue::String(text) => match ElfFile::parse(text) {
+            DeValue::String(text) => match ElfFile::parse(&**text) {
                 Ok(elf) => elf,
                 Err(error) => return self.refuse(name, value, &format!("FILE[@BASE]: {error}")),
             },
@@ -87,7 +87,7 @@ impl Reader {
 
     fn raw(&mut self, name: &'static str, value: &Value<'_>) -> Option<RawFile> {
         let mut raw = match value.get_ref() {
-            DeValue::String(text) => match RawFile::parse(text) {
+            DeValue::String(text) => match RawFile::parse(&**text) {
                 Ok(raw) => raw,
                 Err(error) => return self.refuse(name, value, &format!("FILE@BASE: {error}")),
             },

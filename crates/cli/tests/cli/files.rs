@@ -285,6 +285,15 @@ fn names_that_are_not_utf8() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+    // A sidecar cannot name such a program, and names no other.
+    let sidecar = fs::read_to_string(path(b"t\xff.toml")).unwrap();
+    assert!(!sidecar.contains("elf"), "{sidecar}");
+    // A base may follow any name.
+    let mut raw = OsString::from(path(b"p\xff.elf"));
+    raw.push("@0x1000");
+    let flags = ["disasm", "--isa", "rv64gc", "--raw"].map(OsString::from);
+    let output = run(&[&flags[..], &[raw]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
 /// `-v` says which settings, sidecar and program are used, and how long it took.
