@@ -234,8 +234,8 @@ mod tests {
         );
         for base in ["", "-1", "zz", "x10"] {
             let bad = SpecError::BadBase(base.into());
-            assert_eq!(ElfFile::parse(&format!("a.elf@{base}")), Err(bad.clone()));
-            assert_eq!(RawFile::parse(&format!("rom@{base}")), Err(bad));
+            assert_eq!(ElfFile::parse(format!("a.elf@{base}")), Err(bad.clone()));
+            assert_eq!(RawFile::parse(format!("rom@{base}")), Err(bad));
         }
         assert_eq!(RawFile::parse("rom"), Err(SpecError::NoBase));
         assert_eq!(parse_address("0x+1"), None);
