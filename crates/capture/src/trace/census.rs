@@ -203,40 +203,19 @@ fn of_ntrace(tally: &ntrace::Tally, config: &ntrace::Config, end: u64) -> Census
             end,
         ));
     }
-    let count = |count: tally::Count| Count {
-        messages: count.messages,
-        bytes: count.bytes,
-    };
     let kinds = tally.kinds().map(|(tcode, kind)| KindCount {
         tcode: Some(tcode.0),
         name: tcode.to_string(),
-        count: count(kind),
-    });
-    let faults = tally.faults();
-    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count(bad)));
-    let sources = tally.sources().map(|(number, source)| SourceCount {
-        number: number.into(),
-        all: count(source.all),
-        syncs: source.syncs,
-        interval: source.interval(),
-        longest: source.longest,
-        ended: Some(source.ended),
+        count: count_of(kind),
     });
     Census {
-        kinds: kinds.collect(),
-        items: Vec::new(),
-        all: count(tally.all()),
-        idle: tally.idle,
         stamped: tally.stamped,
-        faults: faults.collect(),
-        sources: sources.collect(),
         bandwidth: tally.bandwidth.first().map(|first| Bandwidth {
             first,
             slice: tally.bandwidth.slice(),
             bytes: tally.bandwidth.bytes().to_vec(),
         }),
-        packets: None,
-        warnings: warned(warnings),
+        ..shared(tally, kinds.collect(), warnings)
     }
 }
 
@@ -247,41 +226,56 @@ fn of_etrace(tally: &etrace::Tally, end: u64) -> Census {
         etrace::Fault::NoEnd.reason(0),
         end,
     ));
-    let count = |count: tally::Count| Count {
-        messages: count.messages,
-        bytes: count.bytes,
-    };
     let kinds = tally.kinds().map(|(name, kind)| KindCount {
         tcode: None,
         name: name.to_owned(),
-        count: count(kind),
+        count: count_of(kind),
     });
+    Census {
+        packets: Some(PacketCount {
+            branches: tally.extras.branches,
+            reasons: tally.extras.reasons,
+            data: count_of(tally.extras.data),
+            payload_bits: tally.extras.payload_bits,
+            whole_bits: tally.extras.whole_bits,
+        }),
+        ..shared(tally, kinds.collect(), warnings)
+    }
+}
+
+const fn count_of(count: tally::Count) -> Count {
+    Count {
+        messages: count.messages,
+        bytes: count.bytes,
+    }
+}
+
+/// What is counted in every format with messages from sources.
+fn shared<T: tally::Tallied>(
+    tally: &tally::Tally<T>,
+    kinds: Vec<KindCount>,
+    warnings: Vec<(Warning, u64)>,
+) -> Census {
     let faults = tally.faults();
-    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count(bad)));
+    let faults = faults.map(|(fault, bad)| (fault.code, fault.text, count_of(bad)));
     let sources = tally.sources().map(|(number, source)| SourceCount {
         number: number.into(),
-        all: count(source.all),
+        all: count_of(source.all),
         syncs: source.syncs,
         interval: source.interval(),
         longest: source.longest,
         ended: Some(source.ended),
     });
     Census {
-        kinds: kinds.collect(),
+        kinds,
         items: Vec::new(),
-        all: count(tally.all()),
+        all: count_of(tally.all()),
         idle: tally.idle,
         stamped: 0,
         faults: faults.collect(),
         sources: sources.collect(),
         bandwidth: None,
-        packets: Some(PacketCount {
-            branches: tally.extras.branches,
-            reasons: tally.extras.reasons,
-            data: count(tally.extras.data),
-            payload_bits: tally.extras.payload_bits,
-            whole_bits: tally.extras.whole_bits,
-        }),
+        packets: None,
         warnings: warned(warnings),
     }
 }
