@@ -53,7 +53,7 @@
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{HartId, Ingress, IngressRun};
+use hartrace_flow::{HartId, Ingress, IngressRuns};
 
 use crate::Config;
 
@@ -101,8 +101,8 @@ impl Encode for Hart {
     }
 
     #[inline(always)]
-    fn run(&mut self, _: &Config, run: &IngressRun) -> bool {
-        self.take_run(run)
+    fn runs<S: Sink>(&mut self, _: &Config, runs: IngressRuns<'_>, _: &mut S) -> usize {
+        self.take_runs(runs)
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::filter::{Filter, FilterConfig};
-use crate::{HartId, Ingress, IngressRun, IngressSink};
+use crate::{HartId, Ingress, IngressRuns, IngressSink};
 
 mod outlet;
 
@@ -93,12 +93,16 @@ pub trait Encode {
     /// registers.
     fn block<S: Sink>(&mut self, config: &Self::Config, block: &Ingress, sink: &mut S);
 
-    /// Blocks that follow each other, put together, if each of them would only be
-    /// counted or remembered; as [`IngressSink::run`].
+    /// As many of these runs as it can take as a whole; as [`IngressSink::runs`].
     #[inline]
-    fn run(&mut self, config: &Self::Config, run: &IngressRun) -> bool {
-        let _ = (config, run);
-        false
+    fn runs<S: Sink>(
+        &mut self,
+        config: &Self::Config,
+        runs: IngressRuns<'_>,
+        sink: &mut S,
+    ) -> usize {
+        let _ = (config, runs, sink);
+        0
     }
 
     /// No block follows.
@@ -210,10 +214,10 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
     }
 
     #[inline(always)]
-    fn run(&mut self, id: HartId, run: &IngressRun) -> bool {
+    fn runs(&mut self, id: HartId, runs: IngressRuns<'_>) -> usize {
         match self.harts.get_mut(self.recent) {
-            Some((recent, hart)) if *recent == id => hart.run(&self.config, run),
-            _ => false,
+            Some((recent, hart)) if *recent == id => hart.runs(&self.config, runs, &mut self.sink),
+            _ => 0,
         }
     }
 

@@ -66,6 +66,8 @@ pub enum Role {
     /// Nothing.
     #[default]
     Plain,
+    /// Nothing; but a jump right after it may go by the constant that it loads.
+    Constant,
     /// A conditional branch.
     Branch,
     /// A jump to where the code says: always the last instruction.
@@ -81,6 +83,7 @@ impl Role {
         match flow {
             Flow::Branch { .. } => Role::Branch,
             Flow::Jump { .. } => Role::Direct,
+            Flow::Const { .. } => Role::Constant,
             _ if flow.is_sequential() => Role::Plain,
             _ => Role::Indirect,
         }
@@ -122,7 +125,7 @@ impl Placed {
     pub fn not_taken(&self) -> Itype {
         match self.role {
             Role::Branch => Itype::NotTaken,
-            Role::Plain | Role::Direct | Role::Indirect => Itype::None,
+            Role::Plain | Role::Constant | Role::Direct | Role::Indirect => Itype::None,
         }
     }
 

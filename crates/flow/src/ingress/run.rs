@@ -1,41 +1,155 @@
 //! Several blocks put together, for sinks that need not see each.
 
+use core::slice;
+
 use hartrace_isa::Itype;
 
-use crate::{Context, Mode};
+use super::PortConfig;
+use super::kinds::Kinds;
+use crate::{Context, Mode, Placed, Role, Straight};
 
-/// What a port would show as blocks of one instruction each: instructions that
-/// lie one after the other in memory, without a trap, a pulse or a change of mode
-/// or context. Only the last one may be a jump, a direct one, or a branch that is
-/// taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IngressRun {
-    /// Address of the last instruction.
-    pub last_addr: u64,
-    /// Time when the last instruction retired.
-    pub time: u64,
-    /// Halfwords retired.
-    pub halfwords: u32,
-    /// Halfwords up to and including the last branch.
-    pub branch_halfwords: u32,
-    /// Branches.
-    pub branches: u8,
-    /// Length of the last instruction in bytes.
-    pub len: u8,
-    /// `itype` of the last instruction.
-    pub itype: Itype,
+/// Runs of one hart that follow each other, up to one that a port must show as
+/// single blocks.
+#[derive(Debug)]
+pub struct IngressRuns<'a> {
     /// Mode of all instructions.
     pub mode: Mode,
     /// Context of all instructions.
     pub context: Context,
+    pub(super) code: &'a [Placed],
+    pub(super) pieces: slice::Iter<'a, Straight>,
+    /// The bits of an address.
+    pub(super) mask: u64,
+    /// Of the instruction before the next run, where it is known.
+    pub(super) before: Role,
+    pub(super) kinds: &'a mut Kinds,
+    pub(super) config: &'a PortConfig,
 }
 
-impl IngressRun {
+impl<'a> Iterator for IngressRuns<'a> {
+    type Item = IngressRun<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<IngressRun<'a>> {
+        let piece = self.pieces.next()?;
+        let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        let last = self.code.get(index)?;
+        let itype = match last.role {
+            Role::Branch => match self.is_elsewhere(piece, last) {
+                true => Itype::Taken,
+                false => Itype::NotTaken,
+            },
+            Role::Plain | Role::Constant => Itype::None,
+            Role::Direct | Role::Indirect => self.jump(piece, last, index)?,
+        };
+        self.before = last.role;
+        Some(IngressRun { piece, last, itype })
+    }
+}
+
+impl IngressRuns<'_> {
+    /// Whether the hart went elsewhere than to the next instruction in memory.
+    #[inline(always)]
+    fn is_elsewhere(&self, piece: &Straight, last: &Placed) -> bool {
+        let end = piece.pc.wrapping_add(last.end().into());
+        (piece.next ^ end) & self.mask != 0
+    }
+
+    /// `itype` of a jump that a run may end with.
+    #[inline(never)]
+    fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
+        let before = match piece.count {
+            1 => self.before,
+            _ => self.code.get(index.wrapping_sub(1))?.role,
+        };
+        let elsewhere = self.is_elsewhere(piece, last);
+        let itype = self.kinds.of(last.bits, self.config).itype(elsewhere);
+        let sequential = last.role == Role::Indirect && before == Role::Constant;
+        // It may be sequentially inferable; or shown as a branch, which the run
+        // does not count.
+        (!sequential && !itype.is_branch()).then_some(itype)
+    }
+}
+
+/// What a port would show as blocks of one instruction each: instructions that
+/// lie one after the other in memory, without a trap, a pulse or a change of mode
+/// or context. Only the last one may be a jump, one that is not sequentially
+/// inferable, or a branch that is taken.
+///
+/// Most sinks need little of most runs, so everything is computed when asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngressRun<'a> {
+    /// The instructions.
+    pub(super) piece: &'a Straight,
+    /// The last one.
+    pub(super) last: &'a Placed,
+    /// `itype` of the last instruction.
+    pub(super) itype: Itype,
+}
+
+impl IngressRun<'_> {
+    /// Address of the first instruction.
+    #[must_use]
+    #[inline]
+    pub const fn addr(&self) -> u64 {
+        self.piece.pc
+    }
+
+    /// Address of the last instruction.
+    #[must_use]
+    #[inline]
+    pub const fn last_addr(&self) -> u64 {
+        self.piece.pc.wrapping_add(self.last.offset as u64)
+    }
+
     /// The address after the last instruction; may pass the highest address.
     #[must_use]
     #[inline]
     pub const fn end(&self) -> u64 {
-        self.last_addr.wrapping_add(self.len as u64)
+        self.piece.pc.wrapping_add(self.last.end() as u64)
+    }
+
+    /// Time when the last instruction retired.
+    #[must_use]
+    #[inline]
+    pub const fn time(&self) -> u64 {
+        let cost = self.last.cost as u64 + self.piece.extra as u64;
+        self.piece.time.wrapping_add(cost)
+    }
+
+    /// Halfwords retired.
+    #[must_use]
+    #[inline]
+    pub const fn halfwords(&self) -> u64 {
+        (self.last.end() / 2) as u64
+    }
+
+    /// Halfwords up to and including the last branch.
+    #[must_use]
+    #[inline]
+    pub const fn branch_halfwords(&self) -> u64 {
+        (self.last.branch_end / 2) as u64
+    }
+
+    /// Number of branches.
+    #[must_use]
+    #[inline]
+    pub const fn branches(&self) -> u8 {
+        self.last.branches
+    }
+
+    /// `itype` of the last instruction.
+    #[must_use]
+    #[inline]
+    pub const fn itype(&self) -> Itype {
+        self.itype
+    }
+
+    /// Whether the last instruction has an `itype` other than that of a branch.
+    #[must_use]
+    #[inline]
+    pub fn jumps(&self) -> bool {
+        !self.itype.is_branch() && self.itype != Itype::None
     }
 
     /// Whether the last instruction is a branch that was taken.
