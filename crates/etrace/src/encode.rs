@@ -61,6 +61,7 @@ mod events;
 mod hart;
 mod out;
 mod resync;
+mod runs;
 mod send;
 mod step;
 mod unit;
@@ -101,8 +102,8 @@ impl Encode for Hart {
     }
 
     #[inline(always)]
-    fn runs<S: Sink>(&mut self, _: &Config, runs: IngressRuns<'_>, _: &mut S) -> usize {
-        self.take_runs(runs)
+    fn runs<S: Sink>(&mut self, config: &Config, runs: IngressRuns<'_>, sink: &mut S) -> usize {
+        self.take_runs(config, runs, sink)
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -1,7 +1,7 @@
 //! The encoder of one hart: its state and the fast path for plain blocks.
 
+use hartrace_flow::Ingress;
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{Ingress, IngressRuns};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -158,49 +158,6 @@ impl Hart {
         if b.itype != Itype::None {
             self.push(b.itype);
         }
-    }
-
-    /// Runs, as long as each can be taken as a whole.
-    #[inline(always)]
-    pub(super) fn take_runs(&mut self, runs: IngressRuns<'_>) -> usize {
-        if runs.mode != self.cur.mode || runs.context != self.cur.context {
-            return 0;
-        }
-        let timed = self.resync.time_limit != u64::MAX;
-        if timed || self.readiness != Readiness::Idle {
-            return 0;
-        }
-        // Nothing is called from the loop: all of its state stays in registers.
-        let (mut map, mut halfwords) = (self.map, self.halfwords);
-        let limit = self.resync.halfword_limit;
-        let mut last = None;
-        let taken = runs
-            .take_while(|&run| {
-                let next = halfwords + run.halfwords();
-                let count = map.count + run.branches();
-                // A map that is full is sent with the next instruction.
-                let fits = next < limit && count < FULL && !run.itype().is_uninferable();
-                if fits {
-                    // A set bit is a branch that was not taken.
-                    let outcomes = (1u32 << (run.branches() & 31)) - 1;
-                    let outcomes = outcomes >> u32::from(run.is_taken());
-                    map.bits |= outcomes << (map.count & 31);
-                    map.count = count;
-                    halfwords = next;
-                    last = Some(run);
-                }
-                fits
-            })
-            .count();
-        if let Some(run) = last {
-            (self.map, self.halfwords) = (map, halfwords);
-            self.told = false;
-            self.cur.itype = run.itype();
-            self.cur.addr = run.last_addr();
-            self.cur.end = run.end();
-            self.cur.time = run.time();
-        }
-        taken
     }
 
     /// Only remembers a block: no packet is due, and none becomes due.

@@ -672,7 +672,9 @@ impl<'p, S: IngressSink> Pass<'p, S> {
         let (true, Some(end)) = (self.ready, part.last()) else {
             return false;
         };
-        // A piece of its own.
+        // A piece of its own, of which only the first and the last instruction are
+        // looked at.
+        let single = part.len() == 1;
         let whole = last + 1 == insns.len();
         let part = [Straight {
             pc: piece.pc.wrapping_add(first.offset.into()),
@@ -681,8 +683,8 @@ impl<'p, S: IngressSink> Pass<'p, S> {
                 false => piece.pc.wrapping_add(end.end().into()),
             },
             time: piece.time,
-            first: 0,
-            count: 1,
+            first: u32::from(single),
+            count: if single { 1 } else { 2 },
             extra: if whole { piece.extra } else { 0 },
         }];
         let end = Placed {
@@ -694,7 +696,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
         let runs = IngressRuns {
             mode: self.code.mode,
             context: self.code.context,
-            code: &[end],
+            code: &[*first, end],
             pieces: part.iter(),
             mask: self.mask,
             before: Role::Constant,

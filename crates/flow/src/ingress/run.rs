@@ -48,6 +48,14 @@ impl<'a> Iterator for IngressRuns<'a> {
 }
 
 impl IngressRuns<'_> {
+    /// The first instruction of a run.
+    #[must_use]
+    #[inline]
+    pub fn first(&self, run: &IngressRun<'_>) -> Placed {
+        let first = self.code.get(run.piece.first as usize);
+        first.copied().unwrap_or_default()
+    }
+
     /// Whether the hart went elsewhere than to the next instruction in memory.
     #[inline(always)]
     fn is_elsewhere(&self, piece: &Straight, last: &Placed) -> bool {
@@ -129,6 +137,13 @@ impl IngressRun<'_> {
     #[inline]
     pub const fn branch_halfwords(&self) -> u64 {
         (self.last.branch_end / 2) as u64
+    }
+
+    /// Whether it is one instruction only.
+    #[must_use]
+    #[inline]
+    pub const fn is_single(&self) -> bool {
+        self.piece.count == 1
     }
 
     /// Number of branches.
