@@ -64,18 +64,34 @@ impl IngressRuns<'_> {
     }
 
     /// `itype` of a jump that a run may end with.
-    #[inline(never)]
+    #[inline(always)]
     fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
-        let before = match piece.count {
-            1 => self.before,
-            _ => self.code.get(index.wrapping_sub(1))?.role,
-        };
         let elsewhere = self.is_elsewhere(piece, last);
-        let itype = self.kinds.of(last.bits, self.config).itype(elsewhere);
-        let sequential = last.role == Role::Indirect && before == Role::Constant;
-        // It may be sequentially inferable; or shown as a branch, which the run
-        // does not count.
-        (!sequential && !itype.is_branch()).then_some(itype)
+        let itype = match self.kinds.itype(last.bits, elsewhere) {
+            Some(itype) => itype,
+            None => self.new_kind(last.bits, elsewhere),
+        };
+        // A port may show it as a branch, which the run does not count.
+        let branch = itype.is_branch();
+        if branch || last.role == Role::Indirect && self.is_sequential(piece, index) {
+            return None;
+        }
+        Some(itype)
+    }
+
+    #[cold]
+    fn new_kind(&mut self, bits: u32, elsewhere: bool) -> Itype {
+        self.kinds.of(bits, self.config).itype(elsewhere)
+    }
+
+    /// Whether the jump at the end of a piece may be sequentially inferable.
+    #[inline(always)]
+    fn is_sequential(&self, piece: &Straight, index: usize) -> bool {
+        let before = match piece.count {
+            1 => Some(self.before),
+            _ => self.code.get(index.wrapping_sub(1)).map(|insn| insn.role),
+        };
+        before.is_none_or(|role| role == Role::Constant)
     }
 }
 
