@@ -57,6 +57,12 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// The same, but with the layout of the text as it is: lines and tabs stay.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    annotate_snippets::normalize_untrusted_str(text)
+}
+
 /// The encoding of an instruction: four digits, or eight.
 #[must_use]
 pub fn encoding(bits: u32) -> String {
