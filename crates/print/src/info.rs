@@ -47,7 +47,7 @@ use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use text::line_note;
+pub(crate) use text::line_note;
 
 /// A file.
 #[derive(Serialize)]

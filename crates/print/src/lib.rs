@@ -19,7 +19,7 @@
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.
 //! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
 //!   other crates; [`manual`]: what the codes mean.
-//! * [`json`], [`words`], [`insn`]: shared parts.
+//! * [`json`], [`words`]: shared parts.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ pub mod diagnostic;
 pub mod dump;
 pub mod events;
 pub mod info;
-pub mod insn;
+mod insn;
 pub mod json;
 pub mod manual;
 pub mod records;

@@ -354,3 +354,6 @@ impl Trace {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,7 @@ impl fmt::Display for BadRow {
 /// # Errors
 ///
 /// A failing read.
-pub fn from_table(
+pub(crate) fn from_table(
     mut input: Input,
     settings: &Settings,
 ) -> Result<(Input, Option<TableDamage>), InputError> {

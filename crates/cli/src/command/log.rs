@@ -50,19 +50,13 @@ fn need(args: &Log, kind: Kind, head: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The columns of the reference flow, the sideband without which loss could
-/// not be shown, and the time if there is one.
+/// The columns of rows: the time, if there is one, and the sideband.
 fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
     let given = (kind == Kind::IngressCsv).then(|| ingress_layout(head).0);
     IngressColumns {
         time: given.flatten().is_some_and(|c| c.time),
         power_down: given.flatten().is_some_and(|c| c.power_down),
-        trigger: true,
-        halted: true,
-        reset: true,
-        external: true,
-        lost: true,
-        ..IngressColumns::default()
+        ..IngressColumns::with_sideband()
     }
 }
 

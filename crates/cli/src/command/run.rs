@@ -342,12 +342,7 @@ fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> impl Observer + 's {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
-        trigger: true,
-        halted: true,
-        reset: true,
-        external: true,
-        lost: true,
-        ..IngressColumns::default()
+        ..IngressColumns::with_sideband()
     };
     let put = |rows: Result<&[u8], _>| sink.put_rows(rows);
     RowWriter::new(port, columns, ingress.iretire(), put)
