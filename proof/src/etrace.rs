@@ -10,6 +10,7 @@ use hartrace_etrace::{
     Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
     ResyncUnit, Version,
 };
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image, Mark};
 use hartrace_isa::{Isa, ItypeTable};
 

@@ -44,7 +44,7 @@ pub use names::Names;
 pub use places::{Place, Places};
 pub use segments::Segments;
 pub use symbols::Symbols;
-pub use trace::{PcList, TraceListing};
+pub use trace::{Gathered, PcList, TraceListing};
 pub use transfers::{
     AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
     Table, mmap_events,

@@ -3,9 +3,11 @@
 //! The text of a run depends only on the run. It is formatted once and copied
 //! from then on, so a loop costs as much as copying its text.
 
+mod gathered;
 mod listing;
 mod pcs;
 
+pub use gathered::Gathered;
 pub use listing::TraceListing;
 pub use pcs::PcList;
 

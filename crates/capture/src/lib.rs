@@ -26,6 +26,7 @@
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
 //! * [`detect`]: the kind of a file; [`elf_info`]: facts about an ELF file;
 //!   [`log`]: logs of every kind, read as steps or summarised.
+//! * [`survey`]: facts about a file of any kind.
 //! * [`trace`]: traces, written from steps and decoded into events.
 //! * [`records`]: control transfer records in files; [`history`]: the state in a
 //!   tandem trace; [`verify`]: a tandem trace checked against a model.
@@ -51,7 +52,8 @@ mod recording;
 pub mod records;
 pub mod shard;
 pub mod sidecar;
+pub mod survey;
 pub mod trace;
+pub mod verify;
 
 pub use recording::{Recorder, Recording, RecordingError};
-pub mod verify;

@@ -27,19 +27,22 @@ pub use cause::likely_cause;
 pub use census::{
     Bandwidth, Branches, Census, Count, Counting, KindCount, PacketCount, Reasons, SourceCount,
 };
-pub use code::Code;
+use code::Code;
 pub use decoder::{Decoder, Seam};
 pub use drive::{Decoded, Tallied, Warned, Watch};
 pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
-pub use groups::{GroupPiece, Groups, items};
+pub(crate) use groups::{GroupPiece, Groups, items};
 pub use guess::{Guess, Hint, Known};
 pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
-pub use pieces::{Pieces, pieces};
+use pieces::{Pieces, pieces};
 pub use repack::{Copied, Repack, harts_in};
-pub use streams::{ContainerWriter, StreamPiece, Streams, TandemDecoder};
-pub use table::{BadRow, TableDamage, from_table};
+use streams::ContainerWriter;
+pub(crate) use streams::StreamPiece;
+pub use streams::{Streams, TandemDecoder};
+pub(crate) use table::from_table;
+pub use table::{BadRow, TableDamage};
 pub use transport::{Order, Pib, PibWidth, RamSink, Transport, TransportError};
 pub use write::Written;
 pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};

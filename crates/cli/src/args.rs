@@ -15,8 +15,8 @@ pub(crate) use trace::{
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 
-use crate::manual::{self, Section};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use hartrace_print::manual::{self, Section};
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -14,7 +14,7 @@ mod stats;
 mod verify;
 
 use crate::args::{self, Args, Command};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::{configs, create, inputs, one_stdin};
 use crate::talk::{Talk, clean_up_on_signal};
 use crate::{listing, machine, settings};
@@ -22,6 +22,7 @@ use clap::CommandFactory as _;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
 use hartrace_capture::trace::Format;
 use hartrace_isa::Xlen;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::fs;
 use std::path::Path;
 

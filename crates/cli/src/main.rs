@@ -7,24 +7,21 @@
 
 mod args;
 mod command;
-mod diagnostic;
+mod failure;
 mod files;
 mod listing;
 mod logs;
 mod machine;
-mod manual;
 mod progress;
-mod records;
 mod session;
 mod settings;
 mod sink;
 mod talk;
 mod trace_file;
-mod traces;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
-use diagnostic::Failure;
+use failure::Failure;
 use std::process::ExitCode;
 use talk::Talk;
 

@@ -18,7 +18,7 @@ mod way;
 
 use core::ops::ControlFlow;
 
-use hartrace_flow::decode::{self, Framing, Place, Protocol, Read, Sources};
+use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
 use hartrace_flow::{Consumer, Rules};
 
 use self::modes::Modes;
@@ -206,46 +206,6 @@ fn set_modes(sources: &mut Sources<'_, ETrace>, modes: Modes) {
     if modes != sources.settings().modes {
         let settings = sources.settings().clone();
         sources.set_settings(Settings { modes, ..settings });
-    }
-}
-
-impl Framing for Framer {
-    type Piece<'p> = Piece<'p>;
-
-    #[inline]
-    fn position(&self) -> u64 {
-        self.position()
-    }
-
-    fn at(self, offset: u64) -> Framer {
-        self.at(offset)
-    }
-
-    #[inline]
-    fn is_inside(&self) -> bool {
-        self.is_inside()
-    }
-
-    #[inline]
-    fn pass(&mut self, len: usize) {
-        self.pass(len);
-    }
-
-    #[inline]
-    fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
-        self.next_piece(bytes)
-    }
-
-    fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
-        self.finish()
-    }
-
-    #[inline]
-    fn length(piece: &Piece<'_>) -> usize {
-        match *piece {
-            Piece::Packet(_, _, payload) => payload.len() + 1,
-            Piece::Idle(bytes) | Piece::Bad(_, bytes) => bytes as usize,
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use core::fmt;
 
 use hartrace_isa::Xlen;
 
-use crate::{Config, Framer, Kind, Packet, Piece, Version, csv};
+use crate::{Config, Framer, Framing as _, Kind, Packet, Piece, Version, csv};
 
 /// Bytes that are looked at.
 const LOOK: usize = 1 << 20;

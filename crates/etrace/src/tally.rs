@@ -181,7 +181,7 @@ impl Extras {
 mod tests {
     use super::*;
     use crate::testing::RandomPackets as _;
-    use crate::{BranchMap, Config, Framer, Start, Trap, Version};
+    use crate::{BranchMap, Config, Framer, Framing as _, Start, Trap, Version};
     use alloc::vec::Vec;
     use hartrace_isa::Xlen;
     use hartrace_testkit::Random;

@@ -100,7 +100,7 @@ fn fault(tally: &mut Tally, fault: Fault, bytes: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, Framer, Sync};
+    use crate::{Body, Framer, Framing as _, Sync};
     use alloc::vec;
 
     #[test]

@@ -16,19 +16,22 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
-//! * [`summary`]: one-line summaries.
-//! * [`manual`]: sections of the manual.
-//! * [`json`], [`words`], [`insn`]: shared parts.
+//! * [`summary`]: one-line summaries; [`run`]: how a run ended.
+//! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
+//!   other crates; [`manual`]: what the codes mean.
+//! * [`json`], [`words`]: shared parts.
 
 #![forbid(unsafe_code)]
 
+pub mod diagnostic;
 pub mod dump;
 pub mod events;
 pub mod info;
-pub mod insn;
+mod insn;
 pub mod json;
 pub mod manual;
 pub mod records;
+pub mod run;
 pub mod state;
 pub mod stats;
 pub mod steps;

@@ -1,12 +1,14 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
-use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
-use crate::input::InputError;
+use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace};
+use crate::detect::{HEAD, detect};
+use crate::input::{Input, InputError, is_stdin};
 use crate::shard::{Part, Sharding};
 use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Reason, Run, Warning, boot};
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Bytes that are decoded at a time: little, since little can stand for much.
 const STEP: usize = 1 << 12;
@@ -60,6 +62,19 @@ fn contradicts(gap: &Gap) -> bool {
 }
 
 impl Decoded {
+    /// The format that a file looks like of which nothing could be decoded, if it
+    /// is not the one it was read as.
+    #[must_use]
+    pub fn other_format(&self, path: &Path) -> Option<Format> {
+        if self.instructions > 0 || is_stdin(path) {
+            return None; // standard input has been read
+        }
+        let code = self.first.first()?.reason.code;
+        let mut input = Input::open(path).ok()?;
+        let looks = Format::from_kind(detect(input.peek(HEAD).ok()?))?;
+        (Some(looks) != Format::from_fault(code)).then_some(looks)
+    }
+
     /// Whether the trace is probably of another program: it contradicts the code
     /// almost at once, and nearly all of it is lost for that reason.
     #[must_use]
@@ -339,3 +354,6 @@ impl Trace {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ impl Format {
 
     /// What a file's name says about it.
     #[must_use]
-    pub fn from_extension(path: &Path) -> Option<Format> {
+    pub(crate) fn from_extension(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()? {
             "ntrace" | "nexus" => Some(Format::Ntrace),
             "etrace" | "et" | "te_inst_raw" | "te_inst" => Some(Format::Etrace),
@@ -65,7 +65,7 @@ impl Format {
 
     /// Whether a configuration has settings of this format.
     #[must_use]
-    pub fn is_said(self, config: &Config) -> bool {
+    pub(crate) fn is_said(self, config: &Config) -> bool {
         match self {
             Format::Ntrace => config.ntrace.is_said(),
             Format::Etrace => config.etrace.is_said(),
@@ -94,7 +94,7 @@ impl Format {
 
     /// What a kind of file says about it.
     #[must_use]
-    pub const fn from_kind(kind: Kind) -> Option<Format> {
+    pub(crate) const fn from_kind(kind: Kind) -> Option<Format> {
         match kind {
             Kind::Ntrace => Some(Format::Ntrace),
             Kind::Etrace | Kind::EtraceCsv => Some(Format::Etrace),
@@ -334,7 +334,7 @@ impl Settings {
     /// The same for a decoder of what our encoder writes: it sends no message
     /// that the specification does not define.
     #[must_use]
-    pub fn of_own_encoder(mut self) -> Settings {
+    pub(crate) fn of_own_encoder(mut self) -> Settings {
         if let Settings::Ntrace(config) = &mut self {
             config.other_tcodes = ntrace::OtherTcodes::Damage;
         }

@@ -24,6 +24,14 @@ pub struct TableDamage {
     pub first: Vec<BadRow>,
 }
 
+impl TableDamage {
+    /// No row can be read.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.bad == self.rows
+    }
+}
+
 /// The stream of packets that a table lists.
 struct Table {
     /// The stream. In place of a row that is none it has a packet that no
@@ -54,7 +62,7 @@ impl fmt::Display for BadRow {
 /// # Errors
 ///
 /// A failing read.
-pub fn from_table(
+pub(crate) fn from_table(
     mut input: Input,
     settings: &Settings,
 ) -> Result<(Input, Option<TableDamage>), InputError> {

@@ -1,6 +1,7 @@
 //! What the clause tests share: small programs, ways through them, packets and
 //! events as text, and the round trip from steps to bytes to events.
 
+use hartrace_flow::decode::Framing as _;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 

@@ -5,6 +5,7 @@ use hartrace_etrace::{
     BranchMap, Config, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet,
     Piece, QualStatus, Report, Start, Support, Trap, Version, csv, explain,
 };
+use hartrace_flow::decode::Framing as _;
 
 use crate::common::*;
 

@@ -162,7 +162,7 @@ fn trap_text(trap: &Trap) -> String {
 /// An unreadable line of a log: its position, what was expected and what was
 /// found.
 #[must_use]
-pub fn line_note(error: &LineError) -> String {
+pub(crate) fn line_note(error: &LineError) -> String {
     error.to_string()
 }
 
