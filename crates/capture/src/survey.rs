@@ -124,11 +124,12 @@ impl Surveyor<'_> {
             let trace = beside.config.trace.as_ref();
             trace.and_then(|trace| Format::from_name(&trace.format.value))
         });
-        let kind = match (detect(head), given) {
-            (Kind::Unknown | Kind::Ntrace | Kind::Etrace | Kind::Tandem, Some(format)) => {
-                format.kind()
-            }
-            (kind, _) => kind,
+        let kind = detect(head);
+        // A stream may look like one of another format; a container or a table does not.
+        let is_stream = Format::ALL.iter().any(|format| format.kind() == kind);
+        let kind = match given {
+            Some(format) if kind == Kind::Unknown || is_stream => format.kind(),
+            _ => kind,
         };
         let (content, bytes, sha256) = match kind {
             Kind::Empty | Kind::Unknown => return Err(SurveyError::Unknown(kind, head.to_vec())),
@@ -137,17 +138,15 @@ impl Surveyor<'_> {
             Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
                 self.log(input, kind)?
             }
-            Kind::Ntrace
-            | Kind::Etrace
-            | Kind::EtraceCsv
-            | Kind::Tandem
-            | Kind::TandemContainer => {
-                let format = Format::from_kind(kind).unwrap_or(Format::Etrace);
-                let beside = beside.as_ref().map(|beside| beside.config.clone());
-                self.trace(input, format, beside.unwrap_or_default())?
-            }
             Kind::CtrDump => self.records(input, Form::Binary)?,
             Kind::CtrJson => self.records(input, Form::Json)?,
+            _ => match Format::from_kind(kind) {
+                Some(format) => {
+                    let beside = beside.as_ref().map(|beside| beside.config.clone());
+                    self.trace(input, format, beside.unwrap_or_default())?
+                }
+                None => return Err(SurveyError::Unknown(kind, head.to_vec())),
+            },
         };
         let sidecar = match kind {
             Kind::Elf | Kind::Config | Kind::Sidecar => None,

@@ -111,8 +111,8 @@ impl Trace {
             kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => {
                 return Err(Refusal::NotATrace(kind));
             }
-            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Unknown => {}
-            Kind::Tandem | Kind::TandemContainer => {}
+            Kind::Unknown => {}
+            kind if Format::from_kind(kind).is_some() => {}
             // Samples of pins may look like anything.
             kind if bare => return Err(Refusal::NotATrace(kind)),
             _ => {}

@@ -385,7 +385,7 @@ pub fn unknown_causes(old: &Path, new: &Settings, assumed: &Assumed) -> Option<D
     let causes = match new.format() {
         // It only has to know an exception from an interrupt.
         Format::Ntrace => assumed.kinds,
-        Format::Etrace | Format::Tandem => assumed.causes,
+        _ => assumed.causes,
     };
     let instead = new.instead_of_cause().filter(|_| causes > 0)?;
     let name = input::name(old);
