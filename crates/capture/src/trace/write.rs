@@ -127,8 +127,17 @@ impl Sink for Shared {
 }
 
 impl tandem::Sink for Shared {
+    #[inline]
     fn group(&mut self, bytes: &[u8]) {
         self.take(bytes);
+    }
+
+    #[inline]
+    fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
+        let mut sent = self.0.borrow_mut();
+        tandem::Sink::short_group(&mut sent.bytes, bytes, len);
+        sent.messages += 1;
+        sent.total += len as u64;
     }
 }
 
