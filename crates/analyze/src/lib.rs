@@ -27,22 +27,32 @@
 
 #![forbid(unsafe_code)]
 
+mod demangle;
 mod elf;
+mod functions;
 mod lines;
 mod listing;
 mod names;
 mod places;
+mod profile;
+mod runs;
 mod segments;
+mod spaces;
+mod stacks;
 mod symbols;
 mod trace;
 mod transfers;
 
 pub use elf::{ElfError, isa_of};
+pub use functions::{Function, FunctionId, Functions};
 pub use lines::{Line, Lines};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
 pub use places::{Place, Places};
+pub use profile::{CallEdge, FunctionCost, HotLoop, InsnCost, Profile, Profiler};
+pub use runs::RunCount;
 pub use segments::Segments;
+pub use stacks::{CallTree, Cost, Grouping, How, Left, Node, NodeId, Odd, StackSink, Stacks, What};
 pub use symbols::Symbols;
 pub use trace::{PcList, TraceListing};
 pub use transfers::{

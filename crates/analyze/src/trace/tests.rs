@@ -1,6 +1,8 @@
 use super::*;
 use crate::Names;
-use hartrace_flow::{Cause, Consumer, Event, Exit, Gap, Mark, Mode, Reason, Trap};
+use hartrace_flow::{
+    Cause, Consumer, Event, Exit, Gap, HartId, Mark, Mode, Ownership, Reason, Trap,
+};
 use hartrace_isa::{Isa, length};
 
 const HART: HartId = HartId(0);
