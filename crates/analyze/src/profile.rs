@@ -2,9 +2,11 @@
 //! and in how much time.
 
 mod functions;
+mod lines;
 mod loops;
 
 pub use functions::{CallEdge, FunctionCost};
+pub use lines::LineCost;
 pub use loops::HotLoop;
 
 use crate::functions::Functions;
@@ -233,6 +235,9 @@ pub struct InsnCost {
     pub time: u64,
 }
 
+/// The cost of each instruction, by space and address.
+pub type InsnCosts = BTreeMap<(SpaceId, u64), InsnCost>;
+
 impl Profile {
     /// Adds a profile of the same programs.
     pub fn add(&mut self, other: &Profile) {
@@ -258,11 +263,11 @@ impl Profile {
         total
     }
 
-    /// What each executed instruction cost, by space and address. The time of a run
+    /// What each executed instruction cost. The time of a run
     /// is shared out equally among its instructions.
     #[must_use]
-    pub fn instructions(&self, image: &Image) -> BTreeMap<(SpaceId, u64), InsnCost> {
-        let mut all: BTreeMap<(SpaceId, u64), InsnCost> = BTreeMap::new();
+    pub fn instructions(&self, image: &Image) -> InsnCosts {
+        let mut all = InsnCosts::new();
         for RunCount {
             run,
             space,

@@ -4,7 +4,7 @@ use hartrace_flow::{HartId, Image, Ownership, SpaceId};
 use std::collections::BTreeMap;
 
 /// In which space each hart is, where that is not the first one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Spaces(BTreeMap<HartId, SpaceId>);
 
 impl Spaces {

@@ -19,30 +19,25 @@
 //!   the trace started inside a call. After a gap the stack is kept down to the
 //!   function in which the trace continues.
 
+mod hart;
 mod thread;
 mod tree;
 
-pub use tree::{CallTree, Cost, Node, NodeId, What};
+pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
-use hartrace_flow::{Context, Event, Exit, HartId, Mark, Mode, Ownership, PerHart, Run, Trap};
+use hart::{Arrival, Arrived, Hart, UNSETTLED};
+use hartrace_flow::{Event, Exit, HartId, Mark, Ownership, PerHart, Run, Trap};
 use thread::{Frame, Segment, Thread, Trapped};
-use tree::MAX_DEPTH;
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
-
-/// What no run has: the next one is looked at in any case.
-const UNSETTLED: u32 = u32::MAX - 1;
 
 /// Frames in one thread at most.
 const MAX_FRAMES: usize = 1 << 20;
 
 /// Traps inside traps at most.
 const MAX_SEGMENTS: usize = 1 << 10;
-
-/// Threads that are kept per hart; the one that did not run for longest goes.
-const MAX_THREADS: usize = 256;
 
 /// Callers that may be found below the start of a trace.
 const MAX_FOUND: u32 = 1 << 10;
@@ -56,6 +51,33 @@ pub struct Grouping {
     pub contexts: bool,
     /// By privilege mode.
     pub modes: bool,
+}
+
+/// A function that was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// The function.
+    pub function: FunctionId,
+    /// Its node.
+    pub node: NodeId,
+    /// The instruction that called it, or the function in whose place it is; 0 if
+    /// the call was not seen.
+    pub site: u64,
+    /// How.
+    pub by: Entry,
+}
+
+/// How a function was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// By a call.
+    Call,
+    /// By a jump out of another function, in whose place it is.
+    TailCall,
+    /// At the start of a trace, a thread or a trap, or after a gap.
+    Start,
+    /// By a return to it: the trace started inside a function that it had called.
+    Return,
 }
 
 /// A call that has ended.
@@ -74,6 +96,9 @@ pub struct Left {
     pub how: How,
     /// The trace has all of it: its call was seen and nothing since is missing.
     pub whole: bool,
+    /// It was called while another call of the function had not returned. Only for
+    /// a sink that [asks for it](StackSink::NESTING).
+    pub nested: bool,
 }
 
 /// How a call ended.
@@ -102,6 +127,15 @@ pub enum Odd {
 
 /// Takes what happens to stacks.
 pub trait StackSink {
+    /// Whether [`Left::nested`] is wanted, which takes a look at the whole stack
+    /// with each call.
+    const NESTING: bool = false;
+
+    /// A function was entered.
+    fn entered(&mut self, hart: HartId, call: &Entered) {
+        let _ = (hart, call);
+    }
+
     /// A call has ended.
     fn left(&mut self, hart: HartId, call: &Left) {
         let _ = (hart, call);
@@ -115,61 +149,6 @@ pub trait StackSink {
 
 /// Nothing is wanted.
 impl StackSink for () {}
-
-/// How the next run is reached, where its function is not the expected one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Arrival {
-    /// Nothing is known of what came before.
-    #[default]
-    Start,
-    /// By a jump, a branch, or from the instruction before it.
-    Jump,
-    /// By a call.
-    Call { ret: u64, site: u64 },
-    /// By a return out of the outermost frame.
-    Caller,
-    /// By a return that fits no frame.
-    Contradiction,
-    /// By a return from a trap to another place than the trap's.
-    Resumed,
-    /// After a gap.
-    Gap,
-}
-
-#[derive(Debug)]
-struct Hart {
-    thread: Thread,
-    /// Threads that do not run, the one that ran last at the end.
-    suspended: Vec<Thread>,
-    arrival: Arrival,
-    /// The function of the innermost frame, [`UNNAMED`] or [`UNSETTLED`].
-    expected: u32,
-    /// How the run before ended.
-    last: Exit,
-    /// The node that costs are added to, and those that it has not got yet.
-    node: NodeId,
-    cost: Cost,
-    settled: Cost,
-    mode: Option<Mode>,
-    context: Option<Context>,
-}
-
-impl Default for Hart {
-    fn default() -> Hart {
-        Hart {
-            thread: Thread::default(),
-            suspended: Vec::new(),
-            arrival: Arrival::Start,
-            expected: UNSETTLED,
-            last: Exit::Stop,
-            node: NodeId::ROOT,
-            cost: Cost::default(),
-            settled: Cost::default(),
-            mode: None,
-            context: None,
-        }
-    }
-}
 
 /// Follows the call stacks of all harts, and adds up what call paths cost.
 ///
@@ -380,7 +359,7 @@ impl<S: StackSink> Stacks<S> {
         let track = self.track(id, NodeId::ROOT);
         let hart = self.harts.of(id);
         hart.begin(&mut self.tree, track);
-        hart.push(at, None, &mut self.tree, at.is_entry);
+        self.push(id, at, None, Entry::Start, at.is_entry);
     }
 
     /// The first run of a segment.
@@ -400,7 +379,7 @@ impl<S: StackSink> Stacks<S> {
             .segments
             .last()
             .is_some_and(|s| s.trap.is_some());
-        hart.push(at, None, &mut self.tree, at.is_entry || is_trap);
+        self.push(id, at, None, Entry::Start, at.is_entry || is_trap);
     }
 
     /// A call.
@@ -414,7 +393,20 @@ impl<S: StackSink> Stacks<S> {
         if hart.thread.segments.is_empty() {
             return self.start(id, at);
         }
-        hart.push(at, call, &mut self.tree, true);
+        self.push(id, at, call, Entry::Call, true);
+    }
+
+    /// Enters a function; `counts` if its first instruction is the next.
+    fn push(&mut self, id: HartId, at: Arrived, call: Option<(u64, u64)>, by: Entry, counts: bool) {
+        let hart = self.harts.of(id);
+        let node = hart.push(at, call, &mut self.tree, (counts, S::NESTING));
+        let entered = Entered {
+            function: at.function,
+            node,
+            site: call.map_or(0, |(_, site)| site),
+            by,
+        };
+        self.sink.entered(id, &entered);
     }
 
     /// Code of another function without a call.
@@ -434,7 +426,7 @@ impl<S: StackSink> Stacks<S> {
         let call = top.ret.map(|ret| (ret, top.site));
         let last = hart.thread.frames.len() - 1;
         hart.leave_to(last, How::TailCall, id, &mut self.sink);
-        hart.push(at, call, &mut self.tree, at.is_entry);
+        self.push(id, at, call, Entry::TailCall, at.is_entry);
     }
 
     /// Leaves everything inside a frame.
@@ -455,7 +447,7 @@ impl<S: StackSink> Stacks<S> {
         let unknown = self.tree.node(segment.base).map(|node| node.what);
         if unknown != Some(What::Unknown) {
             // A handler that was entered by a trap: what follows is part of it.
-            hart.push(at, None, &mut self.tree, false);
+            self.push(id, at, None, Entry::Return, false);
             return;
         }
         segment.found += 1;
@@ -476,8 +468,16 @@ impl<S: StackSink> Stacks<S> {
             site: 0,
             entered,
             whole: false,
+            nested: false,
         });
         hart.turn(&mut self.tree);
+        let entered = Entered {
+            function: at.function,
+            node,
+            site: 0,
+            by: Entry::Return,
+        };
+        self.sink.entered(id, &entered);
     }
 
     /// A return went where no frame returns to.
@@ -681,190 +681,6 @@ impl<S: StackSink> Stacks<S> {
                 thread.segments.iter_mut().for_each(|s| renew(&mut s.base));
                 thread.frames.iter_mut().for_each(|f| renew(&mut f.node));
             }
-        }
-    }
-}
-
-/// Where a run is.
-#[derive(Clone, Copy, Debug)]
-struct Arrived {
-    function: FunctionId,
-    pc: u64,
-    /// As [`Stacks::run`] gets it.
-    code: u32,
-    /// It starts with the function.
-    is_entry: bool,
-}
-
-impl Hart {
-    fn threads(&self) -> impl Iterator<Item = &Thread> {
-        self.suspended.iter().chain([&self.thread])
-    }
-
-    fn threads_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
-        self.suspended.iter_mut().chain([&mut self.thread])
-    }
-
-    /// The next run decides, whatever function it is in.
-    fn await_run(&mut self, arrival: Arrival) {
-        self.arrival = arrival;
-        self.expected = UNSETTLED;
-    }
-
-    #[inline]
-    fn call(&mut self, run: &Run) {
-        // `jal ra, .+4` only reads the pc.
-        if run.next != run.end {
-            self.await_run(Arrival::Call {
-                ret: run.end,
-                site: run.source(),
-            });
-        }
-    }
-
-    /// The next run is expected in the innermost frame.
-    #[inline]
-    fn expect(&mut self) {
-        match self.thread.top() {
-            Some(top) => {
-                self.arrival = Arrival::Jump;
-                self.expected = top.code;
-            }
-            None => self.await_run(Arrival::Start),
-        }
-    }
-
-    /// Gives the node the costs that it has not got yet.
-    #[inline]
-    fn settle(&mut self, tree: &mut CallTree) {
-        let since = self.cost.since(self.settled);
-        if let Some(node) = tree.node_mut(self.node) {
-            node.own.add(since);
-        }
-        self.settled = self.cost;
-    }
-
-    /// From here on costs go to the innermost frame.
-    #[inline]
-    fn turn(&mut self, tree: &mut CallTree) {
-        self.settle(tree);
-        if let Some(top) = self.thread.top() {
-            self.node = top.node;
-        }
-    }
-
-    /// A segment is left for another one; its costs are settled.
-    fn park(&mut self) {
-        if let Some(segment) = self.thread.segments.last_mut() {
-            segment.cost = self.cost;
-        }
-    }
-
-    /// A segment continues.
-    fn unpark(&mut self) {
-        self.cost = self
-            .thread
-            .segments
-            .last()
-            .map_or(Cost::default(), |s| s.cost);
-        self.settled = self.cost;
-        if let Some(top) = self.thread.top() {
-            self.node = top.node;
-        }
-    }
-
-    /// The first segment of a thread that nothing is known of.
-    fn begin(&mut self, tree: &mut CallTree, track: NodeId) {
-        self.settle(tree);
-        self.thread.segments.push(Segment {
-            first: self.thread.frames.len(),
-            trap: None,
-            base: tree.unknown(track),
-            found: 0,
-            cost: Cost::default(),
-            pending: None,
-        });
-        (self.cost, self.settled) = (Cost::default(), Cost::default());
-    }
-
-    /// Enters a function.
-    #[inline]
-    fn push(&mut self, at: Arrived, call: Option<(u64, u64)>, tree: &mut CallTree, counts: bool) {
-        let segment = self.thread.segments.last();
-        let base = segment.map_or(NodeId::ROOT, |s| s.base);
-        let frames = self.thread.current();
-        let above = frames
-            .get(..frames.len().min(MAX_DEPTH))
-            .and_then(<[_]>::last);
-        let parent = above.map_or(base, |frame| frame.node);
-        let node = tree.child(parent, What::Function(at.function));
-        if let Some(node) = tree.node_mut(node) {
-            node.calls += u64::from(counts);
-            node.inferred |= !counts && call.is_none();
-        }
-        self.settle(tree);
-        let (ret, site) = call.unzip();
-        self.thread.frames.push(Frame {
-            function: at.function,
-            code: at.code,
-            node,
-            ret,
-            site: site.unwrap_or(0),
-            entered: self.cost,
-            whole: counts,
-        });
-        self.node = node;
-    }
-
-    /// Leaves all frames from an index on.
-    fn leave_to<S: StackSink>(&mut self, keep: usize, how: How, id: HartId, sink: &mut S) {
-        while self.thread.frames.len() > keep {
-            let Some(frame) = self.thread.frames.pop() else {
-                return;
-            };
-            let call = Left {
-                function: frame.function,
-                node: frame.node,
-                site: frame.site,
-                cost: self.cost.since(frame.entered),
-                how,
-                whole: frame.whole && how != How::Lost,
-            };
-            sink.left(id, &call);
-        }
-    }
-
-    /// The last trap has returned.
-    fn end_track<S: StackSink>(&mut self, id: HartId, tree: &mut CallTree, sink: &mut S) {
-        self.settle(tree);
-        let first = self.thread.segments.last().map_or(0, |s| s.first);
-        self.leave_to(first, How::Returned, id, sink);
-        self.thread.segments.pop();
-        self.unpark();
-        let pending = self
-            .thread
-            .segments
-            .last_mut()
-            .and_then(|s| s.pending.take());
-        match pending {
-            Some(arrival) => self.await_run(arrival),
-            None => self.expect(),
-        }
-    }
-
-    /// Puts the thread away.
-    fn suspend<S: StackSink>(&mut self, id: HartId, sink: &mut S) {
-        if self.suspended.len() >= MAX_THREADS {
-            let oldest = self.suspended.remove(0);
-            let current = std::mem::replace(&mut self.thread, oldest);
-            self.leave_to(0, How::Lost, id, sink);
-            self.thread = current;
-        }
-        let context = self.thread.context;
-        let thread = std::mem::take(&mut self.thread);
-        self.thread.context = context;
-        if !thread.frames.is_empty() {
-            self.suspended.push(thread);
         }
     }
 }

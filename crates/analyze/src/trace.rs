@@ -6,7 +6,7 @@
 mod listing;
 mod pcs;
 
-pub use listing::TraceListing;
+pub use listing::{TraceListing, instruction_text};
 pub use pcs::PcList;
 
 use crate::spaces::Spaces;

@@ -51,6 +51,7 @@ mod recording;
 pub mod records;
 pub mod shard;
 pub mod sidecar;
+pub mod source_text;
 pub mod trace;
 
 pub use recording::{Recorder, Recording, RecordingError};

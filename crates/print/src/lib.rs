@@ -16,18 +16,21 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
+//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran.
 //! * [`summary`]: one-line summaries.
 //! * [`manual`]: sections of the manual.
 //! * [`json`], [`words`], [`insn`]: shared parts.
 
 #![forbid(unsafe_code)]
 
+pub mod coverage;
 pub mod dump;
 pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
 pub mod manual;
+pub mod profile;
 pub mod records;
 pub mod state;
 pub mod stats;

@@ -2,7 +2,7 @@
 
 use super::Profile;
 use crate::functions::FunctionId;
-use crate::stacks::{CallTree, Cost, NodeId, What};
+use crate::stacks::{CallTree, Cost, Measure, NodeId, What};
 use std::collections::HashMap;
 
 /// What a function cost.
@@ -38,19 +38,19 @@ impl Profile {
     /// The cost of each function that ran; the most expensive first, by its own
     /// cost.
     #[must_use]
-    pub fn by_function(&self) -> Vec<FunctionCost> {
-        by_function(&self.tree, NodeId::ROOT, self.timed)
+    pub fn by_function(&self, by: Measure) -> Vec<FunctionCost> {
+        by_function(&self.tree, NodeId::ROOT, by)
     }
 
     /// The same of the paths below a node.
     #[must_use]
-    pub fn by_function_below(&self, node: NodeId) -> Vec<FunctionCost> {
-        by_function(&self.tree, node, self.timed)
+    pub fn by_function_below(&self, node: NodeId, by: Measure) -> Vec<FunctionCost> {
+        by_function(&self.tree, node, by)
     }
 
     /// All calls, by caller and callee; the most expensive first.
     #[must_use]
-    pub fn call_edges(&self) -> Vec<CallEdge> {
+    pub fn call_edges(&self, by: Measure) -> Vec<CallEdge> {
         let mut edges: HashMap<(What, FunctionId), CallEdge> = HashMap::new();
         let totals = self.tree.totals();
         let mut on_path: HashMap<(What, FunctionId), u32> = HashMap::new();
@@ -94,7 +94,7 @@ impl Profile {
             _ => (2, 0),
         };
         edges.sort_by_key(|e| {
-            let cost = key(e.total, self.timed);
+            let cost = e.total.of(by);
             (std::cmp::Reverse(cost), e.callee, place(e.caller))
         });
         edges
@@ -112,15 +112,7 @@ pub(crate) fn trap_order(cause: hartrace_flow::Cause) -> u64 {
     }
 }
 
-/// What things are ordered by.
-const fn key(cost: Cost, timed: bool) -> (u64, u64) {
-    match timed {
-        true => (cost.time, cost.insns),
-        false => (cost.insns, 0),
-    }
-}
-
-fn by_function(tree: &CallTree, root: NodeId, timed: bool) -> Vec<FunctionCost> {
+fn by_function(tree: &CallTree, root: NodeId, by: Measure) -> Vec<FunctionCost> {
     let totals = tree.totals();
     let mut all: HashMap<FunctionId, (FunctionCost, u32)> = HashMap::new();
     walk(tree, root, |id, is_entry| {
@@ -151,7 +143,7 @@ fn by_function(tree: &CallTree, root: NodeId, timed: bool) -> Vec<FunctionCost> 
     });
     let ran = all.into_values().map(|(cost, _)| cost);
     let mut list: Vec<FunctionCost> = ran.filter(|c| c.total.insns > 0 || c.calls > 0).collect();
-    list.sort_by_key(|c| (std::cmp::Reverse(key(c.own, timed)), c.function));
+    list.sort_by_key(|c| (std::cmp::Reverse(c.own.of(by)), c.function));
     list
 }
 

@@ -1,8 +1,9 @@
 //! Stacks of small programs: functions of 0x100 bytes each, events by hand.
 
+use super::tree::MAX_DEPTH;
 use super::*;
 use crate::profile::{Profile, Profiler};
-use hartrace_flow::{Cause, Consumer, Gap, Image, Reason};
+use hartrace_flow::{Cause, Consumer, Context, Gap, Image, Mode, Reason};
 
 /// `a` at 0x1000, `b` at 0x1100 and so on.
 fn functions() -> Functions {
@@ -163,7 +164,7 @@ fn calls_and_returns() {
     let events: Vec<(u32, Event)> = events.iter().map(|e| (0, *e)).collect();
     let (profile, seen) = profile(Grouping::default(), &events);
     let costs: Vec<(String, u64, u64, u64)> = profile
-        .by_function()
+        .by_function(Measure::Instructions)
         .iter()
         .map(|f| {
             let name = profile.functions.get(f.function).name.clone();
@@ -188,7 +189,7 @@ fn calls_and_returns() {
         ]
     );
     let edges: Vec<(u64, u64)> = profile
-        .call_edges()
+        .call_edges(Measure::Instructions)
         .iter()
         .filter(|e| e.caller != What::Root)
         .map(|e| (e.calls, e.total.insns))
@@ -226,7 +227,7 @@ fn recursion_counts_once() {
     let events: Vec<(u32, Event)> = events.iter().map(|e| (0, *e)).collect();
     let (profile, seen) = profile(Grouping::default(), &events);
     assert!(seen.odd.is_empty());
-    let [b, a] = profile.by_function()[..] else {
+    let [b, a] = profile.by_function(Measure::Instructions)[..] else {
         panic!()
     };
     assert_eq!((b.own.insns, b.total.insns, b.calls), (44, 44, 6));

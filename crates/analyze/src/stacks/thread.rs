@@ -1,6 +1,6 @@
 //! One stack of calls: that of a thread, with the traps that interrupted it.
 
-use super::Arrival;
+use super::hart::Arrival;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
 use hartrace_flow::Context;
@@ -20,6 +20,8 @@ pub(super) struct Frame {
     pub(super) entered: Cost,
     /// Everything since the call was seen.
     pub(super) whole: bool,
+    /// The function was on the stack already.
+    pub(super) nested: bool,
 }
 
 /// The frames from one trap to the next.

@@ -51,7 +51,26 @@ pub struct Cost {
     pub time: u64,
 }
 
+/// What costs are compared and shown by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Retired instructions.
+    #[default]
+    Instructions,
+    /// Time.
+    Time,
+}
+
 impl Cost {
+    /// The cost in this measure.
+    #[must_use]
+    pub const fn of(self, measure: Measure) -> u64 {
+        match measure {
+            Measure::Instructions => self.insns,
+            Measure::Time => self.time,
+        }
+    }
+
     /// Adds another cost.
     pub fn add(&mut self, other: Cost) {
         self.insns += other.insns;
@@ -129,6 +148,12 @@ impl CallTree {
         &self.nodes
     }
 
+    /// The id of the node at an index of [`CallTree::nodes`].
+    #[must_use]
+    pub fn id(&self, index: usize) -> NodeId {
+        NodeId(index.min(self.nodes.len() - 1) as u32)
+    }
+
     /// A node.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Option<&Node> {
@@ -203,7 +228,7 @@ impl CallTree {
     /// paths below it are. Nodes in `keep` are callers that may still become known:
     /// they stay alone. Gives the new id of each node.
     pub(crate) fn merge(&mut self, keep: &[NodeId]) -> Vec<NodeId> {
-        let old = std::mem::replace(self, CallTree::new());
+        let old = std::mem::take(self);
         let mut new: Vec<Option<NodeId>> = vec![None; old.nodes.len()];
         let mut path = Vec::new();
         for at in 0..old.nodes.len() {

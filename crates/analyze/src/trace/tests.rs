@@ -123,7 +123,7 @@ fn a_listing_of_everything() {
     let image = image(8);
     let names = Names::new();
     let listed = |harts: bool, events: &[(u32, Event)]| {
-        let mut list = TraceListing::new(&image, Isa::RV64GC, &names, harts, |_| ());
+        let mut list = TraceListing::new(&image, &names, harts, |_| ());
         for (hart, event) in events {
             let _ = list.event(HartId(*hart), event);
         }
