@@ -22,3 +22,4 @@ pub mod speed;
 pub mod tandem;
 pub mod torture;
 pub mod trace;
+pub mod views;

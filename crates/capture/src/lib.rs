@@ -52,6 +52,7 @@ mod recording;
 pub mod records;
 pub mod shard;
 pub mod sidecar;
+pub mod source_text;
 pub mod survey;
 pub mod trace;
 pub mod verify;

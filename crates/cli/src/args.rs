@@ -5,6 +5,7 @@ mod run;
 mod state;
 mod trace;
 mod verify;
+mod views;
 
 pub(crate) use ctr::{Ctr, CtrFormat};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
@@ -14,6 +15,10 @@ pub(crate) use trace::{
     Transport,
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
+pub(crate) use views::{
+    Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind, Flamegraph, GroupBy,
+    Profile, ProfileFormat, ProfileOf, Traced,
+};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use hartrace_print::manual::{self, Section};
@@ -34,6 +39,9 @@ Examples:
   hartrace decode t -e prog.elf          list the instructions of a trace
   hartrace dump t                        list the messages of a trace
   hartrace convert t --to etrace -o u    convert a trace to another format
+  hartrace profile t -e prog.elf         see where the time went
+  hartrace calls t -e prog.elf           see who calls what
+  hartrace coverage t -e prog.elf        see which code ran
   hartrace verify t -e prog.elf          check a tandem trace
   hartrace state t --at 5000             show the registers at an instruction
   hartrace run prog.elf --trace ctr=r    record the last jumps, as hardware does
@@ -171,6 +179,18 @@ pub(crate) enum Command {
     /// Convert a trace to another format
     #[command(after_help = trace::CONVERT_EXAMPLES)]
     Convert(Convert),
+    /// Count what every function, line and instruction cost, exactly
+    #[command(after_help = views::PROFILE_EXAMPLES)]
+    Profile(Profile),
+    /// Show the tree of calls, and how long calls took
+    #[command(after_help = views::CALLS_EXAMPLES)]
+    Calls(Calls),
+    /// Show which code ran: instructions, branches, lines and functions
+    #[command(after_help = views::COVERAGE_EXAMPLES)]
+    Coverage(Coverage),
+    /// Draw call paths as a flame graph (SVG)
+    #[command(after_help = views::FLAMEGRAPH_EXAMPLES)]
+    Flamegraph(Flamegraph),
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),

@@ -1,13 +1,17 @@
 //! The commands, one module each.
 
+mod calls;
 mod convert;
+mod coverage;
 mod ctr;
 mod decode;
 mod dump;
 mod encode;
 mod explain;
+mod flamegraph;
 mod info;
 mod log;
+mod profile;
 mod run;
 mod state;
 mod stats;
@@ -38,6 +42,10 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),
         Command::Convert(args) => convert::run(args, talk),
+        Command::Profile(args) => profile::run(args, talk),
+        Command::Calls(args) => calls::run(args, talk),
+        Command::Coverage(args) => coverage::run(args, talk),
+        Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),

@@ -12,10 +12,12 @@ mod files;
 mod listing;
 mod logs;
 mod machine;
+mod profiling;
 mod progress;
 mod session;
 mod settings;
 mod sink;
+mod source;
 mod talk;
 mod trace_file;
 

@@ -16,20 +16,23 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
+//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran.
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.
 //! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
 //!   other crates; [`manual`]: what the codes mean.
-//! * [`json`], [`words`]: shared parts.
+//! * [`json`], [`words`], [`insn`]: shared parts.
 
 #![forbid(unsafe_code)]
 
+pub mod coverage;
 pub mod diagnostic;
 pub mod dump;
 pub mod events;
 pub mod info;
-mod insn;
+pub mod insn;
 pub mod json;
 pub mod manual;
+pub mod profile;
 pub mod records;
 pub mod run;
 pub mod state;

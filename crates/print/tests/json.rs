@@ -81,7 +81,7 @@ fn events_are_those_of_the_text() {
     for (bytes, settings) in traces() {
         let keep = |_: &mut Vec<u8>| ();
         let mut json = JsonEvents::new(&image, Some(&names), keep);
-        let mut text = TraceListing::new(&image, Isa::RV64GC, &names, false, keep);
+        let mut text = TraceListing::new(&image, &names, false, keep);
         let mut pcs = PcList::new(&image, Isa::RV64GC.xlen(), keep);
         macro_rules! decode {
             ($out:expr) => {

@@ -6,7 +6,7 @@ use hartrace_flow::{
     Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
     Trap, Warning, exception_name,
 };
-use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
+use hartrace_isa::{Resolve, Style, Xlen, decode};
 use std::fmt;
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -27,17 +27,10 @@ pub struct TraceListing<'a, F> {
 impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     /// A listing of all harts, as they come; `harts` says that there may be
     /// several.
-    pub fn new(
-        image: &'a Image,
-        isa: Isa,
-        names: &'a Names,
-        harts: bool,
-        flush: F,
-    ) -> TraceListing<'a, F> {
-        let style = Style::new(isa);
+    pub fn new(image: &'a Image, names: &'a Names, harts: bool, flush: F) -> TraceListing<'a, F> {
         TraceListing {
             image,
-            lines: RunText::new(image, Lines { style, names }),
+            lines: RunText::new(image, Lines { names }),
             spaces: Spaces::default(),
             harts,
             out: Gathered::new(flush),
@@ -179,7 +172,6 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
 }
 
 struct Lines<'a> {
-    style: Style,
     names: &'a Names,
 }
 
@@ -193,23 +185,26 @@ impl Resolve for Names {
     }
 }
 
+/// An instruction as listings show it, with the names of the addresses it has.
+#[must_use]
+pub fn instruction_text(pc: u64, insn: &Fetched, names: &Names) -> String {
+    let inst = decode(insn.bits, insn.isa);
+    let style = Style::new(insn.isa);
+    let text = inst.text(pc, &style).resolve(names).to_string();
+    let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
+    match operands {
+        "" => mnemonic.to_owned(),
+        operands => format!("{mnemonic:<8}{operands}"),
+    }
+}
+
 impl Render for Lines<'_> {
     fn line(&mut self, pc: u64, insn: &Fetched, out: &mut Vec<u8>) {
         let digits = match insn.isa.xlen() {
             Xlen::Rv32 => 8,
             Xlen::Rv64 => 16,
         };
-        let style = Style {
-            isa: insn.isa,
-            ..self.style
-        };
-        let inst = decode(insn.bits, insn.isa);
-        let text = inst.text(pc, &style).resolve(self.names).to_string();
-        let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
-        let text = match operands {
-            "" => mnemonic.to_owned(),
-            operands => format!("{mnemonic:<8}{operands}"),
-        };
+        let text = instruction_text(pc, insn, self.names);
         let bits = match insn.len {
             2 => format!("{:04x}", insn.bits),
             _ => format!("{:08x}", insn.bits),

@@ -1,6 +1,8 @@
 use super::*;
 use crate::Names;
-use hartrace_flow::{Cause, Consumer, Event, Exit, Gap, Mark, Mode, Reason, Trap};
+use hartrace_flow::{
+    Cause, Consumer, Event, Exit, Gap, HartId, Mark, Mode, Ownership, Reason, Trap,
+};
 use hartrace_isa::{Isa, length};
 
 const HART: HartId = HartId(0);
@@ -121,7 +123,7 @@ fn a_listing_of_everything() {
     let image = image(8);
     let names = Names::new();
     let listed = |harts: bool, events: &[(u32, Event)]| {
-        let mut list = TraceListing::new(&image, Isa::RV64GC, &names, harts, |_| ());
+        let mut list = TraceListing::new(&image, &names, harts, |_| ());
         for (hart, event) in events {
             let _ = list.event(HartId(*hart), event);
         }

@@ -209,7 +209,7 @@ impl Trace {
     /// Whether decoding on so many threads pays. What a group of a tandem trace
     /// means depends on all groups before it.
     #[must_use]
-    pub(super) fn is_for_threads(&self, threads: usize) -> bool {
+    pub fn is_for_threads(&self, threads: usize) -> bool {
         let size = self.input.size().unwrap_or(0);
         threads > 1
             && self.format() != Format::Tandem

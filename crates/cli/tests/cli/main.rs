@@ -26,6 +26,7 @@ mod tandem;
 mod tiny;
 mod trace;
 mod verify;
+mod views;
 
 use std::ffi::OsStr;
 use std::fs;

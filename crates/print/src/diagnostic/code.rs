@@ -83,6 +83,12 @@ codes! {
     Doubtful "HT0119" exit 3,
     /// Traps whose cause a log or trace does not record; an error with --strict.
     UnknownCauses "HT0120" exit 3,
+    /// Something that needs times, of a trace without timestamps.
+    NoTime "HT0121" exit 1,
+    /// Traces of different programs where they are added up.
+    DifferentPrograms "HT0122" exit 1,
+    /// A file about source lines, of a program without line tables.
+    NoLines "HT0123" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.
@@ -157,4 +163,6 @@ codes! {
     Difference "HT0601" exit 4,
     /// A trace and the built-in hart differ.
     Mismatch "HT0602" exit 4,
+    /// Less of the program ran than was demanded.
+    LowCoverage "HT0603" exit 4,
 }

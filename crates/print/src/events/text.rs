@@ -54,7 +54,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> EventText<'a, F> {
             EventForm::Pcs { traps: true } => Inner::Pcs(pcs(flush).listing_traps()),
             EventForm::Pcs { traps: false } => Inner::Pcs(pcs(flush)),
             EventForm::Listing { harts } => {
-                Inner::Listing(TraceListing::new(image, isa, names, harts, flush))
+                Inner::Listing(TraceListing::new(image, names, harts, flush))
             }
             EventForm::Json => Inner::Json(JsonEvents::new(image, Some(names), flush)),
         })
