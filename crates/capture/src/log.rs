@@ -103,7 +103,13 @@ impl<'a> LogReader<'a> {
         let hart = HartId(0);
         let image = || options.image.ok_or(LogError::NeedsProgram(kind));
         Ok(LogReader(match kind {
-            Kind::PcList => Steps::Pc(PcReader::new(image()?)),
+            Kind::PcList => {
+                let reader = PcReader::new(image()?);
+                Steps::Pc(match options.isa {
+                    Some(isa) => reader.in_pieces(isa),
+                    None => reader,
+                })
+            }
             Kind::IngressCsv => Steps::Ingress(
                 IngressReader::new(options.iretire),
                 BlockSteps::new(image()?, SpaceId::FIRST, hart),
@@ -212,11 +218,11 @@ impl erase::Source for Part<'_, '_, '_> {
     type Output = ();
 
     fn events(self, to: &mut Dyn<'_>) {
-        self.steps(to);
+        self.steps(&mut Singly(to));
     }
 
     fn transfers(self, to: &mut Dyn<'_>) {
-        self.steps(to);
+        self.steps(&mut Singly(to));
     }
 
     #[inline(never)]
@@ -227,6 +233,18 @@ impl erase::Source for Part<'_, '_, '_> {
     #[inline(never)]
     fn everything(self, to: &mut Dyn<'_>) {
         self.read_as::<erase::Everything>(to);
+    }
+}
+
+/// Gives every instruction as a step to an observer that wants few of them, which
+/// selects those from single steps only.
+struct Singly<'s, 'o>(&'s mut Dyn<'o>);
+
+impl Observer for Singly<'_, '_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
     }
 }
 

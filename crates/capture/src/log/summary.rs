@@ -5,6 +5,7 @@ use hartrace_flow::{
 };
 use hartrace_isa::Itype;
 use hartrace_logs::{IngressRow, LineError};
+use memchr::memchr_iter;
 
 /// Trap causes that are counted separately; logs may hold any number.
 const MAX_CAUSES: usize = 64;
@@ -268,7 +269,7 @@ impl LineCount {
     pub(super) fn feed(&mut self, chunk: &[u8]) {
         if let Some(last) = chunk.last() {
             self.open = *last != b'\n';
-            self.ended += chunk.iter().filter(|&&b| b == b'\n').count() as u64;
+            self.ended += memchr_iter(b'\n', chunk).count() as u64;
         }
     }
 
