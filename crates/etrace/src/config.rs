@@ -18,6 +18,23 @@ pub enum Version {
     /// 2.0, ratified 2022 (text of June 2025).
     #[default]
     V2_0,
+    /// 2.05, in public review 2026 (v2.05-0.81): 2.0 with the standard support
+    /// packet and the implicit return extension (`irets`).
+    V2_05,
+}
+
+impl Version {
+    /// Whether packets are those of the draft.
+    #[must_use]
+    pub const fn is_draft(self) -> bool {
+        matches!(self, Version::V1_1_1)
+    }
+
+    /// Whether support packets have the standard format.
+    #[must_use]
+    pub const fn is_standard(self) -> bool {
+        matches!(self, Version::V2_05)
+    }
 }
 
 /// A run-time mode reported by a bit of `ioptions`.
@@ -35,6 +52,11 @@ pub enum Ioption {
     JumpTargetCache,
     /// Addresses are full, not differences.
     FullAddress,
+    /// There is no periodic synchronisation, and synchronisation packets leave
+    /// predictor, cache and return stack as they are (2.05).
+    ResyncDisabled,
+    /// Packets have `irets`, not `irdepth` (2.05).
+    ImplicitReturnExtension,
 }
 
 /// The bits of `ioptions` (draft: `options`), which every implementation
@@ -62,6 +84,23 @@ impl Ioptions {
             bits
         },
         len: 5,
+    };
+
+    /// The first eight bits of the standard support packet (2.05).
+    pub const STANDARD: Ioptions = Ioptions {
+        bits: {
+            let mut bits = [None; Ioptions::MOST];
+            bits[0] = Some(Ioption::SequentialJump);
+            bits[1] = Some(Ioption::ImplicitReturn);
+            bits[2] = Some(Ioption::BranchPrediction);
+            bits[3] = Some(Ioption::JumpTargetCache);
+            bits[4] = Some(Ioption::ImplicitException);
+            bits[5] = Some(Ioption::FullAddress);
+            bits[6] = Some(Ioption::ResyncDisabled);
+            bits[7] = Some(Ioption::ImplicitReturnExtension);
+            bits
+        },
+        len: 8,
     };
 
     /// These bits, the lowest first; `None` if there are too many.
@@ -171,6 +210,31 @@ pub enum UpdisconRule {
     NextRow,
 }
 
+/// How an encoder of `irdepth` avoids what no decoder could tell apart (3.2.5,
+/// 6.6.3). Where packets have `irets` nothing has to be avoided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReturnRule {
+    /// As the encoder of this crate does: between two branches or packets no
+    /// direct call follows a return that was left out. So every address can be
+    /// found again, as `docs/etrace-implicit-return.md` shows.
+    #[default]
+    Settled,
+    /// Decoder: the encoder follows the texts, and its packets may be
+    /// ambiguous. Those that are make a gap.
+    Specification,
+}
+
+/// Trap vectors, as in the registers of these names, where they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TrapVectors {
+    /// Of machine mode.
+    pub mtvec: Option<u64>,
+    /// Of supervisor mode.
+    pub stvec: Option<u64>,
+    /// Of virtual supervisor mode.
+    pub vstvec: Option<u64>,
+}
+
 /// All settings of an encoder. A decoder needs the same, but for those marked
 /// "encoder". The first part are the parameters of table 9.1, with their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,6 +282,23 @@ pub struct Config {
     /// does not distinguish returns from other jumps; with four bits the signal
     /// `sijump` is ignored for them (2.0, table 4.1).
     pub sijump_returns: bool,
+    /// Targets of returns are left out where they are those of the calls.
+    pub implicit_return: bool,
+    /// Packets have `irets`, not `irdepth` (2.05).
+    pub iret_ext: bool,
+    /// How an encoder of `irdepth` avoids ambiguous packets.
+    pub return_rule: ReturnRule,
+    /// Handler addresses are left out where they are known.
+    pub implicit_exception: bool,
+    /// Where handlers are.
+    pub trap_vectors: TrapVectors,
+    /// Branches that were predicted are counted.
+    pub branch_prediction: bool,
+    /// Decoder: a packet with a greater `branch_count` is damaged. A single
+    /// packet can stand for four billion branches.
+    pub max_branch_count: u32,
+    /// Jump targets may be reported by their index in the cache.
+    pub jump_target_cache: bool,
 
     /// Encoder: periodic synchronisation.
     pub resync: Resync,
@@ -237,6 +318,9 @@ pub struct Config {
     pub queue: Option<Queue>,
 }
 
+/// Default of [`Config::max_branch_count`].
+const BELIEVED: u32 = 1 << 26;
+
 /// The longest payload, in bytes: what five bits of length can say.
 pub const MAX_PAYLOAD: usize = 31;
 
@@ -248,7 +332,8 @@ impl Config {
     /// RISC-V and a synchronisation every 4096 packets.
     #[must_use]
     pub const fn new(version: Version, xlen: Xlen) -> Config {
-        let draft = matches!(version, Version::V1_1_1);
+        let draft = version.is_draft();
+        let standard = version.is_standard();
         Config {
             version,
             xlen,
@@ -263,12 +348,31 @@ impl Config {
             cache_size: 0,
             call_counter_size: 0,
             return_stack_size: 0,
-            encoder_mode_width: 1,
-            ioptions: Ioptions::REFERENCE,
-            doptions_width: if draft { None } else { Some(4) },
+            encoder_mode_width: if standard { 2 } else { 1 },
+            ioptions: match standard {
+                true => Ioptions::STANDARD,
+                false => Ioptions::REFERENCE,
+            },
+            doptions_width: match version {
+                Version::V1_1_1 => None,
+                Version::V2_0 => Some(4),
+                Version::V2_05 => Some(5),
+            },
             full_address: false,
             sijump: false,
             sijump_returns: false,
+            implicit_return: false,
+            iret_ext: standard,
+            return_rule: ReturnRule::Settled,
+            implicit_exception: false,
+            trap_vectors: TrapVectors {
+                mtvec: None,
+                stvec: None,
+                vstvec: None,
+            },
+            branch_prediction: false,
+            max_branch_count: BELIEVED,
+            jump_target_cache: false,
             resync: Resync {
                 unit: ResyncUnit::Packets,
                 max: 8,
@@ -289,7 +393,7 @@ impl Config {
         PortConfig {
             table: match self.version {
                 Version::V1_1_1 => ItypeTable::ETrace111,
-                Version::V2_0 => ItypeTable::ETrace20,
+                Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
             },
             sijump: self.sijump,
             ..PortConfig::new(isa)
@@ -310,13 +414,23 @@ impl Config {
             f0s_width: self.f0s_width,
             bpred_size: self.bpred_size,
             cache_size: self.cache_size,
-            irdepth_width: self.call_counter_size
-                + self.return_stack_size
-                + (self.return_stack_size > 0) as u8,
+            irdepth_width: match self.iret_ext {
+                true => 8,
+                false => {
+                    self.call_counter_size
+                        + self.return_stack_size
+                        + (self.return_stack_size > 0) as u8
+                }
+            },
+            iret_ext: self.iret_ext,
             encoder_mode_width: self.encoder_mode_width,
-            ioptions_width: self.ioptions.width(),
+            ioptions_width: self.ioptions.width()
+                + match self.version.is_standard() {
+                    true => Parameters::WIDTH,
+                    false => 0,
+                },
             doptions_width: self.doptions_width,
-            implicit_exception: false,
+            implicit_exception: self.implicit_exception,
         }
     }
 
@@ -337,18 +451,39 @@ impl Config {
         }
     }
 
+    /// Whether a mode is on.
+    #[must_use]
+    pub const fn is_on(&self, option: Ioption) -> bool {
+        match option {
+            Ioption::SequentialJump => self.sijump,
+            Ioption::ImplicitReturn => self.implicit_return,
+            Ioption::ImplicitException => self.implicit_exception,
+            Ioption::BranchPrediction => self.branch_prediction,
+            Ioption::JumpTargetCache => self.jump_target_cache,
+            Ioption::FullAddress => self.full_address,
+            Ioption::ResyncDisabled => self.resync_disabled(),
+            Ioption::ImplicitReturnExtension => self.iret_ext,
+        }
+    }
+
+    /// Whether synchronisation packets leave predictor, cache and return stack as
+    /// they are: in 2.05 without periodic synchronisation.
+    #[must_use]
+    pub const fn resync_disabled(&self) -> bool {
+        self.version.is_standard() && matches!(self.resync.unit, ResyncUnit::Off)
+    }
+
     /// Value of `ioptions` for these settings.
     #[must_use]
     pub fn ioptions_field(&self) -> u32 {
-        let on = |option| match option {
-            Ioption::SequentialJump => self.sijump,
-            Ioption::FullAddress => self.full_address,
-            _ => false,
-        };
         let order = self.ioptions.order().iter().enumerate();
-        order.fold(0, |field, (bit, option)| {
-            field | u32::from(option.is_some_and(on)) << bit
-        })
+        let modes = order.fold(0, |field, (bit, option)| {
+            field | u32::from(option.is_some_and(|option| self.is_on(option))) << bit
+        });
+        match self.version.is_standard() {
+            true => modes | Parameters::of(self).field() << self.ioptions.width(),
+            false => modes,
+        }
     }
 
     /// Whether the settings make sense together.
@@ -392,6 +527,31 @@ impl Config {
                     && self.layout().irdepth_width <= 16,
                 ConfigError::StackSize,
             ),
+            (
+                !self.branch_prediction || self.bpred_size > 0,
+                ConfigError::NoPredictor,
+            ),
+            (
+                !self.jump_target_cache || self.cache_size > 0,
+                ConfigError::NoCache,
+            ),
+            (
+                !self.implicit_return || self.call_counter_size + self.return_stack_size > 0,
+                ConfigError::NoReturnStack,
+            ),
+            (
+                !self.implicit_exception
+                    || self.ioptions.get(0, Ioption::ImplicitException).is_some(),
+                ConfigError::NoExceptionBit,
+            ),
+            (
+                !self.iret_ext || self.version.is_standard(),
+                ConfigError::IretExt,
+            ),
+            (
+                !self.version.is_standard() || self.is_standard(),
+                ConfigError::Standard,
+            ),
             (self.encoder_mode_width <= 8, ConfigError::EncoderModeWidth),
             (
                 self.doptions_width.is_none_or(|w| w <= 16),
@@ -411,6 +571,98 @@ impl Config {
         match checks.iter().find(|(good, _)| !good) {
             Some(&(_, error)) => Err(error),
             None => Ok(()),
+        }
+    }
+
+    /// Whether the standard support packet can report the settings.
+    fn is_standard(&self) -> bool {
+        self.ioptions == Ioptions::STANDARD
+            && self.encoder_mode_width == 2
+            && self.doptions_width == Some(5)
+            && self.time_width.is_multiple_of(16)
+            && self.return_stack_size <= 7
+            && self.bpred_size <= 7
+            && self.cache_size <= 7
+    }
+}
+
+/// The parameters in a standard support packet (2.05), between the options and
+/// `denable`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parameters {
+    /// In units of 16 bits, minus one. A packet does not say whether there is a
+    /// time at all.
+    pub(crate) time_width: u8,
+    pub(crate) f0s_width: u8,
+    pub(crate) return_stack_size: u8,
+    pub(crate) call_counter_size: u8,
+    pub(crate) bpred_size: u8,
+    pub(crate) cache_size: u8,
+}
+
+impl Parameters {
+    /// Names and widths of the fields, in order.
+    pub(crate) const FIELDS: [(&'static str, u8); 6] = [
+        ("time_width", 2),
+        ("f0s_width", 2),
+        ("return_stack_size", 3),
+        ("call_counter_size", 4),
+        ("bpred_size", 3),
+        ("cache_size", 3),
+    ];
+
+    /// Of all of them.
+    pub(crate) const WIDTH: u8 = 17;
+
+    fn of(config: &Config) -> Parameters {
+        Parameters {
+            time_width: (config.time_width / 16).saturating_sub(1),
+            f0s_width: config.f0s_width,
+            return_stack_size: config.return_stack_size,
+            call_counter_size: config.call_counter_size,
+            bpred_size: config.bpred_size,
+            cache_size: config.cache_size,
+        }
+    }
+
+    fn values(self) -> [u8; 6] {
+        [
+            self.time_width,
+            self.f0s_width,
+            self.return_stack_size,
+            self.call_counter_size,
+            self.bpred_size,
+            self.cache_size,
+        ]
+    }
+
+    /// The bits of all fields.
+    fn field(self) -> u32 {
+        let fields = self.values().into_iter().zip(Parameters::FIELDS);
+        let placed = fields.scan(0, |at, (value, (_, width))| {
+            let field = (u32::from(value) & ((1 << width) - 1)) << *at;
+            *at += width;
+            Some(field)
+        });
+        placed.fold(0, |all, field| all | field)
+    }
+
+    /// From the bits of all fields.
+    pub(crate) fn from_field(field: u32) -> Parameters {
+        let mut at = 0;
+        let [time_width, f0s_width, return_stack_size, call_counter_size, bpred_size, cache_size] =
+            Parameters::FIELDS.map(|(_, width)| {
+                let value = (field >> at & ((1 << width) - 1)) as u8;
+                at += width;
+                value
+            });
+        Parameters {
+            time_width,
+            f0s_width,
+            return_stack_size,
+            call_counter_size,
+            bpred_size,
+            cache_size,
         }
     }
 }
@@ -440,6 +692,18 @@ pub enum ConfigError {
     TableSize,
     /// `call_counter_size`, `return_stack_size`.
     StackSize,
+    /// `branch_prediction` without `bpred_size`.
+    NoPredictor,
+    /// `jump_target_cache` without `cache_size`.
+    NoCache,
+    /// `implicit_return` without `call_counter_size` and `return_stack_size`.
+    NoReturnStack,
+    /// `implicit_exception` without a bit in `ioptions`.
+    NoExceptionBit,
+    /// `iret_ext` before 2.05.
+    IretExt,
+    /// Settings that a standard support packet has no room for.
+    Standard,
     /// `encoder_mode_width`.
     EncoderModeWidth,
     /// `doptions_width`.
@@ -473,6 +737,21 @@ impl fmt::Display for ConfigError {
             ConfigError::StackSize => {
                 "call_counter_size and return_stack_size must be at most 15, and irdepth at \
                  most 16 bits"
+            }
+            ConfigError::NoPredictor => "branch_prediction needs a bpred_size",
+            ConfigError::NoCache => "jump_target_cache needs a cache_size",
+            ConfigError::NoReturnStack => {
+                "implicit_return needs a return_stack_size or a call_counter_size"
+            }
+            ConfigError::NoExceptionBit => {
+                "implicit_exception needs its bit in ioptions: where a handler is not known, a \
+                 support packet switches the mode off"
+            }
+            ConfigError::IretExt => "iret_ext needs version 2.05",
+            ConfigError::Standard => {
+                "version 2.05 has the standard support packet: encoder_mode_width, ioptions and \
+                 doptions_width as they are by default, time_width 0, 16, 32, 48 or 64, and at \
+                 most 7 for return_stack_size, bpred_size and cache_size"
             }
             ConfigError::EncoderModeWidth => "encoder_mode_width must be at most 8",
             ConfigError::DoptionsWidth => "doptions_width must be at most 16",

@@ -38,8 +38,10 @@ pub struct Layout {
     pub bpred_size: u8,
     /// `cache_size_p`, the width of `index`.
     pub cache_size: u8,
-    /// Width of `irdepth`.
+    /// Width of `irdepth`, or of `irets`.
     pub irdepth_width: u8,
+    /// The field is `irets` (2.05).
+    pub iret_ext: bool,
     /// Width of `encoder_mode`.
     pub encoder_mode_width: u8,
     /// Width of `ioptions` (draft: `options`).
@@ -60,9 +62,9 @@ impl Layout {
 
     /// Width of a `time` field, which the draft does not have.
     pub(crate) const fn time_width(&self) -> u8 {
-        match self.version {
-            Version::V1_1_1 => 0,
-            Version::V2_0 => self.time_width,
+        match self.version.is_draft() {
+            true => 0,
+            false => self.time_width,
         }
     }
 
@@ -128,9 +130,9 @@ pub struct Report {
     pub notify: bool,
     /// The target of an uninferable jump, and a format 3 follows.
     pub updiscon: bool,
-    /// `irdepth` is reported.
+    /// `irdepth` or `irets` is reported.
     pub irreport: bool,
-    /// The field, whatever `irreport` says.
+    /// The field, `irdepth` or `irets`, whatever `irreport` says.
     pub irdepth: u16,
 }
 
@@ -241,7 +243,8 @@ pub struct Support {
     pub encoder_mode: u8,
     /// What has become of the trace.
     pub qual_status: QualStatus,
-    /// The modes that are on.
+    /// The modes that are on; in a standard support packet (2.05) with the
+    /// parameters after them.
     pub ioptions: u32,
     /// About data trace, where the packet has room for it.
     pub data: Option<DataSupport>,
@@ -445,7 +448,9 @@ impl Packet {
     fn read_long(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
         let mut fields = Reader::new(payload).ok_or(Fault::EmptyPacket)?;
         let packet = read::read(&mut fields, layout)?;
-        match fields.is_end() {
+        // A standard support packet may say more in its own way (2.05).
+        let other = layout.version.is_standard() && matches!(packet, Packet::Support(_));
+        match fields.is_end() || other {
             true => Ok(packet),
             false => Err(Fault::ExtraBits),
         }

@@ -96,7 +96,7 @@ pub trait Encode {
     /// Blocks that follow each other, put together, if each of them would only be
     /// counted or remembered; as [`IngressSink::run`].
     #[inline]
-    fn run(&mut self, config: &Self::Config, run: &IngressRun) -> bool {
+    fn run(&mut self, config: &Self::Config, run: &IngressRun<'_>) -> bool {
         let _ = (config, run);
         false
     }
@@ -210,7 +210,7 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
     }
 
     #[inline(always)]
-    fn run(&mut self, id: HartId, run: &IngressRun) -> bool {
+    fn run(&mut self, id: HartId, run: &IngressRun<'_>) -> bool {
         match self.harts.get_mut(self.recent) {
             Some((recent, hart)) if *recent == id => hart.run(&self.config, run),
             _ => false,

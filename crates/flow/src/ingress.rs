@@ -86,7 +86,7 @@ pub trait IngressSink {
     /// Blocks of one hart that follow each other, put together. Whether it took
     /// them: a sink that must look at one of the blocks by itself changes nothing
     /// and returns false, and is then given each block.
-    fn run(&mut self, hart: HartId, run: &IngressRun) -> bool {
+    fn run(&mut self, hart: HartId, run: &IngressRun<'_>) -> bool {
         let _ = (hart, run);
         false
     }

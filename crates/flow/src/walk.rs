@@ -241,7 +241,8 @@ impl Walk {
         }
     }
 
-    /// As [`Walk::repeat`], but to the next jump, however far it is. The oldest
+    /// As [`Walk::repeat`], but to the next jump, however far it is; not where
+    /// that is a return the stack has an address for. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
     /// its own outcome is the last one; it is left over, as the result
     /// says.
@@ -275,8 +276,12 @@ impl Walk {
         let stretch = blocks.stretch(self.space, name)?;
         let xlen = blocks.xlen();
         let next = blocks.aim(self.space, stretch.jump, to);
-        if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
-            return None;
+        if halfwords == ANY {
+            let stack = self.stack.as_ref().filter(|s| s.answers(stretch.exit));
+            let implied = stack.is_some_and(|stack| !stack.is_empty());
+            if implied || stretch.own != blocks.is_branch(next, to) {
+                return None;
+            }
         }
         self.block = next;
         if next == NOWHERE {

@@ -76,7 +76,7 @@ impl Encode for Hart {
     }
 
     #[inline(always)]
-    fn run(&mut self, config: &Config, run: &IngressRun) -> bool {
+    fn run(&mut self, config: &Config, run: &IngressRun<'_>) -> bool {
         self.take_run(config, run)
     }
 

@@ -611,6 +611,9 @@ impl<S: IngressSink> Pass<'_, S> {
                     .wrapping_add(u64::from(last.cost) + u64::from(piece.extra)),
                 mode: self.code.mode,
                 context: self.code.context,
+                code: self.code.code,
+                first: piece.first,
+                last: piece.first + u32::from(piece.count) - 1,
             };
             // A port may show a jump as a branch: the run does not count it.
             let odd = (last.role == Role::Direct) & itype.is_branch();
@@ -665,7 +668,7 @@ impl<S: IngressSink> Pass<'_, S> {
     /// Shows some instructions without a jump at once, if the sink takes them.
     #[inline]
     fn run(&mut self, piece: &Straight, insns: &[Placed], range: Range<usize>) -> bool {
-        let last = range.end.wrapping_sub(1);
+        let (from, last) = (range.start, range.end.wrapping_sub(1));
         let Some([first, ..]) = insns.get(range) else {
             return false;
         };
@@ -688,6 +691,9 @@ impl<S: IngressSink> Pass<'_, S> {
             time: piece.time_of(last, end),
             mode: self.code.mode,
             context: self.code.context,
+            code: self.code.code,
+            first: piece.first + from as u32,
+            last: piece.first + last as u32,
         };
         let taken = self.sink.run(self.id, &run);
         if taken {

@@ -170,7 +170,7 @@ impl Hart {
     /// Several blocks of which each would be counted, and its branch put into the
     /// history, and nothing else.
     #[inline(always)]
-    pub(super) fn take_run(&mut self, config: &Config, run: &IngressRun) -> bool {
+    pub(super) fn take_run(&mut self, config: &Config, run: &IngressRun<'_>) -> bool {
         let same = (run.mode == self.mode) & (run.context == self.context);
         let icnt = self.icnt + u64::from(run.halfwords);
         let early = (icnt < self.limit) & (run.time < self.sync_at);
