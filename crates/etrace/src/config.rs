@@ -9,6 +9,10 @@ use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::Layout;
 
+mod parameters;
+
+pub(crate) use parameters::Parameters;
+
 /// Which text of the specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
@@ -122,6 +126,19 @@ impl Ioptions {
     #[must_use]
     pub const fn width(&self) -> u8 {
         self.len
+    }
+
+    /// The bit of implicit exception.
+    const fn exception_bit(&self) -> Option<u8> {
+        let mut bit = 0;
+        while bit < self.len as usize {
+            #[allow(clippy::indexing_slicing, reason = "below the length")]
+            if matches!(self.bits[bit], Some(Ioption::ImplicitException)) {
+                return Some(bit as u8);
+            }
+            bit += 1;
+        }
+        None
     }
 
     /// What a value of the field says about a mode; `None` if no bit reports it.
@@ -414,14 +431,7 @@ impl Config {
             f0s_width: self.f0s_width,
             bpred_size: self.bpred_size,
             cache_size: self.cache_size,
-            irdepth_width: match self.iret_ext {
-                true => 8,
-                false => {
-                    self.call_counter_size
-                        + self.return_stack_size
-                        + (self.return_stack_size > 0) as u8
-                }
-            },
+            irdepth_width: Parameters::of(self).irdepth_width(self.iret_ext),
             iret_ext: self.iret_ext,
             encoder_mode_width: self.encoder_mode_width,
             ioptions_width: self.ioptions.width()
@@ -431,6 +441,7 @@ impl Config {
                 },
             doptions_width: self.doptions_width,
             implicit_exception: self.implicit_exception,
+            exception_bit: self.ioptions.exception_bit(),
         }
     }
 
@@ -586,87 +597,6 @@ impl Config {
     }
 }
 
-/// The parameters in a standard support packet (2.05), between the options and
-/// `denable`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parameters {
-    /// In units of 16 bits, minus one. A packet does not say whether there is a
-    /// time at all.
-    pub(crate) time_width: u8,
-    pub(crate) f0s_width: u8,
-    pub(crate) return_stack_size: u8,
-    pub(crate) call_counter_size: u8,
-    pub(crate) bpred_size: u8,
-    pub(crate) cache_size: u8,
-}
-
-impl Parameters {
-    /// Names and widths of the fields, in order.
-    pub(crate) const FIELDS: [(&'static str, u8); 6] = [
-        ("time_width", 2),
-        ("f0s_width", 2),
-        ("return_stack_size", 3),
-        ("call_counter_size", 4),
-        ("bpred_size", 3),
-        ("cache_size", 3),
-    ];
-
-    /// Of all of them.
-    pub(crate) const WIDTH: u8 = 17;
-
-    fn of(config: &Config) -> Parameters {
-        Parameters {
-            time_width: (config.time_width / 16).saturating_sub(1),
-            f0s_width: config.f0s_width,
-            return_stack_size: config.return_stack_size,
-            call_counter_size: config.call_counter_size,
-            bpred_size: config.bpred_size,
-            cache_size: config.cache_size,
-        }
-    }
-
-    fn values(self) -> [u8; 6] {
-        [
-            self.time_width,
-            self.f0s_width,
-            self.return_stack_size,
-            self.call_counter_size,
-            self.bpred_size,
-            self.cache_size,
-        ]
-    }
-
-    /// The bits of all fields.
-    fn field(self) -> u32 {
-        let fields = self.values().into_iter().zip(Parameters::FIELDS);
-        let placed = fields.scan(0, |at, (value, (_, width))| {
-            let field = (u32::from(value) & ((1 << width) - 1)) << *at;
-            *at += width;
-            Some(field)
-        });
-        placed.fold(0, |all, field| all | field)
-    }
-
-    /// From the bits of all fields.
-    pub(crate) fn from_field(field: u32) -> Parameters {
-        let mut at = 0;
-        let [time_width, f0s_width, return_stack_size, call_counter_size, bpred_size, cache_size] =
-            Parameters::FIELDS.map(|(_, width)| {
-                let value = (field >> at & ((1 << width) - 1)) as u8;
-                at += width;
-                value
-            });
-        Parameters {
-            time_width,
-            f0s_width,
-            return_stack_size,
-            call_counter_size,
-            bpred_size,
-            cache_size,
-        }
-    }
-}
-
 /// Settings that do not make sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConfigError {
@@ -700,6 +630,8 @@ pub enum ConfigError {
     NoReturnStack,
     /// `implicit_exception` without a bit in `ioptions`.
     NoExceptionBit,
+    /// `implicit_return` where `itype` has three bits, which do not show calls.
+    ItypeWidth,
     /// `iret_ext` before 2.05.
     IretExt,
     /// Settings that a standard support packet has no room for.
@@ -746,6 +678,10 @@ impl fmt::Display for ConfigError {
             ConfigError::NoExceptionBit => {
                 "implicit_exception needs its bit in ioptions: where a handler is not known, a \
                  support packet switches the mode off"
+            }
+            ConfigError::ItypeWidth => {
+                "implicit_return needs itype_width = 4 in [ingress]: three bits do not distinguish \
+                 calls and returns"
             }
             ConfigError::IretExt => "iret_ext needs version 2.05",
             ConfigError::Standard => {

@@ -16,6 +16,7 @@
 //! has the tables for it, and [`trail`] what a packet gives a walk then.
 
 mod aids;
+mod ambiguity;
 mod modes;
 mod source;
 mod trail;
@@ -29,7 +30,7 @@ use hartrace_flow::{Blocks, Consumer, Rules};
 use self::modes::Modes;
 use self::source::Source;
 use crate::frame::{self, Framer, Kind, Piece};
-use crate::modes::Predictor;
+use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
 use crate::{Config, Fault, Layout, Packet};
 
@@ -89,7 +90,7 @@ struct Ctx<'c, 'a, C> {
     out: &'c mut C,
     place: Place,
     /// The branch predictor, if there is one; `out` keeps it up to date.
-    table: Option<&'c Predictor>,
+    table: Option<Shared<'c>>,
 }
 
 /// E-Trace, for the shell of its decoder.

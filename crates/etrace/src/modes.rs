@@ -6,7 +6,7 @@ pub(crate) mod returns;
 pub(crate) mod targets;
 pub(crate) mod vectors;
 
-pub(crate) use predictor::Predictor;
+pub(crate) use predictor::{Predictor, Shared};
 pub(crate) use targets::Targets;
 pub(crate) use vectors::Vectors;
 

@@ -11,8 +11,11 @@ mod write;
 
 use alloc::vec::Vec;
 
-use crate::{Fault, Kind, MAX_PAYLOAD, Version};
+use crate::config::Parameters;
+use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, Version};
 use bits::{Reader, bit};
+
+const IRET_EXT: Ioption = Ioption::ImplicitReturnExtension;
 
 /// What the bytes of packets depend on: the widths of all their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +53,36 @@ pub struct Layout {
     pub doptions_width: Option<u8>,
     /// Trap packets leave the handler's address out.
     pub implicit_exception: bool,
+    /// The bit of `ioptions` that reports so.
+    pub exception_bit: Option<u8>,
 }
 
 impl Layout {
+    /// The layout of what comes after a packet: support packets switch implicit
+    /// exception on and off, and those of 2.05 have the parameters of the encoder.
+    pub fn follow(&mut self, packet: &Packet) {
+        let Packet::Support(support) = packet else {
+            return;
+        };
+        if let Some(bit) = self.exception_bit {
+            self.implicit_exception = support.ioptions >> bit & 1 != 0;
+        }
+        if self.version.is_standard() {
+            let options = u32::from(Ioptions::STANDARD.width());
+            let parameters = Parameters::from_field(support.ioptions >> options);
+            let extended = Ioptions::STANDARD.get(support.ioptions, IRET_EXT);
+            self.iret_ext = extended == Some(true);
+            self.irdepth_width = parameters.irdepth_width(self.iret_ext);
+            self.f0s_width = parameters.f0s_width;
+            self.bpred_size = parameters.bpred_size;
+            self.cache_size = parameters.cache_size;
+            // It does not say whether there is a time.
+            if self.time_width > 0 {
+                self.time_width = parameters.time_bits();
+            }
+        }
+    }
+
     /// Width of an `address` field.
     #[must_use]
     #[inline]

@@ -60,6 +60,7 @@ impl RandomPackets for Random {
                     _ => Some(width(0, 16)),
                 },
                 implicit_exception: width(0, 1) == 0,
+                exception_bit: None,
             };
             if layout.longest() <= MAX_PAYLOAD * 8 {
                 return layout;

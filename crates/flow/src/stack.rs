@@ -135,12 +135,18 @@ impl ReturnStack {
     /// Follows the calls and returns of these runs, in order.
     pub fn follow(&mut self, runs: &[Run], xlen: Xlen) {
         for run in runs {
-            if self.answers(run.exit) {
-                self.pop();
-            }
-            if self.takes(run.exit) {
-                self.push(xlen.wrap(run.end));
-            }
+            self.pass(run.exit, xlen.wrap(run.end));
+        }
+    }
+
+    /// Follows one jump of this class; the address after it is `end`.
+    #[inline]
+    pub fn pass(&mut self, exit: Exit, end: u64) {
+        if self.answers(exit) {
+            self.pop();
+        }
+        if self.takes(exit) {
+            self.push(end);
         }
     }
 

@@ -2,15 +2,14 @@
 
 use core::ops::ControlFlow;
 
-use alloc::boxed::Box;
 use hartrace_flow::decode::Track;
 use hartrace_flow::{Consumer, Event, Exit, HartId, Run};
 
 use super::Settings;
-use crate::modes::{Predictor, Targets, Vectors, returns};
+use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
 
 /// The tables of the modes that are on. The return stack is that of the walk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Aids {
     /// Away while a packet is decoded, see [`Tap`].
     pub(super) predictor: Option<Predictor>,
@@ -22,17 +21,6 @@ pub(super) struct Aids {
     pub(super) known: bool,
     /// The encoder has started afresh, or is about to.
     pub(super) fresh: bool,
-}
-
-/// The same in plain values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct AidsState {
-    predictor: Option<Box<[u8]>>,
-    targets: Option<Targets>,
-    vectors: Option<Vectors>,
-    sizes: [u8; 4],
-    known: bool,
-    fresh: bool,
 }
 
 impl Aids {
@@ -66,7 +54,7 @@ impl Aids {
     }
 
     /// All of them as after a synchronisation packet.
-    pub(super) fn reset(&mut self, track: &mut Track, table: Option<&Predictor>) {
+    pub(super) fn reset(&mut self, track: &mut Track, table: Option<Shared<'_>>) {
         if let Some(table) = table {
             table.reset();
         }
@@ -85,33 +73,12 @@ impl Aids {
             targets.update(to);
         }
     }
-
-    pub(super) fn state(&self) -> AidsState {
-        AidsState {
-            predictor: self.predictor.as_ref().map(Predictor::states),
-            targets: self.targets.clone(),
-            vectors: self.vectors.clone(),
-            sizes: self.sizes,
-            known: self.known,
-            fresh: self.fresh,
-        }
-    }
-
-    pub(super) fn set_state(&mut self, state: &AidsState, settings_lsb: u8) {
-        let states = state.predictor.as_deref();
-        self.predictor = states.map(|states| Predictor::of(states, settings_lsb));
-        self.targets.clone_from(&state.targets);
-        self.vectors.clone_from(&state.vectors);
-        self.sizes = state.sizes;
-        self.known = state.known;
-        self.fresh = state.fresh;
-    }
 }
 
 /// Keeps a predictor up to date with the branches that are given out.
 pub(super) struct Tap<'t, C> {
     pub(super) out: &'t mut C,
-    pub(super) table: &'t Predictor,
+    pub(super) table: Shared<'t>,
 }
 
 impl<C: Consumer> Consumer for Tap<'_, C> {
@@ -133,7 +100,7 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
 }
 
 #[inline]
-fn note(table: &Predictor, run: &Run) {
+fn note(table: Shared<'_>, run: &Run) {
     if matches!(run.exit, Exit::Taken | Exit::NotTaken) {
         table.update(run.source(), run.exit == Exit::Taken);
     }

@@ -75,7 +75,7 @@ impl Modes {
             config.cache_size = parameters.cache_size;
             // It does not say whether there is a time.
             if config.time_width > 0 {
-                config.time_width = 16 * (parameters.time_width + 1);
+                config.time_width = parameters.time_bits();
             }
         }
         config

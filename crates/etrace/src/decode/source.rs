@@ -5,7 +5,7 @@ use hartrace_flow::{
     Blocks, Cause, Consumer, Context, Event, HartId, Mark, Mode, Ownership, Reason, Trap,
 };
 
-use super::aids::{Aids, AidsState, Tap};
+use super::aids::{Aids, Tap};
 use super::modes::{Doubt, Modes};
 use super::trail::{More, Returns};
 use super::way::{Next, Outcomes, Pending, Trouble, reason};
@@ -35,7 +35,6 @@ pub struct Source {
     doubt: Option<Doubt>,
     /// For the optional modes.
     pub(super) aids: Aids,
-    iaddress_lsb: u8,
 }
 
 /// The state of a source in plain values.
@@ -50,8 +49,7 @@ pub struct State {
     clock: Clock,
     refused: bool,
     doubt: Option<Doubt>,
-    aids: AidsState,
-    iaddress_lsb: u8,
+    aids: Aids,
 }
 
 /// What a synchronisation packet says of the hart.
@@ -80,7 +78,6 @@ impl decode::Source<ETrace> for Source {
             refused: false,
             doubt: None,
             aids: Aids::default(),
-            iaddress_lsb: settings.config.iaddress_lsb,
         };
         source.adopt(settings);
         source
@@ -97,7 +94,7 @@ impl decode::Source<ETrace> for Source {
         message: &Message,
         cx: &mut decode::Ctx<'_, '_, Settings, C>,
     ) -> Result<(), Reason> {
-        if cx.settings.modes.prediction {
+        if self.aids.predictor.is_some() {
             return self.predicted(cx, |source, cx| source.any(message, cx));
         }
         let done = self.any(message, &mut plain(cx));
@@ -121,7 +118,7 @@ impl decode::Source<ETrace> for Source {
 
     fn finish<C: Consumer>(&mut self, cx: &mut decode::Ctx<'_, '_, Settings, C>) {
         if self.track.is_running() {
-            let done = match cx.settings.modes.prediction {
+            let done = match self.aids.predictor.is_some() {
                 true => self.predicted(cx, |source, cx| source.end(Next::Unknown, cx)),
                 false => self.end(Next::Unknown, &mut plain(cx)).map_err(reason),
             };
@@ -153,8 +150,7 @@ impl decode::Source<ETrace> for Source {
             clock: self.clock,
             refused: self.refused,
             doubt: self.doubt,
-            aids: self.aids.state(),
-            iaddress_lsb: self.iaddress_lsb,
+            aids: self.aids.clone(),
         }
     }
 
@@ -168,8 +164,7 @@ impl decode::Source<ETrace> for Source {
         self.clock = state.clock;
         self.refused = state.refused;
         self.doubt = state.doubt;
-        self.iaddress_lsb = state.iaddress_lsb;
-        self.aids.set_state(&state.aids, state.iaddress_lsb);
+        self.aids.clone_from(&state.aids);
     }
 
     fn hint(&mut self, state: &State) {
@@ -206,22 +201,20 @@ impl Source {
         cx: &mut decode::Ctx<'_, 'a, Settings, C>,
         what: impl FnOnce(&mut Source, &mut Ctx<'_, 'a, Tap<'_, C>>) -> Result<(), Trouble>,
     ) -> Result<(), Reason> {
-        let Some(table) = self.aids.predictor.take() else {
+        let Some(mut predictor) = self.aids.predictor.take() else {
             return Err(Fault::UnknownOption.reason(0));
         };
-        let mut tap = Tap {
-            out: cx.out,
-            table: &table,
-        };
+        let table = predictor.shared();
+        let mut tap = Tap { out: cx.out, table };
         let mut inner = Ctx {
             settings: cx.settings,
             blocks: cx.blocks,
             out: &mut tap,
             place: cx.place,
-            table: Some(&table),
+            table: Some(table),
         };
         let done = what(self, &mut inner);
-        self.aids.predictor = Some(table);
+        self.aids.predictor = Some(predictor);
         done.map_err(reason)
     }
 
@@ -491,8 +484,10 @@ impl Source {
 
     /// The way to a synchronisation packet from where the walk stands.
     fn walk_to<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
-        if self.pending.is_some_and(|p| !p.more.is_nothing()) {
-            self.resolve(Next::Sync, cx)?;
+        if cx.settings.modes.is_modal() {
+            // What the path to it does to the tables counts.
+            let next = self.before(cx.blocks, sync.address);
+            self.resolve(next, cx)?;
         }
         let changed = sync.owner.mode != self.owner.mode;
         let moved = sync.owner.context != self.owner.context;

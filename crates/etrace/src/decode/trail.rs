@@ -4,7 +4,7 @@
 use hartrace_flow::{Evidence, History, Outcomes as Next};
 
 use super::way::Outcomes;
-use crate::modes::Predictor;
+use crate::modes::Shared;
 
 /// What a packet says about returns that were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) enum As {
 pub(super) struct Trail<'t> {
     outcomes: History,
     more: More,
-    table: Option<&'t Predictor>,
+    table: Option<Shared<'t>>,
     /// The last outcome is that of the reported address.
     own: u64,
     report: As,
@@ -73,7 +73,7 @@ impl<'t> Trail<'t> {
     pub(super) fn new(
         outcomes: Outcomes,
         more: More,
-        table: Option<&'t Predictor>,
+        table: Option<Shared<'t>>,
         (own, report): (bool, As),
     ) -> Trail<'t> {
         Trail {

@@ -3,10 +3,10 @@
 use hartrace_flow::decode::Nothing;
 use hartrace_flow::{Blocks, Consumer, Evidence, Exit, Goal, History, Reason, Stop, UNCOUNTED};
 
-use super::Ctx;
 use super::source::Source;
 use super::trail::{As, BeforeTrap, Lead, More, Returns, Trail};
-use crate::{BranchMap, Fault};
+use super::{Ctx, Settings};
+use crate::{BranchMap, Fault, ReturnRule};
 
 /// What does not fit, and the value that goes with it.
 pub(super) type Trouble = (Fault, u64);
@@ -143,6 +143,19 @@ impl Source {
         next: Next,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
+        if next == Next::Unknown && matches!(pending.more.returns, Returns::Depth(_)) {
+            // Which return it means depends on what follows.
+            return Ok(());
+        }
+        if next != Next::Unknown && self.is_irdepth(cx.settings) {
+            if self.is_ambiguous(&pending, next, cx.blocks, cx.table) {
+                return Err((Fault::AmbiguousReturn, pending.address));
+            }
+            // How the address was reached is not known, but there is no other.
+            if next == Next::Sync && let Returns::Depth(_) = pending.more.returns {
+                pending.more.returns = Returns::Any;
+            }
+        }
         self.pending = None;
         self.carry = pending.outcomes;
         let to = pending.address;
@@ -178,6 +191,13 @@ impl Source {
             self.track.confirm();
         }
         Ok(())
+    }
+
+    /// Whether the encoder reports `irdepth`, and goes by the texts alone.
+    fn is_irdepth(&self, settings: &Settings) -> bool {
+        settings.modes.implicit_return
+            && !settings.modes.iret_ext
+            && settings.config.return_rule == ReturnRule::Specification
     }
 
     /// What a synchronisation at this address says about the packet that waits.
@@ -477,8 +497,12 @@ impl Source {
                 self.track.walk.target(cx.blocks, epc, cx.out);
                 Ok(told)
             }
-            (_, None) => {
+            (stop, None) => {
                 self.track.walk.retire(cx.blocks, cx.out);
+                let link = self.track.walk.pc(cx.blocks);
+                if let (Stop::Target(exit), Some(stack)) = (stop, self.track.walk.stack()) {
+                    stack.pass(exit, link);
+                }
                 Ok(None)
             }
         }

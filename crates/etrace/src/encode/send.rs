@@ -7,8 +7,8 @@ use super::hart::{Due, Hart, Open};
 use super::unit::Unit;
 use crate::packet::bits::mask;
 use crate::{
-    Config, Context, DataSupport, IdleIrdepth, Ioption, Packet, QualStatus, Report, ResyncRule,
-    Start, Support, Trap, Version,
+    Config, Context, DataSupport, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start,
+    Support, Trap, Version,
 };
 
 /// Exception code of an illegal instruction.
@@ -223,7 +223,8 @@ impl Hart {
             }
             // The mode is off for this packet.
             Some(false) => {
-                let ioptions = self.ioptions & !self.exception_bit(config);
+                let bit = self.out.layout.exception_bit.map_or(0, |bit| 1 << bit);
+                let ioptions = self.ioptions & !bit;
                 let all = core::mem::replace(&mut self.ioptions, ioptions);
                 self.support(QualStatus::NoChange, sink);
                 self.out.layout.implicit_exception = false;
@@ -234,13 +235,6 @@ impl Hart {
             }
         }
         self.synchronised();
-    }
-
-    /// The bit of `ioptions` for implicit exception.
-    fn exception_bit(&self, config: &Config) -> u32 {
-        let mut bits = config.ioptions.order().iter();
-        let bit = bits.position(|&option| option == Some(Ioption::ImplicitException));
-        bit.map_or(0, |bit| 1 << bit)
     }
 
     /// In implicit exception mode: whether the current instruction is the handler

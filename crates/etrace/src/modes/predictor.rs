@@ -13,13 +13,21 @@ const INITIAL: u8 = 0b01;
 /// A predictor. The upper bit of a state is the prediction, the lower one the
 /// last outcome; a prediction changes when it has failed twice, or once right
 /// after a synchronisation.
-///
-/// Its entries are cells: the decoder asks for predictions while it gives out
-/// the branches that change them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predictor {
-    states: Box<[Cell<u8>]>,
+    /// A power of two of them.
+    states: Box<[u8]>,
     first_bit: u32,
+}
+
+/// The state after an outcome, and whether that was expected.
+#[inline]
+const fn next(state: u8, taken: bool) -> (u8, bool) {
+    let (predicted, last) = (state >> 1, state & 1);
+    let taken = taken as u8;
+    // The prediction follows the outcome unless the last one confirmed it.
+    let prediction = if predicted == last { predicted } else { taken };
+    (prediction << 1 | taken, predicted == taken)
 }
 
 impl Predictor {
@@ -27,50 +35,33 @@ impl Predictor {
     pub(crate) fn new(bpred_size: u8, iaddress_lsb: u8) -> Predictor {
         let entries = 1usize << (bpred_size & 15);
         Predictor {
-            states: vec![Cell::new(INITIAL); entries].into_boxed_slice(),
+            states: vec![INITIAL; entries].into_boxed_slice(),
             first_bit: first_bit(iaddress_lsb),
         }
-    }
-
-    /// A table with these states, a power of two of them.
-    pub(crate) fn of(states: &[u8], iaddress_lsb: u8) -> Predictor {
-        Predictor {
-            states: states.iter().copied().map(Cell::new).collect(),
-            first_bit: first_bit(iaddress_lsb),
-        }
-    }
-
-    /// The states of all entries.
-    pub(crate) fn states(&self) -> Box<[u8]> {
-        self.states.iter().map(Cell::get).collect()
     }
 
     #[inline]
-    fn entry(&self, address: u64) -> Option<&Cell<u8>> {
-        // The length is a power of two.
-        let mask = self.states.len().wrapping_sub(1);
-        self.states.get((address >> self.first_bit) as usize & mask)
+    fn index(&self, address: u64) -> usize {
+        (address >> self.first_bit) as usize & (self.states.len() - 1)
     }
 
     /// Whether the branch at this address is expected to be taken.
     #[inline]
     pub(crate) fn predict(&self, address: u64) -> bool {
-        self.entry(address).is_some_and(|state| state.get() > 0b01)
+        let state = self.states.get(self.index(address));
+        state.is_some_and(|&state| state > INITIAL)
     }
 
     /// The branch had this outcome; returns whether that was expected.
     #[inline]
-    pub(crate) fn update(&self, address: u64, taken: bool) -> bool {
-        let Some(entry) = self.entry(address) else {
+    pub(crate) fn update(&mut self, address: u64, taken: bool) -> bool {
+        let index = self.index(address);
+        let Some(state) = self.states.get_mut(index) else {
             return false;
         };
-        let state = entry.get();
-        let (predicted, last) = (state >> 1, state & 1);
-        let taken = u8::from(taken);
-        // The prediction follows the outcome unless the last one confirmed it.
-        let prediction = if predicted == last { predicted } else { taken };
-        entry.set(prediction << 1 | taken);
-        predicted == taken
+        let expected;
+        (*state, expected) = next(*state, taken);
+        expected
     }
 
     /// Whether branches less than so many bytes apart have different entries.
@@ -80,9 +71,61 @@ impl Predictor {
     }
 
     /// A synchronisation packet was sent.
+    pub(crate) fn reset(&mut self) {
+        self.states.fill(INITIAL);
+    }
+
+    /// The table for several users at once.
+    pub(crate) fn shared(&mut self) -> Shared<'_> {
+        Shared {
+            states: Cell::from_mut(&mut *self.states).as_slice_of_cells(),
+            first_bit: self.first_bit,
+        }
+    }
+}
+
+/// A predictor as a decoder uses it: it asks for predictions while it gives out
+/// the branches that change them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared<'t> {
+    states: &'t [Cell<u8>],
+    first_bit: u32,
+}
+
+impl Shared<'_> {
+    #[inline]
+    fn entry(&self, address: u64) -> Option<&Cell<u8>> {
+        let mask = self.states.len().wrapping_sub(1);
+        self.states.get((address >> self.first_bit) as usize & mask)
+    }
+
+    /// As [`Predictor::predict`].
+    #[inline]
+    pub(crate) fn predict(&self, address: u64) -> bool {
+        self.entry(address)
+            .is_some_and(|state| state.get() > INITIAL)
+    }
+
+    /// As [`Predictor::update`].
+    #[inline]
+    pub(crate) fn update(&self, address: u64, taken: bool) {
+        if let Some(entry) = self.entry(address) {
+            entry.set(next(entry.get(), taken).0);
+        }
+    }
+
+    /// As [`Predictor::reset`].
     pub(crate) fn reset(&self) {
-        for state in &self.states {
+        for state in self.states {
             state.set(INITIAL);
+        }
+    }
+
+    /// A copy of the table as it is.
+    pub(crate) fn copy(&self) -> Predictor {
+        Predictor {
+            states: self.states.iter().map(Cell::get).collect(),
+            first_bit: self.first_bit,
         }
     }
 }
@@ -105,20 +148,25 @@ mod tests {
             (0b10, false, true, 0b00),
         ];
         for (state, taken, predicted, next) in rows {
-            let table = Predictor::new(1, 1);
-            table.states[0].set(state);
+            let mut table = Predictor::new(1, 1);
+            table.states[0] = state;
             assert_eq!(table.predict(0x100), predicted, "{state:02b}");
+            let mut other = table.clone();
+            other.shared().update(0x100, taken);
             assert_eq!(table.update(0x100, taken), predicted == taken);
-            assert_eq!(table.states[0].get(), next, "{state:02b} {taken}");
+            assert_eq!(table.states[0], next, "{state:02b} {taken}");
+            assert_eq!(other.shared().copy(), table);
+            assert_eq!(other.shared().predict(0x100), table.predict(0x100));
         }
     }
 
     #[test]
     fn the_initial_state_is_01() {
-        let table = Predictor::new(4, 1);
-        assert!(table.states.iter().all(|state| state.get() == 0b01));
+        let mut table = Predictor::new(4, 1);
+        assert!(table.states.iter().all(|&state| state == 0b01));
         table.update(6, true);
         assert!(table.predict(6));
+        table.clone().shared().reset();
         table.reset();
         assert_eq!(table, Predictor::new(4, 1));
     }
@@ -127,7 +175,7 @@ mod tests {
     #[test]
     fn entries_are_indexed_by_low_address_bits() {
         for (lsb, shift) in [(0, 1), (1, 1), (2, 2)] {
-            let table = Predictor::new(3, lsb);
+            let mut table = Predictor::new(3, lsb);
             table.update(5 << shift, true);
             for slot in 0..16u64 {
                 let same = slot % 8 == 5;

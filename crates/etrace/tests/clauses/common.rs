@@ -24,6 +24,7 @@ pub(crate) use paths::{Do, asm, code, go, image};
 pub(crate) const VERSIONS: [Version; 2] = [Version::V1_1_1, Version::V2_0];
 pub(crate) const DRAFT: Version = Version::V1_1_1;
 pub(crate) const RATIFIED: Version = Version::V2_0;
+pub(crate) const REVIEW: Version = Version::V2_05;
 
 /// An image for RV64 with compressed instructions.
 pub(crate) fn rv64(parts: &[(u64, &[u32])]) -> Image {
@@ -64,7 +65,7 @@ pub(crate) fn port(config: &Config, isa: Isa) -> PortConfig {
     PortConfig {
         table: match config.version {
             Version::V1_1_1 => ItypeTable::ETrace111,
-            Version::V2_0 => ItypeTable::ETrace20,
+            Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
         },
         ..PortConfig::new(isa)
     }

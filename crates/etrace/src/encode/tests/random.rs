@@ -291,7 +291,7 @@ fn encode(config: &Config, port: PortConfig, steps: &[Step]) -> Vec<u8> {
 /// instruction at a time" (chapter 8).
 #[test]
 fn blocks_of_any_size_give_the_same_packets() {
-    for seed in 1..80 {
+    for seed in 1..120 {
         let mut r = Random::new(seed);
         let mut config = any_config(&mut r);
         // Blocks have one time, and only places every port shows are settled.
@@ -345,7 +345,7 @@ impl Consumer for Decoded<'_> {
 
 #[test]
 fn what_is_encoded_is_decoded() {
-    for seed in 1..300 {
+    for seed in 1..400 {
         let mut r = Random::new(seed);
         let mut config = any_config(&mut r);
         let code = program(&mut r);

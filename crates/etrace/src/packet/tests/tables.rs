@@ -49,6 +49,7 @@ const V2: Layout = Layout {
     ioptions_width: 8,
     doptions_width: Some(4),
     implicit_exception: false,
+    exception_bit: None,
 };
 
 const DRAFT: Layout = Layout {
