@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{Exit, Run};
 use crate::blocks::{BlockId, NOWHERE};
+use crate::{Exit, Run};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;
@@ -99,7 +99,7 @@ impl Stretches {
     }
 
     /// Looks a stretch up; one that is new announces itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, name: Name) -> Found {
         let Some(slot) = self.slots.get_mut(Stretches::slot(name)) else {
             return Found::New;

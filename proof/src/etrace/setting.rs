@@ -18,7 +18,15 @@ pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
     let mut config = Config::new(version, isa.xlen());
     let calm = r.chance(250);
     let mut on = |permille| r.chance(if calm { permille / 5 } else { permille });
-    let parts = [on(600), on(600), on(500), on(500), on(300), on(200), on(700)];
+    let parts = [
+        on(600),
+        on(600),
+        on(500),
+        on(500),
+        on(300),
+        on(200),
+        on(700),
+    ];
     let [addresses, widths, resync, options, triggers, queue, modes] = parts;
     if addresses {
         addresses_of(&mut config, isa, &mut r);
@@ -141,8 +149,16 @@ fn modes_of(config: &mut Config, r: &mut Random) {
         config.cache_size = r.pick(&[1, 2, 5, 7]);
     }
     if config.implicit_return {
-        (config.return_stack_size, config.call_counter_size) =
-            r.pick(&[(1, 0), (3, 0), (5, 0), (7, 0), (0, 1), (0, 3), (0, 7), (2, 2)]);
+        (config.return_stack_size, config.call_counter_size) = r.pick(&[
+            (1, 0),
+            (3, 0),
+            (5, 0),
+            (7, 0),
+            (0, 1),
+            (0, 3),
+            (0, 7),
+            (2, 2),
+        ]);
     }
     if config.implicit_exception && config.ioptions.get(0, Ioption::ImplicitException).is_none() {
         config.ioptions = Ioptions::REFERENCE;

@@ -79,12 +79,18 @@ impl Parameters {
     /// From the bits of all fields.
     pub(crate) fn from_field(field: u32) -> Parameters {
         let mut at = 0;
-        let [time_width, f0s_width, return_stack_size, call_counter_size, bpred_size, cache_size] =
-            Parameters::FIELDS.map(|(_, width)| {
-                let value = (field >> at & ((1 << width) - 1)) as u8;
-                at += width;
-                value
-            });
+        let [
+            time_width,
+            f0s_width,
+            return_stack_size,
+            call_counter_size,
+            bpred_size,
+            cache_size,
+        ] = Parameters::FIELDS.map(|(_, width)| {
+            let value = (field >> at & ((1 << width) - 1)) as u8;
+            at += width;
+            value
+        });
         Parameters {
             time_width,
             f0s_width,

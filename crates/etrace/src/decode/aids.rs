@@ -35,8 +35,7 @@ impl Aids {
             when(modes.implicit_return, config.return_stack_size),
         ];
         let [predictor, cache, calls @ ..] = sizes;
-        let [old_predictor, old_cache, old_calls @ ..] =
-            core::mem::replace(&mut self.sizes, sizes);
+        let [old_predictor, old_cache, old_calls @ ..] = core::mem::replace(&mut self.sizes, sizes);
         let lsb = config.iaddress_lsb;
         if predictor != old_predictor {
             self.predictor = (predictor > 0).then(|| Predictor::new(predictor, lsb));
@@ -51,6 +50,11 @@ impl Aids {
         if modes.implicit_exception && self.vectors.is_none() {
             self.vectors = Some(Vectors::new(config.trap_vectors, config.xlen));
         }
+    }
+
+    /// Whether there is a predictor or a cache.
+    pub(super) const fn is_modal(&self) -> bool {
+        self.predictor.is_some() || self.targets.is_some()
     }
 
     /// All of them as after a synchronisation packet.

@@ -43,12 +43,12 @@ impl Source {
     /// Whether a packet that waits can mean more than one place.
     pub(super) fn is_ambiguous(
         &self,
-        pending: &Pending,
+        (pending, more): (&Pending, More),
         next: Next,
         blocks: &mut Blocks<'_>,
         table: Option<Shared<'_>>,
     ) -> bool {
-        let depth = match pending.more.returns {
+        let depth = match more.returns {
             Returns::Depth(depth) => Some(usize::from(depth)),
             _ => None,
         };
@@ -60,7 +60,7 @@ impl Source {
         let own = walk.is_branch(blocks, pending.address);
         let more = More {
             returns: Returns::Any,
-            ..pending.more
+            ..more
         };
         let mut scratch = table.map_or_else(|| Predictor::new(1, 1), |table| table.copy());
         let table = scratch.shared();

@@ -33,6 +33,10 @@ pub struct Source {
     /// The encoder is in a mode that is not understood: nothing is decoded.
     refused: bool,
     doubt: Option<Doubt>,
+    /// There is a predictor or a cache.
+    modal: bool,
+    /// What the packet that waits says besides, if it is modal.
+    pub(super) more: More,
     /// For the optional modes.
     pub(super) aids: Aids,
 }
@@ -49,6 +53,7 @@ pub struct State {
     clock: Clock,
     refused: bool,
     doubt: Option<Doubt>,
+    more: More,
     aids: Aids,
 }
 
@@ -77,6 +82,8 @@ impl decode::Source<ETrace> for Source {
             anchored: false,
             refused: false,
             doubt: None,
+            modal: false,
+            more: More::default(),
             aids: Aids::default(),
         };
         source.adopt(settings);
@@ -94,8 +101,8 @@ impl decode::Source<ETrace> for Source {
         message: &Message,
         cx: &mut decode::Ctx<'_, '_, Settings, C>,
     ) -> Result<(), Reason> {
-        if self.aids.predictor.is_some() {
-            return self.predicted(cx, |source, cx| source.any(message, cx));
+        if self.modal {
+            return self.modal_message(message, cx);
         }
         let done = self.any(message, &mut plain(cx));
         done.map_err(reason)
@@ -150,6 +157,7 @@ impl decode::Source<ETrace> for Source {
             clock: self.clock,
             refused: self.refused,
             doubt: self.doubt,
+            more: self.more,
             aids: self.aids.clone(),
         }
     }
@@ -164,7 +172,9 @@ impl decode::Source<ETrace> for Source {
         self.clock = state.clock;
         self.refused = state.refused;
         self.doubt = state.doubt;
+        self.more = state.more;
         self.aids.clone_from(&state.aids);
+        self.modal = self.aids.is_modal();
     }
 
     fn hint(&mut self, state: &State) {
@@ -192,10 +202,23 @@ impl Source {
     /// Other modes.
     pub(super) fn adopt(&mut self, settings: &Settings) {
         self.aids.adopt(settings, &mut self.track);
+        self.modal = self.aids.is_modal();
+    }
+
+    /// A message while there is a predictor or a cache.
+    #[inline(never)]
+    fn modal_message<C: Consumer>(
+        &mut self,
+        message: &Message,
+        cx: &mut decode::Ctx<'_, '_, Settings, C>,
+    ) -> Result<(), Reason> {
+        match self.aids.predictor.is_some() {
+            true => self.predicted(cx, |source, cx| source.any(message, cx)),
+            false => self.any(message, &mut plain(cx)).map_err(reason),
+        }
     }
 
     /// Does something with the predictor at hand.
-    #[inline(never)]
     fn predicted<'a, C: Consumer>(
         &mut self,
         cx: &mut decode::Ctx<'_, 'a, Settings, C>,
@@ -227,7 +250,7 @@ impl Source {
     ) -> Result<(), Trouble> {
         match message {
             Message::Plain(packet) if self.track.is_running() => match packet.address {
-                Some(field) => self.address((packet.map, field), More::default(), cx),
+                Some(field) => self.address((packet.map, field), cx),
                 None => self.branches(packet.map, cx),
             },
             Message::Plain(_) => self.unsynchronised(cx),
@@ -282,7 +305,8 @@ impl Source {
             returns: returns(cx.settings, report.irreport, report.irdepth),
             ..more
         };
-        self.address((map, report.address), more, cx)?;
+        self.address((map, report.address), cx)?;
+        self.set_more(more);
         if report.notify {
             self.resolve(Next::Sync, cx)?;
             self.track.event(&Event::Mark(Mark::Notify), cx.out);
@@ -297,7 +321,6 @@ impl Source {
     fn address<C: Consumer>(
         &mut self,
         (map, field): (BranchMap, u64),
-        more: More,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         self.resolve(Next::Flow, cx)?;
@@ -310,10 +333,20 @@ impl Source {
         self.pending = Some(Pending {
             address: self.base,
             outcomes: self.carry.and(Outcomes::of(map)),
-            more,
+            modal: false,
             arrived: false,
         });
         Ok(())
+    }
+
+    /// What the packet that waits says besides.
+    fn set_more(&mut self, more: More) {
+        if let Some(pending) = &mut self.pending
+            && !more.is_nothing()
+        {
+            pending.modal = true;
+            self.more = more;
+        }
     }
 
     /// Format 0 subformat 0.
@@ -365,11 +398,12 @@ impl Source {
         self.pending = Some(Pending {
             address: self.base,
             outcomes: self.carry.and(Outcomes::of(map)),
-            more: More {
-                returns,
-                ..More::default()
-            },
+            modal: false,
             arrived: false,
+        });
+        self.set_more(More {
+            returns,
+            ..More::default()
         });
         Ok(())
     }
@@ -780,7 +814,10 @@ impl Settings {
 
 /// What a packet says about returns.
 fn returns(settings: &Settings, irreport: bool, irdepth: u16) -> Returns {
-    match (irreport && settings.modes.implicit_return, settings.modes.iret_ext) {
+    match (
+        irreport && settings.modes.implicit_return,
+        settings.modes.iret_ext,
+    ) {
         (false, _) => Returns::Any,
         (true, true) => Returns::Count(irdepth),
         (true, false) => Returns::Depth(irdepth),

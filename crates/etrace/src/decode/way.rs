@@ -87,7 +87,8 @@ pub(super) struct Pending {
     pub(super) address: u64,
     /// All outcomes up to there, with the one of the address if it is a branch.
     pub(super) outcomes: Outcomes,
-    pub(super) more: More,
+    /// It says more, see [`Source`].
+    pub(super) modal: bool,
     /// The walk is at the address for the first time; it is not yet known whether
     /// that is the time the packet meant.
     pub(super) arrived: bool,
@@ -117,7 +118,7 @@ impl Source {
         let Some(pending) = self.pending else {
             return Ok(());
         };
-        if next == Next::Flow && !pending.arrived && pending.more.is_nothing() {
+        if next == Next::Flow && !pending.arrived && !pending.modal {
             let word = pending.outcomes.word();
             let to = pending.address;
             if let Some(own) = self.track.walk.repeat_to_jump(cx.blocks, word, to, cx.out) {
@@ -143,17 +144,20 @@ impl Source {
         next: Next,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        if next == Next::Unknown && matches!(pending.more.returns, Returns::Depth(_)) {
+        let mut more = self.more_of(&pending);
+        if next == Next::Unknown && matches!(more.returns, Returns::Depth(_)) {
             // Which return it means depends on what follows.
             return Ok(());
         }
         if next != Next::Unknown && self.is_irdepth(cx.settings) {
-            if self.is_ambiguous(&pending, next, cx.blocks, cx.table) {
+            if self.is_ambiguous((&pending, more), next, cx.blocks, cx.table) {
                 return Err((Fault::AmbiguousReturn, pending.address));
             }
             // How the address was reached is not known, but there is no other.
-            if next == Next::Sync && let Returns::Depth(_) = pending.more.returns {
-                pending.more.returns = Returns::Any;
+            if next == Next::Sync
+                && let Returns::Depth(_) = more.returns
+            {
+                more.returns = Returns::Any;
             }
         }
         self.pending = None;
@@ -164,24 +168,25 @@ impl Source {
                 // The outcome of a branch has been reported where the walk arrived:
                 // there is none left for another time.
                 if !(pending.arrived && self.track.walk.at_branch(cx.blocks)) {
-                    self.jump(to, pending.more, cx)?;
+                    self.jump(to, more, cx)?;
                 }
             }
             Next::Sync if pending.arrived => {}
             Next::Unknown if pending.arrived => self.pending = Some(pending),
             Next::Sync | Next::Unknown => {
-                let jumped = self.approach_any(to, pending.more, cx)?;
+                let jumped = self.approach_any(to, more, cx)?;
                 if next == Next::Unknown && !jumped {
                     pending.arrived = true;
                     pending.outcomes = self.carry;
                     // What is left is on the way to the next jump.
-                    pending.more = More {
-                        returns: match pending.more.returns {
+                    self.more = More {
+                        returns: match more.returns {
                             Returns::Count(_) => Returns::Count(0),
                             returns => returns,
                         },
                         ..More::default()
                     };
+                    pending.modal = !self.more.is_nothing();
                     self.pending = Some(pending);
                 }
             }
@@ -191,6 +196,14 @@ impl Source {
             self.track.confirm();
         }
         Ok(())
+    }
+
+    /// What the packet that waits says besides.
+    fn more_of(&self, pending: &Pending) -> More {
+        match pending.modal {
+            true => self.more,
+            false => More::default(),
+        }
     }
 
     /// Whether the encoder reports `irdepth`, and goes by the texts alone.
@@ -208,7 +221,7 @@ impl Source {
         let Some(pending) = self.pending else {
             return Next::Unknown;
         };
-        if !pending.more.is_nothing() {
+        if pending.modal {
             return Next::Sync;
         }
         let named = blocks

@@ -213,16 +213,13 @@ impl Hart {
     /// into the map.
     #[inline(always)]
     pub(super) fn take_run(&mut self, config: &Config, run: &IngressRun<'_>) -> bool {
-        if self.readiness == Readiness::Modal {
-            return self.modal_run(config, run);
-        }
         let same = (run.mode == self.cur.mode) & (run.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(run.halfwords);
         let early = (run.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
         let count = self.map.count + run.branches;
         // A map that is full is sent with the next instruction.
         if !(same & early & (self.readiness == Readiness::Idle)) | (count >= FULL) {
-            return false;
+            return self.readiness == Readiness::Modal && self.modal_run(config, run);
         }
         // A set bit is a branch that was not taken.
         let outcomes = (1u32 << (run.branches & 31)) - 1;

@@ -53,7 +53,9 @@ impl Hart {
         true
     }
 
-    /// Several blocks, as [`Hart::take_run`] has them.
+    /// Several blocks, as [`Hart::take_run`] has them. Never part of it, so that a
+    /// run need not be in memory for the other paths.
+    #[inline(never)]
     pub(super) fn modal_run(&mut self, config: &Config, run: &IngressRun<'_>) -> bool {
         let same = (run.mode == self.cur.mode) & (run.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(run.halfwords);

@@ -77,9 +77,7 @@ impl Hart {
             ..self.report_of(config, self.cur.addr, irdepth)
         };
         let index = match &self.targets {
-            Some(targets) if self.hit && target && !updiscon => {
-                Some(targets.index(self.cur.addr))
-            }
+            Some(targets) if self.hit && target && !updiscon => Some(targets.index(self.cur.addr)),
             _ => None,
         };
         self.send_report(config, (self.cur.addr, report), index, sink);

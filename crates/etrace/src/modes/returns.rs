@@ -181,7 +181,10 @@ mod tests {
         assert_eq!((returns.here(), returns.landed()), (None, None));
         // Nothing to tell apart any more.
         let report = None;
-        assert_eq!(returns_to(&mut returns, 0x200), Some(Landing { report, ..empty }));
+        assert_eq!(
+            returns_to(&mut returns, 0x200),
+            Some(Landing { report, ..empty })
+        );
     }
 
     #[test]
@@ -198,7 +201,11 @@ mod tests {
             };
             assert_eq!(returns_to(&mut returns, 0x900), Some(landing));
             returns.settle();
-            assert_eq!(returns_to(&mut returns, 0x104), None, "its entry was used up");
+            assert_eq!(
+                returns_to(&mut returns, 0x104),
+                None,
+                "its entry was used up"
+            );
         }
     }
 
@@ -231,7 +238,9 @@ mod tests {
             for call in 0..20 {
                 returns.call(call);
             }
-            let left_out = (0..20).rev().take_while(|&c| returns_to(&mut returns, c).is_none());
+            let left_out = (0..20)
+                .rev()
+                .take_while(|&c| returns_to(&mut returns, c).is_none());
             assert_eq!(left_out.count(), deepest, "{version:?}");
         }
     }

@@ -203,7 +203,13 @@ const STANDARD_MODES: [&str; 8] = [
 ];
 
 /// What it says about data trace, in order.
-const STANDARD_DATA: [&str; 5] = ["mmacas_ext", "noaddr", "nodata", "full_daddress", "full_data"];
+const STANDARD_DATA: [&str; 5] = [
+    "mmacas_ext",
+    "noaddr",
+    "nodata",
+    "full_daddress",
+    "full_data",
+];
 
 /// The standard support packet (2.05).
 fn standard_support(from: &mut impl Source) -> Support {

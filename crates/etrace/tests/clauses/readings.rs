@@ -153,13 +153,16 @@ fn reading_07_implicit_return() {
     let bytes = encode(&settled, &image, &way);
     decodes(&settled, &image, &steps(&image, &way), &bytes);
     let lines = [
-        "support on",
+        "support on, implicit return",
         "start 1000",
         "address 1004 irdepth 1",
         "address 1008 updiscon irdepth 1",
-        "support off ended_rep",
+        "support off ended_rep, implicit return",
     ];
-    assert_eq!(text(&settled, &crate::common::packets(&settled, &bytes)), lines);
+    assert_eq!(
+        text(&settled, &crate::common::packets(&settled, &bytes)),
+        lines
+    );
     let unsettled = Config {
         return_rule: ReturnRule::Specification,
         ..settled

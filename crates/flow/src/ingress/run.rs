@@ -58,10 +58,13 @@ impl IngressRun<'_> {
         let offset = insns.last().map_or(0, |last| u64::from(last.offset));
         let start = self.last_addr.wrapping_sub(offset);
         let taken = self.is_taken().then_some(self.last_addr);
-        insns.iter().filter(|insn| insn.is_branch()).map(move |insn| {
-            let address = start.wrapping_add(insn.offset.into());
-            (address, taken == Some(address))
-        })
+        insns
+            .iter()
+            .filter(|insn| insn.is_branch())
+            .map(move |insn| {
+                let address = start.wrapping_add(insn.offset.into());
+                (address, taken == Some(address))
+            })
     }
 
     /// Whether the last instruction is a branch that was taken.

@@ -255,8 +255,7 @@ fn any_modes(r: &mut Random, config: &mut Config) {
     }
     config.branch_prediction = config.bpred_size > 0 && r.flip();
     config.jump_target_cache = config.cache_size > 0 && r.flip();
-    config.implicit_return =
-        config.return_stack_size + config.call_counter_size > 0 && r.flip();
+    config.implicit_return = config.return_stack_size + config.call_counter_size > 0 && r.flip();
     config.implicit_exception = r.flip();
     config.trap_vectors.mtvec = r.flip().then_some(BASE + 16);
 }
