@@ -112,7 +112,7 @@ pub fn guess_table(
     for candidate in &mut candidates {
         let config = &mut candidate.config;
         config.context_width = filled.context;
-        if config.version != Version::V1_1_1 {
+        if !config.version.is_draft() {
             config.time_width = filled.time;
         }
         let layout = config.layout();

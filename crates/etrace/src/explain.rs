@@ -193,6 +193,8 @@ impl Ioption {
             Ioption::BranchPrediction => "branch prediction",
             Ioption::JumpTargetCache => "jump target cache",
             Ioption::FullAddress => "full addresses",
+            Ioption::ResyncDisabled => "no resync",
+            Ioption::ImplicitReturnExtension => "irets",
         }
     }
 }

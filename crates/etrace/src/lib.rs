@@ -54,6 +54,7 @@ mod encode;
 mod explain;
 mod fault;
 mod frame;
+mod modes;
 mod packet;
 mod tally;
 #[cfg(test)]
@@ -61,7 +62,7 @@ mod testing;
 
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
-    Resync, ResyncRule, ResyncUnit, UpdisconRule, Version,
+    Resync, ResyncRule, ResyncUnit, ReturnRule, TrapVectors, UpdisconRule, Version,
 };
 pub use decode::{Decoder, ETrace, Seam};
 pub use detect::{Guess, guess, guess_table, is_framed};

@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::Run;
 use crate::blocks::{BlockId, NOWHERE};
+use crate::{Exit, Run};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;
@@ -35,6 +35,8 @@ pub(crate) struct Stretch {
     len: u16,
     /// There are calls or returns among its runs.
     pub(crate) stacks: bool,
+    /// The class of the jump.
+    pub(crate) exit: Exit,
     /// One outcome is left over, which must be that of the jump's target.
     pub(crate) own: bool,
 }
@@ -51,6 +53,7 @@ impl Stretch {
         from: 0,
         len: 0,
         stacks: false,
+        exit: Exit::Stop,
         own: false,
     };
 }
@@ -96,7 +99,7 @@ impl Stretches {
     }
 
     /// Looks a stretch up; one that is new announces itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, name: Name) -> Found {
         let Some(slot) = self.slots.get_mut(Stretches::slot(name)) else {
             return Found::New;
@@ -142,6 +145,7 @@ impl Stretches {
                 from,
                 len: runs.len() as u16,
                 stacks: runs.iter().any(|r| r.exit.stacks()),
+                exit: runs.last().map_or(Exit::Stop, |r| r.exit),
                 own,
             };
         }

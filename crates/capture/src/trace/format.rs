@@ -162,9 +162,13 @@ impl Format {
             Format::Ntrace => Settings::Ntrace(config.ntrace.settings(xlen)?),
             Format::Etrace => {
                 let mut settings = config.etrace.settings(xlen)?;
+                let width = config.ingress.itype_width.as_ref();
+                let three = width.is_some_and(|w| w.value == ItypeWidth::Three);
                 if config.etrace.sijump_returns.is_none() {
-                    let width = config.ingress.itype_width.as_ref();
-                    settings.sijump_returns = width.is_some_and(|w| w.value == ItypeWidth::Three);
+                    settings.sijump_returns = three;
+                }
+                if settings.implicit_return && three {
+                    return Err(etrace::ConfigError::ItypeWidth.into());
                 }
                 Settings::Etrace(settings)
             }
@@ -229,6 +233,7 @@ impl Settings {
             },
             Settings::Etrace(config) => match config.version {
                 etrace::Version::V2_0 => "2.0",
+                etrace::Version::V2_05 => "2.05",
                 etrace::Version::V1_1_1 => "1.1.1-draft",
             },
             Settings::Tandem(_) => "2018-11-20",
@@ -319,7 +324,7 @@ impl Settings {
             },
             Settings::Etrace(config) => Unreported {
                 last_traps: false,
-                traps: config.version == etrace::Version::V1_1_1,
+                traps: config.version.is_draft(),
                 // Values are as wide as addresses in a packet.
                 tval: !port.tval_mask() | unsent(config),
                 rounds: Some(Inference {

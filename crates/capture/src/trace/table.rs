@@ -82,6 +82,7 @@ pub(crate) fn from_table(
 }
 
 fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
+    let layout = &mut { *layout };
     let path = input.path().to_path_buf();
     let text = input.read_all(MAX_TABLE)?;
     let (mut rows, mut bad) = (0, 0);
@@ -98,6 +99,7 @@ fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
             Ok(packet) => {
                 let payload = packet.write(layout);
                 payload.write_framed(etrace::Kind::Instruction, &mut bytes);
+                layout.follow(&packet);
             }
             Err(error) => {
                 bytes.extend_from_slice(unreadable(layout));
@@ -138,7 +140,7 @@ impl Trace {
         let Settings::Etrace(config) = &self.settings else {
             return Ok(0);
         };
-        let layout = config.layout();
+        let mut layout = config.layout();
         let mut line = [csv::HEADER, csv::LINE_END].concat();
         take(&line)?;
         let mut left_out = 0;
@@ -156,6 +158,7 @@ impl Trace {
             };
             line.clear();
             csv::row(&packet, &layout, &mut line);
+            layout.follow(&packet);
             line += csv::LINE_END;
             take(&line)
         })?;

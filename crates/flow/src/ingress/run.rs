@@ -18,6 +18,8 @@ pub struct IngressRuns<'a> {
     pub context: Context,
     pub(super) code: &'a [Placed],
     pub(super) pieces: slice::Iter<'a, Straight>,
+    /// The instructions, where there is only a part of a piece.
+    pub(super) part: Option<&'a [Placed]>,
     /// The bits of an address.
     pub(super) mask: u64,
     /// Of the instruction before the next run, where it is known.
@@ -47,13 +49,44 @@ impl<'a> Iterator for IngressRuns<'a> {
     }
 }
 
-impl IngressRuns<'_> {
+impl<'a> IngressRuns<'a> {
     /// The first instruction of a run.
     #[must_use]
     #[inline]
     pub fn first(&self, run: &IngressRun<'_>) -> Placed {
         let first = self.code.get(run.piece.first as usize);
         first.copied().unwrap_or_default()
+    }
+
+    /// The branches of a run, oldest first: their addresses, and whether they were
+    /// taken.
+    #[inline]
+    pub fn outcomes<'r>(
+        &self,
+        run: &IngressRun<'r>,
+    ) -> impl Iterator<Item = (u64, bool)> + use<'r, 'a>
+    where
+        'a: 'r,
+    {
+        let first = run.piece.first as usize;
+        let end = first + usize::from(run.piece.count);
+        let whole = || self.code.get(first..end).unwrap_or_default();
+        // One branch at the end is the usual case, and nothing has to be searched.
+        let only = run.branches() == 1 && run.itype.is_branch();
+        let insns = match run.branches() {
+            0 => &[],
+            _ if only => slice::from_ref(run.last),
+            _ => self.part.unwrap_or_else(whole),
+        };
+        // Offsets may be those of a longer piece.
+        let offset = insns.last().map_or(0, |last| u64::from(last.offset));
+        let start = run.last_addr().wrapping_sub(offset);
+        let taken = run.is_taken().then_some(run.last_addr());
+        let branches = insns.iter().filter(|insn| insn.is_branch());
+        branches.map(move |insn| {
+            let address = start.wrapping_add(insn.offset.into());
+            (address, taken == Some(address))
+        })
     }
 
     /// Whether the hart went elsewhere than to the next instruction in memory.
