@@ -63,7 +63,7 @@ impl Outlet {
         self.counters.messages += 1;
         self.counters.bytes += bytes.len() as u64;
         self.counters.payload_bytes += (bytes.len() as u64).saturating_sub(framing);
-        sink.message(bytes);
+        sink.message_at(bytes, self.time(time));
         true
     }
 
