@@ -17,6 +17,7 @@
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
 //! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran.
+//! * [`compare`]: the option sets of all formats, compared.
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.
 //! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
 //!   other crates; [`manual`]: what the codes mean.
@@ -24,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod coverage;
 pub mod diagnostic;
 pub mod dump;
