@@ -107,6 +107,27 @@ pub struct Compared {
     pub rows: Vec<Row>,
 }
 
+impl Compared {
+    /// The verified option set that needs the smallest buffer before the given output;
+    /// the first of equals.
+    #[must_use]
+    pub fn least_buffer(&self) -> Option<&Row> {
+        let rows = self.rows.iter().filter(|row| row.check.is_ok());
+        let rows = rows.filter(|row| row.lossless_depth.is_some());
+        rows.min_by_key(|row| row.lossless_depth)
+    }
+
+    /// The verified option set that the slowest output is enough for with a buffer of
+    /// the depth with this index, and the bytes that leave in 1024 cycles; the first of
+    /// equals.
+    #[must_use]
+    pub fn slowest_output(&self, depth: usize) -> Option<(&Row, u64)> {
+        let rows = self.rows.iter().filter(|row| row.check.is_ok());
+        let rows = rows.filter_map(|row| Some((row, row.buffers.get(depth)?.lossless_drain?)));
+        rows.min_by_key(|(_, drain)| *drain)
+    }
+}
+
 /// How one option set did.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -332,6 +353,3 @@ impl<'a> Encoders<'a> {
         (written, row)
     }
 }
-
-#[cfg(test)]
-mod tests;

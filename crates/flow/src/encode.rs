@@ -34,7 +34,8 @@ pub trait Sink {
     fn message(&mut self, bytes: &[u8]);
 
     /// The same with the time at which it enters the queue, in the unit of the
-    /// ingress port; what an [`Outlet`] calls. By default the time is not used.
+    /// ingress port: an [`Outlet`] calls this until the trace ends. By default the
+    /// time is not used.
     #[inline]
     fn message_at(&mut self, bytes: &[u8], time: u64) {
         let _ = time;

@@ -6,7 +6,7 @@ mod table;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::json;
-use crate::words::{clean, counted};
+use crate::words::{clean, count, counted};
 use hartrace_capture::compare::{Bandwidth, Compared, OutputModel};
 use object::{Header, Line};
 use std::io::{self, Write};
@@ -70,12 +70,9 @@ impl Report<'_> {
                 let shares = lines.iter().map(|line| line.bytes);
                 sizes(&lines, false).text(shares, look, out)?;
                 if self.is_modelled() {
-                    writeln!(out, "\n{}\n", self.question())?;
-                    let plain = Look {
-                        columns: None,
-                        ..look
-                    };
-                    self.outputs(&lines, false).text([], plain, out)?;
+                    writeln!(out, "\n{}\n", self.legend().join("\n"))?;
+                    self.outputs(&lines, false).text([], look, out)?;
+                    writeln!(out, "\n{}", self.answers().join("\n"))?;
                 }
                 Ok(())
             }
@@ -83,8 +80,12 @@ impl Report<'_> {
                 writeln!(out, "{}\n", self.summary())?;
                 sizes(&lines, false).markdown(out)?;
                 if self.is_modelled() {
-                    writeln!(out, "\n{}\n", self.question())?;
+                    writeln!(out, "\n```text\n{}\n```\n", self.legend().join("\n"))?;
                     self.outputs(&lines, false).markdown(out)?;
+                    writeln!(out)?;
+                    for answer in self.answers() {
+                        writeln!(out, "* {answer}")?;
+                    }
                 }
                 Ok(())
             }
@@ -113,21 +114,70 @@ impl Report<'_> {
         text + "; mean and peak in bytes per 1000 cycles"
     }
 
-    /// What the second table answers.
-    fn question(&self) -> String {
-        let mut text = String::new();
+    /// What the columns of the second table are.
+    fn legend(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         if let Some(bandwidth) = self.output.bandwidth {
-            text = format!("output of {bandwidth}: its load and the buffer without loss");
+            lines.push(format!("output of {bandwidth}:"));
+            lines
+                .push("  load       mean bandwidth of the trace, of that of the output".to_owned());
+            lines.push(
+                "  buffer     bytes that must fit before the output so that nothing is lost;"
+                    .to_owned(),
+            );
+            lines.push("             with a load above 100 %, this grows with the run".to_owned());
         }
         for depth in &self.output.depths {
-            let gap = if text.is_empty() { "" } else { "; " };
-            text += &format!("{gap}buffer of {depth} bytes: ");
+            lines.push(format!("buffer of {depth} bytes:"));
             if self.output.bandwidth.is_some() {
-                text += "its overflows, ";
+                lines.push("  overflows  how often it overflows before that output".to_owned());
             }
-            text += "the bits per cycle and the pins without loss";
+            lines.push(
+                "  bits       bits per cycle that an output must carry so that nothing is lost"
+                    .to_owned(),
+            );
+            lines.push(format!(
+                "  pins       the same in pins of {} each",
+                self.pin_bits()
+            ));
         }
-        text
+        lines
+    }
+
+    /// The least that is enough.
+    fn answers(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let (Some(bandwidth), Some(row)) = (self.output.bandwidth, self.compared.least_buffer())
+        {
+            let (set, bytes) = (row.set, some(row.lossless_depth));
+            lines.push(format!(
+                "smallest buffer at {bandwidth}: {bytes} bytes, {} {}",
+                set.format.name(),
+                set.name
+            ));
+        }
+        for (n, depth) in self.output.depths.iter().enumerate() {
+            if let Some((row, drain)) = self.compared.slowest_output(n) {
+                let (line, set) = (self.line(row), row.set);
+                let pins = line.buffers.get(n).and_then(|buffer| buffer.pins);
+                let pins = pins.map_or("more than 16 pins".to_owned(), |n| count(n, "pin"));
+                lines.push(format!(
+                    "slowest output with a buffer of {depth} bytes: {:.3} bits per cycle, {pins}, {} {}",
+                    object::bits(drain),
+                    set.format.name(),
+                    set.name
+                ));
+            }
+        }
+        lines
+    }
+
+    /// What a pin carries.
+    fn pin_bits(&self) -> String {
+        match self.pin().pin_bits() {
+            1.0 => "1 bit per cycle".to_owned(),
+            bits => format!("{bits} bits per cycle"),
+        }
     }
 
     /// The pins that an output is made of.
@@ -171,7 +221,10 @@ impl Report<'_> {
                 lines,
                 bits,
             );
-            let pins = |l: &Line<'_>| some(l.buffers.get(n).and_then(|b| b.pins));
+            let pins = |l: &Line<'_>| match l.buffers.get(n) {
+                Some(b) if b.pins.is_none() && b.lossless_bandwidth.is_some() => ">16".to_owned(),
+                buffer => some(buffer.and_then(|b| b.pins)),
+            };
             table.column(&head("pins", "pins"), Align::Right, lines, pins);
         }
         table

@@ -49,6 +49,12 @@ impl Bandwidth {
         self.total as f64 / MILLION as f64
     }
 
+    /// Bits per cycle of one pin.
+    #[must_use]
+    pub fn pin_bits(&self) -> f64 {
+        self.pin as f64 / MILLION as f64
+    }
+
     /// The fewest of [`PINS`], of the kind given, that carry so many bytes per 1024
     /// cycles; `None` if all are too few.
     #[must_use]

@@ -35,6 +35,22 @@ impl Meter {
     pub(super) fn message(&mut self, bytes: usize, time: u64) {
         // Harts of a log may be a little apart.
         let now = self.recent.back().map_or(time, |last| last.0.max(time));
+        self.count(bytes, now);
+        if let Some(fill) = &mut self.fill {
+            fill.message(bytes, now);
+        }
+        for drain in &mut self.drains {
+            drain.message(bytes, now);
+        }
+    }
+
+    /// A message after the last step: a queue has all the time it needs.
+    pub(super) fn last(&mut self, bytes: usize) {
+        let now = self.recent.back().map_or(0, |last| last.0);
+        self.count(bytes, now);
+    }
+
+    fn count(&mut self, bytes: usize, now: u64) {
         while let Some(&(time, bytes)) = self.recent.front()
             && now - time >= WINDOW
         {
@@ -47,12 +63,6 @@ impl Meter {
             _ => self.recent.push_back((now, bytes as u64)),
         }
         self.peak = self.peak.max(self.within);
-        if let Some(fill) = &mut self.fill {
-            fill.message(bytes, now);
-        }
-        for drain in &mut self.drains {
-            drain.message(bytes, now);
-        }
     }
 
     /// The most bytes in [`WINDOW`] consecutive cycles.

@@ -141,6 +141,9 @@ impl Shared {
 impl Sink for Shared {
     fn message(&mut self, bytes: &[u8]) {
         self.take(bytes);
+        if let Some(meter) = &mut self.0.borrow_mut().meter {
+            meter.last(bytes.len());
+        }
     }
 
     #[inline]

@@ -75,6 +75,9 @@ pub(crate) struct Compare {
     /// Program of the log as an ELF file, with a load base if position-independent; repeatable
     #[arg(short, long, value_name = "FILE[@BASE]", help_heading = "Program")]
     pub(crate) elf: Vec<OsString>,
+    /// Program of the log as a raw binary, loaded at address BASE; repeatable
+    #[arg(long, value_name = "FILE@BASE", help_heading = "Program")]
+    pub(crate) raw: Vec<OsString>,
     #[command(flatten)]
     pub(crate) machine: Machine,
     #[command(flatten)]

@@ -46,7 +46,7 @@ pub(super) fn run(args: &Compare, talk: &Talk) -> Result<(), Failure> {
 /// it comes with a program.
 fn is_log(args: &Compare) -> Result<bool, Failure> {
     if is_stdin(&args.input) {
-        return Ok(!args.elf.is_empty());
+        return Ok(!args.elf.is_empty() || !args.raw.is_empty());
     }
     let mut input = Input::open(&args.input)?;
     Ok(detect(input.peek(HEAD)?) != Kind::Elf)
@@ -54,9 +54,10 @@ fn is_log(args: &Compare) -> Result<bool, Failure> {
 
 /// Runs the program once.
 fn compare_run(args: &Compare, talk: &Talk) -> Result<(), Failure> {
-    if !args.elf.is_empty() || args.mode.is_some() || args.hart.is_some() || args.strict {
+    let program = !args.elf.is_empty() || !args.raw.is_empty();
+    if program || args.mode.is_some() || args.hart.is_some() || args.strict {
         return Err(Failure::Usage(
-            "-e, --mode, --hart and --strict are for logs, but the input is a program",
+            "-e, --raw, --mode, --hart and --strict are for logs, but the input is a program",
         ));
     }
     let path = args.input.as_path();
@@ -148,9 +149,9 @@ fn compare_log(args: &Compare, talk: &Talk) -> Result<(), Failure> {
     }
     let typed = args::Program {
         elf: args.elf.clone(),
+        raw: args.raw.clone(),
         isa: args.machine.isa.clone(),
         config: args.machine.config.clone(),
-        ..args::Program::default()
     };
     let session = Session::of_log(&args.input, &typed, args.strict, talk)?;
     let output = session.output(&args.output.output)?;

@@ -109,11 +109,15 @@ impl Report<'_> {
             bytes: buffer.depth,
             overflows: buffer.loss.map(|loss| loss.overflows),
             lost: buffer.loss.map(|loss| loss.messages),
-            // Bytes per 1024 cycles to bits per cycle.
-            lossless_bandwidth: buffer.lossless_drain.map(|drain| drain as f64 / 128.0),
+            lossless_bandwidth: buffer.lossless_drain.map(bits),
             pins: buffer.lossless_drain.and_then(|d| self.pin().pins_for(d)),
         }
     }
+}
+
+/// Bytes per 1024 cycles as bits per cycle.
+pub(super) fn bits(drain: u64) -> f64 {
+    drain as f64 / 128.0
 }
 
 /// To six decimals: the rest is noise.
