@@ -7,6 +7,7 @@ use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Tallied};
 
+use crate::message::quick;
 use crate::{Config, Fault, Follower, Framer, Layout, Message, Piece, Tcode};
 
 /// Counts messages by type and by source.
@@ -70,8 +71,21 @@ impl Tallied for Extras {
             }
         }
     }
+
+    #[inline(always)]
+    fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
+        let (word, _) = bytes.split_first_chunk::<8>()?;
+        let (good, len) = quick::read(u64::from_le_bytes(*word), layout)?;
+        let place = Place {
+            at,
+            len: len as u64,
+        };
+        message(tally, &good, place);
+        Some(len)
+    }
 }
 
+#[inline]
 fn message(tally: &mut Tally, message: &Message<'_>, place: Place) {
     let tcode = message.body.tcode();
     tally.message(tcode, message.src, place, tcode.is_sync());
