@@ -322,17 +322,18 @@ impl Trace {
         if let Some(decoder) = decoder.as_ref().filter(|_| self.is_for_threads(threads)) {
             let whole = self.input.contents(MAX_WHOLE)?;
             bytes = whole.len() as u64;
-            for chunk in whole.chunks(CHUNK) {
-                counting.feed(chunk);
-            }
             let give = |part: &mut Watch<Ignore>, done: usize| {
                 progress(done as u64);
                 watch.decoded.add(std::mem::take(&mut part.decoded));
                 Ok(())
             };
-            // Counting does not fail.
-            let _ =
-                Sharding::new(threads).decode(&whole, || decoder.another(), Watch::default, give);
+            // Messages are counted while they are decoded.
+            std::thread::scope(|scope| {
+                scope.spawn(|| whole.chunks(CHUNK).for_each(|chunk| counting.feed(chunk)));
+                let sharding = Sharding::new(threads);
+                // Counting does not fail.
+                let _ = sharding.decode(&whole, || decoder.another(), Watch::default, give);
+            });
         } else {
             self.input.chunks(|chunk| {
                 counting.feed(chunk);
