@@ -5,9 +5,11 @@
 
 mod listing;
 mod pcs;
+mod pieces;
 
 pub use listing::{TraceListing, instruction_text};
 pub use pcs::PcList;
+pub use pieces::PcPieces;
 
 use crate::spaces::Spaces;
 use hartrace_flow::{Fetched, Image, Run, SpaceId};

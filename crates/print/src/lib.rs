@@ -16,7 +16,8 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
-//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran.
+//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
+//!   [`difference`]: where two runs differ.
 //! * [`summary`]: one-line summaries.
 //! * [`manual`]: sections of the manual.
 //! * [`json`], [`words`], [`insn`]: shared parts.
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod coverage;
+pub mod difference;
 pub mod dump;
 pub mod events;
 pub mod info;
