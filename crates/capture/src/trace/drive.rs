@@ -5,7 +5,9 @@ use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace};
 use crate::detect::{HEAD, detect};
 use crate::input::{Input, InputError, is_stdin};
 use crate::shard::{Part, Sharding};
-use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Reason, Run, Warning, boot};
+use hartrace_flow::{
+    Consumer, Decode as _, Event, Gap, HartId, Image, Kept, Reason, Run, Warning, boot,
+};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -186,6 +188,20 @@ impl<C: Consumer> Consumer for Watch<C> {
         let insns = runs.iter().map(|run| u64::from(run.insns));
         self.decoded.instructions += insns.sum::<u64>();
         self.inner.runs(hart, runs)
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let insns = runs.iter().map(|run| u64::from(run.insns));
+        self.decoded.instructions += insns.sum::<u64>();
+        self.inner.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        self.inner.keeps()
     }
 }
 

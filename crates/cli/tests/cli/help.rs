@@ -57,6 +57,7 @@ fn help_is_wrapped_cleanly() {
         &["calls"],
         &["coverage"],
         &["flamegraph"],
+        &["diff"],
         &["verify"],
         &["state"],
         &["ctr"],
@@ -99,6 +100,7 @@ fn help_texts() {
     help(&["profile", "--help"]).stdout_eq(file!["snapshots/profile.txt"]);
     help(&["calls", "--help"]).stdout_eq(file!["snapshots/calls.txt"]);
     help(&["coverage", "--help"]).stdout_eq(file!["snapshots/coverage.txt"]);
+    help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
@@ -148,6 +150,7 @@ fn one_manual_page_per_command() {
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
+        "hartrace-diff.1",
         "hartrace-disasm.1",
         "hartrace-dump.1",
         "hartrace-encode.1",
