@@ -28,6 +28,7 @@
 //!   [`log`]: logs of every kind, read as steps or summarised.
 //! * [`survey`]: facts about a file of any kind.
 //! * [`trace`]: traces, written from steps and decoded into events.
+//! * [`compare`]: one run, traced with every option set of every format.
 //! * [`records`]: control transfer records in files; [`history`]: the state in a
 //!   tandem trace; [`verify`]: a tandem trace checked against a model.
 //! * [`program`]: programs, given as `FILE[@BASE]`; [`digest`]: their SHA-256;
@@ -36,6 +37,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod compare;
 pub mod config;
 pub mod detect;
 pub mod digest;

@@ -15,6 +15,7 @@
 
 mod assume;
 mod chosen;
+mod clocked;
 mod copy;
 mod plain;
 mod reading;
@@ -24,6 +25,7 @@ mod summary;
 
 pub use assume::Assume;
 pub use chosen::Chosen;
+pub use clocked::Clocked;
 pub use copy::Copied;
 pub use plain::Plain;
 pub use reading::{LogGuess, Reading, recognise_boot};

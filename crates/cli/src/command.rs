@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 mod calls;
+mod compare;
 mod convert;
 mod coverage;
 mod ctr;
@@ -34,6 +35,7 @@ use std::path::Path;
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
     match command {
+        Command::Compare(args) => compare::run(args, talk),
         Command::Run(args) => run::run(args, talk),
         Command::Disasm(args) => disasm(args, talk),
         Command::Info(args) => info::run(args, talk),

@@ -1,5 +1,6 @@
 //! How a command ends without success.
 
+use hartrace_capture::compare::PlanError;
 use hartrace_capture::config::{CtrError, LoadError};
 use hartrace_capture::input::InputError;
 use hartrace_capture::output::OutputError;
@@ -50,6 +51,7 @@ diagnosed!(
     CtrError,
     InputError,
     LoadError,
+    PlanError,
     ProgramError,
     SettingsError,
     WriteError,

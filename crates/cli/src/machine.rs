@@ -1,7 +1,7 @@
 //! Builds a machine from the settings and loads the program.
 
 use crate::args;
-use crate::args::{MachineName, Run, YesNo};
+use crate::args::{MachineName, YesNo};
 use crate::failure::Failure;
 use crate::settings::{self, Elf};
 use crate::talk::Talk;
@@ -18,18 +18,23 @@ use hartrace_isa::{Isa, Xlen};
 use hartrace_print::diagnostic::hart::{bad_config, bad_load, bad_program};
 use hartrace_print::diagnostic::program::{bad_isa, named_in};
 use hartrace_print::diagnostic::{Code, Diagnostic};
+use std::path::Path;
 
 /// The settings in force, as far as they do not depend on the program.
-pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
-    let machine = &args.machine;
+pub(crate) fn settings(
+    program: Option<&Path>,
+    machine: &args::Machine,
+    max_insns: Option<u64>,
+    talk: &Talk,
+) -> Result<Config, Failure> {
     let typed = args::Program {
         isa: machine.isa.clone(),
         config: machine.config.clone(),
         ..args::Program::default()
     };
     let below = settings::resolve(&[], &typed, talk)?;
-    let named = args.program.clone().map(|file| ElfFile {
-        file,
+    let named = program.map(|file| ElfFile {
+        file: file.to_path_buf(),
         base: None,
         identity: None,
     });
@@ -39,7 +44,7 @@ pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
             ..ProgramConfig::default()
         },
         hart: Hart {
-            max_insns: args.max_insns.map(|n| Setting::flag(n, "--max-insns")),
+            max_insns: max_insns.map(|n| Setting::flag(n, "--max-insns")),
             ..typed_hart(machine)
         },
         ..Config::default()

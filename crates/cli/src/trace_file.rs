@@ -11,6 +11,7 @@ use hartrace_capture::output::Output;
 use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{self, Format, Settings, TraceWriter, WriteOptions, Written};
+use hartrace_flow::filter::FilterConfig;
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::Code;
 use hartrace_print::diagnostic::trace::{bad_filter, difference, misfit};
@@ -112,6 +113,19 @@ pub(crate) fn fit(
     Ok(())
 }
 
+/// The filters of an encoder, for these programs.
+pub(crate) fn filter(config: &Config, isa: Isa, elf: &[Elf]) -> Result<FilterConfig, Failure> {
+    let find = |name: &str| find_symbol(elf, name);
+    let filter = config.filter.config(isa.xlen(), &find);
+    filter.map_err(|error| {
+        let near = match &error {
+            FilterError::Unknown(name) => similar_symbols(elf, name),
+            _ => Vec::new(),
+        };
+        bad_filter(&error, &near).into()
+    })
+}
+
 /// An encoder that writes to a sink, for these programs.
 pub(crate) fn writer<'a>(
     config: &Config,
@@ -121,14 +135,7 @@ pub(crate) fn writer<'a>(
     options: WriteOptions<'a>,
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
-    let find = |name: &str| find_symbol(elf, name);
-    let filter = config.filter.config(isa.xlen(), &find).map_err(|error| {
-        let near = match &error {
-            FilterError::Unknown(name) => similar_symbols(elf, name),
-            _ => Vec::new(),
-        };
-        bad_filter(&error, &near)
-    })?;
+    let filter = filter(config, isa, elf)?;
     let put = Box::new(|bytes: &[u8]| sink.put(bytes));
     Ok(TraceWriter::new(settings, port, &filter, options, put)?)
 }

@@ -18,6 +18,7 @@
 //!   control transfer records.
 //! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
 //!   [`difference`]: where two runs differ.
+//! * [`compare`]: the option sets of all formats, compared.
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.
 //! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
 //!   other crates; [`manual`]: what the codes mean.
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod coverage;
 pub mod diagnostic;
 pub mod difference;

@@ -5,6 +5,7 @@ use crate::config::{Config, Ingress};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
+use hartrace_flow::queue::Queue;
 use hartrace_flow::{Inference, ItypeWidth, PortConfig, Unreported};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
@@ -342,6 +343,18 @@ impl Settings {
     pub(crate) fn of_own_encoder(mut self) -> Settings {
         if let Settings::Ntrace(config) = &mut self {
             config.other_tcodes = ntrace::OtherTcodes::Damage;
+        }
+        self
+    }
+
+    /// The same with this output queue; `None` for one that is never full. A tandem
+    /// trace has none.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Option<Queue>) -> Settings {
+        match &mut self {
+            Settings::Ntrace(config) => config.queue = queue,
+            Settings::Etrace(config) => config.queue = queue,
+            Settings::Tandem(_) => {}
         }
         self
     }

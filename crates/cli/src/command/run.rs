@@ -39,10 +39,16 @@ use std::time::Instant;
 use streams::{Fate, ProgramInput, ProgramOutput};
 use traced::Traced;
 
+/// The settings in force, as far as they do not depend on the program.
+fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
+    let program = args.program.as_deref();
+    machine::settings(program, &args.machine, args.max_insns, talk)
+}
+
 /// The settings of a run, and where they come from.
 pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
-    let mut config = machine::settings(args, talk)?;
+    let mut config = settings(args, talk)?;
     one_stdin(files(args, &config))?;
     let output = create(Path::new("-"), [])?;
     let elf = machine::read(&config)?;
@@ -63,7 +69,7 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
 
 pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
-    let mut config = machine::settings(args, talk)?;
+    let mut config = settings(args, talk)?;
     one_stdin(files(args, &config))?;
     let elf = machine::read(&config)?;
     let (hart, isa) = machine::configure(&mut config, &elf)?;

@@ -162,6 +162,12 @@ impl<S: IngressSink> Port<S> {
         }
     }
 
+    /// The sink, to read what is in it.
+    #[must_use]
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
     /// The sink. What is still gathered in a block is shown first.
     pub fn into_sink(mut self) -> S {
         self.flush();

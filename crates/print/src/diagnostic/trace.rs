@@ -3,6 +3,7 @@
 
 use super::{Code, Diagnostic, Findings, unknown_format};
 use crate::words::count;
+use hartrace_capture::compare::PlanError;
 use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
@@ -328,6 +329,17 @@ impl From<WriteError> for Diagnostic {
                     format!("the settings in [tandem] cannot be stored in a container: {error}");
                 Diagnostic::new(Code::Contradiction, message)
                     .help("list classes of registers in `absent` instead of single ones")
+            }
+        }
+    }
+}
+
+impl From<PlanError> for Diagnostic {
+    fn from(error: PlanError) -> Diagnostic {
+        match error {
+            PlanError::Write(error) => error.into(),
+            PlanError::Options(error) => {
+                Diagnostic::new(Code::ConfigValue, format!("an option set: {error}"))
             }
         }
     }
