@@ -467,7 +467,9 @@ impl Packet {
         if payload.len() <= quick::WORD {
             let bytes = payload.iter().rev();
             let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
-            if let Some(packet) = quick::read(word, payload.len(), layout) {
+            let quick = quick::read(word, payload.len(), layout)
+                .or_else(|| quick::jump_target(word, payload.len(), layout));
+            if let Some(packet) = quick {
                 return Ok(packet);
             }
         }

@@ -16,7 +16,7 @@ pub(super) const fn is_call(itype: Itype) -> bool {
 impl Hart {
     /// A block without any signals; `false`, and nothing happens, if it needs more
     /// care than that.
-    #[inline(never)]
+    #[inline]
     pub(super) fn modal_block(&mut self, config: &Config, b: &Ingress) -> bool {
         let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(b.iretire);
@@ -53,8 +53,7 @@ impl Hart {
         true
     }
 
-    /// Several blocks, as [`Hart::take_run`] has them. Never part of it, so that a
-    /// run need not be in memory for the other paths.
+    /// Several blocks, as [`Hart::take_run`] has them.
     #[inline(never)]
     pub(super) fn modal_run(&mut self, config: &Config, run: &IngressRun<'_>) -> bool {
         let same = (run.mode == self.cur.mode) & (run.context == self.cur.context);
@@ -77,12 +76,14 @@ impl Hart {
                 self.map.count += run.branches;
             }
             Some(prediction) => {
-                for (address, taken) in run.outcomes() {
+                let map = &mut self.map;
+                run.branches_are(|address, taken| {
                     if prediction.branch(address, taken) {
-                        self.map.bits |= u32::from(!taken) << (self.map.count & 31);
-                        self.map.count += 1;
+                        map.bits |= u32::from(!taken) << (map.count & 31);
+                        map.count += 1;
                     }
-                }
+                    true
+                });
             }
         }
         self.pass_run(run, halfwords);
@@ -98,7 +99,7 @@ impl Hart {
         match &self.prediction {
             Some(prediction) => {
                 prediction.separates(u64::from(run.halfwords) * 2)
-                    && prediction.counts(run.outcomes())
+                    && prediction.counts(run)
             }
             None => false,
         }

@@ -44,27 +44,30 @@ impl IngressRun<'_> {
         self.last_addr.wrapping_add(self.len as u64)
     }
 
-    /// The branches, oldest first: their addresses, and whether they were taken.
+    /// Gives the branches, oldest first: their addresses, and whether they were
+    /// taken. The function may end it early, with `false`.
     #[inline]
-    pub fn outcomes(&self) -> impl Iterator<Item = (u64, bool)> {
+    pub fn branches_are(&self, mut each: impl FnMut(u64, bool) -> bool) -> bool {
+        let own = self.itype.is_branch();
         let (first, last) = (self.first as usize, self.last as usize);
-        // One branch at the end is the usual case, and nothing has to be searched.
-        let only = self.branches == 1 && self.itype.is_branch();
-        let insns = match self.branches {
-            0 => &[],
-            _ if only => self.code.get(last..=last).unwrap_or_default(),
-            _ => self.code.get(first..=last).unwrap_or_default(),
+        let start = |insn: &Placed| self.last_addr.wrapping_sub(insn.offset.into());
+        let start = self.code.get(last).map_or(0, start);
+        let at = |offset: u16| start.wrapping_add(offset.into());
+        let before = (last + 1).saturating_sub(usize::from(own));
+        let good = match self.branches - u8::from(own) {
+            0 => true,
+            // The instruction before knows where it is.
+            1 => {
+                let insn = self.code.get(before.wrapping_sub(1));
+                insn.is_some_and(|insn| each(at(insn.branch), false))
+            }
+            _ => {
+                let insns = self.code.get(first..before).unwrap_or_default();
+                let mut branches = insns.iter().filter(|insn| insn.is_branch());
+                branches.all(|insn| each(at(insn.offset), false))
+            }
         };
-        let offset = insns.last().map_or(0, |last| u64::from(last.offset));
-        let start = self.last_addr.wrapping_sub(offset);
-        let taken = self.is_taken().then_some(self.last_addr);
-        insns
-            .iter()
-            .filter(|insn| insn.is_branch())
-            .map(move |insn| {
-                let address = start.wrapping_add(insn.offset.into());
-                (address, taken == Some(address))
-            })
+        good && (!own || each(self.last_addr, self.is_taken()))
     }
 
     /// Whether the last instruction is a branch that was taken.
