@@ -13,7 +13,8 @@ use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Consumer, Decode as _, Effects, Event, HartId, Observer, Run, SpaceId, Step, StepEvents, Wants,
+    Consumer, Decode as _, Effects, Event, HartId, Kept, Observer, Run, SpaceId, Step, StepEvents,
+    Wants,
 };
 use hartrace_isa::{Flow, Isa};
 
@@ -90,6 +91,14 @@ impl<C: Consumer> Consumer for Whole<C> {
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         self.inner.runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        self.inner.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        self.inner.keeps()
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::functions::{FunctionId, Functions};
 use crate::places::Places;
 use crate::runs::{RunCount, Runs, add_counts};
+use crate::slices::Slices;
 use crate::spaces::Spaces;
-use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Kept, Run, SpaceId};
 use hartrace_isa::Flow;
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, ControlFlow};
@@ -15,6 +16,7 @@ use std::ops::{AddAssign, ControlFlow};
 pub struct RunCounter<'a> {
     image: &'a Image,
     runs: Runs,
+    slices: Slices,
     spaces: Spaces,
     /// No functions: runs are not divided.
     functions: Functions,
@@ -27,6 +29,7 @@ impl<'a> RunCounter<'a> {
         RunCounter {
             image,
             runs: Runs::default(),
+            slices: Slices::default(),
             spaces: Spaces::default(),
             functions: Functions::new(),
         }
@@ -40,6 +43,7 @@ impl<'a> RunCounter<'a> {
 
     /// Gives what was counted so far, and starts again.
     pub fn take(&mut self) -> Vec<RunCount> {
+        self.slices.settle(&mut self.runs);
         std::mem::take(&mut self.runs).into_counts()
     }
 }
@@ -60,6 +64,25 @@ impl Consumer for RunCounter<'_> {
             self.run(hart, run);
         }
         ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        let at = match self.slices.find(kept) {
+            Some(at) => at,
+            None => {
+                let table = (self.spaces.of(hart), &mut self.runs, &self.functions);
+                self.slices.examine(kept, runs, table)
+            }
+        };
+        if let Some((slice, _)) = self.slices.get_mut(at) {
+            slice.count += 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn keeps(&self) -> bool {
+        true
     }
 }
 

@@ -25,6 +25,7 @@
 //!   their cost.
 //! * [`Profiler`]: exact profiles; [`Latencies`], [`CallSites`]: calls one by one.
 //! * [`RunCounter`], [`Coverage`]: which code ran.
+//! * [`compare_runs`]: where two runs differ.
 //! * [`Sample`]: the control transfers before a point in time; [`BrStack`],
 //!   [`AutoFdo`], [`Folded`], [`Blocks`], [`Branches`], [`Table`]: reports on them.
 //!
@@ -36,6 +37,7 @@
 mod calls;
 mod coverage;
 mod demangle;
+mod difference;
 mod elf;
 mod functions;
 mod lines;
@@ -45,6 +47,7 @@ mod places;
 mod profile;
 mod runs;
 mod segments;
+mod slices;
 mod spaces;
 mod stacks;
 mod symbols;
@@ -55,6 +58,7 @@ pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
 pub use coverage::{
     BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
 };
+pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use elf::{ElfError, isa_of};
 pub use functions::{Function, FunctionId, Functions};
 pub use lines::{Line, Lines};
@@ -71,7 +75,7 @@ pub use stacks::{
     Stacks, What,
 };
 pub use symbols::Symbols;
-pub use trace::{Gathered, PcList, TraceListing, instruction_text};
+pub use trace::{Gathered, PcList, PcPieces, TraceListing, instruction_text};
 pub use transfers::{
     AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
     Table, mmap_events,

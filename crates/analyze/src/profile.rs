@@ -11,9 +11,10 @@ pub use loops::HotLoop;
 
 use crate::functions::Functions;
 use crate::runs::{RunCount, Runs, add_counts};
+use crate::slices::Slices;
 use crate::spaces::Spaces;
-use crate::stacks::{CallTree, Cost, Grouping, StackSink, Stacks, UNNAMED};
-use hartrace_flow::{Consumer, Event, Exit, HartId, Image, PerHart, Run, SpaceId};
+use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink, Stacks, UNNAMED};
+use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Kept, PerHart, Run, SpaceId};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
@@ -27,6 +28,7 @@ pub struct Profiler<'a, S = ()> {
     image: &'a Image,
     functions: Functions,
     runs: Runs,
+    slices: Slices,
     stacks: Stacks<S>,
     spaces: Spaces,
     clocks: PerHart<Clock>,
@@ -49,6 +51,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
             image,
             functions,
             runs: Runs::default(),
+            slices: Slices::default(),
             stacks: Stacks::new(grouping, sink),
             spaces: Spaces::default(),
             clocks: PerHart::default(),
@@ -67,6 +70,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
         for (id, run) in held {
             self.run(id, &run, 0);
         }
+        self.slices.settle(&mut self.runs);
         let (tree, sink) = self.stacks.finish();
         let profile = Profile {
             functions: self.functions,
@@ -85,7 +89,8 @@ impl<'a, S: StackSink> Profiler<'a, S> {
             return self.run_divided(id, space, run, time);
         }
         let functions = &mut self.functions;
-        self.stacks.run(id, run, (function, time), functions);
+        self.stacks
+            .run(id, &Passed::of(run, function, time), functions);
     }
 
     /// A run through several functions: each part is a run of its own.
@@ -117,7 +122,8 @@ impl<'a, S: StackSink> Profiler<'a, S> {
                 function
             };
             let functions = &mut self.functions;
-            self.stacks.run(id, &part, (function, share), functions);
+            self.stacks
+                .run(id, &Passed::of(&part, function, share), functions);
         }
     }
 
@@ -179,6 +185,43 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
             self.take(id, run);
         }
         ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if self.timed {
+            return self.runs(id, runs);
+        }
+        let at = match self.slices.find(kept) {
+            Some(at) => at,
+            None => {
+                let table = (self.spaces.of(id), &mut self.runs, &self.functions);
+                self.slices.examine(kept, runs, table)
+            }
+        };
+        let Some((slice, parts)) = self.slices.get_mut(at).filter(|(s, _)| !s.divided) else {
+            return self.runs(id, runs);
+        };
+        slice.count += 1;
+        for part in parts {
+            let (start, last) = (usize::from(part.start), usize::from(part.last));
+            let (Some(start), Some(last)) = (runs.get(start), runs.get(last)) else {
+                break;
+            };
+            let passed = Passed {
+                start: start.start,
+                insns: part.insns,
+                function: part.function,
+                time: 0,
+                last,
+            };
+            self.stacks.run(id, &passed, &mut self.functions);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn keeps(&self) -> bool {
+        true
     }
 }
 

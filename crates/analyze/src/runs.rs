@@ -92,17 +92,7 @@ impl Runs {
         time: u64,
         functions: &Functions,
     ) -> u32 {
-        let key = Key {
-            start: run.start,
-            rest: u64::from(run.insns) | (run.exit as u64) << 32 | (space.index() as u64) << 40,
-        };
-        let hash =
-            (key.start >> 1 ^ key.rest.wrapping_mul(0x51)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let at = (hash >> 52) as usize & (SLOTS - 1);
-        let index = match self.slots.get(at) {
-            Some(slot) if slot.key == key => slot.index,
-            _ => self.find(key, at, space, run, functions),
-        };
+        let index = self.place(space, run, functions);
         match self.list.get_mut(index as usize) {
             Some(entry) => {
                 if entry.function == Runs::DIVIDE {
@@ -113,6 +103,36 @@ impl Runs {
                 entry.function
             }
             None => UNNAMED,
+        }
+    }
+
+    /// The place of a run and its function, without counting it.
+    pub(crate) fn index(&mut self, space: SpaceId, run: &Run, functions: &Functions) -> (u32, u32) {
+        let index = self.place(space, run, functions);
+        let entry = self.list.get(index as usize);
+        (index, entry.map_or(UNNAMED, |entry| entry.function))
+    }
+
+    /// Counts the run at a place so many times.
+    pub(crate) fn add(&mut self, index: u32, count: u64) {
+        if let Some(entry) = self.list.get_mut(index as usize) {
+            entry.count += count;
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, space: SpaceId, run: &Run, functions: &Functions) -> u32 {
+        let key = Key {
+            start: run.start,
+            rest: u64::from(run.insns) | (run.exit as u64) << 32 | (space.index() as u64) << 40,
+        };
+        // The golden ratio spreads what is near.
+        let hash =
+            (key.start >> 1 ^ key.rest.wrapping_mul(0x51)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = (hash >> 52) as usize & (SLOTS - 1);
+        match self.slots.get(at) {
+            Some(slot) if slot.key == key => slot.index,
+            _ => self.find(key, at, space, run, functions),
         }
     }
 

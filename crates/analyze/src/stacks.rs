@@ -28,7 +28,7 @@ pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 use crate::functions::{FunctionId, Functions};
 use hart::{Arrival, Arrived, Hart, UNSETTLED};
 use hartrace_flow::{Event, Exit, HartId, Mark, Ownership, PerHart, Run, Trap};
-use thread::{Frame, Segment, Thread, Trapped};
+use thread::{Frame, NONE, Segment, Thread, Trapped};
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
@@ -150,6 +150,35 @@ pub trait StackSink {
 /// Nothing is wanted.
 impl StackSink for () {}
 
+/// Runs one after the other in one function, of which only the last may call or
+/// return.
+pub(crate) struct Passed<'a> {
+    /// Where they start.
+    pub(crate) start: u64,
+    /// Instructions in all of them.
+    pub(crate) insns: u32,
+    /// The function they are in, or [`UNNAMED`].
+    pub(crate) function: u32,
+    /// The time they took.
+    pub(crate) time: u64,
+    /// The last of them.
+    pub(crate) last: &'a Run,
+}
+
+impl<'a> Passed<'a> {
+    /// A single run.
+    #[inline]
+    pub(crate) const fn of(run: &'a Run, function: u32, time: u64) -> Passed<'a> {
+        Passed {
+            start: run.start,
+            insns: run.insns,
+            function,
+            time,
+            last: run,
+        }
+    }
+}
+
 /// Follows the call stacks of all harts, and adds up what call paths cost.
 ///
 /// Feed it every event of a trace with [`Stacks::event`], and every run with
@@ -196,23 +225,17 @@ impl<S: StackSink> Stacks<S> {
         (self.tree, self.sink)
     }
 
-    /// One run of a hart, in a function of `functions` or [`UNNAMED`]; it took
-    /// `time`.
+    /// Runs of a hart in one function.
     #[inline]
-    pub(crate) fn run(
-        &mut self,
-        id: HartId,
-        run: &Run,
-        (function, time): (u32, u64),
-        functions: &mut Functions,
-    ) {
+    pub(crate) fn run(&mut self, id: HartId, passed: &Passed<'_>, functions: &mut Functions) {
         let hart = self.harts.of(id);
-        if function != hart.expected {
-            self.arrive(id, run.start, function, functions);
+        if passed.function != hart.expected {
+            self.arrive(id, passed.start, passed.function, functions);
         }
+        let run = passed.last;
         let hart = self.harts.of(id);
-        hart.cost.insns += u64::from(run.insns);
-        hart.cost.time += time;
+        hart.cost.insns += u64::from(passed.insns);
+        hart.cost.time += passed.time;
         hart.last = run.exit;
         match run.exit {
             Exit::DirectCall | Exit::IndirectCall => hart.call(run),
@@ -333,7 +356,7 @@ impl<S: StackSink> Stacks<S> {
             id => FunctionId(id),
         };
         let arrival = std::mem::replace(&mut hart.arrival, Arrival::Jump);
-        let is_entry = functions.is_entry(pc);
+        let is_entry = functions.get(function).start == pc;
         let at = Arrived {
             function,
             pc,
@@ -469,6 +492,7 @@ impl<S: StackSink> Stacks<S> {
             entered,
             whole: false,
             nested: false,
+            callee: NONE,
         });
         hart.turn(&mut self.tree);
         let entered = Entered {
@@ -679,7 +703,10 @@ impl<S: StackSink> Stacks<S> {
             renew(&mut hart.node);
             for thread in hart.threads_mut() {
                 thread.segments.iter_mut().for_each(|s| renew(&mut s.base));
-                thread.frames.iter_mut().for_each(|f| renew(&mut f.node));
+                for frame in &mut thread.frames {
+                    renew(&mut frame.node);
+                    renew(&mut frame.callee.1);
+                }
             }
         }
     }

@@ -6,10 +6,12 @@
 mod gathered;
 mod listing;
 mod pcs;
+mod pieces;
 
 pub use gathered::Gathered;
 pub use listing::{TraceListing, instruction_text};
 pub use pcs::PcList;
+pub use pieces::PcPieces;
 
 use crate::spaces::Spaces;
 use hartrace_flow::{Fetched, Image, Run, SpaceId};

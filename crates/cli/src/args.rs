@@ -18,8 +18,8 @@ pub(crate) use trace::{
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
-    Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind, Flamegraph, GroupBy,
-    Profile, ProfileFormat, ProfileOf, Traced,
+    Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind, Diff, DiffFormat,
+    Flamegraph, GroupBy, Profile, ProfileFormat, ProfileOf, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -45,6 +45,7 @@ Examples:
   hartrace profile t -e prog.elf         see where the time went
   hartrace calls t -e prog.elf           see who calls what
   hartrace coverage t -e prog.elf        see which code ran
+  hartrace diff t u -e prog.elf          see where two runs differ
   hartrace verify t -e prog.elf          check a tandem trace
   hartrace state t --at 5000             show the registers at an instruction
   hartrace run prog.elf --trace ctr=r    record the last jumps, as hardware does
@@ -56,7 +57,7 @@ Exit codes:
   1  the tool failed, an I/O error occurred, or the command was interrupted
   2  wrong usage
   3  the input has errors or gaps (with --strict); verify: a damaged trace
-  4  a difference was found (by --check, compare or verify)
+  4  a difference was found (--check, compare, diff, verify), or coverage is low
   5  unknown format, or no synchronisation point found
  10  the simulated program reported failure
 
@@ -194,6 +195,9 @@ pub(crate) enum Command {
     /// Show which code ran: instructions, branches, lines and functions
     #[command(after_help = views::COVERAGE_EXAMPLES)]
     Coverage(Coverage),
+    /// Show where two runs differ
+    #[command(after_help = views::DIFF_EXAMPLES)]
+    Diff(Diff),
     /// Draw call paths as a flame graph (SVG)
     #[command(after_help = views::FLAMEGRAPH_EXAMPLES)]
     Flamegraph(Flamegraph),

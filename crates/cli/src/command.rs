@@ -6,6 +6,7 @@ mod convert;
 mod coverage;
 mod ctr;
 mod decode;
+mod diff;
 mod dump;
 mod encode;
 mod explain;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Profile(args) => profile::run(args, talk),
         Command::Calls(args) => calls::run(args, talk),
         Command::Coverage(args) => coverage::run(args, talk),
+        Command::Diff(args) => diff::run(args, talk),
         Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),

@@ -5,32 +5,46 @@ use crate::failure::Failure;
 use crate::settings::Program;
 use crate::source::{Opened, functions};
 use crate::talk::Talk;
-use hartrace_analyze::{CallSites, Grouping, Latencies, Measure, Profile, Profiler};
+use hartrace_analyze::{CallSites, Grouping, Measure, Profile, Profiler, StackSink};
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
 use hartrace_flow::Image;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
-/// A profile and the program it is of.
-pub(crate) struct Profiled {
+/// A profile and the program it is of, and what took the calls one by one.
+pub(crate) struct Profiled<S = ()> {
     pub(crate) profile: Profile,
-    pub(crate) sites: CallSites,
-    pub(crate) latencies: Latencies,
+    pub(crate) calls: S,
     pub(crate) program: Program,
     pub(crate) image: Image,
 }
 
+/// What can be added up over several files.
+pub(crate) trait Sum {
+    fn add(&mut self, more: Self);
+}
+
+impl Sum for () {
+    fn add(&mut self, (): ()) {}
+}
+
+impl Sum for CallSites {
+    fn add(&mut self, more: CallSites) {
+        CallSites::add(self, &more);
+    }
+}
+
 /// The profile of all files together, which must be of one program.
-pub(crate) fn profile_all(
+pub(crate) fn profile_all<S: StackSink + Default + Sum>(
     paths: &[PathBuf],
     args: &Traced,
     (command, by): (&str, &[GroupBy]),
     talk: &Talk,
-) -> Result<Profiled, Failure> {
-    let mut all: Option<(&Path, Profiled)> = None;
+) -> Result<Profiled<S>, Failure> {
+    let mut all: Option<(&Path, Profiled<S>)> = None;
     for path in paths {
-        let next = profile(path, args, (command, by), talk)?;
+        let next: Profiled<S> = profile(path, args, (command, by), talk)?;
         match &mut all {
             None => all = Some((path, next)),
             Some((first, all)) => {
@@ -38,7 +52,7 @@ pub(crate) fn profile_all(
                     return Err(different(first, path).into());
                 }
                 all.profile.add(&next.profile);
-                all.sites.add(&next.sites);
+                all.calls.add(next.calls);
             }
         }
     }
@@ -49,12 +63,12 @@ pub(crate) fn profile_all(
 }
 
 /// The profile of one file.
-pub(crate) fn profile(
+pub(crate) fn profile<S: StackSink + Default>(
     path: &Path,
     args: &Traced,
     (command, by): (&str, &[GroupBy]),
     talk: &Talk,
-) -> Result<Profiled, Failure> {
+) -> Result<Profiled<S>, Failure> {
     let Opened {
         program,
         image,
@@ -62,14 +76,12 @@ pub(crate) fn profile(
         source,
     } = Opened::open(path, args, command, talk)?;
     let functions = functions(&program);
-    let sinks = (CallSites::default(), Latencies::default());
-    let profiler = Profiler::new(&image, functions, grouping(by), sinks);
+    let profiler = Profiler::new(&image, functions, grouping(by), S::default());
     let profiler = source.feed_timed((&program, &image, isa), profiler, args.hart)?;
-    let (profile, (sites, latencies)) = profiler.finish();
+    let (profile, calls) = profiler.finish();
     Ok(Profiled {
         profile,
-        sites,
-        latencies,
+        calls,
         program,
         image,
     })

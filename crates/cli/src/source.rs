@@ -13,7 +13,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{ingress_layout, recognise_boot};
 use hartrace_capture::shard::Part;
 use hartrace_capture::trace::{Decoded, Trace, Transport, Watch};
-use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Run, StepEvents};
+use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Kept, Run, StepEvents};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
 use hartrace_print::diagnostic::trace::no_program;
@@ -237,6 +237,14 @@ impl Consumer for CountedPart<'_> {
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         self.0.runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        self.0.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        self.0.keeps()
     }
 }
 

@@ -91,6 +91,8 @@ struct Ctx<'c, 'a, C> {
     place: Place,
     /// The branch predictor, if there is one; `out` keeps it up to date.
     table: Option<Shared<'c>>,
+    /// An optional mode is on. Known when this is compiled, for speed.
+    modal: bool,
 }
 
 /// E-Trace, for the shell of its decoder.
@@ -172,8 +174,12 @@ impl Protocol for ETrace {
     fn quick(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
         let len = frame::instruction(header)?;
-        let packet = quick::plain(u64::from_le_bytes(word), len, &settings.layout)?;
-        Some((0, Message::Plain(packet), len + 1))
+        let word = u64::from_le_bytes(word);
+        let message = match quick::plain(word, len, &settings.layout) {
+            Some(packet) => Message::Plain(packet),
+            None => Message::Packet(quick::jump_target(word, len, &settings.layout)?),
+        };
+        Some((0, message, len + 1))
     }
 
     #[inline(always)]

@@ -1,8 +1,9 @@
 //! E-Trace, the Efficient Trace for RISC-V: packets, an encoder model and a
 //! decoder of the instruction trace.
 //!
-//! Implements versions 1.1.1-draft (2020) and 2.0 (ratified 2022) of the
-//! specification, selected by [`Version`]. The crate is `no_std` with `alloc`; it
+//! Implements versions 1.1.1-draft (2020), 2.0 (ratified 2022) and 2.05 (in
+//! public review 2026) of the specification with all their optional modes, selected
+//! by [`Version`] and [`Config`]. The crate is `no_std` with `alloc`; it
 //! opens no files and prints nothing.
 //!
 //! Blocks of the ingress port become packets, and packets become events again:

@@ -467,7 +467,9 @@ impl Packet {
         if payload.len() <= quick::WORD {
             let bytes = payload.iter().rev();
             let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
-            if let Some(packet) = quick::read(word, payload.len(), layout) {
+            let quick = quick::read(word, payload.len(), layout)
+                .or_else(|| quick::jump_target(word, payload.len(), layout));
+            if let Some(packet) = quick {
                 return Ok(packet);
             }
         }
@@ -478,12 +480,16 @@ impl Packet {
     fn read_long(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
         let mut fields = Reader::new(payload).ok_or(Fault::EmptyPacket)?;
         let packet = read::read(&mut fields, layout)?;
-        // A standard support packet may say more in its own way (2.05).
-        let other = layout.version.is_standard() && matches!(packet, Packet::Support(_));
-        match fields.is_end() || other {
+        match fields.is_end() || packet.may_go_on(layout) {
             true => Ok(packet),
             false => Err(Fault::ExtraBits),
         }
+    }
+
+    /// Whether there may be something after the last field: a standard support
+    /// packet can have information of the implementation (2.05).
+    pub(crate) const fn may_go_on(&self, layout: &Layout) -> bool {
+        layout.version.is_standard() && matches!(self, Packet::Support(_))
     }
 
     /// The payload of the packet, as short as it can be. Fields have as many

@@ -83,6 +83,7 @@ pub mod filter;
 mod image;
 mod ingress;
 mod interpolate;
+mod kept;
 mod mode;
 mod model;
 mod per_hart;
@@ -110,6 +111,7 @@ pub use ingress::{
     PortConfig, Retirement, Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
+pub use kept::Kept;
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
 pub use per_hart::PerHart;

@@ -10,7 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::blocks::{BlockId, NOWHERE};
-use crate::{Exit, Run};
+use crate::kept::new_store;
+use crate::{Exit, Kept, Run};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;
@@ -82,6 +83,8 @@ pub(crate) enum Found {
 pub(crate) struct Stretches {
     slots: Box<[Stretch]>,
     store: Vec<Run>,
+    /// The number of the store.
+    number: u32,
 }
 
 impl Stretches {
@@ -89,6 +92,7 @@ impl Stretches {
         Stretches {
             slots: vec![Stretch::VACANT; SLOTS].into_boxed_slice(),
             store: Vec::new(),
+            number: new_store(),
         }
     }
 
@@ -129,10 +133,17 @@ impl Stretches {
         runs
     }
 
+    /// The name of a stretch's runs.
+    #[inline]
+    pub(crate) fn kept(&self, stretch: &Stretch) -> Kept {
+        Kept::new(self.number, stretch.from)
+    }
+
     /// Enters a stretch; `own` if it leaves one outcome over.
     pub(crate) fn enter(&mut self, name: Name, jump: BlockId, runs: &[Run], own: bool) {
         if self.store.len() + runs.len() > STORE {
             self.store.clear();
+            self.number = new_store();
             self.slots.fill(Stretch::VACANT);
         }
         let from = self.store.len() as u32;

@@ -16,7 +16,7 @@ use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
-use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
+use crate::{Blocks, Consumer, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
 
 /// Why a walk stopped, always before an instruction it has not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,6 +288,7 @@ impl Walk {
         if next == NOWHERE {
             self.pc = to;
         }
+        let kept = blocks.stretch_kept(&stretch);
         let runs = blocks.stretch_runs(&stretch, to);
         if let Some(stack) = self.stack.as_mut().filter(|_| stretch.stacks) {
             stack.follow(runs, xlen);
@@ -296,7 +297,7 @@ impl Walk {
         if let Some(run) = runs.last() {
             self.last = (run.source(), self.insns);
         }
-        self.give(runs, out);
+        self.give_kept(kept, runs, out);
         Some(stretch.own)
     }
 
@@ -523,6 +524,13 @@ impl Walk {
         self.pause |= out.runs(self.hart, runs).is_break();
     }
 
+    #[inline]
+    fn give_kept<C: Consumer>(&mut self, kept: Kept, runs: &[Run], out: &mut C) {
+        if !runs.is_empty() {
+            self.pause |= out.kept_runs(self.hart, kept, runs).is_break();
+        }
+    }
+
     /// Everything the way onwards depends on, evidence aside.
     fn state(&self) -> (BlockId, u64) {
         let stack = self.stack.as_ref();
@@ -562,7 +570,7 @@ impl Walk {
         if let Some(stack) = self.stack.as_mut().filter(|_| chain.calls) {
             stack.follow(runs, blocks.xlen());
         }
-        self.give(runs, out);
+        self.give_kept(blocks.chain_kept(&chain), runs, out);
         true
     }
 
@@ -583,7 +591,7 @@ impl Walk {
         if next == NOWHERE {
             self.pc = blocks.goes_to(block, taken);
         }
-        self.give(runs, out);
+        self.give_kept(blocks.kept(block, taken), runs, out);
     }
 
     /// What happens at the end of the block, without doing it.
@@ -646,7 +654,7 @@ impl Walk {
             if let Some(run) = runs.last() {
                 self.last = (run.source(), self.insns);
             }
-            self.give(runs, out);
+            self.give_kept(blocks.kept(block, taken), runs, out);
         } else {
             self.give_part(blocks, (block, taken), block.halfwords, out);
         }

@@ -16,7 +16,8 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
-//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran.
+//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
+//!   [`difference`]: where two runs differ.
 //! * [`compare`]: the option sets of all formats, compared.
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.
 //! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
@@ -28,6 +29,7 @@
 pub mod compare;
 pub mod coverage;
 pub mod diagnostic;
+pub mod difference;
 pub mod dump;
 pub mod events;
 pub mod info;

@@ -139,6 +139,8 @@ fn options_of(config: &mut Config, r: &mut Random) {
 /// The optional modes, each alone and all together.
 fn modes_of(config: &mut Config, r: &mut Random) {
     config.branch_prediction = r.chance(500);
+    // No program runs that long, and damage must not.
+    config.max_branch_count = 1 << 20;
     config.jump_target_cache = r.chance(500);
     config.implicit_return = r.chance(500);
     config.implicit_exception = r.chance(400);

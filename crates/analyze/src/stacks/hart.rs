@@ -1,6 +1,6 @@
 //! One hart: the thread that runs, those that wait, and what is expected next.
 
-use super::thread::{Frame, Segment, Thread};
+use super::thread::{Frame, NONE, Segment, Thread};
 use super::tree::{CallTree, Cost, MAX_DEPTH, NodeId, What};
 use super::{How, Left, StackSink};
 use crate::functions::FunctionId;
@@ -180,12 +180,18 @@ impl Hart {
     ) -> NodeId {
         let segment = self.thread.segments.last();
         let base = segment.map_or(NodeId::ROOT, |s| s.base);
-        let frames = self.thread.current();
-        let above = frames
-            .get(..frames.len().min(MAX_DEPTH))
-            .and_then(<[_]>::last);
-        let parent = above.map_or(base, |frame| frame.node);
-        let node = tree.child(parent, What::Function(at.function));
+        let frames = self.thread.current_mut();
+        let depth = frames.len().min(MAX_DEPTH);
+        let above = frames.get_mut(..depth).and_then(<[_]>::last_mut);
+        let node = match above {
+            None => tree.child(base, What::Function(at.function)),
+            Some(frame) if frame.callee.0 == at.function => frame.callee.1,
+            Some(frame) => {
+                let node = tree.child(frame.node, What::Function(at.function));
+                frame.callee = (at.function, node);
+                node
+            }
+        };
         if let Some(node) = tree.node_mut(node) {
             node.calls += u64::from(counts);
             node.inferred |= !counts && call.is_none();
@@ -202,6 +208,7 @@ impl Hart {
             entered: self.cost,
             whole: counts,
             nested,
+            callee: NONE,
         });
         self.node = node;
         node

@@ -22,7 +22,12 @@ pub(super) struct Frame {
     pub(super) whole: bool,
     /// The function was on the stack already.
     pub(super) nested: bool,
+    /// The function that it called last, and its node.
+    pub(super) callee: (FunctionId, NodeId),
 }
+
+/// No function was called yet.
+pub(super) const NONE: (FunctionId, NodeId) = (FunctionId(u32::MAX), NodeId::ROOT);
 
 /// The frames from one trap to the next.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +75,11 @@ impl Thread {
     pub(super) fn current(&self) -> &[Frame] {
         let first = self.segments.last().map_or(0, |s| s.first);
         self.frames.get(first..).unwrap_or_default()
+    }
+
+    pub(super) fn current_mut(&mut self) -> &mut [Frame] {
+        let first = self.segments.last().map_or(0, |s| s.first);
+        self.frames.get_mut(first..).unwrap_or_default()
     }
 
     /// The innermost frame, unless a trap has just interrupted it.

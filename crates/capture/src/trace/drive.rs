@@ -5,7 +5,9 @@ use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace};
 use crate::detect::{HEAD, detect};
 use crate::input::{Input, InputError, is_stdin};
 use crate::shard::{Part, Sharding};
-use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Reason, Run, Warning, boot};
+use hartrace_flow::{
+    Consumer, Decode as _, Event, Gap, HartId, Image, Kept, Reason, Run, Warning, boot,
+};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -187,6 +189,20 @@ impl<C: Consumer> Consumer for Watch<C> {
         self.decoded.instructions += insns.sum::<u64>();
         self.inner.runs(hart, runs)
     }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let insns = runs.iter().map(|run| u64::from(run.insns));
+        self.decoded.instructions += insns.sum::<u64>();
+        self.inner.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        self.inner.keeps()
+    }
 }
 
 impl<C: Part> Part for Watch<C> {
@@ -322,17 +338,18 @@ impl Trace {
         if let Some(decoder) = decoder.as_ref().filter(|_| self.is_for_threads(threads)) {
             let whole = self.input.contents(MAX_WHOLE)?;
             bytes = whole.len() as u64;
-            for chunk in whole.chunks(CHUNK) {
-                counting.feed(chunk);
-            }
             let give = |part: &mut Watch<Ignore>, done: usize| {
                 progress(done as u64);
                 watch.decoded.add(std::mem::take(&mut part.decoded));
                 Ok(())
             };
-            // Counting does not fail.
-            let _ =
-                Sharding::new(threads).decode(&whole, || decoder.another(), Watch::default, give);
+            // Messages are counted while they are decoded.
+            std::thread::scope(|scope| {
+                scope.spawn(|| whole.chunks(CHUNK).for_each(|chunk| counting.feed(chunk)));
+                let sharding = Sharding::new(threads);
+                // Counting does not fail.
+                let _ = sharding.decode(&whole, || decoder.another(), Watch::default, give);
+            });
         } else {
             self.input.chunks(|chunk| {
                 counting.feed(chunk);

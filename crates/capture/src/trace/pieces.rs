@@ -17,11 +17,6 @@ pub(crate) struct Pieces<F> {
 }
 
 impl<F: Framing> Pieces<F> {
-    /// Offset of the next byte of the stream.
-    pub(super) fn position(&self) -> u64 {
-        self.framer.position()
-    }
-
     /// The next bytes of the stream.
     ///
     /// # Errors

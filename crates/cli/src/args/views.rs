@@ -1,5 +1,5 @@
 //! The arguments of commands that show what a program did: `profile`, `calls`,
-//! `flamegraph`, `coverage`.
+//! `flamegraph`, `coverage`, `diff`.
 
 use super::{Output, Program, Transport};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -50,6 +50,16 @@ Examples:
   hartrace coverage tests/*.etrace -f lcov -o prog.info && genhtml prog.info -o html
   hartrace coverage run.ntrace -f cobertura -o coverage.xml
   hartrace coverage run.ntrace --fail-under 80 --fail-under branches=60";
+
+pub(super) const DIFF_EXAMPLES: &str = "\
+The executed instructions are compared, address by address. The formats may differ, and either may \
+be a log: a trace can be compared with the log of a simulator. After a difference the runs are \
+aligned where they meet again. Exit code 4 if anything differs.
+
+Examples:
+  hartrace diff good.ntrace bad.ntrace -e prog.elf
+  hartrace diff run.etrace spike.log -e prog.elf
+  hartrace diff a.ntrace b.ntrace --max 1 --context 20 --source-dir src";
 
 /// The input of a command that shows what a program did.
 #[derive(Debug, ClapArgs)]
@@ -177,6 +187,44 @@ pub(crate) struct Flamegraph {
     pub(crate) traced: Traced,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// `hartrace diff`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Diff {
+    /// A trace or log
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// Another trace or log
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: DiffFormat,
+    /// Instructions shown before a difference and on each side of it
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) context: usize,
+    /// Stop after so many differences
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<u64>,
+    /// Instructions after a difference in which the runs must meet again
+    #[arg(long, value_name = "N", default_value_t = 1 << 17)]
+    pub(crate) window: usize,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The output formats of `diff`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// Instructions with symbols and source
+    Text,
+    /// JSON lines: a header, then one object per difference, and a summary
+    Json,
 }
 
 /// `hartrace coverage`.

@@ -3,15 +3,15 @@
 use crate::args::{Calls, CallsFormat};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{measure, profile};
+use crate::profiling::{Profiled, measure, profile};
 use crate::source::places;
 use crate::talk::Talk;
-use hartrace_analyze::InsnCosts;
+use hartrace_analyze::{InsnCosts, Latencies};
 use hartrace_print::profile::{self as print, Shown};
 
 pub(super) fn run(args: &Calls, talk: &Talk) -> Result<(), Failure> {
     let mut output = create(&args.output.output, [args.trace.as_path()])?;
-    let made = profile(&args.trace, &args.traced, ("calls", &args.by), talk)?;
+    let made: Profiled<Latencies> = profile(&args.trace, &args.traced, ("calls", &args.by), talk)?;
     let by = measure(args.cost, &made.profile, &args.trace)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();
@@ -20,7 +20,7 @@ pub(super) fn run(args: &Calls, talk: &Talk) -> Result<(), Failure> {
         insns: &insns,
         image: &made.image,
         places: &places,
-        latencies: Some(&made.latencies),
+        latencies: Some(&made.calls),
         by,
         top: args.top,
     };

@@ -3,7 +3,7 @@
 use crate::args::Flamegraph;
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{measure, profile, profile_all};
+use crate::profiling::{Profiled, measure, profile, profile_all};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::{InsnCosts, Measure};
@@ -20,10 +20,10 @@ pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
     };
     let how = ("flamegraph", args.by.as_slice());
     let before = match &args.baseline {
-        Some(path) => Some(profile(path, &args.traced, how, talk)?),
+        Some(path) => Some(profile::<()>(path, &args.traced, how, talk)?),
         None => None,
     };
-    let made = profile_all(&args.traces, &args.traced, how, talk)?;
+    let made: Profiled = profile_all(&args.traces, &args.traced, how, talk)?;
     let by = measure(args.cost, &made.profile, first)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();

@@ -58,6 +58,7 @@ fn help_is_wrapped_cleanly() {
         &["calls"],
         &["coverage"],
         &["flamegraph"],
+        &["diff"],
         &["verify"],
         &["state"],
         &["ctr"],
@@ -101,6 +102,7 @@ fn help_texts() {
     help(&["profile", "--help"]).stdout_eq(file!["snapshots/profile.txt"]);
     help(&["calls", "--help"]).stdout_eq(file!["snapshots/calls.txt"]);
     help(&["coverage", "--help"]).stdout_eq(file!["snapshots/coverage.txt"]);
+    help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
@@ -139,6 +141,7 @@ fn one_manual_page_per_command() {
     pages.sort();
     let expected = [
         "hartrace-calls.1",
+        "hartrace-compare.1",
         "hartrace-completions.1",
         "hartrace-config-show-run.1",
         "hartrace-config-show.1",
@@ -146,10 +149,11 @@ fn one_manual_page_per_command() {
         "hartrace-convert.1",
         "hartrace-coverage.1",
     ];
-    assert_eq!(pages[..7], expected);
+    assert_eq!(pages[..8], expected);
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
+        "hartrace-diff.1",
         "hartrace-disasm.1",
         "hartrace-dump.1",
         "hartrace-encode.1",

@@ -1,4 +1,4 @@
-//! What a program did: `profile`, `calls`, `flamegraph`, `coverage`.
+//! What a program did: `profile`, `calls`, `flamegraph`, `coverage`, `diff`.
 
 use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
 use std::fs;
@@ -8,18 +8,21 @@ fn program(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The program `recursion`, recorded in every format and as every log.
-fn recorded(folder: &Folder) -> Vec<String> {
+/// Every format, and the logs that are read.
+const ALL: [&str; 5] = ["ntrace", "etrace", "tandem", "pc", "spike"];
+
+/// The program `recursion`, recorded in these formats and logs.
+fn recorded_as(folder: &Folder, kinds: &[&str], insns: &str) -> Vec<String> {
     let elf = program("recursion/recursion-rv64gc.elf");
-    let mut args = vec!["run".to_owned(), "-q".to_owned(), elf];
+    let mut args: Vec<String> = ["run", "-q", &elf, "--max-insns", insns]
+        .map(str::to_owned)
+        .to_vec();
     let mut files = Vec::new();
-    for (flag, kind) in [
-        ("--trace", "ntrace"),
-        ("--trace", "etrace"),
-        ("--trace", "tandem"),
-        ("--log", "pc"),
-        ("--log", "spike"),
-    ] {
+    for kind in kinds {
+        let flag = match *kind {
+            "pc" | "spike" => "--log",
+            _ => "--trace",
+        };
         let file = folder.name(&format!("run.{kind}"));
         args.extend([flag.to_owned(), format!("{kind}={file}")]);
         files.push(file);
@@ -29,12 +32,18 @@ fn recorded(folder: &Folder) -> Vec<String> {
     files
 }
 
+/// The whole run as N-Trace and E-Trace.
+fn recorded(folder: &Folder) -> Vec<String> {
+    recorded_as(folder, &["ntrace", "etrace"], "1M")
+}
+
 /// One answer, whatever the trace is.
 #[test]
 fn every_format_and_log_gives_the_same() {
     let folder = Folder::new();
     let elf = program("recursion/recursion-rv64gc.elf");
-    let files = recorded(&folder);
+    // A list of pcs does not say where its last instruction went: it is no branch.
+    let files = recorded_as(&folder, &ALL, "30002");
     for view in [
         &["profile", "-f", "json"][..],
         &["profile", "-f", "callgrind"],
@@ -115,7 +124,7 @@ fn traces_are_added_and_compared() {
     let files = recorded(&folder);
     let sum = succeeds(&["profile", &files[0], &files[1], "--top", "1"]);
     assert!(sum.starts_with("593 470 instructions\n"), "{sum}");
-    let change = succeeds(&["profile", &files[0], "--baseline", &files[2], "--top", "1"]);
+    let change = succeeds(&["profile", &files[0], "--baseline", &files[1], "--top", "1"]);
     assert!(change.starts_with("instructions: 296735 before, 296735 now, +0 (+0.00 %)"));
     let short = folder.name("short.ntrace");
     let elf = program("recursion/recursion-rv64gc.elf");
@@ -231,7 +240,7 @@ fn coverage_of_one_and_several() {
     }
     let many: Vec<&str> = [
         &["coverage", "-f", "lcov"][..],
-        &vec![files[0].as_str(); 40],
+        &vec![files[0].as_str(); 10],
     ]
     .concat();
     let sum = succeeds(&many);
@@ -241,7 +250,7 @@ fn coverage_of_one_and_several() {
             .map(|line| line.split_once(',').unwrap().1.parse::<u64>().unwrap())
             .sum()
     };
-    assert_eq!(counts(&sum), 40 * counts(&one));
+    assert_eq!(counts(&sum), 10 * counts(&one));
     // The number of threads makes no difference.
     for threads in ["1", "3"] {
         assert_eq!(
@@ -302,8 +311,8 @@ fn wrong_usage() {
         assert!(output.stdout.is_empty());
     }
     fails(&["profile", RV32], 5, "HT0113");
-    let pcs = &files[3];
-    fails(&["profile", pcs], 2, "HT0304");
+    let pcs = recorded_as(&folder, &["pc"], "1K");
+    fails(&["profile", &pcs[0]], 2, "HT0304");
     // The output is not an input.
     fails(&["profile", trace, "-o", trace], 2, "HT0007");
 }
@@ -338,4 +347,73 @@ fn time_is_shared_out() {
         .sum();
     assert_eq!(sum, whole);
     assert!(whole > 10_000);
+}
+
+/// Two runs that are the same, whatever their formats.
+#[test]
+fn equal_runs() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let files = recorded_as(&folder, &ALL, "30K");
+    for other in &files[1..] {
+        let output = run(&["diff", &files[0], other, "-e", &elf]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "no difference: 30 000 instructions\n");
+    }
+}
+
+/// A run that leaves instructions out: where, what, and where both go on.
+#[test]
+fn runs_that_differ() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let files = recorded_as(&folder, &["ntrace", "pc"], "30K");
+    let pcs = fs::read_to_string(&files[1]).unwrap();
+    let lines = pcs.lines().enumerate();
+    let lines = lines.filter(|(at, _)| !(5000..5003).contains(at) && *at != 9000);
+    let shorter: String = lines.map(|(_, line)| format!("{line}\n")).collect();
+    let other = folder.file("other.pc", shorter);
+    let output = run(&["diff", &files[0], &other, "-e", &elf, "--context", "3"]);
+    assert_eq!(output.status.code(), Some(4));
+    let words = text(&output.stdout);
+    let report: Vec<&str> = words.lines().collect();
+    assert_eq!(
+        report[0],
+        "difference 1: after instruction 5000 of A, 5000 of B"
+    );
+    assert_eq!(report[1], "  both");
+    assert!(report[5].starts_with("  only A, "), "{words}");
+    assert!(report[5].ends_with(": 3 instructions"), "{words}");
+    assert!(report[9].ends_with(": 0 instructions"), "{words}");
+    assert!(report[10].starts_with("  both again from 0x"), "{words}");
+    assert!(
+        words.contains("\ndifference 2: after instruction 9000 of A, 8997 of B\n"),
+        "{words}"
+    );
+    assert!(
+        words.ends_with("\n2 differences; 29 996 instructions in both\n"),
+        "{words}"
+    );
+    assert!(text(&output.stderr).contains("error[HT0604]: "));
+    let output = run(&[
+        "diff", &files[0], &other, "-e", &elf, "-f", "json", "--max", "1",
+    ]);
+    assert_eq!(output.status.code(), Some(4));
+    let words = text(&output.stdout);
+    assert_eq!(words.lines().count(), 3, "{words}");
+    assert!(
+        words.contains("\"alone_a\":3,\"alone_b\":0,\"meet\":\"0x"),
+        "{words}"
+    );
+    let source = program("recursion");
+    let args = [
+        "diff",
+        &files[0],
+        &other,
+        "-e",
+        &elf,
+        "--source-dir",
+        &source,
+    ];
+    assert!(text(&run(&args).stdout).contains("    ; "));
 }

@@ -52,9 +52,9 @@ impl Aids {
         }
     }
 
-    /// Whether there is a predictor or a cache.
-    pub(super) const fn is_modal(&self) -> bool {
-        self.predictor.is_some() || self.targets.is_some()
+    /// Whether a mode that has a table is on.
+    pub(super) fn is_modal(&self) -> bool {
+        self.sizes != [0; 4]
     }
 
     /// All of them as after a synchronisation packet.

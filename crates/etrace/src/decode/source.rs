@@ -33,7 +33,7 @@ pub struct Source {
     /// The encoder is in a mode that is not understood: nothing is decoded.
     refused: bool,
     doubt: Option<Doubt>,
-    /// There is a predictor or a cache.
+    /// An optional mode is on, so that packets depend on tables.
     modal: bool,
     /// What the packet that waits says besides, if it is modal.
     pub(super) more: More,
@@ -104,7 +104,7 @@ impl decode::Source<ETrace> for Source {
         if self.modal {
             return self.modal_message(message, cx);
         }
-        let done = self.any(message, &mut plain(cx));
+        let done = self.any(message, &mut inner::<false, C>(cx));
         done.map_err(reason)
     }
 
@@ -127,7 +127,10 @@ impl decode::Source<ETrace> for Source {
         if self.track.is_running() {
             let done = match self.aids.predictor.is_some() {
                 true => self.predicted(cx, |source, cx| source.end(Next::Unknown, cx)),
-                false => self.end(Next::Unknown, &mut plain(cx)).map_err(reason),
+                false => {
+                    let done = self.end(Next::Unknown, &mut inner::<true, C>(cx));
+                    done.map_err(reason)
+                }
             };
             if let Err(reason) = done {
                 self.lose(reason, cx.place.at, 0);
@@ -188,13 +191,16 @@ impl decode::Source<ETrace> for Source {
 
 /// The same context, without a predictor.
 #[inline(always)]
-fn plain<'x, 'a, C>(cx: &'x mut decode::Ctx<'_, 'a, Settings, C>) -> Ctx<'x, 'a, C> {
+fn inner<'x, 'a, const MODAL: bool, C>(
+    cx: &'x mut decode::Ctx<'_, 'a, Settings, C>,
+) -> Ctx<'x, 'a, C> {
     Ctx {
         settings: cx.settings,
         blocks: cx.blocks,
         out: cx.out,
         place: cx.place,
         table: None,
+        modal: MODAL,
     }
 }
 
@@ -205,7 +211,7 @@ impl Source {
         self.modal = self.aids.is_modal();
     }
 
-    /// A message while there is a predictor or a cache.
+    /// A message in an optional mode.
     #[inline(never)]
     fn modal_message<C: Consumer>(
         &mut self,
@@ -214,7 +220,7 @@ impl Source {
     ) -> Result<(), Reason> {
         match self.aids.predictor.is_some() {
             true => self.predicted(cx, |source, cx| source.any(message, cx)),
-            false => self.any(message, &mut plain(cx)).map_err(reason),
+            false => self.any(message, &mut inner::<true, C>(cx)).map_err(reason),
         }
     }
 
@@ -235,6 +241,7 @@ impl Source {
             out: &mut tap,
             place: cx.place,
             table: Some(table),
+            modal: true,
         };
         let done = what(self, &mut inner);
         self.aids.predictor = Some(predictor);

@@ -118,12 +118,14 @@ impl Source {
         let Some(pending) = self.pending else {
             return Ok(());
         };
-        if next == Next::Flow && !pending.arrived && !pending.modal {
+        if next == Next::Flow && !pending.arrived && !(cx.modal && pending.modal) {
             let word = pending.outcomes.word();
             let to = pending.address;
             if let Some(own) = self.track.walk.repeat_to_jump(cx.blocks, word, to, cx.out) {
                 self.pending = None;
-                self.aids.landed(to);
+                if cx.modal {
+                    self.aids.landed(to);
+                }
                 self.carry = match own {
                     true => pending.outcomes.last(),
                     false => Outcomes::default(),

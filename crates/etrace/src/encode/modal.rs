@@ -17,7 +17,7 @@ pub(super) const fn is_call(itype: Itype) -> bool {
 impl Hart {
     /// A block without any signals; `false`, and nothing happens, if it needs more
     /// care than that.
-    #[inline(never)]
+    #[inline]
     pub(super) fn modal_block(&mut self, config: &Config, b: &Ingress) -> bool {
         let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(b.iretire);
@@ -78,11 +78,13 @@ impl Hart {
         match &mut self.prediction {
             None => push_branches(&mut self.map, run.branches(), run.is_taken()),
             Some(prediction) => {
-                for (address, taken) in runs.outcomes(&run) {
+                let map = &mut self.map;
+                runs.branches_are(&run, |address, taken| {
                     if prediction.branch(address, taken) {
-                        push_branches(&mut self.map, 1, taken);
+                        push_branches(map, 1, taken);
                     }
-                }
+                    true
+                });
             }
         }
         self.halfwords = halfwords;
@@ -99,7 +101,7 @@ impl Hart {
         }
         match &self.prediction {
             Some(prediction) => {
-                prediction.separates(run.halfwords() * 2) && prediction.counts(runs.outcomes(&run))
+                prediction.separates(run.halfwords() * 2) && prediction.counts(runs, &run)
             }
             None => false,
         }

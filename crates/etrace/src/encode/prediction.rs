@@ -1,5 +1,7 @@
 //! Branches that are not reported yet, as the predictor sees them (3.2.6, 8.1).
 
+use hartrace_flow::{IngressRun, IngressRuns};
+
 use super::hart::FULL;
 use crate::Config;
 use crate::modes::Predictor;
@@ -43,15 +45,11 @@ impl Prediction {
         !counting
     }
 
-    /// Whether these branches would all be predicted and counted.
-    pub(super) fn counts(&self, branches: impl Iterator<Item = (u64, bool)>) -> bool {
-        let mut room = MOST.saturating_sub(self.right + 1);
-        let mut right = !self.wrong;
-        for (address, taken) in branches {
-            right &= self.table.predict(address) == taken;
-            room = room.saturating_sub(1);
-        }
-        right && room > 0
+    /// Whether the branches of a run would all be predicted and counted.
+    pub(super) fn counts(&self, runs: &IngressRuns<'_>, run: &IngressRun<'_>) -> bool {
+        let room = self.right + u64::from(run.branches()) < MOST;
+        let predicted = |address, taken| self.table.predict(address) == taken;
+        room && !self.wrong && runs.branches_are(run, predicted)
     }
 
     /// Whether two branches this far apart, in bytes, have different entries.

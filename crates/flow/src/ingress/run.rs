@@ -58,35 +58,46 @@ impl<'a> IngressRuns<'a> {
         first.copied().unwrap_or_default()
     }
 
-    /// The branches of a run, oldest first: their addresses, and whether they were
-    /// taken.
+    /// Gives the branches of a run, oldest first: their addresses, and whether they
+    /// were taken. The function may end it early, with `false`.
     #[inline]
-    pub fn outcomes<'r>(
+    pub fn branches_are(
         &self,
-        run: &IngressRun<'r>,
-    ) -> impl Iterator<Item = (u64, bool)> + use<'r, 'a>
-    where
-        'a: 'r,
-    {
-        let first = run.piece.first as usize;
-        let end = first + usize::from(run.piece.count);
-        let whole = || self.code.get(first..end).unwrap_or_default();
-        // One branch at the end is the usual case, and nothing has to be searched.
-        let only = run.branches() == 1 && run.itype.is_branch();
-        let insns = match run.branches() {
-            0 => &[],
-            _ if only => slice::from_ref(run.last),
-            _ => self.part.unwrap_or_else(whole),
+        run: &IngressRun<'_>,
+        mut each: impl FnMut(u64, bool) -> bool,
+    ) -> bool {
+        let own = run.itype.is_branch();
+        let others = match run.branches() - u8::from(own) {
+            0 => true,
+            count => self.not_taken(run, (own, count), &mut each),
         };
+        others && (!own || each(run.last_addr(), run.is_taken()))
+    }
+
+    /// The branches of a run, or those before its last instruction.
+    fn not_taken(
+        &self,
+        run: &IngressRun<'_>,
+        (own, count): (bool, u8),
+        each: &mut impl FnMut(u64, bool) -> bool,
+    ) -> bool {
+        let first = run.piece.first as usize;
+        let whole = || self.code.get(first..first + usize::from(run.piece.count));
+        let insns = self.part.or_else(whole).unwrap_or_default();
         // Offsets may be those of a longer piece.
-        let offset = insns.last().map_or(0, |last| u64::from(last.offset));
-        let start = run.last_addr().wrapping_sub(offset);
-        let taken = run.is_taken().then_some(run.last_addr());
-        let branches = insns.iter().filter(|insn| insn.is_branch());
-        branches.map(move |insn| {
-            let address = start.wrapping_add(insn.offset.into());
-            (address, taken == Some(address))
-        })
+        let offset = insns.last().map_or(0, |last| last.offset);
+        let start = run.last_addr().wrapping_sub(offset.into());
+        let at = |offset: u16| start.wrapping_add(offset.into());
+        let insns = insns.get(..insns.len() - usize::from(own));
+        let insns = insns.unwrap_or_default();
+        match (count, insns.last()) {
+            // The last instruction knows where the branch before it is.
+            (1, Some(last)) => each(at(last.branch), false),
+            _ => {
+                let mut branches = insns.iter().filter(|insn| insn.is_branch());
+                branches.all(|insn| each(at(insn.offset), false))
+            }
+        }
     }
 
     /// Whether the hart went elsewhere than to the next instruction in memory.

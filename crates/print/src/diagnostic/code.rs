@@ -165,4 +165,6 @@ codes! {
     Mismatch "HT0602" exit 4,
     /// Less of the program ran than was demanded.
     LowCoverage "HT0603" exit 4,
+    /// Two runs differ.
+    RunsDiffer "HT0604" exit 4,
 }
