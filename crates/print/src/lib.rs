@@ -17,7 +17,8 @@
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
 //! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
-//!   [`difference`]: where two runs differ.
+//!   [`jumps`]: which way branches went; [`difference`]: where two runs
+//!   differ.
 //! * [`summary`]: one-line summaries.
 //! * [`manual`]: sections of the manual.
 //! * [`json`], [`words`], [`insn`]: shared parts.
@@ -31,6 +32,7 @@ pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
+pub mod jumps;
 pub mod manual;
 pub mod profile;
 pub mod records;
