@@ -239,11 +239,7 @@ fn coverage_of_one_and_several() {
     ] {
         assert!(one.lines().any(|line| line.starts_with(kind)), "{kind}");
     }
-    let many: Vec<&str> = [
-        &["coverage", "-f", "lcov"][..],
-        &vec![files[0].as_str(); 10],
-    ]
-    .concat();
+    let many: Vec<&str> = [&["coverage", "-f", "lcov"][..], &[files[0].as_str(); 10]].concat();
     let sum = succeeds(&many);
     let counts = |text: &str| -> u64 {
         let lines = text.lines().filter_map(|line| line.strip_prefix("DA:"));
