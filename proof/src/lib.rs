@@ -6,6 +6,7 @@
 pub mod bench;
 #[cfg(test)]
 mod cases;
+pub mod commands;
 pub mod ctr;
 pub mod elf;
 pub mod encodings;

@@ -181,6 +181,11 @@ const COMMANDS: &[Command] = &[
         "[--spike PATH] [--rounds N] [ELF...]: the hart alone, watched, and beside Spike",
         hartrace_proof::speed::command,
     ),
+    (
+        "commands",
+        "[--hartrace PATH] [--spike PATH] [--insns N] [--rounds N] [ELF...]: whole commands beside the plain run",
+        hartrace_proof::commands::command,
+    ),
 ];
 
 fn main() -> ExitCode {

@@ -18,7 +18,7 @@ use hartrace_hart::{Config, Machine, Platform, Program, Stop};
 const ROUNDS: u32 = 5;
 
 /// The programs of the table, below `programs/`.
-const PROGRAMS: [&str; 4] = [
+pub(crate) const PROGRAMS: [&str; 4] = [
     "bench/bench-crc-rv64gc.elf",
     "bench/bench-sort-rv64gc.elf",
     "bench/bench-interp-rv64gc.elf",

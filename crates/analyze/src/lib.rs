@@ -78,7 +78,7 @@ pub use stacks::{
     Stacks, What,
 };
 pub use symbols::Symbols;
-pub use trace::{PcList, PcPieces, TraceListing, instruction_text};
+pub use trace::{Gathered, PcList, PcPieces, TraceListing, instruction_text};
 pub use transfers::{
     AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
     Table, mmap_events,

@@ -3,10 +3,12 @@
 //! The text of a run depends only on the run. It is formatted once and copied
 //! from then on, so a loop costs as much as copying its text.
 
+mod gathered;
 mod listing;
 mod pcs;
 mod pieces;
 
+pub use gathered::Gathered;
 pub use listing::{TraceListing, instruction_text};
 pub use pcs::PcList;
 pub use pieces::PcPieces;

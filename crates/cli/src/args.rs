@@ -1,5 +1,6 @@
 //! The command line as typed: commands, flags and their help.
 
+mod compare;
 mod ctr;
 mod run;
 mod state;
@@ -7,6 +8,7 @@ mod trace;
 mod verify;
 mod views;
 
+pub(crate) use compare::{Compare, CompareFormat};
 pub(crate) use ctr::{Ctr, CtrFormat};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
@@ -20,8 +22,8 @@ pub(crate) use views::{
     Diff, DiffFormat, Flamegraph, GroupBy, Profile, ProfileFormat, ProfileOf, Traced,
 };
 
-use crate::manual::{self, Section};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use hartrace_print::manual::{self, Section};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -29,6 +31,7 @@ const ABOUT: &str = "The RISC-V trace toolkit";
 
 const EXAMPLES: &str = "\
 Examples:
+  hartrace compare prog.elf              compare all trace formats and options
   hartrace run prog.elf                  run a program on the built-in hart
   hartrace run prog.elf --log pc=run.pc  run it and log every pc
   hartrace disasm prog.elf               disassemble a program
@@ -54,7 +57,7 @@ Exit codes:
   1  the tool failed, an I/O error occurred, or the command was interrupted
   2  wrong usage
   3  the input has errors or gaps (with --strict); verify: a damaged trace
-  4  a difference was found (by --check, verify or diff), or coverage is low
+  4  a difference was found (by --check, compare, verify or diff), or coverage is low
   5  unknown format, or no synchronisation point found
  10  the simulated program reported failure
 
@@ -153,6 +156,9 @@ pub(crate) enum When {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Compare the sizes and bandwidths of all trace formats and options
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(Compare),
     /// Run a program on the built-in hart
     #[command(after_help = run::EXAMPLES)]
     Run(Run),

@@ -2,6 +2,7 @@
 
 mod branches;
 mod calls;
+mod compare;
 mod convert;
 mod coverage;
 mod ctr;
@@ -20,7 +21,7 @@ mod stats;
 mod verify;
 
 use crate::args::{self, Args, Command};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::{configs, create, inputs, one_stdin};
 use crate::talk::{Talk, clean_up_on_signal};
 use crate::{listing, machine, settings};
@@ -28,12 +29,14 @@ use clap::CommandFactory as _;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
 use hartrace_capture::trace::Format;
 use hartrace_isa::Xlen;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::fs;
 use std::path::Path;
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
     match command {
+        Command::Compare(args) => compare::run(args, talk),
         Command::Run(args) => run::run(args, talk),
         Command::Disasm(args) => disasm(args, talk),
         Command::Info(args) => info::run(args, talk),

@@ -1,7 +1,7 @@
 //! Makes profiles of traces and logs.
 
 use crate::args::{CostName, GroupBy, Traced};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::settings::Program;
 use crate::source::{Opened, functions};
 use crate::talk::Talk;
@@ -9,6 +9,7 @@ use hartrace_analyze::{CallSites, Grouping, Measure, Profile, Profiler, StackSin
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
 use hartrace_flow::Image;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
 /// A profile and the program it is of, and what took the calls one by one.

@@ -2,20 +2,22 @@
 //! program did.
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure, is_json_log, unknown_format};
+use crate::failure::Failure;
 use crate::logs;
 use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
-use crate::traces::no_program;
 use hartrace_analyze::{Functions, Places, RunCount, RunCounter, add_runs};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::ingress_layout;
+use hartrace_capture::log::{ingress_layout, recognise_boot};
 use hartrace_capture::shard::Part;
 use hartrace_capture::trace::{Decoded, Trace, Transport, Watch};
 use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Kept, Run, StepEvents};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
+use hartrace_print::diagnostic::trace::no_program;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -72,10 +74,10 @@ impl<'a> Opened<'a> {
         let session = Session::of_log(path, &args.program, args.strict, talk)?;
         let mut program = session.load()?;
         let Some(mut image) = program.image()? else {
-            return Err(no_program());
+            return Err(no_program().into());
         };
         let head = input.peek(HEAD)?;
-        logs::recognise_boot(kind, head, &mut program, Some(&mut image));
+        recognise_boot(kind, head, &mut program, Some(&mut image));
         let data = Data::Log(kind, input);
         Ok(Opened {
             isa: program.isa.unwrap_or(Isa::RV64GC),
@@ -203,7 +205,8 @@ impl Source<'_> {
                 let head = input.peek(HEAD)?;
                 let reading = logs::reading(kind, head, program, Some(image), false, &session)?;
                 let events = StepEvents::new(isa, out);
-                let copied = reading.copy(input, events, (only, false), &session, || Ok(()))?;
+                let copied =
+                    logs::copy(reading, input, events, (only, false), &session, || Ok(()))?;
                 if !copied.traps && copied.chosen.fit().causeless > 0 {
                     session.talk.warning(&inferred_traps(session.path));
                 }

@@ -68,6 +68,8 @@ pub struct Extras {
     pub payload_bits: u64,
     /// See `payload_bits`.
     pub whole_bits: u64,
+    /// As support packets have changed it.
+    layout: Option<Layout>,
 }
 
 impl Tallied for Extras {
@@ -87,14 +89,17 @@ impl Tallied for Extras {
             }
             Piece::Packet(src, Kind::Instruction, payload) => {
                 let len = payload.len() as u64 + 1;
+                let layout = &mut tally.extras.layout.unwrap_or(*layout);
                 match Packet::read(payload, layout) {
                     Ok(packet) => {
                         let place = Place { at, len };
                         tally.message(packet.name(), src, place, packet.is_sync());
+                        tally.extras.packet(&packet, len - 1, layout);
                         if let Packet::Support(support) = &packet {
                             count_support(tally, src, support, at);
+                            layout.follow(&packet);
+                            tally.extras.layout = Some(*layout);
                         }
-                        tally.extras.packet(&packet, len - 1, layout);
                     }
                     Err(fault) => tally.fault(fault.reason(0), len),
                 }
@@ -181,7 +186,7 @@ impl Extras {
 mod tests {
     use super::*;
     use crate::testing::RandomPackets as _;
-    use crate::{BranchMap, Config, Framer, Start, Trap, Version};
+    use crate::{BranchMap, Config, Framer, Framing as _, Start, Trap, Version};
     use alloc::vec::Vec;
     use hartrace_isa::Xlen;
     use hartrace_testkit::Random;

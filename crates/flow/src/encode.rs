@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::filter::{Filter, FilterConfig};
-use crate::{HartId, Ingress, IngressRun, IngressSink};
+use crate::{HartId, Ingress, IngressRuns, IngressSink};
 
 mod outlet;
 
@@ -32,6 +32,15 @@ pub trait ProtocolConfig: Clone + Debug {
 pub trait Sink {
     /// The bytes of one message, framing included.
     fn message(&mut self, bytes: &[u8]);
+
+    /// The same with the time at which it enters the queue, in the unit of the
+    /// ingress port: an [`Outlet`] calls this until the trace ends. By default the
+    /// time is not used.
+    #[inline]
+    fn message_at(&mut self, bytes: &[u8], time: u64) {
+        let _ = time;
+        self.message(bytes);
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -45,6 +54,11 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
         (**self).message(bytes);
+    }
+
+    #[inline]
+    fn message_at(&mut self, bytes: &[u8], time: u64) {
+        (**self).message_at(bytes, time);
     }
 }
 
@@ -93,12 +107,16 @@ pub trait Encode {
     /// registers.
     fn block<S: Sink>(&mut self, config: &Self::Config, block: &Ingress, sink: &mut S);
 
-    /// Blocks that follow each other, put together, if each of them would only be
-    /// counted or remembered; as [`IngressSink::run`].
+    /// As many of these runs as it can take as a whole; as [`IngressSink::runs`].
     #[inline]
-    fn run(&mut self, config: &Self::Config, run: &IngressRun) -> bool {
-        let _ = (config, run);
-        false
+    fn runs<S: Sink>(
+        &mut self,
+        config: &Self::Config,
+        runs: IngressRuns<'_>,
+        sink: &mut S,
+    ) -> usize {
+        let _ = (config, runs, sink);
+        0
     }
 
     /// No block follows.
@@ -210,10 +228,10 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
     }
 
     #[inline(always)]
-    fn run(&mut self, id: HartId, run: &IngressRun) -> bool {
+    fn runs(&mut self, id: HartId, runs: IngressRuns<'_>) -> usize {
         match self.harts.get_mut(self.recent) {
-            Some((recent, hart)) if *recent == id => hart.run(&self.config, run),
-            _ => false,
+            Some((recent, hart)) if *recent == id => hart.runs(&self.config, runs, &mut self.sink),
+            _ => 0,
         }
     }
 

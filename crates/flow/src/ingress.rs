@@ -10,7 +10,7 @@ mod kinds;
 mod port;
 mod run;
 
-pub use run::IngressRun;
+pub use run::{IngressRun, IngressRuns};
 
 pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
 
@@ -83,12 +83,13 @@ pub trait IngressSink {
     /// One block of one hart, in order.
     fn ingress(&mut self, hart: HartId, block: &Ingress);
 
-    /// Blocks of one hart that follow each other, put together. Whether it took
-    /// them: a sink that must look at one of the blocks by itself changes nothing
-    /// and returns false, and is then given each block.
-    fn run(&mut self, hart: HartId, run: &IngressRun) -> bool {
-        let _ = (hart, run);
-        false
+    /// Runs of one hart that follow each other. How many of them it took: a sink
+    /// that must look at the blocks of a run one by one stops before it, and is
+    /// given each block. It may then have done what the address of the first block
+    /// asks for.
+    fn runs(&mut self, hart: HartId, runs: IngressRuns<'_>) -> usize {
+        let _ = (hart, runs);
+        0
     }
 
     /// One data access, after the block its instruction retired in.

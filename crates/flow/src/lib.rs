@@ -107,8 +107,8 @@ pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
-    Ctype, DataIngress, Ingress, IngressRun, IngressSink, ItypeWidth, Port, PortConfig, Retirement,
-    Retires, Trigger,
+    Ctype, DataIngress, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth, Port,
+    PortConfig, Retirement, Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;

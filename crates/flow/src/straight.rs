@@ -52,6 +52,8 @@ pub struct Placed {
     /// Offset of the end of the last conditional branch up to and including this
     /// instruction; 0 without one.
     pub branch_end: u16,
+    /// Offset of that branch.
+    pub branch: u16,
     /// Conditional branches up to and including this instruction.
     pub branches: u8,
     /// Its length in bytes.
@@ -66,6 +68,8 @@ pub enum Role {
     /// Nothing.
     #[default]
     Plain,
+    /// Nothing; but a jump right after it may go by the constant that it loads.
+    Constant,
     /// A conditional branch.
     Branch,
     /// A jump to where the code says: always the last instruction.
@@ -81,6 +85,7 @@ impl Role {
         match flow {
             Flow::Branch { .. } => Role::Branch,
             Flow::Jump { .. } => Role::Direct,
+            Flow::Const { .. } => Role::Constant,
             _ if flow.is_sequential() => Role::Plain,
             _ => Role::Indirect,
         }
@@ -103,6 +108,7 @@ impl Placed {
                 true => offset + u16::from(len),
                 false => before.branch_end,
             },
+            branch: if branch { offset } else { before.branch },
             branches: before.branches + u8::from(branch),
             len,
             role,
@@ -122,7 +128,7 @@ impl Placed {
     pub fn not_taken(&self) -> Itype {
         match self.role {
             Role::Branch => Itype::NotTaken,
-            Role::Plain | Role::Direct | Role::Indirect => Itype::None,
+            Role::Plain | Role::Constant | Role::Direct | Role::Indirect => Itype::None,
         }
     }
 

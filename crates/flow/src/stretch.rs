@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::blocks::{BlockId, NOWHERE};
 use crate::kept::new_store;
-use crate::{Kept, Run};
+use crate::{Exit, Kept, Run};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;
@@ -36,6 +36,8 @@ pub(crate) struct Stretch {
     len: u16,
     /// There are calls or returns among its runs.
     pub(crate) stacks: bool,
+    /// The class of the jump.
+    pub(crate) exit: Exit,
     /// One outcome is left over, which must be that of the jump's target.
     pub(crate) own: bool,
 }
@@ -52,6 +54,7 @@ impl Stretch {
         from: 0,
         len: 0,
         stacks: false,
+        exit: Exit::Stop,
         own: false,
     };
 }
@@ -100,7 +103,7 @@ impl Stretches {
     }
 
     /// Looks a stretch up; one that is new announces itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, name: Name) -> Found {
         let Some(slot) = self.slots.get_mut(Stretches::slot(name)) else {
             return Found::New;
@@ -153,6 +156,7 @@ impl Stretches {
                 from,
                 len: runs.len() as u16,
                 stacks: runs.iter().any(|r| r.exit.stacks()),
+                exit: runs.last().map_or(Exit::Stop, |r| r.exit),
                 own,
             };
         }

@@ -4,6 +4,7 @@
 //! counters ([`Tallied`]).
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use crate::decode::{Framing, Place};
 use crate::{Reason, Warning};
@@ -70,13 +71,32 @@ pub trait Tallied: Default {
         piece: &<Self::Framer as Framing>::Piece<'_>,
         layout: &Self::Layout,
     );
+
+    /// Counts a short message at the front of the bytes, which start with a message
+    /// at this offset; its length. `None` for all that is not plain. Only speed
+    /// depends on it.
+    #[inline(always)]
+    fn quick(
+        tally: &mut Tally<Self>,
+        at: u64,
+        bytes: &[u8],
+        layout: &Self::Layout,
+    ) -> Option<usize> {
+        let _ = (tally, at, bytes, layout);
+        None
+    }
 }
 
 /// Counts messages by kind and by source.
 #[derive(Clone, Debug)]
 pub struct Tally<T: Tallied> {
-    kinds: BTreeMap<T::Kind, Count>,
-    sources: BTreeMap<u16, SourceCount>,
+    /// Few kinds, as they came; messages are counted by the million.
+    kinds: Vec<(T::Kind, Count)>,
+    /// Positions in `counts`.
+    sources: BTreeMap<u16, usize>,
+    counts: Vec<SourceCount>,
+    /// The source of the last message, and its position.
+    last: Option<(u16, usize)>,
     faults: BTreeMap<&'static str, (Reason, Count)>,
     warnings: BTreeMap<&'static str, (Warning, u64)>,
     /// Idle bytes.
@@ -95,8 +115,10 @@ pub struct Tally<T: Tallied> {
 impl<T: Tallied> Default for Tally<T> {
     fn default() -> Tally<T> {
         Tally {
-            kinds: BTreeMap::new(),
+            kinds: Vec::new(),
             sources: BTreeMap::new(),
+            counts: Vec::new(),
+            last: None,
             faults: BTreeMap::new(),
             warnings: BTreeMap::new(),
             idle: 0,
@@ -120,11 +142,48 @@ impl<T: Tallied> Tally<T> {
         T::piece(self, at, piece, layout);
     }
 
+    /// Takes the next bytes of the stream, of which `framer` has seen all before.
+    pub fn feed(&mut self, framer: &mut T::Framer, bytes: &[u8], layout: &T::Layout) {
+        let mut rest = bytes;
+        loop {
+            if !framer.is_inside()
+                && let Some(len) = T::quick(self, framer.position(), rest, layout)
+            {
+                framer.pass(len);
+                rest = rest.get(len..).unwrap_or_default();
+                continue;
+            }
+            match framer.next_piece(&mut rest) {
+                Some((at, piece)) => self.piece(at, &piece, layout),
+                None => return,
+            }
+        }
+    }
+
+    /// The stream ends.
+    pub fn finish(&mut self, framer: &mut T::Framer, layout: &T::Layout) {
+        if let Some((at, piece)) = framer.finish() {
+            self.piece(at, &piece, layout);
+        }
+    }
+
     /// Counts a message of this kind and source; `sync` if it has a full
     /// address.
+    #[inline]
     pub fn message(&mut self, kind: T::Kind, source: u16, Place { at, len }: Place, sync: bool) {
-        self.kinds.entry(kind).or_default().add(len);
-        let source = self.sources.entry(source).or_default();
+        match self.kinds.iter_mut().find(|known| known.0 == kind) {
+            Some((_, count)) => count.add(len),
+            None => self.kinds.push((
+                kind,
+                Count {
+                    messages: 1,
+                    bytes: len,
+                },
+            )),
+        }
+        let Some(source) = self.source(source) else {
+            return;
+        };
         source.all.add(len);
         if sync {
             let (first, last) = source.span.unwrap_or((at, at));
@@ -137,7 +196,30 @@ impl<T: Tallied> Tally<T> {
 
     /// The trace of this source ends here.
     pub fn end(&mut self, source: u16) {
-        self.sources.entry(source).or_default().ended = true;
+        if let Some(source) = self.source(source) {
+            source.ended = true;
+        }
+    }
+
+    /// What a source sent; there always is one.
+    #[inline]
+    fn source(&mut self, number: u16) -> Option<&mut SourceCount> {
+        let position = match self.last {
+            Some((last, position)) if last == number => position,
+            _ => self.other_source(number),
+        };
+        self.counts.get_mut(position)
+    }
+
+    #[cold]
+    fn other_source(&mut self, number: u16) -> usize {
+        let next = self.counts.len();
+        let position = *self.sources.entry(number).or_insert(next);
+        if position == next {
+            self.counts.push(SourceCount::default());
+        }
+        self.last = Some((number, position));
+        position
     }
 
     /// Counts something that a reader should know of.
@@ -172,13 +254,18 @@ impl<T: Tallied> Tally<T> {
     }
 
     /// Messages by kind, in the order of their kinds.
-    pub fn kinds(&self) -> impl Iterator<Item = (T::Kind, Count)> + '_ {
-        self.kinds.iter().map(|(&kind, &count)| (kind, count))
+    pub fn kinds(&self) -> impl Iterator<Item = (T::Kind, Count)> + use<T> {
+        let mut kinds = self.kinds.clone();
+        kinds.sort_by_key(|known| known.0);
+        kinds.into_iter()
     }
 
     /// Messages by source.
     pub fn sources(&self) -> impl Iterator<Item = (u16, SourceCount)> + '_ {
-        self.sources.iter().map(|(&src, &source)| (src, source))
+        let count = |&position: &usize| self.counts.get(position).copied();
+        self.sources
+            .iter()
+            .map(move |(&number, position)| (number, count(position).unwrap_or_default()))
     }
 
     /// Pieces that are no good messages, by what is wrong with them.
@@ -190,7 +277,7 @@ impl<T: Tallied> Tally<T> {
     #[must_use]
     pub fn all(&self) -> Count {
         let mut all = Count::default();
-        for count in self.kinds.values() {
+        for (_, count) in &self.kinds {
             all.messages += count.messages;
             all.bytes += count.bytes;
         }

@@ -241,7 +241,8 @@ impl Walk {
         }
     }
 
-    /// As [`Walk::repeat`], but to the next jump, however far it is. The oldest
+    /// As [`Walk::repeat`], but to the next jump, however far it is; not where
+    /// that is a return and there is a return stack. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
     /// its own outcome is the last one; it is left over, as the result
     /// says.
@@ -275,8 +276,13 @@ impl Walk {
         let stretch = blocks.stretch(self.space, name)?;
         let xlen = blocks.xlen();
         let next = blocks.aim(self.space, stretch.jump, to);
-        if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
-            return None;
+        if halfwords == ANY {
+            // The stack may have an address for it, or get one on the way.
+            let stack = self.stack.as_ref();
+            let implied = stack.is_some_and(|stack| stack.answers(stretch.exit));
+            if implied || stretch.own != blocks.is_branch(next, to) {
+                return None;
+            }
         }
         self.block = next;
         if next == NOWHERE {

@@ -49,6 +49,7 @@ mod csv;
 mod error;
 mod lines;
 mod pc;
+mod pieces;
 mod site;
 mod spike;
 mod text;

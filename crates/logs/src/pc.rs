@@ -1,12 +1,14 @@
 //! Pc lists: the simplest log of a simulator.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use hartrace_isa::{Flow, Isa, Xlen};
 
 use super::lines::{Line, Lines, split};
+use super::pieces::{self, Pieces};
 use super::site::{Exits, Site, Sites, is_semihosting};
-use super::text::{hex16, prefixed_hex, spell8, spell16};
+use super::text::{HighHalf, hex8, prefixed_hex, spell8, spell16};
 use super::{LineError, LineErrorKind, unreported};
 use hartrace_flow::{
     Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Trap,
@@ -85,8 +87,19 @@ impl<'a> PcReader<'a> {
                 hart,
                 traps,
                 effects: unreported(),
+                pieces: None,
             },
         }
+    }
+
+    /// Code of this instruction set is given many instructions at once
+    /// ([`Observer::straights`]) to observers that want no effects. It should be the
+    /// one by which the observer classifies instructions.
+    #[must_use]
+    pub fn in_pieces(mut self, isa: Isa) -> PcReader<'a> {
+        let Sites { image, space, .. } = self.path.sites;
+        self.path.pieces = Some(Box::new(Pieces::new(image, space, isa)));
+        self
     }
 
     /// Reads on.
@@ -98,6 +111,7 @@ impl<'a> PcReader<'a> {
     ) {
         let PcReader { lines, path } = self;
         scan(lines, chunk, &mut Walked { path, out, damaged });
+        path.hand_over(out);
     }
 
     /// The list has ended: gives the last step and ends the observer.
@@ -170,14 +184,23 @@ impl<P: FnMut(u64), D: FnMut(LineError)> Pcs for Bare<'_, P, D> {
 #[inline]
 fn scan(lines: &mut Lines, chunk: &[u8], out: &mut impl Pcs) {
     let mut rest = lines.begin(chunk, |n, line| line_of(n, line, out));
+    let mut high = HighHalf::default();
     loop {
-        // The usual line: sixteen digits.
+        // The usual lines: sixteen digits, or eight on RV32.
         if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<17>()
-            && let Some(pc) = hex16(&digits)
+            && let Some(pc) = high.hex16(&digits)
         {
             let number = lines.count();
             rest = behind;
             out.pc(number, &digits, 0, pc);
+            continue;
+        }
+        if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<9>()
+            && let Some(pc) = hex8(digits)
+        {
+            let number = lines.count();
+            rest = behind;
+            out.pc(number, &digits, 0, pc.into());
             continue;
         }
         let Some((raw, behind)) = split(rest) else {
@@ -189,7 +212,7 @@ fn scan(lines: &mut Lines, chunk: &[u8], out: &mut impl Pcs) {
     lines.keep(rest, |n, line| line_of(n, line, out));
 }
 
-/// A line that is not sixteen digits.
+/// A line of any other form.
 fn line_of(number: u64, line: Line<'_>, out: &mut impl Pcs) {
     let line = match line {
         Ok(line) => line,
@@ -242,26 +265,65 @@ struct Path<'a> {
     hart: HartId,
     traps: ListedTraps,
     effects: Effects,
+    /// For observers that get many instructions at once. The last pc is in an open
+    /// piece or in `last`.
+    pieces: Option<Box<Pieces<'a>>>,
 }
 
 impl Path<'_> {
     /// The next pc; false where the image has no code.
     #[inline]
     fn pc<O: Observer>(&mut self, pc: u64, out: &mut O) -> bool {
-        let site = self.sites.get(pc);
-        if let Some(last) = self.last {
-            if last.allows(pc) {
-                self.retire(&last, pc, out);
-            } else {
-                self.depart(&last, pc, out);
-            }
+        if pieces::wanted::<O>()
+            && let Some(pieces) = &mut self.pieces
+        {
+            return pieces.grow(pc) || self.turn(pc, out);
         }
-        self.last = site;
-        site.is_some()
+        if let Some(last) = self.last {
+            self.leave(&last, pc, out);
+        }
+        self.last = self.sites.get(pc);
+        self.last.is_some()
     }
 
+    /// The next pc, which does not continue the open piece.
+    #[inline(never)]
+    fn turn<O: Observer>(&mut self, pc: u64, out: &mut O) -> bool {
+        let open = self.pieces.as_ref().and_then(|pieces| pieces.last());
+        if let Some(last) = open.copied().or(self.last.take()) {
+            self.leave(&last, pc, out);
+        }
+        let Some(pieces) = &mut self.pieces else {
+            return false;
+        };
+        if pieces.start(pc, self.hart, out) {
+            return true;
+        }
+        self.last = self.sites.get(pc);
+        self.last.is_some()
+    }
+
+    /// From `last`, which has not been given, to `next`.
     #[inline]
-    fn retire<O: Observer>(&self, site: &Site, next: u64, out: &mut O) {
+    fn leave<O: Observer>(&mut self, last: &Site, next: u64, out: &mut O) {
+        match last.allows(next) {
+            true => self.retire(last, next, out),
+            false => self.depart(last, next, out),
+        }
+    }
+
+    /// `site` retired: the last instruction of the open piece, or one that is in
+    /// none.
+    #[inline]
+    fn retire<O: Observer>(&mut self, site: &Site, next: u64, out: &mut O) {
+        if pieces::wanted::<O>()
+            && let Some(pieces) = &mut self.pieces
+        {
+            if pieces.last().is_some() {
+                return pieces.end(next, self.hart, out);
+            }
+            pieces.hand_over(self.hart, out);
+        }
         let step = Step::Insn(Insn {
             pc: site.pc,
             next,
@@ -273,6 +335,19 @@ impl Path<'_> {
         out.step(self.hart, &step, &self.effects);
     }
 
+    /// Anything but an instruction that retired.
+    fn event<O: Observer>(&mut self, step: &Step, out: &mut O) {
+        self.hand_over(out);
+        out.step(self.hart, step, &self.effects);
+    }
+
+    /// Hands over the pieces but the open one.
+    fn hand_over<O: Observer>(&mut self, out: &mut O) {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.hand_over(self.hart, out);
+        }
+    }
+
     /// From `last` to an address that it cannot send the hart to.
     #[cold]
     fn depart<O: Observer>(&mut self, last: &Site, next: u64, out: &mut O) {
@@ -280,7 +355,7 @@ impl Path<'_> {
             self.retire(last, last.natural, out);
             if is_semihosting(last.bits, last.natural, next) {
                 for signal in [Signal::Halted, Signal::Resumed] {
-                    out.step(self.hart, &Step::Signal(signal), &self.effects);
+                    self.event(&Step::Signal(signal), out);
                 }
                 return;
             }
@@ -293,13 +368,13 @@ impl Path<'_> {
     }
 
     /// An instruction whose purpose is a trap.
-    fn trap_itself<O: Observer>(&self, site: &Site, handler: Option<u64>, out: &mut O) {
+    fn trap_itself<O: Observer>(&mut self, site: &Site, handler: Option<u64>, out: &mut O) {
         let cause = Cause::of_instruction(site.bits, None);
         self.trap(site.pc, handler, cause, Some(site.bits), out);
     }
 
     fn trap<O: Observer>(
-        &self,
+        &mut self,
         epc: u64,
         handler: Option<u64>,
         cause: Cause,
@@ -318,24 +393,25 @@ impl Path<'_> {
             context: Context(0),
             time: 0,
         });
-        out.step(self.hart, &step, &self.effects);
+        self.event(&step, out);
     }
 
     #[cold]
     fn lost<O: Observer>(&mut self, out: &mut O) {
         self.flush(out);
-        out.step(self.hart, &Step::Signal(Signal::Lost), &self.effects);
+        self.event(&Step::Signal(Signal::Lost), out);
     }
 
     /// Gives the last instruction although nothing shows where it went.
     fn flush<O: Observer>(&mut self, out: &mut O) {
-        let Some(last) = self.last.take() else {
-            return;
-        };
-        match (last.exits, self.traps) {
-            (Exits::Trap, ListedTraps::Trapped) => self.trap_itself(&last, None, out),
-            _ => self.retire(&last, last.natural, out),
+        let open = self.pieces.as_ref().and_then(|pieces| pieces.last());
+        if let Some(last) = open.copied().or(self.last.take()) {
+            match (last.exits, self.traps) {
+                (Exits::Trap, ListedTraps::Trapped) => self.trap_itself(&last, None, out),
+                _ => self.retire(&last, last.natural, out),
+            }
         }
+        self.hand_over(out);
     }
 }
 

@@ -169,8 +169,8 @@ const SITES: usize = 4096;
 /// Sites of an image by their address: a direct-mapped cache.
 #[derive(Clone, Debug)]
 pub(super) struct Sites<'a> {
-    image: &'a Image,
-    space: SpaceId,
+    pub(super) image: &'a Image,
+    pub(super) space: SpaceId,
     slots: Box<[Site; SITES]>,
 }
 

@@ -73,6 +73,36 @@ macro_rules! read {
 }
 read!(PcReader SpikeReader);
 
+/// A reader of pcs for an observer that gets straight-line code at once.
+struct InPieces<'a>(PcReader<'a>);
+
+struct Steps<'k>(&'k mut Keep);
+
+impl Observer for Steps<'_> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        self.0.step(hart, step, &unreported());
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+}
+
+impl Read for InPieces<'_> {
+    fn feed(&mut self, chunk: &[u8], out: &mut Keep, bad: &mut Vec<LineError>) {
+        self.0.feed(chunk, &mut Steps(out), &mut |e| bad.push(e));
+    }
+    fn finish(&mut self, out: &mut Keep, bad: &mut Vec<LineError>) {
+        self.0.finish(&mut Steps(out), &mut |e| bad.push(e));
+    }
+}
+
+fn in_pieces(image: &Image) -> InPieces<'_> {
+    InPieces(PcReader::new(image).in_pieces(Isa::RV64GC))
+}
+
 pub(super) type Told = (Keep, Vec<LineError>);
 
 /// Reads chunks one after the other.
@@ -136,7 +166,9 @@ fn program() -> Image {
 
 fn pcs(text: &str) -> Told {
     let image = program();
-    assert_any_cut(|| PcReader::new(&image), text.as_bytes())
+    let told = assert_any_cut(|| PcReader::new(&image), text.as_bytes());
+    assert_eq!(assert_any_cut(|| in_pieces(&image), text.as_bytes()), told);
+    told
 }
 
 fn unknown(epc: u64, handler: u64) -> Trap {
@@ -307,9 +339,74 @@ fn a_long_list_in_random_pieces_and_with_flipped_bits() {
     for _ in 0..10 {
         let chunks = pieces(text.as_bytes(), &mut rng);
         assert_eq!(read(PcReader::new(&image), chunks.into_iter()), want);
+        let chunks = pieces(text.as_bytes(), &mut rng);
+        assert_eq!(read(in_pieces(&image), chunks.into_iter()), want);
     }
     let some = text.get(..20_000).and_then(|t| t.rsplit_once('\n'));
     assert_robust(|| PcReader::new(&image), some.unwrap().0.as_bytes(), 9);
+}
+
+/// Code of all kinds, in two instruction sets and up to the last address; pcs that
+/// follow it, leave it and are not in it.
+#[test]
+fn pcs_in_pieces_of_straight_line_code_are_the_same_steps() {
+    let mut rng = Random::new(17);
+    for round in 0..12 {
+        let mut image = Image::new();
+        // From the end of the address space back, in every second image.
+        let base = [0x1000, 0u64.wrapping_sub(0x400)][round % 2];
+        let mut code = Vec::new();
+        while code.len() < 0x400 {
+            let word: u32 = match rng.below(12) {
+                0 => 0x0080_0463,       // beq x0, x8, +8
+                1 => 0xfe80_0ee3,       // beq x0, x8, -4
+                2 => 0x0080_006f,       // j +8
+                3 => 0x0000_8067,       // ret
+                4 => 0x0000_0073,       // ecall
+                5 => 0x9002_0001,       // c.nop, c.ebreak
+                6 => 0xa001_0001,       // c.nop, c.j .
+                7 => 0x01f0_1013,       // slli x0, x0, 0x1f
+                8 => 0x0000_001f,       // six bytes long
+                9 => rng.draw() as u32, // anything
+                _ => 0x0000_0013,       // nop
+            };
+            code.extend(word.to_le_bytes());
+        }
+        image.add_raw(SpaceId::FIRST, base, &code, Isa::RV64GC);
+        image.add_raw(
+            SpaceId::FIRST,
+            0x1200,
+            &code[..64],
+            Isa::parse("rv64imac").unwrap(),
+        );
+        let mut pc = base;
+        let mut text = String::new();
+        for _ in 0..3000 {
+            text += &match rng.below(50) {
+                0 => "what\n".to_string(),
+                1 => format!("{pc:#x} # here\n"),
+                _ => format!("{pc:016x}\n"),
+            };
+            pc = match rng.below(16) {
+                0 => base + rng.below(0x100) * 4,
+                1 => base.wrapping_add(rng.below(0x500)),
+                2 | 3 => pc.wrapping_add(8),
+                4 => pc.wrapping_sub(4),
+                _ => match image.fetch(SpaceId::FIRST, pc) {
+                    Some(code) => pc.wrapping_add(code.len.into()),
+                    None => base,
+                },
+            };
+        }
+        let want = whole(PcReader::new(&image), text.as_bytes());
+        assert_eq!(whole(in_pieces(&image), text.as_bytes()), want);
+        let chunks = pieces(text.as_bytes(), &mut rng);
+        assert_eq!(read(in_pieces(&image), chunks.into_iter()), want);
+        let retired = PcReader::of_hart(&image, SpaceId::FIRST, HartId(3), ListedTraps::Retired);
+        let want = whole(retired.clone(), text.as_bytes());
+        let got = InPieces(retired.in_pieces(Isa::RV64GC));
+        assert_eq!(whole(got, text.as_bytes()), want);
+    }
 }
 
 #[test]

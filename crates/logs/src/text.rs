@@ -32,6 +32,36 @@ pub(super) fn hex16(digits: &[u8; 16]) -> Option<u64> {
     Some(u64::from(high) << 32 | u64::from(low))
 }
 
+/// The upper half of the last number of sixteen digits: in most lists it is the
+/// same from line to line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HighHalf {
+    digits: [u8; 8],
+    value: u32,
+}
+
+impl Default for HighHalf {
+    fn default() -> Self {
+        HighHalf {
+            digits: [b'0'; 8],
+            value: 0,
+        }
+    }
+}
+
+impl HighHalf {
+    /// As [`hex16`].
+    #[inline]
+    pub(super) fn hex16(&mut self, digits: &[u8; 16]) -> Option<u64> {
+        let (high, low) = digits.split_first_chunk::<8>()?;
+        if *high != self.digits {
+            (self.value, self.digits) = (hex8(*high)?, *high);
+        }
+        let low = hex8(*low.first_chunk()?)?;
+        Some(u64::from(self.value) << 32 | u64::from(low))
+    }
+}
+
 /// The number that 1 to 16 hexadecimal digits spell.
 #[inline]
 pub(super) fn hex(digits: &[u8]) -> Option<u64> {

@@ -27,7 +27,7 @@
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{HartId, Ingress, IngressRun};
+use hartrace_flow::{HartId, Ingress, IngressRuns};
 
 use crate::Config;
 
@@ -35,6 +35,7 @@ mod action;
 mod events;
 mod hart;
 mod out;
+mod runs;
 mod send;
 mod stack;
 
@@ -76,8 +77,8 @@ impl Encode for Hart {
     }
 
     #[inline(always)]
-    fn run(&mut self, config: &Config, run: &IngressRun) -> bool {
-        self.take_run(config, run)
+    fn runs<S: Sink>(&mut self, config: &Config, runs: IngressRuns<'_>, sink: &mut S) -> usize {
+        self.take_runs(config, runs, sink)
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -36,6 +36,29 @@ pub(crate) struct Hist {
     kind: Kind,
 }
 
+/// The register by itself, for branches that do not fill it.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    bits: u64,
+    len: u64,
+    limit: u64,
+}
+
+impl Window {
+    /// So many branches of which only the last may be taken, if they fit.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, count: u8, last_taken: bool) -> bool {
+        let len = self.len + u64::from(count);
+        let fits = len < self.limit;
+        if fits {
+            // Fewer than 64: the limit is lower.
+            self.bits = self.bits << (count & 63) | u64::from(last_taken);
+            self.len = len;
+        }
+        fits
+    }
+}
+
 /// What is beside the register.
 #[derive(Clone, Debug)]
 enum Kind {
@@ -114,26 +137,45 @@ impl Hist {
         }
     }
 
-    /// So many branches, at least one, of which only the last may be taken, if
-    /// nothing has to be sent or done for any of them.
+    /// So many branches of which only the last may be taken, if nothing has to be
+    /// sent or done for any of them.
     #[inline(always)]
     pub(crate) fn push_run(&mut self, count: u8, last_taken: bool) -> bool {
-        let (count, last) = (u32::from(count), u64::from(last_taken));
         let len = self.len + u64::from(count);
-        let period = self.back + 1;
-        if len >= self.limit || count + period > u64::BITS {
+        if len >= self.limit || self.running != 0 && !self.is_repeated(count, last_taken) {
             return false;
         }
-        let bits = self.bits << count | last;
-        if self.running != 0 {
-            // Each must be the same as the one a period before it.
-            let mask = (1 << count) - 1;
-            if (bits >> period ^ bits) & mask != 0 {
-                return false;
-            }
-        }
-        (self.bits, self.len) = (bits, len);
+        // At most the branches of a window, or of a period.
+        self.bits = self.bits << (count & 63) | u64::from(last_taken);
+        self.len = len;
         true
+    }
+
+    /// The register with its room, outside of a run.
+    #[inline(always)]
+    pub(crate) fn window(&self) -> Option<Window> {
+        (self.running == 0).then_some(Window {
+            bits: self.bits,
+            len: self.len,
+            limit: self.limit,
+        })
+    }
+
+    /// Takes the register back.
+    #[inline(always)]
+    pub(crate) fn set_window(&mut self, window: Window) {
+        (self.bits, self.len) = (window.bits, window.len);
+    }
+
+    /// Whether each of these is the same as the one a period before it, as far as
+    /// the register shows.
+    fn is_repeated(&self, count: u8, last_taken: bool) -> bool {
+        let (count, period) = (u32::from(count), self.back + 1);
+        if count + period > u64::BITS {
+            return false;
+        }
+        let bits = self.bits << count | u64::from(last_taken);
+        (bits >> period ^ bits) & ((1 << count) - 1) == 0
     }
 
     /// Before a message with `HIST`: `emit` gets what must be sent before it.

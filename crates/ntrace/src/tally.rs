@@ -7,6 +7,7 @@ use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Tallied};
 
+use crate::message::quick;
 use crate::{Config, Fault, Follower, Framer, Layout, Message, Piece, Tcode};
 
 /// Counts messages by type and by source.
@@ -70,8 +71,21 @@ impl Tallied for Extras {
             }
         }
     }
+
+    #[inline(always)]
+    fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
+        let (word, _) = bytes.split_first_chunk::<8>()?;
+        let (good, len) = quick::read(u64::from_le_bytes(*word), layout)?;
+        let place = Place {
+            at,
+            len: len as u64,
+        };
+        message(tally, &good, place);
+        Some(len)
+    }
 }
 
+#[inline]
 fn message(tally: &mut Tally, message: &Message<'_>, place: Place) {
     let tcode = message.body.tcode();
     tally.message(tcode, message.src, place, tcode.is_sync());
@@ -100,8 +114,9 @@ fn fault(tally: &mut Tally, fault: Fault, bytes: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, Framer, Sync};
+    use crate::{Body, Btype, Framer, Framing as _, Sync};
     use alloc::vec;
+    use hartrace_testkit::{Random, pieces};
 
     #[test]
     fn everything_is_counted_once() {
@@ -129,5 +144,54 @@ mod tests {
         assert_eq!((src, source.syncs, source.all.messages), (0, 2, 3));
         assert_eq!(source.interval(), Some(source.longest));
         assert_eq!(tally.kinds().count(), 2);
+    }
+
+    /// Messages of all lengths and what is none, whole and in chunks: the fast path
+    /// counts what the general one does.
+    #[test]
+    fn short_messages_are_counted_like_all_others() {
+        let layout = Layout::default();
+        let mut random = Random::new(4);
+        for _ in 0..50 {
+            let mut bytes = Vec::new();
+            while bytes.len() < 2000 {
+                let icnt = random.bits(20);
+                let body = match random.below(6) {
+                    0 => Body::DirectBranch { icnt },
+                    1 => Body::HistFull { hist: icnt | 1 },
+                    2 => Body::ProgTraceSync {
+                        sync: Sync(2),
+                        icnt,
+                        faddr: random.bits(40),
+                    },
+                    3 => {
+                        bytes.push(random.draw() as u8);
+                        continue;
+                    }
+                    _ => Body::IndirectBranchHist {
+                        btype: Btype::from_bits(0),
+                        icnt,
+                        uaddr: random.bits(40),
+                        hist: random.bits(30) | 1,
+                    },
+                };
+                Message::new(0, body).write(&layout, &mut bytes);
+            }
+            let (mut plain, mut framer) = (Tally::default(), Framer::new());
+            let mut rest = &bytes[..];
+            while let Some((at, piece)) = framer.next_piece(&mut rest) {
+                plain.piece(at, &piece, &layout);
+            }
+            plain.finish(&mut framer, &layout);
+            let (mut quick, mut framer) = (Tally::default(), Framer::new());
+            for chunk in pieces(&bytes, &mut random) {
+                quick.feed(&mut framer, chunk, &layout);
+            }
+            quick.finish(&mut framer, &layout);
+            assert!(plain.kinds().eq(quick.kinds()));
+            assert!(plain.sources().eq(quick.sources()));
+            assert!(plain.faults().eq(quick.faults()));
+            assert_eq!(plain.idle, quick.idle);
+        }
     }
 }

@@ -19,13 +19,17 @@
 //! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
 //!   [`jumps`]: which way branches went; [`difference`]: where two runs
 //!   differ.
-//! * [`summary`]: one-line summaries.
-//! * [`manual`]: sections of the manual.
+//! * [`compare`]: the option sets of all formats, compared.
+//! * [`summary`]: one-line summaries; [`run`]: how a run ended.
+//! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
+//!   other crates; [`manual`]: what the codes mean.
 //! * [`json`], [`words`], [`insn`]: shared parts.
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod coverage;
+pub mod diagnostic;
 pub mod difference;
 pub mod dump;
 pub mod events;
@@ -36,6 +40,7 @@ pub mod jumps;
 pub mod manual;
 pub mod profile;
 pub mod records;
+pub mod run;
 pub mod state;
 pub mod stats;
 pub mod steps;

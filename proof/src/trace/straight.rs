@@ -1,8 +1,9 @@
 //! Straight-line code at once, and instruction by instruction: the same trace.
 
-use std::fmt::Debug;
+use std::ops::Range;
 
 use hartrace_flow::{Effects, HartId, Observer, Port, Step, Straights, Wants};
+use hartrace_logs::{PcReader, PcWriter};
 
 use super::{Format, Recorded, programs};
 
@@ -47,6 +48,14 @@ pub struct Compared {
     pub traces: u64,
 }
 
+impl Compared {
+    fn add(&mut self, other: Compared) {
+        self.insns += other.insns;
+        self.bytes += other.bytes;
+        self.traces += other.traces;
+    }
+}
+
 /// Runs a program with so many settings, from the one with this number on.
 ///
 /// # Errors
@@ -58,44 +67,110 @@ pub fn compare<F: Format>(
     first: u64,
     settings: u64,
 ) -> Result<Compared, String> {
-    let twins = (first..first + settings).map(|number| {
+    let mut all = All::<F>(twins(program, first..first + settings)?);
+    let mut compared = Compared {
+        insns: program.run(insns, &mut all, |_| false)?,
+        ..Compared::default()
+    };
+    for twins in all.0 {
+        compared.add(twins.finish(&program.name)?);
+    }
+    Ok(compared)
+}
+
+/// The same of a list of the program's pcs: read as pieces of straight-line code,
+/// and as single steps.
+///
+/// # Errors
+///
+/// The first trace that differs.
+pub fn compare_list<F: Format>(
+    program: &Recorded,
+    insns: u64,
+    first: u64,
+    settings: u64,
+) -> Result<Compared, String> {
+    let mut list = Vec::new();
+    let put = |bytes: &[u8]| list.extend_from_slice(bytes);
+    let mut writer = PcWriter::new(program.isa.xlen(), put).listing_traps();
+    let mut compared = Compared {
+        insns: program.run(insns, &mut writer, |_| false)?,
+        ..Compared::default()
+    };
+    writer.finish();
+    drop(writer);
+    let name = format!("{} from a list of pcs", program.name);
+    for mut twins in twins::<F>(program, first..first + settings)? {
+        let single = PcReader::new(&program.image);
+        let whole = single.clone().in_pieces(program.isa);
+        let mut damaged = None;
+        for (mut reader, port) in [(single, &mut twins.single), (whole, &mut twins.whole)] {
+            let mut damage = |error| {
+                damaged.get_or_insert(error);
+            };
+            reader.feed(&list, &mut Steps(&mut *port), &mut damage);
+            reader.finish(&mut Steps(port), &mut damage);
+        }
+        if let Some(error) = damaged {
+            return Err(format!("{name}: {error}"));
+        }
+        compared.add(twins.finish(&name)?);
+    }
+    Ok(compared)
+}
+
+/// A port without the data accesses that it can show.
+struct Steps<'p, O>(&'p mut O);
+
+impl<O: Observer> Observer for Steps<'_, O> {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.0.straights(hart, code);
+    }
+}
+
+/// Twins with the settings of these numbers.
+fn twins<F: Format>(program: &Recorded, numbers: Range<u64>) -> Result<Vec<Twins<F>>, String> {
+    let twins = numbers.map(|number| {
         let setting = F::setting(number, program.isa);
         let port = || {
-            Ok::<_, String>(Port::new(
-                setting.port,
-                F::encoder(&setting.config, Vec::new())?,
-            ))
+            let encoder = F::encoder(&setting.config, Vec::new())?;
+            Ok::<_, String>(Port::new(setting.port, encoder))
         };
-        Ok::<_, String>(Twins {
+        Ok(Twins {
             number,
             whole: port()?,
             single: port()?,
         })
     });
-    let mut all = All::<F>(twins.collect::<Result<_, _>>()?);
-    let mut compared = Compared {
-        insns: program.run(insns, &mut all, |_| false)?,
-        ..Compared::default()
-    };
-    for mut twins in all.0 {
-        twins.whole.finish();
-        twins.single.finish();
-        let [whole, single] = [twins.whole, twins.single].map(|p| F::into_out(p.into_sink()));
+    twins.collect()
+}
+
+impl<F: Format> Twins<F> {
+    /// Whether both traces are the same.
+    fn finish(mut self, name: &str) -> Result<Compared, String> {
+        self.whole.finish();
+        self.single.finish();
+        let number = self.number;
+        let [whole, single] = [self.whole, self.single].map(|p| F::into_out(p.into_sink()));
         if whole != single {
-            let at = whole
-                .iter()
-                .zip(&single)
-                .take_while(|(a, b)| a == b)
-                .count();
-            let (name, number) = (&program.name, twins.number);
+            let pairs = whole.iter().zip(&single);
+            let at = pairs.take_while(|(a, b)| a == b).count();
             return Err(format!(
                 "{name}: setting {number} differs from byte {at:#x} on"
             ));
         }
-        compared.bytes += whole.len() as u64;
-        compared.traces += 1;
+        Ok(Compared {
+            insns: 0,
+            bytes: whole.len() as u64,
+            traces: 1,
+        })
     }
-    Ok(compared)
 }
 
 /// `NAME-straight [INSTRUCTIONS] [SETTINGS] [FIRST]`: every program of the
@@ -112,10 +187,9 @@ pub fn command<F: Format>(args: &[String]) -> Result<(), String> {
     let (insns, settings, first) = (number(0, 1_000_000)?, number(1, 32)?, number(2, 0)?);
     let mut sum = Compared::default();
     for path in programs()? {
-        let one = compare::<F>(&Recorded::read(&path)?, insns, first, settings)?;
-        sum.insns += one.insns;
-        sum.bytes += one.bytes;
-        sum.traces += one.traces;
+        let program = Recorded::read(&path)?;
+        sum.add(compare::<F>(&program, insns, first, settings)?);
+        sum.add(compare_list::<F>(&program, insns, first, settings)?);
     }
     let Compared {
         insns,
@@ -155,6 +229,25 @@ mod tests {
     #[test]
     fn ntrace_is_the_same_from_straight_line_code_and_from_single_instructions() {
         all_the_same::<NTrace>();
+    }
+
+    /// As [`all_the_same`], from lists of pcs.
+    fn all_lists_the_same<F: Format>() {
+        for (index, name) in (0..).zip(PROGRAMS) {
+            let program = Recorded::named(name).unwrap();
+            let compared = compare_list::<F>(&program, 60_000, index * 12, 12).unwrap();
+            assert!(compared.bytes > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn ntrace_of_a_pc_list_is_the_same_in_pieces_and_in_single_steps() {
+        all_lists_the_same::<NTrace>();
+    }
+
+    #[test]
+    fn etrace_of_a_pc_list_is_the_same_in_pieces_and_in_single_steps() {
+        all_lists_the_same::<ETrace>();
     }
 
     #[test]

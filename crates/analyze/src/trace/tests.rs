@@ -40,7 +40,7 @@ fn pcs(image: &Image, runs: &[Run]) -> String {
     let flush = |bytes: &mut Vec<u8>| text.append(bytes);
     let mut list = PcList::new(image, Isa::RV64GC.xlen(), flush);
     let _ = list.runs(HART, runs);
-    list.finish();
+    list.out.finish();
     drop(list);
     String::from_utf8(text).unwrap()
 }
@@ -108,7 +108,7 @@ fn ecalls_are_listed_on_request() {
             list = list.listing_traps();
         }
         let _ = list.event(HART, &event);
-        list.finish();
+        list.out.finish();
         drop(list);
         String::from_utf8(text).unwrap()
     };
@@ -127,7 +127,7 @@ fn a_listing_of_everything() {
         for (hart, event) in events {
             let _ = list.event(HartId(*hart), event);
         }
-        String::from_utf8(list.text().clone()).unwrap()
+        String::from_utf8(list.out.text().clone()).unwrap()
     };
     let gap = Gap {
         at: 16,

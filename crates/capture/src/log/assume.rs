@@ -1,6 +1,6 @@
 //! Privilege modes for logs that do not record them.
 
-use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, Step, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, Step, Straights, Wants};
 
 /// The encoding of ecall.
 const ECALL: u32 = 0x73;
@@ -50,6 +50,11 @@ impl<O: Observer> Observer for Assume<O> {
             Step::Signal(_) => {}
         }
         self.inner.step(hart, &step, effects);
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        let mode = self.mode;
+        self.inner.straights(hart, &Straights { mode, ..*code });
     }
 
     fn finish(&mut self) {

@@ -1,7 +1,7 @@
 //! Selects one hart of a log.
 
 use super::Fit;
-use hartrace_flow::{Effects, HartId, Observer, Signal, Step, Wants};
+use hartrace_flow::{Effects, HartId, Observer, Signal, Step, Straights, Wants};
 
 /// Passes on the steps of one hart, or of all.
 #[derive(Clone, Debug)]
@@ -102,6 +102,17 @@ impl<O: Observer> Observer for Chosen<O> {
         if self.current == Some(hart) || self.enter(hart, step) {
             self.fit.add(step);
             self.inner.step(hart, step, effects);
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if self.current == Some(hart) {
+            self.fit.steps += code.count();
+            self.inner.straights(hart, code);
+            return;
+        }
+        for insn in code.iter() {
+            self.step(hart, &Step::Insn(insn), &Effects::NONE);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::digest::{Digest, Hasher};
 use hartrace_flow::elf::{self, Segment, SegmentKind};
+use std::borrow::Cow;
 use std::fmt;
 
 /// What the content of a program must hash to.
@@ -33,7 +34,7 @@ impl Identity {
 
     /// Whether a file has it.
     #[must_use]
-    pub fn is_of(&self, file: &[u8]) -> bool {
+    pub(crate) fn is_of(&self, file: &[u8]) -> bool {
         self.like(file) == *self
     }
 
@@ -81,7 +82,7 @@ fn code_digest(file: &[u8]) -> Option<Digest> {
 
 /// The segments that are loaded. Where the header of the file is in one, what it
 /// says about sections is left out: it is not part of the program.
-fn loaded(file: &[u8]) -> Option<Vec<(Segment<'_>, Vec<u8>)>> {
+fn loaded(file: &[u8]) -> Option<Vec<(Segment<'_>, Cow<'_, [u8]>)>> {
     let segments = elf::Elf::parse(file).ok()?.segments().ok()?;
     let is_64 = file.get(4) == Some(&2);
     // e_shoff, and e_shentsize, e_shnum and e_shstrndx.
@@ -91,10 +92,10 @@ fn loaded(file: &[u8]) -> Option<Vec<(Segment<'_>, Vec<u8>)>> {
     };
     let all = segments.into_iter().filter(|s| s.kind == SegmentKind::Load);
     let all = all.map(|segment| {
-        let mut data = segment.data.unwrap_or_default().to_vec();
+        let mut data = Cow::Borrowed(segment.data.unwrap_or_default());
         if segment.offset == 0 {
             for range in &sections {
-                if let Some(bytes) = data.get_mut(range.clone()) {
+                if let Some(bytes) = data.to_mut().get_mut(range.clone()) {
                     bytes.fill(0);
                 }
             }
@@ -107,13 +108,13 @@ fn loaded(file: &[u8]) -> Option<Vec<(Segment<'_>, Vec<u8>)>> {
 /// The first address at which other bytes are loaded from two files, segment by
 /// segment.
 #[must_use]
-pub fn first_difference(one: &[u8], other: &[u8]) -> Option<u64> {
+pub(crate) fn first_difference(one: &[u8], other: &[u8]) -> Option<u64> {
     let (one, other) = (loaded(one)?, loaded(other)?);
     for ((a, left), (b, right)) in one.iter().zip(&other) {
         if a.address != b.address {
             return Some(a.address.min(b.address));
         }
-        let differs = left.iter().zip(right).position(|(a, b)| a != b);
+        let differs = left.iter().zip(right.iter()).position(|(a, b)| a != b);
         let shorter = (left.len() != right.len()).then(|| left.len().min(right.len()));
         if let Some(offset) = differs.or(shorter) {
             return Some(a.address.wrapping_add(offset as u64));

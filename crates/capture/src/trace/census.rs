@@ -2,9 +2,10 @@
 
 mod groups;
 
-use super::{Pieces, Settings, Warned};
+use super::{Settings, Warned};
 use groups::GroupCount;
 use hartrace_etrace as etrace;
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Reason, Warning, tally};
 use hartrace_ntrace as ntrace;
 
@@ -120,12 +121,8 @@ pub struct Bandwidth {
 pub struct Counting(Kinds);
 
 enum Kinds {
-    Ntrace(
-        Box<ntrace::Config>,
-        Pieces<ntrace::Framer>,
-        Box<ntrace::Tally>,
-    ),
-    Etrace(etrace::Layout, Pieces<etrace::Framer>, Box<etrace::Tally>),
+    Ntrace(Box<ntrace::Config>, ntrace::Framer, Box<ntrace::Tally>),
+    Etrace(etrace::Layout, etrace::Framer, Box<etrace::Tally>),
     Tandem(Box<GroupCount>),
 }
 
@@ -136,10 +133,10 @@ impl Counting {
         Counting(match settings {
             Settings::Ntrace(config) => {
                 let config = Box::new(config.clone());
-                Kinds::Ntrace(config, Pieces::default(), Box::default())
+                Kinds::Ntrace(config, ntrace::Framer::default(), Box::default())
             }
             Settings::Etrace(config) => {
-                Kinds::Etrace(config.layout(), Pieces::default(), Box::default())
+                Kinds::Etrace(config.layout(), etrace::Framer::default(), Box::default())
             }
             Settings::Tandem(config) => Kinds::Tandem(Box::new(GroupCount::new(config))),
         })
@@ -148,19 +145,8 @@ impl Counting {
     /// The next bytes of the stream.
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
-            Kinds::Ntrace(config, pieces, tally) => {
-                let layout = config.layout();
-                let _ = pieces.feed(chunk, |at, _, piece| {
-                    tally.piece(at, piece, &layout);
-                    Ok::<(), Never>(())
-                });
-            }
-            Kinds::Etrace(layout, pieces, tally) => {
-                let _ = pieces.feed(chunk, |at, _, piece| {
-                    tally.piece(at, piece, layout);
-                    Ok::<(), Never>(())
-                });
-            }
+            Kinds::Ntrace(config, framer, tally) => tally.feed(framer, chunk, &config.layout()),
+            Kinds::Etrace(layout, framer, tally) => tally.feed(framer, chunk, layout),
             Kinds::Tandem(count) => count.feed(chunk),
         }
     }
@@ -169,30 +155,18 @@ impl Counting {
     #[must_use]
     pub fn finish(self) -> Census {
         match self.0 {
-            Kinds::Ntrace(config, mut pieces, mut tally) => {
-                let layout = config.layout();
-                let _ = pieces.finish(|at, _, piece| {
-                    tally.piece(at, piece, &layout);
-                    Ok::<(), Never>(())
-                });
-                let end = pieces.position();
-                of_ntrace(&tally, &config, end)
+            Kinds::Ntrace(config, mut framer, mut tally) => {
+                tally.finish(&mut framer, &config.layout());
+                of_ntrace(&tally, &config, framer.position())
             }
-            Kinds::Etrace(layout, mut pieces, mut tally) => {
-                let _ = pieces.finish(|at, _, piece| {
-                    tally.piece(at, piece, &layout);
-                    Ok::<(), Never>(())
-                });
-                let end = pieces.position();
-                of_etrace(&tally, end)
+            Kinds::Etrace(layout, mut framer, mut tally) => {
+                tally.finish(&mut framer, &layout);
+                of_etrace(&tally, framer.position())
             }
             Kinds::Tandem(count) => count.census(),
         }
     }
 }
-
-/// Counting does not fail.
-enum Never {}
 
 fn of_ntrace(tally: &ntrace::Tally, config: &ntrace::Config, end: u64) -> Census {
     let mut warnings = tally.extras.others(config);

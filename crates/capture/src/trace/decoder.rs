@@ -243,6 +243,7 @@ impl Decode for Decoder<'_> {
             Decoder::Tandem(_) => None,
         }
     }
+
     fn another(&self) -> Self {
         match self {
             Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
@@ -251,3 +252,6 @@ impl Decode for Decoder<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,16 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
-use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
-use crate::input::InputError;
+use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace};
+use crate::detect::{HEAD, detect};
+use crate::input::{Input, InputError, is_stdin};
 use crate::shard::{Part, Sharding};
 use hartrace_flow::{
     Consumer, Decode as _, Event, Gap, HartId, Image, Kept, Reason, Run, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Bytes that are decoded at a time: little, since little can stand for much.
 const STEP: usize = 1 << 12;
@@ -62,6 +64,19 @@ fn contradicts(gap: &Gap) -> bool {
 }
 
 impl Decoded {
+    /// The format that a file looks like of which nothing could be decoded, if it
+    /// is not the one it was read as.
+    #[must_use]
+    pub fn other_format(&self, path: &Path) -> Option<Format> {
+        if self.instructions > 0 || is_stdin(path) {
+            return None; // standard input has been read
+        }
+        let code = self.first.first()?.reason.code;
+        let mut input = Input::open(path).ok()?;
+        let looks = Format::from_kind(detect(input.peek(HEAD).ok()?))?;
+        (Some(looks) != Format::from_fault(code)).then_some(looks)
+    }
+
     /// Whether the trace is probably of another program: it contradicts the code
     /// almost at once, and nearly all of it is lost for that reason.
     #[must_use]
@@ -323,17 +338,18 @@ impl Trace {
         if let Some(decoder) = decoder.as_ref().filter(|_| self.is_for_threads(threads)) {
             let whole = self.input.contents(MAX_WHOLE)?;
             bytes = whole.len() as u64;
-            for chunk in whole.chunks(CHUNK) {
-                counting.feed(chunk);
-            }
             let give = |part: &mut Watch<Ignore>, done: usize| {
                 progress(done as u64);
                 watch.decoded.add(std::mem::take(&mut part.decoded));
                 Ok(())
             };
-            // Counting does not fail.
-            let _ =
-                Sharding::new(threads).decode(&whole, || decoder.another(), Watch::default, give);
+            // Messages are counted while they are decoded.
+            std::thread::scope(|scope| {
+                scope.spawn(|| whole.chunks(CHUNK).for_each(|chunk| counting.feed(chunk)));
+                let sharding = Sharding::new(threads);
+                // Counting does not fail.
+                let _ = sharding.decode(&whole, || decoder.another(), Watch::default, give);
+            });
         } else {
             self.input.chunks(|chunk| {
                 counting.feed(chunk);
@@ -355,3 +371,6 @@ impl Trace {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! `hartrace branches`: which way jumps went.
 
 use crate::args::{Branches, BranchesFormat};
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::files::create;
 use crate::source::{Opened, functions, places};
 use crate::talk::Talk;

@@ -1,7 +1,7 @@
 //! `hartrace calls`: the tree of calls, and how long they took.
 
 use crate::args::{Calls, CallsFormat};
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::files::create;
 use crate::profiling::{Profiled, measure, profile};
 use crate::source::places;

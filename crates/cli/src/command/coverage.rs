@@ -1,7 +1,7 @@
 //! `hartrace coverage`: which code ran.
 
 use crate::args::{Coverage as Args, CoverageFormat, CoverageKind};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::create;
 use crate::profiling::{different, identity};
 use crate::settings::Program;
@@ -11,6 +11,7 @@ use hartrace_analyze::{Coverage, RunCount, Shares, add_runs};
 use hartrace_capture::shard::cores;
 use hartrace_flow::Image;
 use hartrace_print::coverage::{self as print, Covered};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::path::Path;
 
 pub(super) fn run(args: &Args, talk: &Talk) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! `hartrace diff`: where two runs differ.
 
 use crate::args::{Diff, DiffFormat, Traced};
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::files::create;
 use crate::logs::which_hart;
 use crate::source::{Opened, places};
@@ -12,7 +12,9 @@ use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::difference::{self as print, Run};
+use hartrace_print::words::count;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

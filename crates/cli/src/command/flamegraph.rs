@@ -1,12 +1,13 @@
 //! `hartrace flamegraph`: call paths as a picture.
 
 use crate::args::Flamegraph;
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::create;
 use crate::profiling::{Profiled, measure, profile, profile_all};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::{InsnCosts, Measure};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::profile::{self as print, Shown};
 use inferno::flamegraph::{self, Options};
 use std::io;

@@ -1,7 +1,7 @@
 //! `hartrace profile`: exact profiles.
 
 use crate::args::{Profile, ProfileFormat, ProfileOf};
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::files::create;
 use crate::profiling::{Profiled, Sum, measure, profile, profile_all};
 use crate::source::places;

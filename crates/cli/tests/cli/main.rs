@@ -7,6 +7,7 @@ mod bad_elf;
 mod bad_usage;
 mod cases;
 mod causes;
+mod compare;
 mod config;
 mod ctr;
 mod ctr_inputs;

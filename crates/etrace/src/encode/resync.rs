@@ -90,6 +90,17 @@ impl Resync {
         }
     }
 
+    /// Whether nothing is due for so many packets, nor until so many halfwords have
+    /// retired, whatever the time is.
+    pub(super) fn is_far(&self, packets: u64, halfwords: u64) -> bool {
+        match self.unit {
+            ResyncUnit::Off => true,
+            ResyncUnit::Packets => self.packets + packets < self.limit,
+            ResyncUnit::Cycles => false,
+            ResyncUnit::Halfwords => halfwords < self.halfword_limit,
+        }
+    }
+
     /// Whether packets have filled the counter.
     #[inline]
     pub(super) fn has_packets(&self) -> bool {

@@ -6,7 +6,7 @@ use core::ops::Range;
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
 use super::kinds::{Kind, Kinds};
-use super::{Ctype, DataIngress, Ingress, IngressRun, IngressSink, Trigger};
+use super::{Ctype, DataIngress, Ingress, IngressRuns, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
     Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role,
@@ -162,6 +162,12 @@ impl<S: IngressSink> Port<S> {
         }
     }
 
+    /// The sink, to read what is in it.
+    #[must_use]
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
     /// The sink. What is still gathered in a block is shown first.
     pub fn into_sink(mut self) -> S {
         self.flush();
@@ -207,9 +213,7 @@ impl<S: IngressSink> Observer for Port<S> {
             shown: None,
             sink: &mut self.sink,
         };
-        for piece in code.list {
-            pass.show(piece);
-        }
+        pass.show();
         pass.remember();
     }
 
@@ -577,54 +581,57 @@ struct Pass<'p, S> {
     mask: u64,
     /// Nothing but the instructions themselves matters.
     ready: bool,
-    /// The instruction shown last, with its address and time, as long as the
-    /// hart does not know.
-    shown: Option<(&'p Placed, u64, u64)>,
+    /// The piece and index of the instruction shown last, as long as the hart does
+    /// not know.
+    shown: Option<(&'p Straight, usize)>,
     sink: &'p mut S,
 }
 
-impl<S: IngressSink> Pass<'_, S> {
-    #[inline(always)]
-    fn show(&mut self, piece: &Straight) {
-        let last = piece.first as usize + usize::from(piece.count) - 1;
-        if let Some(last) = self.code.code.get(last)
-            && last.role != Role::Indirect
-            && self.ready
-        {
-            let end = piece.pc.wrapping_add(last.end().into());
-            let elsewhere = (piece.next ^ end) & self.mask != 0;
-            let itype = match last.role {
-                Role::Plain => Itype::None,
-                Role::Branch if elsewhere => Itype::Taken,
-                Role::Branch => Itype::NotTaken,
-                _ => self.kinds.of(last.bits, self.config).itype(elsewhere),
-            };
-            let run = IngressRun {
-                last_addr: piece.pc.wrapping_add(last.offset.into()),
-                halfwords: u32::from(last.end()) / 2,
-                branch_halfwords: u32::from(last.branch_end) / 2,
-                branches: last.branches,
-                len: last.len,
-                itype,
-                time: piece
-                    .time
-                    .wrapping_add(u64::from(last.cost) + u64::from(piece.extra)),
-                mode: self.code.mode,
-                context: self.code.context,
-            };
-            // A port may show a jump as a branch: the run does not count it.
-            let odd = (last.role == Role::Direct) & itype.is_branch();
-            if !odd && self.sink.run(self.id, &run) {
-                self.shown = Some((last, run.last_addr, run.time));
-                return;
+impl<'p, S: IngressSink> Pass<'p, S> {
+    /// Shows all pieces: as many as possible to a sink that takes whole ones.
+    fn show(&mut self) {
+        let mut rest = self.code.list;
+        loop {
+            if self.ready {
+                let taken = self.whole(rest);
+                if let Some(last) = taken.checked_sub(1).and_then(|last| rest.get(last)) {
+                    self.shown = Some((last, usize::from(last.count).saturating_sub(1)));
+                }
+                rest = rest.get(taken..).unwrap_or_default();
             }
+            let Some((piece, others)) = rest.split_first() else {
+                return;
+            };
+            self.parts(piece);
+            rest = others;
         }
-        self.parts(piece);
+    }
+
+    /// Shows whole pieces as long as the sink takes them; how many it took.
+    #[inline(always)]
+    fn whole(&mut self, pieces: &[Straight]) -> usize {
+        let code = self.code;
+        let before = self.shown.and_then(|(piece, index)| {
+            let insn = code.code.get(piece.first as usize + index)?;
+            Some(insn.role)
+        });
+        let runs = IngressRuns {
+            mode: code.mode,
+            context: code.context,
+            code: code.code,
+            pieces: pieces.iter(),
+            part: None,
+            mask: self.mask,
+            before: before.unwrap_or(Role::Constant),
+            kinds: self.kinds,
+            config: self.config,
+        };
+        self.sink.runs(self.id, runs)
     }
 
     /// A piece that the sink did not take as a whole.
     #[inline(never)]
-    fn parts(&mut self, piece: &Straight) {
+    fn parts(&mut self, piece: &'p Straight) {
         let insns = self.code.insns(piece);
         // A jump at the end by itself: the port has to look at it.
         let jump = insns
@@ -637,9 +644,11 @@ impl<S: IngressSink> Pass<'_, S> {
         for _ in 0..ATTEMPTS {
             if self.run(piece, insns, shown..end) {
                 shown = end;
-            } else if end - shown > 1 && self.run(piece, insns, shown..end - 1) {
-                // The last one fills a message.
-                shown = end - 1;
+            } else if let Some(cut) = last_branch(insns, shown..end)
+                && self.run(piece, insns, shown..cut)
+            {
+                // The branch filled a message.
+                shown = cut;
             }
             if shown == end {
                 break;
@@ -653,7 +662,6 @@ impl<S: IngressSink> Pass<'_, S> {
     }
 
     /// One of the instructions.
-    #[inline]
     fn one(&mut self, piece: &Straight, index: usize) {
         self.remember();
         let insn = self.code.insn(piece, index);
@@ -663,48 +671,69 @@ impl<S: IngressSink> Pass<'_, S> {
     }
 
     /// Shows some instructions without a jump at once, if the sink takes them.
-    #[inline]
-    fn run(&mut self, piece: &Straight, insns: &[Placed], range: Range<usize>) -> bool {
+    fn run(&mut self, piece: &'p Straight, insns: &[Placed], range: Range<usize>) -> bool {
         let last = range.end.wrapping_sub(1);
-        let Some([first, ..]) = insns.get(range) else {
+        let Some(part @ [first, ..]) = insns.get(range) else {
             return false;
         };
-        let (true, Some(end)) = (self.ready, self.code.code.get(piece.first as usize + last))
-        else {
+        let (true, Some(end)) = (self.ready, part.last()) else {
             return false;
         };
-        let next = piece.pc.wrapping_add(end.end().into());
-        let goes_on = last + 1 < insns.len() || (piece.next ^ next) & self.mask == 0;
-        let run = IngressRun {
-            last_addr: piece.pc.wrapping_add(end.offset.into()),
-            halfwords: u32::from(end.end() - first.offset) / 2,
-            branch_halfwords: u32::from(end.branch_end.saturating_sub(first.offset)) / 2,
-            branches: end.branches - first.branches + u8::from(first.is_branch()),
-            len: end.len,
-            itype: match end.role {
-                Role::Branch if !goes_on => Itype::Taken,
-                _ => end.not_taken(),
+        // A piece of its own, of which only the first and the last instruction are
+        // looked at.
+        let single = part.len() == 1;
+        let whole = last + 1 == insns.len();
+        let piece_of_its_own = [Straight {
+            pc: piece.pc.wrapping_add(first.offset.into()),
+            next: match whole {
+                true => piece.next,
+                false => piece.pc.wrapping_add(end.end().into()),
             },
-            time: piece.time_of(last, end),
+            time: piece.time,
+            first: u32::from(single),
+            count: if single { 1 } else { 2 },
+            extra: if whole { piece.extra } else { 0 },
+        }];
+        let end = Placed {
+            offset: end.offset - first.offset,
+            branch_end: end.branch_end.saturating_sub(first.offset),
+            branches: end.branches - first.branches + u8::from(first.is_branch()),
+            ..*end
+        };
+        let runs = IngressRuns {
             mode: self.code.mode,
             context: self.code.context,
+            code: &[*first, end],
+            pieces: piece_of_its_own.iter(),
+            part: Some(part),
+            mask: self.mask,
+            before: Role::Constant,
+            kinds: self.kinds,
+            config: self.config,
         };
-        let taken = self.sink.run(self.id, &run);
+        let taken = self.sink.runs(self.id, runs) == 1;
         if taken {
-            self.shown = Some((end, run.last_addr, run.time));
+            self.shown = Some((piece, last));
         }
         taken
     }
 
     /// The hart learns what was shown last.
-    #[inline]
     fn remember(&mut self) {
-        if let Some((insn, addr, time)) = self.shown.take() {
-            self.hart.before = Some((insn.bits, addr));
-            self.hart
-                .keep_level(self.code.mode, self.code.context, time);
+        if let Some((piece, index)) = self.shown.take() {
+            let insn = self.code.insn(piece, index);
+            self.hart.before = Some((insn.bits, insn.pc));
+            self.hart.keep_level(insn.mode, insn.context, insn.time);
         }
     }
+}
+
+/// After the last branch of these instructions, unless that is the end.
+fn last_branch(insns: &[Placed], range: Range<usize>) -> Option<usize> {
+    let start = range.start;
+    let part = insns.get(range)?;
+    let last = part.iter().rposition(Placed::is_branch)?;
+    (last + 1 < part.len()).then_some(start + last + 1)
 }
 
 /// What a sequentially inferable jump is to the E-Trace reference flow.

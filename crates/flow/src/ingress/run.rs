@@ -1,41 +1,230 @@
 //! Several blocks put together, for sinks that need not see each.
 
+use core::slice;
+
 use hartrace_isa::Itype;
 
-use crate::{Context, Mode};
+use super::PortConfig;
+use super::kinds::Kinds;
+use crate::{Context, Mode, Placed, Role, Straight};
 
-/// What a port would show as blocks of one instruction each: instructions that
-/// lie one after the other in memory, without a trap, a pulse or a change of mode
-/// or context. Only the last one may be a jump, a direct one, or a branch that is
-/// taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IngressRun {
-    /// Address of the last instruction.
-    pub last_addr: u64,
-    /// Time when the last instruction retired.
-    pub time: u64,
-    /// Halfwords retired.
-    pub halfwords: u32,
-    /// Halfwords up to and including the last branch.
-    pub branch_halfwords: u32,
-    /// Branches.
-    pub branches: u8,
-    /// Length of the last instruction in bytes.
-    pub len: u8,
-    /// `itype` of the last instruction.
-    pub itype: Itype,
+/// Runs of one hart that follow each other, up to one that a port must show as
+/// single blocks.
+#[derive(Debug)]
+pub struct IngressRuns<'a> {
     /// Mode of all instructions.
     pub mode: Mode,
     /// Context of all instructions.
     pub context: Context,
+    pub(super) code: &'a [Placed],
+    pub(super) pieces: slice::Iter<'a, Straight>,
+    /// The instructions, where there is only a part of a piece.
+    pub(super) part: Option<&'a [Placed]>,
+    /// The bits of an address.
+    pub(super) mask: u64,
+    /// Of the instruction before the next run, where it is known.
+    pub(super) before: Role,
+    pub(super) kinds: &'a mut Kinds,
+    pub(super) config: &'a PortConfig,
 }
 
-impl IngressRun {
+impl<'a> Iterator for IngressRuns<'a> {
+    type Item = IngressRun<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<IngressRun<'a>> {
+        let piece = self.pieces.next()?;
+        let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        let last = self.code.get(index)?;
+        let itype = match last.role {
+            Role::Branch => match self.is_elsewhere(piece, last) {
+                true => Itype::Taken,
+                false => Itype::NotTaken,
+            },
+            Role::Plain | Role::Constant => Itype::None,
+            Role::Direct | Role::Indirect => self.jump(piece, last, index)?,
+        };
+        self.before = last.role;
+        Some(IngressRun { piece, last, itype })
+    }
+}
+
+impl<'a> IngressRuns<'a> {
+    /// The first instruction of a run.
+    #[must_use]
+    #[inline]
+    pub fn first(&self, run: &IngressRun<'_>) -> Placed {
+        let first = self.code.get(run.piece.first as usize);
+        first.copied().unwrap_or_default()
+    }
+
+    /// Gives the branches of a run, oldest first: their addresses, and whether they
+    /// were taken. The function may end it early, with `false`.
+    #[inline]
+    pub fn branches_are(
+        &self,
+        run: &IngressRun<'_>,
+        mut each: impl FnMut(u64, bool) -> bool,
+    ) -> bool {
+        let own = run.itype.is_branch();
+        let others = match run.branches() - u8::from(own) {
+            0 => true,
+            count => self.not_taken(run, (own, count), &mut each),
+        };
+        others && (!own || each(run.last_addr(), run.is_taken()))
+    }
+
+    /// The branches of a run, or those before its last instruction.
+    fn not_taken(
+        &self,
+        run: &IngressRun<'_>,
+        (own, count): (bool, u8),
+        each: &mut impl FnMut(u64, bool) -> bool,
+    ) -> bool {
+        let first = run.piece.first as usize;
+        let whole = || self.code.get(first..first + usize::from(run.piece.count));
+        let insns = self.part.or_else(whole).unwrap_or_default();
+        // Offsets may be those of a longer piece.
+        let offset = insns.last().map_or(0, |last| last.offset);
+        let start = run.last_addr().wrapping_sub(offset.into());
+        let at = |offset: u16| start.wrapping_add(offset.into());
+        let insns = insns.get(..insns.len() - usize::from(own));
+        let insns = insns.unwrap_or_default();
+        match (count, insns.last()) {
+            // The last instruction knows where the branch before it is.
+            (1, Some(last)) => each(at(last.branch), false),
+            _ => {
+                let mut branches = insns.iter().filter(|insn| insn.is_branch());
+                branches.all(|insn| each(at(insn.offset), false))
+            }
+        }
+    }
+
+    /// Whether the hart went elsewhere than to the next instruction in memory.
+    #[inline(always)]
+    fn is_elsewhere(&self, piece: &Straight, last: &Placed) -> bool {
+        let end = piece.pc.wrapping_add(last.end().into());
+        (piece.next ^ end) & self.mask != 0
+    }
+
+    /// `itype` of a jump that a run may end with.
+    #[inline(always)]
+    fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
+        let elsewhere = self.is_elsewhere(piece, last);
+        let itype = match self.kinds.itype(last.bits, elsewhere) {
+            Some(itype) => itype,
+            None => self.new_kind(last.bits, elsewhere),
+        };
+        // A port may show it as a branch, which the run does not count.
+        let branch = itype.is_branch();
+        if branch || last.role == Role::Indirect && self.is_sequential(piece, index) {
+            return None;
+        }
+        Some(itype)
+    }
+
+    #[cold]
+    fn new_kind(&mut self, bits: u32, elsewhere: bool) -> Itype {
+        self.kinds.of(bits, self.config).itype(elsewhere)
+    }
+
+    /// Whether the jump at the end of a piece may be sequentially inferable.
+    #[inline(always)]
+    fn is_sequential(&self, piece: &Straight, index: usize) -> bool {
+        let before = match piece.count {
+            1 => Some(self.before),
+            _ => self.code.get(index.wrapping_sub(1)).map(|insn| insn.role),
+        };
+        before.is_none_or(|role| role == Role::Constant)
+    }
+}
+
+/// What a port would show as blocks of one instruction each: instructions that
+/// lie one after the other in memory, without a trap, a pulse or a change of mode
+/// or context. Only the last one may be a jump, one that is not sequentially
+/// inferable, or a branch that is taken.
+///
+/// Most sinks need little of most runs, so everything is computed when asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngressRun<'a> {
+    /// The instructions.
+    pub(super) piece: &'a Straight,
+    /// The last one.
+    pub(super) last: &'a Placed,
+    /// `itype` of the last instruction.
+    pub(super) itype: Itype,
+}
+
+impl IngressRun<'_> {
+    /// Address of the first instruction.
+    #[must_use]
+    #[inline]
+    pub const fn addr(&self) -> u64 {
+        self.piece.pc
+    }
+
+    /// Address of the last instruction.
+    #[must_use]
+    #[inline]
+    pub const fn last_addr(&self) -> u64 {
+        self.piece.pc.wrapping_add(self.last.offset as u64)
+    }
+
     /// The address after the last instruction; may pass the highest address.
     #[must_use]
     #[inline]
     pub const fn end(&self) -> u64 {
-        self.last_addr.wrapping_add(self.len as u64)
+        self.piece.pc.wrapping_add(self.last.end() as u64)
+    }
+
+    /// Time when the last instruction retired.
+    #[must_use]
+    #[inline]
+    pub const fn time(&self) -> u64 {
+        let cost = self.last.cost as u64 + self.piece.extra as u64;
+        self.piece.time.wrapping_add(cost)
+    }
+
+    /// Halfwords retired.
+    #[must_use]
+    #[inline]
+    pub const fn halfwords(&self) -> u64 {
+        (self.last.end() / 2) as u64
+    }
+
+    /// Halfwords up to and including the last branch.
+    #[must_use]
+    #[inline]
+    pub const fn branch_halfwords(&self) -> u64 {
+        (self.last.branch_end / 2) as u64
+    }
+
+    /// Whether it is one instruction only.
+    #[must_use]
+    #[inline]
+    pub const fn is_single(&self) -> bool {
+        self.piece.count == 1
+    }
+
+    /// Number of branches.
+    #[must_use]
+    #[inline]
+    pub const fn branches(&self) -> u8 {
+        self.last.branches
+    }
+
+    /// `itype` of the last instruction.
+    #[must_use]
+    #[inline]
+    pub const fn itype(&self) -> Itype {
+        self.itype
+    }
+
+    /// Whether the last instruction has an `itype` other than that of a branch.
+    #[must_use]
+    #[inline]
+    pub fn jumps(&self) -> bool {
+        !self.itype.is_branch() && self.itype != Itype::None
     }
 
     /// Whether the last instruction is a branch that was taken.

@@ -45,6 +45,12 @@ impl Action {
         )
     }
 
+    /// An outcome for the history.
+    #[inline]
+    pub(super) const fn is_branch(self) -> bool {
+        matches!(self, Action::NotTaken | Action::Taken | Action::TakenCall)
+    }
+
     /// An indirect jump: with the constant that was loaded just before it, the
     /// code determines where it goes.
     pub(super) const fn is_jump(self) -> bool {
@@ -57,7 +63,12 @@ impl Action {
 
 /// The action for each `itype`.
 #[derive(Clone, Debug)]
-pub(super) struct Actions([Action; 16]);
+pub(super) struct Actions {
+    all: [Action; 16],
+    /// A bit for each `itype` at the end of a run that is counted only, but for the
+    /// branches of the run.
+    counted: u16,
+}
 
 impl Actions {
     pub(super) fn new(config: &Config) -> Actions {
@@ -67,14 +78,26 @@ impl Actions {
                 *action = action_of(itype, config);
             }
         }
-        Actions(all)
+        let mut counted = 0;
+        for (code, action) in (0u8..).zip(&all) {
+            let branch = Itype::from_code(code).is_some_and(Itype::is_branch);
+            let counts = *action == Action::Count || branch && action.is_branch();
+            counted |= u16::from(counts) << code;
+        }
+        Actions { all, counted }
+    }
+
+    /// Whether a run that ends with this is counted only, but for its branches.
+    #[inline]
+    pub(super) fn counts(&self, itype: Itype) -> bool {
+        self.counted >> (itype.code() & 15) & 1 != 0
     }
 
     #[inline]
     pub(super) fn of(&self, itype: Itype) -> Action {
-        let Actions(all) = self;
         // Never outside: there are 16 codes.
-        all.get(usize::from(itype.code() & 15))
+        self.all
+            .get(usize::from(itype.code() & 15))
             .copied()
             .unwrap_or(Action::Count)
     }

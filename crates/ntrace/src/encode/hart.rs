@@ -1,7 +1,7 @@
 //! The encoder of one hart: its state and the processing of each block.
 
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{Context, Ingress, IngressRun, Mode};
+use hartrace_flow::{Context, Ingress, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -48,6 +48,17 @@ pub(super) enum State {
     Stopped,
 }
 
+/// The jump that a block ends with.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub(super) addr: u64,
+    /// Address of the instruction after it in memory; may pass the highest one.
+    pub(super) next: u64,
+    pub(super) time: u64,
+    /// The code determines where it goes.
+    pub(super) inferable: bool,
+}
+
 /// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
 pub struct Hart {
@@ -58,13 +69,15 @@ pub struct Hart {
     /// Halfwords retired since `I-CNT` was last sent.
     pub(super) icnt: u64,
     /// `icnt` at which there is something to do.
-    limit: u64,
+    pub(super) limit: u64,
+    /// Branches go into a history.
+    pub(super) history: bool,
     /// Time at which a periodic sync is due, in the port's unit.
-    sync_at: u64,
+    pub(super) sync_at: u64,
     /// Time of the last block.
     pub(super) time: u64,
     pub(super) hist: Hist,
-    actions: Actions,
+    pub(super) actions: Actions,
 
     pub(super) pending: Pending,
     /// Time and address of the instruction after `pending`.
@@ -91,7 +104,8 @@ pub struct Hart {
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
     halfwords: u64,
-    /// `icnt` after the last branch, while it continues to count.
+    /// `icnt` after a branch that may have filled the history, while it continues
+    /// to count.
     pub(super) branch_icnt: Option<u64>,
 }
 
@@ -114,6 +128,7 @@ impl Hart {
             context: Context(0),
             icnt: 0,
             limit: u64::MAX,
+            history: config.mode == TraceMode::Htm,
             sync_at: u64::MAX,
             time: 0,
             hist: Hist::new(
@@ -167,35 +182,6 @@ impl Hart {
         }
     }
 
-    /// Several blocks of which each would be counted, and its branch put into the
-    /// history, and nothing else.
-    #[inline(always)]
-    pub(super) fn take_run(&mut self, config: &Config, run: &IngressRun) -> bool {
-        let same = (run.mode == self.mode) & (run.context == self.context);
-        let icnt = self.icnt + u64::from(run.halfwords);
-        let early = (icnt < self.limit) & (run.time < self.sync_at);
-        if !(same & early & (self.readiness == Readiness::Idle)) {
-            return false;
-        }
-        // A jump that goes into the history, or onto the stack.
-        if !run.itype.is_branch() && self.actions.of(run.itype) != Action::Count {
-            return false;
-        }
-        match config.mode {
-            TraceMode::Htm if run.branches > 0 => {
-                if !self.hist.push_run(run.branches, run.is_taken()) {
-                    return false;
-                }
-                self.branch_icnt = Some(self.icnt + u64::from(run.branch_halfwords));
-            }
-            TraceMode::Btm if run.is_taken() => return false,
-            TraceMode::Htm | TraceMode::Btm => {}
-        }
-        self.icnt = icnt;
-        self.time = run.time;
-        true
-    }
-
     /// A block of instructions only.
     #[inline(never)]
     fn plain(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
@@ -225,12 +211,20 @@ impl Hart {
             Action::Count => {}
             Action::NotTaken => self.push(config, false, b.time, sink),
             Action::Taken => self.push(config, true, b.time, sink),
-            _ => self.transfer(config, action, before, b, sink),
+            _ => {
+                let end = End {
+                    addr: b.last_addr(),
+                    next: b.end(),
+                    time: b.time,
+                    inferable: is_inferable(config, action, before, b),
+                };
+                self.transfer(config, action, end, sink);
+            }
         }
     }
 
     #[inline]
-    fn push(&mut self, config: &Config, taken: bool, time: u64, sink: &mut impl Sink) {
+    pub(super) fn push(&mut self, config: &Config, taken: bool, time: u64, sink: &mut impl Sink) {
         self.branch_icnt = Some(self.icnt);
         let mut sent = false;
         let out = &mut self.out;
@@ -245,21 +239,19 @@ impl Hart {
 
     /// The end of a block that is no branch of the history.
     #[inline(never)]
-    fn transfer(
+    pub(super) fn transfer(
         &mut self,
         config: &Config,
         action: Action,
-        before: u64,
-        b: &Ingress,
+        end: End,
         sink: &mut impl Sink,
     ) {
-        let link = config.xlen.wrap(b.end());
+        let link = config.xlen.wrap(end.next);
         if action == Action::TakenCall {
-            self.push(config, true, b.time, sink);
+            self.push(config, true, end.time, sink);
             self.stack.push(link);
             return;
         }
-        let inferable = is_inferable(config, action, before, b);
         self.pending = match action {
             Action::Call => {
                 self.stack.push(link);
@@ -276,7 +268,7 @@ impl Hart {
             }
             Action::Return | Action::Swap => {
                 let swap = (action == Action::Swap).then_some(link);
-                if inferable {
+                if end.inferable {
                     // The stack sees it all the same.
                     let _ = self.stack.returns(0);
                     swap.into_iter().for_each(|link| self.stack.push(link));
@@ -287,13 +279,20 @@ impl Hart {
             Action::Trap(btype) => Pending::Trap(btype),
             _ => Pending::Jump,
         };
-        if inferable {
+        if end.inferable {
             self.pending = Pending::Nothing;
             return;
         }
-        self.pending_time = b.time;
-        self.pending_addr = b.last_addr();
-        self.settle(config);
+        self.pending_time = end.time;
+        self.pending_addr = end.addr;
+        match self.pending {
+            Pending::Direct | Pending::Jump | Pending::Return(_)
+                if self.readiness == Readiness::Idle && self.due.is_none() =>
+            {
+                self.readiness = Readiness::Pending;
+            }
+            _ => self.settle(config),
+        }
     }
 
     /// A counter came to its limit with this block.
@@ -419,7 +418,7 @@ fn full(config: &Config) -> u64 {
     }
 }
 
-fn period(config: &Config) -> u64 {
+pub(super) fn period(config: &Config) -> u64 {
     1 << (u32::from(config.periodic.max & 15) + 4)
 }
 

@@ -1,0 +1,205 @@
+//! Pcs to pieces of straight-line code.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::site::{Exits, Site};
+use hartrace_flow::{
+    Context, HartId, Image, Mode, Observer, Placed, SpaceId, Straight, Straights, Wants,
+};
+use hartrace_isa::{Flow, Isa};
+
+/// Instructions in a piece.
+const LONGEST: u16 = 64;
+
+/// Pieces that are handed over together.
+const MOST: usize = 256;
+
+/// Decoded instructions before all are forgotten: about 16 MiB.
+const ROOM: usize = 1 << 18;
+
+/// Whether an observer gets instructions many at once.
+pub(super) const fn wanted<O: Observer>() -> bool {
+    O::WANTS.contains(Wants::INSNS) && !O::WANTS.overlaps(Wants::EFFECTS)
+}
+
+/// Follows pcs through decoded straight-line code and collects the pieces.
+///
+/// Only instructions that retire, that have a length of two or four bytes and
+/// belong to one instruction set are in pieces; all others have to be steps.
+#[derive(Clone, Debug)]
+pub(super) struct Pieces<'a> {
+    image: &'a Image,
+    space: SpaceId,
+    isa: Isa,
+    /// Decoded code, and the same instructions with their successors.
+    code: Vec<Placed>,
+    sites: Vec<Site>,
+    starts: HashMap<u64, Start, FxBuildHasher>,
+    /// Pieces that the observer has not received yet.
+    list: Box<[Straight; MOST]>,
+    len: usize,
+    /// The piece that may still grow; a count of 0 is none.
+    open: Straight,
+    /// The code after it: address and position of the next instruction, and how
+    /// many there are.
+    next: u64,
+    index: usize,
+    left: u16,
+}
+
+/// Straight-line code from an address on: the position of the first instruction,
+/// and the number of instructions.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    first: u32,
+    count: u16,
+}
+
+impl<'a> Pieces<'a> {
+    /// Pieces of the code in a space that belongs to an instruction set.
+    pub(super) fn new(image: &'a Image, space: SpaceId, isa: Isa) -> Pieces<'a> {
+        Pieces {
+            image,
+            space,
+            isa,
+            code: Vec::new(),
+            sites: Vec::new(),
+            starts: HashMap::default(),
+            list: Box::new([Straight::default(); MOST]),
+            len: 0,
+            open: Straight::default(),
+            next: 0,
+            index: 0,
+            left: 0,
+        }
+    }
+
+    /// Adds the instruction at `pc` to the open piece if it comes next there.
+    #[inline]
+    pub(super) fn grow(&mut self, pc: u64) -> bool {
+        if pc != self.next || self.left == 0 {
+            return false;
+        }
+        let Some(insn) = self.code.get(self.index) else {
+            return false;
+        };
+        self.next = pc.wrapping_add(insn.len.into());
+        self.index += 1;
+        self.left -= 1;
+        true
+    }
+
+    /// The last instruction of the open piece.
+    #[inline]
+    pub(super) fn last(&self) -> Option<&Site> {
+        match self.open.count {
+            0 => None,
+            _ => self.sites.get(self.index.wrapping_sub(1)),
+        }
+    }
+
+    /// Ends the open piece: the hart went to `next`.
+    #[inline]
+    pub(super) fn end<O: Observer>(&mut self, next: u64, hart: HartId, out: &mut O) {
+        let count = core::mem::take(&mut self.open.count) - core::mem::take(&mut self.left);
+        // Masked to the size of the array.
+        #[allow(clippy::indexing_slicing)]
+        {
+            self.list[self.len % MOST] = Straight {
+                next,
+                count,
+                ..self.open
+            };
+        }
+        self.len += 1;
+        if self.len == MOST {
+            self.hand_over(hart, out);
+        }
+    }
+
+    /// Starts a piece; false where the instruction has to be a step. There must be
+    /// no open piece.
+    #[inline]
+    pub(super) fn start<O: Observer>(&mut self, pc: u64, hart: HartId, out: &mut O) -> bool {
+        let start = match self.starts.get(&pc) {
+            Some(start) => *start,
+            None => self.decode(pc, hart, out),
+        };
+        let first = start.first as usize;
+        let (true, Some(insn)) = (start.count > 0, self.code.get(first)) else {
+            return false;
+        };
+        self.open = Straight {
+            pc,
+            first: start.first,
+            count: start.count,
+            ..Straight::default()
+        };
+        self.next = pc.wrapping_add(insn.len.into());
+        self.index = first + 1;
+        self.left = start.count - 1;
+        true
+    }
+
+    /// Hands over all pieces but the open one.
+    #[inline(never)]
+    pub(super) fn hand_over<O: Observer>(&mut self, hart: HartId, out: &mut O) {
+        let list = self.list.get(..self.len).unwrap_or_default();
+        self.len = 0;
+        if !list.is_empty() {
+            let all = Straights {
+                code: &self.code,
+                list,
+                context: Context(0),
+                mode: Mode::M,
+            };
+            out.straights(hart, &all);
+        }
+    }
+
+    /// Decodes the code from `pc` on.
+    #[cold]
+    #[inline(never)]
+    fn decode<O: Observer>(&mut self, pc: u64, hart: HartId, out: &mut O) -> Start {
+        if self.code.len() >= ROOM || self.starts.len() >= ROOM {
+            self.hand_over(hart, out);
+            self.code.clear();
+            self.sites.clear();
+            self.starts.clear();
+        }
+        let mut start = Start {
+            first: self.code.len() as u32,
+            count: 0,
+        };
+        let (mut at, mut before) = (pc, Placed::default());
+        while start.count < LONGEST
+            && let Some(site) = self.fetch(at)
+        {
+            let flow = Flow::of_retired(site.bits, self.isa);
+            before = Placed::after(&before, site.bits, flow, 0);
+            self.code.push(before);
+            self.sites.push(site);
+            start.count += 1;
+            at = at.wrapping_add(site.len.into());
+            let straight = flow.is_sequential() || matches!(flow, Flow::Branch { .. });
+            // The address space ends after code that ends at its last byte.
+            if !straight || self.isa.xlen().wrap(at) != at || at == 0 {
+                break;
+            }
+        }
+        self.starts.insert(pc, start);
+        start
+    }
+
+    /// An instruction that a piece may contain.
+    fn fetch(&self, pc: u64) -> Option<Site> {
+        let isa = self.image.fetch(self.space, pc)?.isa;
+        let site = Site::fetch(self.image, self.space, pc)?;
+        let usual = site.exits != Exits::Trap && matches!(site.len, 2 | 4);
+        (usual && isa == self.isa).then_some(site)
+    }
+}

@@ -1,0 +1,289 @@
+//! The speed of the commands as users run them: whole processes, from the first
+//! byte read to the last byte written, as ratios to the plain run.
+//!
+//! The commands take turns, and the best time of each counts. User CPU time is
+//! compared, since files and other work on the machine disturb it least.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::speed::PROGRAMS;
+
+/// Instructions of the plain run by default.
+const INSNS: u64 = 100_000_000;
+
+/// Commands that read or write a log or a tandem trace, which are large, are
+/// measured over the plain run's instructions divided by this.
+const FEWER: u64 = 10;
+
+/// Rounds by default.
+const ROUNDS: u32 = 3;
+
+/// One command of `hartrace`.
+struct Row {
+    name: &'static str,
+    /// Its arguments; `ELF`, `DIR/` and `INSNS` stand for the program, the folder
+    /// of the files and the number of instructions.
+    args: &'static str,
+    /// How many of the instructions it handles: one in so many.
+    part: u64,
+}
+
+/// Whether a command is measured over all instructions, or over fewer.
+const ALL: u64 = 1;
+
+/// Each command finds the files of those before it.
+const ROWS: &[Row] = &[
+    row("run", "run ELF --max-insns INSNS", ALL),
+    row(
+        "run --trace ntrace",
+        "run ELF --max-insns INSNS --trace ntrace=DIR/all.ntrace",
+        ALL,
+    ),
+    row(
+        "run --trace etrace",
+        "run ELF --max-insns INSNS --trace etrace=DIR/all.etrace",
+        ALL,
+    ),
+    row(
+        "run --trace both",
+        "run ELF --max-insns INSNS --trace ntrace=DIR/1 --trace etrace=DIR/2",
+        ALL,
+    ),
+    row(
+        "run --log pc",
+        "run ELF --max-insns INSNS --log pc=DIR/pc",
+        FEWER,
+    ),
+    row(
+        "run --log spike",
+        "run ELF --max-insns INSNS --log spike=DIR/spike",
+        FEWER,
+    ),
+    row(
+        "run --trace tandem",
+        "run ELF --max-insns INSNS --trace tandem=DIR/tandem",
+        FEWER,
+    ),
+    row(
+        "encode pc, ntrace",
+        "encode DIR/pc -e ELF --to ntrace -o DIR/1",
+        FEWER,
+    ),
+    row(
+        "encode pc, etrace",
+        "encode DIR/pc -e ELF --to etrace -o DIR/2",
+        FEWER,
+    ),
+    row(
+        "encode spike, ntrace",
+        "encode DIR/spike -e ELF --to ntrace -o DIR/1",
+        FEWER,
+    ),
+    row(
+        "stats ntrace, 1 thread",
+        "stats DIR/all.ntrace -e ELF --threads 1",
+        ALL,
+    ),
+    row(
+        "stats ntrace, 2 threads",
+        "stats DIR/all.ntrace -e ELF --threads 2",
+        ALL,
+    ),
+    row(
+        "stats etrace, 1 thread",
+        "stats DIR/all.etrace -e ELF --threads 1",
+        ALL,
+    ),
+    row(
+        "decode -f pc, 1 thread",
+        "decode DIR/all.ntrace -e ELF -f pc --threads 1",
+        ALL,
+    ),
+    row("verify tandem", "verify DIR/tandem -e ELF", FEWER),
+];
+
+const fn row(name: &'static str, args: &'static str, part: u64) -> Row {
+    Row { name, args, part }
+}
+
+/// Seconds of one process.
+#[derive(Clone, Copy, Debug)]
+struct Seconds {
+    user: f64,
+    wall: f64,
+}
+
+impl Seconds {
+    const NONE: Seconds = Seconds {
+        user: f64::INFINITY,
+        wall: f64::INFINITY,
+    };
+
+    fn min(self, other: Seconds) -> Seconds {
+        Seconds {
+            user: self.user.min(other.user),
+            wall: self.wall.min(other.wall),
+        }
+    }
+}
+
+/// User CPU seconds of all processes that this one has waited for; `None` where
+/// the system does not say.
+fn children() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the process, in parentheses, may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    // cutime, in units that are 1/100 s on every Linux.
+    let ticks: u64 = fields.split_whitespace().nth(13)?.parse().ok()?;
+    Some(ticks as f64 / 100.0)
+}
+
+/// Runs a process to its end.
+fn time(program: &Path, args: &[String]) -> Result<Seconds, String> {
+    let shown = || format!("{} {}", program.display(), args.join(" "));
+    let (before, start) = (children(), Instant::now());
+    let output = Command::new(program)
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| format!("{}: {error}", shown()))?;
+    let wall = start.elapsed().as_secs_f64();
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{} failed: {text}", shown()));
+    }
+    let user = children().zip(before).map(|(after, before)| after - before);
+    Ok(Seconds {
+        user: user.unwrap_or(wall),
+        wall,
+    })
+}
+
+/// The folder of all files, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Folder, String> {
+        let name = format!("hartrace-proof-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What is measured.
+struct Bench {
+    hartrace: PathBuf,
+    spike: Option<PathBuf>,
+    insns: u64,
+    rounds: u32,
+    folder: Folder,
+}
+
+impl Bench {
+    fn arguments(&self, row: &Row, elf: &Path) -> Vec<String> {
+        let folder = self.folder.0.display().to_string();
+        let insns = (self.insns / row.part).to_string();
+        let word = |word: &str| match word {
+            "ELF" => elf.display().to_string(),
+            "INSNS" => insns.clone(),
+            other => other.replace("DIR", &folder),
+        };
+        row.args.split(' ').map(word).collect()
+    }
+
+    /// Measures and prints all commands over one program.
+    fn program(&self, elf: &Path) -> Result<(), String> {
+        let mut best = vec![Seconds::NONE; ROWS.len()];
+        let mut peer = Seconds::NONE;
+        for _ in 0..self.rounds.max(1) {
+            for (row, best) in ROWS.iter().zip(&mut best) {
+                *best = best.min(time(&self.hartrace, &self.arguments(row, elf))?);
+            }
+            if let Some(spike) = &self.spike {
+                let limit = format!("--instructions={}", self.insns);
+                let args = ["--isa=rv64gc".into(), limit, elf.display().to_string()];
+                peer = peer.min(time(spike, &args)?);
+            }
+        }
+        let name = elf.file_stem().map(|s| s.to_string_lossy().into_owned());
+        println!("{}", name.unwrap_or_default());
+        let plain = best.first().map_or(f64::NAN, |plain| plain.user);
+        for (row, best) in ROWS.iter().zip(best) {
+            self.show(row.name, best, row.part, plain);
+        }
+        if self.spike.is_some() {
+            self.show("Spike, no trace", peer, ALL, plain);
+        }
+        Ok(())
+    }
+
+    /// Prints one line; `plain` is the user time of the plain run.
+    fn show(&self, name: &str, best: Seconds, part: u64, plain: f64) {
+        let insns = (self.insns / part) as f64;
+        let ratio = best.user * part as f64 / plain;
+        println!(
+            "  {name:<24} {:>7.2} {:>7.2} {:>8.0} {ratio:>7.2}",
+            best.user,
+            best.wall,
+            insns / best.user / 1e6,
+        );
+    }
+}
+
+/// `commands [--hartrace PATH] [--spike PATH] [--insns N] [--rounds N] [ELF...]`.
+///
+/// # Errors
+///
+/// Arguments that make no sense, and commands that fail.
+pub fn command(args: &[String]) -> Result<(), String> {
+    let beside = std::env::current_exe().map(|exe| exe.with_file_name("hartrace"));
+    let mut bench = Bench {
+        hartrace: beside.map_err(|e| e.to_string())?,
+        spike: None,
+        insns: INSNS,
+        rounds: ROUNDS,
+        folder: Folder::new()?,
+    };
+    let mut elves = Vec::new();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let mut value = || rest.next().ok_or_else(|| format!("{arg} needs a value"));
+        let number = |text: &String| text.parse().map_err(|_| format!("no number: {text}"));
+        match arg.as_str() {
+            "--hartrace" => bench.hartrace = PathBuf::from(value()?),
+            "--spike" => bench.spike = Some(PathBuf::from(value()?)),
+            "--insns" => bench.insns = number(value()?)?,
+            "--rounds" => bench.rounds = number(value()?)? as u32,
+            _ => elves.push(PathBuf::from(arg)),
+        }
+    }
+    if !bench.hartrace.is_file() {
+        let path = bench.hartrace.display();
+        return Err(format!(
+            "{path} is missing: build it with `cargo build --release -p hartrace`, or give \
+             --hartrace PATH"
+        ));
+    }
+    if elves.is_empty() {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
+        elves.extend(PROGRAMS.iter().map(|name| programs.join(name)));
+    }
+    println!(
+        "whole commands over {} instructions, or {} with logs and tandem traces; best of {}",
+        bench.insns,
+        bench.insns / FEWER,
+        bench.rounds
+    );
+    println!("                            user s  wall s   M insn/s  x run");
+    elves.iter().try_for_each(|elf| bench.program(elf))
+}
