@@ -142,6 +142,7 @@ fn one_manual_page_per_command() {
     let expected = [
         "hartrace-branches.1",
         "hartrace-calls.1",
+        "hartrace-compare.1",
         "hartrace-completions.1",
         "hartrace-config-show-run.1",
         "hartrace-config-show.1",
@@ -149,7 +150,7 @@ fn one_manual_page_per_command() {
         "hartrace-convert.1",
         "hartrace-coverage.1",
     ];
-    assert_eq!(pages[..8], expected);
+    assert_eq!(pages[..9], expected);
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
@@ -169,7 +170,7 @@ fn one_manual_page_per_command() {
         "hartrace-verify.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[8..], expected);
+    assert_eq!(pages[9..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }
