@@ -10,6 +10,7 @@ use hartrace_etrace::{
     Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
     ResyncUnit, Version,
 };
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image, Mark};
 use hartrace_isa::{Isa, ItypeTable};
 
@@ -215,7 +216,17 @@ impl Subjects for ETrace {
         full.full_address = true;
         let mut draft = Config::new(Version::V1_1_1, isa.xlen());
         draft.resync = delta.resync;
-        vec![("delta", delta), ("full", full), ("draft", draft)]
+        let mut modes = with_modes(delta.clone());
+        modes.implicit_exception = true;
+        let mut review = with_modes(Config::new(Version::V2_05, isa.xlen()));
+        review.resync = delta.resync;
+        vec![
+            ("delta", delta),
+            ("full", full),
+            ("draft", draft),
+            ("all modes", modes),
+            ("2.05, all modes", review),
+        ]
     }
 
     fn measured(isa: Isa) -> Vec<(&'static str, Config, bool)> {
@@ -227,10 +238,51 @@ impl Subjects for ETrace {
         reference.ecause_width = 5;
         reference.resync.max = 0;
         reference.resync.rule = ResyncRule::Exceeded;
+        let review = Config::new(Version::V2_05, isa.xlen());
+        let all = with_modes(review.clone());
+        let predictor = Config {
+            bpred_size: all.bpred_size,
+            branch_prediction: true,
+            ..review.clone()
+        };
+        let cache = Config {
+            cache_size: all.cache_size,
+            jump_target_cache: true,
+            ..review.clone()
+        };
+        let returns = Config {
+            return_stack_size: all.return_stack_size,
+            implicit_return: true,
+            ..review
+        };
+        let irdepth = Config {
+            return_stack_size: all.return_stack_size,
+            implicit_return: true,
+            ..delta.clone()
+        };
         vec![
             ("delta", delta, true),
             ("full", full, true),
             ("as the reference", reference, false),
+            ("2.05, predictor", predictor, true),
+            ("cache", cache, true),
+            ("returns", returns, true),
+            ("all", all, true),
+            ("2.0, returns", irdepth, false),
         ]
+    }
+}
+
+/// The modes that make traces small, with tables of the usual sizes.
+fn with_modes(config: Config) -> Config {
+    Config {
+        f0s_width: 1,
+        bpred_size: 7,
+        branch_prediction: true,
+        cache_size: 5,
+        jump_target_cache: true,
+        return_stack_size: 5,
+        implicit_return: true,
+        ..config
     }
 }

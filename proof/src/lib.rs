@@ -23,3 +23,4 @@ pub mod speed;
 pub mod tandem;
 pub mod torture;
 pub mod trace;
+pub mod views;

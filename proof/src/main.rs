@@ -137,6 +137,16 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::etrace::peer::command,
     ),
     (
+        "views",
+        "[INSNS]: profiles and stacks of traces equal those of the run, every program and format",
+        hartrace_proof::views::command,
+    ),
+    (
+        "views-speed",
+        "[FORMAT [PROGRAM...]]: what coverage and profiles cost beside plain decoding",
+        hartrace_proof::views::speed::command,
+    ),
+    (
         "tandem-identity",
         "[INSNS] [SEED]: tandem traces decode to what was done and verify, every setting",
         tandem::identity::command,

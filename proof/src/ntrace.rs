@@ -3,6 +3,7 @@
 mod judge;
 mod setting;
 
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image};
 use hartrace_isa::{Isa, ItypeTable};
 use hartrace_ntrace::{

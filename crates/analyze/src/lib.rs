@@ -1,5 +1,6 @@
 //! Human-readable analysis: symbols, source lines and disassembly for the
-//! addresses of a trace, and reports on control transfers.
+//! addresses of a trace, call stacks, profiles and coverage, and reports on control
+//! transfers.
 //!
 //! ```
 //! use hartrace_analyze::{Listing, listing};
@@ -19,6 +20,12 @@
 //!   [`raw_listing`]: the same for a raw binary.
 //! * [`PcList`], [`TraceListing`]: the executed instructions of a trace, as a list
 //!   of pcs or as text.
+//! * [`Functions`]: the functions of programs, by address range.
+//! * [`Stacks`]: call stacks, followed from run to run; [`CallTree`]: call paths with
+//!   their cost.
+//! * [`Profiler`]: exact profiles; [`Latencies`], [`CallSites`]: calls one by one.
+//! * [`RunCounter`], [`Coverage`]: which code ran.
+//! * [`compare_runs`]: where two runs differ.
 //! * [`Sample`]: the control transfers before a point in time; [`BrStack`],
 //!   [`AutoFdo`], [`Folded`], [`Blocks`], [`Branches`], [`Table`]: reports on them.
 //!
@@ -27,24 +34,48 @@
 
 #![forbid(unsafe_code)]
 
+mod calls;
+mod coverage;
+mod demangle;
+mod difference;
 mod elf;
+mod functions;
 mod lines;
 mod listing;
 mod names;
 mod places;
+mod profile;
+mod runs;
 mod segments;
+mod slices;
+mod spaces;
+mod stacks;
 mod symbols;
 mod trace;
 mod transfers;
 
+pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
+pub use coverage::{
+    BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
+};
+pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use elf::{ElfError, isa_of};
+pub use functions::{Function, FunctionId, Functions};
 pub use lines::{Line, Lines};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
 pub use places::{Place, Places};
+pub use profile::{
+    CallEdge, FunctionCost, HotLoop, InsnCost, InsnCosts, LineCost, Profile, Profiler,
+};
+pub use runs::RunCount;
 pub use segments::Segments;
+pub use stacks::{
+    CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd, StackSink,
+    Stacks, What,
+};
 pub use symbols::Symbols;
-pub use trace::{PcList, TraceListing};
+pub use trace::{Gathered, PcList, PcPieces, TraceListing, instruction_text};
 pub use transfers::{
     AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
     Table, mmap_events,

@@ -47,16 +47,34 @@ impl<'a> Lines<'a> {
         Some(Lines { context })
     }
 
+    /// The lines of all code from one address to another: each range of addresses
+    /// that comes from one line, in no particular order.
+    pub fn ranges(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64, Line<'_>)> {
+        let found = self.context.find_location_range(low, high).ok();
+        found.into_iter().flatten().filter_map(|(start, size, at)| {
+            let line = Line {
+                file: plain(at.file?),
+                line: at.line.filter(|line| *line > 0)?,
+            };
+            Some((start, start.saturating_add(size), line))
+        })
+    }
+
     /// The line that the instruction at an address comes from.
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Line<'_>> {
         let location = self.context.find_location(address).ok()??;
         let file = location.file?;
         Some(Line {
-            file: file.strip_prefix("./").unwrap_or(file),
+            file: plain(file),
             line: location.line.filter(|line| *line > 0)?,
         })
     }
+}
+
+/// A file name without what says nothing.
+fn plain(file: &str) -> &str {
+    file.strip_prefix("./").unwrap_or(file)
 }
 
 #[cfg(test)]

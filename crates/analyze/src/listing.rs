@@ -466,21 +466,20 @@ impl<'a, W: Write> Lister<'a, W> {
 
     /// The address and the bytes of one line, before its text.
     fn bytes(&mut self, span: &Span<'_>, octets: usize, line: usize) -> io::Result<()> {
-        write!(
-            self.out,
-            "{:>width$x}:\t",
-            span.address(),
-            width = span.width
-        )?;
-        let shown = octets.min(line);
-        let chunk = self.chunk.max(1);
-        self.groups(span, 0, shown)?;
-        let mut column = shown;
-        while column < line {
-            write!(self.out, "{:1$} ", "", 2 * chunk)?;
-            column += chunk;
-        }
+        self.padded(span, octets.min(line), line)?;
         self.out.write_all(b"\t")
+    }
+
+    /// The address, the first `shown` bytes, and spaces up to the width of a line.
+    fn padded(&mut self, span: &Span<'_>, shown: usize, line: usize) -> io::Result<()> {
+        let (address, width) = (span.address(), span.width);
+        write!(self.out, "{address:>width$x}:\t")?;
+        self.groups(span, 0, shown)?;
+        let chunk = self.chunk.max(1);
+        for _ in (shown..line).step_by(chunk) {
+            write!(self.out, "{:1$} ", "", 2 * chunk)?;
+        }
+        Ok(())
     }
 
     /// The lines below a long instruction, and the end of the last one.
@@ -519,19 +518,7 @@ impl<'a, W: Write> Lister<'a, W> {
             }
             let bytes = span.rest();
             let bytes = bytes.get(..LINE).unwrap_or(bytes);
-            let chunk = self.chunk.max(1);
-            write!(
-                self.out,
-                "{:>width$x}:\t",
-                span.address(),
-                width = span.width
-            )?;
-            self.groups(span, 0, bytes.len())?;
-            let mut column = bytes.len();
-            while column < LINE {
-                write!(self.out, "{:1$} ", "", 2 * chunk)?;
-                column += chunk;
-            }
+            self.padded(span, bytes.len(), LINE)?;
             self.out.write_all(b"    ")?;
             for &byte in bytes {
                 let shown = if matches!(byte, b' '..=b'~') {

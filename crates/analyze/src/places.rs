@@ -52,6 +52,25 @@ impl<'a> Places<'a> {
         lines.find_map(|(lines, bias)| lines.lookup(address.wrapping_sub(*bias)))
     }
 
+    /// The lines of all code from one address to another, by address: each range of
+    /// addresses that comes from one line.
+    #[must_use]
+    pub fn line_ranges(&self, low: u64, high: u64) -> Vec<(u64, u64, Line<'_>)> {
+        let mut all: Vec<_> = self
+            .lines
+            .iter()
+            .flat_map(|(lines, bias)| {
+                let (low, high) = (low.wrapping_sub(*bias), high.wrapping_sub(*bias));
+                let found = lines.ranges(low, high);
+                found.map(|(start, end, line)| {
+                    (start.wrapping_add(*bias), end.wrapping_add(*bias), line)
+                })
+            })
+            .collect();
+        all.sort_by_key(|(start, ..)| *start);
+        all
+    }
+
     /// The function an address is in; where none is, the nearest name before
     /// it.
     #[must_use]

@@ -3,14 +3,18 @@
 //! The text of a run depends only on the run. It is formatted once and copied
 //! from then on, so a loop costs as much as copying its text.
 
+mod gathered;
 mod listing;
 mod pcs;
+mod pieces;
 
-pub use listing::TraceListing;
+pub use gathered::Gathered;
+pub use listing::{TraceListing, instruction_text};
 pub use pcs::PcList;
+pub use pieces::PcPieces;
 
-use hartrace_flow::{Fetched, HartId, Image, Ownership, Run, SpaceId};
-use std::collections::BTreeMap;
+use crate::spaces::Spaces;
+use hartrace_flow::{Fetched, Image, Run, SpaceId};
 
 /// Writes the line of one instruction.
 trait Render {
@@ -95,30 +99,6 @@ fn index(run: &Run) -> usize {
     let key = (run.start >> 1) ^ u64::from(run.insns) << 40;
     // The golden ratio spreads what is near.
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as usize
-}
-
-/// In which space each hart is, where that is not the first one.
-#[derive(Default)]
-struct Spaces(BTreeMap<HartId, SpaceId>);
-
-impl Spaces {
-    #[inline]
-    fn of(&self, hart: HartId) -> SpaceId {
-        match self.0.is_empty() {
-            true => SpaceId::FIRST,
-            false => self.0.get(&hart).copied().unwrap_or_default(),
-        }
-    }
-
-    fn enter(&mut self, hart: HartId, owner: &Ownership, image: &Image) {
-        let Some(context) = owner.context else {
-            return;
-        };
-        match image.space_of(context) {
-            SpaceId::FIRST => self.0.remove(&hart),
-            space => self.0.insert(hart, space),
-        };
-    }
 }
 
 #[cfg(test)]

@@ -18,23 +18,23 @@ impl Digest {
 
 /// Computes a [`Digest`] piece by piece.
 #[derive(Clone, Default)]
-pub struct Hasher(Sha256);
+pub(crate) struct Hasher(Sha256);
 
 impl Hasher {
     /// Of nothing yet.
     #[must_use]
-    pub fn new() -> Hasher {
+    pub(crate) fn new() -> Hasher {
         Hasher::default()
     }
 
     /// Takes the next bytes in.
-    pub fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     /// The digest of all bytes taken in.
     #[must_use]
-    pub fn finish(self) -> Digest {
+    pub(crate) fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
 }

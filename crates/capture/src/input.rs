@@ -232,7 +232,7 @@ impl Input {
     /// # Errors
     ///
     /// A failing read.
-    pub fn hashed(self, mut take: impl FnMut(&[u8])) -> Result<(u64, Digest), InputError> {
+    pub(crate) fn hashed(self, mut take: impl FnMut(&[u8])) -> Result<(u64, Digest), InputError> {
         let (mut hasher, mut bytes) = (Hasher::new(), 0);
         self.chunks(|chunk| {
             hasher.update(chunk);

@@ -26,7 +26,9 @@
 //! * [`input`] and [`output`]: files, standard streams, pipes and devices.
 //! * [`detect`]: the kind of a file; [`elf_info`]: facts about an ELF file;
 //!   [`log`]: logs of every kind, read as steps or summarised.
+//! * [`survey`]: facts about a file of any kind.
 //! * [`trace`]: traces, written from steps and decoded into events.
+//! * [`compare`]: one run, traced with every option set of every format.
 //! * [`records`]: control transfer records in files; [`history`]: the state in a
 //!   tandem trace; [`verify`]: a tandem trace checked against a model.
 //! * [`program`]: programs, given as `FILE[@BASE]`; [`digest`]: their SHA-256;
@@ -35,6 +37,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod compare;
 pub mod config;
 pub mod detect;
 pub mod digest;
@@ -51,7 +54,9 @@ mod recording;
 pub mod records;
 pub mod shard;
 pub mod sidecar;
+pub mod source_text;
+pub mod survey;
 pub mod trace;
+pub mod verify;
 
 pub use recording::{Recorder, Recording, RecordingError};
-pub mod verify;

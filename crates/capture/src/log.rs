@@ -1,5 +1,5 @@
-//! One interface to logs of every kind: [`LogReader`] reads steps; [`RowReader`]
-//! reads what does not need the program.
+//! One interface to logs of every kind: [`LogReader`] reads steps, [`LogScan`]
+//! gives a summary, also of logs whose steps need a program that is not there.
 //!
 //! ```
 //! use hartrace_capture::detect::Kind;
@@ -15,19 +15,24 @@
 
 mod assume;
 mod chosen;
+mod clocked;
 mod copy;
 mod plain;
+mod reading;
 mod rows;
 mod scan;
 mod summary;
 
 pub use assume::Assume;
 pub use chosen::Chosen;
+pub use clocked::Clocked;
 pub use copy::Copied;
 pub use plain::Plain;
+pub use reading::{LogGuess, Reading, recognise_boot};
 pub use rows::RowWriter;
 pub use scan::{LogFacts, LogScan};
-pub use summary::{Damage, Fit, LineCount, LogSummary};
+use summary::LineCount;
+pub use summary::{Damage, Fit, LogSummary};
 
 use crate::detect::Kind;
 use hartrace_flow::erase::{self, Dyn, Erased};
@@ -135,31 +140,28 @@ impl<'a> LogReader<'a> {
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
-        let steps = &mut self.0;
-        let chunk = Some(chunk);
-        erase::run(
-            Part {
-                steps,
-                chunk,
-                damaged,
-            },
-            out,
-        );
+        self.part(Some(chunk), out, damaged);
     }
 
     /// The log has ended: gives the last steps and ends the observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
-        let steps = &mut self.0;
-        let chunk = None;
-        erase::run(
-            Part {
-                steps,
-                chunk,
-                damaged,
-            },
-            out,
-        );
+        self.part(None, out, damaged);
         out.finish();
+    }
+
+    fn part<O: Observer>(
+        &mut self,
+        chunk: Option<&[u8]>,
+        out: &mut O,
+        damaged: &mut dyn FnMut(LineError),
+    ) {
+        let steps = &mut self.0;
+        let part = Part {
+            steps,
+            chunk,
+            damaged,
+        };
+        erase::run(part, out);
     }
 
     /// Whether the steps' modes were in the log, as far as it was read.
@@ -250,7 +252,7 @@ impl Observer for Singly<'_, '_> {
 
 /// Reads those logs that need a program without it, into a summary: pcs or
 /// blocks, no instructions.
-pub struct RowReader(Rows);
+pub(crate) struct RowReader(Rows);
 
 #[allow(clippy::large_enum_variant)]
 enum Rows {
@@ -261,7 +263,7 @@ enum Rows {
 impl RowReader {
     /// A reader for a log of this kind; `None` for other kinds.
     #[must_use]
-    pub fn new(kind: Kind, iretire: Iretire) -> Option<RowReader> {
+    pub(crate) fn new(kind: Kind, iretire: Iretire) -> Option<RowReader> {
         match kind {
             Kind::PcList => Some(RowReader(Rows::Pc(PcLines::default()))),
             Kind::IngressCsv => Some(RowReader(Rows::Ingress(IngressReader::new(iretire)))),
@@ -270,7 +272,7 @@ impl RowReader {
     }
 
     /// Reads on.
-    pub fn feed(
+    pub(crate) fn feed(
         &mut self,
         chunk: &[u8],
         out: &mut LogSummary,
@@ -283,7 +285,7 @@ impl RowReader {
     }
 
     /// The log has ended.
-    pub fn finish(&mut self, out: &mut LogSummary, damaged: &mut impl FnMut(LineError)) {
+    pub(crate) fn finish(&mut self, out: &mut LogSummary, damaged: &mut impl FnMut(LineError)) {
         match &mut self.0 {
             Rows::Pc(lines) => lines.finish(&mut |pc| out.row(pc), damaged),
             Rows::Ingress(rows) => rows.finish(&mut |_, row| out.cycle(row), damaged),
@@ -349,7 +351,7 @@ impl Observer for First<'_> {
 
 /// Whether modes and effects are in the log that starts with `head`.
 #[must_use]
-pub fn has_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
+pub(crate) fn has_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
     LogReader::new(kind, options).is_ok_and(|mut probe| {
         probe.feed(head, &mut LogSummary::default(), &mut |_| {});
         probe.has_modes()
@@ -358,7 +360,7 @@ pub fn has_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bool {
 
 /// GC of the width of the addresses in the Spike log that starts with `head`.
 #[must_use]
-pub fn spike_isa(head: &[u8]) -> Isa {
+pub(crate) fn spike_isa(head: &[u8]) -> Isa {
     let pc = |line: &[u8]| {
         let (_, rest) = line.strip_prefix(b"core")?.split_at_checked(5)?;
         let at = rest.windows(2).position(|w| w == b"0x")?;

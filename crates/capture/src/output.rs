@@ -147,7 +147,7 @@ impl Output {
 
     /// Whether output is discarded because its reader has gone.
     #[must_use]
-    pub fn is_discarded(&self) -> bool {
+    pub(crate) fn is_discarded(&self) -> bool {
         self.reader == Reader::Gone
     }
 

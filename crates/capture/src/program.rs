@@ -5,13 +5,16 @@ mod identity;
 mod load;
 mod symbols;
 
-pub use identity::{Identity, first_difference};
+pub use identity::Identity;
+pub(crate) use identity::first_difference;
+pub(crate) use load::MAX_PROGRAM;
 pub use load::{
-    Elf, MAX_PROGRAM, Program, ProgramError, Raw, Remark, add_boot_code, check_against,
-    check_width, code_parts, read_named,
+    Elf, Program, ProgramError, Raw, Remark, add_boot_code, check_against, check_width, code_parts,
+    read_named,
 };
 
-pub use symbols::{find_symbol, similar_symbols, symbol_at};
+pub(crate) use symbols::symbol_at;
+pub use symbols::{find_symbol, similar_symbols};
 
 use std::ffi::OsStr;
 use std::fmt;

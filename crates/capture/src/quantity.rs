@@ -29,7 +29,7 @@ pub fn parse_count(text: &str) -> Option<u64> {
 /// assert_eq!(parse_size("0x1000"), Some(4096));
 /// ```
 #[must_use]
-pub fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let bare = lower.strip_suffix("ib").filter(|rest| unit(rest).is_some());
     scaled(bare.unwrap_or(&lower), 1024)
@@ -37,7 +37,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
 
 /// The size as [`parse_size`] reads it, in the largest unit that divides it.
 #[must_use]
-pub fn show_size(bytes: u64) -> String {
+pub(crate) fn show_size(bytes: u64) -> String {
     let units = [(1u64 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     let fits = |unit: &(u64, &str)| bytes > 0 && bytes.is_multiple_of(unit.0);
     match units.into_iter().find(fits) {

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hartrace_flow::{Consumer, Decode, Event, HartId, Run};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Kept, Run};
 
 /// What takes the events of one piece.
 pub trait Part: Consumer + Send {
@@ -522,6 +522,22 @@ where
             return self.overflow();
         }
         flow
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if self.state == Stand::Wrong {
+            return ControlFlow::Break(());
+        }
+        let flow = self.part.kept_runs(hart, kept, runs);
+        if self.part.is_full() {
+            return self.overflow();
+        }
+        flow
+    }
+
+    fn keeps(&self) -> bool {
+        self.part.keeps()
     }
 }
 

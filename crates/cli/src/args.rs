@@ -1,11 +1,14 @@
 //! The command line as typed: commands, flags and their help.
 
+mod compare;
 mod ctr;
 mod run;
 mod state;
 mod trace;
 mod verify;
+mod views;
 
+pub(crate) use compare::{Compare, CompareFormat};
 pub(crate) use ctr::{Ctr, CtrFormat};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
@@ -14,9 +17,13 @@ pub(crate) use trace::{
     Transport,
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
+pub(crate) use views::{
+    Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind, Diff, DiffFormat,
+    Flamegraph, GroupBy, Profile, ProfileFormat, ProfileOf, Traced,
+};
 
-use crate::manual::{self, Section};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use hartrace_print::manual::{self, Section};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -24,6 +31,7 @@ const ABOUT: &str = "The RISC-V trace toolkit";
 
 const EXAMPLES: &str = "\
 Examples:
+  hartrace compare prog.elf              compare all trace formats and options
   hartrace run prog.elf                  run a program on the built-in hart
   hartrace run prog.elf --log pc=run.pc  run it and log every pc
   hartrace disasm prog.elf               disassemble a program
@@ -34,6 +42,10 @@ Examples:
   hartrace decode t -e prog.elf          list the instructions of a trace
   hartrace dump t                        list the messages of a trace
   hartrace convert t --to etrace -o u    convert a trace to another format
+  hartrace profile t -e prog.elf         see where the time went
+  hartrace calls t -e prog.elf           see who calls what
+  hartrace coverage t -e prog.elf        see which code ran
+  hartrace diff t u -e prog.elf          see where two runs differ
   hartrace verify t -e prog.elf          check a tandem trace
   hartrace state t --at 5000             show the registers at an instruction
   hartrace run prog.elf --trace ctr=r    record the last jumps, as hardware does
@@ -45,7 +57,7 @@ Exit codes:
   1  the tool failed, an I/O error occurred, or the command was interrupted
   2  wrong usage
   3  the input has errors or gaps (with --strict); verify: a damaged trace
-  4  a difference was found (by --check or verify)
+  4  a difference was found (by --check, compare, verify or diff), or coverage is low
   5  unknown format, or no synchronisation point found
  10  the simulated program reported failure
 
@@ -144,6 +156,9 @@ pub(crate) enum When {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Compare the sizes and bandwidths of all trace formats and options
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(Compare),
     /// Run a program on the built-in hart
     #[command(after_help = run::EXAMPLES)]
     Run(Run),
@@ -171,6 +186,21 @@ pub(crate) enum Command {
     /// Convert a trace to another format
     #[command(after_help = trace::CONVERT_EXAMPLES)]
     Convert(Convert),
+    /// Count what every function, line and instruction cost, exactly
+    #[command(after_help = views::PROFILE_EXAMPLES)]
+    Profile(Profile),
+    /// Show the tree of calls, and how long calls took
+    #[command(after_help = views::CALLS_EXAMPLES)]
+    Calls(Calls),
+    /// Show which code ran: instructions, branches, lines and functions
+    #[command(after_help = views::COVERAGE_EXAMPLES)]
+    Coverage(Coverage),
+    /// Show where two runs differ
+    #[command(after_help = views::DIFF_EXAMPLES)]
+    Diff(Diff),
+    /// Draw call paths as a flame graph (SVG)
+    #[command(after_help = views::FLAMEGRAPH_EXAMPLES)]
+    Flamegraph(Flamegraph),
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),

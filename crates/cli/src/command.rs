@@ -1,20 +1,26 @@
 //! The commands, one module each.
 
+mod calls;
+mod compare;
 mod convert;
+mod coverage;
 mod ctr;
 mod decode;
+mod diff;
 mod dump;
 mod encode;
 mod explain;
+mod flamegraph;
 mod info;
 mod log;
+mod profile;
 mod run;
 mod state;
 mod stats;
 mod verify;
 
 use crate::args::{self, Args, Command};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::{configs, create, inputs, one_stdin};
 use crate::talk::{Talk, clean_up_on_signal};
 use crate::{listing, machine, settings};
@@ -22,12 +28,14 @@ use clap::CommandFactory as _;
 use hartrace_capture::output::{Output, OutputError, OutputProblem};
 use hartrace_capture::trace::Format;
 use hartrace_isa::Xlen;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::fs;
 use std::path::Path;
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
     match command {
+        Command::Compare(args) => compare::run(args, talk),
         Command::Run(args) => run::run(args, talk),
         Command::Disasm(args) => disasm(args, talk),
         Command::Info(args) => info::run(args, talk),
@@ -37,6 +45,11 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),
         Command::Convert(args) => convert::run(args, talk),
+        Command::Profile(args) => profile::run(args, talk),
+        Command::Calls(args) => calls::run(args, talk),
+        Command::Coverage(args) => coverage::run(args, talk),
+        Command::Diff(args) => diff::run(args, talk),
+        Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),

@@ -1,11 +1,12 @@
 //! The files that a command reads and writes.
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::talk::clean_up_on_signal;
 use hartrace_capture::config::Config;
 use hartrace_capture::input::is_stdin;
 use hartrace_capture::output::Output;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::fs;
 use std::path::{Path, PathBuf};
 

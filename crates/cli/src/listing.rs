@@ -1,12 +1,14 @@
 //! The disassembly of a program.
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};
+use crate::failure::Failure;
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::{Listing, ListingError, listing, raw_listing};
 use hartrace_capture::isa_hint::undecoded;
 use hartrace_capture::output::Output;
+use hartrace_print::diagnostic::program::damaged_elf;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 
 /// Writes the listing of all code, file by file.
 pub(crate) fn write(

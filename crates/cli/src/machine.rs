@@ -1,35 +1,40 @@
 //! Builds a machine from the settings and loads the program.
 
 use crate::args;
-use crate::args::{MachineName, Run, YesNo};
-use crate::diagnostic::{Code, Diagnostic, Failure, damaged_elf};
+use crate::args::{MachineName, YesNo};
+use crate::failure::Failure;
 use crate::settings::{self, Elf};
 use crate::talk::Talk;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{
     COSTS, Config, Hart, Machine as MachineSetting, Origin, Program as ProgramConfig, Setting,
 };
+use hartrace_capture::input;
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::program::{ElfFile, parse_address};
-use hartrace_capture::{elf_info, input};
 use hartrace_hart::host::Host;
-use hartrace_hart::{
-    Config as HartConfig, ConfigError, LoadError, Machine, MemoryError, Platform, Program,
-    ProgramError, Region,
-};
+use hartrace_hart::{Config as HartConfig, ConfigError, Machine, Platform, Program, Region};
 use hartrace_isa::{Isa, Xlen};
+use hartrace_print::diagnostic::hart::{bad_config, bad_load, bad_program};
+use hartrace_print::diagnostic::program::{bad_isa, named_in};
+use hartrace_print::diagnostic::{Code, Diagnostic};
+use std::path::Path;
 
 /// The settings in force, as far as they do not depend on the program.
-pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
-    let machine = &args.machine;
+pub(crate) fn settings(
+    program: Option<&Path>,
+    machine: &args::Machine,
+    max_insns: Option<u64>,
+    talk: &Talk,
+) -> Result<Config, Failure> {
     let typed = args::Program {
         isa: machine.isa.clone(),
         config: machine.config.clone(),
         ..args::Program::default()
     };
     let below = settings::resolve(&[], &typed, talk)?;
-    let named = args.program.clone().map(|file| ElfFile {
-        file,
+    let named = program.map(|file| ElfFile {
+        file: file.to_path_buf(),
         base: None,
         identity: None,
     });
@@ -39,7 +44,7 @@ pub(crate) fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
             ..ProgramConfig::default()
         },
         hart: Hart {
-            max_insns: args.max_insns.map(|n| Setting::flag(n, "--max-insns")),
+            max_insns: max_insns.map(|n| Setting::flag(n, "--max-insns")),
             ..typed_hart(machine)
         },
         ..Config::default()
@@ -90,7 +95,7 @@ pub(crate) fn read(config: &Config) -> Result<Elf, Failure> {
             .help("leave out the base: a program runs at the address it was linked for")
             .into());
     }
-    Elf::read(file).map_err(|error| settings::named_in(origin, error.into()))
+    Elf::read(file).map_err(|error| named_in(origin, error.into()).into())
 }
 
 /// Completes the settings by those of the machine; the machine they make.
@@ -152,8 +157,7 @@ pub(crate) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, I
     hart.isa = isa.value.clone();
     hart.ctr = config.ctr.implementation(xlen)?;
     hart.predictor = config.ctr.predictor();
-    let bad_isa = |error| crate::diagnostic::bad_isa(&isa.value, &error);
-    let parsed = Isa::parse(&isa.value).map_err(bad_isa)?;
+    let parsed = Isa::parse(&isa.value).map_err(|error| bad_isa(&isa.value, &error))?;
     settings::check_width(parsed, &isa.origin, std::slice::from_ref(elf))?;
     let valid = hart.validate().map_err(|error| {
         let memory = config.hart.memory.as_ref().map(|memory| &memory.origin);
@@ -171,79 +175,9 @@ pub(crate) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, I
     Ok((hart, valid))
 }
 
-/// Why a machine cannot be built.
-fn bad_config(config: &HartConfig, error: &ConfigError) -> Diagnostic {
-    let message = error.to_string();
-    match error {
-        ConfigError::Isa(_) => Diagnostic::new(Code::BadIsa, message),
-        ConfigError::Unsupported(_) => Diagnostic::new(Code::UnsupportedIsa, message)
-            .help("remove these extensions from --isa; a program that uses them traps"),
-        ConfigError::Memory(MemoryError::TooLarge(_)) => Diagnostic::new(Code::HostMemory, message)
-            .help(
-                "choose a smaller size with \
-                --memory BASE:SIZE",
-            ),
-        ConfigError::Memory(MemoryError::Overlap(one, other)) => {
-            let given = |region: &Region| config.memory.contains(region);
-            let diagnostic = Diagnostic::new(Code::BadMemory, message);
-            match given(one) && given(other) {
-                true => diagnostic,
-                false => diagnostic.note(taken(config)),
-            }
-            .help("move the memory with --memory BASE:SIZE")
-        }
-        ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message).help(
-            "write --memory BASE:SIZE, such as 0x80000000:256M; hexadecimal numbers start with 0x",
-        ),
-        ConfigError::Clock | ConfigError::Cost | ConfigError::Records(_) => {
-            Diagnostic::new(Code::ConfigValue, message)
-        }
-    }
-}
-
-/// Where memory cannot be.
-fn taken(config: &HartConfig) -> &'static str {
-    match config.platform {
-        Platform::Virt => "the CLINT is at 0x2000000",
-        Platform::Spike => "the boot ROM is at 0x1000 and the CLINT at 0x2000000",
-    }
-}
-
 /// The program in an ELF file.
 pub(crate) fn program(elf: &Elf) -> Result<Program, Failure> {
-    Program::from_elf(&elf.bytes).map_err(|error| {
-        let path = elf.file.file.as_path();
-        let message = format!("{} is {error}", input::name(path));
-        match error {
-            ProgramError::NotElf => damaged_elf(path, "its program headers cannot be read"),
-            ProgramError::Machine(_) => Diagnostic::new(Code::WrongMachine, message),
-            ProgramError::BigEndian => Diagnostic::new(Code::BigEndian, message),
-            ProgramError::NotExecutable => Diagnostic::new(Code::NotLinked, message),
-            ProgramError::Empty => {
-                let message = format!("{}: {error}", input::name(path));
-                Diagnostic::new(Code::NotLinked, message).help("give the linked program")
-            }
-            ProgramError::Dynamic => user_program(elf).unwrap_or_else(|| {
-                let message = format!("{} is {error}", input::name(path));
-                Diagnostic::new(Code::NotBareMetal, message)
-            }),
-        }
-        .into()
-    })
-}
-
-/// A program that looks like one for an operating system.
-fn user_program(elf: &Elf) -> Option<Diagnostic> {
-    let why = elf_info::user_program(&elf.bytes)?;
-    let name = input::name(&elf.file.file);
-    let message =
-        format!("{name} looks like a Linux user program, which needs an operating system");
-    Some(
-        Diagnostic::new(Code::NotBareMetal, message)
-            .note(why)
-            .note("the hart runs bare-metal programs: they set up the stack and handle traps themselves")
-            .help("build it for bare metal (-nostartfiles and a linker script), or log it with a simulator that runs user programs and use `hartrace encode`"),
-    )
+    Program::from_elf(&elf.bytes).map_err(|error| bad_program(elf, &error).into())
 }
 
 /// Where the run starts, if not where the program says.
@@ -265,48 +199,6 @@ pub(crate) fn entry(text: Option<&str>, symbols: Option<&Symbols>) -> Result<Opt
     })
 }
 
-/// Why a program cannot be loaded.
-fn bad_load(
-    elf: &Elf,
-    config: &HartConfig,
-    program: &[MemoryRange],
-    error: &LoadError,
-) -> Diagnostic {
-    let message = format!("{}: {error}", input::name(&elf.file.file));
-    match error {
-        LoadError::Width { .. } => Diagnostic::new(Code::WidthMismatch, message),
-        LoadError::Outside { ram, .. } => {
-            let ram: Vec<MemoryRange> = ram.iter().map(range).collect();
-            let memory = MemoryRange::holding(program, &ram);
-            let flags: Vec<String> = memory
-                .iter()
-                .map(|range| format!("--memory {range}"))
-                .collect();
-            if let Some(user) = user_program(elf) {
-                let flags = flags.join(" ");
-                return user.note(format!("if it is bare metal, add memory: {flags}"));
-            }
-            let diagnostic = Diagnostic::new(Code::OutsideMemory, message)
-                .note("the whole program, and its stack, must be in memory");
-            let possible = HartConfig {
-                memory: memory.iter().map(region).collect(),
-                ..config.clone()
-            };
-            match possible.validate() {
-                Ok(_) => diagnostic.help(format!("add memory there: {}", flags.join(" "))),
-                Err(_) => diagnostic.note(taken(config)).help(
-                    "link it for other addresses, or choose memory that does not overlap \
-                        these",
-                ),
-            }
-        }
-        LoadError::Misaligned { .. } => Diagnostic::new(Code::BadEntry, message)
-            .help("give the start with --entry: an even address or a symbol"),
-        LoadError::Entry { .. } => Diagnostic::new(Code::EntryOutside, message)
-            .help("give the start with --entry ADDR or --entry SYMBOL"),
-    }
-}
-
 /// A machine that can be built or a reason why not.
 pub(crate) fn build(hart: &HartConfig, host: Host) -> Result<Machine, Failure> {
     Ok(Machine::new(hart.clone(), host).map_err(|e| bad_config(hart, &e))?)
@@ -316,43 +208,11 @@ pub(crate) fn build(hart: &HartConfig, host: Host) -> Result<Machine, Failure> {
 pub(crate) fn load(
     machine: &mut Machine,
     elf: &Elf,
-    program: Program,
+    program: &Program,
     entry: Option<u64>,
 ) -> Result<(), Failure> {
-    let parts: Vec<MemoryRange> = program
-        .segments
-        .iter()
-        .map(|segment| MemoryRange {
-            base: segment.addr,
-            size: segment.size,
-        })
-        .collect();
-    machine
-        .load(program, entry)
-        .map_err(|error| bad_load(elf, machine.config(), &parts, &error).into())
-}
-
-/// The extensions that a program was built for and the hart does not have.
-pub(crate) fn warn_of_missing(elf: &Elf, isa: Isa, talk: &Talk) {
-    let built = elf.info.isa.as_deref();
-    let Some(built) = built.and_then(|text| Isa::parse_lenient(text).ok()) else {
-        return;
-    };
-    let lacking = built.extensions().filter(|ext| !isa.has(*ext));
-    let names: Vec<&str> = lacking.map(|ext| ext.name()).collect();
-    if names.is_empty() {
-        return;
-    }
-    let name = input::name(&elf.file.file);
-    let message = format!(
-        "{name} was built for extensions that the hart does not have: {}",
-        names.join(", ")
-    );
-    talk.warning(
-        &Diagnostic::new(Code::MissingExtension, message)
-            .note(format!("the hart executes {isa}; other instructions trap"))
-            .help("add the extensions with --isa, or build the program without them"),
-    );
+    let loaded = machine.load(program.clone(), entry);
+    loaded.map_err(|error| bad_load(elf, machine.config(), program, &error).into())
 }
 
 #[cfg(test)]

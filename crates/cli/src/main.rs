@@ -7,24 +7,23 @@
 
 mod args;
 mod command;
-mod diagnostic;
+mod failure;
 mod files;
 mod listing;
 mod logs;
 mod machine;
-mod manual;
+mod profiling;
 mod progress;
-mod records;
 mod session;
 mod settings;
 mod sink;
+mod source;
 mod talk;
 mod trace_file;
-mod traces;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
-use diagnostic::Failure;
+use failure::Failure;
 use std::process::ExitCode;
 use talk::Talk;
 

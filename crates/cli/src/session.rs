@@ -8,18 +8,18 @@
 //! lost, and [`Session::finish`] keeps or discards the output.
 
 use crate::args;
-use crate::diagnostic::{self, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::{configs, create, inputs, one_stdin};
 use crate::progress::Progress;
 use crate::settings::{self, Elf, Program};
 use crate::talk::Talk;
-use crate::traces::{self, bad_trace, damaged_rows, guessed, no_program, refused};
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Decoded, Format, Known, Trace};
+use hartrace_capture::trace::{Decoded, Format, Known, Refusal, Trace};
 use hartrace_flow::{HartId, Image};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic, trace};
 use std::path::{Path, PathBuf};
 
 /// The reading of one file, or of several with the same flags.
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         {
             let name = input::name(path);
             let message = format!("{name} is not a trace: its format is `{}`", format.value);
-            return Err(Diagnostic::new(diagnostic::Code::NotATrace, message)
+            return Err(Diagnostic::new(DiagnosticCode::NotATrace, message)
                 .note(format!("the format comes from {}", format.origin))
                 .into());
         }
@@ -168,12 +168,15 @@ impl<'a> Session<'a> {
     ) -> Result<Input, Failure> {
         let said = Format::said(&self.config);
         let accepted = Trace::accept(input, &transport.get(), said);
-        accepted.map_err(|refusal| refused(self.path, refusal, command))
+        accepted.map_err(|refusal| match refusal {
+            Refusal::Pins => Failure::Usage("--pib is for N-Trace only"),
+            refusal => trace::refused(self.path, refusal, command).into(),
+        })
     }
 
     /// The format of the trace.
     pub(crate) fn format(&self, input: &mut Input) -> Result<Format, Failure> {
-        Format::of(input, &self.config).map_err(|error| bad_trace(self.path, error))
+        Format::of(input, &self.config).map_err(|error| trace::bad_trace(self.path, error).into())
     }
 
     /// The instruction set without reading the program.
@@ -223,7 +226,7 @@ impl<'a> Session<'a> {
         match self.load() {
             Ok(program) => Ok(Some(program)),
             Err(Failure::Diagnostic(diagnostic))
-                if named == Named::InFile && diagnostic.code == diagnostic::Code::CannotOpen =>
+                if named == Named::InFile && diagnostic.code == DiagnosticCode::CannotOpen =>
             {
                 self.talk.warning(&diagnostic);
                 Ok(None)
@@ -250,7 +253,7 @@ impl<'a> Session<'a> {
     /// The trace, with what was guessed and what is damaged reported.
     pub(crate) fn trace(&self, input: Input, known: Known<'_>) -> Result<Trace, Failure> {
         let trace = Trace::open(input, &self.config, known);
-        let trace = trace.map_err(|error| bad_trace(self.path, error))?;
+        let trace = trace.map_err(|error| trace::bad_trace(self.path, error))?;
         let (format, version) = (trace.format(), trace.settings.version());
         let how = match &trace.guess {
             Some(_) => "guessed",
@@ -259,13 +262,13 @@ impl<'a> Session<'a> {
         self.talk
             .phase(&format!("trace: {format} {version}, settings {how}"));
         if let Some(guess) = &trace.guess {
-            let guessed = guessed(self.path, trace.format(), guess);
+            let guessed = trace::guessed(self.path, trace.format(), guess);
             self.talk.warning(&guessed);
         }
         let (trace, damage) = trace.read_table()?;
-        match damage.map(|damage| damaged_rows(self.path, &damage)) {
+        match damage.map(|damage| trace::damaged_rows(self.path, &damage)) {
             None => Ok(trace),
-            Some(damage) if damage.code == diagnostic::Code::NothingRead => Err(damage.into()),
+            Some(damage) if damage.code == DiagnosticCode::NothingRead => Err(damage.into()),
             Some(damage) if self.strict => {
                 Err(damage.help("leave out --strict to continue anyway").into())
             }
@@ -281,7 +284,7 @@ impl<'a> Session<'a> {
     pub(crate) fn loaded(&self, mut input: Input) -> Result<Loaded, Failure> {
         if self.named() == Named::Nowhere {
             if !self.format(&mut input)?.has_code() {
-                return Err(no_program());
+                return Err(trace::no_program().into());
             }
             let trace = self.trace(input, Known::default())?;
             let isa = self.isa().unwrap_or(trace.settings.general_isa());
@@ -296,7 +299,7 @@ impl<'a> Session<'a> {
         let program = self.load()?;
         let isa = program.isa.unwrap_or(Isa::RV64GC);
         let Some(image) = program.image()? else {
-            return Err(no_program());
+            return Err(trace::no_program().into());
         };
         let known = Known {
             xlen: Some(isa.xlen()),
@@ -335,8 +338,9 @@ impl<'a> Session<'a> {
 
     /// Reports what was lost, and what it means for the command.
     pub(crate) fn judge(&self, decoded: &Decoded, only: Option<u32>) -> Result<(), Failure> {
-        let only = only.map(HartId);
-        traces::judge(decoded, only, self.path, self.strict, self.talk)
+        let file = (self.path, decoded.other_format(self.path));
+        let findings = trace::judge(decoded, only.map(HartId), file, self.strict);
+        self.talk.report(findings)
     }
 
     /// Keeps the output, unless the input was bad: a file would pass for a good

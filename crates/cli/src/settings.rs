@@ -2,18 +2,19 @@
 //! defaults; and the program they name.
 
 use crate::args;
-use crate::diagnostic::{Code, Diagnostic, Failure, bad_elf, bad_image, bad_isa};
+use crate::failure::Failure;
 use crate::talk::Talk;
 use hartrace_analyze::Names;
-use hartrace_capture::config::{Config, Origin, Program as ProgramConfig, Setting};
-use hartrace_capture::input;
+use hartrace_capture::config::{Config, Program as ProgramConfig, Setting};
 use hartrace_capture::program::looks_hexadecimal;
 pub(crate) use hartrace_capture::program::{
-    Elf, MAX_PROGRAM, Program, Raw, add_boot_code, check_against, check_width,
+    Elf, Program, Raw, add_boot_code, check_against, check_width,
 };
-use hartrace_capture::program::{ElfFile, ProgramError, RawFile, Remark, SpecError};
+use hartrace_capture::program::{ElfFile, RawFile, Remark, SpecError};
 use hartrace_capture::sidecar;
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::program::{self, bad_isa};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -128,91 +129,8 @@ pub(crate) fn tell_program(elf: &[Elf], talk: &Talk) {
 }
 
 fn tell(remark: &Remark, talk: &Talk) {
-    match remark {
-        Remark::IsaFrom(..) => talk.detail(&remark.to_string()),
-        Remark::IsaAssumed(_) => talk.warning(
-            &Diagnostic::new(Code::Guessed, remark.to_string())
-                .help("give the instruction set with --isa"),
-        ),
-        Remark::FixedAddresses(path) => {
-            let name = input::name(path);
-            let message = format!("{name} is linked to fixed addresses, but a base is given");
-            let help = "leave out the base, or give the position-independent program";
-            talk.warning(&Diagnostic::new(Code::DoubtfulBase, message).help(help));
-        }
-    }
-}
-
-impl From<ProgramError> for Failure {
-    fn from(error: ProgramError) -> Failure {
-        match error {
-            ProgramError::Input(error, Some(origin)) => named_in(&origin, error.into()),
-            ProgramError::Input(error, None) => error.into(),
-            ProgramError::Elf(path, head, error) => bad_elf(&path, &head, &error).into(),
-            ProgramError::Image(path, error) => bad_image(&path, &error).into(),
-            ProgramError::Isa(text) => match Isa::parse_lenient(&text) {
-                Err(error) => bad_isa(&text, &error).into(),
-                Ok(_) => Failure::Usage("the instruction set cannot be read"),
-            },
-            ProgramError::Wrong(wrong) => {
-                let name = wrong.given.display();
-                let message = format!("`{name}` is not the program that was traced");
-                let diagnostic = Diagnostic::new(Code::WrongProgram, message);
-                let diagnostic = match &wrong.differs_at {
-                    Some((at, name)) => {
-                        let name = name.as_deref().map_or(String::new(), |n| format!(" <{n}>"));
-                        let old = wrong.traced.display();
-                        diagnostic.note(format!(
-                            "the code differs from `{old}`, first at {at:#x}{name}"
-                        ))
-                    }
-                    None => diagnostic
-                        .note(format!("it has   {}", wrong.found))
-                        .note(format!("expected {}", wrong.expected)),
-                };
-                let key = wrong.expected.key();
-                let help = "it was probably rebuilt: give the old file with -e";
-                diagnostic.help(format!("{help}, or correct {key}")).into()
-            }
-            ProgramError::Width { ref origin, .. } => {
-                Diagnostic::new(Code::WidthMismatch, error.to_string())
-                    .note(format!("the instruction set comes from {origin}"))
-                    .help("give programs of one width, and the --isa they were built for")
-                    .into()
-            }
-            ProgramError::Base {
-                ref path,
-                base,
-                size,
-                bits,
-                odd,
-            } => {
-                let problem = match odd {
-                    true => "is odd, but instructions are at even addresses",
-                    false => "is too high: the code would run past the end of the address space",
-                };
-                let message = format!("{}: the base {base:#x} {problem}", input::name(path));
-                Diagnostic::new(Code::BadFileSpec, message)
-                    .note(format!(
-                        "the file has {size} bytes and is a {bits}-bit program"
-                    ))
-                    .into()
-            }
-        }
-    }
-}
-
-/// A file that is not there, with the place that names it.
-pub(crate) fn named_in(origin: &Origin, failure: Failure) -> Failure {
-    match (origin, failure) {
-        (Origin::File { .. }, Failure::Diagnostic(diagnostic))
-            if diagnostic.code == Code::CannotOpen =>
-        {
-            diagnostic
-                .note(format!("the name is in {origin}"))
-                .help("check the name; names in a configuration file are relative to that file")
-                .into()
-        }
-        (_, failure) => failure,
+    match program::remark(remark) {
+        Some(warning) => talk.warning(&warning),
+        None => talk.detail(&remark.to_string()),
     }
 }

@@ -1,8 +1,9 @@
 //! An output that several writers share.
 
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use hartrace_capture::output::Output;
 use hartrace_logs::RowError;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

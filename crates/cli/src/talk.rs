@@ -1,11 +1,12 @@
 //! Messages on stderr.
 
 use crate::args::{TalkArgs, When};
-use crate::diagnostic::{Code, Diagnostic};
-use annotate_snippets::{Level, normalize_untrusted_str};
+use crate::failure::Failure;
 use anstream::ColorChoice;
 use hartrace_capture::config::Config;
 use hartrace_capture::output::abandon_all;
+use hartrace_print::diagnostic::{Code, Diagnostic, Findings, Severity};
+use hartrace_print::words::printable;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
@@ -38,7 +39,7 @@ impl Talk {
 
     /// Why the command failed.
     pub(crate) fn error(&self, diagnostic: &Diagnostic) {
-        say(&diagnostic.render(Level::ERROR));
+        say(&diagnostic.render(Severity::Error));
         if std::io::stderr().is_terminal() && !self.quiet {
             let code = diagnostic.shown_code();
             say(&format!(
@@ -50,8 +51,14 @@ impl Talk {
     /// Something that may make the result wrong.
     pub(crate) fn warning(&self, diagnostic: &Diagnostic) {
         if !self.quiet {
-            say(&diagnostic.render(Level::WARNING));
+            say(&diagnostic.render(Severity::Warning));
         }
+    }
+
+    /// Everything that was found; the error among it ends the command.
+    pub(crate) fn report(&self, findings: Findings) -> Result<(), Failure> {
+        findings.warnings.iter().for_each(|w| self.warning(w));
+        findings.error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// How it went, in a line.
@@ -64,7 +71,7 @@ impl Talk {
     /// What is of interest to those who ask.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
-            say(&normalize_untrusted_str(text));
+            say(&printable(text));
         }
     }
 
@@ -188,7 +195,7 @@ fn clean_up() {
         Code::Interrupted,
         "interrupted; the unfinished output was removed",
     );
-    say(&diagnostic.render(Level::ERROR));
+    say(&diagnostic.render(Severity::Error));
     std::process::exit(i32::from(Code::Interrupted.exit()));
 }
 

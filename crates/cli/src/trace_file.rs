@@ -1,7 +1,7 @@
 //! Writes a trace and its sidecar to files.
 
 use crate::args::is_stdout;
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::create;
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
@@ -10,10 +10,11 @@ use hartrace_capture::config::{Config, FilterError, Machine};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
-use hartrace_capture::trace::{
-    self, Format, Misfit, Settings, TraceWriter, WriteError, WriteOptions, Written,
-};
+use hartrace_capture::trace::{self, Format, Settings, TraceWriter, WriteOptions, Written};
+use hartrace_flow::filter::FilterConfig;
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::Code;
+use hartrace_print::diagnostic::trace::{bad_filter, difference, misfit};
 use hartrace_print::summary::trace_written;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -104,13 +105,6 @@ pub(crate) fn fit(
     (elf, raw): (&[Elf], &[Raw]),
     talk: &Talk,
 ) -> Result<(), Failure> {
-    let misfit = |code, misfit: Misfit| {
-        let diagnostic = Diagnostic::new(code, misfit.message).help(misfit.help);
-        match misfit.note {
-            Some(note) => diagnostic.note(note),
-            None => diagnostic,
-        }
-    };
     let doubt = settings.fit(config, isa, code_parts(elf, raw));
     let doubt = doubt.map_err(|error| misfit(Code::Contradiction, error))?;
     if let Some(doubt) = doubt {
@@ -119,19 +113,17 @@ pub(crate) fn fit(
     Ok(())
 }
 
-impl From<WriteError> for Failure {
-    fn from(error: WriteError) -> Failure {
-        match error {
-            WriteError::Settings(error) => error.into(),
-            WriteError::Parameters(error) => {
-                let message =
-                    format!("the settings in [tandem] cannot be stored in a container: {error}");
-                Diagnostic::new(Code::Contradiction, message)
-                    .help("list classes of registers in `absent` instead of single ones")
-                    .into()
-            }
-        }
-    }
+/// The filters of an encoder, for these programs.
+pub(crate) fn filter(config: &Config, isa: Isa, elf: &[Elf]) -> Result<FilterConfig, Failure> {
+    let find = |name: &str| find_symbol(elf, name);
+    let filter = config.filter.config(isa.xlen(), &find);
+    filter.map_err(|error| {
+        let near = match &error {
+            FilterError::Unknown(name) => similar_symbols(elf, name),
+            _ => Vec::new(),
+        };
+        bad_filter(&error, &near).into()
+    })
 }
 
 /// An encoder that writes to a sink, for these programs.
@@ -143,19 +135,7 @@ pub(crate) fn writer<'a>(
     options: WriteOptions<'a>,
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
-    let find = |name: &str| find_symbol(elf, name);
-    let filter = config.filter.config(isa.xlen(), &find).map_err(|error| {
-        if let FilterError::Unknown(name) = &error {
-            let message = format!("the settings in [filter] name a symbol: {error}");
-            let diagnostic = Diagnostic::new(Code::BadPlace, message);
-            return match similar_symbols(elf, name).as_slice() {
-                [] => diagnostic.help("`hartrace disasm` shows the symbols"),
-                near => diagnostic.help(format!("did you mean `{}`?", near.join("`, `"))),
-            };
-        }
-        let message = format!("invalid settings in [filter]: {error}");
-        Diagnostic::new(Code::Contradiction, message).help("use fewer or larger ranges")
-    })?;
+    let filter = filter(config, isa, elf)?;
     let put = Box::new(|bytes: &[u8]| sink.put(bytes));
     Ok(TraceWriter::new(settings, port, &filter, options, put)?)
 }
@@ -170,18 +150,5 @@ pub(crate) fn report(
     talk: &Talk,
 ) -> Result<(), Failure> {
     talk.summary(&trace_written(path, format, written, causeless));
-    let Some(Err(difference)) = &written.check else {
-        return Ok(());
-    };
-    let message = format!("the decoded trace differs from the run: {difference}");
-    let diagnostic = Diagnostic::new(Code::Difference, message);
-    Err(match leaves_out {
-        Some(what) => diagnostic.note(format!("these settings omit parts of the run: {what}")),
-        None if difference.is_about_a_trap() => diagnostic,
-        None => diagnostic.note(
-            "if the program modifies its own code, the ELF file does not match \
-                what was executed",
-        ),
-    }
-    .into())
+    difference(written, leaves_out).map_or(Ok(()), |found| Err(found.into()))
 }

@@ -9,6 +9,10 @@ use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::Layout;
 
+mod parameters;
+
+pub(crate) use parameters::Parameters;
+
 /// Which text of the specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
@@ -18,6 +22,23 @@ pub enum Version {
     /// 2.0, ratified 2022 (text of June 2025).
     #[default]
     V2_0,
+    /// 2.05, in public review 2026 (v2.05-0.81): 2.0 with the standard support
+    /// packet and the implicit return extension (`irets`).
+    V2_05,
+}
+
+impl Version {
+    /// Whether packets are those of the draft.
+    #[must_use]
+    pub const fn is_draft(self) -> bool {
+        matches!(self, Version::V1_1_1)
+    }
+
+    /// Whether support packets have the standard format.
+    #[must_use]
+    pub const fn is_standard(self) -> bool {
+        matches!(self, Version::V2_05)
+    }
 }
 
 /// A run-time mode reported by a bit of `ioptions`.
@@ -35,6 +56,11 @@ pub enum Ioption {
     JumpTargetCache,
     /// Addresses are full, not differences.
     FullAddress,
+    /// There is no periodic synchronisation, and synchronisation packets leave
+    /// predictor, cache and return stack as they are (2.05).
+    ResyncDisabled,
+    /// Packets have `irets`, not `irdepth` (2.05).
+    ImplicitReturnExtension,
 }
 
 /// The bits of `ioptions` (draft: `options`), which every implementation
@@ -64,6 +90,23 @@ impl Ioptions {
         len: 5,
     };
 
+    /// The first eight bits of the standard support packet (2.05).
+    pub const STANDARD: Ioptions = Ioptions {
+        bits: {
+            let mut bits = [None; Ioptions::MOST];
+            bits[0] = Some(Ioption::SequentialJump);
+            bits[1] = Some(Ioption::ImplicitReturn);
+            bits[2] = Some(Ioption::BranchPrediction);
+            bits[3] = Some(Ioption::JumpTargetCache);
+            bits[4] = Some(Ioption::ImplicitException);
+            bits[5] = Some(Ioption::FullAddress);
+            bits[6] = Some(Ioption::ResyncDisabled);
+            bits[7] = Some(Ioption::ImplicitReturnExtension);
+            bits
+        },
+        len: 8,
+    };
+
     /// These bits, the lowest first; `None` if there are too many.
     #[must_use]
     pub fn new(order: &[Option<Ioption>]) -> Option<Ioptions> {
@@ -83,6 +126,19 @@ impl Ioptions {
     #[must_use]
     pub const fn width(&self) -> u8 {
         self.len
+    }
+
+    /// The bit of implicit exception.
+    const fn exception_bit(&self) -> Option<u8> {
+        let mut bit = 0;
+        while bit < self.len as usize {
+            #[allow(clippy::indexing_slicing, reason = "below the length")]
+            if matches!(self.bits[bit], Some(Ioption::ImplicitException)) {
+                return Some(bit as u8);
+            }
+            bit += 1;
+        }
+        None
     }
 
     /// What a value of the field says about a mode; `None` if no bit reports it.
@@ -171,6 +227,31 @@ pub enum UpdisconRule {
     NextRow,
 }
 
+/// How an encoder of `irdepth` avoids what no decoder could tell apart (3.2.5,
+/// 6.6.3). Where packets have `irets` nothing has to be avoided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReturnRule {
+    /// As the encoder of this crate does: between two branches or packets no
+    /// direct call follows a return that was left out. So every address can be
+    /// found again, as `docs/etrace-implicit-return.md` shows.
+    #[default]
+    Settled,
+    /// Decoder: the encoder follows the texts, and its packets may be
+    /// ambiguous. Those that are make a gap.
+    Specification,
+}
+
+/// Trap vectors, as in the registers of these names, where they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TrapVectors {
+    /// Of machine mode.
+    pub mtvec: Option<u64>,
+    /// Of supervisor mode.
+    pub stvec: Option<u64>,
+    /// Of virtual supervisor mode.
+    pub vstvec: Option<u64>,
+}
+
 /// All settings of an encoder. A decoder needs the same, but for those marked
 /// "encoder". The first part are the parameters of table 9.1, with their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,6 +299,23 @@ pub struct Config {
     /// does not distinguish returns from other jumps; with four bits the signal
     /// `sijump` is ignored for them (2.0, table 4.1).
     pub sijump_returns: bool,
+    /// Targets of returns are left out where they are those of the calls.
+    pub implicit_return: bool,
+    /// Packets have `irets`, not `irdepth` (2.05).
+    pub iret_ext: bool,
+    /// How an encoder of `irdepth` avoids ambiguous packets.
+    pub return_rule: ReturnRule,
+    /// Handler addresses are left out where they are known.
+    pub implicit_exception: bool,
+    /// Where handlers are.
+    pub trap_vectors: TrapVectors,
+    /// Branches that were predicted are counted.
+    pub branch_prediction: bool,
+    /// Decoder: a packet with a greater `branch_count` is damaged. A single
+    /// packet can stand for four billion branches.
+    pub max_branch_count: u32,
+    /// Jump targets may be reported by their index in the cache.
+    pub jump_target_cache: bool,
 
     /// Encoder: periodic synchronisation.
     pub resync: Resync,
@@ -237,6 +335,9 @@ pub struct Config {
     pub queue: Option<Queue>,
 }
 
+/// Default of [`Config::max_branch_count`].
+const BELIEVED: u32 = 1 << 26;
+
 /// The longest payload, in bytes: what five bits of length can say.
 pub const MAX_PAYLOAD: usize = 31;
 
@@ -248,7 +349,8 @@ impl Config {
     /// RISC-V and a synchronisation every 4096 packets.
     #[must_use]
     pub const fn new(version: Version, xlen: Xlen) -> Config {
-        let draft = matches!(version, Version::V1_1_1);
+        let draft = version.is_draft();
+        let standard = version.is_standard();
         Config {
             version,
             xlen,
@@ -263,12 +365,31 @@ impl Config {
             cache_size: 0,
             call_counter_size: 0,
             return_stack_size: 0,
-            encoder_mode_width: 1,
-            ioptions: Ioptions::REFERENCE,
-            doptions_width: if draft { None } else { Some(4) },
+            encoder_mode_width: if standard { 2 } else { 1 },
+            ioptions: match standard {
+                true => Ioptions::STANDARD,
+                false => Ioptions::REFERENCE,
+            },
+            doptions_width: match version {
+                Version::V1_1_1 => None,
+                Version::V2_0 => Some(4),
+                Version::V2_05 => Some(5),
+            },
             full_address: false,
             sijump: false,
             sijump_returns: false,
+            implicit_return: false,
+            iret_ext: standard,
+            return_rule: ReturnRule::Settled,
+            implicit_exception: false,
+            trap_vectors: TrapVectors {
+                mtvec: None,
+                stvec: None,
+                vstvec: None,
+            },
+            branch_prediction: false,
+            max_branch_count: BELIEVED,
+            jump_target_cache: false,
             resync: Resync {
                 unit: ResyncUnit::Packets,
                 max: 8,
@@ -289,7 +410,7 @@ impl Config {
         PortConfig {
             table: match self.version {
                 Version::V1_1_1 => ItypeTable::ETrace111,
-                Version::V2_0 => ItypeTable::ETrace20,
+                Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
             },
             sijump: self.sijump,
             ..PortConfig::new(isa)
@@ -310,13 +431,17 @@ impl Config {
             f0s_width: self.f0s_width,
             bpred_size: self.bpred_size,
             cache_size: self.cache_size,
-            irdepth_width: self.call_counter_size
-                + self.return_stack_size
-                + (self.return_stack_size > 0) as u8,
+            irdepth_width: Parameters::of(self).irdepth_width(self.iret_ext),
+            iret_ext: self.iret_ext,
             encoder_mode_width: self.encoder_mode_width,
-            ioptions_width: self.ioptions.width(),
+            ioptions_width: self.ioptions.width()
+                + match self.version.is_standard() {
+                    true => Parameters::WIDTH,
+                    false => 0,
+                },
             doptions_width: self.doptions_width,
-            implicit_exception: false,
+            implicit_exception: self.implicit_exception,
+            exception_bit: self.ioptions.exception_bit(),
         }
     }
 
@@ -337,18 +462,39 @@ impl Config {
         }
     }
 
+    /// Whether a mode is on.
+    #[must_use]
+    pub const fn is_on(&self, option: Ioption) -> bool {
+        match option {
+            Ioption::SequentialJump => self.sijump,
+            Ioption::ImplicitReturn => self.implicit_return,
+            Ioption::ImplicitException => self.implicit_exception,
+            Ioption::BranchPrediction => self.branch_prediction,
+            Ioption::JumpTargetCache => self.jump_target_cache,
+            Ioption::FullAddress => self.full_address,
+            Ioption::ResyncDisabled => self.resync_disabled(),
+            Ioption::ImplicitReturnExtension => self.iret_ext,
+        }
+    }
+
+    /// Whether synchronisation packets leave predictor, cache and return stack as
+    /// they are: in 2.05 without periodic synchronisation.
+    #[must_use]
+    pub const fn resync_disabled(&self) -> bool {
+        self.version.is_standard() && matches!(self.resync.unit, ResyncUnit::Off)
+    }
+
     /// Value of `ioptions` for these settings.
     #[must_use]
     pub fn ioptions_field(&self) -> u32 {
-        let on = |option| match option {
-            Ioption::SequentialJump => self.sijump,
-            Ioption::FullAddress => self.full_address,
-            _ => false,
-        };
         let order = self.ioptions.order().iter().enumerate();
-        order.fold(0, |field, (bit, option)| {
-            field | u32::from(option.is_some_and(on)) << bit
-        })
+        let modes = order.fold(0, |field, (bit, option)| {
+            field | u32::from(option.is_some_and(|option| self.is_on(option))) << bit
+        });
+        match self.version.is_standard() {
+            true => modes | Parameters::of(self).field() << self.ioptions.width(),
+            false => modes,
+        }
     }
 
     /// Whether the settings make sense together.
@@ -392,6 +538,31 @@ impl Config {
                     && self.layout().irdepth_width <= 16,
                 ConfigError::StackSize,
             ),
+            (
+                !self.branch_prediction || self.bpred_size > 0,
+                ConfigError::NoPredictor,
+            ),
+            (
+                !self.jump_target_cache || self.cache_size > 0,
+                ConfigError::NoCache,
+            ),
+            (
+                !self.implicit_return || self.call_counter_size + self.return_stack_size > 0,
+                ConfigError::NoReturnStack,
+            ),
+            (
+                !self.implicit_exception
+                    || self.ioptions.get(0, Ioption::ImplicitException).is_some(),
+                ConfigError::NoExceptionBit,
+            ),
+            (
+                !self.iret_ext || self.version.is_standard(),
+                ConfigError::IretExt,
+            ),
+            (
+                !self.version.is_standard() || self.is_standard(),
+                ConfigError::Standard,
+            ),
             (self.encoder_mode_width <= 8, ConfigError::EncoderModeWidth),
             (
                 self.doptions_width.is_none_or(|w| w <= 16),
@@ -412,6 +583,17 @@ impl Config {
             Some(&(_, error)) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Whether the standard support packet can report the settings.
+    fn is_standard(&self) -> bool {
+        self.ioptions == Ioptions::STANDARD
+            && self.encoder_mode_width == 2
+            && self.doptions_width == Some(5)
+            && self.time_width.is_multiple_of(16)
+            && self.return_stack_size <= 7
+            && self.bpred_size <= 7
+            && self.cache_size <= 7
     }
 }
 
@@ -440,6 +622,20 @@ pub enum ConfigError {
     TableSize,
     /// `call_counter_size`, `return_stack_size`.
     StackSize,
+    /// `branch_prediction` without `bpred_size`.
+    NoPredictor,
+    /// `jump_target_cache` without `cache_size`.
+    NoCache,
+    /// `implicit_return` without `call_counter_size` and `return_stack_size`.
+    NoReturnStack,
+    /// `implicit_exception` without a bit in `ioptions`.
+    NoExceptionBit,
+    /// `implicit_return` where `itype` has three bits, which do not show calls.
+    ItypeWidth,
+    /// `iret_ext` before 2.05.
+    IretExt,
+    /// Settings that a standard support packet has no room for.
+    Standard,
     /// `encoder_mode_width`.
     EncoderModeWidth,
     /// `doptions_width`.
@@ -473,6 +669,25 @@ impl fmt::Display for ConfigError {
             ConfigError::StackSize => {
                 "call_counter_size and return_stack_size must be at most 15, and irdepth at \
                  most 16 bits"
+            }
+            ConfigError::NoPredictor => "branch_prediction needs a bpred_size",
+            ConfigError::NoCache => "jump_target_cache needs a cache_size",
+            ConfigError::NoReturnStack => {
+                "implicit_return needs a return_stack_size or a call_counter_size"
+            }
+            ConfigError::NoExceptionBit => {
+                "implicit_exception needs its bit in ioptions: where a handler is not known, a \
+                 support packet switches the mode off"
+            }
+            ConfigError::ItypeWidth => {
+                "implicit_return needs itype_width = 4 in [ingress]: three bits do not distinguish \
+                 calls and returns"
+            }
+            ConfigError::IretExt => "iret_ext needs version 2.05",
+            ConfigError::Standard => {
+                "version 2.05 has the standard support packet: encoder_mode_width, ioptions and \
+                 doptions_width as they are by default, time_width 0, 16, 32, 48 or 64, and at \
+                 most 7 for return_stack_size, bpred_size and cache_size"
             }
             ConfigError::EncoderModeWidth => "encoder_mode_width must be at most 8",
             ConfigError::DoptionsWidth => "doptions_width must be at most 16",

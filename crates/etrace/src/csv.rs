@@ -17,7 +17,7 @@ pub use read::{CsvError, CsvReason, parse_row};
 use alloc::string::String;
 use core::fmt::Write;
 
-use crate::{Layout, Packet, Report, Support, Trap, Version};
+use crate::{Layout, Packet, Report, Support, Trap};
 
 macro_rules! columns {
     ($($column:ident $name:literal),* $(,)?) => {
@@ -112,7 +112,7 @@ impl Cells {
         self.owner(trap.privilege, trap.time, trap.context, layout);
         self.set(Column::Ecause, trap.ecause);
         self.set(Column::Interrupt, trap.interrupt);
-        if layout.version != Version::V1_1_1 {
+        if !layout.version.is_draft() {
             self.set(Column::Thaddr, trap.thaddr);
         }
         if let Some(address) = trap.address {

@@ -11,19 +11,26 @@
 //! entry of a loop that an indirect jump closes). Only the next packet resolves
 //! this: if it has format 3, it was the first time; otherwise there was a jump.
 //! So such a packet waits for the one after it.
+//!
+//! In the optional modes a packet says less, and the rest is worked out: [`aids`]
+//! has the tables for it, and [`trail`] what a packet gives a walk then.
 
+mod aids;
+mod ambiguity;
 mod modes;
 mod source;
+mod trail;
 mod way;
 
 use core::ops::ControlFlow;
 
-use hartrace_flow::decode::{self, Framing, Place, Protocol, Read, Sources};
-use hartrace_flow::{Consumer, Rules};
+use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
+use hartrace_flow::{Blocks, Consumer, Rules};
 
 use self::modes::Modes;
 use self::source::Source;
 use crate::frame::{self, Framer, Kind, Piece};
+use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
 use crate::{Config, Fault, Layout, Packet};
 
@@ -77,7 +84,16 @@ pub type Decoder<'a> = decode::Decoder<'a, ETrace>;
 pub type Seam = decode::Seam<ETrace>;
 
 /// What the decoding of a packet works with.
-type Ctx<'c, 'a, C> = decode::Ctx<'c, 'a, Settings, C>;
+struct Ctx<'c, 'a, C> {
+    settings: &'c Settings,
+    blocks: &'c mut Blocks<'a>,
+    out: &'c mut C,
+    place: Place,
+    /// The branch predictor, if there is one; `out` keeps it up to date.
+    table: Option<Shared<'c>>,
+    /// An optional mode is on. Known when this is compiled, for speed.
+    modal: bool,
+}
 
 /// E-Trace, for the shell of its decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +102,22 @@ pub struct ETrace;
 /// What every source needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// As support packets have reported it.
     config: Config,
     layout: Layout,
     modes: Modes,
+}
+
+impl Settings {
+    /// The same in these modes.
+    fn with(&self, modes: Modes) -> Settings {
+        let config = modes.apply(&self.config);
+        Settings {
+            layout: config.layout(),
+            modes,
+            config,
+        }
+    }
 }
 
 /// A packet of instruction trace.
@@ -145,8 +174,12 @@ impl Protocol for ETrace {
     fn quick(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
         let len = frame::instruction(header)?;
-        let packet = quick::plain(u64::from_le_bytes(word), len, &settings.layout)?;
-        Some((0, Message::Plain(packet), len + 1))
+        let word = u64::from_le_bytes(word);
+        let message = match quick::plain(word, len, &settings.layout) {
+            Some(packet) => Message::Plain(packet),
+            None => Message::Packet(quick::jump_target(word, len, &settings.layout)?),
+        };
+        Some((0, message, len + 1))
     }
 
     #[inline(always)]
@@ -165,7 +198,7 @@ impl Protocol for ETrace {
                 let flow = sources.message(src, message, place, out);
                 // What came before was still reported in the old modes.
                 let modes = sources.settings().told(support);
-                set_modes(sources, modes);
+                set_modes(sources, src, modes);
                 flow
             }
             _ => sources.message(src, message, place, out),
@@ -197,54 +230,17 @@ fn sync<C: Consumer>(
 /// Goes back to the modes before a support packet that was none.
 fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) {
     if let Some(modes) = sources.get(src).and_then(|source| source.revoke(at)) {
-        set_modes(sources, modes);
+        set_modes(sources, src, modes);
     }
 }
 
 /// Other modes may read the code in another way.
-fn set_modes(sources: &mut Sources<'_, ETrace>, modes: Modes) {
+fn set_modes(sources: &mut Sources<'_, ETrace>, src: u16, modes: Modes) {
     if modes != sources.settings().modes {
-        let settings = sources.settings().clone();
-        sources.set_settings(Settings { modes, ..settings });
-    }
-}
-
-impl Framing for Framer {
-    type Piece<'p> = Piece<'p>;
-
-    #[inline]
-    fn position(&self) -> u64 {
-        self.position()
-    }
-
-    fn at(self, offset: u64) -> Framer {
-        self.at(offset)
-    }
-
-    #[inline]
-    fn is_inside(&self) -> bool {
-        self.is_inside()
-    }
-
-    #[inline]
-    fn pass(&mut self, len: usize) {
-        self.pass(len);
-    }
-
-    #[inline]
-    fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
-        self.next_piece(bytes)
-    }
-
-    fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
-        self.finish()
-    }
-
-    #[inline]
-    fn length(piece: &Piece<'_>) -> usize {
-        match *piece {
-            Piece::Packet(_, _, payload) => payload.len() + 1,
-            Piece::Idle(bytes) | Piece::Bad(_, bytes) => bytes as usize,
+        let settings = sources.settings().with(modes);
+        sources.set_settings(settings.clone());
+        if let Some(source) = sources.get(src) {
+            source.adopt(&settings);
         }
     }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 
 use hartrace_isa::Xlen;
 
-use crate::{Config, Framer, Kind, Packet, Piece, Version, csv};
+use crate::{Config, Framer, Framing as _, Kind, Packet, Piece, Version, csv};
 
 /// Bytes that are looked at.
 const LOOK: usize = 1 << 20;
@@ -112,7 +112,7 @@ pub fn guess_table(
     for candidate in &mut candidates {
         let config = &mut candidate.config;
         config.context_width = filled.context;
-        if config.version != Version::V1_1_1 {
+        if !config.version.is_draft() {
             config.time_width = filled.time;
         }
         let layout = config.layout();

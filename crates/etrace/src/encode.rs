@@ -48,6 +48,14 @@
 //!   applies from [`Config::sijump_returns`]; chapter 11 infers all of them.
 //! * While a hart is halted, its blocks belong to the debugger and are not
 //!   traced. A low-power state changes nothing.
+//! * Implicit return: a return right before a trap is reported like any jump. A
+//!   return that does not go where the stack says is not followed by a resync at
+//!   once, and if its target gets another synchronisation packet, the trace ends
+//!   before it and starts anew: a decoder would take the return for implied.
+//!   `docs/etrace-implicit-return.md` has the rest.
+//! * Implicit exception: where the handler is not known, a support packet
+//!   switches the mode off for the trap packet, and encoder and decoder learn the
+//!   address from it.
 //! * When tracing stops at the target of a jump, `updiscon` is left unchanged
 //!   and `qual_status` reports the end (6.5.1).
 
@@ -59,7 +67,9 @@ use crate::Config;
 
 mod events;
 mod hart;
+mod modal;
 mod out;
+mod prediction;
 mod resync;
 mod runs;
 mod send;

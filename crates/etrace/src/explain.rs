@@ -91,9 +91,12 @@ pub fn explain(payload: &[u8], layout: &Layout) -> (Vec<Field>, Option<Fault>) {
         bits: payload.len() as u32 * 8,
         found: Vec::new(),
     };
-    let fault = read::read(&mut reading, layout).err();
-    let extra = (!reading.fields.is_end()).then_some(Fault::ExtraBits);
-    (reading.found, fault.or(extra))
+    let fault = match read::read(&mut reading, layout) {
+        Err(fault) => Some(fault),
+        Ok(packet) if packet.may_go_on(layout) => None,
+        Ok(_) => (!reading.fields.is_end()).then_some(Fault::ExtraBits),
+    };
+    (reading.found, fault)
 }
 
 /// Notes the fields that are read.
@@ -193,6 +196,8 @@ impl Ioption {
             Ioption::BranchPrediction => "branch prediction",
             Ioption::JumpTargetCache => "jump target cache",
             Ioption::FullAddress => "full addresses",
+            Ioption::ResyncDisabled => "no resync",
+            Ioption::ImplicitReturnExtension => "irets",
         }
     }
 }

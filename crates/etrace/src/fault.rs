@@ -34,6 +34,10 @@ faults! {
     UnexpectedData = "ET0208", "data packet, but no support packet has enabled data trace";
     /// A support packet enables data trace.
     DataNotDecoded = "ET0209", "data trace is enabled, and its packets are not decoded";
+    /// More predicted branches than are believed (`max_branch_count`).
+    LargeBranchCount = "ET0210", "branch count above max_branch_count";
+    /// A jump target index whose entry is invalid.
+    EmptyEntry = "ET0211", "jump target index of an empty cache entry";
 
     /// No code at the address.
     NoCode = "ET0301", "no code at this address";
@@ -51,6 +55,10 @@ faults! {
     WrongPrivilege = "ET0307", "the privilege changed without a return from a trap";
     /// `updiscon` without an indirect jump.
     NotAJump = "ET0308", "the packet reports a jump, but the path has none";
+    /// A trap without the address of its handler, which is not known otherwise.
+    UnknownHandler = "ET0309", "the handler of the trap is not known";
+    /// More than one place that `irdepth` may mean.
+    AmbiguousReturn = "ET0310", "irdepth does not say which return is meant";
 
     /// The encoder says that it lost packets.
     TraceLost = "ET0401", "the encoder lost packets";

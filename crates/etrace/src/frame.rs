@@ -8,6 +8,7 @@ mod chains;
 
 use crate::{Fault, MAX_PAYLOAD};
 use chains::Chains;
+use hartrace_flow::decode::Framing;
 
 /// What kind of trace a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +74,7 @@ pub enum Piece<'a> {
 /// into packets have led to another such byte.
 ///
 /// ```
-/// use hartrace_etrace::{Framer, Kind, Piece};
+/// use hartrace_etrace::{Framer, Framing, Kind, Piece};
 ///
 /// let mut framer = Framer::new();
 /// let mut bytes: &[u8] = &[0x00, 0x42, 0x0d, 0x0f, 0x41];
@@ -111,50 +112,6 @@ impl Framer {
             state: State::Between,
             kept: [0; MAX_PAYLOAD + 1],
         }
-    }
-
-    /// Offset of the next byte that is looked at.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.at
-    }
-
-    /// Starts to count at this offset.
-    #[must_use]
-    pub fn at(mut self, offset: u64) -> Framer {
-        self.at = offset;
-        self
-    }
-
-    /// Whether the bytes so far end inside a packet, or among bytes that belong
-    /// to none.
-    #[must_use]
-    #[inline]
-    pub fn is_inside(&self) -> bool {
-        !matches!(self.state, State::Between)
-    }
-
-    /// Skips a packet that the caller has read; not inside one.
-    #[inline]
-    pub(crate) fn pass(&mut self, len: usize) {
-        self.at += len as u64;
-    }
-
-    /// Takes the next piece off the front of `bytes`, with its offset; `None`
-    /// when more bytes are wanted.
-    #[inline]
-    pub fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
-        // The usual case: a whole packet in this chunk.
-        if let (State::Between, Some((&first, rest))) = (&self.state, bytes.split_first())
-            && let Some((kind, len)) = header(first)
-            && let Some((payload, rest)) = rest.split_at_checked(len)
-        {
-            *bytes = rest;
-            let at = self.at;
-            self.at += 1 + len as u64;
-            return Some((at, Piece::Packet(0, kind, payload)));
-        }
-        self.slowly(bytes)
     }
 
     #[cold]
@@ -236,15 +193,6 @@ impl Framer {
         None
     }
 
-    /// The stream ends: what is left of a packet or of damaged bytes, if there
-    /// is any.
-    pub fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
-        match self.state {
-            State::Lost(..) => self.finish_with(Fault::BadHeader),
-            _ => self.finish_with(Fault::Truncated),
-        }
-    }
-
     fn finish_with(&mut self, fault: Fault) -> Option<(u64, Piece<'static>)> {
         let count = match self.state {
             State::Between | State::Inside(0) => 0,
@@ -253,6 +201,61 @@ impl Framer {
         };
         self.state = State::Between;
         (count > 0).then(|| (self.at - count, Piece::Bad(fault, count)))
+    }
+}
+
+impl Framing for Framer {
+    type Piece<'p> = Piece<'p>;
+
+    #[inline]
+    fn position(&self) -> u64 {
+        self.at
+    }
+
+    fn at(mut self, offset: u64) -> Framer {
+        self.at = offset;
+        self
+    }
+
+    /// Also among bytes that belong to no packet.
+    #[inline]
+    fn is_inside(&self) -> bool {
+        !matches!(self.state, State::Between)
+    }
+
+    #[inline]
+    fn pass(&mut self, len: usize) {
+        self.at += len as u64;
+    }
+
+    #[inline]
+    fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
+        // The usual case: a whole packet in this chunk.
+        if let (State::Between, Some((&first, rest))) = (&self.state, bytes.split_first())
+            && let Some((kind, len)) = header(first)
+            && let Some((payload, rest)) = rest.split_at_checked(len)
+        {
+            *bytes = rest;
+            let at = self.at;
+            self.at += 1 + len as u64;
+            return Some((at, Piece::Packet(0, kind, payload)));
+        }
+        self.slowly(bytes)
+    }
+
+    fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
+        match self.state {
+            State::Lost(..) => self.finish_with(Fault::BadHeader),
+            _ => self.finish_with(Fault::Truncated),
+        }
+    }
+
+    #[inline]
+    fn length(piece: &Piece<'_>) -> usize {
+        match *piece {
+            Piece::Packet(_, _, payload) => payload.len() + 1,
+            Piece::Idle(bytes) | Piece::Bad(_, bytes) => bytes as usize,
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! E-Trace, the Efficient Trace for RISC-V: packets, an encoder model and a
 //! decoder of the instruction trace.
 //!
-//! Implements versions 1.1.1-draft (2020) and 2.0 (ratified 2022) of the
-//! specification, selected by [`Version`]. The crate is `no_std` with `alloc`; it
+//! Implements versions 1.1.1-draft (2020), 2.0 (ratified 2022) and 2.05 (in
+//! public review 2026) of the specification with all their optional modes, selected
+//! by [`Version`] and [`Config`]. The crate is `no_std` with `alloc`; it
 //! opens no files and prints nothing.
 //!
 //! Blocks of the ingress port become packets, and packets become events again:
@@ -54,6 +55,7 @@ mod encode;
 mod explain;
 mod fault;
 mod frame;
+mod modes;
 mod packet;
 mod tally;
 #[cfg(test)]
@@ -61,7 +63,7 @@ mod testing;
 
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
-    Resync, ResyncRule, ResyncUnit, UpdisconRule, Version,
+    Resync, ResyncRule, ResyncUnit, ReturnRule, TrapVectors, UpdisconRule, Version,
 };
 pub use decode::{Decoder, ETrace, Seam};
 pub use detect::{Guess, guess, guess_table, is_framed};
@@ -69,6 +71,7 @@ pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, Kind, Piece, boundary};
+pub use hartrace_flow::decode::Framing;
 pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,

@@ -11,8 +11,11 @@ mod write;
 
 use alloc::vec::Vec;
 
-use crate::{Fault, Kind, MAX_PAYLOAD, Version};
+use crate::config::Parameters;
+use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, Version};
 use bits::{Reader, bit};
+
+const IRET_EXT: Ioption = Ioption::ImplicitReturnExtension;
 
 /// What the bytes of packets depend on: the widths of all their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +41,10 @@ pub struct Layout {
     pub bpred_size: u8,
     /// `cache_size_p`, the width of `index`.
     pub cache_size: u8,
-    /// Width of `irdepth`.
+    /// Width of `irdepth`, or of `irets`.
     pub irdepth_width: u8,
+    /// The field is `irets` (2.05).
+    pub iret_ext: bool,
     /// Width of `encoder_mode`.
     pub encoder_mode_width: u8,
     /// Width of `ioptions` (draft: `options`).
@@ -48,9 +53,36 @@ pub struct Layout {
     pub doptions_width: Option<u8>,
     /// Trap packets leave the handler's address out.
     pub implicit_exception: bool,
+    /// The bit of `ioptions` that reports so.
+    pub exception_bit: Option<u8>,
 }
 
 impl Layout {
+    /// The layout of what comes after a packet: support packets switch implicit
+    /// exception on and off, and those of 2.05 have the parameters of the encoder.
+    pub fn follow(&mut self, packet: &Packet) {
+        let Packet::Support(support) = packet else {
+            return;
+        };
+        if let Some(bit) = self.exception_bit {
+            self.implicit_exception = support.ioptions >> bit & 1 != 0;
+        }
+        if self.version.is_standard() {
+            let options = u32::from(Ioptions::STANDARD.width());
+            let parameters = Parameters::from_field(support.ioptions >> options);
+            let extended = Ioptions::STANDARD.get(support.ioptions, IRET_EXT);
+            self.iret_ext = extended == Some(true);
+            self.irdepth_width = parameters.irdepth_width(self.iret_ext);
+            self.f0s_width = parameters.f0s_width;
+            self.bpred_size = parameters.bpred_size;
+            self.cache_size = parameters.cache_size;
+            // It does not say whether there is a time.
+            if self.time_width > 0 {
+                self.time_width = parameters.time_bits();
+            }
+        }
+    }
+
     /// Width of an `address` field.
     #[must_use]
     #[inline]
@@ -60,9 +92,9 @@ impl Layout {
 
     /// Width of a `time` field, which the draft does not have.
     pub(crate) const fn time_width(&self) -> u8 {
-        match self.version {
-            Version::V1_1_1 => 0,
-            Version::V2_0 => self.time_width,
+        match self.version.is_draft() {
+            true => 0,
+            false => self.time_width,
         }
     }
 
@@ -128,9 +160,9 @@ pub struct Report {
     pub notify: bool,
     /// The target of an uninferable jump, and a format 3 follows.
     pub updiscon: bool,
-    /// `irdepth` is reported.
+    /// `irdepth` or `irets` is reported.
     pub irreport: bool,
-    /// The field, whatever `irreport` says.
+    /// The field, `irdepth` or `irets`, whatever `irreport` says.
     pub irdepth: u16,
 }
 
@@ -241,7 +273,8 @@ pub struct Support {
     pub encoder_mode: u8,
     /// What has become of the trace.
     pub qual_status: QualStatus,
-    /// The modes that are on.
+    /// The modes that are on; in a standard support packet (2.05) with the
+    /// parameters after them.
     pub ioptions: u32,
     /// About data trace, where the packet has room for it.
     pub data: Option<DataSupport>,
@@ -434,7 +467,9 @@ impl Packet {
         if payload.len() <= quick::WORD {
             let bytes = payload.iter().rev();
             let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
-            if let Some(packet) = quick::read(word, payload.len(), layout) {
+            let quick = quick::read(word, payload.len(), layout)
+                .or_else(|| quick::jump_target(word, payload.len(), layout));
+            if let Some(packet) = quick {
                 return Ok(packet);
             }
         }
@@ -445,10 +480,16 @@ impl Packet {
     fn read_long(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
         let mut fields = Reader::new(payload).ok_or(Fault::EmptyPacket)?;
         let packet = read::read(&mut fields, layout)?;
-        match fields.is_end() {
+        match fields.is_end() || packet.may_go_on(layout) {
             true => Ok(packet),
             false => Err(Fault::ExtraBits),
         }
+    }
+
+    /// Whether there may be something after the last field: a standard support
+    /// packet can have information of the implementation (2.05).
+    pub(crate) const fn may_go_on(&self, layout: &Layout) -> bool {
+        layout.version.is_standard() && matches!(self, Packet::Support(_))
     }
 
     /// The payload of the packet, as short as it can be. Fields have as many

@@ -72,6 +72,8 @@ pub struct Extras {
     pub whole_bits: u64,
     /// Bits of common packets by [`common`], computed once; 0: not yet.
     sizes: [u32; 32],
+    /// As support packets have changed it.
+    layout: Option<Layout>,
 }
 
 impl Tallied for Extras {
@@ -91,14 +93,18 @@ impl Tallied for Extras {
             }
             Piece::Packet(src, Kind::Instruction, payload) => {
                 let len = payload.len() as u64 + 1;
+                let layout = &mut tally.extras.layout.unwrap_or(*layout);
                 match Packet::read(payload, layout) {
                     Ok(packet) => {
                         let place = Place { at, len };
                         tally.message(packet.name(), src, place, packet.is_sync());
+                        tally.extras.packet(&packet, len - 1, layout);
                         if let Packet::Support(support) = &packet {
                             count_support(tally, src, support, at);
+                            layout.follow(&packet);
+                            tally.extras.layout = Some(*layout);
+                            tally.extras.sizes = [0; 32];
                         }
-                        tally.extras.packet(&packet, len - 1, layout);
                     }
                     Err(fault) => tally.fault(fault.reason(0), len),
                 }
@@ -110,6 +116,7 @@ impl Tallied for Extras {
     fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
         let payload = frame::instruction(header)?;
+        let layout = &tally.extras.layout.unwrap_or(*layout);
         let packet = quick::read(u64::from_le_bytes(word), payload, layout)?;
         let place = Place {
             at,
@@ -226,7 +233,7 @@ impl Extras {
 mod tests {
     use super::*;
     use crate::testing::RandomPackets as _;
-    use crate::{BranchMap, Config, Framer, Start, Trap, Version};
+    use crate::{BranchMap, Config, Framer, Framing as _, Start, Trap, Version};
     use alloc::vec::Vec;
     use hartrace_isa::Xlen;
     use hartrace_testkit::{Random, pieces};
@@ -247,11 +254,15 @@ mod tests {
     /// The size of all packets without compression, in whole bytes each.
     fn whole_bits(bytes: &[u8], layout: &Layout) -> u64 {
         let (mut framer, mut rest, mut bits) = (Framer::new(), bytes, 0);
+        let mut layout = *layout;
         while let Some((_, piece)) = framer.next_piece(&mut rest) {
             if let Piece::Packet(_, Kind::Instruction, payload) = piece
-                && let Ok(packet) = Packet::read(payload, layout)
+                && let Ok(packet) = Packet::read(payload, &layout)
             {
-                bits += u64::from(packet.bits(layout)).next_multiple_of(8);
+                bits += u64::from(packet.bits(&layout)).next_multiple_of(8);
+                if let Packet::Support(_) = packet {
+                    layout.follow(&packet);
+                }
             }
         }
         bits

@@ -52,6 +52,7 @@ impl RandomPackets for Random {
                 bpred_size,
                 cache_size,
                 irdepth_width: width(0, 16),
+                iret_ext: false,
                 encoder_mode_width: width(0, 8),
                 ioptions_width: width(0, 16),
                 doptions_width: match width(0, 1) {
@@ -59,6 +60,7 @@ impl RandomPackets for Random {
                     _ => Some(width(0, 16)),
                 },
                 implicit_exception: width(0, 1) == 0,
+                exception_bit: None,
             };
             if layout.longest() <= MAX_PAYLOAD * 8 {
                 return layout;

@@ -19,8 +19,9 @@ use rustc_hash::FxBuildHasher;
 use crate::chain::{Chain, Chains, Gathered};
 use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
+use crate::kept::new_store;
 use crate::stretch::{self, Found, Name, Stretch, Stretches};
-use crate::{Exit, Fetched, Image, Outcomes, Run, SpaceId};
+use crate::{Exit, Fetched, Image, Kept, Outcomes, Run, SpaceId};
 
 /// Which jumps the walk may follow by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +141,8 @@ pub struct Blocks<'a> {
     xlen: Xlen,
     blocks: Vec<Block>,
     runs: Vec<Run>,
+    /// The number of `runs` as a store.
+    number: u32,
     /// From space and address to block.
     known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
@@ -157,6 +160,7 @@ impl<'a> Blocks<'a> {
             xlen: image.isa().map_or(Xlen::Rv64, |isa| isa.xlen()),
             blocks: vec![Block::NOWHERE],
             runs: Vec::new(),
+            number: new_store(),
             known: HashMap::default(),
             chains: Chains::new(),
             stretches: Stretches::new(),
@@ -210,6 +214,13 @@ impl<'a> Blocks<'a> {
         let count = usize::from(block.count);
         let from = block.runs as usize + if taken { count } else { 0 };
         self.runs.get(from..from + count).unwrap_or_default()
+    }
+
+    /// The name of the runs of a block for one outcome.
+    #[inline]
+    pub(crate) fn kept(&self, block: &Block, taken: bool) -> Kept {
+        let skip = if taken { u32::from(block.count) } else { 0 };
+        Kept::new(self.number, block.runs + skip)
     }
 
     /// The part of a run before an address after its first; `None` if no
@@ -324,6 +335,18 @@ impl<'a> Blocks<'a> {
             (block.reach, block.measured) = (reach, true);
         }
         self.chains.enter((id, more.first(reach)), chain);
+    }
+
+    /// The name of the runs of a chain.
+    #[inline]
+    pub(crate) fn chain_kept(&self, chain: &Chain) -> Kept {
+        self.chains.kept(chain)
+    }
+
+    /// The name of the runs of a stretch.
+    #[inline]
+    pub(crate) fn stretch_kept(&self, stretch: &Stretch) -> Kept {
+        self.stretches.kept(stretch)
     }
 
     /// The runs of a chain.

@@ -10,7 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::blocks::{BlockId, NOWHERE};
-use crate::{Outcomes, Run};
+use crate::kept::new_store;
+use crate::{Kept, Outcomes, Run};
 
 /// What a block and its next outcomes lead to.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,8 @@ const STORE: usize = 1 << 19;
 pub(crate) struct Chains {
     slots: Box<[Chain]>,
     store: Vec<Run>,
+    /// The number of the store.
+    number: u32,
     credit: u64,
     rest: u32,
 }
@@ -82,6 +85,7 @@ impl Chains {
         Chains {
             slots: vec![Chain::VACANT; SLOTS].into_boxed_slice(),
             store: Vec::new(),
+            number: new_store(),
             credit: MAX_CREDIT,
             rest: 0,
         }
@@ -145,10 +149,17 @@ impl Chains {
             .unwrap_or_default()
     }
 
+    /// The name of a chain's runs.
+    #[inline]
+    pub(crate) fn kept(&self, chain: &Chain) -> Kept {
+        Kept::new(self.number, chain.from)
+    }
+
     /// Makes room for a new chain; gives the place where its runs will start.
     pub(crate) fn begin(&mut self) -> usize {
         if self.store.len() > STORE {
             self.store.clear();
+            self.number = new_store();
             self.slots.fill(Chain::VACANT);
         }
         self.store.len()

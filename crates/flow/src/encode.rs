@@ -32,6 +32,15 @@ pub trait ProtocolConfig: Clone + Debug {
 pub trait Sink {
     /// The bytes of one message, framing included.
     fn message(&mut self, bytes: &[u8]);
+
+    /// The same with the time at which it enters the queue, in the unit of the
+    /// ingress port: an [`Outlet`] calls this until the trace ends. By default the
+    /// time is not used.
+    #[inline]
+    fn message_at(&mut self, bytes: &[u8], time: u64) {
+        let _ = time;
+        self.message(bytes);
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -45,6 +54,11 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
         (**self).message(bytes);
+    }
+
+    #[inline]
+    fn message_at(&mut self, bytes: &[u8], time: u64) {
+        (**self).message_at(bytes, time);
     }
 }
 

@@ -8,7 +8,7 @@
 use core::fmt;
 use core::ops::ControlFlow;
 
-use crate::{Access, Context, HartId, Mode, Trap};
+use crate::{Access, Context, HartId, Kept, Mode, Trap};
 
 /// One thing a trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,6 +209,20 @@ pub trait Consumer {
         }
         flow
     }
+
+    /// As [`Consumer::runs`], of runs that come again under the same name: what a
+    /// consumer finds out about them it can keep.
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        let _ = kept;
+        self.runs(hart, runs)
+    }
+
+    /// Whether [`Consumer::kept_runs`] costs it less than [`Consumer::runs`]. A source
+    /// may gather the runs of others and give many at once.
+    fn keeps(&self) -> bool {
+        false
+    }
 }
 
 impl<C: Consumer + ?Sized> Consumer for &mut C {
@@ -218,5 +232,13 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         (**self).runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        (**self).kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        (**self).keeps()
     }
 }

@@ -83,6 +83,7 @@ pub mod filter;
 mod image;
 mod ingress;
 mod interpolate;
+mod kept;
 mod mode;
 mod model;
 mod per_hart;
@@ -90,6 +91,7 @@ pub mod queue;
 mod replay;
 mod stack;
 mod step;
+mod step_events;
 mod straight;
 mod stretch;
 pub mod tally;
@@ -109,14 +111,17 @@ pub use ingress::{
     PortConfig, Retirement, Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
+pub use kept::Kept;
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Model, Place};
+pub use per_hart::PerHart;
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
     Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer,
     RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants,
 };
+pub use step_events::StepEvents;
 pub use straight::{Placed, Role, Straight, Straights};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

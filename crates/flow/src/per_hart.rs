@@ -7,7 +7,7 @@ use crate::HartId;
 /// One `T` per hart, made when the hart first appears. Harts are few and the
 /// same one mostly comes again.
 #[derive(Clone, Debug)]
-pub(crate) struct PerHart<T> {
+pub struct PerHart<T> {
     entries: Vec<(HartId, T)>,
     recent: usize,
 }
@@ -24,7 +24,7 @@ impl<T> Default for PerHart<T> {
 impl<T: Default> PerHart<T> {
     /// The state of this hart.
     #[inline]
-    pub(crate) fn of(&mut self, hart: HartId) -> &mut T {
+    pub fn of(&mut self, hart: HartId) -> &mut T {
         let recent = self.entries.get(self.recent).map(|e| e.0);
         if recent != Some(hart) {
             let known = self.entries.iter().position(|e| e.0 == hart);
@@ -39,12 +39,12 @@ impl<T: Default> PerHart<T> {
     }
 
     /// Every hart there was, in the order of appearance.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (HartId, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (HartId, &T)> {
         self.entries.iter().map(|(hart, state)| (*hart, state))
     }
 
     /// As [`PerHart::iter`], to change them.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (HartId, &mut T)> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (HartId, &mut T)> {
         self.entries.iter_mut().map(|(hart, state)| (*hart, state))
     }
 }

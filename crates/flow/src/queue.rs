@@ -1,4 +1,11 @@
 //! An encoder's output queue, modelled as a bucket that drains over time.
+//!
+//! [`Level`] is the queue of an encoder. [`Fill`] and [`SmallestDrain`] say what
+//! queue a stream needs: how deep at a drain, how fast a drain at a depth.
+
+mod size;
+
+pub use size::{Fill, SmallestDrain};
 
 /// What queue an encoder has. Each protocol says how small it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

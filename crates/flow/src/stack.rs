@@ -53,11 +53,23 @@ pub struct ReturnStack {
     remember: Remember,
     swaps: Swaps,
     depth: usize,
-    entries: VecDeque<u64>,
+    /// How often an entry can repeat.
+    most_repeats: u32,
+    entries: VecDeque<Entry>,
+    /// Repeats of all entries together.
+    repeats: u64,
     /// The sum of the addresses, each times [`MIX`] once for every later one.
     fingerprint: u64,
     /// The weight of the oldest entry of a full stack.
     weight: u64,
+}
+
+/// Calls from one place that have not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    address: u64,
+    /// Calls after the first.
+    repeats: u32,
 }
 
 /// Any odd number: multiplying by it can be undone.
@@ -83,10 +95,21 @@ impl ReturnStack {
             remember,
             swaps,
             depth,
+            most_repeats: 0,
             entries: VecDeque::new(),
+            repeats: 0,
             fingerprint: 0,
             weight: MIX.wrapping_pow(depth.saturating_sub(1).try_into().unwrap_or(u32::MAX)),
         }
+    }
+
+    /// The same with a counter for each entry: a call with the return address of
+    /// the one before it, as recursion makes them, only counts there, up to this
+    /// often (E-Trace 2.05, chapter 11, with both a stack and a call counter).
+    #[must_use]
+    pub fn with_repeats(mut self, most: u32) -> ReturnStack {
+        self.most_repeats = most;
+        self
     }
 
     /// Whether the target of such a jump comes off this stack.
@@ -112,33 +135,50 @@ impl ReturnStack {
     /// Follows the calls and returns of these runs, in order.
     pub fn follow(&mut self, runs: &[Run], xlen: Xlen) {
         for run in runs {
-            if self.answers(run.exit) {
-                self.pop();
-            }
-            if self.takes(run.exit) {
-                self.push(xlen.wrap(run.end));
-            }
+            self.pass(run.exit, xlen.wrap(run.end));
+        }
+    }
+
+    /// Follows one jump of this class; the address after it is `end`.
+    #[inline]
+    pub fn pass(&mut self, exit: Exit, end: u64) {
+        if self.answers(exit) {
+            self.pop();
+        }
+        if self.takes(exit) {
+            self.push(end);
         }
     }
 
     /// A number that is the same for the same addresses in the same order and
     /// hardly for others.
     pub(crate) fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        self.fingerprint ^ self.repeats.wrapping_mul(UNMIX)
     }
 
     /// A call: the address after it.
     #[inline]
     pub fn push(&mut self, address: u64) {
+        if self.most_repeats > 0
+            && let Some(top) = self.entries.back_mut()
+            && top.address == address
+            && top.repeats < self.most_repeats
+        {
+            top.repeats += 1;
+            self.repeats += 1;
+            return;
+        }
         if self.entries.len() == self.depth {
             // Dropping the oldest also keeps a count at its maximum.
             if let Some(oldest) = self.entries.pop_front() {
-                let part = oldest.wrapping_mul(self.weight);
+                let part = oldest.address.wrapping_mul(self.weight);
                 self.fingerprint = self.fingerprint.wrapping_sub(part);
+                self.repeats -= u64::from(oldest.repeats);
             }
         }
         if self.depth > 0 {
-            self.entries.push_back(address);
+            let repeats = 0;
+            self.entries.push_back(Entry { address, repeats });
             let sum = self.fingerprint.wrapping_mul(MIX);
             self.fingerprint = sum.wrapping_add(address);
         }
@@ -147,7 +187,14 @@ impl ReturnStack {
     /// A return as the decoder sees it: where it goes, if the stack knows.
     #[inline]
     pub fn pop(&mut self) -> Option<u64> {
-        let address = self.entries.pop_back()?;
+        let top = self.entries.back_mut()?;
+        let address = top.address;
+        if top.repeats > 0 {
+            top.repeats -= 1;
+            self.repeats -= 1;
+            return Some(address);
+        }
+        self.entries.pop_back();
         let rest = self.fingerprint.wrapping_sub(address);
         self.fingerprint = rest.wrapping_mul(UNMIX);
         Some(address)
@@ -156,7 +203,7 @@ impl ReturnStack {
     /// Where the next return would go.
     #[must_use]
     pub fn top(&self) -> Option<u64> {
-        self.entries.back().copied()
+        self.entries.back().map(|top| top.address)
     }
 
     /// A return as the encoder sees it, going to `actual`: whether the decoder
@@ -179,7 +226,7 @@ impl ReturnStack {
         }
     }
 
-    /// Number of calls on the stack.
+    /// Number of entries on the stack.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
@@ -195,6 +242,7 @@ impl ReturnStack {
     /// Forgets every call, as a sync does.
     pub fn clear(&mut self) {
         self.entries.clear();
+        self.repeats = 0;
         self.fingerprint = 0;
     }
 }
@@ -249,6 +297,28 @@ mod tests {
         let mut stack = ReturnStack::new(Remember::Count, Swaps::PopAndPush, 0);
         stack.push(0x10);
         assert!(!stack.returns(0x10));
+    }
+
+    #[test]
+    fn recursive_calls_share_an_entry() {
+        let stack = ReturnStack::new(Remember::Address, Swaps::Ignored, 2);
+        let mut stack = stack.with_repeats(3);
+        stack.push(0x10);
+        for _ in 0..6 {
+            stack.push(0x20);
+        }
+        // Four calls in the older entry of 0x20, two in the newer one.
+        assert_eq!(stack.len(), 2);
+        let print = stack.fingerprint();
+        assert_eq!(stack.pop(), Some(0x20));
+        assert_ne!(stack.fingerprint(), print);
+        stack.push(0x20);
+        assert_eq!(stack.fingerprint(), print);
+        for _ in 0..6 {
+            assert!(stack.returns(0x20));
+        }
+        assert!(!stack.returns(0x10), "dropped with the second entry");
+        assert!(stack.is_empty());
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Placed {
     /// Offset of the end of the last conditional branch up to and including this
     /// instruction; 0 without one.
     pub branch_end: u16,
+    /// Offset of that branch.
+    pub branch: u16,
     /// Conditional branches up to and including this instruction.
     pub branches: u8,
     /// Its length in bytes.
@@ -106,6 +108,7 @@ impl Placed {
                 true => offset + u16::from(len),
                 false => before.branch_end,
             },
+            branch: if branch { offset } else { before.branch },
             branches: before.branches + u8::from(branch),
             len,
             role,

@@ -9,8 +9,9 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::Run;
 use crate::blocks::{BlockId, NOWHERE};
+use crate::kept::new_store;
+use crate::{Exit, Kept, Run};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;
@@ -35,6 +36,8 @@ pub(crate) struct Stretch {
     len: u16,
     /// There are calls or returns among its runs.
     pub(crate) stacks: bool,
+    /// The class of the jump.
+    pub(crate) exit: Exit,
     /// One outcome is left over, which must be that of the jump's target.
     pub(crate) own: bool,
 }
@@ -51,6 +54,7 @@ impl Stretch {
         from: 0,
         len: 0,
         stacks: false,
+        exit: Exit::Stop,
         own: false,
     };
 }
@@ -79,6 +83,8 @@ pub(crate) enum Found {
 pub(crate) struct Stretches {
     slots: Box<[Stretch]>,
     store: Vec<Run>,
+    /// The number of the store.
+    number: u32,
 }
 
 impl Stretches {
@@ -86,6 +92,7 @@ impl Stretches {
         Stretches {
             slots: vec![Stretch::VACANT; SLOTS].into_boxed_slice(),
             store: Vec::new(),
+            number: new_store(),
         }
     }
 
@@ -96,7 +103,7 @@ impl Stretches {
     }
 
     /// Looks a stretch up; one that is new announces itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, name: Name) -> Found {
         let Some(slot) = self.slots.get_mut(Stretches::slot(name)) else {
             return Found::New;
@@ -126,10 +133,17 @@ impl Stretches {
         runs
     }
 
+    /// The name of a stretch's runs.
+    #[inline]
+    pub(crate) fn kept(&self, stretch: &Stretch) -> Kept {
+        Kept::new(self.number, stretch.from)
+    }
+
     /// Enters a stretch; `own` if it leaves one outcome over.
     pub(crate) fn enter(&mut self, name: Name, jump: BlockId, runs: &[Run], own: bool) {
         if self.store.len() + runs.len() > STORE {
             self.store.clear();
+            self.number = new_store();
             self.slots.fill(Stretch::VACANT);
         }
         let from = self.store.len() as u32;
@@ -142,6 +156,7 @@ impl Stretches {
                 from,
                 len: runs.len() as u16,
                 stacks: runs.iter().any(|r| r.exit.stacks()),
+                exit: runs.last().map_or(Exit::Stop, |r| r.exit),
                 own,
             };
         }

@@ -16,7 +16,7 @@ use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
-use crate::{Blocks, Consumer, Evidence, Exit, HartId, ReturnStack, Run, SpaceId};
+use crate::{Blocks, Consumer, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
 
 /// Why a walk stopped, always before an instruction it has not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +241,8 @@ impl Walk {
         }
     }
 
-    /// As [`Walk::repeat`], but to the next jump, however far it is. The oldest
+    /// As [`Walk::repeat`], but to the next jump, however far it is; not where
+    /// that is a return and there is a return stack. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
     /// its own outcome is the last one; it is left over, as the result
     /// says.
@@ -275,13 +276,19 @@ impl Walk {
         let stretch = blocks.stretch(self.space, name)?;
         let xlen = blocks.xlen();
         let next = blocks.aim(self.space, stretch.jump, to);
-        if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
-            return None;
+        if halfwords == ANY {
+            // The stack may have an address for it, or get one on the way.
+            let stack = self.stack.as_ref();
+            let implied = stack.is_some_and(|stack| stack.answers(stretch.exit));
+            if implied || stretch.own != blocks.is_branch(next, to) {
+                return None;
+            }
         }
         self.block = next;
         if next == NOWHERE {
             self.pc = to;
         }
+        let kept = blocks.stretch_kept(&stretch);
         let runs = blocks.stretch_runs(&stretch, to);
         if let Some(stack) = self.stack.as_mut().filter(|_| stretch.stacks) {
             stack.follow(runs, xlen);
@@ -290,7 +297,7 @@ impl Walk {
         if let Some(run) = runs.last() {
             self.last = (run.source(), self.insns);
         }
-        self.give(runs, out);
+        self.give_kept(kept, runs, out);
         Some(stretch.own)
     }
 
@@ -517,6 +524,13 @@ impl Walk {
         self.pause |= out.runs(self.hart, runs).is_break();
     }
 
+    #[inline]
+    fn give_kept<C: Consumer>(&mut self, kept: Kept, runs: &[Run], out: &mut C) {
+        if !runs.is_empty() {
+            self.pause |= out.kept_runs(self.hart, kept, runs).is_break();
+        }
+    }
+
     /// Everything the way onwards depends on, evidence aside.
     fn state(&self) -> (BlockId, u64) {
         let stack = self.stack.as_ref();
@@ -556,7 +570,7 @@ impl Walk {
         if let Some(stack) = self.stack.as_mut().filter(|_| chain.calls) {
             stack.follow(runs, blocks.xlen());
         }
-        self.give(runs, out);
+        self.give_kept(blocks.chain_kept(&chain), runs, out);
         true
     }
 
@@ -577,7 +591,7 @@ impl Walk {
         if next == NOWHERE {
             self.pc = blocks.goes_to(block, taken);
         }
-        self.give(runs, out);
+        self.give_kept(blocks.kept(block, taken), runs, out);
     }
 
     /// What happens at the end of the block, without doing it.
@@ -640,7 +654,7 @@ impl Walk {
             if let Some(run) = runs.last() {
                 self.last = (run.source(), self.insns);
             }
-            self.give(runs, out);
+            self.give_kept(blocks.kept(block, taken), runs, out);
         } else {
             self.give_part(blocks, (block, taken), block.halfwords, out);
         }

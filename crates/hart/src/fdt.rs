@@ -2,8 +2,8 @@
 //!
 //! A program that wants to know the machine it runs on finds a description of
 //! it at the address in `a1`: a tree of nodes with properties, flattened into
-//! a blob (Devicetree Specification 0.4, chapter 5). [`Tree`] writes any such
-//! blob; [`Description`] knows what our machines consist of.
+//! a blob (Devicetree Specification 0.4, chapter 5). [`Description`] knows what
+//! our machines consist of.
 //!
 //! ```
 //! use hartrace_hart::fdt::{BOOT_ROM, Description, boot_rom};
@@ -68,7 +68,7 @@ const END: u32 = 9;
 /// Writes a tree node by node. The root is begun and ended like any other
 /// node, with an empty name; the properties of a node come before its children.
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub(crate) struct Tree {
     structure: Vec<u8>,
     strings: Vec<u8>,
     /// Nodes begun and not ended.
@@ -78,12 +78,12 @@ pub struct Tree {
 impl Tree {
     /// No nodes yet.
     #[must_use]
-    pub fn new() -> Tree {
+    pub(crate) fn new() -> Tree {
         Tree::default()
     }
 
     /// Begins a node: a name without NUL, with the unit address if it has one.
-    pub fn begin(&mut self, name: &str) {
+    pub(crate) fn begin(&mut self, name: &str) {
         self.token(BEGIN_NODE);
         self.structure.extend(name.as_bytes());
         self.structure.push(0);
@@ -92,7 +92,7 @@ impl Tree {
     }
 
     /// Ends the node begun last and not ended yet; without one, nothing.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if self.depth > 0 {
             self.depth -= 1;
             self.token(END_NODE);
@@ -100,7 +100,7 @@ impl Tree {
     }
 
     /// A property with any bytes for a value.
-    pub fn property(&mut self, name: &str, value: &[u8]) {
+    pub(crate) fn property(&mut self, name: &str, value: &[u8]) {
         let name = self.string_offset(name);
         self.token(PROPERTY);
         self.token(value.len() as u32);
@@ -110,33 +110,33 @@ impl Tree {
     }
 
     /// A property whose presence is all it says.
-    pub fn empty(&mut self, name: &str) {
+    pub(crate) fn empty(&mut self, name: &str) {
         self.property(name, &[]);
     }
 
     /// A property of one cell.
-    pub fn u32(&mut self, name: &str, value: u32) {
+    pub(crate) fn u32(&mut self, name: &str, value: u32) {
         self.cells(name, &[value]);
     }
 
     /// A property of two cells, the high one first.
-    pub fn u64(&mut self, name: &str, value: u64) {
+    pub(crate) fn u64(&mut self, name: &str, value: u64) {
         self.property(name, &value.to_be_bytes());
     }
 
     /// A property of 32-bit cells.
-    pub fn cells(&mut self, name: &str, cells: &[u32]) {
+    pub(crate) fn cells(&mut self, name: &str, cells: &[u32]) {
         let value: Vec<u8> = cells.iter().flat_map(|c| c.to_be_bytes()).collect();
         self.property(name, &value);
     }
 
     /// A property that is a text without NUL.
-    pub fn string(&mut self, name: &str, value: &str) {
+    pub(crate) fn string(&mut self, name: &str, value: &str) {
         self.strings(name, &[value]);
     }
 
     /// A property that is a list of texts.
-    pub fn strings(&mut self, name: &str, values: &[&str]) {
+    pub(crate) fn strings(&mut self, name: &str, values: &[&str]) {
         let value: Vec<u8> = values
             .iter()
             .flat_map(|text| text.bytes().chain([0]))
@@ -153,7 +153,7 @@ impl Tree {
     /// regions, structure and names follow each other without gaps, as the
     /// usual compiler lays them out; hart 0 is the one that boots.
     #[must_use]
-    pub fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         while self.depth > 0 {
             self.end();
         }
@@ -220,7 +220,7 @@ pub struct Description<'a> {
     pub bus: &'a [&'a str],
     /// Harts, numbered from 0.
     pub harts: u32,
-    /// What they execute; the tree has it as [`isa_text`] gives it.
+    /// What they execute; the tree has it in lower case and without `g`.
     pub isa: &'a str,
     /// Address translation they have at most: `sv32`, `sv39`, `sv48`, `sv57`.
     pub mmu: Option<&'a str>,
@@ -452,27 +452,9 @@ fn region(tree: &mut Tree, (base, size): (u64, u64)) {
     tree.property("reg", &[base, size].concat());
 }
 
-/// The tree Spike has for this many harts, and nothing else changed on its
-/// command line but `--isa` and `-m`.
-#[must_use]
-pub fn spike(harts: u32, isa: &str, memory: &[(u64, u64)]) -> Vec<u8> {
-    let description = Description {
-        harts,
-        ..Description::spike(isa, memory)
-    };
-    description.blob()
-}
-
 /// An ISA string as `riscv,isa` has it: lower case, with what `g` stands for
 /// in its place but for `zicsr` and `zifencei`. Spike does no more than that.
-///
-/// ```
-/// use hartrace_hart::fdt::isa_text;
-///
-/// assert_eq!(isa_text("RV64GC_Zba"), "rv64imafdc_zba");
-/// ```
-#[must_use]
-pub fn isa_text(isa: &str) -> String {
+pub(crate) fn isa_text(isa: &str) -> String {
     let isa = isa.to_ascii_lowercase();
     match isa.split_at_checked(4) {
         Some((base, rest)) => match rest.strip_prefix('g') {

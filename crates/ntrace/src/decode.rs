@@ -10,7 +10,7 @@ mod source;
 mod stretch;
 mod sync;
 
-use hartrace_flow::decode::{self, Framing, Protocol, Read};
+use hartrace_flow::decode::{self, Protocol, Read};
 use hartrace_flow::{HartId, Rules};
 
 use self::source::Source;
@@ -131,46 +131,6 @@ impl Protocol for NTrace {
         let before = from.checked_sub(1)?;
         let end = bytes.get(before..)?.iter().position(|b| b & 3 == 3)?;
         Some(before + end + 1)
-    }
-}
-
-impl Framing for Framer {
-    type Piece<'p> = Piece<'p>;
-
-    #[inline]
-    fn position(&self) -> u64 {
-        self.position()
-    }
-
-    fn at(self, offset: u64) -> Framer {
-        self.at(offset)
-    }
-
-    #[inline]
-    fn is_inside(&self) -> bool {
-        self.is_inside()
-    }
-
-    #[inline]
-    fn pass(&mut self, len: usize) {
-        self.pass(len);
-    }
-
-    #[inline]
-    fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
-        self.next_piece(bytes)
-    }
-
-    fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
-        self.finish()
-    }
-
-    #[inline]
-    fn length(piece: &Piece<'_>) -> usize {
-        match *piece {
-            Piece::Message(bytes) => bytes.len(),
-            Piece::Idle(bytes) | Piece::Bad(_, bytes) => bytes as usize,
-        }
     }
 }
 

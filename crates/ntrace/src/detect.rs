@@ -6,7 +6,8 @@ use core::fmt;
 use hartrace_isa::Xlen;
 
 use crate::{
-    Body, Evcode, Fault, Framer, Layout, MAX_SRC_BITS, Message, Piece, Process, Sync, TraceMode,
+    Body, Evcode, Fault, Framer, Framing as _, Layout, MAX_SRC_BITS, Message, Piece, Process, Sync,
+    TraceMode,
 };
 
 /// Bytes that are looked at.

@@ -147,98 +147,121 @@ impl<'a> Fields<'a> {
 /// more for counters without limit.
 const ROOM: usize = 64;
 
+/// MDO bits of eight bytes.
+const WORD: u32 = 48;
+
 /// Writes the fields of one message.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer {
-    bytes: [u8; ROOM],
+    /// Eight bytes are written at once, however many of them count.
+    bytes: [u8; ROOM + 8],
     len: usize,
-    /// Bits taken in the last byte, 0 when it is full.
-    used: u32,
+    /// Fixed-length fields that are not in the bytes yet, and their bits: at most
+    /// 28, of TCODE, SRC, SYNC and B-TYPE.
+    held: u64,
+    held_bits: u32,
 }
 
 impl Packer {
+    #[inline]
     pub(crate) const fn new() -> Packer {
         Packer {
-            bytes: [0; ROOM],
+            bytes: [0; ROOM + 8],
             len: 0,
-            used: 0,
+            held: 0,
+            held_bits: 0,
         }
-    }
-
-    fn push(&mut self, mdo: u64) {
-        if let Some(byte) = self.bytes.get_mut(self.len) {
-            *byte = (mdo as u8 & 0x3f) << 2;
-            self.len += 1;
-        }
-    }
-
-    fn last(&mut self) -> Option<&mut u8> {
-        self.bytes.get_mut(self.len.checked_sub(1)?)
-    }
-
-    /// Puts low bits into the rest of the last byte; gives what is left.
-    fn fill(&mut self, value: u64) -> u64 {
-        let used = self.used;
-        if used == 0 {
-            return value;
-        }
-        if let Some(byte) = self.last() {
-            *byte |= ((value << used) as u8 & 0x3f) << 2;
-        }
-        value >> (6 - used)
     }
 
     /// A fixed-length field of at most 16 bits; those of the value above it are
     /// dropped.
     #[inline]
     pub(crate) fn fixed(&mut self, value: u16, width: u32) {
-        let mut rest = self.fill(u64::from(value) & ((1 << width) - 1));
-        let mut done = if self.used == 0 { 0 } else { 6 - self.used };
-        while done < width {
-            self.push(rest);
-            rest >>= 6;
-            done += 6;
-        }
-        self.used = (self.used + width) % 6;
+        let value = u64::from(value) & ((1 << width) - 1);
+        self.held |= value << (self.held_bits & 63);
+        self.held_bits += width;
     }
 
-    /// A variable-length field with its upper zeros left out.
+    /// A variable-length field with its upper zeros left out; it has at least one
+    /// bit.
     #[inline]
     pub(crate) fn var(&mut self, value: u64) {
-        let mut rest = self.fill(value);
-        let mut open = self.used == 0;
-        while rest != 0 || open {
-            self.push(rest);
-            rest >>= 6;
-            open = false;
+        let bits = (u64::BITS - value.leading_zeros()).max(1);
+        let total = self.held_bits + bits;
+        if total <= WORD {
+            self.put(self.held | value << (self.held_bits & 63), bytes_of(total));
+        } else {
+            let all = u128::from(self.held) | u128::from(value) << (self.held_bits & 63);
+            self.put_long(all, bytes_of(total));
         }
         self.end_field();
     }
 
     /// A variable-length field of whole bytes, as many as said; it starts at a
     /// byte.
+    #[inline]
     pub(crate) fn var_bytes(&mut self, value: u64, bytes: u32) {
-        for i in 0..bytes {
-            self.push(value.checked_shr(i * 6).unwrap_or(0));
+        match bytes {
+            0..=8 => self.put(value, bytes),
+            _ => self.put_long(value.into(), bytes),
         }
         self.end_field();
     }
 
+    /// Adds bytes with the low bits of the value, six in each; at most eight.
+    #[inline]
+    fn put(&mut self, value: u64, count: u32) {
+        let low = value & 0xff_ffff | (value & 0xffff_ff00_0000) << 8;
+        let low = low & 0x0000_0fff_0000_0fff | (low & 0x00ff_f000_00ff_f000) << 4;
+        let mdo = low & 0x003f_003f_003f_003f | (low & 0x0fc0_0fc0_0fc0_0fc0) << 2;
+        // Bytes that do not count are overwritten, or are none of the message.
+        if let Some(to) = self.bytes.get_mut(self.len..self.len + 8) {
+            to.copy_from_slice(&(mdo << 2).to_le_bytes());
+            self.len += count as usize;
+        }
+    }
+
+    /// The same for any number of bytes.
+    #[cold]
+    fn put_long(&mut self, mut value: u128, mut count: u32) {
+        while count > 0 {
+            let now = count.min(8);
+            self.put(value as u64, now);
+            value >>= WORD;
+            count -= now;
+        }
+    }
+
+    #[inline]
     fn end_field(&mut self) {
-        self.used = 0;
-        if let Some(byte) = self.last() {
-            *byte |= 1;
+        (self.held, self.held_bits) = (0, 0);
+        self.mark(1);
+    }
+
+    /// Sets MSEO of the last byte.
+    #[inline]
+    fn mark(&mut self, mseo: u8) {
+        let last = self.len.wrapping_sub(1);
+        if let Some(byte) = self.bytes.get_mut(last) {
+            *byte |= mseo;
         }
     }
 
     /// The whole message.
     #[inline]
     pub(crate) fn finish(&mut self) -> &[u8] {
-        if let Some(byte) = self.last() {
-            *byte |= END;
+        if self.held_bits > 0 {
+            self.put(self.held, bytes_of(self.held_bits));
         }
+        self.mark(END);
         self.bytes.get(..self.len).unwrap_or_default()
     }
+}
+
+/// Bytes with so many MDO bits.
+#[inline]
+const fn bytes_of(bits: u32) -> u32 {
+    bits.div_ceil(6)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::Fault;
+use hartrace_flow::decode::Framing;
 
 /// Longest message that is looked at. Standard ones have at most 38 bytes; a
 /// vendor's may have any number.
@@ -27,7 +28,7 @@ pub enum Piece<'a> {
 /// chunks, but for idle bytes, which are given as they come.
 ///
 /// ```
-/// use hartrace_ntrace::{Framer, Piece};
+/// use hartrace_ntrace::{Framer, Framing, Piece};
 ///
 /// let mut framer = Framer::new();
 /// let mut bytes: &[u8] = &[0xff, 0x0c, 0x0f, 0xff];
@@ -54,51 +55,6 @@ impl Framer {
     #[must_use]
     pub fn new() -> Framer {
         Framer::default()
-    }
-
-    /// Offset of the next byte that is looked at.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.at
-    }
-
-    /// Starts to count at this offset.
-    #[must_use]
-    pub fn at(mut self, offset: u64) -> Framer {
-        self.at = offset;
-        self
-    }
-
-    /// Whether the bytes so far end inside a message.
-    #[must_use]
-    pub fn is_inside(&self) -> bool {
-        self.len > 0
-    }
-
-    /// Skips a message that the caller has read; not inside one.
-    #[inline]
-    pub(crate) fn pass(&mut self, len: usize) {
-        self.at += len as u64;
-    }
-
-    /// Takes the next piece off the front of `bytes`, with its offset; `None`
-    /// when more bytes are wanted.
-    #[inline]
-    pub fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
-        if self.given {
-            self.held.clear();
-            self.given = false;
-        }
-        if self.len == 0 {
-            // The usual case: a whole message in this chunk.
-            if let Some((message, rest)) = whole(bytes) {
-                *bytes = rest;
-                let at = self.at;
-                self.at += message.len() as u64;
-                return Some((at, Piece::Message(message)));
-            }
-        }
-        self.slowly(bytes)
     }
 
     #[cold]
@@ -155,9 +111,50 @@ impl Framer {
         };
         (self.at - len, piece)
     }
+}
 
-    /// The stream ends: what is left of a message, if there is any.
-    pub fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
+impl Framing for Framer {
+    type Piece<'p> = Piece<'p>;
+
+    #[inline]
+    fn position(&self) -> u64 {
+        self.at
+    }
+
+    fn at(mut self, offset: u64) -> Framer {
+        self.at = offset;
+        self
+    }
+
+    #[inline]
+    fn is_inside(&self) -> bool {
+        self.len > 0
+    }
+
+    #[inline]
+    fn pass(&mut self, len: usize) {
+        self.at += len as u64;
+    }
+
+    #[inline]
+    fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
+        if self.given {
+            self.held.clear();
+            self.given = false;
+        }
+        if self.len == 0 {
+            // The usual case: a whole message in this chunk.
+            if let Some((message, rest)) = whole(bytes) {
+                *bytes = rest;
+                let at = self.at;
+                self.at += message.len() as u64;
+                return Some((at, Piece::Message(message)));
+            }
+        }
+        self.slowly(bytes)
+    }
+
+    fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
         if self.given {
             self.held.clear();
             self.given = false;
@@ -166,6 +163,14 @@ impl Framer {
         self.held.clear();
         let fault = self.bad.take().unwrap_or(Fault::Truncated);
         (len > 0).then(|| (self.at - len, Piece::Bad(fault, len)))
+    }
+
+    #[inline]
+    fn length(piece: &Piece<'_>) -> usize {
+        match *piece {
+            Piece::Message(bytes) => bytes.len(),
+            Piece::Idle(bytes) | Piece::Bad(_, bytes) => bytes as usize,
+        }
     }
 }
 

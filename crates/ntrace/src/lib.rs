@@ -80,6 +80,7 @@ pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
+pub use hartrace_flow::decode::Framing;
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
 pub use tally::{Extras, Tally};

@@ -114,7 +114,7 @@ fn fault(tally: &mut Tally, fault: Fault, bytes: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, Btype, Framer, Sync};
+    use crate::{Body, Btype, Framer, Framing as _, Sync};
     use alloc::vec;
     use hartrace_testkit::{Random, pieces};
 

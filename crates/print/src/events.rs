@@ -7,12 +7,12 @@
 mod text;
 
 use crate::json::{self, Hex};
-use crate::steps::Accessed;
+use crate::steps::{Accessed, Trapped};
 use crate::words;
 pub use hartrace_analyze::{PcList, TraceListing};
 pub use text::{EventForm, EventText};
 
-use hartrace_analyze::Names;
+use hartrace_analyze::{Gathered, Names};
 use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
 use hartrace_isa::{Flow, Isa};
 use serde::Serialize;
@@ -20,13 +20,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-/// Bytes gathered before they are flushed.
-const BUFFER: usize = 1 << 17;
-
-/// Writes one object per event. `flush` gets the text when there is much of it,
-/// and may empty it; call [`JsonEvents::finish`] at the end. The first line is
-/// written apart, by [`write_header`], since parts of a trace may be decoded on
-/// several threads.
+/// Writes one object per event. The first line is written apart, by
+/// [`write_header`], since parts of a trace may be decoded on several threads.
 ///
 /// ```
 /// use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
@@ -39,13 +34,13 @@ const BUFFER: usize = 1 << 17;
 /// let run = Run { start: 0x1000, end: 0x1006, next: 0x1006, insns: 2, exit: Exit::Stop, last: 2 };
 /// let _ = events.event(HartId(0), &Event::Run(run));
 /// let line = r#"{"type":"run","hart":0,"start":"0x1000","end":"0x1006","insns":2,"exit":"stop","next":"0x1006","last":"0x1004"}"#;
-/// assert_eq!(events.text(), format!("{line}\n").as_bytes());
+/// assert_eq!(events.out.text(), format!("{line}\n").as_bytes());
 /// ```
 pub struct JsonEvents<'a, F> {
     image: &'a Image,
     symbols: Option<Symbols<'a>>,
-    text: Vec<u8>,
-    flush: F,
+    /// The text.
+    pub out: Gathered<F>,
 }
 
 /// Writes the first line.
@@ -68,25 +63,8 @@ impl<'a, F: FnMut(&mut Vec<u8>)> JsonEvents<'a, F> {
         JsonEvents {
             image,
             symbols: names.map(Symbols::new),
-            text: Vec::new(),
-            flush,
+            out: Gathered::new(flush),
         }
-    }
-
-    /// What has not been flushed.
-    pub fn text(&mut self) -> &mut Vec<u8> {
-        &mut self.text
-    }
-
-    /// Bytes that have not been flushed.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Flushes what is left.
-    pub fn finish(&mut self) {
-        (self.flush)(&mut self.text);
     }
 }
 
@@ -94,10 +72,8 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for JsonEvents<'_, F> {
     fn event(&mut self, HartId(hart): HartId, event: &Event) -> ControlFlow<()> {
         let line = line(self.image, self.symbols.as_mut(), hart, event);
         // Writing to memory does not fail, and neither do these values.
-        let _ = json::line(&line, &mut self.text);
-        if self.text.len() >= BUFFER {
-            self.finish();
-        }
+        let _ = json::line(&line, self.out.text());
+        self.out.added();
         ControlFlow::Continue(())
     }
 }
@@ -161,15 +137,8 @@ enum Line<'a> {
     },
     Trap {
         hart: u32,
-        cause: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        code: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        epc: Option<Hex>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        handler: Option<Hex>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tval: Option<Hex>,
+        #[serde(flatten)]
+        trap: Trapped,
     },
     Context {
         hart: u32,
@@ -244,17 +213,10 @@ fn line<'s>(
             last: Hex(run.source()),
             symbol: symbols.map_or("", |symbols| symbols.of(run.start)),
         },
-        Event::Trap(trap) => {
-            let (cause, code) = words::cause(trap.cause);
-            Line::Trap {
-                hart,
-                cause,
-                code,
-                epc: trap.epc.map(Hex),
-                handler: trap.handler.map(Hex),
-                tval: trap.tval.map(Hex),
-            }
-        }
+        Event::Trap(trap) => Line::Trap {
+            hart,
+            trap: Trapped::new(trap),
+        },
         Event::Context(owner) => Line::Context {
             hart,
             mode: owner.mode.map(|mode| mode.name()),

@@ -40,13 +40,14 @@ use hartrace_capture::elf_info::ElfInfo;
 use hartrace_capture::log::LogFacts;
 use hartrace_capture::records::RecordSummary;
 use hartrace_capture::sidecar::Beside;
+use hartrace_capture::survey::{self, Survey};
 use hartrace_capture::trace;
 use hartrace_isa::Isa;
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use text::line_note;
+pub(crate) use text::line_note;
 
 /// A file.
 #[derive(Serialize)]
@@ -80,6 +81,27 @@ fn kind<S: Serializer>(kind: &Kind, out: S) -> Result<S::Ok, S::Error> {
 
 fn digest<S: Serializer>(digest: &Digest, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(digest)
+}
+
+impl From<&Survey> for File {
+    fn from(survey: &Survey) -> File {
+        File {
+            path: survey.path.clone(),
+            kind: survey.kind,
+            bytes: survey.bytes,
+            sha256: survey.sha256,
+            content: match &survey.content {
+                survey::Content::Elf(info) => Content::Elf(info.into()),
+                survey::Content::Config(config) => Content::Config((&**config).into()),
+                survey::Content::Log(facts) => Content::Log((&**facts).into()),
+                survey::Content::Trace(census, settings) => {
+                    Content::Trace(Trace::new(census, settings.clone()))
+                }
+                survey::Content::Records(summary) => Content::Records((&**summary).into()),
+            },
+            sidecar: survey.sidecar.as_ref().map(Sidecar::from),
+        }
+    }
 }
 
 impl File {

@@ -15,7 +15,7 @@ pub(crate) fn insn_text(bits: u32, pc: Option<u64>, style: &Style) -> String {
 }
 
 /// Addresses relative to an instruction at 0: `.+0x10`.
-pub struct Relative;
+pub(crate) struct Relative;
 
 impl Resolve for Relative {
     fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {

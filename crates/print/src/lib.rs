@@ -16,19 +16,29 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
-//! * [`summary`]: one-line summaries.
-//! * [`manual`]: sections of the manual.
+//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
+//!   [`difference`]: where two runs differ.
+//! * [`compare`]: the option sets of all formats, compared.
+//! * [`summary`]: one-line summaries; [`run`]: how a run ended.
+//! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
+//!   other crates; [`manual`]: what the codes mean.
 //! * [`json`], [`words`], [`insn`]: shared parts.
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
+pub mod coverage;
+pub mod diagnostic;
+pub mod difference;
 pub mod dump;
 pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
 pub mod manual;
+pub mod profile;
 pub mod records;
+pub mod run;
 pub mod state;
 pub mod stats;
 pub mod steps;

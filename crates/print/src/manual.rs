@@ -1,5 +1,9 @@
-//! Sections of the manual as plain text: Markdown without its markers, wrapped
-//! for a terminal.
+//! The manual of diagnostics: its sections by code, and as plain text, which is
+//! Markdown without its markers, wrapped for a terminal.
+
+mod sections;
+
+pub use sections::{Section, find, sections};
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@
 use crate::json::{self, Hex};
 use crate::words;
 use hartrace_flow::{
-    Access, CsrWrite, Effects, HartId, Observer, RegId, RegWrite, Signal, Step, Wants,
+    Access, CsrWrite, Effects, HartId, Observer, RegId, RegWrite, Signal, Step, Trap, Wants,
 };
 use hartrace_isa::{Isa, csr};
 use serde::{Serialize, Serializer};
@@ -118,19 +118,12 @@ impl<W: Write> Observer for JsonSteps<W> {
                 next: Hex(i.next),
                 when: self.when(i.mode.name(), i.context.0, i.time, effects),
             },
-            Step::Trap(t) => {
-                let (cause, code) = words::cause(t.trap.cause);
-                Line::Trap {
-                    hart,
-                    cause,
-                    code,
-                    epc: t.trap.epc.map(Hex),
-                    handler: t.trap.handler.map(Hex),
-                    tval: t.trap.tval.map(Hex),
-                    bits: t.bits.map(|b| Hex(b.into())),
-                    when: self.when(t.mode.name(), t.context.0, t.time, effects),
-                }
-            }
+            Step::Trap(t) => Line::Trap {
+                hart,
+                trap: Trapped::new(&t.trap),
+                bits: t.bits.map(|b| Hex(b.into())),
+                when: self.when(t.mode.name(), t.context.0, t.time, effects),
+            },
             Step::Signal(signal) => Line::Signal {
                 hart,
                 signal: words::signal(*signal),
@@ -166,15 +159,8 @@ enum Line<'a> {
     },
     Trap {
         hart: u32,
-        cause: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        code: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        epc: Option<Hex>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        handler: Option<Hex>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tval: Option<Hex>,
+        #[serde(flatten)]
+        trap: Trapped,
         #[serde(skip_serializing_if = "Option::is_none")]
         bits: Option<Hex>,
         #[serde(flatten)]
@@ -245,6 +231,33 @@ fn csrs<S: Serializer>(writes: &[CsrWrite], out: S) -> Result<S::Ok, S::Error> {
 
 fn accesses<S: Serializer>(all: &[Access], out: S) -> Result<S::Ok, S::Error> {
     out.collect_seq(all.iter().map(Accessed::new))
+}
+
+/// A trap.
+#[derive(Serialize)]
+pub(crate) struct Trapped {
+    cause: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epc: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handler: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tval: Option<Hex>,
+}
+
+impl Trapped {
+    pub(crate) fn new(trap: &Trap) -> Trapped {
+        let (cause, code) = words::cause(trap.cause);
+        Trapped {
+            cause,
+            code,
+            epc: trap.epc.map(Hex),
+            handler: trap.handler.map(Hex),
+            tval: trap.tval.map(Hex),
+        }
+    }
 }
 
 /// A data access.

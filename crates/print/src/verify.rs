@@ -131,7 +131,7 @@ impl<'a> Report<'a> {
     /// The trace is probably of another program: from the first mismatch on,
     /// the instructions themselves differ.
     #[must_use]
-    pub fn is_foreign(&self) -> bool {
+    pub(crate) fn is_foreign(&self) -> bool {
         self.foreign >= 3
     }
 

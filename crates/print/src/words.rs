@@ -57,9 +57,15 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// The same, but with the layout of the text as it is: lines and tabs stay.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    annotate_snippets::normalize_untrusted_str(text)
+}
+
 /// The encoding of an instruction: four digits, or eight.
 #[must_use]
-pub fn encoding(bits: u32) -> String {
+pub(crate) fn encoding(bits: u32) -> String {
     match bits & 3 {
         3 => format!("{bits:08x}"),
         _ => format!("{bits:04x}"),
@@ -68,7 +74,7 @@ pub fn encoding(bits: u32) -> String {
 
 /// The cause of a trap, and its code.
 #[must_use]
-pub const fn cause(cause: Cause) -> (&'static str, Option<u32>) {
+pub(crate) const fn cause(cause: Cause) -> (&'static str, Option<u32>) {
     match cause {
         Cause::Exception(code) => ("exception", code),
         Cause::Interrupt(code) => ("interrupt", code),
@@ -78,7 +84,7 @@ pub const fn cause(cause: Cause) -> (&'static str, Option<u32>) {
 
 /// A value of `mcause` or `scause`: `breakpoint (3)`, `interrupt 20`.
 #[must_use]
-pub fn xcause(value: u64, xlen: Xlen) -> String {
+pub(crate) fn xcause(value: u64, xlen: Xlen) -> String {
     let top = xlen.bits() - 1;
     let code = (value & !(1 << top)) as u32;
     match value >> top & 1 {
@@ -103,7 +109,7 @@ fn named(name: Option<&str>, kind: &str, code: u32) -> String {
 /// The privilege mode in the terms of the tandem protocol, which knows no
 /// other than `U`, `S` and `M`.
 #[must_use]
-pub const fn privilege(mode: Mode) -> &'static str {
+pub(crate) const fn privilege(mode: Mode) -> &'static str {
     match mode {
         Mode::U => "U",
         Mode::S => "S",
@@ -113,7 +119,7 @@ pub const fn privilege(mode: Mode) -> &'static str {
 
 /// A signal.
 #[must_use]
-pub const fn signal(signal: Signal) -> &'static str {
+pub(crate) const fn signal(signal: Signal) -> &'static str {
     match signal {
         Signal::Halted => "halted",
         Signal::Resumed => "resumed",
@@ -152,7 +158,7 @@ pub(crate) const fn access_kind(kind: AccessKind) -> &'static str {
 
 /// How a run ended.
 #[must_use]
-pub const fn exit(exit: Exit) -> &'static str {
+pub(crate) const fn exit(exit: Exit) -> &'static str {
     match exit {
         Exit::Stop => "stop",
         Exit::NotTaken => "not-taken",
@@ -171,7 +177,7 @@ pub const fn exit(exit: Exit) -> &'static str {
 
 /// A mark, and its number.
 #[must_use]
-pub const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
+pub(crate) const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
     match mark {
         Mark::On => ("on", None),
         Mark::Off => ("off", None),

@@ -81,7 +81,7 @@ fn events_are_those_of_the_text() {
     for (bytes, settings) in traces() {
         let keep = |_: &mut Vec<u8>| ();
         let mut json = JsonEvents::new(&image, Some(&names), keep);
-        let mut text = TraceListing::new(&image, Isa::RV64GC, &names, false, keep);
+        let mut text = TraceListing::new(&image, &names, false, keep);
         let mut pcs = PcList::new(&image, Isa::RV64GC.xlen(), keep);
         macro_rules! decode {
             ($out:expr) => {
@@ -99,8 +99,8 @@ fn events_are_those_of_the_text() {
         decode!(pcs);
         let mut whole = Vec::new();
         events::write_header(Isa::RV64GC, &mut whole).unwrap();
-        whole.append(json.text());
-        check(&lines(&whole), text.text(), pcs.text(), &kept.0);
+        whole.append(json.out.text());
+        check(&lines(&whole), text.out.text(), pcs.out.text(), &kept.0);
     }
 }
 
@@ -157,7 +157,7 @@ fn runs_without_names_have_no_symbol() {
     };
     use hartrace_flow::Consumer as _;
     let _ = events.event(HartId(0), &hartrace_flow::Event::Run(run));
-    let values = lines(events.text());
+    let values = lines(events.out.text());
     assert_eq!(values[0]["last"], "0x1004");
     assert!(values[0].get("symbol").is_none());
 }

@@ -40,6 +40,7 @@ use crate::register::Register;
 mod access;
 mod out;
 mod outside;
+mod plain;
 mod recorded;
 mod trap;
 
@@ -48,12 +49,20 @@ mod tests;
 
 use access::Operands;
 use out::Out;
+use plain::Plain;
 use recorded::Recorded;
 
 /// Takes the groups of an encoder, in order.
 pub trait Sink {
     /// The bytes of one group, or of the end of the last.
     fn group(&mut self, bytes: &[u8]);
+
+    /// The same for the first bytes of an array. Its size is known when this is
+    /// compiled: a sink that copies the whole array does so without a loop.
+    #[inline]
+    fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
+        self.group(bytes.get(..len).unwrap_or_default());
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -61,12 +70,24 @@ impl Sink for Vec<u8> {
     fn group(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
+
+    #[inline]
+    fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
+        let end = self.len() + len.min(ROOM);
+        self.extend_from_slice(bytes);
+        self.truncate(end);
+    }
 }
 
-impl<S: Sink + ?Sized> Sink for &mut S {
+impl<S: Sink> Sink for &mut S {
     #[inline]
     fn group(&mut self, bytes: &[u8]) {
         (**self).group(bytes);
+    }
+
+    #[inline]
+    fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
+        (**self).short_group(bytes, len);
     }
 }
 
@@ -105,6 +126,8 @@ pub struct Counters {
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: Config,
+    /// If the usual groups can be written at once.
+    plain: Option<Plain>,
     out: Out,
     /// The recorded register values; only if differences are written.
     told: Option<Recorded>,
@@ -137,6 +160,7 @@ impl Encoder {
     pub fn new(config: Config) -> Result<Encoder, ConfigError> {
         config.validate()?;
         Ok(Encoder {
+            plain: Plain::new(&config),
             out: Out::new(),
             told: config.style.incremental.then(|| Recorded::new(config.xlen)),
             operands: Operands::new(&config),
@@ -183,7 +207,12 @@ impl Encoder {
             Step::Insn(insn) if effects.mode.is_none() && is_trap_return(insn.bits) => {
                 self.wait(step, effects);
             }
-            Step::Insn(insn) => self.insn(insn, effects, effects.mode, sink),
+            Step::Insn(insn) => {
+                let plain = self.plain;
+                if !plain.is_some_and(|plain| self.plain_insn(plain, insn, effects, sink)) {
+                    self.insn(insn, effects, effects.mode, sink);
+                }
+            }
             Step::Trap(trap) => match trap::is_told(trap, effects) {
                 true => self.trap(trap, effects, effects.mode.unwrap_or(trap.mode), sink),
                 false => self.wait(step, effects),
@@ -266,7 +295,7 @@ impl Encoder {
     }
 
     /// An instruction that retired, and the mode it has led to if that is new.
-    #[inline]
+    #[inline(never)]
     fn insn<S: Sink>(&mut self, insn: &Insn, effects: &Effects, mode: Option<Mode>, sink: &mut S) {
         self.arrive(Some(insn.pc), insn.mode, sink);
         self.begin();

@@ -2,6 +2,7 @@
 //! and data packets between them.
 
 use hartrace_etrace::{Config, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece};
+use hartrace_flow::decode::Framing as _;
 
 use crate::generate::Random;
 

@@ -14,12 +14,20 @@ use crate::generate::{Base, Modes, Random, Spec};
 /// four is plain but for a few options, so that each is also seen alone.
 pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
     let mut r = Random::new(number ^ 0xe17a_ce20);
-    let version = r.one_of([Version::V1_1_1, Version::V2_0]);
+    let version = r.one_of([Version::V1_1_1, Version::V2_0, Version::V2_05]);
     let mut config = Config::new(version, isa.xlen());
     let calm = r.chance(250);
     let mut on = |permille| r.chance(if calm { permille / 5 } else { permille });
-    let parts = [on(600), on(600), on(500), on(500), on(300), on(200)];
-    let [addresses, widths, resync, options, triggers, queue] = parts;
+    let parts = [
+        on(600),
+        on(600),
+        on(500),
+        on(500),
+        on(300),
+        on(200),
+        on(700),
+    ];
+    let [addresses, widths, resync, options, triggers, queue, modes] = parts;
     if addresses {
         addresses_of(&mut config, isa, &mut r);
     }
@@ -40,6 +48,9 @@ pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
     }
     if options {
         options_of(&mut config, &mut r);
+    }
+    if modes {
+        modes_of(&mut config, &mut r);
     }
     if triggers {
         config.triggers = r.chance(800);
@@ -79,12 +90,16 @@ fn widths_of(config: &mut Config, r: &mut Random) {
     config.privilege_width = r.one_of([2, 3, 4]);
     config.context_width = r.one_of([0, 1, 2, 8, 13, 32, 64]);
     config.ecause_width = r.one_of([1, 4, 5, 6, 16]);
-    if config.version == Version::V2_0 {
-        config.time_width = r.one_of([0, 1, 8, 16, 33, 48, 64]);
-    }
+    config.time_width = match config.version {
+        Version::V1_1_1 => 0,
+        Version::V2_0 => r.one_of([0, 1, 8, 16, 33, 48, 64]),
+        Version::V2_05 => r.one_of([0, 16, 32, 48, 64]),
+    };
     config.f0s_width = r.pick(&[0, 1, 2]);
-    config.encoder_mode_width = r.pick(&[0, 1, 2, 8]);
-    config.doptions_width = r.one_of([None, Some(0), Some(4), Some(16)]);
+    if config.version != Version::V2_05 {
+        config.encoder_mode_width = r.pick(&[0, 1, 2, 8]);
+        config.doptions_width = r.one_of([None, Some(0), Some(4), Some(16)]);
+    }
     config.call_counter_size = r.pick(&[0, 0, 1, 9]);
     if config.call_counter_size == 0 {
         config.return_stack_size = r.pick(&[0, 0, 1, 7]);
@@ -108,7 +123,7 @@ fn options_of(config: &mut Config, r: &mut Random) {
         Some(Ioption::FullAddress),
         None,
     ];
-    if r.chance(700) {
+    if r.chance(700) && config.version != Version::V2_05 {
         // Some of them, each once, from anywhere in the list.
         let mut order = Vec::new();
         for option in known {
@@ -121,13 +136,52 @@ fn options_of(config: &mut Config, r: &mut Random) {
     }
 }
 
+/// The optional modes, each alone and all together.
+fn modes_of(config: &mut Config, r: &mut Random) {
+    config.branch_prediction = r.chance(500);
+    // No program runs that long, and damage must not.
+    config.max_branch_count = 1 << 20;
+    config.jump_target_cache = r.chance(500);
+    config.implicit_return = r.chance(500);
+    config.implicit_exception = r.chance(400);
+    if config.branch_prediction {
+        config.bpred_size = r.pick(&[1, 2, 5, 7]);
+    }
+    if config.jump_target_cache {
+        config.cache_size = r.pick(&[1, 2, 5, 7]);
+    }
+    if config.implicit_return {
+        (config.return_stack_size, config.call_counter_size) = r.pick(&[
+            (1, 0),
+            (3, 0),
+            (5, 0),
+            (7, 0),
+            (0, 1),
+            (0, 3),
+            (0, 7),
+            (2, 2),
+        ]);
+    }
+    if config.implicit_exception && config.ioptions.get(0, Ioption::ImplicitException).is_none() {
+        config.ioptions = Ioptions::REFERENCE;
+    }
+    if config.bpred_size > 0 && config.cache_size > 0 {
+        config.f0s_width = config.f0s_width.max(1);
+    }
+    // A packet has 31 bytes at most.
+    if config.validate().is_err() {
+        config.context_width = config.context_width.min(8);
+        config.time_width = config.time_width.min(16);
+    }
+}
+
 fn port_of(config: &Config, isa: Isa, r: &mut Random) -> PortConfig {
     PortConfig {
         table: match config.version {
             Version::V1_1_1 => ItypeTable::ETrace111,
-            Version::V2_0 => ItypeTable::ETrace20,
+            Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
         },
-        itype_width: match r.chance(300) {
+        itype_width: match r.chance(300) && !config.implicit_return {
             true => ItypeWidth::Three,
             false => ItypeWidth::Four,
         },

@@ -4,6 +4,7 @@ use hartrace_etrace::{
     BranchMap, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece,
     QualStatus, Report, Start, Support, Trap, boundary, csv, explain, guess, is_framed,
 };
+use hartrace_flow::decode::Framing as _;
 use hartrace_isa::{Isa, Xlen};
 
 use super::{Input, ensure};

@@ -1,5 +1,6 @@
 //! N-Trace: the bytes of messages and what carries them.
 
+use hartrace_flow::decode::Framing as _;
 use hartrace_isa::Xlen;
 use hartrace_ntrace::{
     Body, Btype, Evcode, Fault, Framer, Layout, Message, Order, Pib, PibReader, PibWidth,

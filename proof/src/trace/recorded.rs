@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hartrace_analyze::Functions;
 use hartrace_flow::{Effects, HartId, Image, Insn, Observer, SpaceId, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as Board, Machine, Platform, Program as Loaded, Stop};
@@ -92,6 +93,15 @@ impl Recorded {
     #[must_use]
     pub fn elf(&self) -> &[u8] {
         &self.elf
+    }
+
+    /// Its functions.
+    #[must_use]
+    pub fn functions(&self) -> Functions {
+        let mut functions = Functions::new();
+        // It was read as a program before.
+        let _ = functions.add_elf(&self.elf, None);
+        functions
     }
 
     /// Runs up to so many instructions. Gives the number run.

@@ -1,68 +1,40 @@
 //! One instruction per line, with its disassembly and symbol.
 
-use super::{Render, RunText, Spaces};
+use super::{Gathered, Render, RunText, Spaces};
 use crate::names::Names;
 use hartrace_flow::{
     Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
     Trap, Warning, exception_name,
 };
-use hartrace_isa::{Isa, Resolve, Style, Xlen, decode};
+use hartrace_isa::{Resolve, Style, Xlen, decode};
 use std::fmt;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
-/// Bytes gathered before they are flushed.
-const BUFFER: usize = 1 << 17;
-
 /// Lists what was executed, as text: one instruction per line, and lines that
 /// begin with `--` for everything else; with several harts, each begins with
-/// the number of its hart. `flush` gets the text when there is much of it, and
-/// may empty it; call [`TraceListing::finish`] at the end.
+/// the number of its hart.
 pub struct TraceListing<'a, F> {
     image: &'a Image,
     lines: RunText<'a, Lines<'a>>,
     spaces: Spaces,
     /// There may be several harts.
     harts: bool,
-    text: Vec<u8>,
-    flush: F,
+    /// The text.
+    pub out: Gathered<F>,
 }
 
 impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     /// A listing of all harts, as they come; `harts` says that there may be
     /// several.
-    pub fn new(
-        image: &'a Image,
-        isa: Isa,
-        names: &'a Names,
-        harts: bool,
-        flush: F,
-    ) -> TraceListing<'a, F> {
-        let style = Style::new(isa);
+    pub fn new(image: &'a Image, names: &'a Names, harts: bool, flush: F) -> TraceListing<'a, F> {
         TraceListing {
             image,
-            lines: RunText::new(image, Lines { style, names }),
+            lines: RunText::new(image, Lines { names }),
             spaces: Spaces::default(),
             harts,
-            text: Vec::new(),
-            flush,
+            out: Gathered::new(flush),
         }
-    }
-
-    /// What has not been flushed.
-    pub fn text(&mut self) -> &mut Vec<u8> {
-        &mut self.text
-    }
-
-    /// Bytes that have not been flushed.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Flushes what is left.
-    pub fn finish(&mut self) {
-        (self.flush)(&mut self.text);
     }
 
     fn run(&mut self, hart: HartId, run: &Run) {
@@ -70,11 +42,9 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
         if self.harts {
             self.run_of_hart(hart, space, run);
         } else {
-            self.lines.append(space, run, &mut self.text);
+            self.lines.append(space, run, self.out.text());
         }
-        if self.text.len() >= BUFFER {
-            self.finish();
-        }
+        self.out.added();
     }
 
     /// The same text with a number before each line.
@@ -82,16 +52,16 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
         let mut lines = Vec::new();
         self.lines.append(space, run, &mut lines);
         for line in lines.split_inclusive(|&b| b == b'\n') {
-            let _ = write!(self.text, "{:<3} ", hart.0);
-            self.text.extend_from_slice(line);
+            let _ = write!(self.out.text(), "{:<3} ", hart.0);
+            self.out.text().extend_from_slice(line);
         }
     }
 
     fn say(&mut self, hart: HartId, what: impl fmt::Display) {
         // Writing to memory does not fail.
         let _ = match self.harts {
-            true => writeln!(self.text, "{:<3} -- {what}", hart.0),
-            false => writeln!(self.text, "-- {what}"),
+            true => writeln!(self.out.text(), "{:<3} -- {what}", hart.0),
+            false => writeln!(self.out.text(), "-- {what}"),
         };
     }
 
@@ -202,7 +172,6 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
 }
 
 struct Lines<'a> {
-    style: Style,
     names: &'a Names,
 }
 
@@ -216,23 +185,26 @@ impl Resolve for Names {
     }
 }
 
+/// An instruction as listings show it, with the names of the addresses it has.
+#[must_use]
+pub fn instruction_text(pc: u64, insn: &Fetched, names: &Names) -> String {
+    let inst = decode(insn.bits, insn.isa);
+    let style = Style::new(insn.isa);
+    let text = inst.text(pc, &style).resolve(names).to_string();
+    let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
+    match operands {
+        "" => mnemonic.to_owned(),
+        operands => format!("{mnemonic:<8}{operands}"),
+    }
+}
+
 impl Render for Lines<'_> {
     fn line(&mut self, pc: u64, insn: &Fetched, out: &mut Vec<u8>) {
         let digits = match insn.isa.xlen() {
             Xlen::Rv32 => 8,
             Xlen::Rv64 => 16,
         };
-        let style = Style {
-            isa: insn.isa,
-            ..self.style
-        };
-        let inst = decode(insn.bits, insn.isa);
-        let text = inst.text(pc, &style).resolve(self.names).to_string();
-        let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
-        let text = match operands {
-            "" => mnemonic.to_owned(),
-            operands => format!("{mnemonic:<8}{operands}"),
-        };
+        let text = instruction_text(pc, insn, self.names);
         let bits = match insn.len {
             2 => format!("{:04x}", insn.bits),
             _ => format!("{:08x}", insn.bits),

@@ -1,17 +1,12 @@
 //! One pc per line.
 
-use super::{Render, RunText, Spaces};
+use super::{Gathered, Render, RunText, Spaces};
 use hartrace_flow::{Cause, Consumer, Event, Fetched, HartId, Image, Run};
 use hartrace_isa::{Flow, Xlen};
 use std::ops::ControlFlow;
 
-/// Bytes gathered before they are flushed.
-const BUFFER: usize = 1 << 17;
-
 /// Lists retired instructions, one pc per line: sixteen digits, or eight on
-/// RV32, as `hartrace-logs`' `PcWriter` does with steps. `flush`
-/// gets the text when there is much of it, and may empty it; call
-/// [`PcList::finish`] at the end.
+/// RV32, as `hartrace-logs`' `PcWriter` does with steps.
 ///
 /// ```
 /// use hartrace_analyze::PcList;
@@ -23,15 +18,15 @@ const BUFFER: usize = 1 << 17;
 /// let mut list = PcList::new(&image, Isa::RV32GC.xlen(), |_: &mut Vec<u8>| ());
 /// let run = Run { start: 0x1000, end: 0x1006, next: 0x1006, insns: 2, exit: Exit::Stop, last: 2 };
 /// let _ = list.event(HartId(0), &Event::Run(run));
-/// assert_eq!(list.text(), b"00001000\n00001004\n");
+/// assert_eq!(list.out.text(), b"00001000\n00001004\n");
 /// ```
 pub struct PcList<'a, F> {
     image: &'a Image,
     lines: RunText<'a, Lines>,
     spaces: Spaces,
-    text: Vec<u8>,
-    flush: F,
     traps: bool,
+    /// The text.
+    pub out: Gathered<F>,
 }
 
 impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
@@ -41,9 +36,8 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
             image,
             lines: RunText::new(image, Lines(xlen)),
             spaces: Spaces::default(),
-            text: Vec::new(),
-            flush,
             traps: false,
+            out: Gathered::new(flush),
         }
     }
 
@@ -54,28 +48,11 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
         self
     }
 
-    /// What has not been flushed.
-    pub fn text(&mut self) -> &mut Vec<u8> {
-        &mut self.text
-    }
-
-    /// Bytes that have not been flushed.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Flushes what is left.
-    pub fn finish(&mut self) {
-        (self.flush)(&mut self.text);
-    }
-
     #[inline]
     fn run(&mut self, hart: HartId, run: &Run) {
-        self.lines.append(self.spaces.of(hart), run, &mut self.text);
-        if self.text.len() >= BUFFER {
-            self.finish();
-        }
+        let space = self.spaces.of(hart);
+        self.lines.append(space, run, self.out.text());
+        self.out.added();
     }
 
     /// An interrupt before an ecall is not an ecall.
@@ -83,7 +60,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
         let insn = self.image.fetch(self.spaces.of(hart), epc);
         let made_to = insn.filter(|i| Flow::of(i.bits, i.isa) == Flow::Trap);
         if let Some(insn) = made_to.filter(|_| !matches!(cause, Cause::Interrupt(_))) {
-            self.lines.render.line(epc, &insn, &mut self.text);
+            self.lines.render.line(epc, &insn, self.out.text());
         }
     }
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::Names;
-use hartrace_flow::{Cause, Consumer, Event, Exit, Gap, Mark, Mode, Reason, Trap};
+use hartrace_flow::{
+    Cause, Consumer, Event, Exit, Gap, HartId, Mark, Mode, Ownership, Reason, Trap,
+};
 use hartrace_isa::{Isa, length};
 
 const HART: HartId = HartId(0);
@@ -38,7 +40,7 @@ fn pcs(image: &Image, runs: &[Run]) -> String {
     let flush = |bytes: &mut Vec<u8>| text.append(bytes);
     let mut list = PcList::new(image, Isa::RV64GC.xlen(), flush);
     let _ = list.runs(HART, runs);
-    list.finish();
+    list.out.finish();
     drop(list);
     String::from_utf8(text).unwrap()
 }
@@ -106,7 +108,7 @@ fn ecalls_are_listed_on_request() {
             list = list.listing_traps();
         }
         let _ = list.event(HART, &event);
-        list.finish();
+        list.out.finish();
         drop(list);
         String::from_utf8(text).unwrap()
     };
@@ -121,11 +123,11 @@ fn a_listing_of_everything() {
     let image = image(8);
     let names = Names::new();
     let listed = |harts: bool, events: &[(u32, Event)]| {
-        let mut list = TraceListing::new(&image, Isa::RV64GC, &names, harts, |_| ());
+        let mut list = TraceListing::new(&image, &names, harts, |_| ());
         for (hart, event) in events {
             let _ = list.event(HartId(*hart), event);
         }
-        String::from_utf8(list.text().clone()).unwrap()
+        String::from_utf8(list.out.text().clone()).unwrap()
     };
     let gap = Gap {
         at: 16,

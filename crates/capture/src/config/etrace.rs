@@ -4,14 +4,18 @@
 use super::read::{Reader, Value, integer};
 use super::section::{Section as _, queue, set, some, value};
 use super::value::{Named, name_of};
-use super::write::quote;
+use super::write::{self, quote};
 use hartrace_etrace::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit,
-    UpdisconRule, Version,
+    ReturnRule, UpdisconRule, Version,
 };
 use hartrace_isa::Xlen;
 
-const VERSIONS: Named<Version> = &[("2.0", Version::V2_0), ("1.1.1-draft", Version::V1_1_1)];
+const VERSIONS: Named<Version> = &[
+    ("2.0", Version::V2_0),
+    ("2.05", Version::V2_05),
+    ("1.1.1-draft", Version::V1_1_1),
+];
 const IOPTIONS: Named<Option<Ioption>> = &[
     ("sequential-jump", Some(Ioption::SequentialJump)),
     ("implicit-return", Some(Ioption::ImplicitReturn)),
@@ -19,6 +23,11 @@ const IOPTIONS: Named<Option<Ioption>> = &[
     ("branch-prediction", Some(Ioption::BranchPrediction)),
     ("jump-target-cache", Some(Ioption::JumpTargetCache)),
     ("full-address", Some(Ioption::FullAddress)),
+    ("resync-disabled", Some(Ioption::ResyncDisabled)),
+    (
+        "implicit-return-extension",
+        Some(Ioption::ImplicitReturnExtension),
+    ),
     ("reserved", None),
 ];
 const RESYNC_UNITS: Named<ResyncUnit> = &[
@@ -40,6 +49,11 @@ const ENDINGS: Named<Ending> = &[
 const UPDISCON: Named<UpdisconRule> = &[
     ("followed", UpdisconRule::Followed),
     ("next-row", UpdisconRule::NextRow),
+];
+
+const RETURN_RULES: Named<ReturnRule> = &[
+    ("settled", ReturnRule::Settled),
+    ("specification", ReturnRule::Specification),
 ];
 
 const IDLE: Named<IdleIrdepth> = &[
@@ -86,6 +100,26 @@ section! {
         sijump: bool = (boolean);
         /// Those of returns too; by default as `[ingress]` says.
         sijump_returns: bool = (boolean);
+        /// Targets of returns are left out where they are those of the calls.
+        implicit_return: bool = (boolean);
+        /// Packets have `irets`, not `irdepth`.
+        iret_ext: bool = (boolean);
+        /// How an encoder of `irdepth` avoids ambiguous packets.
+        return_rule: ReturnRule = (named RETURN_RULES);
+        /// Handler addresses are left out where they are known.
+        implicit_exception: bool = (boolean);
+        /// Trap vector of machine mode, as in the register.
+        mtvec: u64 = (address);
+        /// That of supervisor mode.
+        stvec: u64 = (address);
+        /// That of virtual supervisor mode.
+        vstvec: u64 = (address);
+        /// Branches that were predicted are counted.
+        branch_prediction: bool = (boolean);
+        /// A packet with a greater `branch_count` is damaged.
+        max_branch_count: u32 = (number 0 0xffff_ffff);
+        /// Jump targets may be reported by their index in the cache.
+        jump_target_cache: bool = (boolean);
         /// What the resync counter counts.
         resync: ResyncUnit = (named RESYNC_UNITS);
         /// One synchronisation every 2^(n+4).
@@ -134,6 +168,10 @@ impl Reader {
 
 const NO_DATA: &str = "none";
 
+fn address(value: &u64) -> String {
+    write::address(*value)
+}
+
 fn ioptions(ioptions: &Ioptions) -> String {
     let name = |bit| quote(name_of(IOPTIONS, bit));
     let names: Vec<String> = ioptions.order().iter().map(name).collect();
@@ -166,9 +204,11 @@ impl Etrace {
         set(&mut config.context_width, &self.context_width);
         set(&mut config.time_width, &self.time_width);
         set(&mut config.ecause_width, &self.ecause_width);
-        set(&mut config.f0s_width, &self.f0s_width);
         set(&mut config.bpred_size, &self.bpred_size);
         set(&mut config.cache_size, &self.cache_size);
+        // Two kinds of format 0 need the field.
+        config.f0s_width = u8::from(config.bpred_size > 0 && config.cache_size > 0);
+        set(&mut config.f0s_width, &self.f0s_width);
         set(&mut config.call_counter_size, &self.call_counter_size);
         set(&mut config.return_stack_size, &self.return_stack_size);
         set(&mut config.encoder_mode_width, &self.encoder_mode_width);
@@ -177,6 +217,17 @@ impl Etrace {
         set(&mut config.full_address, &self.full_address);
         set(&mut config.sijump, &self.sijump);
         set(&mut config.sijump_returns, &self.sijump_returns);
+        set(&mut config.implicit_return, &self.implicit_return);
+        set(&mut config.iret_ext, &self.iret_ext);
+        set(&mut config.return_rule, &self.return_rule);
+        set(&mut config.implicit_exception, &self.implicit_exception);
+        set(&mut config.branch_prediction, &self.branch_prediction);
+        set(&mut config.max_branch_count, &self.max_branch_count);
+        set(&mut config.jump_target_cache, &self.jump_target_cache);
+        let vectors = &mut config.trap_vectors;
+        vectors.mtvec = self.mtvec.as_ref().map(|setting| setting.value);
+        vectors.stvec = self.stvec.as_ref().map(|setting| setting.value);
+        vectors.vstvec = self.vstvec.as_ref().map(|setting| setting.value);
     }
 
     /// What only encoders need.
@@ -220,6 +271,16 @@ impl Etrace {
             full_address: some(config.full_address),
             sijump: some(config.sijump),
             sijump_returns: some(config.sijump_returns),
+            implicit_return: some(config.implicit_return),
+            iret_ext: some(config.iret_ext),
+            return_rule: some(config.return_rule),
+            implicit_exception: some(config.implicit_exception),
+            mtvec: config.trap_vectors.mtvec.and_then(some),
+            stvec: config.trap_vectors.stvec.and_then(some),
+            vstvec: config.trap_vectors.vstvec.and_then(some),
+            branch_prediction: some(config.branch_prediction),
+            max_branch_count: some(config.max_branch_count),
+            jump_target_cache: some(config.jump_target_cache),
             resync: some(config.resync.unit),
             resync_max: some(config.resync.max),
             resync_rule: some(config.resync.rule),

@@ -259,14 +259,14 @@ impl Damage {
 
 /// Lines of a text in chunks, the last one also without a line end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LineCount {
+pub(crate) struct LineCount {
     ended: u64,
     open: bool,
 }
 
 impl LineCount {
     /// Counts on.
-    pub fn feed(&mut self, chunk: &[u8]) {
+    pub(super) fn feed(&mut self, chunk: &[u8]) {
         if let Some(last) = chunk.last() {
             self.open = *last != b'\n';
             self.ended += memchr_iter(b'\n', chunk).count() as u64;
@@ -275,7 +275,7 @@ impl LineCount {
 
     /// Lines so far.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.ended + u64::from(self.open)
     }
 }

@@ -34,7 +34,7 @@ impl Identity {
 
     /// Whether a file has it.
     #[must_use]
-    pub fn is_of(&self, file: &[u8]) -> bool {
+    pub(crate) fn is_of(&self, file: &[u8]) -> bool {
         self.like(file) == *self
     }
 
@@ -108,7 +108,7 @@ fn loaded(file: &[u8]) -> Option<Vec<(Segment<'_>, Cow<'_, [u8]>)>> {
 /// The first address at which other bytes are loaded from two files, segment by
 /// segment.
 #[must_use]
-pub fn first_difference(one: &[u8], other: &[u8]) -> Option<u64> {
+pub(crate) fn first_difference(one: &[u8], other: &[u8]) -> Option<u64> {
     let (one, other) = (loaded(one)?, loaded(other)?);
     for ((a, left), (b, right)) in one.iter().zip(&other) {
         if a.address != b.address {

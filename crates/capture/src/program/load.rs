@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// The largest program that is read, in bytes. The largest known have debug
 /// information of a few hundred megabytes.
-pub const MAX_PROGRAM: u64 = 1 << 30;
+pub(crate) const MAX_PROGRAM: u64 = 1 << 30;
 
 /// The files of a program, read into memory.
 ///

@@ -59,7 +59,7 @@ fn named<'a>(file: &elf::Elf<'a>) -> Vec<(String, Symbol<'a>)> {
 
 /// The symbol at or before an address of a file, `main+0x10`.
 #[must_use]
-pub fn symbol_at(file: &[u8], address: u64) -> Option<String> {
+pub(crate) fn symbol_at(file: &[u8], address: u64) -> Option<String> {
     let file = elf::Elf::parse(file).ok()?;
     let symbols = named(&file).into_iter();
     let before = symbols.filter(|(_, s)| s.value <= address && s.place != elf::Place::Absolute);

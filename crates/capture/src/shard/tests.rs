@@ -1,6 +1,7 @@
 //! The same events at any number of threads and any length of pieces.
 
 use super::*;
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace::{

@@ -6,7 +6,7 @@ use super::Format;
 impl Format {
     /// The format whose decoder reports this code.
     #[must_use]
-    pub fn from_fault(code: &str) -> Option<Format> {
+    pub(crate) fn from_fault(code: &str) -> Option<Format> {
         match code.get(..2)? {
             "NT" => Some(Format::Ntrace),
             "ET" => Some(Format::Etrace),

@@ -5,6 +5,7 @@ mod groups;
 use super::{Settings, Warned};
 use groups::GroupCount;
 use hartrace_etrace as etrace;
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Reason, Warning, tally};
 use hartrace_ntrace as ntrace;
 

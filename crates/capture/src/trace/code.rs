@@ -12,7 +12,7 @@ const PAGE: usize = 2048;
 
 /// Gathers the instructions of tandem traces. Of code that changes, what came
 /// first stays.
-pub struct Code {
+pub(crate) struct Code {
     config: Config,
     streams: Streams,
     harts: Vec<Hart>,
@@ -35,7 +35,7 @@ enum Never {}
 impl Code {
     /// Nothing yet.
     #[must_use]
-    pub fn new(config: &Config) -> Code {
+    pub(super) fn new(config: &Config) -> Code {
         Code {
             config: config.clone(),
             streams: Streams::default(),
@@ -45,7 +45,7 @@ impl Code {
     }
 
     /// The next bytes of the file.
-    pub fn feed(&mut self, bytes: &[u8]) {
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
         let mut streams = std::mem::take(&mut self.streams);
         let _ = streams.feed(bytes, |piece| {
             match piece {
@@ -61,7 +61,7 @@ impl Code {
 
     /// What was executed, as a program.
     #[must_use]
-    pub fn image(mut self, isa: Isa) -> Image {
+    pub(super) fn image(mut self, isa: Isa) -> Image {
         for Hart { reader, place, .. } in &mut self.harts {
             // The last group may have no end of its own.
             if reader.finish() == Next::Group {

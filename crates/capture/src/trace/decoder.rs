@@ -2,7 +2,7 @@
 
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Consumer, Decode, Event, HartId, Image, Run};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, Kept, Run};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
 use std::ops::ControlFlow;
@@ -86,11 +86,14 @@ struct Batch<'o> {
     hart: HartId,
     runs: Vec<Run>,
     paused: bool,
+    /// The consumer wants runs that come again by name.
+    keeps: bool,
 }
 
 impl<'o> Batch<'o> {
     fn new(out: &'o mut dyn Consumer) -> Batch<'o> {
         Batch {
+            keeps: out.keeps(),
             out,
             hart: HartId(0),
             runs: Vec::with_capacity(BATCH),
@@ -134,6 +137,22 @@ impl Consumer for Batch<'_> {
         }
         self.runs.extend_from_slice(runs);
         self.flow()
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if !self.keeps {
+            return self.runs(hart, runs);
+        }
+        if !self.runs.is_empty() {
+            self.flush();
+        }
+        self.paused |= self.out.kept_runs(hart, kept, runs).is_break();
+        self.flow()
+    }
+
+    fn keeps(&self) -> bool {
+        self.keeps
     }
 }
 
@@ -224,6 +243,7 @@ impl Decode for Decoder<'_> {
             Decoder::Tandem(_) => None,
         }
     }
+
     fn another(&self) -> Self {
         match self {
             Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
@@ -232,3 +252,6 @@ impl Decode for Decoder<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,16 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
-use super::{Census, Counting, Decoder, MAX_WHOLE, SettingsError, Trace};
-use crate::input::InputError;
+use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace};
+use crate::detect::{HEAD, detect};
+use crate::input::{Input, InputError, is_stdin};
 use crate::shard::{Part, Sharding};
-use hartrace_flow::{Consumer, Decode as _, Event, Gap, HartId, Image, Reason, Run, Warning, boot};
+use hartrace_flow::{
+    Consumer, Decode as _, Event, Gap, HartId, Image, Kept, Reason, Run, Warning, boot,
+};
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Bytes that are decoded at a time: little, since little can stand for much.
 const STEP: usize = 1 << 12;
@@ -60,6 +64,19 @@ fn contradicts(gap: &Gap) -> bool {
 }
 
 impl Decoded {
+    /// The format that a file looks like of which nothing could be decoded, if it
+    /// is not the one it was read as.
+    #[must_use]
+    pub fn other_format(&self, path: &Path) -> Option<Format> {
+        if self.instructions > 0 || is_stdin(path) {
+            return None; // standard input has been read
+        }
+        let code = self.first.first()?.reason.code;
+        let mut input = Input::open(path).ok()?;
+        let looks = Format::from_kind(detect(input.peek(HEAD).ok()?))?;
+        (Some(looks) != Format::from_fault(code)).then_some(looks)
+    }
+
     /// Whether the trace is probably of another program: it contradicts the code
     /// almost at once, and nearly all of it is lost for that reason.
     #[must_use]
@@ -171,6 +188,20 @@ impl<C: Consumer> Consumer for Watch<C> {
         let insns = runs.iter().map(|run| u64::from(run.insns));
         self.decoded.instructions += insns.sum::<u64>();
         self.inner.runs(hart, runs)
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let insns = runs.iter().map(|run| u64::from(run.insns));
+        self.decoded.instructions += insns.sum::<u64>();
+        self.inner.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        self.inner.keeps()
     }
 }
 
@@ -340,3 +371,6 @@ impl Trace {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -418,6 +418,7 @@ impl Packets {
                 if view == View::Lines {
                     to.meaning = packet.meaning(&self.config);
                 }
+                self.layout.follow(&packet);
             }
             Err(_) => self.follower.lost(),
         }

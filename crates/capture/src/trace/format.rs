@@ -5,6 +5,7 @@ use crate::config::{Config, Ingress};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
+use hartrace_flow::queue::Queue;
 use hartrace_flow::{Inference, ItypeWidth, PortConfig, Unreported};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
@@ -46,7 +47,7 @@ impl Format {
 
     /// What a file's name says about it.
     #[must_use]
-    pub fn from_extension(path: &Path) -> Option<Format> {
+    pub(crate) fn from_extension(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()? {
             "ntrace" | "nexus" => Some(Format::Ntrace),
             "etrace" | "et" | "te_inst_raw" | "te_inst" => Some(Format::Etrace),
@@ -65,7 +66,7 @@ impl Format {
 
     /// Whether a configuration has settings of this format.
     #[must_use]
-    pub fn is_said(self, config: &Config) -> bool {
+    pub(crate) fn is_said(self, config: &Config) -> bool {
         match self {
             Format::Ntrace => config.ntrace.is_said(),
             Format::Etrace => config.etrace.is_said(),
@@ -94,7 +95,7 @@ impl Format {
 
     /// What a kind of file says about it.
     #[must_use]
-    pub const fn from_kind(kind: Kind) -> Option<Format> {
+    pub(crate) const fn from_kind(kind: Kind) -> Option<Format> {
         match kind {
             Kind::Ntrace => Some(Format::Ntrace),
             Kind::Etrace | Kind::EtraceCsv => Some(Format::Etrace),
@@ -162,9 +163,13 @@ impl Format {
             Format::Ntrace => Settings::Ntrace(config.ntrace.settings(xlen)?),
             Format::Etrace => {
                 let mut settings = config.etrace.settings(xlen)?;
+                let width = config.ingress.itype_width.as_ref();
+                let three = width.is_some_and(|w| w.value == ItypeWidth::Three);
                 if config.etrace.sijump_returns.is_none() {
-                    let width = config.ingress.itype_width.as_ref();
-                    settings.sijump_returns = width.is_some_and(|w| w.value == ItypeWidth::Three);
+                    settings.sijump_returns = three;
+                }
+                if settings.implicit_return && three {
+                    return Err(etrace::ConfigError::ItypeWidth.into());
                 }
                 Settings::Etrace(settings)
             }
@@ -229,6 +234,7 @@ impl Settings {
             },
             Settings::Etrace(config) => match config.version {
                 etrace::Version::V2_0 => "2.0",
+                etrace::Version::V2_05 => "2.05",
                 etrace::Version::V1_1_1 => "1.1.1-draft",
             },
             Settings::Tandem(_) => "2018-11-20",
@@ -319,7 +325,7 @@ impl Settings {
             },
             Settings::Etrace(config) => Unreported {
                 last_traps: false,
-                traps: config.version == etrace::Version::V1_1_1,
+                traps: config.version.is_draft(),
                 // Values are as wide as addresses in a packet.
                 tval: !port.tval_mask() | unsent(config),
                 rounds: Some(Inference {
@@ -334,9 +340,21 @@ impl Settings {
     /// The same for a decoder of what our encoder writes: it sends no message
     /// that the specification does not define.
     #[must_use]
-    pub fn of_own_encoder(mut self) -> Settings {
+    pub(crate) fn of_own_encoder(mut self) -> Settings {
         if let Settings::Ntrace(config) = &mut self {
             config.other_tcodes = ntrace::OtherTcodes::Damage;
+        }
+        self
+    }
+
+    /// The same with this output queue; `None` for one that is never full. A tandem
+    /// trace has none.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Option<Queue>) -> Settings {
+        match &mut self {
+            Settings::Ntrace(config) => config.queue = queue,
+            Settings::Etrace(config) => config.queue = queue,
+            Settings::Tandem(_) => {}
         }
         self
     }

@@ -4,7 +4,7 @@ use hartrace_tandem::{Config, Group, Item, Next, Problem, Reader};
 
 /// A part of a tandem stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum GroupPiece<'g> {
+pub(crate) enum GroupPiece<'g> {
     /// A group, or what stands outside of any.
     Group(&'g Group),
     /// What cannot be used, and why.
@@ -16,7 +16,7 @@ pub enum GroupPiece<'g> {
 /// Divides a stream into its groups; each comes with its offset and its bytes.
 /// Bytes that are no group may come in several parts: memory does not grow
 /// with the stream.
-pub struct Groups {
+pub(crate) struct Groups {
     reader: Reader,
     /// Bytes; those not given out yet start at `given`.
     kept: Vec<u8>,
@@ -29,7 +29,7 @@ pub struct Groups {
 
 /// The items in the bytes of a group, each with its offset there and its
 /// length.
-pub fn items<'a>(
+pub(crate) fn items<'a>(
     bytes: &'a [u8],
     config: &'a Config,
 ) -> impl Iterator<Item = (usize, usize, Item)> + 'a {
@@ -54,7 +54,7 @@ const MOST: u64 = 1 << 16;
 impl Groups {
     /// At the start of a stream.
     #[must_use]
-    pub fn new(config: Config) -> Groups {
+    pub(crate) fn new(config: Config) -> Groups {
         Groups {
             reader: Reader::new(config),
             kept: Vec::new(),
@@ -69,7 +69,7 @@ impl Groups {
     /// # Errors
     ///
     /// Whatever `take` returns.
-    pub fn feed<E>(
+    pub(crate) fn feed<E>(
         &mut self,
         chunk: &[u8],
         mut take: impl FnMut(u64, &[u8], &GroupPiece<'_>) -> Result<(), E>,
@@ -99,7 +99,7 @@ impl Groups {
     /// # Errors
     ///
     /// Whatever `take` returns.
-    pub fn finish<E>(
+    pub(crate) fn finish<E>(
         &mut self,
         mut take: impl FnMut(u64, &[u8], &GroupPiece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {

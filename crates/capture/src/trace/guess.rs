@@ -1,7 +1,8 @@
 //! Guesses the settings of a trace from its bytes, if no sidecar and no
 //! configuration gives them.
 
-use super::{Settings, TraceError};
+use super::{Settings, TraceError, given_isa};
+use crate::config::Config;
 use crate::detect::{Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
@@ -20,6 +21,18 @@ pub struct Known<'a> {
     pub xlen: Option<Xlen>,
     /// The program, if it is there.
     pub image: Option<&'a Image>,
+}
+
+impl<'a> Known<'a> {
+    /// With the width of the instruction set in a configuration, unless another
+    /// is known.
+    pub(super) fn or_given(self, config: &Config) -> Known<'a> {
+        let given = || given_isa(config).map(|isa| isa.xlen());
+        Known {
+            xlen: self.xlen.or_else(given),
+            ..self
+        }
+    }
 }
 
 /// What was guessed about a trace.

@@ -111,8 +111,8 @@ impl Trace {
             kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => {
                 return Err(Refusal::NotATrace(kind));
             }
-            Kind::Ntrace | Kind::Etrace | Kind::EtraceCsv | Kind::Unknown => {}
-            Kind::Tandem | Kind::TandemContainer => {}
+            Kind::Unknown => {}
+            kind if Format::from_kind(kind).is_some() => {}
             // Samples of pins may look like anything.
             kind if bare => return Err(Refusal::NotATrace(kind)),
             _ => {}
@@ -128,25 +128,50 @@ impl Trace {
     /// A failing read, settings that contradict each other, and bytes that
     /// look like no format.
     pub fn open(mut input: Input, config: &Config, known: Known<'_>) -> Result<Trace, TraceError> {
-        let xlen = known
-            .xlen
-            .or_else(|| given_isa(config).map(|isa| isa.xlen()));
+        let format = Format::of(&mut input, config)?;
+        let known = known.or_given(config);
+        let mut trace = Trace::given(input, format, config, known)?;
+        if !trace.contained && !format.is_said(config) {
+            trace.guess = Some(trace.settings.guess(&mut trace.input, known)?);
+        }
+        Ok(trace)
+    }
+
+    /// The same for a stream of a known format whose messages are only counted.
+    /// Counting N-Trace depends on no setting that could be guessed; a stream of
+    /// which nothing can be guessed is counted by the defaults.
+    pub(crate) fn open_to_count(
+        input: Input,
+        format: Format,
+        config: &Config,
+        known: Known<'_>,
+    ) -> Result<Trace, TraceError> {
+        let known = known.or_given(config);
+        let mut trace = Trace::given(input, format, config, known)?;
+        if !trace.contained && !format.is_said(config) && format != Format::Ntrace {
+            trace.guess = trace.settings.guess(&mut trace.input, known).ok();
+        }
+        Ok(trace)
+    }
+
+    /// A stream with the settings that are given, by the configuration or by a
+    /// container.
+    pub(super) fn given(
+        mut input: Input,
+        format: Format,
+        config: &Config,
+        known: Known<'_>,
+    ) -> Result<Trace, TraceError> {
+        let mut settings = format.settings(config, known.xlen.unwrap_or(Xlen::Rv64))?;
         let container = Streams::parameters(input.peek(HEAD)?);
         let contained = container.is_some();
-        let format = Format::of(&mut input, config)?;
-        let mut settings = format.settings(config, xlen.unwrap_or(Xlen::Rv64))?;
-        let guess = match container {
-            Some(parameters) => {
-                settings.adopt(parameters.map_err(TraceError::Container)?);
-                None
-            }
-            None if format.is_said(config) => None,
-            None => Some(settings.guess(&mut input, Known { xlen, ..known })?),
-        };
+        if let Some(parameters) = container {
+            settings.adopt(parameters.map_err(TraceError::Container)?);
+        }
         Ok(Trace {
             settings,
             input,
-            guess,
+            guess: None,
             contained,
         })
     }

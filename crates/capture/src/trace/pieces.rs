@@ -10,7 +10,7 @@ pub(super) const KEPT: usize = 1 << 16;
 /// Of one that is no message and longer than 64 KiB they may be the first ones
 /// only: memory does not grow with the stream.
 #[derive(Default)]
-pub struct Pieces<F> {
+pub(crate) struct Pieces<F> {
     framer: F,
     /// The first bytes of the piece whose end has not come.
     pub(super) kept: Vec<u8>,
@@ -22,7 +22,7 @@ impl<F: Framing> Pieces<F> {
     /// # Errors
     ///
     /// Whatever `take` returns.
-    pub fn feed<E>(
+    pub(super) fn feed<E>(
         &mut self,
         chunk: &[u8],
         mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
@@ -52,7 +52,7 @@ impl<F: Framing> Pieces<F> {
     /// # Errors
     ///
     /// Whatever `take` returns.
-    pub fn finish<E>(
+    pub(super) fn finish<E>(
         &mut self,
         mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -74,7 +74,7 @@ fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
 /// # Errors
 ///
 /// A failing read, and whatever `take` returns.
-pub fn pieces<F: Framing, E: From<InputError>>(
+pub(crate) fn pieces<F: Framing, E: From<InputError>>(
     input: Input,
     mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
 ) -> Result<(), E> {

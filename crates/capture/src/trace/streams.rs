@@ -12,7 +12,7 @@ use hartrace_tandem::{Config, Decoder, Fault, Problem};
 
 /// A part of a file with tandem streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum StreamPiece<'b> {
+pub(crate) enum StreamPiece<'b> {
     /// Bytes of the stream of a hart.
     Bytes(HartId, &'b [u8]),
     /// Something of the container cannot be used: any stream may miss groups
@@ -65,7 +65,7 @@ impl Streams {
     /// # Errors
     ///
     /// Whatever `take` returns.
-    pub fn feed<E>(
+    pub(crate) fn feed<E>(
         &mut self,
         bytes: &[u8],
         mut take: impl FnMut(StreamPiece<'_>) -> Result<(), E>,
@@ -83,7 +83,7 @@ impl Streams {
     /// # Errors
     ///
     /// Whatever `take` returns.
-    pub fn finish<E>(
+    pub(crate) fn finish<E>(
         &mut self,
         mut take: impl FnMut(StreamPiece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -315,7 +315,7 @@ enum Never {}
 const FRAME: usize = 1 << 18;
 
 /// Writes a container; `sink` takes its bytes.
-pub struct ContainerWriter<F> {
+pub(crate) struct ContainerWriter<F> {
     out: Packer<F>,
     harts: Vec<(HartId, Vec<u8>)>,
 }
@@ -335,7 +335,7 @@ impl<F: FnMut(&[u8])> ContainerWriter<F> {
     /// # Errors
     ///
     /// Parameters that are too long.
-    pub fn new(
+    pub(super) fn new(
         parameters: &Parameters,
         compress: bool,
         sink: F,
@@ -357,7 +357,7 @@ impl<F: FnMut(&[u8])> ContainerWriter<F> {
     }
 
     /// Whole groups of a hart.
-    pub fn put(&mut self, hart: HartId, bytes: &[u8]) {
+    pub(super) fn put(&mut self, hart: HartId, bytes: &[u8]) {
         let at = match self.harts.iter().position(|(id, _)| *id == hart) {
             Some(at) => at,
             None => {
@@ -378,7 +378,7 @@ impl<F: FnMut(&[u8])> ContainerWriter<F> {
     }
 
     /// The streams have ended; gives the size of the container.
-    pub fn finish(&mut self) -> u64 {
+    pub(super) fn finish(&mut self) -> u64 {
         for (hart, plain) in self.harts.drain(..) {
             self.out.frame(hart, &plain);
         }

@@ -24,6 +24,14 @@ pub struct TableDamage {
     pub first: Vec<BadRow>,
 }
 
+impl TableDamage {
+    /// No row can be read.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.bad == self.rows
+    }
+}
+
 /// The stream of packets that a table lists.
 struct Table {
     /// The stream. In place of a row that is none it has a packet that no
@@ -54,7 +62,7 @@ impl fmt::Display for BadRow {
 /// # Errors
 ///
 /// A failing read.
-pub fn from_table(
+pub(crate) fn from_table(
     mut input: Input,
     settings: &Settings,
 ) -> Result<(Input, Option<TableDamage>), InputError> {
@@ -74,6 +82,7 @@ pub fn from_table(
 }
 
 fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
+    let layout = &mut { *layout };
     let path = input.path().to_path_buf();
     let text = input.read_all(MAX_TABLE)?;
     let (mut rows, mut bad) = (0, 0);
@@ -90,6 +99,7 @@ fn read_table(input: Input, layout: &Layout) -> Result<Table, InputError> {
             Ok(packet) => {
                 let payload = packet.write(layout);
                 payload.write_framed(etrace::Kind::Instruction, &mut bytes);
+                layout.follow(&packet);
             }
             Err(error) => {
                 bytes.extend_from_slice(unreadable(layout));
@@ -130,7 +140,7 @@ impl Trace {
         let Settings::Etrace(config) = &self.settings else {
             return Ok(0);
         };
-        let layout = config.layout();
+        let mut layout = config.layout();
         let mut line = [csv::HEADER, csv::LINE_END].concat();
         take(&line)?;
         let mut left_out = 0;
@@ -148,6 +158,7 @@ impl Trace {
             };
             line.clear();
             csv::row(&packet, &layout, &mut line);
+            layout.follow(&packet);
             line += csv::LINE_END;
             take(&line)
         })?;

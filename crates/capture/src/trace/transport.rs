@@ -77,8 +77,9 @@ impl Transport {
             // The rest of a message at the start is no damage.
             let buffer = ram.unwrap(&bytes).map_err(TransportError::Ram)?;
             bytes = match format {
-                Some(Format::Etrace | Format::Tandem) => [buffer.older, buffer.newer].concat(),
-                _ => buffer.whole().concat(),
+                None | Some(Format::Ntrace) => buffer.whole().concat(),
+                // Only N-Trace shows where a message starts.
+                Some(_) => [buffer.older, buffer.newer].concat(),
             };
         }
         Ok(Input::of(&path, bytes))

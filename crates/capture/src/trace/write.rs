@@ -1,13 +1,13 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
-use super::Decoder;
 use super::passed::Passed;
+use super::{Decoder, Meter};
 use hartrace_etrace as etrace;
-use hartrace_flow::encode::Sink;
+use hartrace_flow::encode::{Counters, Encode, Encoder, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, Decode as _, Difference, Effects, HartId, IngressSink, Observer, Port,
-    PortConfig, Step, Straights, Unreported, Wants,
+    Check, Checked, Decode as _, Difference, Effects, HartId, Observer, Port, PortConfig, Step,
+    Straights, Unreported, Wants,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -50,11 +50,18 @@ pub(super) type TandemWriter<'a, F> = StreamWriter<'a, Direct, F>;
 pub(super) trait Source: Observer {
     /// What it needs to know of steps.
     const NEEDS: Wants;
+
+    /// What was sent and lost.
+    fn counters(&self) -> Counters;
 }
 
-impl<E: IngressSink> Source for Port<E> {
+impl<E: Encode> Source for Port<Encoder<E, Shared>> {
     // The port also shows data accesses, which no encoder here uses.
     const NEEDS: Wants = Wants::STEPS;
+
+    fn counters(&self) -> Counters {
+        self.sink().total()
+    }
 }
 
 /// An encoder without a port: it takes steps with all their effects.
@@ -65,6 +72,10 @@ pub(super) struct Direct {
 
 impl Source for Direct {
     const NEEDS: Wants = Wants::ALL;
+
+    fn counters(&self) -> Counters {
+        Counters::default() // it has no queue
+    }
 }
 
 impl Observer for Direct {
@@ -91,6 +102,12 @@ pub struct Written {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// How often the output queue overflowed.
+    pub overflows: u64,
+    /// Messages that the queue lost.
+    pub lost: u64,
+    /// The bandwidth, if it was measured.
+    pub meter: Option<Box<Meter>>,
     /// What was compared, or where it differs; `None` without a check.
     pub check: Option<Result<Checked, Box<Difference>>>,
     /// Bytes of the container it is in.
@@ -105,6 +122,7 @@ struct Sent {
     bytes: Vec<u8>,
     messages: u64,
     total: u64,
+    meter: Option<Box<Meter>>,
 }
 
 /// Where an encoder sends to: it owns its sink, so what it sends is shared.
@@ -123,12 +141,32 @@ impl Shared {
 impl Sink for Shared {
     fn message(&mut self, bytes: &[u8]) {
         self.take(bytes);
+        if let Some(meter) = &mut self.0.borrow_mut().meter {
+            meter.last(bytes.len());
+        }
+    }
+
+    #[inline]
+    fn message_at(&mut self, bytes: &[u8], time: u64) {
+        self.take(bytes);
+        if let Some(meter) = &mut self.0.borrow_mut().meter {
+            meter.message(bytes.len(), time);
+        }
     }
 }
 
 impl tandem::Sink for Shared {
+    #[inline]
     fn group(&mut self, bytes: &[u8]) {
         self.take(bytes);
+    }
+
+    #[inline]
+    fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
+        let mut sent = self.0.borrow_mut();
+        tandem::Sink::short_group(&mut sent.bytes, bytes, len);
+        sent.messages += 1;
+        sent.total += len as u64;
     }
 }
 
@@ -266,15 +304,26 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         self
     }
 
+    /// Also measures the bandwidth.
+    #[must_use]
+    pub(super) fn metered(self, meter: Meter) -> StreamWriter<'a, S, F> {
+        self.sent.borrow_mut().meter = Some(Box::new(meter));
+        self
+    }
+
     /// What was written; after [`Observer::finish`].
     #[must_use]
     pub(super) fn written(self) -> Written {
-        let sent = self.sent.borrow();
+        let mut sent = self.sent.borrow_mut();
+        let counters = self.source.counters();
         Written {
             instructions: self.instructions,
             passed: self.passed.map(|(_, insns)| insns),
             messages: sent.messages,
             bytes: sent.total,
+            overflows: counters.overflows,
+            lost: counters.lost,
+            meter: sent.meter.take(),
             check: self.check.map(|(_, check)| check.result()),
             container: None,
             absent: Vec::new(),

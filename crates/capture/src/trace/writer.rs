@@ -2,7 +2,7 @@
 
 use super::harts::Harts;
 use super::write::{EtraceWriter, NtraceWriter};
-use super::{ContainerWriter, Decoder, Settings, SettingsError, Written};
+use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
@@ -119,6 +119,17 @@ impl<'a> TraceWriter<'a> {
                 Writer::Tandem(Box::new(harts(config, port.isa, options, put)?))
             }
         }))
+    }
+
+    /// Also measures the bandwidth of the stream; not of a tandem trace, which no
+    /// hardware queue carries.
+    #[must_use]
+    pub fn metered(self, meter: Meter) -> TraceWriter<'a> {
+        TraceWriter(match self.0 {
+            Writer::Ntrace(writer) => Writer::Ntrace(writer.metered(meter)),
+            Writer::Etrace(writer) => Writer::Etrace(writer.metered(meter)),
+            Writer::Tandem(writer) => Writer::Tandem(writer),
+        })
     }
 
     /// Gives `to` the observer of its format.

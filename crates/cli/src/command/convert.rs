@@ -3,16 +3,15 @@
 mod tandem;
 
 use crate::args::Convert;
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::logs::which_hart;
 use crate::session::{Loaded, Session};
 use crate::settings;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
-use hartrace_capture::input;
-use hartrace_capture::trace::{Decoded, Format, Settings, Trace, TraceWriter, Watch, WriteOptions};
+use hartrace_capture::trace::{Decoded, Trace, TraceWriter, Watch, WriteOptions};
 use hartrace_flow::{Assumed, HartId, Image, Replay};
-use std::path::Path;
+use hartrace_print::diagnostic::trace::{stand_ins, unknown_causes};
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     // What is typed is about the new trace. Only where nothing lies beside the
@@ -116,62 +115,4 @@ impl Job<'_> {
         let assumed = inner.assumed();
         Ok((inner.finish(), decoded, assumed))
     }
-}
-
-/// Causes that are written and the old trace does not record; an error with
-/// `--strict`.
-fn unknown_causes(old: &Path, new: &Settings, assumed: &Assumed) -> Option<Diagnostic> {
-    let causes = match new.format() {
-        // It only has to know an exception from an interrupt.
-        Format::Ntrace => assumed.kinds,
-        Format::Etrace | Format::Tandem => assumed.causes,
-    };
-    let instead = new.instead_of_cause().filter(|_| causes > 0)?;
-    let name = input::name(old);
-    let traps = count(causes, "trap");
-    let message = format!("{name} does not record the cause of {traps}");
-    let note = match new.format() {
-        Format::Ntrace => format!("{instead} is written for each of them"),
-        _ => "code 0 is written for each of them, for an ecall that of its mode".to_owned(),
-    };
-    Some(
-        Diagnostic::new(Code::UnknownCauses, message)
-            .note(note)
-            .help("do not rely on the causes in the new trace"),
-    )
-}
-
-/// What is in the new trace and was not in the old one, and the other way
-/// round.
-fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
-    let name = input::name(old);
-    let mut told = Vec::new();
-    let Assumed {
-        modes,
-        values,
-        unplaced,
-        ..
-    } = *assumed;
-    // N-Trace has no fields for causes and values, and reports a mode only with a
-    // context.
-    if new != Format::Ntrace && (modes || values > 0) {
-        let message = format!("{name} does not record everything that {new} contains");
-        let mut diagnostic = Diagnostic::new(Code::Assumed, message);
-        if modes {
-            diagnostic = diagnostic.note("modes: M is assumed where the mode is unknown");
-        }
-        if values > 0 {
-            let traps = count(values, "trap");
-            diagnostic = diagnostic.note(format!("trap values of {traps}: written as 0"));
-        }
-        told.push(diagnostic.help("do not rely on these values in the new trace"));
-    }
-    if unplaced > 0 {
-        let traps = count(unplaced, "trap");
-        let message = format!("{name} does not record where {traps} occurred");
-        let text = "the new trace has a loss at each, because the target of the jump before it is \
-             unknown";
-        told.push(Diagnostic::new(Code::Assumed, message).note(text));
-    }
-    told
 }

@@ -5,13 +5,15 @@ mod source;
 mod target;
 
 use crate::args::{Ctr, CtrFormat, is_stdout};
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::Places;
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
+use hartrace_print::diagnostic::{Code, Diagnostic};
+use hartrace_print::words::count;
 use report::Report;
 use source::Opened;
 use std::io::IsTerminal as _;

@@ -1,7 +1,7 @@
 //! `hartrace decode`: reconstructs the executed instructions.
 
 use crate::args::{Decode, DecodeFormat};
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::session::{Loaded, Session};
 use crate::settings::names_of;
 use crate::sink::Sink;

@@ -1,15 +1,17 @@
 //! `hartrace dump`: prints the messages of a trace.
 
 use crate::args::{Dump, DumpFormat};
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::session::Session;
 use crate::talk::Talk;
-use crate::traces::warning;
 use hartrace_capture::input;
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{Trace, Warned};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::trace::warning;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::dump::{self, DumpForm};
+use hartrace_print::words::count;
 use std::io::Write as _;
 
 pub(super) fn run(args: &Dump, talk: &Talk) -> Result<(), Failure> {

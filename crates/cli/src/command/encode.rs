@@ -1,17 +1,17 @@
 //! `hartrace encode`: encodes a log as a trace.
 
 use crate::args::Encode;
-use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::logs::{self, Reading, mode_of};
+use crate::failure::Failure;
+use crate::logs::{self, mode_of};
 use crate::session::Session;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
-use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, Plain, ingress_layout};
-use hartrace_capture::trace::{Settings, WriteOptions};
+use hartrace_capture::input::Input;
+use hartrace_capture::log::{Assume, Plain, Reading, ingress_layout, recognise_boot};
+use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{Image, Mode, Observer};
-use std::path::Path;
+use hartrace_print::diagnostic::{Code, log, trace};
 
 pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let session = Session::of_log(&args.input, &args.program, args.strict, talk)?;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let kind = detect(head);
     let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
     let mut image = program.image()?;
-    logs::recognise_boot(kind, head, &mut program, image.as_mut());
+    recognise_boot(kind, head, &mut program, image.as_mut());
     // A verifier is to see jumps as they are.
     let tandem = args.to.format().has_code();
     let reading = logs::reading(kind, head, &program, image.as_ref(), tandem, &session)?;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let image = image.as_ref().or(Some(&nothing).filter(|_| tandem));
     let check = image.filter(|_| args.check);
     if args.check && check.is_none() {
-        return Err(crate::traces::no_program());
+        return Err(trace::no_program().into());
     }
     let options = WriteOptions {
         check,
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         // A tandem trace keeps such a jump as it is.
         instead: settings.instead_of_cause().filter(|_| !tandem),
     };
-    let assumed = assumed(
+    let assumed = log::assumed(
         &args.input,
         args.mode.is_none() && !reading.modes,
         timed,
@@ -105,38 +105,6 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     trace_file::report(&args.output.output, format, (&done, causeless), left, talk)
 }
 
-/// A log that does not record traps.
-fn inferred_traps(path: &Path) -> Diagnostic {
-    let name = input::name(path);
-    let message = format!("{name} does not record traps: it was written without `-l`");
-    Diagnostic::new(Code::Assumed, message)
-        .note("traps are inferred from jumps; their cause, value and instruction are unknown")
-        .note("a trap right after an indirect jump cannot be detected")
-        .help("write the log with `spike -l --log-commits`")
-}
-
-/// What a trace with these settings contains and the log does not: modes, times.
-fn assumed(path: &Path, mode: bool, timed: bool, settings: &Settings) -> Option<Diagnostic> {
-    let name = input::name(path);
-    let mut missing = Vec::new();
-    if mode && settings.has_modes() {
-        missing.push("modes; mode M is assumed");
-    }
-    if !timed && settings.has_time() {
-        missing.push("times; time 0 is written");
-    }
-    let (first, rest) = missing.split_first()?;
-    let message = format!("{name} does not record {first}");
-    let mut diagnostic = Diagnostic::new(Code::Assumed, message);
-    for what in rest {
-        diagnostic = diagnostic.note(format!("it does not record {what}"));
-    }
-    Some(match mode {
-        true => diagnostic.help("set the mode with --mode u, s or m"),
-        false => diagnostic,
-    })
-}
-
 /// A log on its way into a trace.
 struct Copy<'a> {
     input: Input,
@@ -157,13 +125,13 @@ impl Copy<'_> {
     /// known cause.
     fn run<O: Observer>(self, reading: Reading<'_>, writer: O) -> Result<(O, u64), Failure> {
         let check = || self.file.sink.check();
-        let copied = reading.copy(self.input, writer, self.which, self.session, check)?;
+        let copied = logs::copy(reading, self.input, writer, self.which, self.session, check)?;
         let (fit, recorded) = (copied.chosen.fit(), copied.traps);
         let writer = logs::judged(copied, self.instead, self.session)?;
         // Of a list of pcs, the causes are all that is reported.
         let inferred = self.spike && fit.traps > 0;
         if !recorded && (self.tandem || inferred) {
-            let diagnostic = inferred_traps(self.session.path);
+            let diagnostic = log::inferred_traps(self.session.path);
             if !self.tandem && self.session.strict && self.instead.is_some() {
                 return Err(diagnostic.with_code(Code::UnknownCauses).into());
             }

@@ -1,10 +1,9 @@
 //! `hartrace explain`: the manual's section on a diagnostic.
 
 use crate::args;
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::files::create;
-use crate::manual;
-use hartrace_print::manual::plain;
+use hartrace_print::manual::{self, plain};
 
 /// Prints the section of a code, or the list of all codes.
 pub(crate) fn run(args: &args::Explain) -> Result<(), Failure> {

@@ -1,20 +1,20 @@
 //! `hartrace log`: converts a log to another kind of log.
 
 use crate::args::{Log, LogKind};
-use crate::diagnostic::{Code, Diagnostic, Failure};
-use crate::logs::{self, Reading, mode_of};
+use crate::failure::Failure;
+use crate::logs::{self, mode_of};
 use crate::session::Session;
 use crate::settings::Program;
 use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
-use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Assume, RowWriter, ingress_layout};
+use hartrace_capture::input::Input;
+use hartrace_capture::log::{Assume, Reading, RowWriter, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_flow::{Mode, Observer};
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_print::JsonSteps;
-use std::path::Path;
+use hartrace_print::diagnostic::log;
 
 pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.to != LogKind::Pc {
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
     let kind = detect(head);
-    logs::recognise_boot(kind, head, &mut program, image.as_mut());
+    recognise_boot(kind, head, &mut program, image.as_mut());
     need(args, kind, head)?;
     let job = Job {
         args,
@@ -50,19 +50,13 @@ fn need(args: &Log, kind: Kind, head: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The columns of the reference flow, the sideband without which loss could
-/// not be shown, and the time if there is one.
+/// The columns of rows: the time, if there is one, and the sideband.
 fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
     let given = (kind == Kind::IngressCsv).then(|| ingress_layout(head).0);
     IngressColumns {
         time: given.flatten().is_some_and(|c| c.time),
         power_down: given.flatten().is_some_and(|c| c.power_down),
-        trigger: true,
-        halted: true,
-        reset: true,
-        external: true,
-        lost: true,
-        ..IngressColumns::default()
+        ..IngressColumns::with_sideband()
     }
 }
 
@@ -128,7 +122,7 @@ impl Job<'_> {
         let writer = Assume::new(writer, args.mode.map_or(Mode::M, mode_of));
         self.copy(input, sink, true, writer)?;
         if args.mode.is_none() {
-            talk.warning(&assumed(&args.input));
+            talk.warning(&log::assumed_mode(&args.input));
         }
         Ok(())
     }
@@ -144,16 +138,9 @@ impl Job<'_> {
     ) -> Result<O, Failure> {
         let (session, which) = (&self.session, (self.args.hart, single));
         let check = || sink.check();
-        let copied = self.reading.copy(input, writer, which, session, check)?;
+        let copied = logs::copy(self.reading, input, writer, which, session, check)?;
         // Pcs have no causes, and JSON says which are unknown.
         let instead = Some("exception 0").filter(|_| self.args.to == LogKind::Ingress);
         logs::judged(copied, instead, session)
     }
-}
-
-/// The modes in the rows are not in the log.
-fn assumed(path: &Path) -> Diagnostic {
-    let name = input::name(path);
-    let message = format!("{name} does not record modes; mode M is assumed");
-    Diagnostic::new(Code::Assumed, message).help("set the mode with --mode u, s or m")
 }

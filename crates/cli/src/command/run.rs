@@ -5,10 +5,9 @@ mod postmortem;
 mod recorded;
 mod streams;
 mod traced;
-mod verdict;
 
 use crate::args::{FilesSpec, LogSpec, Run, RunLog, is_stdout};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::{create, inputs, one_stdin};
 use crate::machine;
 use crate::progress::RunProgress;
@@ -27,6 +26,9 @@ use hartrace_hart::{Machine, Stop};
 use hartrace_isa::Isa;
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
 use hartrace_print::JsonSteps;
+use hartrace_print::diagnostic::hart::missing_extensions;
+use hartrace_print::diagnostic::{Code, Diagnostic};
+use hartrace_print::run::Ended;
 use hartrace_print::summary::run_speed;
 use postmortem::Postmortem;
 use recorded::{Looks, Recorded};
@@ -36,12 +38,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use streams::{Fate, ProgramInput, ProgramOutput};
 use traced::Traced;
-use verdict::Facts;
+
+/// The settings in force, as far as they do not depend on the program.
+fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
+    let program = args.program.as_deref();
+    machine::settings(program, &args.machine, args.max_insns, talk)
+}
 
 /// The settings of a run, and where they come from.
 pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
-    let mut config = machine::settings(args, talk)?;
+    let mut config = settings(args, talk)?;
     one_stdin(files(args, &config))?;
     let output = create(Path::new("-"), [])?;
     let elf = machine::read(&config)?;
@@ -62,7 +69,7 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
 
 pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
-    let mut config = machine::settings(args, talk)?;
+    let mut config = settings(args, talk)?;
     one_stdin(files(args, &config))?;
     let elf = machine::read(&config)?;
     let (hart, isa) = machine::configure(&mut config, &elf)?;
@@ -71,14 +78,16 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let program = machine::program(&elf)?;
     let symbols = Symbols::from_elf(&elf.bytes).ok();
     let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
-    machine::warn_of_missing(&elf, isa, talk);
+    if let Some(missing) = missing_extensions(&elf, isa) {
+        talk.warning(&missing);
+    }
     let (fate, progress) = (
         Fate::default(),
         RunProgress::new(talk, config.hart.max_insns.as_ref().map(|n| n.value)),
     );
     let host = host(args, &elf.file.file, &fate, &progress)?;
     let mut machine = machine::build(&hart, host)?;
-    machine::load(&mut machine, &elf, program.clone(), entry)?;
+    machine::load(&mut machine, &elf, &program, entry)?;
     let traced = Traced::new(args, &config, &elf, isa, talk)?;
     let recorded = Recorded::new(args, &config)?;
     let own = machine.ctr().is_some();
@@ -115,7 +124,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     finish(logs)?;
     let traced = traced.finish(&config, &elf, written)?;
     let recorded = recorded.finish(&config, &elf, isa, own, tallies)?;
-    let facts = Facts {
+    let facts = Ended {
         config: &hart,
         program: &program,
         symbols: symbols.as_ref(),
@@ -129,7 +138,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         tell_without_effect(&config, talk);
     }
     let checked = traced.report(talk);
-    let verdict = facts.verdict(end);
+    let verdict = verdict(&facts, end);
     let verdict = match verdict {
         Err(Failure::Diagnostic(died)) if died.code.exit() == Code::ProgramFailed.exit() => {
             let again = Postmortem {
@@ -339,12 +348,7 @@ fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> impl Observer + 's {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
-        trigger: true,
-        halted: true,
-        reset: true,
-        external: true,
-        lost: true,
-        ..IngressColumns::default()
+        ..IngressColumns::with_sideband()
     };
     let put = |rows: Result<&[u8], _>| sink.put_rows(rows);
     RowWriter::new(port, columns, ingress.iretire(), put)
@@ -364,17 +368,33 @@ fn finish(sinks: Vec<Sink>) -> Result<(), Failure> {
 /// How it went, and what the program asked for in vain.
 fn report(
     machine: &mut Machine,
-    facts: &Facts<'_>,
+    facts: &Ended<'_>,
     end: End,
     time: std::time::Duration,
     talk: &Talk,
 ) {
     let speed = run_speed(machine.instructions(), machine.cycles(), time);
-    talk.summary(&format!("{speed}; {}", facts.words(end)));
+    let how = match end {
+        End::Stop(stop) => facts.words(stop),
+        End::Interrupted => format!("interrupted at {}", facts.place(facts.pc)),
+        End::Unread => "stopped early: the reader closed the output".to_owned(),
+    };
+    talk.summary(&format!("{speed}; {how}"));
     for note in machine.host().take_notes() {
         talk.warning(&Diagnostic::new(Code::Refused, note.to_string()));
     }
-    if let Some(hint) = facts.cannot_end(end) {
+    if let End::Stop(stop) = end
+        && let Some(hint) = facts.cannot_end(stop)
+    {
         talk.warning(&hint);
+    }
+}
+
+/// What the end means for the command.
+fn verdict(facts: &Ended<'_>, end: End) -> Result<(), Failure> {
+    match end {
+        End::Stop(stop) => facts.failure(stop).map_or(Ok(()), |died| Err(died.into())),
+        End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
+        End::Unread => Err(Failure::ClosedPipe),
     }
 }

@@ -2,7 +2,7 @@
 //! and their last writes.
 
 use crate::args::{Mark, State, StateFormat};
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::files::create;
 use crate::machine;
 use crate::progress::Progress;
@@ -17,7 +17,9 @@ use hartrace_capture::trace::{self, Known, MAX_WHOLE};
 use hartrace_capture::verify::{Choice, Search};
 use hartrace_flow::elf_bias;
 use hartrace_isa::{Isa, Style};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::state::{self, Terms};
+use hartrace_print::words::count;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {

@@ -1,12 +1,12 @@
 //! `hartrace stats`: statistics of a trace.
 
 use crate::args::{Stats, StatsFormat};
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::session::Session;
 use crate::talk::Talk;
-use crate::traces::judge_warnings;
 use hartrace_capture::shard::cores;
 use hartrace_flow::Image;
+use hartrace_print::diagnostic::trace::judge_warnings;
 use hartrace_print::stats::{self, Counted};
 
 pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
@@ -41,7 +41,11 @@ pub(super) fn run(args: &Stats, talk: &Talk) -> Result<(), Failure> {
     let decoded = tallied.decoded.as_ref();
     let verdict = match decoded {
         Some(decoded) => session.judge(decoded, None),
-        None => judge_warnings(&tallied.census.warnings, &args.trace, args.strict, talk),
+        None => talk.report(judge_warnings(
+            &tallied.census.warnings,
+            &args.trace,
+            args.strict,
+        )),
     };
     Session::finish(output, verdict)
 }

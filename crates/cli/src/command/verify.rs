@@ -5,13 +5,13 @@ mod model;
 mod source;
 
 use crate::args::{self, Mark, Verify, VerifyFormat};
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::files::create;
 use crate::machine;
 use crate::session::Session;
 use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
-use drive::{Drive, wrong_hart};
+use drive::Drive;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
@@ -22,6 +22,8 @@ use hartrace_capture::verify::{
     self, Check, Choice, Parameters, Register, Search, Verifier, Volatile,
 };
 use hartrace_isa::{Isa, csr};
+use hartrace_print::diagnostic::verify::{not_tandem, wrong_hart};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::verify::{Facts, Form, Places, Report};
 use source::Source;
 use std::path::{Path, PathBuf};
@@ -185,7 +187,7 @@ fn format(
     );
     if !tandem && Format::said(&session.config) != Some(Format::Tandem) {
         let note = format!("detected kind of file: {kind}");
-        return Err(not_tandem(path, &note));
+        return Err(not_tandem(path, &note).into());
     }
     let input = session.open(&args::Transport::default(), "verify")?;
     let known = Known {
@@ -196,17 +198,9 @@ fn format(
         trace::Settings::Tandem(config) => Ok(*config),
         other => {
             let note = format!("its format is {}", other.format());
-            Err(not_tandem(path, &note))
+            Err(not_tandem(path, &note).into())
         }
     }
-}
-
-fn not_tandem(path: &Path, note: &str) -> Failure {
-    let message = format!("{} is not a tandem trace", input::name(path));
-    Diagnostic::new(Code::NotTandem, message)
-        .note(note)
-        .help("make one with `hartrace run --trace tandem=FILE` or `hartrace encode --to tandem`")
-        .into()
 }
 
 /// The instructions where to begin and to end.

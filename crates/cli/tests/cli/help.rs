@@ -53,6 +53,11 @@ fn help_is_wrapped_cleanly() {
         &["decode"],
         &["stats"],
         &["convert"],
+        &["profile"],
+        &["calls"],
+        &["coverage"],
+        &["flamegraph"],
+        &["diff"],
         &["verify"],
         &["state"],
         &["ctr"],
@@ -92,6 +97,11 @@ fn help_texts() {
     help(&["decode", "--help"]).stdout_eq(file!["snapshots/decode.txt"]);
     help(&["stats", "--help"]).stdout_eq(file!["snapshots/stats.txt"]);
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
+    help(&["profile", "--help"]).stdout_eq(file!["snapshots/profile.txt"]);
+    help(&["calls", "--help"]).stdout_eq(file!["snapshots/calls.txt"]);
+    help(&["coverage", "--help"]).stdout_eq(file!["snapshots/coverage.txt"]);
+    help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
+    help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
@@ -128,30 +138,35 @@ fn one_manual_page_per_command() {
         .collect();
     pages.sort();
     let expected = [
+        "hartrace-calls.1",
         "hartrace-completions.1",
         "hartrace-config-show-run.1",
         "hartrace-config-show.1",
         "hartrace-config.1",
         "hartrace-convert.1",
+        "hartrace-coverage.1",
     ];
-    assert_eq!(pages[..5], expected);
+    assert_eq!(pages[..7], expected);
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
+        "hartrace-diff.1",
         "hartrace-disasm.1",
         "hartrace-dump.1",
         "hartrace-encode.1",
         "hartrace-explain.1",
+        "hartrace-flamegraph.1",
         "hartrace-info.1",
         "hartrace-log.1",
         "hartrace-man.1",
+        "hartrace-profile.1",
         "hartrace-run.1",
         "hartrace-state.1",
         "hartrace-stats.1",
         "hartrace-verify.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[5..], expected);
+    assert_eq!(pages[7..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }

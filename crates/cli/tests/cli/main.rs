@@ -7,6 +7,7 @@ mod bad_elf;
 mod bad_usage;
 mod cases;
 mod causes;
+mod compare;
 mod config;
 mod ctr;
 mod ctr_inputs;
@@ -26,6 +27,7 @@ mod tandem;
 mod tiny;
 mod trace;
 mod verify;
+mod views;
 
 use std::ffi::OsStr;
 use std::fs;

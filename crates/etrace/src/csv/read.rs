@@ -7,7 +7,6 @@ use crate::packet::bits::mask;
 use crate::packet::read::map_width;
 use crate::{
     BranchMap, Context, DataSupport, Layout, Packet, QualStatus, Report, Start, Support, Trap,
-    Version,
 };
 
 /// A row that is no packet.
@@ -271,7 +270,7 @@ impl Row<'_> {
 
     fn trap(&mut self) -> Result<Trap, CsvError> {
         let layout = self.layout;
-        let draft = layout.version == Version::V1_1_1;
+        let draft = layout.version.is_draft();
         let owner = self.owner()?;
         let interrupt = self.flag(Column::Interrupt)?;
         let thaddr = draft || self.flag(Column::Thaddr)?;

@@ -1,6 +1,7 @@
 //! Rows and packets.
 
 use super::*;
+use crate::Version;
 use crate::testing::RandomPackets as _;
 use crate::{Config, Layout};
 use alloc::string::ToString;

@@ -6,6 +6,7 @@
 //! if a contradiction is found before that, the previous modes are restored.
 
 use super::Settings;
+use crate::config::Parameters;
 use crate::{Config, Ioption, Support};
 
 /// The run-time modes: from the configuration until a support packet reports them.
@@ -13,6 +14,16 @@ use crate::{Config, Ioption, Support};
 pub(super) struct Modes {
     pub(super) full_address: bool,
     pub(super) sijump: bool,
+    pub(super) implicit_return: bool,
+    pub(super) implicit_exception: bool,
+    pub(super) prediction: bool,
+    pub(super) cache: bool,
+    /// Synchronisation packets leave predictor, cache and return stack as they
+    /// are.
+    pub(super) keeps: bool,
+    pub(super) iret_ext: bool,
+    /// Of the encoder, once a standard support packet has reported them.
+    parameters: Option<Parameters>,
     /// Data trace (`denable`), once a support packet has reported it.
     pub(super) data: Option<bool>,
 }
@@ -22,35 +33,90 @@ impl Modes {
         Modes {
             full_address: config.full_address,
             sijump: config.sijump,
+            implicit_return: config.implicit_return,
+            implicit_exception: config.implicit_exception,
+            prediction: config.branch_prediction,
+            cache: config.jump_target_cache,
+            keeps: config.resync_disabled(),
+            iret_ext: config.iret_ext,
+            parameters: None,
             data: None,
         }
     }
-}
 
-/// Modes that change what packets mean and are not understood.
-const UNKNOWN: [Ioption; 4] = [
-    Ioption::ImplicitReturn,
-    Ioption::ImplicitException,
-    Ioption::BranchPrediction,
-    Ioption::JumpTargetCache,
-];
+    /// Whether packets depend on what came before, beyond the place.
+    pub(super) const fn is_modal(&self) -> bool {
+        self.implicit_return | self.prediction | self.cache
+    }
+
+    /// Whether a synchronisation packet in the middle of a trace is of no use to a
+    /// decoder that starts there.
+    pub(super) const fn needs_start(&self) -> bool {
+        self.keeps && self.is_modal()
+    }
+
+    /// Settings in these modes.
+    pub(super) fn apply(&self, config: &Config) -> Config {
+        let mut config = Config {
+            full_address: self.full_address,
+            sijump: self.sijump,
+            implicit_return: self.implicit_return,
+            implicit_exception: self.implicit_exception,
+            branch_prediction: self.prediction,
+            jump_target_cache: self.cache,
+            iret_ext: self.iret_ext,
+            ..config.clone()
+        };
+        if let Some(parameters) = self.parameters {
+            config.f0s_width = parameters.f0s_width;
+            config.return_stack_size = parameters.return_stack_size;
+            config.call_counter_size = parameters.call_counter_size;
+            config.bpred_size = parameters.bpred_size;
+            config.cache_size = parameters.cache_size;
+            // It does not say whether there is a time.
+            if config.time_width > 0 {
+                config.time_width = parameters.time_bits();
+            }
+        }
+        config
+    }
+}
 
 impl Settings {
     /// The modes that a support packet reports.
     pub(super) fn told(&self, support: &Support) -> Modes {
-        let told = |option| self.config.ioptions.get(support.ioptions, option);
+        let ioptions = &self.config.ioptions;
+        let told = |option| ioptions.get(support.ioptions, option);
+        let before = &self.modes;
         let denable = support.data.map(|data| data.denable);
+        let parameters = match self.config.version.is_standard() {
+            true => Some(Parameters::from_field(support.ioptions >> ioptions.width())),
+            false => None,
+        };
         Modes {
-            full_address: told(Ioption::FullAddress).unwrap_or(self.modes.full_address),
-            sijump: told(Ioption::SequentialJump).unwrap_or(self.modes.sijump),
-            data: denable.or(self.modes.data),
+            full_address: told(Ioption::FullAddress).unwrap_or(before.full_address),
+            sijump: told(Ioption::SequentialJump).unwrap_or(before.sijump),
+            implicit_return: told(Ioption::ImplicitReturn).unwrap_or(before.implicit_return),
+            implicit_exception: told(Ioption::ImplicitException)
+                .unwrap_or(before.implicit_exception),
+            prediction: told(Ioption::BranchPrediction).unwrap_or(before.prediction),
+            cache: told(Ioption::JumpTargetCache).unwrap_or(before.cache),
+            keeps: told(Ioption::ResyncDisabled).unwrap_or(before.keeps),
+            iret_ext: told(Ioption::ImplicitReturnExtension).unwrap_or(before.iret_ext),
+            parameters,
+            data: denable.or(before.data),
         }
     }
 
-    /// Whether it reports modes that are not supported.
-    pub(super) fn refuses(&self, ioptions: u32) -> bool {
-        let on = |option| self.config.ioptions.get(ioptions, option) == Some(true);
-        UNKNOWN.into_iter().any(on)
+    /// Whether it reports modes that are not supported: they need a table, and the
+    /// encoder has none of a known size.
+    pub(super) fn refuses(&self, support: &Support) -> bool {
+        let modes = self.told(support);
+        let config = modes.apply(&self.config);
+        let calls = config.call_counter_size + config.return_stack_size;
+        modes.prediction && config.bpred_size == 0
+            || modes.cache && config.cache_size == 0
+            || modes.implicit_return && calls == 0
     }
 }
 

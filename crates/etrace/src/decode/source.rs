@@ -5,7 +5,9 @@ use hartrace_flow::{
     Blocks, Cause, Consumer, Context, Event, HartId, Mark, Mode, Ownership, Reason, Trap,
 };
 
+use super::aids::{Aids, Tap};
 use super::modes::{Doubt, Modes};
+use super::trail::{More, Returns};
 use super::way::{Next, Outcomes, Pending, Trouble, reason};
 use super::{Ctx, ETrace, Message, Settings};
 use crate::{BranchMap, Ending, Fault, Packet, QualStatus, Report, Start, Support, Version};
@@ -31,6 +33,12 @@ pub struct Source {
     /// The encoder is in a mode that is not understood: nothing is decoded.
     refused: bool,
     doubt: Option<Doubt>,
+    /// An optional mode is on, so that packets depend on tables.
+    modal: bool,
+    /// What the packet that waits says besides, if it is modal.
+    pub(super) more: More,
+    /// For the optional modes.
+    pub(super) aids: Aids,
 }
 
 /// The state of a source in plain values.
@@ -45,6 +53,8 @@ pub struct State {
     clock: Clock,
     refused: bool,
     doubt: Option<Doubt>,
+    more: More,
+    aids: Aids,
 }
 
 /// What a synchronisation packet says of the hart.
@@ -60,8 +70,8 @@ struct Sync {
 impl decode::Source<ETrace> for Source {
     type State = State;
 
-    fn new(_: &Settings, src: u16) -> Source {
-        Source {
+    fn new(settings: &Settings, src: u16) -> Source {
+        let mut source = Source {
             track: Track::new(HartId(src.into()), None),
             base: 0,
             named: false,
@@ -72,7 +82,12 @@ impl decode::Source<ETrace> for Source {
             anchored: false,
             refused: false,
             doubt: None,
-        }
+            modal: false,
+            more: More::default(),
+            aids: Aids::default(),
+        };
+        source.adopt(settings);
+        source
     }
 
     #[inline]
@@ -84,21 +99,12 @@ impl decode::Source<ETrace> for Source {
     fn message<C: Consumer>(
         &mut self,
         message: &Message,
-        cx: &mut Ctx<'_, '_, C>,
+        cx: &mut decode::Ctx<'_, '_, Settings, C>,
     ) -> Result<(), Reason> {
-        let done = match message {
-            Message::Plain(packet) if self.track.is_running() => match packet.address {
-                Some(field) => self.address((packet.map, field), cx),
-                None => self.branches(packet.map, cx),
-            },
-            Message::Plain(_) => self.unsynchronised(cx),
-            Message::Packet(packet) => self.packet(packet, cx),
-            Message::Data => {
-                let reason = Fault::UnexpectedData.reason(0);
-                self.track.doubt(reason, cx.place.at, cx.out);
-                Ok(())
-            }
-        };
+        if self.modal {
+            return self.modal_message(message, cx);
+        }
+        let done = self.any(message, &mut inner::<false, C>(cx));
         done.map_err(reason)
     }
 
@@ -107,17 +113,28 @@ impl decode::Source<ETrace> for Source {
         self.named = false;
         self.carry = Outcomes::default();
         self.pending = None;
+        self.aids.known = false;
+        if let Some(vectors) = &mut self.aids.vectors {
+            vectors.forget();
+        }
         if let Some(doubt) = &mut self.doubt {
             doubt.failed = true;
         }
         self.track.lose(reason, at, bytes);
     }
 
-    fn finish<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
-        if self.track.is_running()
-            && let Err((fault, value)) = self.end(Next::Unknown, cx)
-        {
-            self.lose(fault.reason(value), cx.place.at, 0);
+    fn finish<C: Consumer>(&mut self, cx: &mut decode::Ctx<'_, '_, Settings, C>) {
+        if self.track.is_running() {
+            let done = match self.aids.predictor.is_some() {
+                true => self.predicted(cx, |source, cx| source.end(Next::Unknown, cx)),
+                false => {
+                    let done = self.end(Next::Unknown, &mut inner::<true, C>(cx));
+                    done.map_err(reason)
+                }
+            };
+            if let Err(reason) = done {
+                self.lose(reason, cx.place.at, 0);
+            }
         }
         let phase = self.track.phase;
         match phase {
@@ -143,6 +160,8 @@ impl decode::Source<ETrace> for Source {
             clock: self.clock,
             refused: self.refused,
             doubt: self.doubt,
+            more: self.more,
+            aids: self.aids.clone(),
         }
     }
 
@@ -156,6 +175,9 @@ impl decode::Source<ETrace> for Source {
         self.clock = state.clock;
         self.refused = state.refused;
         self.doubt = state.doubt;
+        self.more = state.more;
+        self.aids.clone_from(&state.aids);
+        self.modal = self.aids.is_modal();
     }
 
     fn hint(&mut self, state: &State) {
@@ -167,7 +189,87 @@ impl decode::Source<ETrace> for Source {
     }
 }
 
+/// The same context, without a predictor.
+#[inline(always)]
+fn inner<'x, 'a, const MODAL: bool, C>(
+    cx: &'x mut decode::Ctx<'_, 'a, Settings, C>,
+) -> Ctx<'x, 'a, C> {
+    Ctx {
+        settings: cx.settings,
+        blocks: cx.blocks,
+        out: cx.out,
+        place: cx.place,
+        table: None,
+        modal: MODAL,
+    }
+}
+
 impl Source {
+    /// Other modes.
+    pub(super) fn adopt(&mut self, settings: &Settings) {
+        self.aids.adopt(settings, &mut self.track);
+        self.modal = self.aids.is_modal();
+    }
+
+    /// A message in an optional mode.
+    #[inline(never)]
+    fn modal_message<C: Consumer>(
+        &mut self,
+        message: &Message,
+        cx: &mut decode::Ctx<'_, '_, Settings, C>,
+    ) -> Result<(), Reason> {
+        match self.aids.predictor.is_some() {
+            true => self.predicted(cx, |source, cx| source.any(message, cx)),
+            false => self.any(message, &mut inner::<true, C>(cx)).map_err(reason),
+        }
+    }
+
+    /// Does something with the predictor at hand.
+    fn predicted<'a, C: Consumer>(
+        &mut self,
+        cx: &mut decode::Ctx<'_, 'a, Settings, C>,
+        what: impl FnOnce(&mut Source, &mut Ctx<'_, 'a, Tap<'_, C>>) -> Result<(), Trouble>,
+    ) -> Result<(), Reason> {
+        let Some(mut predictor) = self.aids.predictor.take() else {
+            return Err(Fault::UnknownOption.reason(0));
+        };
+        let table = predictor.shared();
+        let mut tap = Tap { out: cx.out, table };
+        let mut inner = Ctx {
+            settings: cx.settings,
+            blocks: cx.blocks,
+            out: &mut tap,
+            place: cx.place,
+            table: Some(table),
+            modal: true,
+        };
+        let done = what(self, &mut inner);
+        self.aids.predictor = Some(predictor);
+        done.map_err(reason)
+    }
+
+    /// Any message.
+    #[inline(always)]
+    fn any<C: Consumer>(
+        &mut self,
+        message: &Message,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        match message {
+            Message::Plain(packet) if self.track.is_running() => match packet.address {
+                Some(field) => self.address((packet.map, field), cx),
+                None => self.branches(packet.map, cx),
+            },
+            Message::Plain(_) => self.unsynchronised(cx),
+            Message::Packet(packet) => self.packet(packet, cx),
+            Message::Data => {
+                let reason = Fault::UnexpectedData.reason(0);
+                self.track.doubt(reason, cx.place.at, cx.out);
+                Ok(())
+            }
+        }
+    }
+
     /// Any packet.
     fn packet<C: Consumer>(
         &mut self,
@@ -176,11 +278,24 @@ impl Source {
     ) -> Result<(), Trouble> {
         match *packet {
             Packet::Branches { map, address } if self.track.is_running() => match address {
-                Some(report) => self.report((map, report), cx),
+                Some(report) => self.report((map, report), More::default(), cx),
                 None => self.branches(map, cx),
             },
             Packet::Address(report) if self.track.is_running() => {
-                self.report((BranchMap::default(), report), cx)
+                self.report((BranchMap::default(), report), More::default(), cx)
+            }
+            Packet::BranchCount {
+                branch_count,
+                address,
+            } if self.track.is_running() => self.branch_count(branch_count, address, cx),
+            Packet::JumpTarget {
+                index,
+                map,
+                irreport,
+                irdepth,
+            } if self.track.is_running() => {
+                let returns = returns(cx.settings, irreport, irdepth);
+                self.jump_target(index, map, returns, cx)
             }
             _ => self.seldom(packet, cx),
         }
@@ -190,9 +305,15 @@ impl Source {
     fn report<C: Consumer>(
         &mut self,
         (map, report): (BranchMap, Report),
+        more: More,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
+        let more = More {
+            returns: returns(cx.settings, report.irreport, report.irdepth),
+            ..more
+        };
         self.address((map, report.address), cx)?;
+        self.set_more(more);
         if report.notify {
             self.resolve(Next::Sync, cx)?;
             self.track.event(&Event::Mark(Mark::Notify), cx.out);
@@ -219,7 +340,77 @@ impl Source {
         self.pending = Some(Pending {
             address: self.base,
             outcomes: self.carry.and(Outcomes::of(map)),
+            modal: false,
             arrived: false,
+        });
+        Ok(())
+    }
+
+    /// What the packet that waits says besides.
+    fn set_more(&mut self, more: More) {
+        if let Some(pending) = &mut self.pending
+            && !more.is_nothing()
+        {
+            pending.modal = true;
+            self.more = more;
+        }
+    }
+
+    /// Format 0 subformat 0.
+    fn branch_count<C: Consumer>(
+        &mut self,
+        branch_count: u32,
+        address: Option<(bool, Report)>,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        let most = cx.settings.config.max_branch_count;
+        if cx.table.is_none() {
+            return Err((Fault::UnknownSubformat, 0));
+        }
+        if branch_count > most {
+            return Err((Fault::LargeBranchCount, u64::from(branch_count)));
+        }
+        let more = More {
+            predicted: u64::from(branch_count) + 31,
+            fails: address.is_none_or(|(failed, _)| failed),
+            returns: Returns::Any,
+        };
+        let Some((_, report)) = address else {
+            self.resolve(Next::Flow, cx)?;
+            return self.use_up_predicted(more, cx);
+        };
+        self.report((BranchMap::default(), report), more, cx)?;
+        if branch_count == u32::MAX {
+            // Sent for its number: the address is that of the last branch (6.8).
+            self.resolve(Next::Sync, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Format 0 subformat 1.
+    fn jump_target<C: Consumer>(
+        &mut self,
+        index: u16,
+        map: BranchMap,
+        returns: Returns,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        // The jump before may have filled the entry.
+        self.resolve(Next::Flow, cx)?;
+        let Some(targets) = &self.aids.targets else {
+            return Err((Fault::UnknownSubformat, 0));
+        };
+        let target = targets.get(index);
+        self.base = target.ok_or((Fault::EmptyEntry, u64::from(index)))?;
+        self.pending = Some(Pending {
+            address: self.base,
+            outcomes: self.carry.and(Outcomes::of(map)),
+            modal: false,
+            arrived: false,
+        });
+        self.set_more(More {
+            returns,
+            ..More::default()
         });
         Ok(())
     }
@@ -256,6 +447,9 @@ impl Source {
                 done
             }
             _ if self.refused => Err((Fault::UnknownOption, 0)),
+            Packet::Start(_) | Packet::Trap(_) if self.lacks_start(cx.settings) => {
+                self.unsynchronised(cx)
+            }
             Packet::Start(start) => self.start(start, cx),
             Packet::Trap(trap) => self.trap(trap, cx),
             Packet::Context(context) => {
@@ -267,11 +461,17 @@ impl Source {
                 self.tell_time(context.time, cx);
                 Ok(())
             }
-            Packet::BranchCount { .. } | Packet::JumpTarget { .. } => {
-                Err((Fault::UnknownSubformat, 0))
-            }
-            Packet::Branches { .. } | Packet::Address(_) => self.unsynchronised(cx),
+            Packet::BranchCount { .. }
+            | Packet::JumpTarget { .. }
+            | Packet::Branches { .. }
+            | Packet::Address(_) => self.unsynchronised(cx),
         }
+    }
+
+    /// Whether a synchronisation packet is of no use: the encoder goes on with
+    /// tables that are not known.
+    fn lacks_start(&self, settings: &Settings) -> bool {
+        settings.modes.needs_start() && !self.aids.known && !self.aids.fresh
     }
 
     /// A packet about the flow while it is not known where the hart is.
@@ -325,6 +525,11 @@ impl Source {
 
     /// The way to a synchronisation packet from where the walk stands.
     fn walk_to<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
+        if cx.settings.modes.is_modal() {
+            // What the path to it does to the tables counts.
+            let next = self.before(cx.blocks, sync.address);
+            self.resolve(next, cx)?;
+        }
         let changed = sync.owner.mode != self.owner.mode;
         let moved = sync.owner.context != self.owner.context;
         if moved && !self.leads_to(cx.blocks, sync.address, changed) {
@@ -349,7 +554,11 @@ impl Source {
     /// A full address: the hart is here now.
     fn synchronise<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) {
         self.begin(cx);
-        self.anchored = true;
+        self.anchored |= !cx.settings.modes.needs_start() || self.aids.fresh;
+        if !cx.settings.modes.keeps || self.aids.fresh {
+            self.aids.reset(&mut self.track, cx.table);
+        }
+        (self.aids.known, self.aids.fresh) = (true, false);
         self.pending = None;
         self.base = sync.address;
         self.tell_owner(sync.owner, cx);
@@ -376,11 +585,21 @@ impl Source {
             self.lose(fault.reason(value), cx.place.at, 0);
             None
         });
+        let implied = packet.thaddr && packet.address.is_none();
+        let handler = match implied {
+            false => address.filter(|_| packet.thaddr),
+            true => self.handler(packet, owner),
+        };
+        if let Some(vectors) = &mut self.aids.vectors
+            && let (Some(handler), Some(mode), false) = (handler, owner.mode, implied)
+        {
+            vectors.learn(mode, packet.interrupt, packet.ecause, handler);
+        }
         let code = Some(packet.ecause);
         let tval = packet.tval.map(|field| canonical(cx.settings, field));
         let trap = Trap {
             epc,
-            handler: address.filter(|_| packet.thaddr),
+            handler,
             cause: match packet.interrupt {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
@@ -388,7 +607,12 @@ impl Source {
             tval: tval.filter(|_| !has_epc(cx.settings, packet)),
         };
         let Some(handler) = trap.handler else {
-            return self.trap_only((packet, owner, trap), cx);
+            self.trap_only((packet, owner, trap), cx)?;
+            if implied {
+                self.track.event(&Event::Trap(trap), cx.out);
+                return Err((Fault::UnknownHandler, u64::from(packet.ecause)));
+            }
+            return Ok(());
         };
         self.begin(cx);
         self.track.event(&Event::Trap(trap), cx.out);
@@ -400,6 +624,12 @@ impl Source {
         };
         self.synchronise(sync, cx);
         Ok(())
+    }
+
+    /// The handler of a trap whose packet leaves it out.
+    fn handler(&self, packet: &crate::Trap, owner: Ownership) -> Option<u64> {
+        let vectors = self.aids.vectors.as_ref()?;
+        vectors.handler(owner.mode?, packet.interrupt, packet.ecause)
     }
 
     /// A trap whose handler is not reported yet.
@@ -431,7 +661,7 @@ impl Source {
         let tval = packet.tval.map(|field| canonical(cx.settings, field));
         let told = match cx.settings.config.version {
             Version::V1_1_1 if has_epc(cx.settings, packet) => tval,
-            Version::V2_0 if !packet.thaddr && !packet.interrupt => address,
+            Version::V2_0 | Version::V2_05 if !packet.thaddr && !packet.interrupt => address,
             _ => None,
         };
         match self.track.phase {
@@ -460,6 +690,8 @@ impl Source {
         if support.encoder_mode != 0 {
             return Err((Fault::UnknownMode, u64::from(support.encoder_mode)));
         }
+        let idle = matches!(self.track.phase, Phase::Start | Phase::Stopped);
+        let changed = support.qual_status != QualStatus::NoChange;
         if support.qual_status == QualStatus::EndedRep && self.repeats(cx.settings, cx.blocks) {
             self.pending = None;
         }
@@ -494,6 +726,12 @@ impl Source {
                 self.stop(cx);
             }
         }
+        if idle || changed {
+            self.aids.fresh = true;
+            if let Some(vectors) = &mut self.aids.vectors {
+                vectors.forget();
+            }
+        }
         Ok(())
     }
 
@@ -505,7 +743,7 @@ impl Source {
         traced: bool,
         behind: u64,
     ) -> Result<(), Trouble> {
-        let refused = settings.refuses(support.ioptions);
+        let refused = settings.refuses(support);
         let before = Doubt {
             modes: settings.modes,
             refused: self.refused,
@@ -581,9 +819,21 @@ impl Settings {
     }
 }
 
+/// What a packet says about returns.
+fn returns(settings: &Settings, irreport: bool, irdepth: u16) -> Returns {
+    match (
+        irreport && settings.modes.implicit_return,
+        settings.modes.iret_ext,
+    ) {
+        (false, _) => Returns::Any,
+        (true, true) => Returns::Count(irdepth),
+        (true, false) => Returns::Depth(irdepth),
+    }
+}
+
 /// Whether `tvalepc` is the address of an illegal instruction (draft 6.3.1).
 fn has_epc(settings: &Settings, packet: &crate::Trap) -> bool {
-    settings.config.version == Version::V1_1_1 && packet.ecause == 2 && !packet.interrupt
+    settings.config.version.is_draft() && packet.ecause == 2 && !packet.interrupt
 }
 
 /// The address in a field that holds a full one.

@@ -3,9 +3,10 @@
 use hartrace_flow::decode::Nothing;
 use hartrace_flow::{Blocks, Consumer, Evidence, Exit, Goal, History, Reason, Stop, UNCOUNTED};
 
-use super::Ctx;
 use super::source::Source;
-use crate::{BranchMap, Fault};
+use super::trail::{As, BeforeTrap, Lead, More, Returns, Trail};
+use super::{Ctx, Settings};
+use crate::{BranchMap, Fault, ReturnRule};
 
 /// What does not fit, and the value that goes with it.
 pub(super) type Trouble = (Fault, u64);
@@ -52,13 +53,13 @@ impl Outcomes {
     }
 
     #[inline]
-    const fn evidence(self) -> History {
+    pub(super) const fn evidence(self) -> History {
         History::new(self.bits, self.len)
     }
 
     /// The last of them, which is left over.
     #[inline]
-    const fn last(self) -> Outcomes {
+    pub(super) const fn last(self) -> Outcomes {
         Outcomes {
             bits: self.bits >> (self.len.saturating_sub(1)) & 1,
             len: 1,
@@ -86,6 +87,8 @@ pub(super) struct Pending {
     pub(super) address: u64,
     /// All outcomes up to there, with the one of the address if it is a branch.
     pub(super) outcomes: Outcomes,
+    /// It says more, see [`Source`].
+    pub(super) modal: bool,
     /// The walk is at the address for the first time; it is not yet known whether
     /// that is the time the packet meant.
     pub(super) arrived: bool,
@@ -115,11 +118,14 @@ impl Source {
         let Some(pending) = self.pending else {
             return Ok(());
         };
-        if next == Next::Flow && !pending.arrived {
+        if next == Next::Flow && !pending.arrived && !(cx.modal && pending.modal) {
             let word = pending.outcomes.word();
             let to = pending.address;
             if let Some(own) = self.track.walk.repeat_to_jump(cx.blocks, word, to, cx.out) {
                 self.pending = None;
+                if cx.modal {
+                    self.aids.landed(to);
+                }
                 self.carry = match own {
                     true => pending.outcomes.last(),
                     false => Outcomes::default(),
@@ -140,6 +146,22 @@ impl Source {
         next: Next,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
+        let mut more = self.more_of(&pending);
+        if next == Next::Unknown && matches!(more.returns, Returns::Depth(_)) {
+            // Which return it means depends on what follows.
+            return Ok(());
+        }
+        if next != Next::Unknown && self.is_irdepth(cx.settings) {
+            if self.is_ambiguous((&pending, more), next, cx.blocks, cx.table) {
+                return Err((Fault::AmbiguousReturn, pending.address));
+            }
+            // How the address was reached is not known, but there is no other.
+            if next == Next::Sync
+                && let Returns::Depth(_) = more.returns
+            {
+                more.returns = Returns::Any;
+            }
+        }
         self.pending = None;
         self.carry = pending.outcomes;
         let to = pending.address;
@@ -148,16 +170,25 @@ impl Source {
                 // The outcome of a branch has been reported where the walk arrived:
                 // there is none left for another time.
                 if !(pending.arrived && self.track.walk.at_branch(cx.blocks)) {
-                    self.jump(to, cx)?;
+                    self.jump(to, more, cx)?;
                 }
             }
             Next::Sync if pending.arrived => {}
             Next::Unknown if pending.arrived => self.pending = Some(pending),
             Next::Sync | Next::Unknown => {
-                let jumped = self.approach_any(to, cx)?;
+                let jumped = self.approach_any(to, more, cx)?;
                 if next == Next::Unknown && !jumped {
                     pending.arrived = true;
                     pending.outcomes = self.carry;
+                    // What is left is on the way to the next jump.
+                    self.more = More {
+                        returns: match more.returns {
+                            Returns::Count(_) => Returns::Count(0),
+                            returns => returns,
+                        },
+                        ..More::default()
+                    };
+                    pending.modal = !self.more.is_nothing();
                     self.pending = Some(pending);
                 }
             }
@@ -169,6 +200,21 @@ impl Source {
         Ok(())
     }
 
+    /// What the packet that waits says besides.
+    fn more_of(&self, pending: &Pending) -> More {
+        match pending.modal {
+            true => self.more,
+            false => More::default(),
+        }
+    }
+
+    /// Whether the encoder reports `irdepth`, and goes by the texts alone.
+    fn is_irdepth(&self, settings: &Settings) -> bool {
+        settings.modes.implicit_return
+            && !settings.modes.iret_ext
+            && settings.config.return_rule == ReturnRule::Specification
+    }
+
     /// What a synchronisation at this address says about the packet that waits.
     /// If that was sent because of the synchronisation, its instruction comes
     /// right before. Else it was sent for a jump, and the synchronisation came
@@ -177,6 +223,9 @@ impl Source {
         let Some(pending) = self.pending else {
             return Next::Unknown;
         };
+        if pending.modal {
+            return Next::Sync;
+        }
         let named = blocks
             .image()
             .fetch(self.track.walk.space(), pending.address);
@@ -245,14 +294,32 @@ impl Source {
     }
 
     /// Walks to the next indirect jump, which went to this address.
-    fn jump<C: Consumer>(&mut self, to: u64, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
-        let mut evidence = self.carry.evidence();
+    fn jump<C: Consumer>(
+        &mut self,
+        to: u64,
+        more: More,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        if more.is_nothing() {
+            return self.jump_by(self.carry.evidence(), to, cx);
+        }
+        let own = self.track.walk.is_branch(cx.blocks, to);
+        let trail = Trail::new(self.carry, more, cx.table, (own, As::Target));
+        self.jump_by(trail, to, cx)
+    }
+
+    fn jump_by<C: Consumer>(
+        &mut self,
+        mut evidence: impl Lead,
+        to: u64,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
         let stop = self
             .track
             .walk
             .advance(cx.blocks, &mut evidence, &mut { UNCOUNTED }, cx.out);
         match stop {
-            Stop::Target(_) => self.land(to, evidence.left(), cx),
+            Stop::Target(exit) => self.land((to, exit), &evidence, cx),
             // Round and round, and nowhere a jump.
             Stop::Endless if evidence.left() == 0 => {
                 Err((Fault::NotAJump, self.track.walk.pc(cx.blocks)))
@@ -261,15 +328,15 @@ impl Source {
         }
     }
 
-    /// The indirect jump the walk is at went to this address; so many outcomes
-    /// are left.
+    /// The indirect jump the walk is at, of this class, went to this address.
     fn land<C: Consumer>(
         &mut self,
-        to: u64,
-        left: u64,
+        (to, exit): (u64, Exit),
+        evidence: &impl Lead,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let own = self.track.walk.is_branch(cx.blocks, to);
+        let left = evidence.left();
         if left != u64::from(own) {
             let missing = left == 0;
             return Err(match missing {
@@ -277,9 +344,13 @@ impl Source {
                 false => (Fault::LeftoverOutcomes, left),
             });
         }
+        let top = self.track.walk.stack().and_then(|stack| stack.top());
+        if exit != Exit::Return || top != Some(to) {
+            self.aids.landed(to);
+        }
         self.track.walk.target(cx.blocks, to, cx.out);
         self.carry = match own {
-            true => self.carry.last(),
+            true => evidence.own(self.carry, to),
             false => Outcomes::default(),
         };
         Ok(())
@@ -290,14 +361,35 @@ impl Source {
     fn approach_any<C: Consumer>(
         &mut self,
         to: u64,
+        more: More,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<bool, Trouble> {
-        let mut evidence = self.carry.evidence();
         let goal = Goal {
             leave_first: self.named,
             own_outcome: true,
             ..Goal::new(to)
         };
+        if more.is_nothing() {
+            return self.approach_by(self.carry.evidence(), goal, cx);
+        }
+        let goal = Goal {
+            depth: match more.returns {
+                Returns::Depth(depth) => Some(depth.into()),
+                _ => None,
+            },
+            ..goal
+        };
+        let own = self.track.walk.is_branch(cx.blocks, to);
+        let trail = Trail::new(self.carry, more, cx.table, (own, As::Passed));
+        self.approach_by(trail, goal, cx)
+    }
+
+    fn approach_by<C: Consumer>(
+        &mut self,
+        mut evidence: impl Lead,
+        goal: Goal,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<bool, Trouble> {
         let stop = self
             .track
             .walk
@@ -306,12 +398,12 @@ impl Source {
             Stop::Arrived => {
                 self.carry = match evidence.left() {
                     0 => Outcomes::default(),
-                    _ => self.carry.last(),
+                    _ => evidence.own(self.carry, goal.address),
                 };
                 Ok(false)
             }
-            Stop::Target(_) => {
-                self.land(to, evidence.left(), cx)?;
+            Stop::Target(exit) => {
+                self.land((goal.address, exit), &evidence, cx)?;
                 Ok(true)
             }
             stop => Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::NoCode)),
@@ -329,7 +421,7 @@ impl Source {
         let own = Outcomes::own(self.track.walk.is_branch(cx.blocks, to), taken);
         self.carry = self.carry.and(own);
         if !changed {
-            return self.approach_any(to, cx).map(|_| ());
+            return self.approach_any(to, More::default(), cx).map(|_| ());
         }
         let mut evidence = self.carry.evidence();
         let stop = self
@@ -337,7 +429,7 @@ impl Source {
             .walk
             .advance(cx.blocks, &mut evidence, &mut { UNCOUNTED }, cx.out);
         match stop {
-            Stop::Target(Exit::TrapReturn) => self.land(to, evidence.left(), cx),
+            Stop::Target(exit @ Exit::TrapReturn) => self.land((to, exit), &evidence, cx),
             Stop::Target(_) => Err((Fault::WrongPrivilege, self.track.walk.decision(cx.blocks))),
             stop => Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::WrongPrivilege)),
         }
@@ -362,6 +454,23 @@ impl Source {
         Ok(())
     }
 
+    /// Walks through branches that were predicted and the one that was not, and
+    /// stops right after it. That there were as many branches confirms little.
+    pub(super) fn use_up_predicted<C: Consumer>(
+        &mut self,
+        more: More,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        let mut trail = Trail::new(self.carry, more, cx.table, (false, As::Target));
+        let (stop, _) = self.track.walk.use_up(cx.blocks, &mut trail, cx.out);
+        if stop != Stop::Arrived {
+            return Err(self.trouble(cx.blocks, stop, trail.left(), Fault::UnreportedJump));
+        }
+        self.carry = Outcomes::default();
+        self.named = false;
+        Ok(())
+    }
+
     /// Gives out the instruction that was named last; where the hart went from
     /// there, if the code determines it. An indirect jump stays, and so does an ecall.
     pub(super) fn leave<C: Consumer>(
@@ -371,7 +480,7 @@ impl Source {
         if !self.named {
             return Ok(Some(self.track.walk.pc(cx.blocks)));
         }
-        let mut evidence = self.carry.evidence();
+        let mut evidence = BeforeTrap(self.carry.evidence());
         match self.track.walk.step(cx.blocks, &mut evidence, cx.out) {
             Stop::Arrived => {
                 self.named = false;
@@ -393,7 +502,7 @@ impl Source {
         if let Some(epc) = self.leave(cx)? {
             return Ok(Some(epc));
         }
-        let mut none = History::default();
+        let mut none = BeforeTrap(History::default());
         let stop = self.track.walk.step(cx.blocks, &mut none, cx.out);
         self.named = false;
         match (stop, told) {
@@ -403,8 +512,12 @@ impl Source {
                 self.track.walk.target(cx.blocks, epc, cx.out);
                 Ok(told)
             }
-            (_, None) => {
+            (stop, None) => {
                 self.track.walk.retire(cx.blocks, cx.out);
+                let link = self.track.walk.pc(cx.blocks);
+                if let (Stop::Target(exit), Some(stack)) = (stop, self.track.walk.stack()) {
+                    stack.pass(exit, link);
+                }
                 Ok(None)
             }
         }

@@ -96,7 +96,7 @@ impl Hart {
 
     /// The trace stops here, if it has not; this is reported, and whether the
     /// encoder is disabled.
-    fn stop(&mut self, config: &Config, sink: &mut impl Sink) {
+    pub(super) fn stop(&mut self, config: &Config, sink: &mut impl Sink) {
         if core::mem::take(&mut self.running) {
             let status = self.tell_end(config, sink);
             self.support(status, sink);

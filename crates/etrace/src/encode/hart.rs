@@ -6,8 +6,11 @@ use hartrace_isa::Itype;
 
 use super::Sink;
 use super::out::Out;
+use super::prediction::Prediction;
 use super::resync::Resync;
 use super::unit::{Unit, is_sijump};
+use crate::modes::returns::{Landing, Returns};
+use crate::modes::{Targets, Vectors};
 use crate::{BranchMap, Config};
 
 /// How much care the next block needs.
@@ -15,6 +18,8 @@ use crate::{BranchMap, Config};
 pub(super) enum Readiness {
     /// It is remembered, and so is the outcome of its branch.
     Idle,
+    /// The same, and an optional mode takes notice of it.
+    Modal,
     /// Packets may become due with it.
     Pending,
     /// All there is.
@@ -56,6 +61,19 @@ pub(super) enum Due {
     Flush,
 }
 
+/// What the current instruction is to the return stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Returning {
+    /// No return.
+    #[default]
+    No,
+    /// A return that is left out.
+    Implied,
+    /// One that is reported; `true` although the stack has an address for it, which a
+    /// decoder may take it for.
+    Reported(bool),
+}
+
 /// Most branches of a map.
 pub(super) const FULL: u8 = 31;
 
@@ -92,6 +110,24 @@ pub struct Hart {
     /// `ioptions`.
     pub(super) ioptions: u32,
 
+    /// Branch prediction.
+    pub(super) prediction: Option<Prediction>,
+    /// The jump target cache.
+    pub(super) targets: Option<Targets>,
+    /// The current instruction is the target of a jump, and was in the cache.
+    pub(super) hit: bool,
+    /// Implicit return.
+    pub(super) returns: Option<Returns>,
+    pub(super) returning: Returning,
+    /// A return that is left out led to the current instruction.
+    pub(super) implied: bool,
+    /// One that is reported led there.
+    pub(super) landing: Option<Landing>,
+    /// Synchronisation packets leave all of them as they are.
+    pub(super) keeps: bool,
+    /// Implicit exception.
+    pub(super) vectors: Option<Vectors>,
+
     /// The current unit is traced.
     pub(super) running: bool,
     /// Triggers have tracing enabled.
@@ -124,6 +160,19 @@ impl Hart {
             resync: Resync::new(config),
             out: Out::new(config),
             ioptions: config.ioptions_field(),
+            prediction: config.branch_prediction.then(|| Prediction::new(config)),
+            targets: config
+                .jump_target_cache
+                .then(|| Targets::new(config.cache_size, config.iaddress_lsb)),
+            hit: false,
+            returns: config.implicit_return.then(|| Returns::new(config)),
+            returning: Returning::No,
+            implied: false,
+            landing: None,
+            keeps: config.resync_disabled(),
+            vectors: config
+                .implicit_exception
+                .then(|| Vectors::new(config.trap_vectors, config.xlen)),
             running: false,
             enabled: !config.starts_disabled,
             announced: false,
@@ -162,7 +211,7 @@ impl Hart {
 
     /// Only remembers a block: no packet is due, and none becomes due.
     #[inline(always)]
-    fn pass(&mut self, b: &Ingress, halfwords: u64) {
+    pub(super) fn pass(&mut self, b: &Ingress, halfwords: u64) {
         self.halfwords = halfwords;
         self.told = false;
         self.cur.itype = b.itype;
@@ -190,6 +239,9 @@ impl Hart {
             self.any_block(config, b, sink);
             return;
         }
+        if self.readiness == Readiness::Modal && self.modal_block(config, b) {
+            return;
+        }
         self.units(config, b, false, sink);
         self.halfwords += u64::from(b.iretire);
         self.settle();
@@ -206,16 +258,28 @@ impl Hart {
         }
     }
 
+    /// Whether branches must be reported for their number, or because one was
+    /// not predicted.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        match &self.prediction {
+            None => self.map.count >= FULL,
+            Some(prediction) => prediction.is_due(self.map.count),
+        }
+    }
+
     /// Finds out how much care the next block needs.
     #[inline]
     pub(super) fn settle(&mut self) {
         let quiet = self.running & self.enabled & !self.lost & !self.out.is_dropping();
         let waits = self.due.is_some() | self.jumps | self.cur.itype.is_trap() | self.owes_context;
-        let full = (self.map.count >= FULL) | self.resync.has_packets();
+        let full = self.is_full() | self.resync.has_packets();
         self.readiness = if !quiet || !self.filter.is_empty() {
             Readiness::Busy
         } else if waits | full {
             Readiness::Pending
+        } else if self.prediction.is_some() | self.returns.is_some() {
+            Readiness::Modal
         } else {
             Readiness::Idle
         };

@@ -25,7 +25,11 @@ impl Hart {
         }
         let mut taken = 0;
         while let Some(run) = self.pass_runs(&mut runs, &mut taken) {
-            if !self.take_run(config, run, runs.first(&run), sink) {
+            let took = match self.readiness {
+                Readiness::Modal => self.modal_run(config, &runs, run),
+                _ => self.take_run(config, run, runs.first(&run), sink),
+            };
+            if !took {
                 break;
             }
             taken += 1;
@@ -72,14 +76,15 @@ impl Hart {
 
     /// The last instruction of a run is the current one.
     #[inline(always)]
-    fn pass_run(&mut self, run: IngressRun<'_>) {
+    pub(super) fn pass_run(&mut self, run: IngressRun<'_>) {
         self.cur.itype = run.itype();
         self.cur.addr = run.last_addr();
         self.cur.end = run.end();
         self.cur.time = run.time();
     }
 
-    /// A run that follows a jump, ends with one or fills the map: what
+    /// A run that follows a jump, ends with one or fills the map, while no optional mode
+    /// takes notice of it: what
     /// [`step`](Hart::step) does for each of its instructions, where nothing else
     /// can become due among them.
     #[inline(never)]
@@ -97,7 +102,7 @@ impl Hart {
         if self.due.is_some() {
             self.report_target(config, sink);
         } else if self.map.count >= FULL {
-            self.full_map(sink);
+            self.full_map(config, sink);
         }
         let mut branches = run.branches();
         if self.jumps {
@@ -120,7 +125,7 @@ impl Hart {
         } else {
             self.before = Before::Plain;
         }
-        self.push_all(branches, &run, sink);
+        self.push_all(config, branches, run, sink);
         self.told = false;
         self.jumps = run.itype().is_uninferable();
         self.halfwords += run.halfwords();
@@ -135,7 +140,8 @@ impl Hart {
     fn is_calm(&self, config: &Config, halfwords: u64) -> bool {
         let targets = matches!(self.due, None | Some(Due::Target));
         let others = self.cur.itype.is_trap() | self.owes_context | self.sync_next;
-        let idle = self.readiness != Readiness::Busy && targets && !others;
+        let modes = self.prediction.is_some() | self.targets.is_some() | self.returns.is_some();
+        let idle = self.readiness != Readiness::Busy && targets && !others && !modes;
         let end = self.halfwords + halfwords;
         idle && config.queue.is_none() && self.resync.is_far(FEW, end)
     }
@@ -143,38 +149,45 @@ impl Hart {
     /// Reports the current instruction as the target of a jump. What follows it is
     /// no packet of format 3.
     fn report_target(&mut self, config: &Config, sink: &mut impl Sink) {
+        self.due = Some(Due::Target);
+        self.report(config, false, false, None, sink);
         self.due = None;
-        self.report(config, false, false, sink);
         self.open = match self.before {
             Before::TrapReturn => Open::TrapReturn,
             _ => Open::Jump,
         };
     }
 
-    fn full_map(&mut self, sink: &mut impl Sink) {
-        self.branches(sink);
+    fn full_map(&mut self, config: &Config, sink: &mut impl Sink) {
+        self.branches(config, sink);
         self.open = Open::No;
     }
 
     /// The branches of a run, or the last of them.
-    fn push_all(&mut self, mut branches: u8, run: &IngressRun<'_>, sink: &mut impl Sink) {
+    fn push_all(
+        &mut self,
+        config: &Config,
+        mut branches: u8,
+        run: IngressRun<'_>,
+        sink: &mut impl Sink,
+    ) {
         while self.map.count + branches > FULL {
             let room = FULL - self.map.count;
             push_branches(&mut self.map, room, false);
             branches -= room;
-            self.full_map(sink);
+            self.full_map(config, sink);
         }
         push_branches(&mut self.map, branches, run.is_taken());
         if self.map.count >= FULL && !run.itype().is_branch() {
             // There is an instruction after the branch that filled it.
-            self.full_map(sink);
+            self.full_map(config, sink);
         }
     }
 }
 
 /// So many branches of which only the last may be taken; they fit.
 #[inline(always)]
-fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
+pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
     // A set bit is a branch that was not taken.
     let outcomes = (1u64 << (count & 63)) - 1;
     let outcomes = outcomes >> u32::from(last_taken);

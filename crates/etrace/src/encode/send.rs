@@ -3,7 +3,7 @@
 use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Due, FULL, Hart, Open};
+use super::hart::{Due, Hart, Open};
 use super::unit::Unit;
 use crate::packet::bits::mask;
 use crate::{
@@ -27,44 +27,171 @@ impl Hart {
         addr >> config.iaddress_lsb & mask(layout.address_width().into())
     }
 
+    /// The branches were reported.
+    pub(super) fn clear_branches(&mut self) {
+        self.map = Default::default();
+        if let Some(prediction) = &mut self.prediction {
+            prediction.clear();
+        }
+    }
+
+    /// What a packet for the current instruction reports about returns, if it is
+    /// not the target of another jump.
+    pub(super) fn ir_report(&self) -> Option<u16> {
+        let returns = self.returns.as_ref()?;
+        match self.implied {
+            true => returns.landed(),
+            false => returns.here(),
+        }
+    }
+
     /// The address of the current instruction, with the branches before it.
+    /// `returns` is what [`Hart::ir_report`] says.
     #[inline(never)]
     pub(super) fn report(
         &mut self,
         config: &Config,
         notify: bool,
         updiscon: bool,
+        returns: Option<u16>,
         sink: &mut impl Sink,
     ) {
-        let addr = self.cur.addr;
-        let from = if config.full_address { 0 } else { self.base };
-        let mut report = Report {
-            address: self.full(config, addr.wrapping_sub(from)),
+        let target = self.due == Some(Due::Target);
+        let landing = self.landing.filter(|_| target);
+        let (updiscon, irdepth) = match () {
+            () if target => (updiscon, landing.and_then(|landing| landing.report)),
+            // The return before was left out. So that it is not taken for one that
+            // only passes the address, it counts as a jump now.
+            () if self.implied && !notify => (true, returns),
+            // Its target may be passed before it. Counted as left out it cannot
+            // be mistaken for that.
+            () if self.implied => {
+                let here = self.returns.as_ref().and_then(|returns| returns.here());
+                (updiscon, here)
+            }
+            () => (updiscon, returns),
+        };
+        let report = Report {
             notify,
             updiscon,
-            irreport: false,
-            irdepth: 0,
+            ..self.report_of(config, self.cur.addr, irdepth)
         };
-        report.irdepth = match config.idle_irdepth {
-            IdleIrdepth::Repeated => report.idle_irdepth(&self.out.layout),
-            IdleIrdepth::Ones => mask(self.out.layout.irdepth_width.into()) as u16,
+        let index = match &self.targets {
+            Some(targets) if self.hit && target && !updiscon => Some(targets.index(self.cur.addr)),
+            _ => None,
         };
-        let map = core::mem::take(&mut self.map);
-        let packet = match map.count {
-            0 => Packet::Address(report),
-            _ => Packet::Branches {
+        self.send_report(config, (self.cur.addr, report), index, sink);
+    }
+
+    /// The target of a return that was left out, with the branches before it.
+    pub(super) fn report_return(
+        &mut self,
+        config: &Config,
+        target: u64,
+        depth: u16,
+        sink: &mut impl Sink,
+    ) {
+        let report = self.report_of(config, target, Some(depth));
+        self.send_report(config, (target, report), None, sink);
+    }
+
+    /// A report of this address, and of the returns before it.
+    fn report_of(&self, config: &Config, addr: u64, irdepth: Option<u16>) -> Report {
+        let from = if config.full_address { 0 } else { self.base };
+        Report {
+            address: self.full(config, addr.wrapping_sub(from)),
+            irreport: irdepth.is_some(),
+            irdepth: irdepth.unwrap_or_default(),
+            ..Report::default()
+        }
+    }
+
+    /// Sends a report, in the format that 8.1 chooses; `index` if the address is
+    /// in the cache.
+    fn send_report(
+        &mut self,
+        config: &Config,
+        (addr, mut report): (u64, Report),
+        index: Option<u16>,
+        sink: &mut impl Sink,
+    ) {
+        let map = self.map;
+        let ones = mask(self.out.layout.irdepth_width.into()) as u16;
+        if !report.irreport {
+            report.irdepth = match config.idle_irdepth {
+                IdleIrdepth::Repeated => report.idle_irdepth(&self.out.layout),
+                IdleIrdepth::Ones => ones,
+            };
+        }
+        let count = self.prediction.as_ref().and_then(|p| p.count());
+        let packet = match (count, map.count) {
+            (Some((branch_count, failed)), _) => Packet::BranchCount {
+                branch_count,
+                address: Some((failed, report)),
+            },
+            (None, 0) => Packet::Address(report),
+            (None, _) => Packet::Branches {
                 map,
                 address: Some(report),
             },
         };
+        let packet = match index.filter(|_| count.is_none()) {
+            None => packet,
+            Some(index) => {
+                let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
+                let irdepth = match report.irreport {
+                    true => report.irdepth,
+                    false if idle => ones,
+                    false => 0,
+                };
+                let indexed = Packet::JumpTarget {
+                    index,
+                    map,
+                    irreport: report.irreport,
+                    irdepth,
+                };
+                let len = |packet: &Packet| packet.write(&self.out.layout).bytes().len();
+                // The shorter one (6.8).
+                match len(&indexed) <= len(&packet) {
+                    true => indexed,
+                    false => packet,
+                }
+            }
+        };
         self.emit(&packet, sink);
+        self.clear_branches();
         self.base = addr;
+        self.settle_returns();
     }
 
-    /// A full map of branches.
-    pub(super) fn branches(&mut self, sink: &mut impl Sink) {
-        let map = core::mem::take(&mut self.map);
-        self.emit(&Packet::Branches { map, address: None }, sink);
+    /// Returns are counted from here.
+    fn settle_returns(&mut self) {
+        if let Some(returns) = &mut self.returns {
+            returns.settle();
+        }
+    }
+
+    /// As many branches as a packet holds, or one that was not predicted.
+    pub(super) fn branches(&mut self, config: &Config, sink: &mut impl Sink) {
+        let packet = match self.prediction.as_ref().and_then(|p| p.count()) {
+            // The count has reached its maximum: with the address, though none is
+            // needed.
+            Some((_, false)) => {
+                let returns = self.ir_report();
+                return self.report(config, false, false, returns, sink);
+            }
+            Some((branch_count, true)) => Packet::BranchCount {
+                branch_count,
+                address: None,
+            },
+            None => Packet::Branches {
+                map: self.map,
+                address: None,
+            },
+        };
+        self.emit(&packet, sink);
+        self.clear_branches();
+        self.settle_returns();
     }
 
     /// A synchronisation packet for the current instruction.
@@ -84,8 +211,42 @@ impl Hart {
     /// A trap packet for the current instruction, the first of the handler.
     pub(super) fn handler(&mut self, config: &Config, sink: &mut impl Sink) {
         let packet = self.trap_packet(config, &self.cur, &self.trap, true);
-        self.emit(&packet, sink);
+        match self.implies_handler(config) {
+            None => self.emit(&packet, sink),
+            Some(true) => {
+                if let Packet::Trap(trap) = packet {
+                    let address = None;
+                    self.emit(&Packet::Trap(Trap { address, ..trap }), sink);
+                }
+            }
+            // The mode is off for this packet.
+            Some(false) => {
+                let bit = self.out.layout.exception_bit.map_or(0, |bit| 1 << bit);
+                let ioptions = self.ioptions & !bit;
+                let all = core::mem::replace(&mut self.ioptions, ioptions);
+                self.support(QualStatus::NoChange, sink);
+                self.out.layout.implicit_exception = false;
+                self.emit(&packet, sink);
+                self.out.layout.implicit_exception = true;
+                self.ioptions = all;
+                self.support(QualStatus::NoChange, sink);
+            }
+        }
         self.synchronised();
+    }
+
+    /// In implicit exception mode: whether the current instruction is the handler
+    /// that a decoder expects. If it is not, it will be the next time.
+    fn implies_handler(&mut self, config: &Config) -> Option<bool> {
+        let vectors = self.vectors.as_mut()?;
+        let interrupt = self.trap.itype == Itype::Interrupt;
+        let cause = self.trap.cause & mask(config.ecause_width.into()) as u32;
+        let (mode, addr) = (self.cur.mode, self.cur.addr);
+        let known = vectors.handler(mode, interrupt, cause) == Some(addr);
+        if !known {
+            vectors.learn(mode, interrupt, cause, addr);
+        }
+        Some(known)
     }
 
     /// A packet for this trap, while its handler has not retired anything.
@@ -101,7 +262,7 @@ impl Hart {
         let ecause = trap.cause & mask(config.ecause_width.into()) as u32;
         let tval = match config.version {
             Version::V1_1_1 if ecause == ILLEGAL && !interrupt => Some(trap.addr),
-            Version::V2_0 if interrupt => None,
+            Version::V2_0 | Version::V2_05 if interrupt => None,
             _ => Some(trap.tval),
         };
         Packet::Trap(Trap {
@@ -119,13 +280,35 @@ impl Hart {
 
     /// What every synchronisation packet for the current unit settles.
     fn synchronised(&mut self) {
-        self.map = Default::default();
+        self.clear_branches();
+        self.settle_returns();
+        if !self.keeps {
+            self.reset_modes();
+            if let Some(prediction) = &mut self.prediction
+                && self.cur.itype.is_branch()
+            {
+                prediction.resume(self.cur.addr, self.cur.itype == Itype::Taken);
+            }
+        }
         self.base = self.cur.addr;
         self.told = true;
         self.open = Open::No;
         self.sync_next = false;
         self.owes_context = false;
         self.resync.restart(&self.cur);
+    }
+
+    /// Predictor, cache and return stack start afresh.
+    pub(super) fn reset_modes(&mut self) {
+        if let Some(prediction) = &mut self.prediction {
+            prediction.reset();
+        }
+        if let Some(targets) = &mut self.targets {
+            targets.reset();
+        }
+        if let Some(returns) = &mut self.returns {
+            returns.reset();
+        }
     }
 
     /// The context of the current unit, without an address.
@@ -157,7 +340,7 @@ impl Hart {
     /// Reports where the trace ends; how, for the support packet after it.
     pub(super) fn tell_end(&mut self, config: &Config, sink: &mut impl Sink) -> QualStatus {
         if self.cur.itype.is_trap() {
-            if config.version == Version::V2_0 && !self.trap_told {
+            if !config.version.is_draft() && !self.trap_told {
                 self.trap_only(config, &self.cur.clone(), sink);
             }
             return QualStatus::EndedRep;
@@ -168,7 +351,10 @@ impl Hart {
         match self.due.take() {
             None if self.told => QualStatus::EndedNtr,
             due => {
-                self.report(config, due == Some(Due::Notify), false, sink);
+                self.due = due;
+                let returns = self.ir_report();
+                self.report(config, due == Some(Due::Notify), false, returns, sink);
+                self.due = None;
                 match due {
                     Some(Due::Target | Due::Notify) => QualStatus::EndedNtr,
                     // On the path to it, unless that is reported.
@@ -186,12 +372,15 @@ impl Hart {
         let full = self.resync.is_full(self.cur.time, self.cur.halfwords);
         let follows = full && self.resync.rule == ResyncRule::Exceeded;
         let updiscon = follows && self.due == Some(Due::Target);
-        if let Some(due) = self.due.take() {
-            self.report(config, due == Due::Notify, updiscon, sink);
-        } else if self.map.count >= FULL {
-            self.branches(sink);
+        if let Some(due) = self.due {
+            let returns = self.ir_report();
+            self.report(config, due == Due::Notify, updiscon, returns, sink);
+            self.due = None;
+        } else if self.is_full() {
+            self.branches(config, sink);
         }
-        self.report(config, false, updiscon, sink);
+        let returns = self.ir_report();
+        self.report(config, false, updiscon, returns, sink);
         QualStatus::EndedRep
     }
 }

@@ -4,9 +4,11 @@ use hartrace_flow::{Ctype, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Before, Due, FULL, Hart, Open};
+use super::hart::{Before, Due, Hart, Open, Returning};
+use super::modal::is_call;
 use super::unit::Unit;
-use crate::{Config, ResyncRule, UpdisconRule, Version};
+use crate::modes::returns::Returns;
+use crate::{Config, ResyncRule, UpdisconRule};
 
 /// What the unit after the current one requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,9 @@ enum Follows {
 impl Hart {
     /// The next unit.
     pub(super) fn step(&mut self, config: &Config, next: Unit, sink: &mut impl Sink) {
+        if self.running && self.breaks_off(&next) {
+            self.stop(config, sink);
+        }
         if self.running {
             self.conclude(config, &next, sink);
         } else {
@@ -39,13 +44,33 @@ impl Hart {
         self.begin(config, sink);
     }
 
-    /// Forgets what has not been reported.
+    /// Forgets what has not been reported, and what a decoder may not know.
     fn forget(&mut self) {
-        self.map = Default::default();
+        self.clear_branches();
         self.due = None;
         self.open = Open::No;
         self.sync_next = false;
         self.owes_context = false;
+        (self.implied, self.landing) = (false, None);
+        self.reset_modes();
+        if let Some(vectors) = &mut self.vectors {
+            vectors.forget();
+        }
+    }
+
+    /// Whether the current instruction is a return which does not go where the
+    /// stack says, and its target gets a synchronisation packet: a decoder would
+    /// take the return for implied.
+    fn breaks_off(&self, next: &Unit) -> bool {
+        let Some(returns) = &self.returns else {
+            return false;
+        };
+        let sync = next.mode != self.cur.mode
+            || matches!(next.change, Ctype::Precise | Ctype::Discontinuity);
+        self.cur.itype == Itype::Return
+            && !next.itype.is_trap()
+            && sync
+            && returns.expected().is_some_and(|top| top != next.addr)
     }
 
     /// Looks at the current unit with what was before it.
@@ -53,11 +78,15 @@ impl Hart {
         self.told = false;
         self.due = None;
         self.jumps = false;
+        self.hit = false;
         self.owes_context |= self.cur.change == Ctype::Imprecise;
         if self.cur.itype.is_trap() {
             return self.begin_trap(config, sink);
         }
-        self.push(self.cur.itype);
+        if self.cur.itype.is_branch() {
+            self.note_branch();
+        }
+        self.cache_target();
         if self.before == Before::Trap && !self.trap_told {
             self.handler(config, sink);
         } else if self.sync_next || matches!(self.before, Before::Nothing | Before::Trap) {
@@ -67,7 +96,7 @@ impl Hart {
         } else if self.cur.notify {
             self.due = Some(Due::Notify);
         } else if self.resync.rule == ResyncRule::Exceeded
-            && self.map.count > 0
+            && (self.map.count > 0 || self.is_open())
             // The synchronisation comes at the very next instruction.
             && !self.cur.inside
             && self.resync.is_full(self.cur.time, self.cur.halfwords)
@@ -82,13 +111,28 @@ impl Hart {
         self.jumps = self.cur.itype.is_uninferable() && !inferred;
     }
 
+    /// The target of a jump enters the cache, but not where the return stack
+    /// knows it.
+    fn cache_target(&mut self) {
+        let Some(targets) = &mut self.targets else {
+            return;
+        };
+        let jumped = matches!(self.before, Before::Jump | Before::TrapReturn);
+        let predicted = self.landing.is_some_and(|landing| landing.predicted);
+        if jumped && !predicted {
+            self.hit = targets.update(self.cur.addr);
+        } else if self.implied {
+            targets.disuse(self.cur.addr);
+        }
+    }
+
     /// The same for a trap. It is reported with its handler's first instruction,
     /// unless its EPC could not be reported then, or another trap comes before.
     fn begin_trap(&mut self, config: &Config, sink: &mut impl Sink) {
         let before = self.trap;
         let before_told = core::mem::replace(&mut self.trap_told, false);
         self.trap = self.cur;
-        if config.version == Version::V1_1_1 {
+        if config.version.is_draft() {
             return;
         }
         match self.before {
@@ -107,6 +151,8 @@ impl Hart {
             self.before = Before::Trap;
             return;
         }
+        let report = self.ir_report();
+        self.judge_return(next);
         let follows = self.follows(config, next);
         if self.due == Some(Due::Flush) && follows == Follows::Nothing {
             // The synchronisation has to wait, and so have the branches.
@@ -116,27 +162,80 @@ impl Hart {
         if let Some(due) = self.due {
             let closed = follows != Follows::Nothing;
             let updiscon = due == Due::Target && self.reports_updiscon(config, next, closed);
-            self.report(config, due == Due::Notify, updiscon, sink);
+            self.report(config, due == Due::Notify, updiscon, report, sink);
             self.open = match self.before {
                 _ if due != Due::Target || closed => Open::No,
                 Before::TrapReturn => Open::TrapReturn,
                 _ => Open::Jump,
             };
         } else if !self.told && self.must_tell(follows) {
-            self.report(config, false, false, sink);
+            self.report(config, false, false, report, sink);
             self.open = Open::No;
-        } else if self.map.count >= FULL {
-            self.branches(sink);
+        } else if self.is_full() {
+            self.branches(config, sink);
             self.open = Open::No;
+        } else if self.cur.itype == Itype::DirectCall
+            && let Some((target, depth)) = self.returns.as_ref().and_then(|r| r.before_call())
+        {
+            self.report_return(config, target, depth, sink);
+            self.open = Open::TrapReturn;
         }
-        if self.owes_context {
+        // Where packets count returns, one more in between would confuse.
+        if self.owes_context && !self.is_open() {
             self.context(sink);
         }
+        self.leave(config, next);
         self.before = match self.cur.itype {
             _ if !self.jumps => Before::Plain,
             Itype::TrapReturn => Before::TrapReturn,
             _ => Before::Jump,
         };
+    }
+
+    /// What the current instruction is to the return stack, now that it is known
+    /// where it led.
+    fn judge_return(&mut self, next: &Unit) {
+        self.returning = Returning::No;
+        let Some(returns) = &self.returns else {
+            return;
+        };
+        if self.cur.itype != Itype::Return {
+            return;
+        }
+        let trap = next.itype.is_trap();
+        if !trap && returns.implies(next.addr) {
+            self.returning = Returning::Implied;
+            self.jumps = false;
+        } else {
+            let on_stack = returns.expected().is_some();
+            self.returning = Returning::Reported(on_stack && !trap);
+        }
+    }
+
+    /// The current instruction has had its effect on the return stack.
+    fn leave(&mut self, config: &Config, next: &Unit) {
+        let Some(returns) = &mut self.returns else {
+            return;
+        };
+        if self.cur.itype.is_branch() {
+            returns.settle();
+        } else if is_call(self.cur.itype) {
+            returns.call(config.xlen.wrap(self.cur.end));
+        }
+        self.implied = self.returning == Returning::Implied;
+        self.landing = match self.returning {
+            Returning::No => None,
+            Returning::Implied => {
+                returns.leave_out(next.addr);
+                None
+            }
+            Returning::Reported(_) => Some(returns.reported(next.addr)),
+        };
+    }
+
+    /// Whether returns were left out since the last branch or packet.
+    fn is_open(&self) -> bool {
+        self.returns.as_ref().is_some_and(Returns::is_open)
     }
 
     /// Whether a jump's target is reported with `updiscon`; `closed` if a format 3
@@ -173,7 +272,8 @@ impl Hart {
     /// is time for one. None comes between a constant and the jump that goes by
     /// it: a decoder that starts there could not infer what others do.
     fn resync_follows(&self, config: &Config, next: &Unit) -> bool {
-        if next.sijump {
+        // Nor after a return that a decoder could take for another.
+        if next.sijump || self.returning == Returning::Reported(true) {
             return false;
         }
         match self.resync.rule {
@@ -195,7 +295,11 @@ impl Hart {
     /// the current instruction: outcomes are missing, or it would take an
     /// address for one on the way.
     fn is_unsettled(&self) -> bool {
-        self.map.count > 0 || self.jumps || self.open != Open::No
+        self.map.count > 0
+            || self.jumps
+            || self.open != Open::No
+            || self.is_open()
+            || self.returning != Returning::No
     }
 
     /// Whether the current instruction must be reported because of the next unit.
@@ -205,7 +309,11 @@ impl Hart {
             Follows::Trap | Follows::Discontinuity => true,
             // The way there ends with a return from a trap. If one led to the
             // target that was reported last, it may be the same one again.
-            Follows::Mode => self.map.count > 0 || self.open == Open::TrapReturn,
+            Follows::Mode => {
+                self.map.count > 0
+                    || self.open == Open::TrapReturn
+                    || self.returns.is_some() && self.is_unsettled()
+            }
             Follows::Context | Follows::Resync => self.is_unsettled(),
         }
     }

@@ -33,6 +33,7 @@ impl Sink for Packets {
 }
 
 const VERSIONS: [Version; 2] = [Version::V1_1_1, Version::V2_0];
+const ALL_VERSIONS: [Version; 3] = [Version::V1_1_1, Version::V2_0, Version::V2_05];
 
 fn config(version: Version) -> Config {
     Config::new(version, Xlen::Rv64)

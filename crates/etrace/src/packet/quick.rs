@@ -58,6 +58,41 @@ pub(crate) fn plain(word: u64, len: usize, layout: &Layout) -> Option<Plain> {
     })
 }
 
+/// An index of the jump target cache, in the same way; `None` for any other packet,
+/// and for one that reports returns.
+#[inline]
+pub(crate) fn jump_target(word: u64, len: usize, layout: &Layout) -> Option<Packet> {
+    let subformat = match layout.f0s_width {
+        0 => u64::from(layout.bpred_size == 0),
+        width => word >> 2 & mask(width.into()),
+    };
+    if len == 0 || len > WORD || word & 3 != 0 || subformat != 1 || layout.cache_size == 0 {
+        return None;
+    }
+    let unused = 64 - 8 * len as u32;
+    let bits = (word << unused) as i64 >> unused >> (2 + layout.f0s_width);
+    let index = (bits as u64 & mask(layout.cache_size.into())) as u16;
+    let bits = bits >> layout.cache_size;
+    let count = (bits & 31) as u32;
+    let width = if count == 0 { 0 } else { map_width(count) };
+    let map = BranchMap {
+        bits: ((bits >> 5) as u64 & mask(count)) as u32,
+        count: count as u8,
+    };
+    // From the last bit of the map, or of the count, on all bits must be the same.
+    let plain = is_sign(bits >> (4 + width));
+    let irdepth = match bits < 0 {
+        true => mask(layout.irdepth_width.into()) as u16,
+        false => 0,
+    };
+    plain.then_some(Packet::JumpTarget {
+        index,
+        map,
+        irreport: false,
+        irdepth,
+    })
+}
+
 /// A packet of format 1 or 2 whose payload is the first `len` bytes of a word
 /// of the stream, the first byte lowest; what is after them does not matter.
 /// `None` for any other, and for one that has something wrong.

@@ -4,6 +4,7 @@ use super::bits::{Source, bit, mask};
 use super::{
     BranchMap, Context, DataSupport, Layout, Packet, QualStatus, Report, Start, Support, Trap,
 };
+use crate::config::Parameters;
 use crate::{Fault, Version};
 
 /// The packet that these fields make.
@@ -65,8 +66,14 @@ fn jump_target(from: &mut impl Source, layout: &Layout) -> Packet {
         index,
         map,
         irreport: irreport != last,
-        irdepth: from.field("irdepth", layout.irdepth_width.into()) as u16,
+        irdepth: irdepth(from, layout),
     }
+}
+
+/// `irdepth`, or `irets` in its place.
+fn irdepth(from: &mut impl Source, layout: &Layout) -> u16 {
+    let name = if layout.iret_ext { "irets" } else { "irdepth" };
+    from.field(name, layout.irdepth_width.into()) as u16
 }
 
 fn format1(from: &mut impl Source, layout: &Layout) -> Packet {
@@ -93,7 +100,7 @@ fn branch_map(bits: u64, count: u32) -> BranchMap {
 fn report(from: &mut impl Source, layout: &Layout) -> Report {
     let address = from.field("address", layout.address_width().into());
     let sent = ["notify", "updiscon", "irreport"].map(|name| from.field(name, 1) != 0);
-    let irdepth = from.field("irdepth", layout.irdepth_width.into()) as u16;
+    let irdepth = irdepth(from, layout);
     Report::from_sent(address, sent, irdepth, layout)
 }
 
@@ -130,7 +137,7 @@ fn owner(from: &mut impl Source, layout: &Layout) -> Context {
 }
 
 fn trap(from: &mut impl Source, layout: &Layout) -> Trap {
-    let draft = layout.version == Version::V1_1_1;
+    let draft = layout.version.is_draft();
     let branch = from.field("branch", 1) != 0;
     let Context {
         privilege,
@@ -163,9 +170,12 @@ fn trap(from: &mut impl Source, layout: &Layout) -> Trap {
 }
 
 fn support(from: &mut impl Source, layout: &Layout) -> Support {
-    let (enable, options) = match layout.version {
-        Version::V1_1_1 => ("enable", "options"),
-        Version::V2_0 => ("ienable", "ioptions"),
+    if layout.version == Version::V2_05 {
+        return standard_support(from);
+    }
+    let (enable, options) = match layout.version.is_draft() {
+        true => ("enable", "options"),
+        false => ("ienable", "ioptions"),
     };
     Support {
         ienable: from.field(enable, 1) != 0,
@@ -178,4 +188,58 @@ fn support(from: &mut impl Source, layout: &Layout) -> Support {
             doptions: from.field("doptions", width.into()) as u16,
         }),
     }
+}
+
+/// The modes of a standard support packet, in order.
+const STANDARD_MODES: [&str; 8] = [
+    "sijump",
+    "implicit_return",
+    "branch_predictor",
+    "jump_target_cache",
+    "implicit_except",
+    "full_iaddress",
+    "resync_disabled",
+    "iret_ext",
+];
+
+/// What it says about data trace, in order.
+const STANDARD_DATA: [&str; 5] = [
+    "mmacas_ext",
+    "noaddr",
+    "nodata",
+    "full_daddress",
+    "full_data",
+];
+
+/// The standard support packet (2.05).
+fn standard_support(from: &mut impl Source) -> Support {
+    let ienable = from.field("ienable", 1) != 0;
+    let encoder_mode = from.field("encoder_mode", 2) as u8;
+    let qual_status = QualStatus::from_bits(from.field("qual_status", 2) as u8);
+    let modes = STANDARD_MODES.into_iter().map(|name| (name, 1));
+    let ioptions = fields(from, modes.chain(Parameters::FIELDS));
+    let denable = from.field("denable", 1) != 0;
+    let dloss = from.field("dloss", 1) != 0;
+    let doptions = fields(from, STANDARD_DATA.into_iter().map(|name| (name, 1))) as u16;
+    Support {
+        ienable,
+        encoder_mode,
+        qual_status,
+        ioptions,
+        data: Some(DataSupport {
+            denable,
+            dloss,
+            doptions,
+        }),
+    }
+}
+
+/// Several fields as one, the first lowest.
+fn fields(from: &mut impl Source, names: impl Iterator<Item = (&'static str, u8)>) -> u32 {
+    let mut at = 0;
+    names.fold(0, |all, (name, width)| {
+        let field = (from.field(name, width.into()) as u32) << at;
+        at += width;
+        all | field
+    })
 }

@@ -3,7 +3,6 @@
 use super::bits::{Writer, mask};
 use super::read::map_width;
 use super::{BranchMap, Context, Layout, Packet, Report, Support, Trap};
-use crate::Version;
 
 /// All fields of the packet.
 #[inline]
@@ -123,7 +122,7 @@ fn owner(to: &mut Writer, privilege: u8, time: u64, context: u64, layout: &Layou
 }
 
 fn write_trap(to: &mut Writer, trap: &Trap, layout: &Layout) {
-    let draft = layout.version == Version::V1_1_1;
+    let draft = layout.version.is_draft();
     to.put(3 | 1 << 2 | u64::from(trap.branch) << 4, 5);
     owner(to, trap.privilege, trap.time, trap.context, layout);
     to.put(trap.ecause.into(), layout.ecause_width.into());

@@ -1,11 +1,12 @@
 //! What the clause tests share: small programs, ways through them, packets and
 //! events as text, and the round trip from steps to bytes to events.
 
+use hartrace_flow::decode::Framing as _;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use hartrace_etrace::{
-    BranchMap, Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Report,
+    BranchMap, Config, Decoder, Encoder, Framer, Ioption, Kind, Packet, Piece, QualStatus, Report,
     ResyncUnit, Start, Support, Trap as TrapPacket, Version,
 };
 use hartrace_flow::filter::FilterConfig;
@@ -24,6 +25,7 @@ pub(crate) use paths::{Do, asm, code, go, image};
 pub(crate) const VERSIONS: [Version; 2] = [Version::V1_1_1, Version::V2_0];
 pub(crate) const DRAFT: Version = Version::V1_1_1;
 pub(crate) const RATIFIED: Version = Version::V2_0;
+pub(crate) const REVIEW: Version = Version::V2_05;
 
 /// An image for RV64 with compressed instructions.
 pub(crate) fn rv64(parts: &[(u64, &[u32])]) -> Image {
@@ -64,7 +66,7 @@ pub(crate) fn port(config: &Config, isa: Isa) -> PortConfig {
     PortConfig {
         table: match config.version {
             Version::V1_1_1 => ItypeTable::ETrace111,
-            Version::V2_0 => ItypeTable::ETrace20,
+            Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
         },
         ..PortConfig::new(isa)
     }
@@ -106,10 +108,13 @@ pub(crate) fn encode_blocks(config: &Config, blocks: &[Ingress]) -> Vec<Packet> 
 
 /// The packets of a stream.
 pub(crate) fn packets(config: &Config, bytes: &[u8]) -> Vec<Packet> {
-    pieces(bytes)
-        .iter()
-        .map(|piece| Packet::read(&piece[1..], &config.layout()).unwrap())
-        .collect()
+    let mut layout = config.layout();
+    let read = |piece: &&[u8]| {
+        let packet = Packet::read(&piece[1..], &layout).unwrap();
+        layout.follow(&packet);
+        packet
+    };
+    pieces(bytes).iter().map(read).collect()
 }
 
 /// The packets of a stream with their headers.
@@ -156,7 +161,8 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
             line.push_str(if on { word } else { "" });
         }
         if r.irreport {
-            line += &format!(" irdepth {}", r.irdepth);
+            let name = if config.iret_ext { "irets" } else { "irdepth" };
+            line += &format!(" {name} {}", r.irdepth);
         }
         line
     };
@@ -165,6 +171,26 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         Packet::Branches { map, address } => {
             let address = address.as_ref().map(|r| format!(" {}", report(r)));
             format!("branches {}{}", letters(*map), address.unwrap_or_default())
+        }
+        Packet::BranchCount {
+            branch_count,
+            address,
+        } => {
+            let count = u64::from(*branch_count) + 31;
+            let fails = address.as_ref().is_none_or(|(failed, _)| *failed);
+            let fails = if fails { " fails" } else { "" };
+            let address = address.as_ref().map(|(_, r)| format!(" {}", report(r)));
+            format!("count {count}{fails}{}", address.unwrap_or_default())
+        }
+        Packet::JumpTarget {
+            index,
+            map,
+            irreport,
+            irdepth,
+        } => {
+            let returns = irreport.then(|| format!(" irdepth {irdepth}"));
+            let line = format!("index {index} {}", letters(*map));
+            line.trim_end().to_owned() + &returns.unwrap_or_default()
         }
         Packet::Start(s) => {
             *base = full(config, s.address);
@@ -185,7 +211,8 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
             let owner = owner(config, t.privilege, t.time, t.context);
             let tval = t.tval.map(|tval| format!(" tval {tval:x}"));
             let tval = tval.unwrap_or_default();
-            format!("{kind} {} {place} {base:x}{taken}{tval}{owner}", t.ecause)
+            let address = address.map_or_else(|| "?".to_owned(), |a| format!("{a:x}"));
+            format!("{kind} {} {place} {address}{taken}{tval}{owner}", t.ecause)
         }
         Packet::Context(c) => {
             let owner = owner(config, c.privilege, c.time, c.context);
@@ -199,9 +226,17 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
                 QualStatus::TraceLost => " trace_lost",
                 QualStatus::EndedNtr => " ended_ntr",
             };
-            format!("support {on}{status}")
+            let modes = config.ioptions.order().iter().enumerate();
+            let on_bits = modes.filter(|(bit, _)| s.ioptions >> bit & 1 != 0);
+            let optional = |option: &Ioption| {
+                !matches!(option, Ioption::FullAddress | Ioption::SequentialJump)
+            };
+            let words: String = on_bits
+                .filter_map(|(_, option)| option.filter(optional))
+                .map(|option| format!(", {}", option.words()))
+                .collect();
+            format!("support {on}{status}{words}")
         }
-        other => format!("{other:?}"),
     }
 }
 
@@ -393,6 +428,31 @@ pub(crate) fn round_trip(config: &Config, image: &Image, way: &[Do]) -> Vec<Pack
         }
     }
     understood(config, image, &steps, &bytes);
+    packets(config, &bytes)
+}
+
+/// As [`sends`] in an optional mode, which the decoder of chapter 11 does not know.
+#[track_caller]
+pub(crate) fn sends_modal(config: &Config, image: &Image, way: &[Do], expected: &[&str]) {
+    let packets = modal_trip(config, image, way);
+    // Without the first support packet, which reports the modes.
+    let lines = &text(config, &packets)[1..];
+    assert_eq!(lines, expected, "{:?}", config.version);
+}
+
+/// As [`round_trip`], likewise.
+#[track_caller]
+pub(crate) fn modal_trip(config: &Config, image: &Image, way: &[Do]) -> Vec<Packet> {
+    let port = port(config, image.isa().unwrap());
+    let none = FilterConfig::default();
+    let steps = steps(image, way);
+    let bytes = encode_at(port, config, &none, &steps);
+    for room in [3, 16] {
+        let retirement = Retirement::Block(room);
+        let other = encode_at(PortConfig { retirement, ..port }, config, &none, &steps);
+        assert_eq!(other, bytes, "blocks of {room} halfwords");
+    }
+    decodes(config, image, &steps, &bytes);
     packets(config, &bytes)
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use hartrace_etrace::{
     BranchMap, Config, Context, DataSupport, Decoder, Fault, Ioption, Ioptions, Kind, Packet,
-    QualStatus, Report, Start, Support,
+    QualStatus, Report, ReturnRule, Start, Support, Trap as TrapPacket,
 };
 use hartrace_flow::{Consumer, Event, HartId, Image, Mode, SpaceId};
 use hartrace_isa::{Isa, Xlen};
@@ -838,7 +838,7 @@ fn data_packets_are_skipped() {
 
 /// Modes that are not understood are not decoded by guess.
 #[test]
-fn modes_that_are_not_understood() {
+fn modes_without_their_tables() {
     let image = with_good(&[(0x1000, &[ADD, ADD])]);
     for config in both() {
         for (bit, option) in Ioptions::REFERENCE.order().iter().enumerate() {
@@ -848,7 +848,10 @@ fn modes_that_are_not_understood() {
                 ..Support::default()
             });
             let packets = [on, start(&config, 0x1000), address(&config, 4)];
-            if *option == Some(Ioption::FullAddress) {
+            if matches!(
+                option,
+                Some(Ioption::FullAddress | Ioption::ImplicitException)
+            ) {
                 continue;
             }
             let off = support(QualStatus::NoChange);
@@ -922,8 +925,67 @@ fn makes(fault: Fault) -> (Config, Image, Vec<u8>) {
         }
         Fault::DataNotDecoded => vec![support_data(true), first, support(NTR)],
         Fault::NoEnd => vec![first],
+        Fault::LargeBranchCount | Fault::EmptyEntry => {
+            let config = Config {
+                bpred_size: 4,
+                cache_size: 4,
+                f0s_width: 1,
+                branch_prediction: true,
+                jump_target_cache: true,
+                ..config
+            };
+            let packet = match fault {
+                Fault::EmptyEntry => Packet::JumpTarget {
+                    index: 3,
+                    map: map(""),
+                    irreport: false,
+                    irdepth: 0,
+                },
+                _ => Packet::BranchCount {
+                    branch_count: config.max_branch_count + 1,
+                    address: None,
+                },
+            };
+            let bytes = stream(&config, &[first, packet]);
+            return (config, image, bytes);
+        }
+        Fault::UnknownHandler => {
+            let config = Config {
+                implicit_exception: true,
+                ..config
+            };
+            let implied = Packet::Trap(TrapPacket {
+                address: None,
+                ..trap(&config, 2, true, 0)
+            });
+            let bytes = stream(&config, &[first, address(&config, 4), implied]);
+            return (config, image, bytes);
+        }
+        Fault::AmbiguousReturn => return ambiguous(),
     };
     let bytes = stream(c, &packets);
+    (config, image, bytes)
+}
+
+/// Two calls of the same function, and nothing that says in which the trace ends.
+fn ambiguous() -> (Config, Image, Vec<u8>) {
+    let config = Config {
+        return_stack_size: 3,
+        implicit_return: true,
+        return_rule: ReturnRule::Specification,
+        ..plain(RATIFIED)
+    };
+    let image = rv64(&[
+        (0x1000, &[jal(1, 0x1000), jal(1, 0xffc), ADD]),
+        (0x2000, &[ADD, ADD, jalr(0, 1, 0)]),
+    ]);
+    let inside = Packet::Address(Report {
+        irreport: true,
+        irdepth: 1,
+        ..by(&config, 0x1004)
+    });
+    let packets = [start(&config, 0x1000), inside, support(REP)];
+    let bytes = stream(&config, &packets);
     (config, image, bytes)
 }
 

@@ -13,6 +13,7 @@ mod decoder;
 mod encoder;
 mod examples;
 mod figure;
+mod modes;
 mod packets;
 mod parameters;
 mod random;

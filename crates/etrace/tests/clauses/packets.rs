@@ -5,6 +5,7 @@ use hartrace_etrace::{
     BranchMap, Config, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet,
     Piece, QualStatus, Report, Start, Support, Trap, Version, csv, explain,
 };
+use hartrace_flow::decode::Framing as _;
 
 use crate::common::*;
 
@@ -82,10 +83,12 @@ fn layout(version: Version) -> Layout {
         bpred_size: 6,
         cache_size: 7,
         irdepth_width: 4,
+        iret_ext: false,
         encoder_mode_width: 2,
         ioptions_width: 6,
         doptions_width: if draft { None } else { Some(3) },
         implicit_exception: false,
+        exception_bit: None,
     }
 }
 

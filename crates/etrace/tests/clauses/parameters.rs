@@ -59,6 +59,33 @@ fn wrong(error: ConfigError) -> Config {
             return_stack_size: 16,
             ..base
         },
+        ConfigError::NoPredictor => Config {
+            branch_prediction: true,
+            ..base
+        },
+        ConfigError::NoCache => Config {
+            jump_target_cache: true,
+            ..base
+        },
+        ConfigError::NoReturnStack => Config {
+            implicit_return: true,
+            ..base
+        },
+        ConfigError::NoExceptionBit => Config {
+            implicit_exception: true,
+            ioptions: Ioptions::new(&[]).unwrap(),
+            ..base
+        },
+        // Of the port, which the encoder does not see.
+        ConfigError::ItypeWidth => base,
+        ConfigError::IretExt => Config {
+            iret_ext: true,
+            ..base
+        },
+        ConfigError::Standard => Config {
+            time_width: 8,
+            ..plain(REVIEW)
+        },
         ConfigError::EncoderModeWidth => Config {
             encoder_mode_width: 9,
             ..base
@@ -105,6 +132,12 @@ fn every_config_error() {
         ConfigError::F0sNeeded,
         ConfigError::TableSize,
         ConfigError::StackSize,
+        ConfigError::NoPredictor,
+        ConfigError::NoCache,
+        ConfigError::NoReturnStack,
+        ConfigError::NoExceptionBit,
+        ConfigError::IretExt,
+        ConfigError::Standard,
         ConfigError::EncoderModeWidth,
         ConfigError::DoptionsWidth,
         ConfigError::ResyncMax,

@@ -3,11 +3,12 @@
 #[path = "../../../flow/tests/shared/clauses.rs"]
 mod clauses;
 
-const MODULES: [&str; 8] = [
+const MODULES: [&str; 9] = [
     "corner_cases",
     "decoder",
     "encoder",
     "examples",
+    "modes",
     "packets",
     "parameters",
     "random",

@@ -27,6 +27,8 @@ pub struct Outlet {
     queue: Option<Level>,
     /// The queue was full: nothing leaves until it has room.
     dropping: bool,
+    /// Nothing follows: the queue has all the time it needs.
+    ended: bool,
     counters: Counters,
 }
 
@@ -40,6 +42,7 @@ impl Outlet {
             stalled: 0,
             queue: queue.map(|queue| Level::new(queue, reserve)),
             dropping: false,
+            ended: false,
             counters: Counters::default(),
         }
     }
@@ -63,7 +66,10 @@ impl Outlet {
         self.counters.messages += 1;
         self.counters.bytes += bytes.len() as u64;
         self.counters.payload_bytes += (bytes.len() as u64).saturating_sub(framing);
-        sink.message(bytes);
+        match self.ended {
+            true => sink.message(bytes),
+            false => sink.message_at(bytes, self.time(time)),
+        }
         true
     }
 
@@ -106,6 +112,7 @@ impl Outlet {
     /// Nothing follows: the queue has all the time it needs.
     pub fn end(&mut self) {
         self.queue = None;
+        self.ended = true;
     }
 
     /// What was sent and lost.

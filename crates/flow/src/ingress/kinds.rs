@@ -69,10 +69,16 @@ impl Kinds {
         Kinds(vec![Kind::VACANT; SLOTS].into_boxed_slice())
     }
 
+    /// `itype` of these bits, if they were met lately.
+    #[inline(always)]
+    pub(super) fn itype(&self, bits: u32, elsewhere: bool) -> Option<Itype> {
+        let kind = self.0.get(slot(bits))?;
+        (kind.bits == bits).then(|| kind.itype(elsewhere))
+    }
+
     #[inline]
     pub(super) fn of(&mut self, bits: u32, config: &PortConfig) -> Kind {
-        let slot = bits.wrapping_mul(0x9e37_79b9) >> 22;
-        match self.0.get_mut(slot as usize & (SLOTS - 1)) {
+        match self.0.get_mut(slot(bits)) {
             Some(kind) if kind.bits == bits && bits != u32::MAX => *kind,
             Some(kind) => {
                 *kind = Kind::new(bits, config);
@@ -82,4 +88,9 @@ impl Kinds {
             None => Kind::new(bits, config),
         }
     }
+}
+
+#[inline(always)]
+const fn slot(bits: u32) -> usize {
+    (bits.wrapping_mul(0x9e37_79b9) >> 22) as usize & (SLOTS - 1)
 }

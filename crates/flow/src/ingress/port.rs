@@ -162,6 +162,12 @@ impl<S: IngressSink> Port<S> {
         }
     }
 
+    /// The sink, to read what is in it.
+    #[must_use]
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
     /// The sink. What is still gathered in a block is shown first.
     pub fn into_sink(mut self) -> S {
         self.flush();
@@ -614,6 +620,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             context: code.context,
             code: code.code,
             pieces: pieces.iter(),
+            part: None,
             mask: self.mask,
             before: before.unwrap_or(Role::Constant),
             kinds: self.kinds,
@@ -676,7 +683,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
         // looked at.
         let single = part.len() == 1;
         let whole = last + 1 == insns.len();
-        let part = [Straight {
+        let piece_of_its_own = [Straight {
             pc: piece.pc.wrapping_add(first.offset.into()),
             next: match whole {
                 true => piece.next,
@@ -697,7 +704,8 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             mode: self.code.mode,
             context: self.code.context,
             code: &[*first, end],
-            pieces: part.iter(),
+            pieces: piece_of_its_own.iter(),
+            part: Some(part),
             mask: self.mask,
             before: Role::Constant,
             kinds: self.kinds,

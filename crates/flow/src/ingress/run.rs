@@ -18,6 +18,8 @@ pub struct IngressRuns<'a> {
     pub context: Context,
     pub(super) code: &'a [Placed],
     pub(super) pieces: slice::Iter<'a, Straight>,
+    /// The instructions, where there is only a part of a piece.
+    pub(super) part: Option<&'a [Placed]>,
     /// The bits of an address.
     pub(super) mask: u64,
     /// Of the instruction before the next run, where it is known.
@@ -47,13 +49,55 @@ impl<'a> Iterator for IngressRuns<'a> {
     }
 }
 
-impl IngressRuns<'_> {
+impl<'a> IngressRuns<'a> {
     /// The first instruction of a run.
     #[must_use]
     #[inline]
     pub fn first(&self, run: &IngressRun<'_>) -> Placed {
         let first = self.code.get(run.piece.first as usize);
         first.copied().unwrap_or_default()
+    }
+
+    /// Gives the branches of a run, oldest first: their addresses, and whether they
+    /// were taken. The function may end it early, with `false`.
+    #[inline]
+    pub fn branches_are(
+        &self,
+        run: &IngressRun<'_>,
+        mut each: impl FnMut(u64, bool) -> bool,
+    ) -> bool {
+        let own = run.itype.is_branch();
+        let others = match run.branches() - u8::from(own) {
+            0 => true,
+            count => self.not_taken(run, (own, count), &mut each),
+        };
+        others && (!own || each(run.last_addr(), run.is_taken()))
+    }
+
+    /// The branches of a run, or those before its last instruction.
+    fn not_taken(
+        &self,
+        run: &IngressRun<'_>,
+        (own, count): (bool, u8),
+        each: &mut impl FnMut(u64, bool) -> bool,
+    ) -> bool {
+        let first = run.piece.first as usize;
+        let whole = || self.code.get(first..first + usize::from(run.piece.count));
+        let insns = self.part.or_else(whole).unwrap_or_default();
+        // Offsets may be those of a longer piece.
+        let offset = insns.last().map_or(0, |last| last.offset);
+        let start = run.last_addr().wrapping_sub(offset.into());
+        let at = |offset: u16| start.wrapping_add(offset.into());
+        let insns = insns.get(..insns.len() - usize::from(own));
+        let insns = insns.unwrap_or_default();
+        match (count, insns.last()) {
+            // The last instruction knows where the branch before it is.
+            (1, Some(last)) => each(at(last.branch), false),
+            _ => {
+                let mut branches = insns.iter().filter(|insn| insn.is_branch());
+                branches.all(|insn| each(at(insn.offset), false))
+            }
+        }
     }
 
     /// Whether the hart went elsewhere than to the next instruction in memory.
@@ -64,18 +108,34 @@ impl IngressRuns<'_> {
     }
 
     /// `itype` of a jump that a run may end with.
-    #[inline(never)]
+    #[inline(always)]
     fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
-        let before = match piece.count {
-            1 => self.before,
-            _ => self.code.get(index.wrapping_sub(1))?.role,
-        };
         let elsewhere = self.is_elsewhere(piece, last);
-        let itype = self.kinds.of(last.bits, self.config).itype(elsewhere);
-        let sequential = last.role == Role::Indirect && before == Role::Constant;
-        // It may be sequentially inferable; or shown as a branch, which the run
-        // does not count.
-        (!sequential && !itype.is_branch()).then_some(itype)
+        let itype = match self.kinds.itype(last.bits, elsewhere) {
+            Some(itype) => itype,
+            None => self.new_kind(last.bits, elsewhere),
+        };
+        // A port may show it as a branch, which the run does not count.
+        let branch = itype.is_branch();
+        if branch || last.role == Role::Indirect && self.is_sequential(piece, index) {
+            return None;
+        }
+        Some(itype)
+    }
+
+    #[cold]
+    fn new_kind(&mut self, bits: u32, elsewhere: bool) -> Itype {
+        self.kinds.of(bits, self.config).itype(elsewhere)
+    }
+
+    /// Whether the jump at the end of a piece may be sequentially inferable.
+    #[inline(always)]
+    fn is_sequential(&self, piece: &Straight, index: usize) -> bool {
+        let before = match piece.count {
+            1 => Some(self.before),
+            _ => self.code.get(index.wrapping_sub(1)).map(|insn| insn.role),
+        };
+        before.is_none_or(|role| role == Role::Constant)
     }
 }
 

@@ -180,7 +180,11 @@ fn byte_for_byte_the_tree_of_spike() {
         (12, "RV64GCV_Zba", &odd, 5458, 0xa318_2702_f33a_59a9),
     ];
     for (harts, isa, memory, length, expected) in spikes {
-        let blob = spike(harts, isa, memory);
+        let description = Description {
+            harts,
+            ..Description::spike(isa, memory)
+        };
+        let blob = description.blob();
         assert_eq!((blob.len(), hash(&blob)), (length, expected), "{isa}");
     }
 }

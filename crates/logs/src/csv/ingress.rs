@@ -60,6 +60,22 @@ pub struct IngressColumns {
     pub power_down: bool,
 }
 
+impl IngressColumns {
+    /// The columns of the reference flow, and those without which loss, halts and
+    /// triggers could not be shown.
+    #[must_use]
+    pub fn with_sideband() -> IngressColumns {
+        IngressColumns {
+            trigger: true,
+            halted: true,
+            reset: true,
+            external: true,
+            lost: true,
+            ..IngressColumns::default()
+        }
+    }
+}
+
 impl Default for IngressColumns {
     /// The reference flow's default.
     fn default() -> Self {

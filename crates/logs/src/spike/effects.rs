@@ -311,6 +311,11 @@ impl<'a> Tail<'a> {
                 });
             }
         };
+        self.push_load(addr, size);
+    }
+
+    /// A load of the value that was written to the register.
+    fn push_load(&mut self, addr: u64, size: u8) {
         self.push(Access {
             paddr: None,
             kind: AccessKind::Load,
@@ -341,14 +346,7 @@ impl<'a> Tail<'a> {
             // amocas that did not match: it only loaded.
             MemoryOp::Atomic(_, size) => {
                 if let Some(addr) = self.held.take() {
-                    self.push(Access {
-                        paddr: None,
-                        kind: AccessKind::Load,
-                        size,
-                        addr,
-                        data: self.loaded(size),
-                        operand: None,
-                    });
+                    self.push_load(addr, size);
                 }
             }
             MemoryOp::StoreConditional(size) if self.accesses == 0 => match address {

@@ -285,7 +285,14 @@ impl Hart {
         }
         self.pending_time = end.time;
         self.pending_addr = end.addr;
-        self.settle(config);
+        match self.pending {
+            Pending::Direct | Pending::Jump | Pending::Return(_)
+                if self.readiness == Readiness::Idle && self.due.is_none() =>
+            {
+                self.readiness = Readiness::Pending;
+            }
+            _ => self.settle(config),
+        }
     }
 
     /// A counter came to its limit with this block.

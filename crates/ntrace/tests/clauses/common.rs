@@ -1,6 +1,7 @@
 //! What the clause tests share: small programs, ways through them, and the
 //! round trip from steps to bytes to events.
 
+use hartrace_flow::decode::Framing as _;
 use std::ops::ControlFlow;
 
 use hartrace_flow::{

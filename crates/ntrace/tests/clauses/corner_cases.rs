@@ -1,6 +1,7 @@
 //! Corner cases that break decoders, one test each. The first ten are about
 //! bytes, then the flow, then addresses, time and sources.
 
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Context, Event, Image, Mark, Mode, PortConfig, Retirement, Signal, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace::{

@@ -2,6 +2,7 @@
 //! parts of 8 and 9. docs/ntrace-clauses.md says which test is for which.
 
 use crate::common::*;
+use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Image, Mode};
 use hartrace_isa::Xlen;
 use hartrace_ntrace::{

@@ -54,7 +54,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> EventText<'a, F> {
             EventForm::Pcs { traps: true } => Inner::Pcs(pcs(flush).listing_traps()),
             EventForm::Pcs { traps: false } => Inner::Pcs(pcs(flush)),
             EventForm::Listing { harts } => {
-                Inner::Listing(TraceListing::new(image, isa, names, harts, flush))
+                Inner::Listing(TraceListing::new(image, names, harts, flush))
             }
             EventForm::Json => Inner::Json(JsonEvents::new(image, Some(names), flush)),
         })
@@ -63,9 +63,9 @@ impl<'a, F: FnMut(&mut Vec<u8>)> EventText<'a, F> {
     /// What has not been flushed.
     pub fn text(&mut self) -> &mut Vec<u8> {
         match &mut self.0 {
-            Inner::Pcs(text) => text.text(),
-            Inner::Listing(text) => text.text(),
-            Inner::Json(text) => text.text(),
+            Inner::Pcs(pcs) => pcs.out.text(),
+            Inner::Listing(listing) => listing.out.text(),
+            Inner::Json(json) => json.out.text(),
         }
     }
 }
@@ -92,9 +92,9 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for EventText<'_, F> {
 impl<F: FnMut(&mut Vec<u8>) + Send> Part for EventText<'_, F> {
     fn is_full(&self) -> bool {
         let size = match &self.0 {
-            Inner::Pcs(text) => text.len(),
-            Inner::Listing(text) => text.len(),
-            Inner::Json(text) => text.len(),
+            Inner::Pcs(pcs) => pcs.out.size(),
+            Inner::Listing(listing) => listing.out.size(),
+            Inner::Json(json) => json.out.size(),
         };
         size > FULL
     }

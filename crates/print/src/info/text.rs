@@ -162,28 +162,29 @@ fn trap_text(trap: &Trap) -> String {
 /// An unreadable line of a log: its position, what was expected and what was
 /// found.
 #[must_use]
-pub fn line_note(error: &LineError) -> String {
+pub(crate) fn line_note(error: &LineError) -> String {
     error.to_string()
 }
 
 fn write_trace(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     row(out, "version", trace.settings.version())?;
+    let units = format!("{}s", trace.settings.format().unit());
     match &trace.settings {
         trace::Settings::Ntrace(config) => {
             row(out, "mode", config.mode.name())?;
-            row(out, "messages", trace.messages)?;
+            row(out, &units, trace.messages)?;
             row(out, "sources", list(&trace.sources))?;
         }
-        trace::Settings::Etrace(_) => row(out, "packets", trace.messages)?,
         trace::Settings::Tandem(config) => {
             let (xlen, flen, mlen) = (config.xlen.bits(), config.flen.bits(), config.mlen.bits());
             let widths = format_args!("XLEN {xlen}, FLEN {flen}, MLEN {mlen}");
             row(out, "widths", widths)?;
-            row(out, "groups", trace.messages)?;
+            row(out, &units, trace.messages)?;
             if !config.absent.is_empty() {
                 row(out, "absent", &config.absent)?;
             }
         }
+        _ => row(out, &units, trace.messages)?,
     }
     let full = format_args!("{} full ones", trace.full_addresses);
     row(out, "addresses", full)?;

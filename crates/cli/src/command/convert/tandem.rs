@@ -2,13 +2,15 @@
 //! container and out of it.
 
 use crate::args::Convert;
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::logs::which_hart;
 use crate::session::Session;
 use crate::trace_file::TraceFile;
 use hartrace_capture::input::{self, Input, is_stdin};
 use hartrace_capture::trace::{Copied, Known, Repack, harts_in};
 use hartrace_flow::HartId;
+use hartrace_print::diagnostic::{Code, Diagnostic};
+use hartrace_print::words::count;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Convert, session: &Session<'_>, input: Input) -> Result<(), Failure> {

@@ -1,13 +1,14 @@
 //! Feeds snapshots to a report, and warns where the report may be wrong.
 
 use crate::args::{Ctr, CtrFormat};
-use crate::diagnostic::{Code, Diagnostic, Failure, count};
+use crate::failure::Failure;
 use crate::settings::Program;
 use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_analyze::{Places, Segments};
 use hartrace_capture::records::Snapshot;
 use hartrace_flow::Image;
+use hartrace_print::diagnostic::{self, Code, Diagnostic};
 use hartrace_print::records::{self, Form, ReportError};
 
 /// What is known of the addresses of a program.
@@ -78,23 +79,16 @@ impl<'p, 'a> Report<'p, 'a> {
         if self.failure.is_some() {
             return self.check();
         }
-        let doubts = match self.report.finish() {
-            Ok(doubts) => doubts,
-            Err(ReportError::NoRecords(snapshots)) => {
-                talk.warning(&no_records(snapshots));
-                return self.sink.check();
+        match self.report.finish() {
+            Ok(doubts) => {
+                let doubts = diagnostic::records::doubts(&doubts);
+                doubts.iter().for_each(|doubt| talk.warning(doubt));
+            }
+            // An empty report is one, too.
+            Err(error @ ReportError::NoRecords(_)) => {
+                talk.warning(&diagnostic::records::refused(&error));
             }
             Err(error) => return Err(refused(error, self.sink)),
-        };
-        if let Some((repeat, all)) = doubts.overlap {
-            talk.warning(&overlapping(repeat, all));
-        }
-        warn_of_odd(doubts.odd, talk);
-        if doubts.cut > 0 {
-            talk.warning(&cut_stacks(doubts.stacks, doubts.cut));
-        }
-        if doubts.moved > 0 {
-            talk.warning(&moved_stacks(doubts.stacks, doubts.moved));
         }
         self.sink.check()
     }
@@ -144,95 +138,7 @@ fn segments(program: &Program) -> Result<Segments, Failure> {
 /// Why a report cannot be made.
 fn refused(error: ReportError, sink: &Sink) -> Failure {
     match error {
-        ReportError::LeftOut { number, fields } => {
-            let message = format!("snapshot {number} does not hold every taken transfer");
-            Diagnostic::new(Code::UnfitRecords, message)
-                .note(format!("fields that filter: {}", fields.join(" ")))
-                .note("the code between two records may contain unrecorded transfers")
-                .help(
-                    "record without filters and RAS emulation; -f table, brstack and branches \
-                    work with any records",
-                )
-                .into()
-        }
-        ReportError::NoStack { number } => {
-            no_stack(&format!("snapshot {number} holds no call stack")).into()
-        }
-        ReportError::NoStacks => no_stack("no snapshot holds a call stack").into(),
-        ReportError::NoRecords(snapshots) => no_records(snapshots).into(),
         ReportError::Write(error) => sink.failed(error),
+        error => diagnostic::records::refused(&error).into(),
     }
-}
-
-fn no_stack(message: &str) -> Diagnostic {
-    Diagnostic::new(Code::UnfitRecords, message)
-        .note("call stacks need records of RAS emulation, and RASEMU is not set")
-        .help(
-            "record with control = [\"M\", \"S\", \"U\", \"RASEMU\"] in section [ctr], as in \
-            configs/ctr/call-stacks.toml",
-        )
-}
-
-fn warn_of_odd(ways: u64, talk: &Talk) {
-    if ways > 0 {
-        let are = if ways == 1 { "is" } else { "are" };
-        let ways = count(ways, "way");
-        let message = format!("{ways} between consecutive records {are} impossible and left out");
-        talk.warning(
-            &Diagnostic::new(Code::OddRecords, message)
-                .note("they run backwards, through a jump, or over more than 1 MiB")
-                .help(
-                    "check the program; if only some modes were recorded, transfers in other \
-                    modes are missing",
-                ),
-        );
-    }
-}
-
-fn cut_stacks(all: u64, cut: u64) -> Diagnostic {
-    let stacks = count(all, "stack");
-    let message = format!("{cut} of {stacks} may lack their outermost calls");
-    Diagnostic::new(Code::OddRecords, message)
-        .note(
-            "either there were more calls than entries, or calls from before the recording \
-            returned; WRPTR does not show which",
-        )
-        .note("these stacks start with [cut]")
-        .help("increase the depth in section [ctr], or record from the start of the program")
-}
-
-fn moved_stacks(all: u64, moved: u64) -> Diagnostic {
-    let stacks = count(all, "stack");
-    let message = format!("in {moved} of {stacks}, a call does not come from the last callee");
-    Diagnostic::new(Code::OddRecords, message)
-        .note(
-            "after a tail call, both functions are in the stack; after longjmp or a stack \
-            switch, functions that have already been left remain in it",
-        )
-        .help("-f table marks these calls")
-}
-
-fn no_records(snapshots: u64) -> Diagnostic {
-    let message = match snapshots {
-        0 => "no records: there are no snapshots".to_owned(),
-        1 => "no records: the snapshot is empty".to_owned(),
-        n => format!("no records: all {n} snapshots are empty"),
-    };
-    Diagnostic::new(Code::OddRecords, message)
-        .note("nothing was recorded, so there is nothing to report")
-        .help(
-            "check that recording is enabled for the program's privilege mode, by the program \
-            or by control in section [ctr]",
-        )
-}
-
-fn overlapping(repeat: u64, all: u64) -> Diagnostic {
-    let snapshots = count(all, "snapshot");
-    let message = format!("{repeat} of {snapshots} repeat records of the previous one");
-    Diagnostic::new(Code::OddRecords, message)
-        .note("these transfers are counted several times")
-        .help(
-            "take snapshots less often: raise --every until the buffer fills \
-            between two",
-        )
 }

@@ -2,23 +2,24 @@
 
 use super::report::Report;
 use crate::args::Ctr;
-use crate::diagnostic::{Code, Diagnostic, Failure, count, is_json_log, unknown_format};
+use crate::failure::Failure;
 use crate::logs::{self, which_hart};
-use crate::records;
 use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
-use crate::traces::no_program;
 use hartrace_capture::detect::{HEAD, Kind, detect};
-use hartrace_capture::input::{self, Input};
+use hartrace_capture::input::Input;
 use hartrace_capture::log::ingress_layout;
 use hartrace_capture::records::{
     Control, Every, Form, Known, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
     SnapshotSink, Version,
 };
 use hartrace_capture::trace::{Trace, Transport, Watch};
-use hartrace_flow::{HartId, Image, Interpolate, Replay, Spread};
+use hartrace_flow::{HartId, Image, Interpolate, Replay};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::trace::no_program;
+use hartrace_print::diagnostic::{is_json_log, records, unknown_format};
+use hartrace_print::words::count;
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -165,19 +166,9 @@ impl Job<'_> {
         }
         drop(progress);
         report.check()?;
-        if let Some(diagnostic) = records::judge(path, &summary, self.args.strict) {
-            return Err(diagnostic.into());
-        }
-        if summary.errors > 0 {
-            talk.warning(&records::damaged(path, &summary));
-        }
+        talk.report(records::judge(path, &summary, self.args.strict))?;
         if summary.snapshots == 0 {
-            let message = format!("{} has no snapshots", input::name(path));
-            let diagnostic = Diagnostic::new(Code::NoSnapshots, message);
-            talk.warning(&diagnostic.note(
-                "the dump is complete: recording ended before the \
-                first snapshot",
-            ));
+            talk.warning(&records::no_snapshots(path));
         }
         let missing = only.is_some_and(|only| !summary.harts.contains(&HartId(only)));
         let harts: Vec<HartId> = summary.harts.iter().copied().collect();
@@ -194,18 +185,10 @@ impl Job<'_> {
         sink: S,
     ) -> Result<Sampler<S>, Failure> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
-        let name = input::name(self.session.path);
         if !told.modes && !ctr.control().has(Control::MODES) {
-            let message = format!(
-                "{name} does not record privilege modes, but [ctr] selects \
-                some of them"
-            );
             let modes = ctr.control().and(Control::MODES);
-            self.session
-                .talk
-                .warning(&Diagnostic::new(Code::Assumed, message).note(format!(
-                    "enabled modes: {modes}; transfers in all modes are recorded"
-                )));
+            let unknown = records::unknown_modes(self.session.path, modes);
+            self.session.talk.warning(&unknown);
         }
         Ok(Sampler::new(ctr, isa, self.args.every, told, sink))
     }
@@ -215,10 +198,7 @@ impl Job<'_> {
         if told || !matches!(self.args.every, Some(Every::Cycles(_))) {
             return Ok(());
         }
-        let message = format!("{} has no timestamps", input::name(self.session.path));
-        Err(Diagnostic::new(Code::UnfitRecords, message)
-            .help("take snapshots by instruction count: --every N")
-            .into())
+        Err(records::no_time(self.session.path).into())
     }
 
     fn log(
@@ -241,11 +221,11 @@ impl Job<'_> {
         let sampler = self.sampler(reading.isa, told, take)?;
         let which = (self.args.hart, false);
         let check = || report.borrow_mut().check();
-        let copied = reading.copy(input, sampler, which, session, check)?;
+        let copied = logs::copy(reading, input, sampler, which, session, check)?;
         let sampler = copied.chosen.inner();
         let causeless = copied.chosen.fit().causeless > 0;
         if sampler.has_traps() && !copied.traps && !causeless {
-            session.talk.warning(&guessed_traps(session.path));
+            session.talk.warning(&records::guessed_traps(session.path));
         }
         self.tell_restarts(sampler.restarts());
         logs::judged(copied, Some("an exception"), session).map(drop)
@@ -262,28 +242,6 @@ impl Job<'_> {
         }
     }
 
-    /// Traps of which the trace does not say whether they are exceptions or
-    /// interrupts; an error with `--strict`.
-    fn unknown_kinds(&self, kinds: u64) -> Result<(), Failure> {
-        if kinds == 0 {
-            return Ok(());
-        }
-        let name = input::name(self.session.path);
-        let message = format!(
-            "{name} does not record the cause of {}",
-            count(kinds, "trap")
-        );
-        let diagnostic = Diagnostic::new(Code::UnknownCauses, message)
-            .note("an exception is recorded for each; it may have been an interrupt");
-        match self.session.strict {
-            true => Err(diagnostic.into()),
-            false => {
-                self.session.talk.warning(&diagnostic);
-                Ok(())
-            }
-        }
-    }
-
     fn trace(&self, trace: Trace, isa: Isa, report: &mut Report<'_, '_>) -> Result<(), Failure> {
         self.need_time(trace.settings.has_time())?;
         // Traces have the time of some messages, not of each jump.
@@ -292,7 +250,7 @@ impl Job<'_> {
             cycles: false,
         };
         let Some(image) = self.image else {
-            return Err(no_program());
+            return Err(no_program().into());
         };
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
@@ -313,42 +271,13 @@ impl Job<'_> {
         self.need_time(sampler.has_time() || decoded.instructions == 0)?;
         if spread.insns > 0 && matches!(self.args.every, Some(Every::Cycles(_))) {
             let talk = self.session.talk;
-            talk.warning(&interpolated(self.session.path, &spread));
+            talk.warning(&records::interpolated(self.session.path, &spread));
         }
         self.tell_restarts(sampler.restarts());
         self.session.judge(&decoded, self.args.hart)?;
-        self.unknown_kinds(kinds)
+        let Session { path, strict, .. } = *self.session;
+        self.session
+            .talk
+            .report(records::judge_kinds(path, kinds, strict))
     }
-}
-
-/// Times of instructions that the trace does not have.
-fn interpolated(path: &Path, spread: &Spread) -> Diagnostic {
-    let name = input::name(path);
-    let stamps = count(spread.stamps, "timestamp");
-    let mean = spread.insns / spread.stamps.max(1);
-    let message = format!("{name}: times between timestamps are interpolated by instruction");
-    let diagnostic = Diagnostic::new(Code::Assumed, message).note(format!(
-        "{stamps}, {mean} instructions apart on average, {} at most",
-        spread.longest
-    ));
-    match spread.untimed {
-        0 => diagnostic,
-        n => {
-            let insns = count(n, "instruction");
-            diagnostic.note(format!(
-                "{insns} before the first timestamp, after the last or at a gap: no snapshots there"
-            ))
-        }
-    }
-}
-
-/// Traps that stand in no line.
-fn guessed_traps(path: &Path) -> Diagnostic {
-    let message = format!("{} does not record traps", input::name(path));
-    Diagnostic::new(Code::Assumed, message)
-        .note(
-            "they are inferred from the control flow: some may appear as jumps, and \
-            interrupts as exceptions",
-        )
-        .help("use a trace, or a log that records them, such as from `spike -l --log-commits`")
 }

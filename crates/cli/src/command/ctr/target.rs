@@ -1,7 +1,7 @@
 //! The output of a report; a dump also gets a sidecar, as in a run.
 
 use crate::args::{Ctr, CtrFormat};
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::files::create;
 use crate::settings::Program;
 use crate::sink::Sink;

@@ -2,7 +2,7 @@
 
 use super::recorded::Looks;
 use super::streams::Fate;
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::progress::RunProgress;
 use crate::sink::Sink;
 use crate::talk::interrupted;

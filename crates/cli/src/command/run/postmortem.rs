@@ -2,12 +2,12 @@
 //! runs again, and this time they are followed.
 
 use super::drive::End;
-use crate::diagnostic::Diagnostic;
 use crate::settings::Elf;
 use hartrace_analyze::{Backtrace, Places};
 use hartrace_flow::StepTransfers;
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Program};
+use hartrace_print::diagnostic::Diagnostic;
 use std::time::Duration;
 
 /// A run that took longer is not done again.

@@ -2,7 +2,7 @@
 
 use super::files;
 use crate::args::Run;
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::files::inputs;
 use crate::settings::Elf;
 use crate::sink::Sink;

@@ -2,7 +2,7 @@
 
 use super::files;
 use crate::args::Run;
-use crate::diagnostic::{Failure, bad_image};
+use crate::failure::Failure;
 use crate::files::inputs;
 use crate::settings::{Elf, add_boot_code};
 use crate::sink::Sink;
@@ -12,6 +12,7 @@ use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Format, Settings, TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::program::bad_image;
 use std::path::{Path, PathBuf};
 
 /// The traces that are asked for.

@@ -1,25 +1,22 @@
 //! Feeds the trace to the verifier, piece by piece, and judges the result.
 
 use super::source::{LOOK, Source};
-use crate::diagnostic::{Code, Diagnostic, Failure, count, unknown_format};
+use crate::failure::Failure;
 use crate::progress::{Progress, RunProgress};
 use crate::talk::{Talk, interrupted};
 use hartrace_capture::detect::Kind;
-use hartrace_capture::input::{self, Arrival, Input, InputError, Live};
+use hartrace_capture::input::{Arrival, Input, InputError, Live};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::MAX_WHOLE;
-use hartrace_capture::verify::{Check, Counters, End, WrongHart};
+use hartrace_capture::verify::{Check, End, WrongHart};
 use hartrace_flow::Model;
+use hartrace_print::diagnostic::{Code, Diagnostic, unknown_format, verify};
 use hartrace_print::summary::{rate, verify_speed};
 use hartrace_print::verify::Report;
+use hartrace_print::words::count;
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::Instant;
-
-/// Why a group cannot be checked.
-const UNCHECKED: &str = "their pc is unknown, or they report a trap without its cause; \
-                         the hart took their state from the trace";
 
 /// Bytes of a file between two looks at the user: about a tenth of a second.
 const SLICE: usize = 4 << 20;
@@ -63,8 +60,11 @@ impl<M: Model> Drive<'_, '_, M> {
         output.finish()?;
         let counters = check.counters();
         talk.summary(&verify_speed(counters.groups, time));
-        warn(report, counters, end, talk);
-        verdict(report, counters, end, lost, talk)
+        talk.report(verify::judge(report, counters, end, lost))?;
+        match end {
+            End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
+            _ => Ok(()),
+        }
     }
 
     /// Fails if the trace ended before the starting point: nothing was
@@ -159,7 +159,7 @@ impl<M: Model> Drive<'_, '_, M> {
     }
 
     fn wrong(&self, wrong: &WrongHart) -> Failure {
-        wrong_hart(self.report.facts().trace, wrong)
+        verify::wrong_hart(self.report.facts().trace, wrong).into()
     }
 
     /// Writes pending reports at once; whether there were any.
@@ -173,92 +173,4 @@ impl<M: Model> Drive<'_, '_, M> {
         written.map_err(|error| self.output.failed(error))?;
         Ok(true)
     }
-}
-
-/// A container in which the hart to verify is not clear.
-pub(super) fn wrong_hart(path: &Path, WrongHart { wanted, seen }: &WrongHart) -> Failure {
-    let seen: Vec<String> = seen.iter().map(u32::to_string).collect();
-    let name = input::name(path);
-    let message = match wanted {
-        Some(hart) => format!("{name} has no hart {hart}"),
-        None => format!("{name} has several harts, but only one can be verified"),
-    };
-    Diagnostic::new(Code::WhichHart, message)
-        .note(format!("harts in the trace: {}", seen.join(", ")))
-        .help("choose one with --hart N")
-        .into()
-}
-
-/// What the end means for the command.
-fn verdict(
-    report: &Report<'_>,
-    counters: &Counters,
-    end: End,
-    lost: Option<InputError>,
-    talk: &Talk,
-) -> Result<(), Failure> {
-    let name = input::name(report.facts().trace);
-    let damage = report.problem().map(|problem| {
-        let message = format!(
-            "{name} is damaged: {} ({:#x}) at byte {:#x}, in group {}",
-            problem.fault.text(),
-            problem.value,
-            problem.at,
-            problem.group
-        );
-        // The bytes of a container that can be read are those of a trace.
-        let unread = counters.groups == 0 && !problem.fault.code().starts_with("TP04");
-        let code = match unread {
-            true => Code::NotSynchronised,
-            false => Code::DamagedTrace,
-        };
-        let diagnostic = Diagnostic::new(code, message).named(problem.fault.code());
-        let more = report.problems() - 1;
-        let diagnostic = match more {
-            0 => diagnostic,
-            _ => diagnostic.note(format!("and at {} more", count(more, "place"))),
-        };
-        match end {
-            End::Stuck if unread => {
-                diagnostic.help("check that section [tandem] and --isa match the trace")
-            }
-            End::Stuck => diagnostic.help("use --resync to continue after the damage"),
-            _ => diagnostic,
-        }
-    });
-    let mut troubles = lost.map(Diagnostic::from).into_iter().chain(damage);
-    if counters.mismatches == 0 {
-        return match troubles.next_back() {
-            Some(worst) => {
-                troubles.for_each(|trouble| talk.warning(&trouble));
-                Err(worst.into())
-            }
-            None if end == End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
-            None => Ok(()),
-        };
-    }
-    troubles.for_each(|trouble| talk.warning(&trouble));
-    let first = report.first().unwrap_or(0);
-    let groups = count(counters.mismatches, "group");
-    let message = format!("{name} differs from the hart in {groups}");
-    let mismatch = Diagnostic::new(Code::Mismatch, message)
-        .note(format!("the first is at instruction {first}"));
-    Err(match report.is_foreign() {
-        true => mismatch.note("the instructions differ: check that this is the traced program"),
-        false => mismatch,
-    }
-    .into())
-}
-
-/// Warns about groups that could not be checked, if nothing else is wrong.
-fn warn(report: &Report<'_>, counters: &Counters, end: End, talk: &Talk) {
-    let clean = counters.mismatches == 0 && report.problems() == 0 && end != End::Lost;
-    if counters.unchecked == 0 || !clean {
-        return;
-    }
-    let name = input::name(report.facts().trace);
-    let groups = count(counters.unchecked, "group");
-    let message = format!("{groups} of {name} could not be checked");
-    let warning = Diagnostic::new(Code::Unchecked, message).note(UNCHECKED);
-    talk.warning(&warning);
 }

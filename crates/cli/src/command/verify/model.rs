@@ -1,6 +1,6 @@
 //! The hart that a trace is checked against.
 
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::failure::Failure;
 use crate::machine;
 use crate::settings::{self, Elf};
 use crate::talk::Talk;
@@ -9,6 +9,7 @@ use hartrace_capture::verify::{Options, Range, Volatile};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as HartConfig, Machine, fdt};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 
 /// What changes by itself on the machine.
 pub(super) fn default_volatile() -> Volatile {
@@ -75,6 +76,6 @@ pub(super) fn build(
         fromhost: all.fromhost,
         ..Options::default()
     };
-    machine::load(&mut machine, first, all, entry)?;
+    machine::load(&mut machine, first, &all, entry)?;
     Ok((machine, options))
 }

@@ -1,12 +1,12 @@
 //! The source of a trace: a file, standard input or a socket.
 
-use crate::diagnostic::Failure;
+use crate::failure::Failure;
 use crate::talk::{Talk, interrupted};
-use crate::traces::bad_container;
 use hartrace_capture::detect::HEAD;
 use hartrace_capture::input::{Address, Arrival, Input, Live};
 use hartrace_capture::trace::Streams;
 use hartrace_capture::verify::{Parameters, is_enough};
+use hartrace_print::diagnostic::trace::bad_container;
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Contexts, addresses, jumps, and other settings.
 
+use hartrace_flow::filter::FilterConfig;
+
 use super::*;
 use hartrace_flow::Ctype;
 
@@ -545,4 +547,35 @@ fn several_harts() {
     let bytes: usize = encoder.sink().0.iter().map(Vec::len).sum();
     assert_eq!(encoder.total().bytes, bytes as u64);
     assert_eq!(encoder.counters(HartId(0)), None);
+}
+
+/// 6.8: a branch that makes the count 0xffff_ffff is reported with its address.
+#[test]
+fn the_largest_branch_count() {
+    for version in ALL_VERSIONS {
+        let config = Config {
+            bpred_size: 4,
+            branch_prediction: true,
+            ..config(version)
+        };
+        let mut hart = Hart::with_filter(&config, Filter::new(&FilterConfig::default()));
+        let mut sink = Packets::default();
+        hart.take_block(&config, &i(0x100), &mut sink);
+        // As if 31 + 0xffff_fffe branches had been predicted.
+        let prediction = hart.prediction.as_mut().unwrap();
+        prediction.pretend(u64::from(u32::MAX) + 30);
+        for _ in 0..2 {
+            hart.take_block(&config, &not_taken(0x104), &mut sink);
+        }
+        hart.end(&config, &mut sink);
+        let read = |bytes: &Vec<u8>| Packet::read(&bytes[1..], &config.layout()).unwrap();
+        let packets: Vec<Packet> = sink.0.iter().map(read).collect();
+        let expected = Packet::BranchCount {
+            branch_count: u32::MAX,
+            address: Some((false, delta(0x100, 0x104))),
+        };
+        assert_eq!(packets[2], expected, "{packets:x?}");
+        let one = branches(map(1, 1), delta(0x104, 0x104));
+        assert_eq!(packets[3], one, "the next branch is counted anew");
+    }
 }

@@ -59,11 +59,18 @@ struct Hart {
     mode: Mode,
     context: Owner,
     time: u64,
+    /// Return addresses of calls.
+    calls: Vec<u64>,
+    /// Handlers differ from trap to trap.
+    any_handler: bool,
 }
 
 impl Hart {
     fn trap(&mut self, r: &mut Random, bits: Option<u32>) -> Step {
-        let handler = slot(r);
+        let handler = match self.any_handler {
+            true => slot(r),
+            false => BASE + 4 * r.one_of([4, 8]),
+        };
         let code = Some(r.below(16) as u32);
         let cause = match bits {
             Some(_) => Cause::Exception(Some(11)),
@@ -103,6 +110,10 @@ impl Hart {
             0x63 if r.below(3) > 0 => pc.wrapping_add_signed(b),
             0x6f => pc.wrapping_add_signed(j),
             0x67 if self.before == LUI_A0 && bits >> 15 & 31 == 10 => BASE,
+            // Most return where they were called from.
+            0x67 if bits == RET && !self.calls.is_empty() && r.below(8) > 0 => {
+                self.calls.pop().unwrap()
+            }
             0x67 | 0x73 => slot(r),
             _ => pc + len,
         };
@@ -114,6 +125,9 @@ impl Hart {
             mode: self.mode,
             context: self.context,
         };
+        if matches!(bits & 0x7f, 0x67 | 0x6f) && bits >> 7 & 31 == 1 {
+            self.calls.push(pc + 4);
+        }
         if bits == MRET {
             self.mode = r.one_of([Mode::U, Mode::M]);
         }
@@ -129,6 +143,7 @@ struct Besides {
     any_traps: bool,
     signals: bool,
     contexts: bool,
+    any_handler: bool,
 }
 
 /// A way through the program.
@@ -142,6 +157,8 @@ fn walk(r: &mut Random, code: &[u32], besides: Besides) -> Vec<Step> {
         mode: Mode::M,
         context: Owner(1),
         time: 0,
+        calls: Vec::new(),
+        any_handler: besides.any_handler,
     };
     for _ in 0..2000 {
         hart.time += r.below(8);
@@ -185,17 +202,11 @@ fn walk(r: &mut Random, code: &[u32], besides: Besides) -> Vec<Step> {
 }
 
 fn any_config(r: &mut Random) -> Config {
-    let version = r.one_of(VERSIONS);
+    let version = r.one_of(ALL_VERSIONS);
     let mut config = Config {
         triggers: true,
         full_address: r.flip(),
         sijump: r.flip(),
-        ioptions: Ioptions::new(&[
-            Some(Ioption::SequentialJump),
-            Some(Ioption::FullAddress),
-            Some(Ioption::ImplicitReturn),
-        ])
-        .unwrap(),
         iaddress_lsb: r.below(2) as u8,
         iaddress_width: r.one_of([40, 48, 64]),
         context_width: r.one_of([0, 3, 32]),
@@ -211,23 +222,54 @@ fn any_config(r: &mut Random) -> Config {
         max: r.below(4) as u8,
         rule: r.one_of([ResyncRule::Settled, ResyncRule::Exceeded]),
     };
-    if r.flip() {
-        config.return_stack_size = r.below(8) as u8;
-        config.idle_irdepth = r.one_of([IdleIrdepth::Ones, IdleIrdepth::Repeated]);
-    }
-    if version == Version::V2_0 && r.flip() {
+    config.idle_irdepth = r.one_of([IdleIrdepth::Ones, IdleIrdepth::Repeated]);
+    if version != Version::V1_1_1 && r.flip() {
         config.time_width = 32;
     }
+    if version != Version::V2_05 && r.flip() {
+        config.ioptions = Ioptions::new(&[
+            Some(Ioption::SequentialJump),
+            Some(Ioption::FullAddress),
+            Some(Ioption::ImplicitException),
+            Some(Ioption::ImplicitReturn),
+        ])
+        .unwrap();
+    }
+    if r.below(3) > 0 {
+        any_modes(r, &mut config);
+    }
     config
+}
+
+/// Some of the optional modes.
+fn any_modes(r: &mut Random, config: &mut Config) {
+    config.return_stack_size = r.below(8) as u8;
+    if r.below(3) == 0 {
+        config.call_counter_size = r.below(5) as u8;
+    }
+    config.bpred_size = r.below(8) as u8;
+    config.cache_size = r.below(6) as u8;
+    config.f0s_width = 1 + r.below(2) as u8;
+    if config.bpred_size == 0 || config.cache_size == 0 {
+        config.f0s_width = r.below(3) as u8;
+    }
+    config.branch_prediction = config.bpred_size > 0 && r.flip();
+    config.jump_target_cache = config.cache_size > 0 && r.flip();
+    config.implicit_return = config.return_stack_size + config.call_counter_size > 0 && r.flip();
+    config.implicit_exception = r.flip();
+    config.trap_vectors.mtvec = r.flip().then_some(BASE + 16);
 }
 
 fn port(r: &mut Random, config: &Config) -> PortConfig {
     PortConfig {
         table: match config.version {
             Version::V1_1_1 => ItypeTable::ETrace111,
-            Version::V2_0 => ItypeTable::ETrace20,
+            Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
         },
-        itype_width: r.one_of([ItypeWidth::Three, ItypeWidth::Four]),
+        itype_width: match config.implicit_return {
+            true => ItypeWidth::Four,
+            false => r.one_of([ItypeWidth::Three, ItypeWidth::Four]),
+        },
         retires: r.one_of([Retires::Neither, Retires::EcallAndEbreak]),
         ctype: r.one_of([Ctype::Unreported, Ctype::Imprecise, Ctype::Precise]),
         ..PortConfig::new(Isa::RV64GC)
@@ -248,7 +290,7 @@ fn encode(config: &Config, port: PortConfig, steps: &[Step]) -> Vec<u8> {
 /// instruction at a time" (chapter 8).
 #[test]
 fn blocks_of_any_size_give_the_same_packets() {
-    for seed in 1..80 {
+    for seed in 1..120 {
         let mut r = Random::new(seed);
         let mut config = any_config(&mut r);
         // Blocks have one time, and only places every port shows are settled.
@@ -262,6 +304,7 @@ fn blocks_of_any_size_give_the_same_packets() {
             any_traps: true,
             signals: r.flip(),
             contexts: r.flip(),
+            any_handler: r.flip(),
         };
         let steps = walk(&mut r, &code, besides);
         let single = port(&mut r, &config);
@@ -275,7 +318,7 @@ fn blocks_of_any_size_give_the_same_packets() {
             assert_eq!(bytes, expected, "seed {seed} room {room}: {config:?}");
         }
         // But for returns, which only four bits show as such.
-        if !config.sijump {
+        if !config.sijump && !config.implicit_return {
             for itype_width in [ItypeWidth::Three, ItypeWidth::Four] {
                 let other = PortConfig {
                     itype_width,
@@ -301,14 +344,15 @@ impl Consumer for Decoded<'_> {
 
 #[test]
 fn what_is_encoded_is_decoded() {
-    for seed in 1..300 {
+    for seed in 1..400 {
         let mut r = Random::new(seed);
         let mut config = any_config(&mut r);
         let code = program(&mut r);
         let besides = Besides {
-            any_traps: config.version == Version::V2_0,
+            any_traps: config.version != Version::V1_1_1,
             signals: r.flip(),
             contexts: r.flip(),
+            any_handler: r.flip(),
         };
         let steps = walk(&mut r, &code, besides);
         let mut image = Image::new();

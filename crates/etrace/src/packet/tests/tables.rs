@@ -44,10 +44,12 @@ const V2: Layout = Layout {
     bpred_size: 9,
     cache_size: 7,
     irdepth_width: 6,
+    iret_ext: false,
     encoder_mode_width: 3,
     ioptions_width: 8,
     doptions_width: Some(4),
     implicit_exception: false,
+    exception_bit: None,
 };
 
 const DRAFT: Layout = Layout {

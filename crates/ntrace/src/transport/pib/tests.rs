@@ -2,7 +2,7 @@ use alloc::vec;
 
 use super::*;
 use crate::testing::{RandomMessages as _, written};
-use crate::{Body, Framer, Layout, Message, Piece, Sync};
+use crate::{Body, Framer, Framing as _, Layout, Message, Piece, Sync};
 use hartrace_testkit::Random;
 
 const WIDTHS: [PibWidth; 5] = [

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{RandomMessages as _, written};
-use crate::{Framer, Layout, Piece};
+use crate::{Framer, Framing as _, Layout, Piece};
 use hartrace_testkit::Random;
 
 const EMPTY: RamSink = RamSink {

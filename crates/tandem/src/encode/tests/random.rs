@@ -365,3 +365,44 @@ fn steps_come_back() {
         check(&config, &steps, &groups);
     }
 }
+
+/// Groups written at once have the bytes of those written item by item.
+#[test]
+fn plain_groups_are_the_same_bytes() {
+    let mut rng = Random::new(77);
+    let mut plain = 0;
+    for _ in 0..400 {
+        let mut config = config(&mut rng);
+        config.style = crate::config::Style::default();
+        config.absent = crate::elements::Elements::default();
+        if config.validate().is_err() {
+            continue;
+        }
+        let steps: Vec<Did> = walk(&mut rng, config.xlen)
+            .into_iter()
+            .map(|(step, mut effects)| {
+                // Mostly what instructions do.
+                if matches!(step, Step::Insn(_)) && rng.below(4) != 0 {
+                    effects.csrs.clear();
+                    effects.mode = None;
+                }
+                (step, effects)
+            })
+            .collect();
+        let write = |at_once: bool| {
+            let mut encoder = Encoder::new(config.clone()).unwrap();
+            let possible = encoder.plain.is_some();
+            encoder.plain = encoder.plain.filter(|_| at_once);
+            let mut bytes = Vec::new();
+            for (step, effects) in &steps {
+                encoder.step(step, effects, &mut bytes);
+            }
+            encoder.finish(&mut bytes);
+            (possible, encoder.counters(), bytes)
+        };
+        let (possible, counters, bytes) = write(true);
+        assert_eq!((possible, counters, bytes), write(false));
+        plain += u32::from(possible);
+    }
+    assert!(plain > 100);
+}

@@ -1,26 +1,31 @@
-//! How a run ended: the summary line and the diagnostics.
+//! How a run of the built-in hart ended: the summary line and the diagnostics.
 
-use super::drive::End;
-use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::diagnostic::{Code, Diagnostic};
 use hartrace_analyze::Symbols;
 use hartrace_flow::{Cause, TrapStep, exception_name};
 use hartrace_hart::{Config, Platform, Program, Stop};
 use std::fmt::Write as _;
 
 /// What is known of a run besides its end.
-pub(super) struct Facts<'a> {
-    pub(super) config: &'a Config,
-    pub(super) program: &'a Program,
-    pub(super) symbols: Option<&'a Symbols>,
-    pub(super) first_trap: Option<TrapStep>,
-    pub(super) pc: u64,
+pub struct Ended<'a> {
+    /// The machine.
+    pub config: &'a Config,
+    /// The program.
+    pub program: &'a Program,
+    /// Its symbols.
+    pub symbols: Option<&'a Symbols>,
+    /// The trap with which the last row of traps began.
+    pub first_trap: Option<TrapStep>,
+    /// The pc at the end.
+    pub pc: u64,
     /// The stack pointer at the end.
-    pub(super) sp: u64,
+    pub sp: u64,
 }
 
-impl Facts<'_> {
+impl Ended<'_> {
     /// `0x80000024 <_start+0x24>`.
-    fn place(&self, address: u64) -> String {
+    #[must_use]
+    pub fn place(&self, address: u64) -> String {
         let inside = self.program.segments.iter().any(|segment| {
             address
                 .checked_sub(segment.addr)
@@ -38,47 +43,44 @@ impl Facts<'_> {
     }
 
     /// The end of the summary.
-    pub(super) fn words(&self, end: End) -> String {
-        match end {
-            End::Stop(Stop::Exit(code)) => format!("the program ended with code {}", signed(code)),
-            End::Stop(Stop::Limit) => {
+    #[must_use]
+    pub fn words(&self, stop: Stop) -> String {
+        match stop {
+            Stop::Exit(code) => format!("the program ended with code {}", signed(code)),
+            Stop::Limit => {
                 format!(
                     "the instruction limit was reached at {}",
                     self.place(self.pc)
                 )
             }
-            End::Stop(Stop::Spins { pc }) => format!("the hart spins at {}", self.place(pc)),
-            End::Stop(Stop::Asleep { pc }) => {
+            Stop::Spins { pc } => format!("the hart spins at {}", self.place(pc)),
+            Stop::Asleep { pc } => {
                 format!("the hart waits forever before {}", self.place(pc))
             }
-            End::Stop(Stop::TrapLoop { epc, .. }) => {
+            Stop::TrapLoop { epc, .. } => {
                 format!("the hart traps forever at {}", self.place(epc))
             }
-            End::Interrupted => format!("interrupted at {}", self.place(self.pc)),
-            End::Unread => "stopped early: the reader closed the output".to_owned(),
         }
     }
 
-    /// What the end means for the command.
-    pub(super) fn verdict(&self, end: End) -> Result<(), Failure> {
-        match end {
-            End::Stop(Stop::Exit(0) | Stop::Limit | Stop::Spins { .. }) => Ok(()),
-            End::Stop(Stop::Exit(code)) => {
+    /// Why the run failed, if it did.
+    #[must_use]
+    pub fn failure(&self, stop: Stop) -> Option<Diagnostic> {
+        match stop {
+            Stop::Exit(0) | Stop::Limit | Stop::Spins { .. } => None,
+            Stop::Exit(code) => {
                 let message = format!("the program reported failure: code {}", signed(code));
-                Err(Diagnostic::new(Code::ProgramFailed, message).into())
+                Some(Diagnostic::new(Code::ProgramFailed, message))
             }
-            End::Stop(Stop::Asleep { pc }) => Err(self.asleep(pc).into()),
-            End::Stop(Stop::TrapLoop { epc, code, tval }) => {
-                Err(self.trap_loop(epc, code, tval).into())
-            }
-            End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
-            End::Unread => Err(Failure::ClosedPipe),
+            Stop::Asleep { pc } => Some(self.asleep(pc)),
+            Stop::TrapLoop { epc, code, tval } => Some(self.trap_loop(epc, code, tval)),
         }
     }
 
     /// A program that could not have ended in another way.
-    pub(super) fn cannot_end(&self, end: End) -> Option<Diagnostic> {
-        let endless = matches!(end, End::Stop(Stop::Limit | Stop::Spins { .. }));
+    #[must_use]
+    pub fn cannot_end(&self, stop: Stop) -> Option<Diagnostic> {
+        let endless = matches!(stop, Stop::Limit | Stop::Spins { .. });
         let calls = self.program.calls_host();
         if !endless || self.program.tohost.is_some() || calls && self.config.semihosting {
             return None;

@@ -1,25 +1,26 @@
-//! The manual of diagnostics, which is part of the binary.
+//! The sections of docs/diagnostics.md, which is part of the library.
 
 use strsim::osa_distance;
 
 /// `docs/diagnostics.md`.
-const TEXT: &str = include_str!("../diagnostics.md");
+const TEXT: &str = include_str!("../../diagnostics.md");
 
 /// How many codes are suggested for one that does not exist.
 const SUGGESTIONS: usize = 4;
 
-/// One diagnostic.
+/// What the manual says about one code.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Section {
+pub struct Section {
     /// `HT0001` and so on.
-    pub(crate) code: &'static str,
-    pub(crate) title: &'static str,
+    pub code: &'static str,
+    /// What the code means.
+    pub title: &'static str,
     /// What follows the heading, in Markdown.
-    pub(crate) body: &'static str,
+    pub body: &'static str,
 }
 
-/// Every diagnostic, in the order of the manual.
-pub(crate) fn sections() -> impl Iterator<Item = Section> {
+/// Every section, in the order of the manual.
+pub fn sections() -> impl Iterator<Item = Section> {
     // The chapters have headings of one `#`.
     TEXT.split("\n# ")
         .flat_map(|chapter| chapter.split("\n## ").skip(1))
@@ -30,8 +31,12 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
         })
 }
 
-/// The section of a code, in upper or lower case; otherwise which codes exist.
-pub(crate) fn find(code: &str) -> Result<Section, String> {
+/// The section of a code, in upper or lower case.
+///
+/// # Errors
+///
+/// An unknown code, with those that are similar.
+pub fn find(code: &str) -> Result<Section, String> {
     let mut found = sections().filter(|s| s.code.eq_ignore_ascii_case(code));
     found.next().ok_or_else(|| match similar(code).as_slice() {
         [] => "no diagnostic has this code; `hartrace explain` lists them".to_owned(),

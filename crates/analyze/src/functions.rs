@@ -1,0 +1,347 @@
+//! The functions of several programs, by address range.
+
+use crate::demangle::demangle;
+use crate::elf::{Elf, ElfError, Place, Symbol};
+use crate::symbols::Symbols;
+use hartrace_flow::elf_bias;
+use std::collections::HashMap;
+
+/// A function of a [`Functions`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub(crate) u32);
+
+impl FunctionId {
+    /// Its index in the table.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, demangled; its address where the program has no name.
+    pub name: String,
+    /// First address.
+    pub start: u64,
+    /// Address after its last instruction; `start` where that is not known.
+    pub end: u64,
+}
+
+/// Part of a function: code may be in several places.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+    id: FunctionId,
+}
+
+/// The functions of any number of ELF files, each where it is loaded.
+///
+/// A function is a symbol of type `STT_FUNC`. One without a size ends where the
+/// next begins. Code outside of these belongs to the label before it, global
+/// labels before local ones: hand-written code often has no types. The part of a
+/// function that a compiler moved away (`f.cold`) belongs to the function.
+///
+/// Code without any symbol has functions too: those that are called
+/// ([`Functions::unnamed`]).
+///
+/// ```
+/// use hartrace_analyze::Functions;
+///
+/// let mut functions = Functions::new();
+/// assert_eq!(functions.of(0x1000), None);
+/// let id = functions.unnamed(0x1000);
+/// assert_eq!(functions.get(id).name, "0x1000");
+/// assert_eq!(functions.unnamed(0x1000), id);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Functions {
+    list: Vec<Function>,
+    /// In order, without overlaps.
+    ranges: Vec<Range>,
+    unnamed: HashMap<u64, FunctionId>,
+}
+
+/// A symbol that names code.
+struct Candidate<'a> {
+    start: u64,
+    end: u64,
+    name: &'a str,
+}
+
+impl Functions {
+    /// No functions.
+    #[must_use]
+    pub fn new() -> Functions {
+        Functions::default()
+    }
+
+    /// Adds those of an ELF file; its lowest loaded address goes to `base`, or
+    /// stays where the file says.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_elf(&mut self, file: &[u8], base: Option<u64>) -> Result<(), ElfError> {
+        let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        let (symbols, elf) = Symbols::from_parsed(Elf::parse(file)?);
+        let mut ranges: Vec<(u64, u64, String)> = Vec::new();
+        for (index, section) in elf.sections.iter().enumerate().filter(|(_, s)| s.code) {
+            let end = section.address.saturating_add(section.data.len() as u64);
+            let found = of_section(&symbols, index, (section.address, end));
+            ranges.extend(
+                found
+                    .into_iter()
+                    .map(|c| (c.start, c.end, c.name.to_owned())),
+            );
+        }
+        let mut by_name: HashMap<String, FunctionId> = HashMap::new();
+        // A function before the part of it that was moved away.
+        ranges.sort_by_key(|(start, _, name)| (name.contains(COLD), *start));
+        for (start, end, name) in ranges {
+            let (start, end) = (start.wrapping_add(bias), end.wrapping_add(bias));
+            let whole = name.split(COLD).next().unwrap_or(&name);
+            let id = match by_name.get(whole).filter(|_| whole.len() < name.len()) {
+                Some(&id) => id,
+                None => self.push(Function {
+                    name: demangle(&name),
+                    start,
+                    end,
+                }),
+            };
+            by_name.entry(name).or_insert(id);
+            self.ranges.push(Range { start, end, id });
+        }
+        self.ranges.sort_by_key(|range| range.start);
+        Ok(())
+    }
+
+    fn push(&mut self, function: Function) -> FunctionId {
+        self.list.push(function);
+        FunctionId((self.list.len() - 1) as u32)
+    }
+
+    /// The function an address is in.
+    #[must_use]
+    pub fn of(&self, address: u64) -> Option<FunctionId> {
+        let after = self.ranges.partition_point(|r| r.start <= address);
+        let range = self.ranges.get(after.checked_sub(1)?)?;
+        (address < range.end).then_some(range.id)
+    }
+
+    /// Whether two addresses, and all between them, are in the same function, or in
+    /// none.
+    pub(crate) fn is_one_function(&self, first: u64, last: u64) -> bool {
+        let place = |address| self.ranges.partition_point(|r| r.start <= address);
+        let (one, other) = (place(first), place(last));
+        one == other && self.of(first) == self.of(last)
+    }
+
+    /// Whether a function starts at an address.
+    #[must_use]
+    pub fn is_entry(&self, address: u64) -> bool {
+        let at = self.ranges.partition_point(|r| r.start < address);
+        let found = self.ranges.get(at).is_some_and(|r| r.start == address);
+        found || self.unnamed.contains_key(&address)
+    }
+
+    /// The function that starts at an address without a symbol.
+    pub fn unnamed(&mut self, address: u64) -> FunctionId {
+        if let Some(&id) = self.unnamed.get(&address) {
+            return id;
+        }
+        let id = self.push(Function {
+            name: format!("{address:#x}"),
+            start: address,
+            end: address,
+        });
+        self.unnamed.insert(address, id);
+        id
+    }
+
+    /// A function by its id, which is of this table.
+    ///
+    /// # Panics
+    ///
+    /// The id is of another table.
+    #[must_use]
+    #[allow(clippy::indexing_slicing)] // ids are made here
+    pub fn get(&self, id: FunctionId) -> &Function {
+        &self.list[id.index()]
+    }
+
+    /// Every function with its id: those with symbols by file and address, then
+    /// the others.
+    pub fn iter(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
+        let numbered = self.list.iter().enumerate();
+        numbered.map(|(at, function)| (FunctionId(at as u32), function))
+    }
+
+    /// The code of all functions with symbols: start, end and function, by address.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64, FunctionId)> {
+        self.ranges.iter().map(|r| (r.start, r.end, r.id))
+    }
+
+    /// Functions at these places, for tests.
+    #[cfg(test)]
+    pub(crate) fn testing(list: &[(u64, u64, &str)]) -> Functions {
+        let mut functions = Functions::new();
+        for &(start, end, name) in list {
+            let name = name.to_owned();
+            let id = functions.push(Function { name, start, end });
+            functions.ranges.push(Range { start, end, id });
+        }
+        functions.ranges.sort_by_key(|range| range.start);
+        functions
+    }
+
+    /// How many functions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+/// What compilers add to the name of the part of a function that seldom runs.
+const COLD: &str = ".cold";
+
+/// The functions of a section, by address and without overlaps.
+fn of_section(symbols: &Symbols, section: usize, bounds: (u64, u64)) -> Vec<Candidate<'_>> {
+    let here =
+        |s: &&Symbol| s.place == Place::Section(section) && !s.is_mapping() && s.name != ".L0 ";
+    let all: Vec<&Symbol> = symbols.all().iter().filter(here).collect();
+    let typed = all.iter().filter(|s| s.is_function() || s.synthetic);
+    let mut found = disjoint(typed.copied(), bounds);
+    let is_label = |s: &&&Symbol| !s.is_function() && !s.is_object() && !s.synthetic;
+    let holes = holes(&found, bounds);
+    for (start, end) in holes {
+        let inside = |s: &&&Symbol| s.value >= start && s.value < end;
+        let labels = || all.iter().filter(is_label).filter(inside).copied();
+        let global = |s: &&Symbol| s.bind != 0;
+        match labels().any(|s| global(&s)) {
+            true => found.extend(disjoint(labels().filter(global), (start, end))),
+            false => found.extend(disjoint(labels(), (start, end))),
+        }
+    }
+    found.sort_by_key(|c| c.start);
+    found
+}
+
+/// The parts of `bounds` that no candidate covers.
+fn holes(found: &[Candidate<'_>], (start, end): (u64, u64)) -> Vec<(u64, u64)> {
+    let mut holes = Vec::new();
+    let mut at = start;
+    for candidate in found {
+        if candidate.start > at {
+            holes.push((at, candidate.start));
+        }
+        at = at.max(candidate.end);
+    }
+    if at < end {
+        holes.push((at, end));
+    }
+    holes
+}
+
+/// Ranges of symbols that come by address, the best of an address first. Where
+/// two overlap, the one that starts later has the code.
+fn disjoint<'a>(
+    symbols: impl Iterator<Item = &'a Symbol>,
+    (low, high): (u64, u64),
+) -> Vec<Candidate<'a>> {
+    let mut list: Vec<Candidate<'a>> = Vec::new();
+    for symbol in symbols.filter(|s| s.value >= low && s.value < high) {
+        let open = symbol.size == 0;
+        if let Some(last) = list.last_mut() {
+            if last.start == symbol.value {
+                continue;
+            }
+            last.end = last.end.min(symbol.value);
+        }
+        let end = match open {
+            true => high,
+            false => symbol.value.saturating_add(symbol.size).min(high),
+        };
+        list.push(Candidate {
+            start: symbol.value,
+            end,
+            name: &symbol.name,
+        });
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn functions(path: &str, base: Option<u64>) -> Functions {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/");
+        let file = std::fs::read([folder, path].concat()).unwrap();
+        let mut functions = Functions::new();
+        functions.add_elf(&file, base).unwrap();
+        functions
+    }
+
+    #[test]
+    fn functions_of_a_program() {
+        let functions = functions("sieve/sieve-rv64gc.elf", None);
+        let name = |address| {
+            functions
+                .of(address)
+                .map(|id| functions.get(id).name.as_str())
+        };
+        assert_eq!(name(0x8000_0000), Some("_start"));
+        assert_eq!(name(0x8000_004a), Some("_start"));
+        assert_eq!(name(0x8000_004c), Some("handler"));
+        // Two bytes of padding belong to none.
+        assert_eq!(name(0x8000_0078), None);
+        assert_eq!(name(0x8000_007a), Some("insertion_sort"));
+        assert_eq!(name(0x8000_030c), Some("main"));
+        // Data, and what is nowhere.
+        assert_eq!((name(0x8000_0510), name(0)), (None, None));
+        assert!(functions.is_entry(0x8000_030c) && !functions.is_entry(0x8000_030e));
+        let mut at = 0;
+        for (start, end, _) in functions.ranges() {
+            assert!(at <= start && start < end);
+            at = end;
+        }
+    }
+
+    #[test]
+    fn a_moved_program() {
+        let functions = functions("sieve/sieve-rv32imac.elf", Some(0x4000_0000));
+        let id = functions.of(0x4000_0000).unwrap();
+        assert_eq!(functions.get(id).name, "_start");
+        assert_eq!(functions.of(0x8000_0000), None);
+    }
+
+    #[test]
+    fn labels_name_code_without_functions() {
+        let symbol = |value, name: &str, bind, kind| Symbol {
+            value,
+            size: 0,
+            place: Place::Section(1),
+            name: name.to_owned(),
+            raw: None,
+            version: String::new(),
+            kind,
+            bind,
+            synthetic: false,
+        };
+        let list = [symbol(0x10, "a", 0, 2), symbol(0x20, "b", 0, 2)];
+        let found = disjoint(list.iter(), (0, 0x30));
+        let ranges: Vec<_> = found.iter().map(|c| (c.start, c.end, c.name)).collect();
+        assert_eq!(ranges, [(0x10, 0x20, "a"), (0x20, 0x30, "b")]);
+        assert_eq!(holes(&found, (0, 0x30)), [(0, 0x10)]);
+        assert_eq!(holes(&[], (4, 8)), [(4, 8)]);
+    }
+}

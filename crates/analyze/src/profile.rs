@@ -1,0 +1,333 @@
+//! Exact profiles: how often every instruction was executed, on which call path,
+//! and in how much time.
+
+mod functions;
+mod lines;
+mod loops;
+
+pub use functions::{CallEdge, FunctionCost};
+pub use lines::LineCost;
+pub use loops::HotLoop;
+
+use crate::functions::Functions;
+use crate::runs::{RunCount, Runs, add_counts};
+use crate::slices::Slices;
+use crate::spaces::Spaces;
+use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink, Stacks, UNNAMED};
+use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Kept, PerHart, Run, SpaceId};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+/// Makes a [`Profile`] of the events of a trace.
+///
+/// Times come from [`Event::Time`] before and after each run, so a trace with
+/// timestamps now and then is passed through
+/// [`Interpolate`](hartrace_flow::Interpolate) first.
+#[derive(Debug)]
+pub struct Profiler<'a, S = ()> {
+    image: &'a Image,
+    functions: Functions,
+    runs: Runs,
+    slices: Slices,
+    stacks: Stacks<S>,
+    spaces: Spaces,
+    clocks: PerHart<Clock>,
+    /// Runs that leave their function without a jump, divided.
+    divided: HashMap<(SpaceId, u64, u32), Vec<Run>>,
+    timed: bool,
+}
+
+/// The time of a hart, and the run that waits for the next.
+#[derive(Debug, Default)]
+struct Clock {
+    since: Option<u64>,
+    held: Option<Run>,
+}
+
+impl<'a, S: StackSink> Profiler<'a, S> {
+    /// A profiler for code of `image` with these functions. `sink` gets every call.
+    pub fn new(image: &'a Image, functions: Functions, grouping: Grouping, sink: S) -> Self {
+        Profiler {
+            image,
+            functions,
+            runs: Runs::default(),
+            slices: Slices::default(),
+            stacks: Stacks::new(grouping, sink),
+            spaces: Spaces::default(),
+            clocks: PerHart::default(),
+            divided: HashMap::new(),
+            timed: false,
+        }
+    }
+
+    /// No more events.
+    pub fn finish(mut self) -> (Profile, S) {
+        let held: Vec<(HartId, Run)> = self
+            .clocks
+            .iter_mut()
+            .filter_map(|(id, clock)| Some((id, clock.held.take()?)))
+            .collect();
+        for (id, run) in held {
+            self.run(id, &run, 0);
+        }
+        self.slices.settle(&mut self.runs);
+        let (tree, sink) = self.stacks.finish();
+        let profile = Profile {
+            functions: self.functions,
+            tree,
+            runs: self.runs.into_counts(),
+            timed: self.timed,
+        };
+        (profile, sink)
+    }
+
+    #[inline]
+    fn run(&mut self, id: HartId, run: &Run, time: u64) {
+        let space = self.spaces.of(id);
+        let function = self.runs.count(space, run, time, &self.functions);
+        if function == Runs::DIVIDE {
+            return self.run_divided(id, space, run, time);
+        }
+        let functions = &mut self.functions;
+        self.stacks
+            .run(id, &Passed::of(run, function, time), functions);
+    }
+
+    /// A run through several functions: each part is a run of its own.
+    #[cold]
+    fn run_divided(&mut self, id: HartId, space: SpaceId, run: &Run, time: u64) {
+        let key = (space, run.start, run.insns);
+        let (image, functions) = (self.image, &self.functions);
+        let parts = self.divided.entry(key);
+        let parts = parts.or_insert_with(|| divide(image, space, run, functions));
+        let parts = parts.clone();
+        let mut left = time;
+        for (at, part) in parts.iter().enumerate() {
+            let is_last = at + 1 == parts.len();
+            let part = match is_last {
+                true => Run {
+                    exit: run.exit,
+                    next: run.next,
+                    ..*part
+                },
+                false => *part,
+            };
+            let share = time * u64::from(part.insns) / u64::from(run.insns.max(1));
+            let share = if is_last { left } else { share };
+            left = left.saturating_sub(share);
+            let function = self.runs.count(space, &part, share, &self.functions);
+            let function = if function == Runs::DIVIDE {
+                UNNAMED
+            } else {
+                function
+            };
+            let functions = &mut self.functions;
+            self.stacks
+                .run(id, &Passed::of(&part, function, share), functions);
+        }
+    }
+
+    #[cold]
+    fn flush(&mut self, id: HartId, until: Option<u64>) {
+        let clock = self.clocks.of(id);
+        let since = std::mem::replace(&mut clock.since, until);
+        if let Some(run) = clock.held.take() {
+            let time = since
+                .zip(until)
+                .map(|(since, until)| until.saturating_sub(since));
+            self.run(id, &run, time.unwrap_or(0));
+        }
+    }
+
+    /// A run, which waits for its time if the trace has times.
+    #[inline]
+    fn take(&mut self, id: HartId, run: &Run) {
+        if !self.timed {
+            return self.run(id, run, 0);
+        }
+        if self.clocks.of(id).held.is_some() {
+            // Without a time between the two, neither has one.
+            self.flush(id, None);
+        }
+        self.clocks.of(id).held = Some(*run);
+    }
+}
+
+impl<S: StackSink> Consumer for Profiler<'_, S> {
+    fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Run(run) => self.take(id, run),
+            Event::Time(time) => {
+                self.timed = true;
+                self.flush(id, Some(*time));
+            }
+            Event::Gap(_) => {
+                self.flush(id, None);
+                self.stacks.event(id, event);
+            }
+            event => {
+                let since = self.clocks.of(id).since;
+                if self.clocks.of(id).held.is_some() {
+                    self.flush(id, since);
+                }
+                if let Event::Context(owner) = event {
+                    self.spaces.enter(id, owner, self.image);
+                }
+                self.stacks.event(id, event);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn runs(&mut self, id: HartId, runs: &[Run]) -> ControlFlow<()> {
+        for run in runs {
+            self.take(id, run);
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if self.timed {
+            return self.runs(id, runs);
+        }
+        let at = match self.slices.find(kept) {
+            Some(at) => at,
+            None => {
+                let table = (self.spaces.of(id), &mut self.runs, &self.functions);
+                self.slices.examine(kept, runs, table)
+            }
+        };
+        let Some((slice, parts)) = self.slices.get_mut(at).filter(|(s, _)| !s.divided) else {
+            return self.runs(id, runs);
+        };
+        slice.count += 1;
+        for part in parts {
+            let (start, last) = (usize::from(part.start), usize::from(part.last));
+            let (Some(start), Some(last)) = (runs.get(start), runs.get(last)) else {
+                break;
+            };
+            let passed = Passed {
+                start: start.start,
+                insns: part.insns,
+                function: part.function,
+                time: 0,
+                last,
+            };
+            self.stacks.run(id, &passed, &mut self.functions);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn keeps(&self) -> bool {
+        true
+    }
+}
+
+/// The parts of a run in one function each; the last has no exit yet.
+fn divide(image: &Image, space: SpaceId, run: &Run, functions: &Functions) -> Vec<Run> {
+    let mut parts: Vec<Run> = Vec::new();
+    let mut before = None;
+    for (pc, insn) in image.insns(space, run.start, u64::from(run.insns)) {
+        let function = functions.of(pc);
+        let end = pc.wrapping_add(u64::from(insn.len));
+        match parts.last_mut().filter(|_| before == Some(function)) {
+            Some(part) => {
+                part.insns += 1;
+                (part.end, part.next, part.last) = (end, end, insn.len);
+            }
+            None => parts.push(Run {
+                start: pc,
+                end,
+                next: end,
+                insns: 1,
+                exit: Exit::Stop,
+                last: insn.len,
+            }),
+        }
+        before = Some(function);
+    }
+    let found: u32 = parts.iter().map(|part| part.insns).sum();
+    match found == run.insns {
+        true => parts,
+        // The image is not the one that the events were made with.
+        false => vec![*run],
+    }
+}
+
+/// What was executed, how often, on which call paths, and in how much time.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The functions of the program.
+    pub functions: Functions,
+    /// Every call path.
+    pub tree: CallTree,
+    /// Every run, in the order of the code.
+    pub runs: Vec<RunCount>,
+    /// Whether the trace has times.
+    pub timed: bool,
+}
+
+/// What one instruction cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InsnCost {
+    /// How often it was executed.
+    pub count: u64,
+    /// Its share of the time.
+    pub time: u64,
+}
+
+/// The cost of each instruction, by space and address.
+pub type InsnCosts = BTreeMap<(SpaceId, u64), InsnCost>;
+
+impl Profile {
+    /// Adds a profile of the same programs.
+    pub fn add(&mut self, other: &Profile) {
+        add_counts(&mut self.runs, &other.runs);
+        // Functions without symbols may have been found in another order.
+        let mut tree = other.tree.clone();
+        tree.rename(|id| {
+            let function = other.functions.get(id);
+            match self.functions.of(function.start) {
+                Some(id) => id,
+                None => self.functions.unnamed(function.start),
+            }
+        });
+        self.tree.add(&tree);
+        self.timed |= other.timed;
+    }
+
+    /// What everything cost.
+    #[must_use]
+    pub fn total(&self) -> Cost {
+        let mut total = Cost::default();
+        self.runs.iter().for_each(|run| total.add(run.cost()));
+        total
+    }
+
+    /// What each executed instruction cost. The time of a run
+    /// is shared out equally among its instructions.
+    #[must_use]
+    pub fn instructions(&self, image: &Image) -> InsnCosts {
+        let mut all = InsnCosts::new();
+        for RunCount {
+            run,
+            space,
+            count,
+            time,
+            ..
+        } in &self.runs
+        {
+            let insns = u64::from(run.insns);
+            let share =
+                |done: u64| (u128::from(*time) * u128::from(done) / u128::from(insns)) as u64;
+            for (done, (pc, _)) in (0u64..).zip(image.insns(*space, run.start, insns)) {
+                let cost = all.entry((*space, pc)).or_default();
+                cost.count += count;
+                cost.time += share(done + 1) - share(done);
+            }
+        }
+        all
+    }
+}

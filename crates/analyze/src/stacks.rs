@@ -1,0 +1,716 @@
+//! Call stacks: which function called which, followed from run to run.
+//!
+//! A trace reports jumps, not stacks, and real programs do more than call and
+//! return. [`Stacks`] follows them by these rules:
+//!
+//! * A call pushes a frame, a return pops the one that returns to its target. If
+//!   that is not the innermost one, those inside it are left too.
+//! * Code of another function without a call is a tail call: the function takes the
+//!   place of the innermost one.
+//! * A return or an indirect jump into a function further out, to a place where no
+//!   call returns to, leaves everything inside it: `longjmp`, an exception.
+//! * A trap starts a track of its own, which ends with the return from the trap.
+//!   What was interrupted does not get its cost.
+//! * A return, or a return from a trap, that contradicts the stack is compared with
+//!   the stacks that were suspended earlier: a scheduler has switched threads. If
+//!   none fits, a new thread starts. Where the trace reports contexts, each has a
+//!   stack.
+//! * A return out of the outermost frame shows its caller, which is then *inferred*:
+//!   the trace started inside a call. After a gap the stack is kept down to the
+//!   function in which the trace continues.
+
+mod hart;
+mod thread;
+mod tree;
+
+pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
+
+use crate::functions::{FunctionId, Functions};
+use hart::{Arrival, Arrived, Hart, UNSETTLED};
+use hartrace_flow::{Event, Exit, HartId, Mark, Ownership, PerHart, Run, Trap};
+use thread::{Frame, NONE, Segment, Thread, Trapped};
+
+/// Code that belongs to no function with a symbol, in place of a function.
+pub(crate) const UNNAMED: u32 = u32::MAX;
+
+/// Frames in one thread at most.
+const MAX_FRAMES: usize = 1 << 20;
+
+/// Traps inside traps at most.
+const MAX_SEGMENTS: usize = 1 << 10;
+
+/// Callers that may be found below the start of a trace.
+const MAX_FOUND: u32 = 1 << 10;
+
+/// Tells apart what [`Stacks`] would otherwise add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grouping {
+    /// By hart.
+    pub harts: bool,
+    /// By context.
+    pub contexts: bool,
+    /// By privilege mode.
+    pub modes: bool,
+}
+
+/// A function that was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// The function.
+    pub function: FunctionId,
+    /// Its node.
+    pub node: NodeId,
+    /// The instruction that called it, or the function in whose place it is; 0 if
+    /// the call was not seen.
+    pub site: u64,
+    /// How.
+    pub by: Entry,
+}
+
+/// How a function was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// By a call.
+    Call,
+    /// By a jump out of another function, in whose place it is.
+    TailCall,
+    /// At the start of a trace, a thread or a trap, or after a gap.
+    Start,
+    /// By a return to it: the trace started inside a function that it had called.
+    Return,
+}
+
+/// A call that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The function that was called.
+    pub function: FunctionId,
+    /// Its node.
+    pub node: NodeId,
+    /// The instruction that called it; 0 if the call was not seen.
+    pub site: u64,
+    /// What it cost from the call to the return, with everything it called and
+    /// without traps and other threads.
+    pub cost: Cost,
+    /// How it ended.
+    pub how: How,
+    /// The trace has all of it: its call was seen and nothing since is missing.
+    pub whole: bool,
+    /// It was called while another call of the function had not returned. Only for
+    /// a sink that [asks for it](StackSink::NESTING).
+    pub nested: bool,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It returned.
+    Returned,
+    /// It called another function in its place.
+    TailCall,
+    /// It was left for a function further out.
+    Unwound,
+    /// Where it ended is not known: the trace has a gap, or ends.
+    Lost,
+}
+
+/// A jump that contradicts the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// Frames were left for one further out.
+    Unwound,
+    /// Another thread continued.
+    Switched,
+    /// A new thread started.
+    Started,
+}
+
+/// Takes what happens to stacks.
+pub trait StackSink {
+    /// Whether [`Left::nested`] is wanted, which takes a look at the whole stack
+    /// with each call.
+    const NESTING: bool = false;
+
+    /// A function was entered.
+    fn entered(&mut self, hart: HartId, call: &Entered) {
+        let _ = (hart, call);
+    }
+
+    /// A call has ended.
+    fn left(&mut self, hart: HartId, call: &Left) {
+        let _ = (hart, call);
+    }
+
+    /// A return or a jump did not go where the stack expected it to.
+    fn odd(&mut self, hart: HartId, odd: Odd, to: u64) {
+        let _ = (hart, odd, to);
+    }
+}
+
+/// Nothing is wanted.
+impl StackSink for () {}
+
+/// Runs one after the other in one function, of which only the last may call or
+/// return.
+pub(crate) struct Passed<'a> {
+    /// Where they start.
+    pub(crate) start: u64,
+    /// Instructions in all of them.
+    pub(crate) insns: u32,
+    /// The function they are in, or [`UNNAMED`].
+    pub(crate) function: u32,
+    /// The time they took.
+    pub(crate) time: u64,
+    /// The last of them.
+    pub(crate) last: &'a Run,
+}
+
+impl<'a> Passed<'a> {
+    /// A single run.
+    #[inline]
+    pub(crate) const fn of(run: &'a Run, function: u32, time: u64) -> Passed<'a> {
+        Passed {
+            start: run.start,
+            insns: run.insns,
+            function,
+            time,
+            last: run,
+        }
+    }
+}
+
+/// Follows the call stacks of all harts, and adds up what call paths cost.
+///
+/// Feed it every event of a trace with [`Stacks::event`], and every run with
+/// [`Stacks::run`] and the function it is in.
+#[derive(Debug, Default)]
+pub struct Stacks<S> {
+    tree: CallTree,
+    harts: PerHart<Hart>,
+    grouping: Grouping,
+    sink: S,
+}
+
+impl<S: StackSink> Stacks<S> {
+    /// No stacks yet.
+    pub fn new(grouping: Grouping, sink: S) -> Stacks<S> {
+        Stacks {
+            tree: CallTree::new(),
+            harts: PerHart::default(),
+            grouping,
+            sink,
+        }
+    }
+
+    /// What takes what happens.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Calls of a hart that have not returned, those on other tracks included.
+    pub fn depth(&mut self, hart: HartId) -> usize {
+        let hart = self.harts.of(hart);
+        // A call whose first run is still to come.
+        let pending = matches!(hart.arrival, Arrival::Call { .. }) && hart.expected == UNSETTLED;
+        hart.thread.frames.len() + usize::from(pending)
+    }
+
+    /// No more events: the tree of all call paths, and the sink.
+    pub fn finish(mut self) -> (CallTree, S) {
+        for (id, hart) in self.harts.iter_mut() {
+            hart.settle(&mut self.tree);
+            hart.leave_to(0, How::Lost, id, &mut self.sink);
+        }
+        self.tree.merge(&[]);
+        (self.tree, self.sink)
+    }
+
+    /// Runs of a hart in one function.
+    #[inline]
+    pub(crate) fn run(&mut self, id: HartId, passed: &Passed<'_>, functions: &mut Functions) {
+        let hart = self.harts.of(id);
+        if passed.function != hart.expected {
+            self.arrive(id, passed.start, passed.function, functions);
+        }
+        let run = passed.last;
+        let hart = self.harts.of(id);
+        hart.cost.insns += u64::from(passed.insns);
+        hart.cost.time += passed.time;
+        hart.last = run.exit;
+        match run.exit {
+            Exit::DirectCall | Exit::IndirectCall => hart.call(run),
+            Exit::Return => self.returned(id, run.next),
+            Exit::Swap => self.swap(id, run),
+            Exit::TrapReturn => self.resume(id, run.next),
+            _ => {}
+        }
+    }
+
+    /// One event of a hart other than a run.
+    pub fn event(&mut self, id: HartId, event: &Event) {
+        match event {
+            Event::Trap(trap) => self.trap(id, trap),
+            Event::Context(owner) => self.own(id, owner),
+            Event::Mark(Mark::Reset) => {
+                let hart = self.harts.of(id);
+                hart.settle(&mut self.tree);
+                hart.leave_to(0, How::Lost, id, &mut self.sink);
+                let (mode, context) = (hart.mode, hart.context);
+                *hart = Hart {
+                    mode,
+                    context,
+                    ..Hart::default()
+                };
+            }
+            Event::Gap(_) | Event::Mark(Mark::On | Mark::Off) => {
+                let hart = self.harts.of(id);
+                if !matches!(hart.arrival, Arrival::Start) || hart.expected != UNSETTLED {
+                    hart.await_run(Arrival::Gap);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn trap(&mut self, id: HartId, trap: &Trap) {
+        let hart = self.harts.of(id);
+        hart.settle(&mut self.tree);
+        if hart.thread.segments.len() >= MAX_SEGMENTS {
+            hart.leave_to(0, How::Lost, id, &mut self.sink);
+            hart.thread = Thread {
+                context: hart.thread.context,
+                ..Thread::default()
+            };
+        }
+        if hart.thread.segments.is_empty() {
+            // Interrupted before anything ran: there is something to return to.
+            hart.begin(&mut self.tree, NodeId::ROOT);
+        }
+        hart.park();
+        let pending = (hart.expected == UNSETTLED).then_some(hart.arrival);
+        if let Some(segment) = hart.thread.segments.last_mut() {
+            segment.pending = pending;
+        }
+        let track = What::Trap(trap.cause);
+        let first = hart.thread.frames.len();
+        hart.thread.segments.push(Segment {
+            first,
+            trap: Some(Trapped { epc: trap.epc }),
+            base: self.tree.child(NodeId::ROOT, track),
+            found: 0,
+            cost: Cost::default(),
+            pending: None,
+        });
+        hart.unpark();
+        hart.await_run(Arrival::Start);
+    }
+
+    /// The mode and context from here on. Another context has a stack of its own; a
+    /// new one starts with the stack of the last.
+    fn own(&mut self, id: HartId, owner: &Ownership) {
+        let hart = self.harts.of(id);
+        hart.mode = owner.mode.or(hart.mode);
+        let Some(context) = owner.context else {
+            return;
+        };
+        let before = hart.context.replace(context);
+        if before.is_none() {
+            hart.thread.context = Some(context);
+        }
+        if before.is_none() || before == Some(context) {
+            return;
+        }
+        hart.settle(&mut self.tree);
+        let known = hart
+            .suspended
+            .iter()
+            .rposition(|t| t.context == Some(context));
+        let mut next = match known {
+            Some(at) => hart.suspended.remove(at),
+            None => hart.thread.clone(),
+        };
+        if known.is_none() {
+            next.frames.iter_mut().for_each(|frame| frame.whole = false);
+        }
+        next.context = Some(context);
+        hart.park();
+        hart.suspend(id, &mut self.sink);
+        hart.thread = next;
+        hart.unpark();
+        if hart.expected != UNSETTLED {
+            hart.expect();
+        }
+    }
+
+    /// The run that follows is not in the expected function, or there is none.
+    #[cold]
+    #[inline(never)]
+    fn arrive(&mut self, id: HartId, pc: u64, code: u32, functions: &mut Functions) {
+        if self.tree.is_large() {
+            self.merge();
+        }
+        let hart = self.harts.of(id);
+        let is_new = hart.thread.segments.is_empty();
+        let function = match code {
+            UNNAMED => functions.unnamed(pc),
+            id => FunctionId(id),
+        };
+        let arrival = std::mem::replace(&mut hart.arrival, Arrival::Jump);
+        let is_entry = functions.get(function).start == pc;
+        let at = Arrived {
+            function,
+            pc,
+            code,
+            is_entry,
+        };
+        match arrival {
+            Arrival::Start if is_new => self.start(id, at),
+            Arrival::Start => self.enter_track(id, at),
+            Arrival::Call { ret, site } => self.enter(id, at, Some((ret, site))),
+            Arrival::Jump => self.jumped(id, at),
+            Arrival::Caller => self.found_caller(id, at),
+            Arrival::Contradiction => self.contradicted(id, at),
+            Arrival::Resumed => self.resumed_elsewhere(id, at),
+            Arrival::Gap => self.after_gap(id, at),
+        }
+        let hart = self.harts.of(id);
+        hart.expected = code;
+    }
+
+    /// A thread begins here.
+    fn start(&mut self, id: HartId, at: Arrived) {
+        let track = self.track(id, NodeId::ROOT);
+        let hart = self.harts.of(id);
+        hart.begin(&mut self.tree, track);
+        self.push(id, at, None, Entry::Start, at.is_entry);
+    }
+
+    /// The first run of a segment.
+    fn enter_track(&mut self, id: HartId, at: Arrived) {
+        let base = self.harts.of(id).thread.segments.last().map(|s| s.base);
+        let track = base.map(|base| self.track(id, base));
+        let hart = self.harts.of(id);
+        if let (Some(segment), Some(track)) = (hart.thread.segments.last_mut(), track) {
+            segment.base = match segment.trap {
+                Some(_) => track,
+                None => self.tree.unknown(track),
+            };
+        }
+        // A trap is an entry wherever it goes: handlers share tables of jumps.
+        let is_trap = hart
+            .thread
+            .segments
+            .last()
+            .is_some_and(|s| s.trap.is_some());
+        self.push(id, at, None, Entry::Start, at.is_entry || is_trap);
+    }
+
+    /// A call.
+    fn enter(&mut self, id: HartId, at: Arrived, call: Option<(u64, u64)>) {
+        let hart = self.harts.of(id);
+        if hart.thread.frames.len() >= MAX_FRAMES {
+            hart.leave_to(0, How::Lost, id, &mut self.sink);
+            hart.thread.segments.clear();
+            return self.start(id, at);
+        }
+        if hart.thread.segments.is_empty() {
+            return self.start(id, at);
+        }
+        self.push(id, at, call, Entry::Call, true);
+    }
+
+    /// Enters a function; `counts` if its first instruction is the next.
+    fn push(&mut self, id: HartId, at: Arrived, call: Option<(u64, u64)>, by: Entry, counts: bool) {
+        let hart = self.harts.of(id);
+        let node = hart.push(at, call, &mut self.tree, (counts, S::NESTING));
+        let entered = Entered {
+            function: at.function,
+            node,
+            site: call.map_or(0, |(_, site)| site),
+            by,
+        };
+        self.sink.entered(id, &entered);
+    }
+
+    /// Code of another function without a call.
+    fn jumped(&mut self, id: HartId, at: Arrived) {
+        let hart = self.harts.of(id);
+        let indirect = matches!(hart.last, Exit::IndirectJump | Exit::OtherIndirect);
+        if indirect
+            && !at.is_entry
+            && let Some(outer) = hart.thread.running(at.function)
+        {
+            self.unwind(id, outer, at.pc);
+            return;
+        }
+        let Some(top) = hart.thread.top().copied() else {
+            return self.enter_track(id, at);
+        };
+        let call = top.ret.map(|ret| (ret, top.site));
+        let last = hart.thread.frames.len() - 1;
+        hart.leave_to(last, How::TailCall, id, &mut self.sink);
+        self.push(id, at, call, Entry::TailCall, at.is_entry);
+    }
+
+    /// Leaves everything inside a frame.
+    fn unwind(&mut self, id: HartId, outer: usize, to: u64) {
+        let hart = self.harts.of(id);
+        hart.leave_to(outer + 1, How::Unwound, id, &mut self.sink);
+        hart.expect();
+        hart.turn(&mut self.tree);
+        self.sink.odd(id, Odd::Unwound, to);
+    }
+
+    /// The outermost frame has returned here.
+    fn found_caller(&mut self, id: HartId, at: Arrived) {
+        let hart = self.harts.of(id);
+        let Some(segment) = hart.thread.segments.last_mut() else {
+            return self.start(id, at);
+        };
+        let unknown = self.tree.node(segment.base).map(|node| node.what);
+        if unknown != Some(What::Unknown) {
+            // A handler that was entered by a trap: what follows is part of it.
+            self.push(id, at, None, Entry::Return, false);
+            return;
+        }
+        segment.found += 1;
+        if segment.found > MAX_FOUND {
+            let hart = self.harts.of(id);
+            hart.thread.segments.clear();
+            hart.thread.frames.clear();
+            return self.start(id, at);
+        }
+        let node = segment.base;
+        segment.base = self.tree.reveal(node, at.function);
+        let entered = hart.cost;
+        hart.thread.frames.push(Frame {
+            function: at.function,
+            code: at.code,
+            node,
+            ret: None,
+            site: 0,
+            entered,
+            whole: false,
+            nested: false,
+            callee: NONE,
+        });
+        hart.turn(&mut self.tree);
+        let entered = Entered {
+            function: at.function,
+            node,
+            site: 0,
+            by: Entry::Return,
+        };
+        self.sink.entered(id, &entered);
+    }
+
+    /// A return went where no frame returns to.
+    fn contradicted(&mut self, id: HartId, at: Arrived) {
+        let hart = self.harts.of(id);
+        match hart.thread.running(at.function) {
+            Some(outer) => self.unwind(id, outer, at.pc),
+            None => self.new_thread(id, at),
+        }
+    }
+
+    /// A trap returned to another place than it was taken from.
+    fn resumed_elsewhere(&mut self, id: HartId, at: Arrived) {
+        let hart = self.harts.of(id);
+        let is_trap = hart
+            .thread
+            .segments
+            .last()
+            .is_some_and(|s| s.trap.is_some());
+        let function = hart.thread.interrupted().map(|frame| frame.function);
+        if is_trap && function == Some(at.function) {
+            hart.end_track(id, &mut self.tree, &mut self.sink);
+            return;
+        }
+        self.new_thread(id, at);
+    }
+
+    fn new_thread(&mut self, id: HartId, at: Arrived) {
+        let hart = self.harts.of(id);
+        hart.settle(&mut self.tree);
+        hart.park();
+        hart.suspend(id, &mut self.sink);
+        self.start(id, at);
+        self.sink.odd(id, Odd::Started, at.pc);
+    }
+
+    /// The trace continues after a gap.
+    fn after_gap(&mut self, id: HartId, at: Arrived) {
+        let hart = self.harts.of(id);
+        hart.settle(&mut self.tree);
+        let frames = hart.thread.frames.iter();
+        let known = frames.rev().position(|f| f.function == at.function);
+        let Some(back) = known else {
+            hart.park();
+            hart.suspend(id, &mut self.sink);
+            return self.start(id, at);
+        };
+        let keep = hart.thread.frames.len() - back;
+        while hart.thread.segments.last().is_some_and(|s| s.first >= keep) {
+            hart.leave_to(
+                hart.thread.segments.last().map_or(0, |s| s.first),
+                How::Lost,
+                id,
+                &mut self.sink,
+            );
+            hart.thread.segments.pop();
+            hart.unpark();
+        }
+        hart.leave_to(keep, How::Lost, id, &mut self.sink);
+        for frame in &mut hart.thread.frames {
+            frame.whole = false;
+        }
+        hart.turn(&mut self.tree);
+        if let Some(node) = self.tree.node_mut(hart.node) {
+            node.inferred = true;
+        }
+    }
+
+    /// A return to an address.
+    #[inline]
+    fn returned(&mut self, id: HartId, next: u64) {
+        let hart = self.harts.of(id);
+        if hart.thread.top().is_some_and(|top| top.ret == Some(next)) {
+            let last = hart.thread.frames.len() - 1;
+            hart.leave_to(last, How::Returned, id, &mut self.sink);
+            hart.expect();
+            hart.turn(&mut self.tree);
+        } else {
+            self.returned_elsewhere(id, next);
+        }
+    }
+
+    #[cold]
+    fn returned_elsewhere(&mut self, id: HartId, next: u64) {
+        let hart = self.harts.of(id);
+        if let Some(at) = hart.thread.returning_to(next) {
+            hart.leave_to(at + 1, How::Unwound, id, &mut self.sink);
+            hart.leave_to(at, How::Returned, id, &mut self.sink);
+            hart.expect();
+            hart.turn(&mut self.tree);
+            self.sink.odd(id, Odd::Unwound, next);
+            return;
+        }
+        let frames = hart.thread.current();
+        let outermost = frames.len() <= 1 && frames.last().is_none_or(|f| f.ret.is_none());
+        if outermost {
+            let first = hart.thread.segments.last().map_or(0, |s| s.first);
+            hart.settle(&mut self.tree);
+            hart.leave_to(first, How::Returned, id, &mut self.sink);
+        }
+        let threads = hart
+            .suspended
+            .iter()
+            .rposition(|t| t.returning_to(next).is_some());
+        if let Some(other) = threads {
+            self.switch(id, other);
+            let hart = self.harts.of(id);
+            if let Some(at) = hart.thread.returning_to(next) {
+                hart.leave_to(at + 1, How::Lost, id, &mut self.sink);
+                hart.leave_to(at, How::Returned, id, &mut self.sink);
+            }
+            hart.expect();
+            hart.turn(&mut self.tree);
+            self.sink.odd(id, Odd::Switched, next);
+            return;
+        }
+        hart.await_run(match outermost {
+            true => Arrival::Caller,
+            false => Arrival::Contradiction,
+        });
+    }
+
+    /// Another thread of the hart continues.
+    fn switch(&mut self, id: HartId, other: usize) {
+        let hart = self.harts.of(id);
+        hart.settle(&mut self.tree);
+        let next = hart.suspended.remove(other);
+        hart.park();
+        hart.suspend(id, &mut self.sink);
+        hart.thread = next;
+        hart.unpark();
+    }
+
+    /// A co-routine swap: a return, if a frame returns there, and a call.
+    fn swap(&mut self, id: HartId, run: &Run) {
+        let hart = self.harts.of(id);
+        if hart
+            .thread
+            .top()
+            .is_some_and(|top| top.ret == Some(run.next))
+        {
+            self.returned(id, run.next);
+        }
+        self.harts.of(id).call(run);
+    }
+
+    /// A return from a trap.
+    fn resume(&mut self, id: HartId, next: u64) {
+        let hart = self.harts.of(id);
+        let trap = hart.thread.segments.last().and_then(|s| s.trap);
+        if trap.is_some_and(|trap| trap.resumes_at(next)) {
+            hart.end_track(id, &mut self.tree, &mut self.sink);
+            return;
+        }
+        if let Some(other) = hart.suspended.iter().rposition(|t| t.resumes_at(next)) {
+            self.switch(id, other);
+            let hart = self.harts.of(id);
+            hart.end_track(id, &mut self.tree, &mut self.sink);
+            self.sink.odd(id, Odd::Switched, next);
+            return;
+        }
+        hart.await_run(Arrival::Resumed);
+    }
+
+    /// The track of a hart, its context and its mode, where they are told apart.
+    fn track(&mut self, id: HartId, trap: NodeId) -> NodeId {
+        let hart = self.harts.of(id);
+        let (mode, context) = (hart.mode, hart.context);
+        let mut node = NodeId::ROOT;
+        if self.grouping.harts {
+            node = self.tree.child(node, What::Hart(id));
+        }
+        if self.grouping.contexts {
+            node = self.tree.child(node, What::Context(context));
+        }
+        if self.grouping.modes {
+            node = self.tree.child(node, What::Mode(mode));
+        }
+        match self.tree.node(trap).map(|node| node.what) {
+            Some(what @ What::Trap(_)) => self.tree.child(node, what),
+            _ => node,
+        }
+    }
+
+    /// Merges equal paths, for which threads get new nodes.
+    #[cold]
+    fn merge(&mut self) {
+        let mut keep = Vec::new();
+        for (_, hart) in self.harts.iter_mut() {
+            hart.settle(&mut self.tree);
+            keep.extend(
+                hart.threads()
+                    .flat_map(|t| t.segments.iter().map(|s| s.base)),
+            );
+        }
+        let new = self.tree.merge(&keep);
+        let renew = |id: &mut NodeId| *id = new.get(id.index()).copied().unwrap_or(NodeId::ROOT);
+        for (_, hart) in self.harts.iter_mut() {
+            renew(&mut hart.node);
+            for thread in hart.threads_mut() {
+                thread.segments.iter_mut().for_each(|s| renew(&mut s.base));
+                for frame in &mut thread.frames {
+                    renew(&mut frame.node);
+                    renew(&mut frame.callee.1);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! One hart: the thread that runs, those that wait, and what is expected next.
+
+use super::thread::{Frame, NONE, Segment, Thread};
+use super::tree::{CallTree, Cost, MAX_DEPTH, NodeId, What};
+use super::{How, Left, StackSink};
+use crate::functions::FunctionId;
+use hartrace_flow::{Context, Exit, HartId, Mode, Run};
+
+/// What no run has: the next one is looked at in any case.
+pub(super) const UNSETTLED: u32 = u32::MAX - 1;
+
+/// Threads that are kept per hart; the one that did not run for longest goes.
+const MAX_THREADS: usize = 256;
+
+/// How the next run is reached, where its function is not the expected one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Arrival {
+    /// Nothing is known of what came before.
+    #[default]
+    Start,
+    /// By a jump, a branch, or from the instruction before it.
+    Jump,
+    /// By a call.
+    Call { ret: u64, site: u64 },
+    /// By a return out of the outermost frame.
+    Caller,
+    /// By a return that fits no frame.
+    Contradiction,
+    /// By a return from a trap to another place than the trap's.
+    Resumed,
+    /// After a gap.
+    Gap,
+}
+
+#[derive(Debug)]
+pub(super) struct Hart {
+    pub(super) thread: Thread,
+    /// Threads that do not run, the one that ran last at the end.
+    pub(super) suspended: Vec<Thread>,
+    pub(super) arrival: Arrival,
+    /// The function of the innermost frame, [`UNNAMED`] or [`UNSETTLED`].
+    pub(super) expected: u32,
+    /// How the run before ended.
+    pub(super) last: Exit,
+    /// The node that costs are added to, and those that it has not got yet.
+    pub(super) node: NodeId,
+    pub(super) cost: Cost,
+    pub(super) settled: Cost,
+    pub(super) mode: Option<Mode>,
+    pub(super) context: Option<Context>,
+}
+
+impl Default for Hart {
+    fn default() -> Hart {
+        Hart {
+            thread: Thread::default(),
+            suspended: Vec::new(),
+            arrival: Arrival::Start,
+            expected: UNSETTLED,
+            last: Exit::Stop,
+            node: NodeId::ROOT,
+            cost: Cost::default(),
+            settled: Cost::default(),
+            mode: None,
+            context: None,
+        }
+    }
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) function: FunctionId,
+    pub(super) pc: u64,
+    /// As [`Stacks::run`] gets it.
+    pub(super) code: u32,
+    /// It starts with the function.
+    pub(super) is_entry: bool,
+}
+
+impl Hart {
+    pub(super) fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.suspended.iter().chain([&self.thread])
+    }
+
+    pub(super) fn threads_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.suspended.iter_mut().chain([&mut self.thread])
+    }
+
+    /// The next run decides, whatever function it is in.
+    pub(super) fn await_run(&mut self, arrival: Arrival) {
+        self.arrival = arrival;
+        self.expected = UNSETTLED;
+    }
+
+    #[inline]
+    pub(super) fn call(&mut self, run: &Run) {
+        // `jal ra, .+4` only reads the pc.
+        if run.next != run.end {
+            self.await_run(Arrival::Call {
+                ret: run.end,
+                site: run.source(),
+            });
+        }
+    }
+
+    /// The next run is expected in the innermost frame.
+    #[inline]
+    pub(super) fn expect(&mut self) {
+        match self.thread.top() {
+            Some(top) => {
+                self.arrival = Arrival::Jump;
+                self.expected = top.code;
+            }
+            None => self.await_run(Arrival::Start),
+        }
+    }
+
+    /// Gives the node the costs that it has not got yet.
+    #[inline]
+    pub(super) fn settle(&mut self, tree: &mut CallTree) {
+        let since = self.cost.since(self.settled);
+        if let Some(node) = tree.node_mut(self.node) {
+            node.own.add(since);
+        }
+        self.settled = self.cost;
+    }
+
+    /// From here on costs go to the innermost frame.
+    #[inline]
+    pub(super) fn turn(&mut self, tree: &mut CallTree) {
+        self.settle(tree);
+        if let Some(top) = self.thread.top() {
+            self.node = top.node;
+        }
+    }
+
+    /// A segment is left for another one; its costs are settled.
+    pub(super) fn park(&mut self) {
+        if let Some(segment) = self.thread.segments.last_mut() {
+            segment.cost = self.cost;
+        }
+    }
+
+    /// A segment continues.
+    pub(super) fn unpark(&mut self) {
+        self.cost = self
+            .thread
+            .segments
+            .last()
+            .map_or(Cost::default(), |s| s.cost);
+        self.settled = self.cost;
+        if let Some(top) = self.thread.top() {
+            self.node = top.node;
+        }
+    }
+
+    /// The first segment of a thread that nothing is known of.
+    pub(super) fn begin(&mut self, tree: &mut CallTree, track: NodeId) {
+        self.settle(tree);
+        self.thread.segments.push(Segment {
+            first: self.thread.frames.len(),
+            trap: None,
+            base: tree.unknown(track),
+            found: 0,
+            cost: Cost::default(),
+            pending: None,
+        });
+        (self.cost, self.settled) = (Cost::default(), Cost::default());
+    }
+
+    /// Enters a function.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        at: Arrived,
+        call: Option<(u64, u64)>,
+        tree: &mut CallTree,
+        (counts, nesting): (bool, bool),
+    ) -> NodeId {
+        let segment = self.thread.segments.last();
+        let base = segment.map_or(NodeId::ROOT, |s| s.base);
+        let frames = self.thread.current_mut();
+        let depth = frames.len().min(MAX_DEPTH);
+        let above = frames.get_mut(..depth).and_then(<[_]>::last_mut);
+        let node = match above {
+            None => tree.child(base, What::Function(at.function)),
+            Some(frame) if frame.callee.0 == at.function => frame.callee.1,
+            Some(frame) => {
+                let node = tree.child(frame.node, What::Function(at.function));
+                frame.callee = (at.function, node);
+                node
+            }
+        };
+        if let Some(node) = tree.node_mut(node) {
+            node.calls += u64::from(counts);
+            node.inferred |= !counts && call.is_none();
+        }
+        self.settle(tree);
+        let nested = nesting && self.thread.running(at.function).is_some();
+        let (ret, site) = call.unzip();
+        self.thread.frames.push(Frame {
+            function: at.function,
+            code: at.code,
+            node,
+            ret,
+            site: site.unwrap_or(0),
+            entered: self.cost,
+            whole: counts,
+            nested,
+            callee: NONE,
+        });
+        self.node = node;
+        node
+    }
+
+    /// Leaves all frames from an index on.
+    pub(super) fn leave_to<S: StackSink>(
+        &mut self,
+        keep: usize,
+        how: How,
+        id: HartId,
+        sink: &mut S,
+    ) {
+        while self.thread.frames.len() > keep {
+            let Some(frame) = self.thread.frames.pop() else {
+                return;
+            };
+            let call = Left {
+                function: frame.function,
+                node: frame.node,
+                site: frame.site,
+                cost: self.cost.since(frame.entered),
+                how,
+                whole: frame.whole && how != How::Lost,
+                nested: frame.nested,
+            };
+            sink.left(id, &call);
+        }
+    }
+
+    /// The last trap has returned.
+    pub(super) fn end_track<S: StackSink>(
+        &mut self,
+        id: HartId,
+        tree: &mut CallTree,
+        sink: &mut S,
+    ) {
+        self.settle(tree);
+        let first = self.thread.segments.last().map_or(0, |s| s.first);
+        self.leave_to(first, How::Returned, id, sink);
+        self.thread.segments.pop();
+        self.unpark();
+        let pending = self
+            .thread
+            .segments
+            .last_mut()
+            .and_then(|s| s.pending.take());
+        match pending {
+            Some(arrival) => self.await_run(arrival),
+            None => self.expect(),
+        }
+    }
+
+    /// Puts the thread away.
+    pub(super) fn suspend<S: StackSink>(&mut self, id: HartId, sink: &mut S) {
+        if self.suspended.len() >= MAX_THREADS {
+            let oldest = self.suspended.remove(0);
+            let current = std::mem::replace(&mut self.thread, oldest);
+            self.leave_to(0, How::Lost, id, sink);
+            self.thread = current;
+        }
+        let context = self.thread.context;
+        let thread = std::mem::take(&mut self.thread);
+        self.thread.context = context;
+        if !thread.frames.is_empty() {
+            self.suspended.push(thread);
+        }
+    }
+}

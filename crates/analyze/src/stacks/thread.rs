@@ -1,0 +1,118 @@
+//! One stack of calls: that of a thread, with the traps that interrupted it.
+
+use super::hart::Arrival;
+use super::tree::{Cost, NodeId};
+use crate::functions::FunctionId;
+use hartrace_flow::Context;
+
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) function: FunctionId,
+    /// What its runs are looked up as: the function, or code without a symbol.
+    pub(super) code: u32,
+    pub(super) node: NodeId,
+    /// Where it returns to; `None` if its call was not seen.
+    pub(super) ret: Option<u64>,
+    /// The instruction that called it; 0 if the call was not seen.
+    pub(super) site: u64,
+    /// What its part of the thread had cost when it was entered.
+    pub(super) entered: Cost,
+    /// Everything since the call was seen.
+    pub(super) whole: bool,
+    /// The function was on the stack already.
+    pub(super) nested: bool,
+    /// The function that it called last, and its node.
+    pub(super) callee: (FunctionId, NodeId),
+}
+
+/// No function was called yet.
+pub(super) const NONE: (FunctionId, NodeId) = (FunctionId(u32::MAX), NodeId::ROOT);
+
+/// The frames from one trap to the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    /// Index of its first frame.
+    pub(super) first: usize,
+    /// The trap that started it; the first segment of a thread has none.
+    pub(super) trap: Option<Trapped>,
+    /// The node that its outermost frame is below.
+    pub(super) base: NodeId,
+    /// Callers that were found below the outermost frame.
+    pub(super) found: u32,
+    /// What it cost so far, without the segments above it.
+    pub(super) cost: Cost,
+    /// A call or return that a trap interrupted before its first instruction.
+    pub(super) pending: Option<Arrival>,
+}
+
+/// Where a trap interrupted a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trapped {
+    pub(super) epc: Option<u64>,
+}
+
+impl Trapped {
+    /// Whether a return to an address is one from this trap: to the instruction
+    /// that trapped, or to the one after it.
+    pub(super) fn resumes_at(self, next: u64) -> bool {
+        self.epc
+            .is_none_or(|epc| matches!(next.wrapping_sub(epc), 0 | 2 | 4))
+    }
+}
+
+/// Calls that have not returned, outermost first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Thread {
+    pub(super) frames: Vec<Frame>,
+    pub(super) segments: Vec<Segment>,
+    /// The context it runs in, if contexts are reported.
+    pub(super) context: Option<Context>,
+}
+
+impl Thread {
+    /// The frames of the last segment.
+    pub(super) fn current(&self) -> &[Frame] {
+        let first = self.segments.last().map_or(0, |s| s.first);
+        self.frames.get(first..).unwrap_or_default()
+    }
+
+    pub(super) fn current_mut(&mut self) -> &mut [Frame] {
+        let first = self.segments.last().map_or(0, |s| s.first);
+        self.frames.get_mut(first..).unwrap_or_default()
+    }
+
+    /// The innermost frame, unless a trap has just interrupted it.
+    #[inline]
+    pub(super) fn top(&self) -> Option<&Frame> {
+        self.current().last()
+    }
+
+    /// The innermost frame of the current segment that returns to an address: its
+    /// index.
+    pub(super) fn returning_to(&self, next: u64) -> Option<usize> {
+        let at = self.current().iter().rposition(|f| f.ret == Some(next))?;
+        Some(at + self.segments.last()?.first)
+    }
+
+    /// The same of any function of the current segment.
+    pub(super) fn running(&self, function: FunctionId) -> Option<usize> {
+        let at = self
+            .current()
+            .iter()
+            .rposition(|f| f.function == function)?;
+        Some(at + self.segments.last()?.first)
+    }
+
+    /// Whether its last segment is a trap that returns to an address.
+    pub(super) fn resumes_at(&self, next: u64) -> bool {
+        let trap = self.segments.last().and_then(|s| s.trap);
+        trap.is_some_and(|trap| trap.epc.is_some() && trap.resumes_at(next))
+    }
+
+    /// What was interrupted by the last trap: its innermost frame.
+    pub(super) fn interrupted(&self) -> Option<&Frame> {
+        let first = self.segments.last()?.first;
+        self.frames.get(first.checked_sub(1)?)
+    }
+}

@@ -1,0 +1,134 @@
+//! How a log is read: by the settings, the program and its first bytes.
+
+use super::{LogError, LogOptions, LogReader, first_pc, has_modes, ingress_layout, spike_isa};
+use crate::config::{Machine, Origin, Setting};
+use crate::detect::Kind;
+use crate::program::{Program, add_boot_code};
+use hartrace_flow::{Image, SpaceId, boot};
+use hartrace_isa::Isa;
+use hartrace_logs::Iretire;
+use std::fmt;
+
+/// Something about a log that neither the settings nor the program say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogGuess {
+    /// The instruction set that is assumed.
+    Isa(Isa),
+    /// `iretire` counts halfwords.
+    Halfwords,
+}
+
+impl fmt::Display for LogGuess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogGuess::Isa(isa) => write!(f, "no instruction set is given; assuming {isa}"),
+            LogGuess::Halfwords => f.write_str(
+                "rows retire more than one instruction; assuming that iretire counts halfwords",
+            ),
+        }
+    }
+}
+
+impl<'a> LogOptions<'a> {
+    /// What the settings, the program and the first bytes of a log say about
+    /// reading it. `guessed` gets every guess.
+    pub fn of(
+        kind: Kind,
+        head: &[u8],
+        program: &Program,
+        image: Option<&'a Image>,
+        guessed: &mut dyn FnMut(LogGuess),
+    ) -> LogOptions<'a> {
+        let isa = program.isa.unwrap_or_else(|| match kind {
+            Kind::SpikeLog => spike_isa(head),
+            Kind::SpikeCsv => {
+                guessed(LogGuess::Isa(Isa::RV64GC));
+                Isa::RV64GC
+            }
+            _ => Isa::RV64GC,
+        });
+        LogOptions {
+            image,
+            isa: Some(isa),
+            iretire: iretire(kind, head, program, guessed),
+            plain_jumps: false,
+        }
+    }
+}
+
+/// What `iretire` counts: what the settings say, or else what the rows show.
+fn iretire(
+    kind: Kind,
+    head: &[u8],
+    program: &Program,
+    guessed: &mut dyn FnMut(LogGuess),
+) -> Iretire {
+    let ingress = &program.config.ingress;
+    let given = ingress.retirement.as_ref();
+    let given = given.is_some_and(|s| s.origin != Origin::Default);
+    if given || kind != Kind::IngressCsv {
+        return ingress.iretire();
+    }
+    let (_, counted) = ingress_layout(head);
+    if counted != ingress.iretire() {
+        guessed(LogGuess::Halfwords);
+    }
+    counted
+}
+
+/// A log with everything needed to read it.
+pub struct Reading<'a> {
+    /// Its reader.
+    pub reader: LogReader<'a>,
+    /// The instruction set.
+    pub isa: Isa,
+    /// Whether the log has modes.
+    pub modes: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// Finds out how a log is read. With `plain_jumps`, jumps that nothing
+    /// explains stay jumps. `guessed` gets every guess.
+    ///
+    /// # Errors
+    ///
+    /// A kind that is no log, or one that cannot be read without an image;
+    /// nothing is guessed about it.
+    pub fn new(
+        kind: Kind,
+        head: &[u8],
+        program: &Program,
+        image: Option<&'a Image>,
+        plain_jumps: bool,
+        guessed: &mut dyn FnMut(LogGuess),
+    ) -> Result<Reading<'a>, LogError> {
+        let bare = LogOptions {
+            image,
+            ..LogOptions::default()
+        };
+        LogReader::new(kind, &bare)?;
+        let options = LogOptions {
+            plain_jumps,
+            ..LogOptions::of(kind, head, program, image, guessed)
+        };
+        Ok(Reading {
+            reader: LogReader::new(kind, &options)?,
+            isa: options.isa.unwrap_or(Isa::RV64GC),
+            modes: has_modes(kind, &options, head),
+        })
+    }
+}
+
+/// A log may start in Spike's boot code, which is in no program: then it was
+/// Spike's machine, and the image gets that code.
+pub fn recognise_boot(kind: Kind, head: &[u8], program: &mut Program, image: Option<&mut Image>) {
+    let known = |image: &Image| image.fetch(SpaceId::FIRST, boot::ROM).is_some();
+    if first_pc(kind, head) != Some(boot::ROM) || image.as_deref().is_some_and(known) {
+        return;
+    }
+    let config = &mut program.config;
+    config.hart.machine = Some(Setting::default(Machine::Spike));
+    if let Some(image) = image {
+        add_boot_code(image, config, program.isa.unwrap_or(Isa::RV64GC));
+    }
+}

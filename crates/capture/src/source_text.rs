@@ -1,0 +1,149 @@
+//! The text of source lines, from the files that line tables name.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// A file is read up to this size: more is no source text.
+const MAX_FILE: u64 = 16 << 20;
+
+/// Where source files are: `OLD=NEW` replaces the start of a path, and a folder
+/// alone is searched for the end of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceDir {
+    old: Option<String>,
+    new: PathBuf,
+}
+
+impl SourceDir {
+    /// From what was typed: `OLD=NEW` or a folder.
+    ///
+    /// ```
+    /// use hartrace_capture::source_text::SourceDir;
+    ///
+    /// assert_eq!(SourceDir::parse("/build=src").candidates("/build/a/b.c"), ["src/a/b.c".as_ref()]);
+    /// let found = SourceDir::parse("src").candidates("/build/a/b.c");
+    /// assert_eq!(found, ["src/build/a/b.c", "src/a/b.c", "src/b.c"].map(std::path::PathBuf::from));
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> SourceDir {
+        match text.split_once('=') {
+            Some((old, new)) => SourceDir {
+                old: Some(old.to_owned()),
+                new: PathBuf::from(new),
+            },
+            None => SourceDir {
+                old: None,
+                new: PathBuf::from(text),
+            },
+        }
+    }
+
+    /// Where a file may be, the best place first.
+    #[must_use]
+    pub fn candidates(&self, file: &str) -> Vec<PathBuf> {
+        let Some(old) = &self.old else {
+            let file = file.trim_start_matches('/');
+            let starts = file.match_indices('/').map(|(at, _)| at + 1);
+            let ends = [0].into_iter().chain(starts);
+            return ends
+                .filter_map(|at| Some(self.new.join(file.get(at..)?)))
+                .collect();
+        };
+        let rest = file.strip_prefix(old.as_str());
+        // `/src` is the start of `/src/a.c`, not of `/srcs/a.c`.
+        let rest = rest.filter(|rest| rest.starts_with('/') || old.ends_with('/'));
+        rest.map(|rest| self.new.join(rest.trim_start_matches('/')))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Source lines by file and number. A file is read when a line of it is first asked
+/// for.
+#[derive(Debug, Default)]
+pub struct SourceText {
+    dirs: Vec<SourceDir>,
+    files: RefCell<HashMap<String, Option<Vec<String>>>>,
+}
+
+impl SourceText {
+    /// Searches these places, the first first, and then the paths as they are.
+    #[must_use]
+    pub fn new(dirs: Vec<SourceDir>) -> SourceText {
+        SourceText {
+            dirs,
+            files: RefCell::default(),
+        }
+    }
+
+    /// A line of a file, counted from 1. Control characters become U+FFFD, and tabs
+    /// stay.
+    #[must_use]
+    pub fn line(&self, file: &str, number: u32) -> Option<String> {
+        let mut files = self.files.borrow_mut();
+        if !files.contains_key(file) {
+            files.insert(file.to_owned(), self.read(file));
+        }
+        let lines = files.get(file)?.as_ref()?;
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        lines.get(index).cloned()
+    }
+
+    fn read(&self, file: &str) -> Option<Vec<String>> {
+        let places = self.dirs.iter().flat_map(|dir| dir.candidates(file));
+        let mut places = places.chain([PathBuf::from(file)]);
+        let text = places.find_map(|path| read_text(&path))?;
+        let clean = |line: &str| -> String {
+            let safe = |c: char| match c {
+                '\t' => c,
+                c if c.is_control() => '\u{fffd}',
+                c => c,
+            };
+            line.chars().map(safe).collect()
+        };
+        Some(text.lines().map(clean).collect())
+    }
+}
+
+/// A regular file of bounded size.
+fn read_text(path: &Path) -> Option<String> {
+    let is_file = fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= MAX_FILE);
+    if !is_file {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_of_paths_are_replaced() {
+        let dir = SourceDir::parse("/src=/home/me");
+        assert_eq!(dir.candidates("/src/a.c"), [Path::new("/home/me/a.c")]);
+        assert!(dir.candidates("/srcs/a.c").is_empty());
+        assert!(dir.candidates("a.c").is_empty());
+    }
+
+    #[test]
+    fn lines_of_files() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        fs::write(folder.path().join("sub/a.c"), "one\n\ttwo\x1b\n").unwrap();
+        let text = SourceText::new(vec![SourceDir::parse(&folder.path().display().to_string())]);
+        assert_eq!(text.line("/somewhere/sub/a.c", 1).as_deref(), Some("one"));
+        assert_eq!(text.line("sub/a.c", 2).as_deref(), Some("\ttwo\u{fffd}"));
+        assert_eq!(text.line("sub/a.c", 3), None);
+        assert_eq!(text.line("sub/a.c", 0), None);
+        assert_eq!(text.line("other.c", 1), None);
+        // A folder is no file.
+        assert_eq!(text.line("sub", 1), None);
+    }
+}

@@ -1,0 +1,225 @@
+use super::*;
+use crate::config::Config;
+use crate::trace::{Settings, TraceWriter, WriteOptions};
+use hartrace_flow::filter::FilterConfig;
+use hartrace_flow::{Effects, Insn, Mode, Observer as _, SpaceId, Step};
+use hartrace_isa::{Isa, Xlen};
+use hartrace_testkit::Random;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// loop: c.nop; c.bnez a0, loop; c.jr a1
+const CODE: [u8; 6] = [0x01, 0x00, 0x7d, 0xfd, 0x82, 0x85];
+const BASE: u64 = 0x1000;
+
+fn image() -> Image {
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, BASE, &CODE, Isa::RV64GC);
+    image
+}
+
+/// A trace of that loop, left and entered again so many times, and the number of
+/// its instructions.
+fn recorded(format: Format, rounds: u64) -> (Settings, Vec<u8>, u64) {
+    let config = Config::defaults();
+    let settings = format.settings(&config, Xlen::Rv64).unwrap();
+    let port = settings.port(config.ingress).port(Isa::RV64GC);
+    let (mut bytes, count) = (Vec::new(), Cell::new(0));
+    let put = Box::new(|part: &[u8]| bytes.extend_from_slice(part));
+    let filter = FilterConfig::default();
+    let mut writer =
+        TraceWriter::new(&settings, port, &filter, WriteOptions::default(), put).unwrap();
+    let mut step = |pc: u64, bits: u32, next: u64| {
+        let insn = Insn {
+            pc,
+            bits,
+            next,
+            mode: Mode::M,
+            time: count.get(),
+            ..Insn::default()
+        };
+        count.set(count.get() + 1);
+        writer.step(HartId(0), &Step::Insn(insn), &Effects::default());
+    };
+    let mut random = Random::new(5);
+    for _ in 0..rounds {
+        for n in (0..=random.below(6)).rev() {
+            step(BASE, 0x0001, BASE + 2);
+            step(BASE + 2, 0xfd7d, if n > 0 { BASE } else { BASE + 4 });
+        }
+        step(BASE + 4, 0x8582, BASE);
+    }
+    writer.finish();
+    drop(writer.done());
+    (settings, bytes, count.get())
+}
+
+fn trace(settings: &Settings, bytes: &[u8]) -> Trace {
+    let config = Config::defaults();
+    let input = Input::of(Path::new("t"), bytes.to_vec());
+    let known = super::super::Known::default();
+    let mut trace = Trace::given(input, settings.format(), &config, known).unwrap();
+    trace.settings = settings.clone();
+    trace
+}
+
+/// Keeps everything; full after so many events.
+struct Keep {
+    events: Vec<(HartId, Event)>,
+    room: usize,
+}
+
+impl Consumer for Keep {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.events.push((hart, *event));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Part for Keep {
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.room
+    }
+}
+
+#[derive(Debug)]
+enum Failed {
+    Read,
+    Given(u64),
+}
+
+impl From<InputError> for Failed {
+    fn from(_: InputError) -> Failed {
+        Failed::Read
+    }
+}
+
+impl From<SettingsError> for Failed {
+    fn from(_: SettingsError) -> Failed {
+        Failed::Read
+    }
+}
+
+/// Long enough for threads.
+const ROUNDS: u64 = 90_000;
+
+/// All events in one go.
+fn truth(trace: Trace, image: &Image) -> Vec<(HartId, Event)> {
+    let mut keep = Keep {
+        events: Vec::new(),
+        room: usize::MAX,
+    };
+    trace
+        .decode(image, &mut keep, |_, _| Ok::<(), Failed>(()))
+        .unwrap();
+    keep.events
+}
+
+/// Parts in their order are the whole, on one thread and on several; a part that
+/// is the only one is told so.
+#[test]
+fn parts_are_the_whole() {
+    let image = image();
+    for format in [Format::Ntrace, Format::Etrace] {
+        let (settings, bytes, insns) = recorded(format, ROUNDS);
+        let whole = trace(&settings, &bytes);
+        assert!(whole.is_for_threads(2), "{format}: {}", bytes.len());
+        let expected = truth(whole, &image);
+        let count = |(_, event): &(HartId, Event)| match event {
+            Event::Run(run) => u64::from(run.insns),
+            _ => 0,
+        };
+        assert_eq!(expected.iter().map(count).sum::<u64>(), insns, "{format}");
+        for (threads, room) in [(1, usize::MAX), (2, 1000), (4, usize::MAX)] {
+            let alone = AtomicUsize::new(0);
+            let part = |only: bool| {
+                alone.fetch_add(usize::from(only), Ordering::Relaxed);
+                Keep {
+                    events: Vec::new(),
+                    room,
+                }
+            };
+            let (mut events, mut last) = (Vec::new(), 0);
+            let given = trace(&settings, &bytes).decode_parts(
+                &image,
+                threads,
+                part,
+                |part: &mut Keep, done| {
+                    assert!(done >= last, "bytes are done in their order");
+                    last = done;
+                    events.append(&mut part.events);
+                    Ok::<(), Failed>(())
+                },
+            );
+            given.unwrap();
+            assert_eq!(last, bytes.len() as u64);
+            assert_eq!(alone.into_inner(), usize::from(threads == 1));
+            assert!(events == expected, "{format}, {threads} threads");
+        }
+    }
+}
+
+/// What fails outside ends the decoding and is returned as it is.
+#[test]
+fn a_failure_to_give_is_returned() {
+    let image = image();
+    let (settings, bytes, _) = recorded(Format::Ntrace, ROUNDS);
+    for threads in [1, 3] {
+        let part = |_| Keep {
+            events: Vec::new(),
+            room: 10,
+        };
+        let mut calls = 0;
+        let given = trace(&settings, &bytes).decode_parts(&image, threads, part, |_, done| {
+            calls += 1;
+            Err::<(), Failed>(Failed::Given(done))
+        });
+        match given {
+            Err(Failed::Given(done)) => assert!(done < bytes.len() as u64, "{threads} threads"),
+            other => panic!("{threads} threads: {other:?}"),
+        }
+        assert_eq!(calls, 1, "{threads} threads");
+    }
+}
+
+/// The same counts on any number of threads, and those of the events.
+#[test]
+fn a_tally_counts_what_is_decoded() {
+    let image = image();
+    for &format in Format::ALL {
+        let (settings, mut bytes, insns) = recorded(format, ROUNDS);
+        if format != Format::Tandem {
+            // Damage is counted as well: neither format has such a byte.
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 20].fill(0xaa);
+        }
+        let mut watch = Watch::new(Ignore, None);
+        let decoded =
+            trace(&settings, &bytes).decode(&image, &mut watch, |_, _| Ok::<(), Failed>(()));
+        decoded.unwrap();
+        let expected = watch.decoded;
+        assert!(expected.instructions > insns / 2, "{format}: {expected:?}");
+        assert_eq!(expected.gaps > 0, format != Format::Tandem, "{format}");
+        assert_eq!(expected.harts, [HartId(0)]);
+        let mut messages = None;
+        for threads in [1, 4] {
+            let mut last = 0;
+            let tallied = trace(&settings, &bytes)
+                .tally::<Failed>(Some(&image), threads, |done| {
+                    assert!(done >= last);
+                    last = done;
+                })
+                .unwrap();
+            assert_eq!((tallied.bytes, last), (bytes.len() as u64, tallied.bytes));
+            assert_eq!(tallied.decoded.as_ref(), Some(&expected), "{format}");
+            let counted = tallied.census.all.messages;
+            assert_eq!(*messages.get_or_insert(counted), counted);
+        }
+        // Without a program, messages are counted all the same.
+        let tallied = trace(&settings, &bytes).tally::<Failed>(None, 4, |_| ());
+        let tallied = tallied.unwrap();
+        assert_eq!(tallied.decoded, None);
+        assert_eq!(Some(tallied.census.all.messages), messages);
+        assert_eq!(tallied.bytes, bytes.len() as u64);
+    }
+}

@@ -1,0 +1,127 @@
+//! `hartrace profile`: exact profiles.
+
+use crate::args::{Profile, ProfileFormat, ProfileOf};
+use crate::failure::Failure;
+use crate::files::create;
+use crate::profiling::{Profiled, Sum, measure, profile, profile_all};
+use crate::source::places;
+use crate::talk::Talk;
+use hartrace_analyze::{CallSites, StackSink};
+use hartrace_capture::output::Output;
+use hartrace_capture::source_text::SourceText;
+use hartrace_print::profile::{self as print, Shown};
+use std::io;
+use std::path::Path;
+
+pub(super) fn run(args: &Profile, talk: &Talk) -> Result<(), Failure> {
+    check_usage(args)?;
+    match args.format {
+        // Only this format has calls by the instruction that made them.
+        ProfileFormat::Callgrind => report::<CallSites>(args, talk, callgrind),
+        _ => report::<()>(args, talk, write),
+    }
+}
+
+/// Makes the profile and writes it with `write`.
+fn report<S: StackSink + Default + Sum>(
+    args: &Profile,
+    talk: &Talk,
+    write: fn(&Profile, &Shown<'_>, &Profiled<S>, &mut Output) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let files = args.traces.iter().chain(&args.baseline);
+    let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
+    let Some(first) = args.traces.first() else {
+        return Err(Failure::Usage("no file is given"));
+    };
+    let how = ("profile", args.by.as_slice());
+    let before = match &args.baseline {
+        Some(path) => Some(profile::<()>(path, &args.traced, how, talk)?),
+        None => None,
+    };
+    let made: Profiled<S> = profile_all(&args.traces, &args.traced, how, talk)?;
+    let by = measure(args.cost, &made.profile, first)?;
+    let insns = made.profile.instructions(&made.image);
+    let places = places(&made.program);
+    let shown = Shown {
+        profile: &made.profile,
+        insns: &insns,
+        image: &made.image,
+        places: &places,
+        latencies: None,
+        by,
+        top: args.top,
+    };
+    let written = match &before {
+        Some(before) => difference(args, &shown, before, &mut output),
+        None => write(args, &shown, &made, &mut output),
+    };
+    written.map_err(|error| output.failed(error))?;
+    Ok(output.finish()?)
+}
+
+fn check_usage(args: &Profile) -> Result<(), Failure> {
+    let is_text = args.format == ProfileFormat::Text;
+    if args.of != ProfileOf::Functions && !is_text {
+        return Err(Failure::Usage("--of requires -f text"));
+    }
+    if args.function.is_some() && args.of != ProfileOf::Instructions {
+        return Err(Failure::Usage("--function requires --of instructions"));
+    }
+    if args.baseline.is_some() && args.of != ProfileOf::Functions {
+        return Err(Failure::Usage(
+            "--baseline compares functions: leave out --of",
+        ));
+    }
+    if args.baseline.is_some() && args.format == ProfileFormat::Callgrind {
+        return Err(Failure::Usage(
+            "--baseline requires -f text, json or folded",
+        ));
+    }
+    Ok(())
+}
+
+fn difference(
+    args: &Profile,
+    shown: &Shown<'_>,
+    before: &Profiled,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    match args.format {
+        ProfileFormat::Text | ProfileFormat::Callgrind => {
+            print::difference(shown, &before.profile, out)
+        }
+        ProfileFormat::Json => print::json_difference(shown, &before.profile, out),
+        ProfileFormat::Folded => print::folded_difference(shown, &before.profile, out),
+    }
+}
+
+fn callgrind(
+    _: &Profile,
+    shown: &Shown<'_>,
+    made: &Profiled<CallSites>,
+    out: &mut Output,
+) -> io::Result<()> {
+    let file = made.program.elf.first().map(|elf| elf.file.file.as_path());
+    let name = file.unwrap_or(Path::new("???")).display().to_string();
+    print::callgrind(shown, &made.calls, &name, out)
+}
+
+fn write(args: &Profile, shown: &Shown<'_>, _: &Profiled, out: &mut Output) -> io::Result<()> {
+    let text = SourceText::new(args.sources.source_dir.clone());
+    let line = |file: &str, number: u32| text.line(file, number);
+    match (args.format, args.of) {
+        (ProfileFormat::Json, _) => print::json(shown, out),
+        (ProfileFormat::Folded, _) => print::folded(shown, out),
+        // Calls are not kept for these.
+        (ProfileFormat::Callgrind, _) | (ProfileFormat::Text, ProfileOf::Functions) => {
+            print::functions(shown, out)
+        }
+        (ProfileFormat::Text, ProfileOf::Calls) => print::calls(shown, out),
+        (ProfileFormat::Text, ProfileOf::Lines) => print::lines(shown, &line, out),
+        (ProfileFormat::Text, ProfileOf::Loops) => print::loops(shown, out),
+        (ProfileFormat::Text, ProfileOf::Source) => print::source(shown, &line, out),
+        (ProfileFormat::Text, ProfileOf::Instructions) => {
+            print::instructions(shown, args.function.as_deref(), &line, out)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Makes profiles of traces and logs.
+
+use crate::args::{CostName, GroupBy, Traced};
+use crate::failure::Failure;
+use crate::settings::Program;
+use crate::source::{Opened, functions};
+use crate::talk::Talk;
+use hartrace_analyze::{CallSites, Grouping, Measure, Profile, Profiler, StackSink};
+use hartrace_capture::input;
+use hartrace_capture::program::Identity;
+use hartrace_flow::Image;
+use hartrace_print::diagnostic::{Code, Diagnostic};
+use std::path::{Path, PathBuf};
+
+/// A profile and the program it is of, and what took the calls one by one.
+pub(crate) struct Profiled<S = ()> {
+    pub(crate) profile: Profile,
+    pub(crate) calls: S,
+    pub(crate) program: Program,
+    pub(crate) image: Image,
+}
+
+/// What can be added up over several files.
+pub(crate) trait Sum {
+    fn add(&mut self, more: Self);
+}
+
+impl Sum for () {
+    fn add(&mut self, (): ()) {}
+}
+
+impl Sum for CallSites {
+    fn add(&mut self, more: CallSites) {
+        CallSites::add(self, &more);
+    }
+}
+
+/// The profile of all files together, which must be of one program.
+pub(crate) fn profile_all<S: StackSink + Default + Sum>(
+    paths: &[PathBuf],
+    args: &Traced,
+    (command, by): (&str, &[GroupBy]),
+    talk: &Talk,
+) -> Result<Profiled<S>, Failure> {
+    let mut all: Option<(&Path, Profiled<S>)> = None;
+    for path in paths {
+        let next: Profiled<S> = profile(path, args, (command, by), talk)?;
+        match &mut all {
+            None => all = Some((path, next)),
+            Some((first, all)) => {
+                if identity(&all.program) != identity(&next.program) {
+                    return Err(different(first, path).into());
+                }
+                all.profile.add(&next.profile);
+                all.calls.add(next.calls);
+            }
+        }
+    }
+    match all {
+        Some((_, all)) => Ok(all),
+        None => Err(Failure::Usage("no file is given")),
+    }
+}
+
+/// The profile of one file.
+pub(crate) fn profile<S: StackSink + Default>(
+    path: &Path,
+    args: &Traced,
+    (command, by): (&str, &[GroupBy]),
+    talk: &Talk,
+) -> Result<Profiled<S>, Failure> {
+    let Opened {
+        program,
+        image,
+        isa,
+        source,
+    } = Opened::open(path, args, command, talk)?;
+    let functions = functions(&program);
+    let profiler = Profiler::new(&image, functions, grouping(by), S::default());
+    let profiler = source.feed_timed((&program, &image, isa), profiler, args.hart)?;
+    let (profile, calls) = profiler.finish();
+    Ok(Profiled {
+        profile,
+        calls,
+        program,
+        image,
+    })
+}
+
+fn grouping(by: &[GroupBy]) -> Grouping {
+    Grouping {
+        harts: by.contains(&GroupBy::Hart),
+        contexts: by.contains(&GroupBy::Context),
+        modes: by.contains(&GroupBy::Mode),
+    }
+}
+
+/// The measure that was asked for, which the profile must have.
+pub(crate) fn measure(cost: CostName, profile: &Profile, path: &Path) -> Result<Measure, Failure> {
+    match cost {
+        CostName::Instructions => Ok(Measure::Instructions),
+        CostName::Time if profile.timed => Ok(Measure::Time),
+        CostName::Time => {
+            let message = format!("{} has no timestamps", input::name(path));
+            Err(Diagnostic::new(Code::NoTime, message)
+                .help(
+                    "leave out --cost time, or record the trace with timestamps: timestamps in \
+                    section [ntrace] or [etrace]",
+                )
+                .into())
+        }
+    }
+}
+
+/// What a program consists of.
+pub(crate) fn identity(program: &Program) -> Vec<Identity> {
+    let elf = program.elf.iter().map(|elf| &elf.bytes);
+    let raw = program.raw.iter().map(|raw| &raw.bytes);
+    elf.chain(raw)
+        .map(|bytes| Identity::of_code(bytes))
+        .collect()
+}
+
+pub(crate) fn different(one: &Path, other: &Path) -> Diagnostic {
+    let (one, other) = (input::name(one), input::name(other));
+    let message = format!("{one} and {other} come from different programs");
+    Diagnostic::new(Code::DifferentPrograms, message)
+        .note("their code differs, and counts are by address")
+        .help("give traces of one program; --baseline compares those of two")
+}

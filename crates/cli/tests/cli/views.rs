@@ -1,0 +1,419 @@
+//! What a program did: `profile`, `calls`, `flamegraph`, `coverage`, `diff`.
+
+use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
+use std::fs;
+
+fn program(name: &str) -> String {
+    let path = repository().join("programs").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// Every format, and the logs that are read.
+const ALL: [&str; 5] = ["ntrace", "etrace", "tandem", "pc", "spike"];
+
+/// The program `recursion`, recorded in these formats and logs.
+fn recorded_as(folder: &Folder, kinds: &[&str], insns: &str) -> Vec<String> {
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let mut args: Vec<String> = ["run", "-q", &elf, "--max-insns", insns]
+        .map(str::to_owned)
+        .to_vec();
+    let mut files = Vec::new();
+    for kind in kinds {
+        let flag = match *kind {
+            "pc" | "spike" => "--log",
+            _ => "--trace",
+        };
+        let file = folder.name(&format!("run.{kind}"));
+        args.extend([flag.to_owned(), format!("{kind}={file}")]);
+        files.push(file);
+    }
+    let output = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    files
+}
+
+/// The whole run as N-Trace and E-Trace.
+fn recorded(folder: &Folder) -> Vec<String> {
+    recorded_as(folder, &["ntrace", "etrace"], "1M")
+}
+
+/// One answer, whatever the trace is.
+#[test]
+fn every_format_and_log_gives_the_same() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    // A list of pcs does not say where its last instruction went: it is no branch.
+    let files = recorded_as(&folder, &ALL, "30002");
+    for view in [
+        &["profile", "-f", "json"][..],
+        &["profile", "-f", "callgrind"],
+        &["profile", "-f", "folded"],
+        &["calls", "-f", "json"],
+        &["coverage", "-f", "json"],
+        &["coverage", "-f", "lcov"],
+        &["coverage", "-f", "cobertura"],
+    ] {
+        let of = |file: &String| {
+            let output = run(&[view, &[file, "-e", &elf]].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            text(&output.stdout).to_owned()
+        };
+        let first = of(&files[0]);
+        assert!(first.lines().count() > 20, "{first}");
+        for file in &files[1..] {
+            assert!(of(file) == first, "{view:?} of {file}");
+        }
+    }
+}
+
+/// The program counts the calls of one of its functions itself.
+#[test]
+fn a_profile_has_what_the_program_counts() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    let table = succeeds(&["profile", &files[0]]);
+    assert!(
+        table.starts_with("296 735 instructions\n\n self %"),
+        "{table}"
+    );
+    let row = table
+        .lines()
+        .find(|line| line.contains("  ackermann  "))
+        .unwrap();
+    assert_eq!(row.split_whitespace().nth(4), Some("2584"), "{row}");
+    let rows = |args: &[&str]| succeeds(&[&["profile", &files[0]], args].concat());
+    assert!(rows(&["--top", "1"]).ends_with("recursion.c:81\n(16 more functions)\n"));
+    assert!(rows(&["--of", "calls"]).contains("         2582  ackermann -> ackermann\n"));
+    let loops = rows(&["--of", "loops", "--top", "1"]);
+    assert!(
+        loops.contains("0x800007e4..0x8000081c  queens  recursion.c:87"),
+        "{loops}"
+    );
+    let source = program("recursion");
+    let lines = rows(&["--of", "lines", "--source-dir", &source]);
+    assert!(lines.contains("recursion.c:40  return n < 2 ?"), "{lines}");
+    let old = format!("programs/recursion={source}");
+    let code = rows(&[
+        "--of",
+        "instructions",
+        "--function",
+        "hanoi",
+        "--source-dir",
+        &old,
+    ]);
+    assert!(code.starts_with("hanoi\n"), "{code}");
+    assert!(
+        code.contains("; recursion.c:66      if (discs == 0)\n"),
+        "{code}"
+    );
+    assert!(
+        code.contains("  512  80000706:  beqz    a0,800007a4 <hanoi+0x9e>\n"),
+        "{code}"
+    );
+    let text = rows(&["--of", "source", "--source-dir", &source, "--top", "1"]);
+    assert!(
+        text.contains("\n   5.63         16719          1597     40  "),
+        "{text}"
+    );
+}
+
+/// Twice the same trace is twice the count; a trace beside itself has no difference.
+#[test]
+fn traces_are_added_and_compared() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    let sum = succeeds(&["profile", &files[0], &files[1], "--top", "1"]);
+    assert!(sum.starts_with("593 470 instructions\n"), "{sum}");
+    let change = succeeds(&["profile", &files[0], "--baseline", &files[1], "--top", "1"]);
+    assert!(change.starts_with("instructions: 296735 before, 296735 now, +0 (+0.00 %)"));
+    let short = folder.name("short.ntrace");
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let to = format!("ntrace={short}");
+    run(&["run", "-q", &elf, "--max-insns", "100K", "--trace", &to]);
+    let change = succeeds(&["profile", &files[0], "--baseline", &short]);
+    assert!(change.contains("        +121690       new"), "{change}");
+    let folded = succeeds(&["profile", &files[0], "--baseline", &short, "-f", "folded"]);
+    let path = folded
+        .lines()
+        .find(|l| l.starts_with("_start;main;queens "))
+        .unwrap();
+    assert_eq!(path, "_start;main;queens 0 328");
+    let json = succeeds(&["profile", &files[0], "--baseline", &short, "-f", "json"]);
+    assert!(json.starts_with("{\"type\":\"header\",\"schema\":\"hartrace-profile-difference\""));
+    // Another program cannot be added.
+    let other = folder.name("other.ntrace");
+    run(&["run", "-q", RV64, "--trace", &format!("ntrace={other}")]);
+    let message = fails(&["profile", &files[0], &other], 1, "HT0122");
+    assert!(
+        message.contains("come from different programs"),
+        "{message}"
+    );
+    fails(&["coverage", &files[0], &other], 1, "HT0122");
+    // It can be compared.
+    succeeds(&["profile", &files[0], "--baseline", &other]);
+}
+
+#[test]
+fn calls_and_latencies() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    let tree = succeeds(&["calls", &files[0], "--depth", "3", "--least", "5"]);
+    let lines: Vec<&str> = tree.lines().collect();
+    assert_eq!(lines[0], "296 735 instructions");
+    assert_eq!(
+        lines[3],
+        " 100.00         296735            459            1  _start"
+    );
+    assert_eq!(
+        lines[4],
+        "  99.77         296045            178            1    main"
+    );
+    assert!(tree.contains(" paths left out)\n"), "{tree}");
+    let row = lines
+        .iter()
+        .find(|line| line.ends_with("  fibonacci"))
+        .unwrap();
+    let latency = lines
+        .iter()
+        .rev()
+        .find(|line| line.ends_with("  fibonacci"))
+        .unwrap();
+    assert_ne!(row, latency);
+    assert_eq!(latency.split_whitespace().next(), Some("1597"));
+}
+
+/// Interrupts are trees of their own, and modes can be told apart.
+#[test]
+fn traps_and_modes() {
+    let folder = Folder::new();
+    let timer = program("timer/timer-rv64gc.elf");
+    let trace = folder.name("t.etrace");
+    run(&["run", "-q", &timer, "--trace", &format!("etrace={trace}")]);
+    let tree = succeeds(&["calls", &trace, "--depth", "1"]);
+    assert!(tree.contains("  [machine timer interrupt (7)]\n"), "{tree}");
+    let modes = program("modes/modes-rv64gc.elf");
+    let trace = folder.name("m.etrace");
+    run(&["run", "-q", &modes, "--trace", &format!("etrace={trace}")]);
+    let table = text(&run(&["profile", &trace, "--by", "mode", "--top", "1"]).stdout).to_owned();
+    for mode in ["[M-mode]", "[S-mode]", "[U-mode]"] {
+        assert!(table.contains(&format!("\n{mode}\n")), "{table}");
+    }
+}
+
+/// The same input is the same picture.
+#[test]
+fn flame_graphs() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    let (one, two) = (folder.name("one.svg"), folder.name("two.svg"));
+    succeeds(&["flamegraph", &files[0], "-o", &one, "--title", "T"]);
+    succeeds(&["flamegraph", &files[1], "-o", &two, "--title", "T"]);
+    let picture = fs::read_to_string(&one).unwrap();
+    assert!(picture.starts_with("<?xml"));
+    assert!(picture.contains("ackermann") && picture.contains("instructions"));
+    assert!(picture == fs::read_to_string(&two).unwrap());
+    succeeds(&["flamegraph", &files[0], "--baseline", &files[1], "-o", &two]);
+    assert!(fs::read_to_string(&two).unwrap().contains("ackermann"));
+}
+
+#[test]
+fn coverage_of_one_and_several() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    let report = succeeds(&["coverage", &files[0]]);
+    assert!(report.starts_with("instructions"), "{report}");
+    assert!(report.contains("\n    0.00          - "), "{report}");
+    assert!(report.contains("  never taken   0x"), "{report}");
+    let one = succeeds(&["coverage", &files[0], "-f", "lcov"]);
+    for kind in [
+        "TN:",
+        "SF:",
+        "FN:",
+        "FNDA:",
+        "BRDA:",
+        "DA:",
+        "LF:",
+        "LH:",
+        "end_of_record",
+    ] {
+        assert!(one.lines().any(|line| line.starts_with(kind)), "{kind}");
+    }
+    let many: Vec<&str> = [
+        &["coverage", "-f", "lcov"][..],
+        &vec![files[0].as_str(); 10],
+    ]
+    .concat();
+    let sum = succeeds(&many);
+    let counts = |text: &str| -> u64 {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("DA:"));
+        lines
+            .map(|line| line.split_once(',').unwrap().1.parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!(counts(&sum), 10 * counts(&one));
+    // The number of threads makes no difference.
+    for threads in ["1", "3"] {
+        assert_eq!(
+            succeeds(&["coverage", &files[0], "-f", "lcov", "--threads", threads]),
+            one
+        );
+    }
+}
+
+#[test]
+fn coverage_below_a_limit() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    succeeds(&[
+        "coverage",
+        &files[0],
+        "--fail-under",
+        "10",
+        "-o",
+        &folder.name("a"),
+    ]);
+    let out = folder.name("b");
+    let args = [
+        "coverage",
+        &files[0],
+        "--fail-under",
+        "branches=99.5%",
+        "-o",
+        &out,
+    ];
+    let message = fails(&args, 4, "HT0603");
+    assert!(message.contains("coverage of branches is "), "{message}");
+    // The report is there all the same.
+    assert!(fs::metadata(&out).is_ok());
+    for wrong in ["many", "lines=101", "words=10", "-1"] {
+        let output = run(&["coverage", &files[0], &format!("--fail-under={wrong}")]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
+/// What cannot be done is said before anything is written.
+#[test]
+fn wrong_usage() {
+    let folder = Folder::new();
+    let files = recorded(&folder);
+    let trace = &files[0];
+    fails(&["profile", trace, "--cost", "time"], 1, "HT0121");
+    for args in [
+        &["profile", trace, "--of", "lines", "-f", "json"][..],
+        &["profile", trace, "--function", "main"],
+        &["profile", trace, "--baseline", trace, "--of", "lines"],
+        &["profile", trace, "--baseline", trace, "-f", "callgrind"],
+        &["profile"],
+        &["coverage"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stdout.is_empty());
+    }
+    fails(&["profile", RV32], 5, "HT0113");
+    let pcs = recorded_as(&folder, &["pc"], "1K");
+    fails(&["profile", &pcs[0]], 2, "HT0304");
+    // The output is not an input.
+    fails(&["profile", trace, "-o", trace], 2, "HT0007");
+}
+
+/// A trace with timestamps has times, and they add up.
+#[test]
+fn time_is_shared_out() {
+    let folder = Folder::new();
+    let config = folder.file("c.toml", "[ntrace]\ntimestamps = true\n");
+    let trace = folder.name("t.ntrace");
+    let elf = program("timer/timer-rv64gc.elf");
+    let to = format!("ntrace={trace}");
+    let output = run(&["run", "-q", &elf, "-c", &config, "--trace", &to]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = succeeds(&["profile", &trace, "--cost", "time"]);
+    let first = table.lines().next().unwrap();
+    assert!(first.contains(" units of time"), "{first}");
+    let whole: u64 = {
+        let (_, time) = first.split_once(", ").unwrap();
+        let digits: String = time.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().unwrap()
+    };
+    let rows = table.lines().skip(3);
+    let sum: u64 = rows
+        .map(|row| {
+            row.split_whitespace()
+                .nth(1)
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        })
+        .sum();
+    assert_eq!(sum, whole);
+    assert!(whole > 10_000);
+}
+
+/// Two runs that are the same, whatever their formats.
+#[test]
+fn equal_runs() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let files = recorded_as(&folder, &ALL, "30K");
+    for other in &files[1..] {
+        let output = run(&["diff", &files[0], other, "-e", &elf]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "no difference: 30 000 instructions\n");
+    }
+}
+
+/// A run that leaves instructions out: where, what, and where both go on.
+#[test]
+fn runs_that_differ() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let files = recorded_as(&folder, &["ntrace", "pc"], "30K");
+    let pcs = fs::read_to_string(&files[1]).unwrap();
+    let lines = pcs.lines().enumerate();
+    let lines = lines.filter(|(at, _)| !(5000..5003).contains(at) && *at != 9000);
+    let shorter: String = lines.map(|(_, line)| format!("{line}\n")).collect();
+    let other = folder.file("other.pc", shorter);
+    let output = run(&["diff", &files[0], &other, "-e", &elf, "--context", "3"]);
+    assert_eq!(output.status.code(), Some(4));
+    let words = text(&output.stdout);
+    let report: Vec<&str> = words.lines().collect();
+    assert_eq!(
+        report[0],
+        "difference 1: after instruction 5000 of A, 5000 of B"
+    );
+    assert_eq!(report[1], "  both");
+    assert!(report[5].starts_with("  only A, "), "{words}");
+    assert!(report[5].ends_with(": 3 instructions"), "{words}");
+    assert!(report[9].ends_with(": 0 instructions"), "{words}");
+    assert!(report[10].starts_with("  both again from 0x"), "{words}");
+    assert!(
+        words.contains("\ndifference 2: after instruction 9000 of A, 8997 of B\n"),
+        "{words}"
+    );
+    assert!(
+        words.ends_with("\n2 differences; 29 996 instructions in both\n"),
+        "{words}"
+    );
+    assert!(text(&output.stderr).contains("error[HT0604]: "));
+    let output = run(&[
+        "diff", &files[0], &other, "-e", &elf, "-f", "json", "--max", "1",
+    ]);
+    assert_eq!(output.status.code(), Some(4));
+    let words = text(&output.stdout);
+    assert_eq!(words.lines().count(), 3, "{words}");
+    assert!(
+        words.contains("\"alone_a\":3,\"alone_b\":0,\"meet\":\"0x"),
+        "{words}"
+    );
+    let source = program("recursion");
+    let args = [
+        "diff",
+        &files[0],
+        &other,
+        "-e",
+        &elf,
+        "--source-dir",
+        &source,
+    ];
+    assert!(text(&run(&args).stdout).contains("    ; "));
+}

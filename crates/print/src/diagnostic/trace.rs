@@ -1,0 +1,451 @@
+//! Diagnostics about traces: why one cannot be read, what was guessed, what is
+//! damaged.
+
+use super::{Code, Diagnostic, Findings, unknown_format};
+use crate::words::count;
+use hartrace_capture::compare::PlanError;
+use hartrace_capture::config::FilterError;
+use hartrace_capture::detect::Kind;
+use hartrace_capture::input;
+use hartrace_capture::trace::{
+    ContainerFault, Decoded, Format, Guess, Hint, Misfit, Refusal, Settings, SettingsError,
+    TableDamage, TraceError, TransportError, Warned, WriteError, Written, likely_cause,
+};
+use hartrace_flow::{Assumed, Gap, HartId, Reason, Warning, boot};
+use std::path::Path;
+
+/// Rows of a table that cannot be read; another code if it is all of them.
+#[must_use]
+pub fn damaged_rows(path: &Path, damage: &TableDamage) -> Diagnostic {
+    let name = input::name(path);
+    let rows = count(damage.rows, "row");
+    let message = format!("{name}: {} of {rows} cannot be read", damage.bad);
+    let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);
+    for row in &damage.first {
+        diagnostic = diagnostic.note(row.to_string());
+    }
+    let more = damage.bad - damage.first.len() as u64;
+    if more > 0 {
+        diagnostic = diagnostic.note(format!("and {more} more"));
+    }
+    diagnostic = diagnostic.help(
+        "check that the widths in section [etrace] are those of the \
+        encoder",
+    );
+    match damage.is_all() {
+        true => diagnostic.with_code(Code::NothingRead),
+        false => diagnostic,
+    }
+}
+
+/// A file that is not read as a trace; `command` was to read it.
+#[must_use]
+pub fn refused(path: &Path, refusal: Refusal, command: &str) -> Diagnostic {
+    match refusal {
+        Refusal::Pins => Diagnostic::new(Code::NotATrace, "--pib is for N-Trace only"),
+        Refusal::Unreadable(kind, head) => unknown_format(path, kind, &head, command),
+        Refusal::NotATrace(kind) => not_a_trace(path, kind),
+        Refusal::Transport(TransportError::Input(error)) => error.into(),
+        Refusal::Transport(TransportError::Ram(error)) => {
+            let name = input::name(path);
+            let message = format!("{name} does not match the buffer given with --ram: {error}");
+            Diagnostic::new(Code::NotATrace, message)
+                .help("dump the buffer from START to LIMIT, both included")
+        }
+    }
+}
+
+/// A trace that cannot be read.
+#[must_use]
+pub fn bad_trace(path: &Path, error: TraceError) -> Diagnostic {
+    match error {
+        TraceError::Input(error) => error.into(),
+        TraceError::Settings(error) => error.into(),
+        TraceError::NotRecognised(what) => not_recognised(path, what),
+        TraceError::Container(fault) => bad_container(path, fault),
+    }
+}
+
+/// A file whose format is not given and is not recognised.
+fn not_recognised(path: &Path, what: &str) -> Diagnostic {
+    let name = input::name(path);
+    Diagnostic::new(
+        Code::UnknownFormat,
+        format!("{name} does not look like {what}"),
+    )
+    .note("it has no sidecar, and no configuration gives its format")
+    .note("for a memory dump or a probe capture, use --ram, --pib or --order")
+    .help("describe it in section [ntrace], [etrace] or [tandem] of a configuration: -c FILE")
+}
+
+/// A container of which nothing can be read.
+#[must_use]
+pub fn bad_container(path: &Path, fault: ContainerFault) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!("{name} is an unreadable container: {}", fault.text());
+    Diagnostic::new(Code::NotATrace, message)
+        .named(fault.code())
+        .help(
+            "the trace cannot be read without the parameters of its container; copy or write \
+            the file again",
+        )
+}
+
+/// Settings that were guessed, and how to give them.
+#[must_use]
+pub fn guessed(path: &Path, format: Format, guess: &Guess) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!(
+        "{name} has no sidecar; guessing the settings of {}",
+        guess.of
+    );
+    let mut diagnostic = Diagnostic::new(Code::Guessed, message).note(&guess.text);
+    if !guess.also.is_empty() {
+        let others = guess.also.join(", and ");
+        diagnostic = diagnostic.note(format!("these fit as well: {others}"));
+    }
+    for hint in &guess.hints {
+        diagnostic = diagnostic.note(match hint {
+            Hint::Program => "give the program (-e) to choose between them",
+            Hint::Width => "give --isa or the program (-e) to choose between them",
+            Hint::AssumedWidth => {
+                "64-bit addresses are assumed; give --isa rv32gc or the program (-e) for others"
+            }
+        });
+    }
+    let section = format.name();
+    diagnostic.help(format!(
+        "give the settings in section [{section}] of a configuration: -c FILE"
+    ))
+}
+
+fn not_a_trace(path: &Path, kind: Kind) -> Diagnostic {
+    let name = input::name(path);
+    let diagnostic = Diagnostic::new(Code::NotATrace, format!("{name} is not a trace"))
+        .note(format!("detected kind of file: {kind}"));
+    match kind {
+        Kind::Elf => diagnostic.help("give the program with -e, and the trace as TRACE"),
+        Kind::Config | Kind::Sidecar => diagnostic.help("give settings with -c"),
+        Kind::CtrDump | Kind::CtrJson => diagnostic.help("use `hartrace ctr` to read it"),
+        _ => diagnostic.help("use `hartrace encode` to make a trace from a log"),
+    }
+}
+
+/// No program is named.
+#[must_use]
+pub fn no_program() -> Diagnostic {
+    Diagnostic::new(Code::NoProgram, "no program is given")
+        .note("a trace records control flow; the instructions are in the program")
+        .help(
+            "give the program with -e, --raw FILE@BASE, or a configuration with a [program] \
+            section",
+        )
+}
+
+/// What is wrong with a trace that was decoded; `only` is the hart that was
+/// asked for, `other` the format that the file looks like instead
+/// ([`Decoded::other_format`]).
+#[must_use]
+pub fn judge(
+    decoded: &Decoded,
+    only: Option<HartId>,
+    (path, other): (&Path, Option<Format>),
+    strict: bool,
+) -> Findings {
+    let name = input::name(path);
+    let mut findings = Findings::default();
+    let other_program = decoded.instructions > 0 && decoded.doubts_program();
+    let gaps = decoded.first.iter().filter(|_| !other_program);
+    findings.warnings = gaps
+        .map(|gap| gap_diagnostic(&name, gap))
+        .chain(decoded.warnings.iter().map(|w| warning(&name, w)))
+        .collect();
+    let missing = only.filter(|only| !decoded.harts.contains(only));
+    if let Some(only) = missing.filter(|_| !decoded.harts.is_empty()) {
+        let list: Vec<String> = decoded.harts.iter().map(|h| h.0.to_string()).collect();
+        let message = format!("{name} has no messages of hart {}", only.0);
+        findings.error = Some(
+            Diagnostic::new(Code::WhichHart, message)
+                .note(format!("harts in the trace: {}", list.join(", ")))
+                .help("choose one of them with --hart N"),
+        );
+        return findings;
+    }
+    if decoded.instructions == 0 {
+        findings.error = Some(nothing(decoded, path, other));
+        return findings;
+    }
+    if other_program {
+        findings.add(wrong_program(decoded, path), strict);
+        return findings;
+    }
+    let message = format!("{name} has {}", count(decoded.gaps, "gap"));
+    let diagnostic = Diagnostic::new(Code::Gaps, message);
+    let more = decoded.gaps - decoded.first.len() as u64;
+    match decoded.gaps {
+        0 => findings.error = doubt(&decoded.warnings, path, strict),
+        _ if strict => {
+            findings.error = Some(diagnostic.help("leave out --strict to continue anyway"));
+        }
+        _ if more > 0 => {
+            let note = format!("{more} of them are not shown");
+            findings.warnings.push(diagnostic.note(note));
+        }
+        _ => {}
+    }
+    findings
+}
+
+/// A trace that contradicts the program almost at once.
+fn wrong_program(decoded: &Decoded, path: &Path) -> Diagnostic {
+    let name = input::name(path);
+    let insns = count(decoded.instructions, "instruction");
+    let gaps = count(decoded.gaps, "gap");
+    let lost = count(decoded.lost, "byte");
+    let message = format!("{name} is probably a trace of another program: it contradicts the code");
+    let diagnostic = Diagnostic::new(Code::DoubtfulProgram, message)
+        .note(format!("{insns} decoded, {gaps}, {lost} skipped"));
+    let diagnostic = match decoded.first.first() {
+        None => diagnostic,
+        Some(gap) => {
+            let Reason { code, text, value } = gap.reason;
+            let at = gap.at;
+            diagnostic.note(format!(
+                "first at byte {at:#x}: {code}: {text} ({value:#x})"
+            ))
+        }
+    };
+    diagnostic.help(
+        "give the program that was traced, at its load address: -e FILE[@BASE]; if it is the \
+         right one, check the settings of the encoder",
+    )
+}
+
+/// What else a reader should know of a trace that is not decoded.
+#[must_use]
+pub fn judge_warnings(warnings: &[Warned], path: &Path, strict: bool) -> Findings {
+    let name = input::name(path);
+    Findings {
+        warnings: warnings.iter().map(|w| warning(&name, w)).collect(),
+        error: doubt(warnings, path, strict),
+    }
+}
+
+/// With `--strict`, whether something may be missing.
+fn doubt(warnings: &[Warned], path: &Path, strict: bool) -> Option<Diagnostic> {
+    let is_loss = |warned: &Warned| warned.first.is_loss;
+    (strict && warnings.iter().any(is_loss)).then(|| {
+        let message = format!("{} may be incomplete", input::name(path));
+        Diagnostic::new(Code::Doubtful, message)
+            .note("the warnings above say what may be missing")
+            .help("without --strict, the rest is used")
+    })
+}
+
+/// What a reader should know of, under the code of the protocol.
+#[must_use]
+pub fn warning(name: &str, warned: &Warned) -> Diagnostic {
+    let Warning { at, reason, .. } = warned.first;
+    let mut message = format!("{name}, byte {at:#x}: {}", reason.text);
+    if reason.value != 0 {
+        message += &format!(" ({:#x})", reason.value);
+    }
+    let mut diagnostic = Diagnostic::new(Code::Doubtful, message).named(reason.code);
+    if warned.count > 1 {
+        diagnostic = diagnostic.note(format!(
+            "there are {} of them; this is the first",
+            warned.count
+        ));
+    }
+    match likely_cause(reason.code) {
+        Some(text) => diagnostic.note(text),
+        None => diagnostic,
+    }
+}
+
+/// Nothing could be decoded, and why, probably.
+fn nothing(decoded: &Decoded, path: &Path, other: Option<Format>) -> Diagnostic {
+    let name = input::name(path);
+    let message = format!("{name} could not be decoded");
+    let diagnostic = Diagnostic::new(Code::NotSynchronised, message);
+    if let Some(other) = other {
+        let section = other.name();
+        return diagnostic
+            .note(format!("it looks like {other}"))
+            .help(format!("give its settings in section [{section}]: -c FILE"));
+    }
+    if decoded.first.iter().any(|gap| gap.reason.code == "ET0206") {
+        return diagnostic
+            .note("the encoder used a mode that cannot be decoded: see the gaps above")
+            .help("trace without that mode, or check the order of ioptions in [etrace]");
+    }
+    diagnostic
+        .note("no full address was found, or none inside the program")
+        .note("a short excerpt may contain none; synchronise more often to get more")
+        .help("check the program and the encoder settings")
+}
+
+fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
+    let reason = gap.reason;
+    let message = format!(
+        "{name}, byte {:#x}: {} ({:#x})",
+        gap.at, reason.text, reason.value
+    );
+    let mut diagnostic = Diagnostic::new(Code::Gaps, message).named(reason.code);
+    if gap.bytes > 0 {
+        diagnostic = diagnostic.note(format!("{} skipped", count(gap.bytes, "byte")));
+    }
+    if gap.unconfirmed > 0 {
+        let insns = count(gap.unconfirmed, "instruction");
+        diagnostic = diagnostic.note(format!("the last {insns} before the gap are unconfirmed"));
+    }
+    let boot = boot::RANGE;
+    if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
+        let text = "this is Spike's boot code: set machine = \"spike\" in [hart] of a \
+            configuration";
+        return diagnostic.note(text);
+    }
+    match likely_cause(reason.code) {
+        Some(text) => diagnostic.note(text),
+        None => diagnostic,
+    }
+}
+
+impl From<SettingsError> for Diagnostic {
+    fn from(error: SettingsError) -> Diagnostic {
+        let section = error.format().name();
+        let message = format!("invalid settings in [{section}]: {error}");
+        Diagnostic::new(Code::Contradiction, message)
+            .help("change one of the settings named in the message")
+    }
+}
+
+impl From<WriteError> for Diagnostic {
+    fn from(error: WriteError) -> Diagnostic {
+        match error {
+            WriteError::Settings(error) => error.into(),
+            WriteError::Parameters(error) => {
+                let message =
+                    format!("the settings in [tandem] cannot be stored in a container: {error}");
+                Diagnostic::new(Code::Contradiction, message)
+                    .help("list classes of registers in `absent` instead of single ones")
+            }
+        }
+    }
+}
+
+impl From<PlanError> for Diagnostic {
+    fn from(error: PlanError) -> Diagnostic {
+        match error {
+            PlanError::Write(error) => error.into(),
+            PlanError::Options(error) => {
+                Diagnostic::new(Code::ConfigValue, format!("an option set: {error}"))
+            }
+        }
+    }
+}
+
+/// Settings with which a decoder could not follow the program, or not wholly.
+#[must_use]
+pub fn misfit(code: Code, misfit: Misfit) -> Diagnostic {
+    let diagnostic = Diagnostic::new(code, misfit.message).help(misfit.help);
+    match misfit.note {
+        Some(note) => diagnostic.note(note),
+        None => diagnostic,
+    }
+}
+
+/// Filters that cannot be used; `near` are symbols whose names are similar to an
+/// unknown one.
+#[must_use]
+pub fn bad_filter(error: &FilterError, near: &[String]) -> Diagnostic {
+    if let FilterError::Unknown(_) = error {
+        let message = format!("the settings in [filter] name a symbol: {error}");
+        let diagnostic = Diagnostic::new(Code::BadPlace, message);
+        return match near {
+            [] => diagnostic.help("`hartrace disasm` shows the symbols"),
+            near => diagnostic.help(format!("did you mean `{}`?", near.join("`, `"))),
+        };
+    }
+    let message = format!("invalid settings in [filter]: {error}");
+    Diagnostic::new(Code::Contradiction, message).help("use fewer or larger ranges")
+}
+
+/// A trace that differs from the run when it is decoded, if that was checked;
+/// `leaves_out` is what its settings omit.
+#[must_use]
+pub fn difference(written: &Written, leaves_out: Option<&str>) -> Option<Diagnostic> {
+    let Some(Err(difference)) = &written.check else {
+        return None;
+    };
+    let message = format!("the decoded trace differs from the run: {difference}");
+    let diagnostic = Diagnostic::new(Code::Difference, message);
+    Some(match leaves_out {
+        Some(what) => diagnostic.note(format!("these settings omit parts of the run: {what}")),
+        None if difference.is_about_a_trap() => diagnostic,
+        None => diagnostic.note(
+            "if the program modifies its own code, the ELF file does not match \
+                what was executed",
+        ),
+    })
+}
+
+/// Causes that are written and the old trace does not record; an error with
+/// `--strict`.
+#[must_use]
+pub fn unknown_causes(old: &Path, new: &Settings, assumed: &Assumed) -> Option<Diagnostic> {
+    let causes = match new.format() {
+        // It only has to know an exception from an interrupt.
+        Format::Ntrace => assumed.kinds,
+        _ => assumed.causes,
+    };
+    let instead = new.instead_of_cause().filter(|_| causes > 0)?;
+    let name = input::name(old);
+    let traps = count(causes, "trap");
+    let message = format!("{name} does not record the cause of {traps}");
+    let note = match new.format() {
+        Format::Ntrace => format!("{instead} is written for each of them"),
+        _ => "code 0 is written for each of them, for an ecall that of its mode".to_owned(),
+    };
+    Some(
+        Diagnostic::new(Code::UnknownCauses, message)
+            .note(note)
+            .help("do not rely on the causes in the new trace"),
+    )
+}
+
+/// What is in the new trace and was not in the old one, and the other way
+/// round.
+#[must_use]
+pub fn stand_ins(old: &Path, new: Format, assumed: &Assumed) -> Vec<Diagnostic> {
+    let name = input::name(old);
+    let mut told = Vec::new();
+    let Assumed {
+        modes,
+        values,
+        unplaced,
+        ..
+    } = *assumed;
+    // N-Trace has no fields for causes and values, and reports a mode only with a
+    // context.
+    if new != Format::Ntrace && (modes || values > 0) {
+        let message = format!("{name} does not record everything that {new} contains");
+        let mut diagnostic = Diagnostic::new(Code::Assumed, message);
+        if modes {
+            diagnostic = diagnostic.note("modes: M is assumed where the mode is unknown");
+        }
+        if values > 0 {
+            let traps = count(values, "trap");
+            diagnostic = diagnostic.note(format!("trap values of {traps}: written as 0"));
+        }
+        told.push(diagnostic.help("do not rely on these values in the new trace"));
+    }
+    if unplaced > 0 {
+        let traps = count(unplaced, "trap");
+        let message = format!("{name} does not record where {traps} occurred");
+        let text = "the new trace has a loss at each, because the target of the jump before it is \
+             unknown";
+        told.push(Diagnostic::new(Code::Assumed, message).note(text));
+    }
+    told
+}

@@ -1,0 +1,81 @@
+//! Folded stacks: one call path per line, for flame graphs.
+
+use super::Shown;
+use crate::words;
+use hartrace_analyze::{CallTree, Functions, Measure, NodeId, What};
+use hartrace_flow::{Cause, exception_name};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// What a node of the tree of calls is called.
+pub(super) fn what_name(what: What, functions: &Functions) -> String {
+    match what {
+        What::Root | What::Unknown => "[unknown]".to_owned(),
+        What::Hart(hart) => format!("[hart {}]", hart.0),
+        What::Context(Some(context)) => format!("[context {:#x}]", context.0),
+        What::Context(None) => "[unknown context]".to_owned(),
+        What::Mode(Some(mode)) => format!("[{}-mode]", mode.name()),
+        What::Mode(None) => "[unknown mode]".to_owned(),
+        What::Trap(cause) => format!("[{}]", trap_name(cause)),
+        What::Function(id) => functions.get(id).name.clone(),
+    }
+}
+
+fn trap_name(cause: Cause) -> String {
+    match cause {
+        Cause::Exception(Some(code)) => match exception_name(code) {
+            Some(name) => name.to_owned(),
+            None => format!("exception {code}"),
+        },
+        Cause::Exception(None) => "exception".to_owned(),
+        Cause::Interrupt(Some(code)) => words::interrupt(code),
+        Cause::Interrupt(None) => "interrupt".to_owned(),
+        Cause::Unknown => "trap".to_owned(),
+    }
+}
+
+/// The name of a node in a stack of others: `;` separates them, and `?` marks a
+/// function whose call was not seen.
+#[must_use]
+pub fn frame_name(tree: &CallTree, id: NodeId, functions: &Functions) -> String {
+    let Some(node) = tree.node(id) else {
+        return String::new();
+    };
+    let mark = if node.inferred { "?" } else { "" };
+    let name = what_name(node.what, functions) + mark;
+    name.replace(';', ":").replace('\n', " ")
+}
+
+/// Every call path with its own cost.
+pub(super) fn paths(tree: &CallTree, functions: &Functions, by: Measure) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (at, node) in tree.nodes().iter().enumerate().skip(1) {
+        let own = node.own.of(by);
+        if own == 0 {
+            continue;
+        }
+        let mut names = Vec::new();
+        let mut id = tree.id(at);
+        while id != NodeId::ROOT {
+            names.push(frame_name(tree, id, functions));
+            id = tree.node(id).map_or(NodeId::ROOT, |node| node.parent);
+        }
+        names.reverse();
+        *all.entry(names.join(";")).or_default() += own;
+    }
+    all
+}
+
+/// One call path per line: functions from the outermost to the innermost, `;`
+/// between them, then a space and what the path cost without further calls.
+///
+/// # Errors
+///
+/// A failing write.
+pub fn folded(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
+    let profile = shown.profile;
+    for (path, own) in paths(&profile.tree, &profile.functions, shown.by) {
+        writeln!(out, "{path} {own}")?;
+    }
+    Ok(())
+}
