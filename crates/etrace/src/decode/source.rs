@@ -220,9 +220,7 @@ impl Source {
     ) -> Result<(), Reason> {
         match self.aids.predictor.is_some() {
             true => self.predicted(cx, |source, cx| source.any(message, cx)),
-            false => self
-                .any(message, &mut inner::<true, C>(cx))
-                .map_err(reason),
+            false => self.any(message, &mut inner::<true, C>(cx)).map_err(reason),
         }
     }
 

@@ -98,8 +98,7 @@ impl Hart {
         }
         match &self.prediction {
             Some(prediction) => {
-                prediction.separates(u64::from(run.halfwords) * 2)
-                    && prediction.counts(run)
+                prediction.separates(u64::from(run.halfwords) * 2) && prediction.counts(run)
             }
             None => false,
         }
