@@ -169,7 +169,7 @@ fn one_manual_page_per_command() {
         "hartrace-verify.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[7..], expected);
+    assert_eq!(pages[8..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }
