@@ -371,7 +371,7 @@ ntrace  htm        100     0.8000   50.0     7  NO
                 _ => {
                     assert!(longest.unwrap() < columns, "{text}");
                     // The second is an eighth of the first.
-                    assert!(bars >= 8 && bars <= 40 + 5, "{text}");
+                    assert!((8..=45).contains(&bars), "{text}");
                 }
             }
         }
