@@ -140,8 +140,9 @@ fn children() -> Option<f64> {
     Some(ticks as f64 / 100.0)
 }
 
-/// Runs a process to its end.
-fn time(program: &Path, args: &[String]) -> Result<Seconds, String> {
+/// Runs a process to its end. Gives its time, and what it reported on standard
+/// error.
+fn time(program: &Path, args: &[String]) -> Result<(Seconds, String), String> {
     let shown = || format!("{} {}", program.display(), args.join(" "));
     let (before, start) = (children(), Instant::now());
     let output = Command::new(program)
@@ -151,15 +152,23 @@ fn time(program: &Path, args: &[String]) -> Result<Seconds, String> {
         .output()
         .map_err(|error| format!("{}: {error}", shown()))?;
     let wall = start.elapsed().as_secs_f64();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
         return Err(format!("{} failed: {text}", shown()));
     }
     let user = children().zip(before).map(|(after, before)| after - before);
-    Ok(Seconds {
+    let seconds = Seconds {
         user: user.unwrap_or(wall),
         wall,
-    })
+    };
+    Ok((seconds, text))
+}
+
+/// The number of instructions in the summary of a run: `1 234 instructions, ...`.
+fn instructions(summary: &str) -> Option<u64> {
+    let (number, _) = summary.split_once(" instructions, ")?;
+    let number = number.lines().last()?;
+    number.replace(' ', "").parse().ok()
 }
 
 /// The folder of all files, removed at the end.
@@ -206,13 +215,17 @@ impl Bench {
         let mut best = vec![Seconds::NONE; ROWS.len()];
         let mut peer = Seconds::NONE;
         for _ in 0..self.rounds.max(1) {
-            for (row, best) in ROWS.iter().zip(&mut best) {
-                *best = best.min(time(&self.hartrace, &self.arguments(row, elf))?);
+            for (index, (row, best)) in ROWS.iter().zip(&mut best).enumerate() {
+                let (seconds, text) = time(&self.hartrace, &self.arguments(row, elf))?;
+                *best = best.min(seconds);
+                if index == 0 {
+                    self.is_long_enough(&text)?;
+                }
             }
             if let Some(spike) = &self.spike {
                 let limit = format!("--instructions={}", self.insns);
                 let args = ["--isa=rv64gc".into(), limit, elf.display().to_string()];
-                peer = peer.min(time(spike, &args)?);
+                peer = peer.min(time(spike, &args)?.0);
             }
         }
         let name = elf.file_stem().map(|s| s.to_string_lossy().into_owned());
@@ -225,6 +238,17 @@ impl Bench {
             self.show("Spike, no trace", peer, ALL, plain);
         }
         Ok(())
+    }
+
+    /// Whether the plain run had as many instructions as all figures assume.
+    fn is_long_enough(&self, summary: &str) -> Result<(), String> {
+        match instructions(summary) {
+            Some(insns) if insns < self.insns => Err(format!(
+                "the program ends early: give --insns {insns} or less"
+            )),
+            Some(_) => Ok(()),
+            None => Err(format!("no number of instructions in: {summary}")),
+        }
     }
 
     /// Prints one line; `plain` is the user time of the plain run.
@@ -286,4 +310,36 @@ pub fn command(args: &[String]) -> Result<(), String> {
     );
     println!("                            user s  wall s   M insn/s  x run");
     elves.iter().try_for_each(|elf| bench.program(elf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_of_a_run_has_its_instructions() {
+        let text = "warning: x\n9 874 instructions, 15 528 cycles in 0.00 s (21 M/s)\nx: 5 y";
+        assert_eq!(instructions(text), Some(9874));
+        assert_eq!(instructions("nothing"), None);
+    }
+
+    /// Files and numbers are put in where they belong.
+    #[test]
+    fn arguments_of_a_row() {
+        let folder = Folder::new().unwrap();
+        let path = folder.0.clone();
+        let bench = Bench {
+            hartrace: PathBuf::new(),
+            spike: None,
+            insns: 1000,
+            rounds: 1,
+            folder,
+        };
+        let row = row("x", "run ELF --max-insns INSNS --log pc=DIR/pc", FEWER);
+        let args = bench.arguments(&row, Path::new("a.elf"));
+        let log = format!("pc={}/pc", path.display());
+        assert_eq!(args, ["run", "a.elf", "--max-insns", "100", "--log", &log]);
+        drop(bench);
+        assert!(!path.exists());
+    }
 }

@@ -57,7 +57,7 @@ Exit codes:
   1  the tool failed, an I/O error occurred, or the command was interrupted
   2  wrong usage
   3  the input has errors or gaps (with --strict); verify: a damaged trace
-  4  a difference was found (--check, compare, verify, diff), or low coverage
+  4  a difference was found (--check, compare, diff, verify), or coverage is low
   5  unknown format, or no synchronisation point found
  10  the simulated program reported failure
 

@@ -4,6 +4,8 @@ use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Count, Tallied};
 
+use crate::frame;
+use crate::packet::quick;
 use crate::{Fault, Framer, Kind, Layout, Packet, Piece, QualStatus, Report, Support};
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
@@ -68,6 +70,8 @@ pub struct Extras {
     pub payload_bits: u64,
     /// See `payload_bits`.
     pub whole_bits: u64,
+    /// Bits of common packets by [`common`], computed once; 0: not yet.
+    sizes: [u32; 32],
     /// As support packets have changed it.
     layout: Option<Layout>,
 }
@@ -99,12 +103,41 @@ impl Tallied for Extras {
                             count_support(tally, src, support, at);
                             layout.follow(&packet);
                             tally.extras.layout = Some(*layout);
+                            tally.extras.sizes = [0; 32];
                         }
                     }
                     Err(fault) => tally.fault(fault.reason(0), len),
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
+        let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
+        let payload = frame::instruction(header)?;
+        let layout = &tally.extras.layout.unwrap_or(*layout);
+        let packet = quick::read(u64::from_le_bytes(word), payload, layout)?;
+        let place = Place {
+            at,
+            len: payload as u64 + 1,
+        };
+        tally.message(packet.name(), 0, place, packet.is_sync());
+        tally.extras.packet(&packet, payload as u64, layout);
+        Some(payload + 1)
+    }
+}
+
+/// A number below 32 for packets whose size depends on it and the layout alone.
+#[inline]
+const fn common(packet: &Packet) -> Option<usize> {
+    match packet {
+        Packet::Address(_) => Some(0),
+        Packet::Branches {
+            map,
+            address: Some(_),
+        } if map.count > 0 && map.count < 32 => Some(map.count as usize),
+        _ => None,
     }
 }
 
@@ -133,9 +166,23 @@ fn count_support(tally: &mut Tally, src: u16, support: &Support, at: u64) {
 }
 
 impl Extras {
+    /// Bits of a packet without compression.
+    #[inline]
+    fn size(&mut self, packet: &Packet, layout: &Layout) -> u32 {
+        match common(packet).and_then(|number| self.sizes.get_mut(number)) {
+            Some(size) => {
+                if *size == 0 {
+                    *size = packet.bits(layout);
+                }
+                *size
+            }
+            None => packet.bits(layout),
+        }
+    }
+
     fn packet(&mut self, packet: &Packet, payload: u64, layout: &Layout) {
         self.payload_bits += payload * 8;
-        self.whole_bits += u64::from(packet.bits(layout)).next_multiple_of(8);
+        self.whole_bits += u64::from(self.size(packet, layout)).next_multiple_of(8);
         match *packet {
             Packet::BranchCount {
                 branch_count,
@@ -189,7 +236,7 @@ mod tests {
     use crate::{BranchMap, Config, Framer, Framing as _, Start, Trap, Version};
     use alloc::vec::Vec;
     use hartrace_isa::Xlen;
-    use hartrace_testkit::Random;
+    use hartrace_testkit::{Random, pieces};
 
     fn count(bytes: &[u8], layout: &Layout) -> Tally {
         let mut tally = Tally::default();
@@ -202,6 +249,23 @@ mod tests {
             tally.piece(at, &piece, layout);
         }
         tally
+    }
+
+    /// The size of all packets without compression, in whole bytes each.
+    fn whole_bits(bytes: &[u8], layout: &Layout) -> u64 {
+        let (mut framer, mut rest, mut bits) = (Framer::new(), bytes, 0);
+        let mut layout = *layout;
+        while let Some((_, piece)) = framer.next_piece(&mut rest) {
+            if let Piece::Packet(_, Kind::Instruction, payload) = piece
+                && let Ok(packet) = Packet::read(payload, &layout)
+            {
+                bits += u64::from(packet.bits(&layout)).next_multiple_of(8);
+                if let Packet::Support(_) = packet {
+                    layout.follow(&packet);
+                }
+            }
+        }
+        bits
     }
 
     #[test]
@@ -223,6 +287,19 @@ mod tests {
             let at = random.below(bytes.len() as u64) as usize;
             bytes[at] = random.draw() as u8;
             let tally = count(&bytes, &layout);
+            // The fast path counts the same, in chunks of any size.
+            let (mut quick, mut framer) = (Tally::default(), Framer::new());
+            for chunk in pieces(&bytes, &mut random) {
+                quick.feed(&mut framer, chunk, &layout);
+            }
+            quick.finish(&mut framer, &layout);
+            assert!(quick.kinds().eq(tally.kinds()));
+            assert!(quick.sources().eq(tally.sources()));
+            assert!(quick.faults().eq(tally.faults()));
+            assert_eq!(quick.extras.branches, tally.extras.branches);
+            assert_eq!(quick.extras.reasons, tally.extras.reasons);
+            assert_eq!(quick.extras.payload_bits, tally.extras.payload_bits);
+            assert_eq!(quick.extras.whole_bits, whole_bits(&bytes, &layout));
             let bad: u64 = tally.faults().map(|(_, count)| count.bytes).sum();
             let all = tally.all().bytes + tally.extras.data.bytes + tally.idle + bad;
             assert_eq!(all, bytes.len() as u64);

@@ -44,6 +44,7 @@ fn flags_stand_under_their_headings() {
 fn help_is_wrapped_cleanly() {
     for command in [
         &[][..],
+        &["compare"],
         &["run"],
         &["disasm"],
         &["info"],
@@ -89,6 +90,7 @@ fn help_is_wrapped_cleanly() {
 #[test]
 fn help_texts() {
     help(&["--help"]).stdout_eq(file!["snapshots/hartrace.txt"]);
+    help(&["compare", "--help"]).stdout_eq(file!["snapshots/compare.txt"]);
     help(&["run", "--help"]).stdout_eq(file!["snapshots/run.txt"]);
     help(&["disasm", "--help"]).stdout_eq(file!["snapshots/disasm.txt"]);
     help(&["info", "--help"]).stdout_eq(file!["snapshots/info.txt"]);
