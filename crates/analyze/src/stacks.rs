@@ -179,10 +179,8 @@ impl<'a> Passed<'a> {
     }
 }
 
-/// Follows the call stacks of all harts, and adds up what call paths cost.
-///
-/// Feed it every event of a trace with [`Stacks::event`], and every run with
-/// [`Stacks::run`] and the function it is in.
+/// Follows the call stacks of all harts, and adds up what call paths cost. A
+/// [`Profiler`](crate::Profiler) feeds it the events of a trace.
 #[derive(Debug, Default)]
 pub struct Stacks<S> {
     tree: CallTree,
