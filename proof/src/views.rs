@@ -13,8 +13,8 @@ use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Consumer, Decode as _, Effects, Event, HartId, Kept, Observer, Run, SpaceId, Step, StepEvents,
-    Wants,
+    Consumer, Decode as _, Effects, Event, Exit, HartId, Kept, Observer, Run, SpaceId, Step,
+    StepEvents, Wants,
 };
 use hartrace_isa::{Flow, Isa};
 
@@ -161,6 +161,7 @@ pub fn compare(program: &Recorded, limit: u64) -> Result<Compared, String> {
     let (truth, calls) = direct.into_inner().finish();
     let insns = counts(&truth, program);
     differ("steps", &naive.insns, &insns)?;
+    differ("steps", &naive.branches, &branches(&truth))?;
     check_calls(&naive, &calls, &functions, &truth)?;
     let paths = paths(&truth);
     for (settings, bytes) in &traces {
@@ -177,6 +178,7 @@ pub fn compare(program: &Recorded, limit: u64) -> Result<Compared, String> {
         }
         let (profile, _) = whole.inner.finish();
         differ(name, &insns, &counts(&profile, program))?;
+        differ(name, &naive.branches, &branches(&profile))?;
         differ(name, &paths, &self::paths(&profile))?;
     }
     Ok(Compared {
@@ -242,6 +244,19 @@ fn counts(profile: &Profile, program: &Recorded) -> BTreeMap<u64, u64> {
         .filter(|((space, _), _)| *space == SpaceId::FIRST)
         .map(|((_, pc), cost)| (pc, cost.count))
         .collect()
+}
+
+/// How often each branch was not taken, and taken.
+fn branches(profile: &Profile) -> BTreeMap<u64, (u64, u64)> {
+    let mut all: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for counted in &profile.runs {
+        match counted.run.exit {
+            Exit::NotTaken => all.entry(counted.run.source()).or_default().0 += counted.count,
+            Exit::Taken => all.entry(counted.run.source()).or_default().1 += counted.count,
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Every call was followed, but for one that the run may have ended with.

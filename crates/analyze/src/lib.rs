@@ -25,6 +25,7 @@
 //!   their cost.
 //! * [`Profiler`]: exact profiles; [`Latencies`], [`CallSites`]: calls one by one.
 //! * [`RunCounter`], [`Coverage`]: which code ran.
+//! * [`JumpCounter`]: branches, indirect jumps and the rounds of loops.
 //! * [`compare_runs`]: where two runs differ.
 //! * [`Sample`]: the control transfers before a point in time; [`BrStack`],
 //!   [`AutoFdo`], [`Folded`], [`Blocks`], [`Branches`], [`Table`]: reports on them.
@@ -40,6 +41,7 @@ mod demangle;
 mod difference;
 mod elf;
 mod functions;
+mod jumps;
 mod lines;
 mod listing;
 mod names;
@@ -61,6 +63,7 @@ pub use coverage::{
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use elf::{ElfError, isa_of};
 pub use functions::{Function, FunctionId, Functions};
+pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
 pub use lines::{Line, Lines};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;

@@ -207,12 +207,15 @@ impl<S: StackSink> Stacks<S> {
         &mut self.sink
     }
 
-    /// Calls of a hart that have not returned, those on other tracks included.
+    /// Calls of a hart that will not have returned when its next run starts, those on
+    /// other tracks included.
     pub fn depth(&mut self, hart: HartId) -> usize {
         let hart = self.harts.of(hart);
-        // A call whose first run is still to come.
-        let pending = matches!(hart.arrival, Arrival::Call { .. }) && hart.expected == UNSETTLED;
-        hart.thread.frames.len() + usize::from(pending)
+        let enters = matches!(
+            hart.arrival,
+            Arrival::Start | Arrival::Call { .. } | Arrival::Caller
+        );
+        hart.thread.frames.len() + usize::from(enters && hart.expected == UNSETTLED)
     }
 
     /// No more events: the tree of all call paths, and the sink.
@@ -343,7 +346,6 @@ impl<S: StackSink> Stacks<S> {
     }
 
     /// The run that follows is not in the expected function, or there is none.
-    #[cold]
     #[inline(never)]
     fn arrive(&mut self, id: HartId, pc: u64, code: u32, functions: &mut Functions) {
         if self.tree.is_large() {
@@ -373,8 +375,7 @@ impl<S: StackSink> Stacks<S> {
             Arrival::Resumed => self.resumed_elsewhere(id, at),
             Arrival::Gap => self.after_gap(id, at),
         }
-        let hart = self.harts.of(id);
-        hart.expected = code;
+        self.harts.of(id).expected = code;
     }
 
     /// A thread begins here.

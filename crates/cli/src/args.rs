@@ -18,8 +18,8 @@ pub(crate) use trace::{
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
-    Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind, Diff, DiffFormat,
-    Flamegraph, GroupBy, Profile, ProfileFormat, ProfileOf, Traced,
+    Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
+    Diff, DiffFormat, Flamegraph, GroupBy, Profile, ProfileFormat, ProfileOf, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -57,7 +57,7 @@ Exit codes:
   1  the tool failed, an I/O error occurred, or the command was interrupted
   2  wrong usage
   3  the input has errors or gaps (with --strict); verify: a damaged trace
-  4  a difference was found (by --check, compare, verify or diff), or coverage is low
+  4  a difference was found (--check, compare, diff, verify), or coverage is low
   5  unknown format, or no synchronisation point found
  10  the simulated program reported failure
 
@@ -195,6 +195,9 @@ pub(crate) enum Command {
     /// Show which code ran: instructions, branches, lines and functions
     #[command(after_help = views::COVERAGE_EXAMPLES)]
     Coverage(Coverage),
+    /// Show which way branches went, targets of indirect jumps, and rounds of loops
+    #[command(after_help = views::BRANCHES_EXAMPLES)]
+    Branches(Branches),
     /// Show where two runs differ
     #[command(after_help = views::DIFF_EXAMPLES)]
     Diff(Diff),

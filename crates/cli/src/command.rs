@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod branches;
 mod calls;
 mod compare;
 mod convert;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Profile(args) => profile::run(args, talk),
         Command::Calls(args) => calls::run(args, talk),
         Command::Coverage(args) => coverage::run(args, talk),
+        Command::Branches(args) => branches::run(args, talk),
         Command::Diff(args) => diff::run(args, talk),
         Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),

@@ -32,11 +32,8 @@ impl RandomPackets for Random {
 
     fn layout(&mut self) -> Layout {
         loop {
-            let version = match self.flip() {
-                true => Version::V1_1_1,
-                false => Version::V2_0,
-            };
-            let draft = version == Version::V1_1_1;
+            let version = self.one_of([Version::V1_1_1, Version::V2_0, Version::V2_05]);
+            let (draft, standard) = (version.is_draft(), version.is_standard());
             let mut width = |least: u64, most: u64| (least + self.below(most - least + 1)) as u8;
             let (bpred_size, cache_size) = (width(0, 15), width(0, 15));
             let both = bpred_size > 0 && cache_size > 0;
@@ -61,6 +58,17 @@ impl RandomPackets for Random {
                 },
                 implicit_exception: width(0, 1) == 0,
                 exception_bit: None,
+            };
+            let layout = match standard {
+                true => Layout {
+                    encoder_mode_width: 2,
+                    ioptions_width: 25,
+                    doptions_width: Some(5),
+                    irdepth_width: 8,
+                    iret_ext: true,
+                    ..layout
+                },
+                false => layout,
             };
             if layout.longest() <= MAX_PAYLOAD * 8 {
                 return layout;
@@ -138,7 +146,7 @@ impl RandomPackets for Random {
     }
 
     fn trap(&mut self, layout: &Layout) -> Trap {
-        let draft = layout.version == Version::V1_1_1;
+        let draft = layout.version.is_draft();
         let Context {
             privilege,
             time,

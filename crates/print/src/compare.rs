@@ -294,3 +294,116 @@ pub fn differences(compared: &Compared) -> Option<Diagnostic> {
         false => diagnostic,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hartrace_capture::compare::{OPTION_SETS, Row};
+    use hartrace_flow::{Checked, Difference, HartId, What};
+
+    /// A comparison of two option sets, the second of which differs.
+    fn compared() -> Compared {
+        let row = |set, bytes, check| Row {
+            set,
+            messages: 10,
+            bytes,
+            peak: 7,
+            check,
+            lossless_depth: None,
+            buffers: Vec::new(),
+        };
+        let difference = Difference {
+            hart: HartId(0),
+            after: 3,
+            expected: Some(What::Insn(0x100)),
+            actual: None,
+        };
+        Compared {
+            instructions: 1000,
+            traced: 1000,
+            cycles: 2000,
+            rows: vec![
+                row(OPTION_SETS[0], 800, Ok(Checked::default())),
+                row(OPTION_SETS[2], 100, Err(Box::new(difference))),
+            ],
+        }
+    }
+
+    fn shown(form: Form, look: Look) -> String {
+        let (output, compared) = (OutputModel::default(), compared());
+        let report = Report {
+            file: "a\u{1b}b.elf".to_owned(),
+            timed: true,
+            output: &output,
+            compared: &compared,
+        };
+        let mut out = Vec::new();
+        report.write(form, look, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_file_has_neither_bars_nor_colours() {
+        let text = shown(Form::Text, Look::default());
+        assert_eq!(
+            text,
+            "a\u{fffd}b.elf: 1 000 instructions, 2 000 cycles; mean and peak in bytes per 1000 cycles
+
+format  options  bytes  bits/insn   mean  peak  verified
+ntrace  btm        800     6.4000  400.0     7  yes
+ntrace  htm        100     0.8000   50.0     7  NO
+"
+        );
+    }
+
+    #[test]
+    fn bars_take_the_room_that_is_left() {
+        for columns in [20, 60, 66, 67, 80, 100, 300] {
+            let look = Look {
+                columns: Some(columns),
+                color: false,
+            };
+            let text = shown(Form::Text, look);
+            let bars = text.matches('█').count();
+            let longest = text.lines().skip(2).map(|line| line.chars().count()).max();
+            match columns {
+                ..67 => assert_eq!(bars, 0, "{text}"),
+                _ => {
+                    assert!(longest.unwrap() < columns, "{text}");
+                    // The second is an eighth of the first.
+                    assert!(bars >= 8 && bars <= 40 + 5, "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colours_only_where_they_are_asked_for() {
+        let look = Look {
+            columns: Some(100),
+            color: true,
+        };
+        let text = shown(Form::Text, look);
+        assert!(text.contains("\x1b[32myes\x1b[0m"), "{text:?}");
+        assert!(text.contains("\x1b[1;31mNO\x1b[0m"), "{text:?}");
+        for form in [Form::Json, Form::Csv, Form::Markdown] {
+            assert!(!shown(form, look).contains('\x1b'));
+        }
+    }
+
+    #[test]
+    fn a_difference_is_a_diagnostic() {
+        let found = differences(&compared()).unwrap();
+        assert_eq!(found.code, Code::Difference);
+        let good = Compared {
+            rows: Vec::new(),
+            ..compared()
+        };
+        assert!(differences(&good).is_none());
+        let json = shown(Form::Json, Look::default());
+        assert!(
+            json.contains("\"verified\":false,\"difference\":\"hart 0 after 3 "),
+            "{json}"
+        );
+    }
+}

@@ -17,7 +17,8 @@
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
 //! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
-//!   [`difference`]: where two runs differ.
+//!   [`jumps`]: which way branches went; [`difference`]: where two runs
+//!   differ.
 //! * [`compare`]: the option sets of all formats, compared.
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.
 //! * [`diagnostic`]: errors and warnings with their codes, from the errors of the
@@ -35,6 +36,7 @@ pub mod events;
 pub mod info;
 pub mod insn;
 pub mod json;
+pub mod jumps;
 pub mod manual;
 pub mod profile;
 pub mod records;

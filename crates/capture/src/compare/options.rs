@@ -27,7 +27,13 @@ const fn controlled(format: Format) -> &'static [(&'static str, &'static str)] {
             ("repeated_history", "\"off\""),
             ("repeat_branch", "false"),
         ],
-        Format::Etrace => &[("sijump", "false")],
+        Format::Etrace => &[
+            ("sijump", "false"),
+            ("implicit_return", "false"),
+            ("implicit_exception", "false"),
+            ("branch_prediction", "false"),
+            ("jump_target_cache", "false"),
+        ],
         Format::Tandem => &[],
     }
 }
@@ -56,7 +62,35 @@ const fn etrace(
 
 const RETURNS: (&str, &str) = ("implicit_return", "\"full\"");
 const HISTORY: (&str, &str) = ("repeated_history", "\"on\"");
+
 const SIJUMP: (&str, &str) = ("sijump", "true");
+const IMPLICIT_RETURN: (&str, &str) = ("implicit_return", "true");
+/// 32 entries, as N-Trace has by default.
+const RETURN_STACK: (&str, &str) = ("return_stack_size", "5");
+const IMPLICIT_EXCEPTION: (&str, &str) = ("implicit_exception", "true");
+const PREDICTION: (&str, &str) = ("branch_prediction", "true");
+/// 128 entries, the most that every version allows.
+const PREDICTOR: (&str, &str) = ("bpred_size", "7");
+const CACHE: (&str, &str) = ("jump_target_cache", "true");
+/// As many as predictor entries.
+const CACHE_SIZE: (&str, &str) = ("cache_size", "7");
+
+/// All modes of E-Trace and further settings.
+macro_rules! all_modes {
+    ($($more:expr),*) => {
+        &[
+            SIJUMP,
+            IMPLICIT_RETURN,
+            RETURN_STACK,
+            IMPLICIT_EXCEPTION,
+            PREDICTION,
+            PREDICTOR,
+            CACHE,
+            CACHE_SIZE,
+            $($more),*
+        ]
+    };
+}
 
 /// All option sets, in the order in which they are shown.
 pub const OPTION_SETS: &[OptionSet] = &[
@@ -81,11 +115,21 @@ pub const OPTION_SETS: &[OptionSet] = &[
     ntrace("htm all sync=off", &[RETURNS, HISTORY, ("sync", "\"off\"")]),
     etrace("base", &[]),
     etrace("sequential-jump", &[SIJUMP]),
+    etrace("implicit-return", &[IMPLICIT_RETURN, RETURN_STACK]),
+    etrace("implicit-exception", &[IMPLICIT_EXCEPTION]),
+    etrace("branch-prediction", &[PREDICTION, PREDICTOR]),
+    etrace("jump-target-cache", &[CACHE, CACHE_SIZE]),
+    etrace("all", all_modes![]),
     etrace(
         "all sync=256",
-        &[SIJUMP, ("resync", "\"packets\""), ("resync_max", "4")],
+        all_modes![("resync", "\"packets\""), ("resync_max", "4")],
     ),
-    etrace("all sync=off", &[SIJUMP, ("resync", "\"off\"")]),
+    etrace("all sync=off", all_modes![("resync", "\"off\"")]),
+    etrace("2.05 all", all_modes![("version", "\"2.05\"")]),
+    etrace(
+        "2.05 all sync=off",
+        all_modes![("version", "\"2.05\""), ("resync", "\"off\"")],
+    ),
 ];
 
 impl OptionSet {

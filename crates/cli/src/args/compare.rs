@@ -15,13 +15,13 @@ the configuration. The output of the program is not shown. Bandwidths are in byt
 cycles: the mean of the whole run, and the most in any 1000 consecutive cycles.
 
 Which trace fits the output of a chip?
-  --target-bandwidth BW  How deep must the buffer before this output be? For each
-                         trace: the load of the output, and the buffer that never
-                         overflows.
-  --buffer BYTES         How fast must the output of this buffer be? For each
-                         trace: the bits per cycle, and the pins (1, 2, 4, 8 or
-                         16), with which it never overflows.
-  both                   also how often the buffer overflows at that bandwidth
+  --target-bandwidth BW  How deep must the buffer before this output be?
+                         Shows the load of the output, and the depth with
+                         which the buffer never overflows.
+  --buffer BYTES         How fast must the output of this buffer be? Shows
+                         the bits per cycle, and the pins (1, 2, 4, 8 or 16),
+                         with which the buffer never overflows.
+  both                   Also shows how often that buffer overflows.
 
 Bandwidths:
   0.5bits                half a bit per cycle of the hart
@@ -35,7 +35,7 @@ Examples:
   hartrace compare prog.elf --max-insns 10M -f md -o table.md
   hartrace compare prog.elf --target-bandwidth 4pins@0.1
   hartrace compare prog.elf --buffer 512,4K
-  hartrace compare prog.elf -f json | jq -r 'select(.options == \"htm all\").settings' > all.toml";
+  hartrace compare prog.elf -f json | jq -r .settings";
 
 /// `hartrace compare`.
 #[derive(Debug, ClapArgs)]

@@ -1,5 +1,6 @@
 //! The arguments of commands that show what a program did: `profile`, `calls`,
-//! `flamegraph`, `coverage`, `diff`.
+//! `flamegraph`, `coverage`, `branches`,
+//! `diff`.
 
 use super::{Output, Program, Transport};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -50,6 +51,14 @@ Examples:
   hartrace coverage tests/*.etrace -f lcov -o prog.info && genhtml prog.info -o html
   hartrace coverage run.ntrace -f cobertura -o coverage.xml
   hartrace coverage run.ntrace --fail-under 80 --fail-under branches=60";
+
+pub(super) const BRANCHES_EXAMPLES: &str = "\
+Counts are exact. A loop is the code from the target of a jump back in a function; its rounds are \
+counted for each time it was entered. See docs/views.md.
+
+Examples:
+  hartrace branches run.ntrace -e prog.elf --top 10
+  hartrace branches run.ntrace -f json | jq 'select(.type == \"indirect\")'";
 
 pub(super) const DIFF_EXAMPLES: &str = "\
 The executed instructions are compared, address by address. The formats may differ, and either may \
@@ -187,6 +196,33 @@ pub(crate) struct Flamegraph {
     pub(crate) traced: Traced,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// `hartrace branches`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Branches {
+    /// The trace or log; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: BranchesFormat,
+    /// Only the N most frequent branches, indirect jumps and loops
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The output formats of `branches`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BranchesFormat {
+    /// Tables of branches, indirect jumps and loops
+    Text,
+    /// JSON lines: a header, then branches, indirect jumps and loops
+    Json,
 }
 
 /// `hartrace diff`.

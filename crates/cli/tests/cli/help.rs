@@ -44,6 +44,7 @@ fn flags_stand_under_their_headings() {
 fn help_is_wrapped_cleanly() {
     for command in [
         &[][..],
+        &["compare"],
         &["run"],
         &["disasm"],
         &["info"],
@@ -57,6 +58,7 @@ fn help_is_wrapped_cleanly() {
         &["calls"],
         &["coverage"],
         &["flamegraph"],
+        &["branches"],
         &["diff"],
         &["verify"],
         &["state"],
@@ -88,6 +90,7 @@ fn help_is_wrapped_cleanly() {
 #[test]
 fn help_texts() {
     help(&["--help"]).stdout_eq(file!["snapshots/hartrace.txt"]);
+    help(&["compare", "--help"]).stdout_eq(file!["snapshots/compare.txt"]);
     help(&["run", "--help"]).stdout_eq(file!["snapshots/run.txt"]);
     help(&["disasm", "--help"]).stdout_eq(file!["snapshots/disasm.txt"]);
     help(&["info", "--help"]).stdout_eq(file!["snapshots/info.txt"]);
@@ -101,6 +104,7 @@ fn help_texts() {
     help(&["calls", "--help"]).stdout_eq(file!["snapshots/calls.txt"]);
     help(&["coverage", "--help"]).stdout_eq(file!["snapshots/coverage.txt"]);
     help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
+    help(&["branches", "--help"]).stdout_eq(file!["snapshots/branches.txt"]);
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
@@ -138,7 +142,9 @@ fn one_manual_page_per_command() {
         .collect();
     pages.sort();
     let expected = [
+        "hartrace-branches.1",
         "hartrace-calls.1",
+        "hartrace-compare.1",
         "hartrace-completions.1",
         "hartrace-config-show-run.1",
         "hartrace-config-show.1",
@@ -146,7 +152,7 @@ fn one_manual_page_per_command() {
         "hartrace-convert.1",
         "hartrace-coverage.1",
     ];
-    assert_eq!(pages[..7], expected);
+    assert_eq!(pages[..9], expected);
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
@@ -166,7 +172,7 @@ fn one_manual_page_per_command() {
         "hartrace-verify.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[7..], expected);
+    assert_eq!(pages[9..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }

@@ -15,6 +15,7 @@ fn samples_are_real() {
     assert!(samples("docs/ctr.md") > 2);
     assert!(samples("docs/logs.md") > 5);
     assert!(samples("docs/run.md") > 0);
+    assert!(samples("docs/compare.md") > 1);
 }
 
 #[cfg(unix)]

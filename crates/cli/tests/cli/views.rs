@@ -49,6 +49,7 @@ fn every_format_and_log_gives_the_same() {
         &["profile", "-f", "callgrind"],
         &["profile", "-f", "folded"],
         &["calls", "-f", "json"],
+        &["branches", "-f", "json"],
         &["coverage", "-f", "json"],
         &["coverage", "-f", "lcov"],
         &["coverage", "-f", "cobertura"],
@@ -238,11 +239,7 @@ fn coverage_of_one_and_several() {
     ] {
         assert!(one.lines().any(|line| line.starts_with(kind)), "{kind}");
     }
-    let many: Vec<&str> = [
-        &["coverage", "-f", "lcov"][..],
-        &vec![files[0].as_str(); 10],
-    ]
-    .concat();
+    let many: Vec<&str> = [&["coverage", "-f", "lcov"][..], &[files[0].as_str(); 10]].concat();
     let sum = succeeds(&many);
     let counts = |text: &str| -> u64 {
         let lines = text.lines().filter_map(|line| line.strip_prefix("DA:"));
@@ -347,6 +344,30 @@ fn time_is_shared_out() {
         .sum();
     assert_eq!(sum, whole);
     assert!(whole > 10_000);
+}
+
+/// The loops of a program, with their rounds, and where its pointers lead.
+#[test]
+fn branches_jumps_and_loops() {
+    let folder = Folder::new();
+    let elf = program("callbacks/callbacks-rv64gc.elf");
+    let trace = folder.name("c.ntrace");
+    run(&["run", "-q", &elf, "--trace", &format!("ntrace={trace}")]);
+    let tables = succeeds(&["branches", &trace, "--top", "3"]);
+    assert!(
+        tables.starts_with("  executions        taken  taken %  branch\n"),
+        "{tables}"
+    );
+    assert!(tables.contains("  indirect jump -> targets\n"), "{tables}");
+    assert!(tables.contains(" -> 0x"), "{tables}");
+    assert!(tables.contains("      max  loop\n"), "{tables}");
+    let json = succeeds(&["branches", &trace, "-f", "json"]);
+    let call =
+        |line: &&str| line.contains("\"kind\":\"call\"") && line.matches("\"pc\"").count() > 3;
+    assert!(
+        json.lines().any(|line| call(&line)),
+        "a call through a table of functions"
+    );
 }
 
 /// Two runs that are the same, whatever their formats.

@@ -580,6 +580,7 @@ impl Source {
     ) -> Result<(), Trouble> {
         let owner = ownership(cx.settings, packet.privilege, packet.context)?;
         let address = packet.address.map(|field| full(cx.settings, field));
+        let traced = matches!(self.track.phase, Phase::Running | Phase::Trapped(_));
         let epc = self.epc(packet, address, cx);
         let epc = epc.unwrap_or_else(|(fault, value)| {
             self.lose(fault.reason(value), cx.place.at, 0);
@@ -607,12 +608,13 @@ impl Source {
             tval: tval.filter(|_| !has_epc(cx.settings, packet)),
         };
         let Some(handler) = trap.handler else {
-            self.trap_only((packet, owner, trap), cx)?;
-            if implied {
-                self.track.event(&Event::Trap(trap), cx.out);
-                return Err((Fault::UnknownHandler, u64::from(packet.ecause)));
+            if !implied {
+                return self.trap_only((packet, owner, trap), cx);
             }
-            return Ok(());
+            if traced {
+                self.track.event(&Event::Trap(trap), cx.out);
+            }
+            return Err((Fault::UnknownHandler, u64::from(packet.ecause)));
         };
         self.begin(cx);
         self.track.event(&Event::Trap(trap), cx.out);

@@ -62,6 +62,7 @@ fn nothing_said_is_the_default_encoder() {
         for (text, version) in [
             ("", Version::V2_0),
             ("version = \"1.1.1-draft\"", Version::V1_1_1),
+            ("version = \"2.05\"", Version::V2_05),
         ] {
             let section = parse(&format!("[etrace]\n{text}\n")).etrace;
             assert_eq!(section.settings(xlen), Ok(Config::new(version, xlen)));
@@ -82,10 +83,13 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
     };
     let (full, plain) = (text(&config), text(&Config::new(Version::V2_0, Xlen::Rv64)));
     for line in full.lines().skip(1) {
-        // The draft has no time.
+        // The draft has no time and no irets.
         let same = plain.contains(line);
-        assert_eq!(same, line.starts_with("time_width"), "{line}");
+        let draft = line.starts_with("time_width") || line.starts_with("iret_ext");
+        assert_eq!(same, draft, "{line}");
     }
+    let review = parse("[etrace]\nversion = \"2.05\"\n").etrace;
+    assert!(review.settings(Xlen::Rv64).unwrap().iret_ext);
     assert_eq!(full.lines().count(), Etrace::KEYS.len() + 1);
     assert_eq!(full, FULL);
     let timed = parse("[etrace]\ntime_width = 40\n").etrace;
@@ -122,7 +126,7 @@ fn mistakes() {
         ),
         (
             "version = \"2.1\"",
-            "`version` takes one of \"2.0\", \"1.1.1-draft\"; did you mean \"2.0\"?",
+            "`version` takes one of \"2.0\", \"2.05\", \"1.1.1-draft\"; did you mean \"2.0\"?",
         ),
         (
             "ecause_width = 0",
