@@ -24,8 +24,10 @@ use hartrace_isa::Isa;
 
 use self::expected::{Expected, Mismatch};
 use crate::per_hart::PerHart;
+use crate::step::steps_of;
 use crate::{
-    Consumer, Effects, Event, Gap, HartId, Mark, Observer, Rules, Signal, Step, Trap, Wants,
+    Consumer, Effects, Event, Gap, HartId, Mark, Observer, Rules, Signal, Step, Straights, Trap,
+    Wants,
 };
 
 /// Compares steps with events as both arrive: an [`Observer`] of what was
@@ -262,6 +264,20 @@ impl Observer for Check {
             Step::Trap(t) => expected.push_trap(t.trap),
             Step::Signal(Signal::Lost) => expected.push_loss(),
             Step::Signal(_) => {}
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if self.difference.is_some() {
+            return; // as for a step
+        }
+        if self.unreported.rounds.is_some() {
+            // What is inferred depends on each instruction.
+            return steps_of(self, hart, code);
+        }
+        let expected = self.harts.of(hart);
+        for piece in code.list {
+            expected.push_piece(piece, code.insns(piece));
         }
     }
 }

@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use hartrace_isa::{Flow, Link};
 
 use super::{Checked, Inference, Unreported, What};
-use crate::{Cause, Exit, Gap, Insn, Run, Trap};
+use crate::{Cause, Exit, Gap, Insn, Placed, Run, Straight, Trap};
 
 /// Expected and actual, when they differ.
 pub(super) type Mismatch = Box<(Option<What>, What)>;
@@ -95,6 +95,27 @@ impl Expected {
                 start: insn.pc,
                 end: insn.end(),
                 next: insn.next,
+                told: None,
+                times: 1,
+            })),
+        }
+    }
+
+    /// As [`Expected::push_insn`] for each instruction of a piece.
+    pub(super) fn push_piece(&mut self, piece: &Straight, insns: &[Placed]) {
+        let Some(last) = insns.last() else {
+            return;
+        };
+        self.lengths.extend(insns.iter().map(|insn| insn.len));
+        let end = piece.pc.wrapping_add(last.end().into());
+        match self.items.back_mut() {
+            Some(Item::Span(span)) if span.end == piece.pc && span.next == piece.pc => {
+                (span.end, span.next) = (end, piece.next);
+            }
+            _ => self.items.push_back(Item::Span(Span {
+                start: piece.pc,
+                end,
+                next: piece.next,
                 told: None,
                 times: 1,
             })),

@@ -1,6 +1,8 @@
 use super::*;
-use crate::{Cause, Context, Exit, Insn, Mode, Reason, Run, TrapStep};
+use crate::{Cause, Context, Exit, Insn, Mode, Placed, Reason, Run, Straight, TrapStep};
+use alloc::format;
 use alloc::vec::Vec;
+use hartrace_isa::Flow;
 
 const HART: HartId = HartId(0);
 
@@ -523,4 +525,42 @@ fn a_gap_may_stand_at_a_loss() {
     assert!(after(&steps, &[first, gap, second, gap]).is_err());
     assert!(after(&steps, &[first, second]).is_err());
     assert!(after(&steps, &[first, gap, second, gap, third, gap]).is_err());
+}
+
+/// Pieces that follow each other in memory, jump, and end with a compressed
+/// instruction: the same is expected as of their single instructions.
+#[test]
+fn straight_line_code_is_expected_like_its_instructions() {
+    let nop = |before: &Placed, bits| Placed::after(before, bits, Flow::Seq, 0);
+    let first = nop(&Placed::default(), 0x13);
+    let second = nop(&first, 0x1);
+    let code = [first, second, nop(&second, 0x13)];
+    let piece = |pc, count, next| Straight {
+        pc,
+        next,
+        count,
+        ..Straight::default()
+    };
+    let list = [
+        piece(0x1000, 2, 0x1006),
+        piece(0x1006, 3, 0x1010),
+        piece(0x1010, 1, 0x1000),
+        piece(0x1000, 3, 0x100a),
+        piece(0x2000, 3, 0x2000),
+    ];
+    let all = Straights {
+        code: &code,
+        list: &list,
+        context: Context(0),
+        mode: Mode::M,
+    };
+    for unreported in [Unreported::default(), rounds(false)] {
+        let mut whole = Check::new().without(unreported);
+        let mut single = Check::new().without(unreported);
+        whole.straights(HartId(0), &all);
+        for insn in all.iter() {
+            single.step(HartId(0), &Step::Insn(insn), &Effects::default());
+        }
+        assert_eq!(format!("{whole:?}"), format!("{single:?}"));
+    }
 }
