@@ -219,9 +219,12 @@ impl Hart {
         let count = self.map.count + run.branches;
         // A map that is full is sent with the next instruction.
         if !(same & early & (self.readiness == Readiness::Idle)) | (count >= FULL) {
+            if self.readiness != Readiness::Modal {
+                return false;
+            }
             // A copy, so that the run itself need not be in memory.
             let run = *run;
-            return self.readiness == Readiness::Modal && self.modal_run(config, &run);
+            return self.modal_run(config, &run);
         }
         // A set bit is a branch that was not taken.
         let outcomes = (1u32 << (run.branches & 31)) - 1;

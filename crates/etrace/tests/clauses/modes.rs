@@ -502,7 +502,7 @@ fn longjmp() {
             let lines = text(&config, &packets);
             let report = by_version(version, "irdepth 3", "irets 0");
             let jump = format!("address {to:x} {report}");
-            let reported = lines.iter().any(|line| *line == jump);
+            let reported = lines.contains(&jump);
             assert_eq!(reported, to != 0x3008, "{lines:?}");
         }
     }

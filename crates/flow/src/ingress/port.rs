@@ -586,8 +586,8 @@ struct Pass<'p, S> {
 impl<S: IngressSink> Pass<'_, S> {
     #[inline(always)]
     fn show(&mut self, piece: &Straight) {
-        let last = piece.first as usize + usize::from(piece.count) - 1;
-        if let Some(last) = self.code.code.get(last)
+        let index = piece.first as usize + usize::from(piece.count) - 1;
+        if let Some(last) = self.code.code.get(index)
             && last.role != Role::Indirect
             && self.ready
         {
@@ -612,8 +612,7 @@ impl<S: IngressSink> Pass<'_, S> {
                 mode: self.code.mode,
                 context: self.code.context,
                 code: self.code.code,
-                first: piece.first,
-                last: piece.first + u32::from(piece.count) - 1,
+                last: index as u32,
             };
             // A port may show a jump as a branch: the run does not count it.
             let odd = (last.role == Role::Direct) & itype.is_branch();
@@ -668,7 +667,7 @@ impl<S: IngressSink> Pass<'_, S> {
     /// Shows some instructions without a jump at once, if the sink takes them.
     #[inline]
     fn run(&mut self, piece: &Straight, insns: &[Placed], range: Range<usize>) -> bool {
-        let (from, last) = (range.start, range.end.wrapping_sub(1));
+        let last = range.end.wrapping_sub(1);
         let Some([first, ..]) = insns.get(range) else {
             return false;
         };
@@ -692,7 +691,6 @@ impl<S: IngressSink> Pass<'_, S> {
             mode: self.code.mode,
             context: self.code.context,
             code: self.code.code,
-            first: piece.first + from as u32,
             last: piece.first + last as u32,
         };
         let taken = self.sink.run(self.id, &run);
