@@ -125,6 +125,12 @@ impl Format for ETrace {
     }
 
     fn sync_points(config: &Config, bytes: &[u8]) -> Vec<Point> {
+        let tables = config.branch_prediction || config.jump_target_cache || config.implicit_return;
+        // What comes after depends on what came before: handlers that were learnt,
+        // tables that a synchronisation does not clear.
+        if config.implicit_exception || (config.resync_disabled() && tables) {
+            return Vec::new();
+        }
         let layout = config.layout();
         points::<Framer>(bytes, |piece| {
             let Piece::Packet(src, Kind::Instruction, payload) = *piece else {

@@ -118,7 +118,7 @@ mod tests {
             cache_size: 3,
         };
         let field = parameters.field();
-        assert_eq!(field, 0b011_111_1001_101_01_10);
+        assert_eq!(field, 0b0_1111_1100_1101_0110);
         assert_eq!(Parameters::from_field(field), parameters);
         let widths = Parameters::FIELDS.iter().map(|(_, width)| width);
         assert_eq!(widths.sum::<u8>(), Parameters::WIDTH);
