@@ -222,17 +222,7 @@ impl Subjects for ETrace {
         full.full_address = true;
         let mut draft = Config::new(Version::V1_1_1, isa.xlen());
         draft.resync = delta.resync;
-        let mut modes = with_modes(delta.clone());
-        modes.implicit_exception = true;
-        let mut review = with_modes(Config::new(Version::V2_05, isa.xlen()));
-        review.resync = delta.resync;
-        vec![
-            ("delta", delta),
-            ("full", full),
-            ("draft", draft),
-            ("all modes", modes),
-            ("2.05, all modes", review),
-        ]
+        vec![("delta", delta), ("full", full), ("draft", draft)]
     }
 
     fn measured(isa: Isa) -> Vec<(&'static str, Config, bool)> {

@@ -785,7 +785,7 @@ impl Source {
     fn repeats(&self, settings: &Settings, blocks: &mut Blocks<'_>) -> bool {
         self.pending.is_some_and(|p| {
             let here = self.named && p.address == self.track.walk.pc(blocks);
-            let same = here && p.outcomes == self.carry && !p.arrived;
+            let same = here && p.outcomes == self.carry && !p.modal && !p.arrived;
             let told = settings.config.ending == Ending::Reported;
             same && !(told && self.comes_round(blocks))
         })

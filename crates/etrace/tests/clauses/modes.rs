@@ -217,6 +217,21 @@ fn counts_without_the_mode() {
     assert_eq!(codes, [Fault::UnknownSubformat.code()]);
 }
 
+/// A count that ends where it began is no repetition of that place, as the end of the
+/// reference encoder is.
+#[test]
+fn a_count_that_ends_where_it_began() {
+    let image = rv64(&[(0x1000, &[ADD, b(-4), ADD])]);
+    for version in VERSIONS {
+        let config = predicting(version, 4);
+        let round = go(&[0x1000, 0x1004]);
+        let way = way(&[&round.repeat(200), &go(&[0x1000])]);
+        let lines = text(&config, &modal_trip(&config, &image, &way));
+        let last = &lines[lines.len() - 2];
+        assert_eq!(last, "count 169 1000", "{lines:?}");
+    }
+}
+
 // Jump target cache.
 
 fn caching(version: Version) -> Config {
