@@ -22,10 +22,12 @@ impl SourceDir {
     ///
     /// ```
     /// use hartrace_capture::source_text::SourceDir;
+    /// use std::path::PathBuf;
     ///
-    /// assert_eq!(SourceDir::parse("/build=src").candidates("/build/a/b.c"), ["src/a/b.c".as_ref()]);
+    /// let found = SourceDir::parse("/build=src").candidates("/build/a/b.c");
+    /// assert_eq!(found, ["src/a/b.c"].map(PathBuf::from));
     /// let found = SourceDir::parse("src").candidates("/build/a/b.c");
-    /// assert_eq!(found, ["src/build/a/b.c", "src/a/b.c", "src/b.c"].map(std::path::PathBuf::from));
+    /// assert_eq!(found, ["src/build/a/b.c", "src/a/b.c", "src/b.c"].map(PathBuf::from));
     /// ```
     #[must_use]
     pub fn parse(text: &str) -> SourceDir {
