@@ -123,45 +123,59 @@ impl Hart {
                 IdleIrdepth::Ones => ones,
             };
         }
+        let address = Some(report);
+        match (self.prediction.is_some() || index.is_some(), map.count) {
+            (false, 0) => self.emit(&Packet::Address(report), sink),
+            (false, _) => self.emit(&Packet::Branches { map, address }, sink),
+            (true, _) => {
+                let packet = self.modal_report(config, report, index);
+                self.emit(&packet, sink);
+            }
+        }
+        self.clear_branches();
+        self.base = addr;
+        self.settle_returns();
+    }
+
+    /// The packet for a report where branches are counted, or the address may be in
+    /// the cache.
+    fn modal_report(&self, config: &Config, report: Report, index: Option<u16>) -> Packet {
+        let map = self.map;
         let count = self.prediction.as_ref().and_then(|p| p.count());
         let packet = match (count, map.count) {
-            (Some((branch_count, failed)), _) => Packet::BranchCount {
-                branch_count,
-                address: Some((failed, report)),
-            },
+            (Some((branch_count, failed)), _) => {
+                return Packet::BranchCount {
+                    branch_count,
+                    address: Some((failed, report)),
+                };
+            }
             (None, 0) => Packet::Address(report),
             (None, _) => Packet::Branches {
                 map,
                 address: Some(report),
             },
         };
-        let packet = match index.filter(|_| count.is_none()) {
-            None => packet,
-            Some(index) => {
-                let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
-                let irdepth = match report.irreport {
-                    true => report.irdepth,
-                    false if idle => ones,
-                    false => 0,
-                };
-                let indexed = Packet::JumpTarget {
-                    index,
-                    map,
-                    irreport: report.irreport,
-                    irdepth,
-                };
-                let len = |packet: &Packet| packet.write(&self.out.layout).bytes().len();
-                // The shorter one (6.8).
-                match len(&indexed) <= len(&packet) {
-                    true => indexed,
-                    false => packet,
-                }
-            }
+        let Some(index) = index else {
+            return packet;
         };
-        self.emit(&packet, sink);
-        self.clear_branches();
-        self.base = addr;
-        self.settle_returns();
+        let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
+        let irdepth = match report.irreport {
+            true => report.irdepth,
+            false if idle => mask(self.out.layout.irdepth_width.into()) as u16,
+            false => 0,
+        };
+        let indexed = Packet::JumpTarget {
+            index,
+            map,
+            irreport: report.irreport,
+            irdepth,
+        };
+        let len = |packet: &Packet| packet.write(&self.out.layout).bytes().len();
+        // The shorter one (6.8).
+        match len(&indexed) <= len(&packet) {
+            true => indexed,
+            false => packet,
+        }
     }
 
     /// Returns are counted from here.
