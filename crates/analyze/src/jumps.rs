@@ -15,6 +15,8 @@ use std::ops::ControlFlow;
 pub struct JumpCounter<'a> {
     image: &'a Image,
     functions: Functions,
+    /// No functions: runs are counted whole.
+    whole: Functions,
     runs: Runs,
     stacks: Stacks<()>,
     spaces: Spaces,
@@ -119,6 +121,7 @@ impl<'a> JumpCounter<'a> {
         JumpCounter {
             image,
             functions,
+            whole: Functions::new(),
             runs: Runs::default(),
             stacks: Stacks::new(Grouping::default(), ()),
             spaces: Spaces::default(),
@@ -132,8 +135,7 @@ impl<'a> JumpCounter<'a> {
         let function = self.functions.of(run.start);
         let code = function.map_or(UNNAMED, |id| id.0);
         let space = self.spaces.of(id);
-        // Runs are counted whole: no functions, no divisions.
-        self.runs.count(space, run, 0, &Functions::new());
+        self.runs.count(space, run, 0, &self.whole);
         let depth = self.stacks.depth(id);
         let last = self.last.of(id);
         self.loops.run(run, last.run.as_ref(), depth);

@@ -60,7 +60,11 @@ impl<'a> Places<'a> {
             .lines
             .iter()
             .flat_map(|(lines, bias)| {
-                let (low, high) = (low.wrapping_sub(*bias), high.wrapping_sub(*bias));
+                let (low, high) = match (low.wrapping_sub(*bias), high.wrapping_sub(*bias)) {
+                    (low, high) if low <= high => (low, high),
+                    // They begin below the program: all of its lines.
+                    _ => (0, u64::MAX),
+                };
                 let found = lines.ranges(low, high);
                 found.map(|(start, end, line)| {
                     (start.wrapping_add(*bias), end.wrapping_add(*bias), line)

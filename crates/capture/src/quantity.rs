@@ -20,8 +20,16 @@ pub fn parse_count(text: &str) -> Option<u64> {
 
 /// A size in bytes: as [`parse_count`], with units of 1024. `KiB` and the like
 /// are understood too.
+///
+/// ```
+/// use hartrace_capture::quantity::parse_size;
+///
+/// assert_eq!(parse_size("256M"), Some(256 << 20));
+/// assert_eq!(parse_size("4KiB"), Some(4096));
+/// assert_eq!(parse_size("0x1000"), Some(4096));
+/// ```
 #[must_use]
-pub(crate) fn parse_size(text: &str) -> Option<u64> {
+pub fn parse_size(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let bare = lower.strip_suffix("ib").filter(|rest| unit(rest).is_some());
     scaled(bare.unwrap_or(&lower), 1024)

@@ -542,4 +542,4 @@ where
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -35,8 +35,38 @@ impl Sum for CallSites {
     }
 }
 
+/// A profile, another one to compare it with, and what percentages are of.
+pub(crate) struct Compared<S> {
+    pub(crate) made: Profiled<S>,
+    pub(crate) before: Option<Profiled>,
+    pub(crate) by: Measure,
+}
+
+/// The profile of all files together, and that of the baseline.
+pub(crate) fn compare<S: StackSink + Default + Sum>(
+    (paths, baseline): (&[PathBuf], Option<&Path>),
+    args: &Traced,
+    (command, by, cost): (&str, &[GroupBy], CostName),
+    talk: &Talk,
+) -> Result<Compared<S>, Failure> {
+    let Some(first) = paths.first() else {
+        return Err(Failure::Usage("no file is given"));
+    };
+    let before: Option<Profiled> = match baseline {
+        Some(path) => {
+            let before = profile(path, args, (command, by), talk)?;
+            measure(cost, &before.profile, path)?;
+            Some(before)
+        }
+        None => None,
+    };
+    let made: Profiled<S> = profile_all(paths, args, (command, by), talk)?;
+    let by = measure(cost, &made.profile, first)?;
+    Ok(Compared { made, before, by })
+}
+
 /// The profile of all files together, which must be of one program.
-pub(crate) fn profile_all<S: StackSink + Default + Sum>(
+fn profile_all<S: StackSink + Default + Sum>(
     paths: &[PathBuf],
     args: &Traced,
     (command, by): (&str, &[GroupBy]),

@@ -232,8 +232,8 @@ pub enum UpdisconRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReturnRule {
     /// As the encoder of this crate does: between two branches or packets no
-    /// direct call follows a return that was left out. So every address can be
-    /// found again, as `docs/etrace-implicit-return.md` shows.
+    /// call whose target the code determines follows a return that was left out. So
+    /// every address can be found again, as `docs/etrace-implicit-return.md` shows.
     #[default]
     Settled,
     /// Decoder: the encoder follows the texts, and its packets may be

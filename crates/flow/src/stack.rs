@@ -11,14 +11,14 @@ use crate::{Exit, Run};
 /// return out of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Remember {
-    /// The whole address (N-Trace mode 3, E-Trace return stack): a return is
-    /// implied when it goes exactly there.
+    /// The whole address (N-Trace mode 3, E-Trace return stack and call counter): a
+    /// return is implied when it goes exactly there.
     Address,
     /// The low bits of the address, above bit 0 (N-Trace mode 2): implied when
     /// those bits agree.
     LowBits(u8),
-    /// The number of calls only (N-Trace mode 1, E-Trace call counter): every
-    /// return inside a call is implied; the program is trusted.
+    /// The number of calls only (N-Trace mode 1): every return inside a call is
+    /// implied; the program is trusted.
     Count,
 }
 

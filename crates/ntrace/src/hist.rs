@@ -51,7 +51,7 @@ impl Window {
         let len = self.len + u64::from(count);
         let fits = len < self.limit;
         if fits {
-            // Fewer than 64: the limit is lower.
+            // Fewer than 64: the limit is lower, or they repeat a period.
             self.bits = self.bits << (count & 63) | u64::from(last_taken);
             self.len = len;
         }
@@ -141,24 +141,28 @@ impl Hist {
     /// sent or done for any of them.
     #[inline(always)]
     pub(crate) fn push_run(&mut self, count: u8, last_taken: bool) -> bool {
-        let len = self.len + u64::from(count);
-        if len >= self.limit || self.running != 0 && !self.is_repeated(count, last_taken) {
+        if self.running != 0 && !self.is_repeated(count, last_taken) {
             return false;
         }
-        // At most the branches of a window, or of a period.
-        self.bits = self.bits << (count & 63) | u64::from(last_taken);
-        self.len = len;
-        true
+        let mut window = self.register();
+        let fits = window.push(count, last_taken);
+        self.set_window(window);
+        fits
     }
 
     /// The register with its room, outside of a run.
     #[inline(always)]
     pub(crate) fn window(&self) -> Option<Window> {
-        (self.running == 0).then_some(Window {
+        (self.running == 0).then_some(self.register())
+    }
+
+    #[inline(always)]
+    const fn register(&self) -> Window {
+        Window {
             bits: self.bits,
             len: self.len,
             limit: self.limit,
-        })
+        }
     }
 
     /// Takes the register back.

@@ -2,12 +2,10 @@
 //! and encoder and through ours, alternating in one run.
 
 use std::num::NonZeroU8;
-use std::ops::ControlFlow;
 
 use hartrace_etrace::{Config, Decoder, Encoder, Ending, ResyncUnit, Version};
 use hartrace_flow::{
-    Consumer, Event, HartId, Ingress, IngressSink, ItypeWidth, Observer, Port, PortConfig,
-    Retirement, Retires, Run,
+    HartId, Ingress, IngressSink, ItypeWidth, Observer, Port, PortConfig, Retirement, Retires,
 };
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 use riscv_etrace::binary::{self, Adaptable};
@@ -17,6 +15,7 @@ use riscv_etrace::{generator, instruction, packet, types};
 
 use crate::bench::Bench;
 use crate::trace::recorded::Recorded;
+use crate::trace::speed::Count;
 
 /// Instructions of each program.
 const INSNS: u64 = 10_000_000;
@@ -140,23 +139,6 @@ struct Rows(Vec<Ingress>);
 impl IngressSink for &mut Rows {
     fn ingress(&mut self, _: HartId, block: &Ingress) {
         self.0.push(*block);
-    }
-}
-
-#[derive(Default)]
-struct Count(u64);
-
-impl Consumer for Count {
-    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
-        if let Event::Run(run) = event {
-            self.0 += u64::from(run.insns);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn runs(&mut self, _: HartId, runs: &[Run]) -> ControlFlow<()> {
-        self.0 += runs.iter().map(|r| u64::from(r.insns)).sum::<u64>();
-        ControlFlow::Continue(())
     }
 }
 

@@ -1,12 +1,11 @@
 //! The speed of reading, decoding, encoding and verifying traces, on one core.
 
-use std::ops::ControlFlow;
-
-use hartrace_flow::{Consumer, Event, HartId, Run};
+use hartrace_flow::HartId;
 use hartrace_tandem::{Config, Decoder, Encoder, Next, Reader, Sink, Style, Verifier};
 
 use super::{Heard, Subject};
 use crate::bench::Bench;
+use crate::trace::speed::Count;
 
 /// Instructions of a trace.
 const INSNS: u64 = 4_000_000;
@@ -15,23 +14,6 @@ const INSNS: u64 = 4_000_000;
 const STEPS: u64 = 2000;
 
 const HART: HartId = HartId(0);
-
-/// Counts instructions.
-struct Count(u64);
-
-impl Consumer for Count {
-    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
-        if let Event::Run(run) = event {
-            self.0 += u64::from(run.insns);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn runs(&mut self, _: HartId, runs: &[Run]) -> ControlFlow<()> {
-        self.0 += runs.iter().map(|run| u64::from(run.insns)).sum::<u64>();
-        ControlFlow::Continue(())
-    }
-}
 
 /// Counts bytes.
 struct Bytes(u64);

@@ -17,9 +17,9 @@ const INSNS: u64 = 60_000_000;
 /// Ingress blocks kept in memory.
 const BLOCKS: u64 = 4_000_000;
 
-/// Counts instructions.
+/// Counts instructions: what decoding costs without anything else.
 #[derive(Clone, Copy, Debug, Default)]
-struct Count(u64);
+pub(crate) struct Count(pub(crate) u64);
 
 impl Consumer for Count {
     fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {

@@ -1,36 +1,14 @@
 //! The cost of views, as ratios to plain decoding in the same run.
 
-use std::ops::ControlFlow;
-
 use hartrace_analyze::{Grouping, Profiler, RunCounter};
 use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Consumer, Decode as _, Event, HartId, Observer as _, Run};
+use hartrace_flow::{Consumer, Decode as _, Observer as _};
 
 use crate::bench::Bench;
 use crate::trace::Recorded;
-
-/// Counts instructions: what decoding costs without any view.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count(u64);
-
-impl Consumer for Count {
-    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
-        if let Event::Run(run) = event {
-            self.0 += u64::from(run.insns);
-        }
-        ControlFlow::Continue(())
-    }
-
-    #[inline]
-    fn runs(&mut self, _: HartId, runs: &[Run]) -> ControlFlow<()> {
-        for run in runs {
-            self.0 += u64::from(run.insns);
-        }
-        ControlFlow::Continue(())
-    }
-}
+use crate::trace::speed::Count;
 
 fn decode<C: Consumer>(
     settings: &Settings,

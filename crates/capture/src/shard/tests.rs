@@ -12,9 +12,9 @@ use hartrace_testkit::Random;
 use std::sync::Mutex;
 
 /// Keeps everything; full after so many events.
-struct Keep {
-    events: Vec<(HartId, Event)>,
-    room: usize,
+pub(crate) struct Keep {
+    pub(crate) events: Vec<(HartId, Event)>,
+    pub(crate) room: usize,
 }
 
 impl Consumer for Keep {

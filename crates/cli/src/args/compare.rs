@@ -3,7 +3,7 @@
 use super::{Machine, ModeName, Output, run};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::compare::{Bandwidth, OutputModel};
-use hartrace_capture::quantity::parse_count;
+use hartrace_capture::quantity::parse_size;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -114,15 +114,27 @@ impl Compare {
 /// `512`, `4K`: in units of 1024.
 fn depth(text: &str) -> Result<u32, String> {
     let least = OutputModel::LEAST;
-    let digits = text.strip_suffix(['k', 'K']);
-    let bytes = parse_count(digits.unwrap_or(text));
-    let bytes = bytes.and_then(|n| n.checked_mul(if digits.is_some() { 1024 } else { 1 }));
-    let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
+    let bytes = parse_size(text).and_then(|bytes| u32::try_from(bytes).ok());
     match bytes {
         None => Err("write a number of bytes such as 512 or 4K".to_owned()),
         Some(bytes) if bytes < least => Err(format!(
             "an encoder needs room for two of its longest messages: {least} bytes"
         )),
         Some(bytes) => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depth;
+
+    #[test]
+    fn depths_are_in_units_of_1024() {
+        for (text, bytes) in [("512", 512), ("1K", 1024), ("4KiB", 4096), ("1M", 1 << 20)] {
+            assert_eq!(depth(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "2KK", "16", "4G"] {
+            assert!(depth(text).is_err(), "{text}");
+        }
     }
 }

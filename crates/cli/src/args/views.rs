@@ -97,14 +97,8 @@ pub(crate) struct Profile {
     /// With -f text: what is listed
     #[arg(long, value_name = "WHAT", default_value = "functions")]
     pub(crate) of: ProfileOf,
-    /// Tell harts, contexts or privilege modes apart; comma-separated
-    #[arg(
-        long,
-        value_name = "hart|context|mode",
-        value_delimiter = ',',
-        hide_possible_values = true
-    )]
-    pub(crate) by: Vec<GroupBy>,
+    #[command(flatten)]
+    pub(crate) groups: Groups,
     /// What comes first, and what percentages are of
     #[arg(long, value_name = "COST", default_value = "instructions")]
     pub(crate) cost: CostName,
@@ -125,6 +119,19 @@ pub(crate) struct Profile {
     pub(crate) output: Output,
 }
 
+/// What is told apart.
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct Groups {
+    /// Tell harts, contexts or privilege modes apart; comma-separated
+    #[arg(
+        long,
+        value_name = "hart|context|mode",
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
+    pub(crate) by: Vec<GroupBy>,
+}
+
 /// Where source text is.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Sources {
@@ -143,14 +150,8 @@ pub(crate) struct Calls {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: CallsFormat,
-    /// Tell harts, contexts or privilege modes apart; comma-separated
-    #[arg(
-        long,
-        value_name = "hart|context|mode",
-        value_delimiter = ',',
-        hide_possible_values = true
-    )]
-    pub(crate) by: Vec<GroupBy>,
+    #[command(flatten)]
+    pub(crate) groups: Groups,
     /// What comes first, and what percentages and latencies are of
     #[arg(long, value_name = "COST", default_value = "instructions")]
     pub(crate) cost: CostName,
@@ -175,14 +176,8 @@ pub(crate) struct Flamegraph {
     /// Traces or logs, which are added up; `-` is stdin
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
-    /// Tell harts, contexts or privilege modes apart; comma-separated
-    #[arg(
-        long,
-        value_name = "hart|context|mode",
-        value_delimiter = ',',
-        hide_possible_values = true
-    )]
-    pub(crate) by: Vec<GroupBy>,
+    #[command(flatten)]
+    pub(crate) groups: Groups,
     /// What the width stands for
     #[arg(long, value_name = "COST", default_value = "instructions")]
     pub(crate) cost: CostName,

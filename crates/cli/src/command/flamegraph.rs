@@ -3,7 +3,7 @@
 use crate::args::Flamegraph;
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{Profiled, measure, profile, profile_all};
+use crate::profiling::{Compared, compare};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::{InsnCosts, Measure};
@@ -15,16 +15,9 @@ use std::io;
 pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
     let files = args.traces.iter().chain(&args.baseline);
     let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
-    let Some(first) = args.traces.first() else {
-        return Err(Failure::Usage("no file is given"));
-    };
-    let how = ("flamegraph", args.by.as_slice());
-    let before = match &args.baseline {
-        Some(path) => Some(profile::<()>(path, &args.traced, how, talk)?),
-        None => None,
-    };
-    let made: Profiled = profile_all(&args.traces, &args.traced, how, talk)?;
-    let by = measure(args.cost, &made.profile, first)?;
+    let files = (args.traces.as_slice(), args.baseline.as_deref());
+    let how = ("flamegraph", args.groups.by.as_slice(), args.cost);
+    let Compared { made, before, by } = compare::<()>(files, &args.traced, how, talk)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();
     let shown = Shown {

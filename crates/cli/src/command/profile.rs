@@ -3,7 +3,7 @@
 use crate::args::{Profile, ProfileFormat, ProfileOf};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{Profiled, Sum, measure, profile, profile_all};
+use crate::profiling::{Compared, Profiled, Sum, compare};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::{CallSites, StackSink};
@@ -30,16 +30,9 @@ fn report<S: StackSink + Default + Sum>(
 ) -> Result<(), Failure> {
     let files = args.traces.iter().chain(&args.baseline);
     let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
-    let Some(first) = args.traces.first() else {
-        return Err(Failure::Usage("no file is given"));
-    };
-    let how = ("profile", args.by.as_slice());
-    let before = match &args.baseline {
-        Some(path) => Some(profile::<()>(path, &args.traced, how, talk)?),
-        None => None,
-    };
-    let made: Profiled<S> = profile_all(&args.traces, &args.traced, how, talk)?;
-    let by = measure(args.cost, &made.profile, first)?;
+    let files = (args.traces.as_slice(), args.baseline.as_deref());
+    let how = ("profile", args.groups.by.as_slice(), args.cost);
+    let Compared { made, before, by } = compare::<S>(files, &args.traced, how, talk)?;
     let insns = made.profile.instructions(&made.image);
     let places = places(&made.program);
     let shown = Shown {

@@ -256,7 +256,7 @@ fn flags_that_do_not_fit_are_refused() {
         (&[RV64, "--mode", "u"], "are for logs"),
         (&[&pcs, "-e", RV64, "--max-insns", "5"], "are for programs"),
         (&[RV64, "--target-bandwidth", "4"], "4pins@0.2"),
-        (&[RV64, "--target-bandwidth", "0bits"], "0.0079"),
+        (&[RV64, "--target-bandwidth", "0bits"], "0.007813"),
         (&[RV64, "--buffer", "75"], "76 bytes"),
         (&[RV64, "--buffer", "1,x"], "--buffer"),
         (&[RV64, "-f", "xml"], "possible values"),

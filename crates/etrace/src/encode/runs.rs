@@ -83,10 +83,9 @@ impl Hart {
         self.cur.time = run.time();
     }
 
-    /// A run that follows a jump, ends with one or fills the map, while no optional mode
-    /// takes notice of it: what
-    /// [`step`](Hart::step) does for each of its instructions, where nothing else
-    /// can become due among them.
+    /// A run that follows a jump, ends with one or fills the map, while no optional
+    /// mode takes notice of it: what [`step`](Hart::step) does for each of its
+    /// instructions, where nothing else can become due among them.
     #[inline(never)]
     fn take_run(
         &mut self,

@@ -174,7 +174,8 @@ impl Hart {
         } else if self.is_full() {
             self.branches(config, sink);
             self.open = Open::No;
-        } else if self.cur.itype == Itype::DirectCall
+        } else if is_call(self.cur.itype)
+            && !self.jumps
             && let Some((target, depth)) = self.returns.as_ref().and_then(|r| r.before_call())
         {
             self.report_return(config, target, depth, sink);

@@ -61,6 +61,7 @@ fn range(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let lines = shown.places.line_ranges(start, end);
+    let whole = shown.whole();
     let mut last = None;
     let code = shown.image.insns(SpaceId::FIRST, start, end - start);
     for (pc, insn) in code.take_while(|(pc, _)| *pc < end) {
@@ -85,13 +86,13 @@ fn range(
             (count, true) => write!(
                 out,
                 "{:>7.2} {count:>13} {:>13}",
-                percent(of(cost, shown.by), shown.whole()),
+                percent(of(cost, shown.by), whole),
                 cost.time
             )?,
             (count, false) => write!(
                 out,
                 "{:>21.2} {count:>13}",
-                percent(of(cost, shown.by), shown.whole()),
+                percent(of(cost, shown.by), whole),
             )?,
         }
         let names = shown.places.names();
@@ -117,6 +118,7 @@ pub fn source(shown: &Shown<'_>, text: &SourceLine<'_>, out: &mut impl Write) ->
         .map(|(file, lines)| (file, lines.values().map(|l| l.own.of(shown.by)).sum()))
         .collect();
     order.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
+    let whole = shown.whole();
     for (at, (file, _)) in order.iter().take(shown.rows()).enumerate() {
         let gap = if at == 0 { "" } else { "\n" };
         writeln!(out, "{gap}{file}")?;
@@ -130,7 +132,7 @@ pub fn source(shown: &Shown<'_>, text: &SourceLine<'_>, out: &mut impl Write) ->
                 Some(line) => write!(
                     out,
                     "{:>7.2} {:>13} {:>13}",
-                    percent(line.own.of(shown.by), shown.whole()),
+                    percent(line.own.of(shown.by), whole),
                     line.own.of(shown.by),
                     line.count
                 )?,

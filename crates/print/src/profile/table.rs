@@ -79,9 +79,9 @@ fn function_table(
         write!(out, " {:>14}", format!("self {}", other_unit(shown.by)))?;
     }
     writeln!(out, " {:>10}  function", "calls")?;
+    let whole = shown.whole();
     for cost in list.iter().take(shown.rows()) {
         let (own, total) = (cost.own.of(shown.by), cost.total.of(shown.by));
-        let whole = shown.whole();
         write!(
             out,
             "{:>7.2} {own:>14} {:>7.2} {total:>14}",
@@ -135,12 +135,13 @@ pub fn lines(shown: &Shown<'_>, text: &SourceLine<'_>, out: &mut impl Write) -> 
         write!(out, " {:>14}", other_unit(shown.by))?;
     }
     writeln!(out, "  line")?;
+    let whole = shown.whole();
     for line in list.iter().take(shown.rows()) {
         let own = line.own.of(shown.by);
         write!(
             out,
             "{:>7.2} {own:>14} {:>14}",
-            percent(own, shown.whole()),
+            percent(own, whole),
             line.count
         )?;
         if let Some(other) = shown.other(line.own) {
@@ -172,13 +173,14 @@ pub fn loops(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
         "iterations",
         "per entry"
     )?;
+    let whole = shown.whole();
     for found in list.iter().take(shown.rows()) {
         let own = found.own.of(shown.by);
         let mean = found.iterations as f64 / found.entries.max(1) as f64;
         write!(
             out,
             "{:>7.2} {own:>14} {:>12} {:>12} {mean:>10.1}  {:#x}..{:#x}",
-            percent(own, shown.whole()),
+            percent(own, whole),
             found.entries,
             found.iterations,
             found.head,
@@ -210,12 +212,13 @@ pub fn calls(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
         unit(shown.by),
         "calls"
     )?;
+    let whole = shown.whole();
     for edge in list.iter().take(shown.rows()) {
         let total = edge.total.of(shown.by);
         writeln!(
             out,
             "{:>7.2} {total:>14} {:>12}  {} -> {}",
-            percent(total, shown.whole()),
+            percent(total, whole),
             edge.calls,
             what_name(edge.caller, &shown.profile.functions),
             shown.profile.functions.get(edge.callee).name
@@ -257,9 +260,10 @@ pub fn tree(
         .map(|id| (id, 0))
         .collect();
     let mut left_out = 0u64;
+    let whole = shown.whole();
     while let Some((id, level)) = open.pop() {
         let Some(node) = tree.node(id) else { continue };
-        let share = percent(total(id), shown.whole());
+        let share = percent(total(id), whole);
         if total(id) == 0 || share < least || depth.is_some_and(|depth| level >= depth) {
             left_out += u64::from(total(id) > 0);
             continue;

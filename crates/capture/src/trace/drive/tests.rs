@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Config;
+use crate::shard::tests::Keep;
 use crate::trace::{Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, Insn, Mode, Observer as _, SpaceId, Step};
@@ -61,25 +62,6 @@ fn trace(settings: &Settings, bytes: &[u8]) -> Trace {
     let mut trace = Trace::given(input, settings.format(), &config, known).unwrap();
     trace.settings = settings.clone();
     trace
-}
-
-/// Keeps everything; full after so many events.
-struct Keep {
-    events: Vec<(HartId, Event)>,
-    room: usize,
-}
-
-impl Consumer for Keep {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.events.push((hart, *event));
-        ControlFlow::Continue(())
-    }
-}
-
-impl Part for Keep {
-    fn is_full(&self) -> bool {
-        self.events.len() >= self.room
-    }
 }
 
 #[derive(Debug)]
