@@ -145,6 +145,8 @@ mod tests {
         let mut up = Places::new();
         up.add_elf(&file, Some(0x9000_0000)).unwrap();
         assert_eq!(up.at(0x1000).to_string(), "0x1000");
+        // From below the program to far above it.
+        assert!(!up.line_ranges(0x1000, u64::MAX).is_empty());
     }
 
     #[test]
