@@ -2,7 +2,7 @@
 //! it cost.
 
 use crate::functions::FunctionId;
-use crate::stacks::{Cost, Entered, How, Left, StackSink};
+use crate::stacks::{Cost, How, Left, StackSink};
 use hartrace_flow::HartId;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -162,26 +162,6 @@ impl StackSink for CallSites {
         if !call.nested {
             cost.total.add(call.cost);
         }
-    }
-}
-
-/// Two sinks are one.
-impl<A: StackSink, B: StackSink> StackSink for (A, B) {
-    const NESTING: bool = A::NESTING || B::NESTING;
-
-    fn entered(&mut self, hart: HartId, call: &Entered) {
-        self.0.entered(hart, call);
-        self.1.entered(hart, call);
-    }
-
-    fn left(&mut self, hart: HartId, call: &Left) {
-        self.0.left(hart, call);
-        self.1.left(hart, call);
-    }
-
-    fn odd(&mut self, hart: HartId, odd: crate::stacks::Odd, to: u64) {
-        self.0.odd(hart, odd, to);
-        self.1.odd(hart, odd, to);
     }
 }
 

@@ -39,7 +39,9 @@ mod calls;
 mod coverage;
 mod demangle;
 mod difference;
+mod doubt;
 mod elf;
+mod follow;
 mod functions;
 mod jumps;
 mod lines;
@@ -61,7 +63,9 @@ pub use coverage::{
     BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
 };
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
+pub use doubt::Doubts;
 pub use elf::{ElfError, isa_of};
+pub use follow::Follower;
 pub use functions::{Function, FunctionId, Functions};
 pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
 pub use lines::{Line, Lines};
@@ -74,8 +78,8 @@ pub use profile::{
 pub use runs::RunCount;
 pub use segments::Segments;
 pub use stacks::{
-    CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd, StackSink,
-    Stacks, What,
+    CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd, OddJump,
+    StackSink, Stacks, What,
 };
 pub use symbols::Symbols;
 pub use trace::{Gathered, PcList, PcPieces, TraceListing, instruction_text};

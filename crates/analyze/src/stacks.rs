@@ -39,6 +39,9 @@ const MAX_FRAMES: usize = 1 << 20;
 /// Traps inside traps at most.
 const MAX_SEGMENTS: usize = 1 << 10;
 
+/// Odd jumps that wait to be taken.
+const MAX_ODD: usize = 64;
+
 /// Callers that may be found below the start of a trace.
 const MAX_FOUND: u32 = 1 << 10;
 
@@ -114,7 +117,7 @@ pub enum How {
     Lost,
 }
 
-/// A jump that contradicts the stack.
+/// What a jump that contradicts the stack was taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Odd {
     /// Frames were left for one further out.
@@ -123,6 +126,25 @@ pub enum Odd {
     Switched,
     /// A new thread started.
     Started,
+    /// An indirect jump or call into the middle of a function that is not running.
+    Inside,
+}
+
+/// A jump that contradicts the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OddJump {
+    /// What it was taken for.
+    pub odd: Odd,
+    /// The instruction that jumped; 0 for a return from a trap.
+    pub from: u64,
+    /// Where it went.
+    pub to: u64,
+    /// Instructions of the hart up to the jump.
+    pub at: u64,
+    /// Instructions of the hart up to the last return that agreed with the stack.
+    pub since: u64,
+    /// Nothing explains it: the trace, or its decoding, may be wrong since then.
+    pub doubtful: bool,
 }
 
 /// Takes what happens to stacks.
@@ -142,8 +164,8 @@ pub trait StackSink {
     }
 
     /// A return or a jump did not go where the stack expected it to.
-    fn odd(&mut self, hart: HartId, odd: Odd, to: u64) {
-        let _ = (hart, odd, to);
+    fn odd(&mut self, hart: HartId, jump: &OddJump) {
+        let _ = (hart, jump);
     }
 }
 
@@ -186,6 +208,8 @@ pub struct Stacks<S> {
     tree: CallTree,
     harts: PerHart<Hart>,
     grouping: Grouping,
+    /// Odd jumps that were not taken yet.
+    odd: Vec<(HartId, OddJump)>,
     sink: S,
 }
 
@@ -196,7 +220,36 @@ impl<S: StackSink> Stacks<S> {
             tree: CallTree::new(),
             harts: PerHart::default(),
             grouping,
+            odd: Vec::new(),
             sink,
+        }
+    }
+
+    /// Whether there are odd jumps to be taken.
+    #[inline]
+    pub(crate) fn is_odd(&self) -> bool {
+        !self.odd.is_empty()
+    }
+
+    /// The odd jumps since the last time. Those marked doubtful contradict a stack
+    /// that is known for certain; what the code says about them is not considered.
+    pub(crate) fn take_odd(&mut self) -> Vec<(HartId, OddJump)> {
+        std::mem::take(&mut self.odd)
+    }
+
+    fn odd(&mut self, id: HartId, odd: Odd, (from, to): (u64, u64), doubtful: bool) {
+        let hart = self.harts.of(id);
+        let jump = OddJump {
+            odd,
+            from,
+            to,
+            at: hart.done,
+            since: std::mem::replace(&mut hart.agreed, hart.done),
+            doubtful,
+        };
+        // A caller that takes none has no use for them.
+        if self.odd.len() < MAX_ODD {
+            self.odd.push((id, jump));
         }
     }
 
@@ -236,11 +289,13 @@ impl<S: StackSink> Stacks<S> {
         let run = passed.last;
         let hart = self.harts.of(id);
         hart.cost.insns += u64::from(passed.insns);
+        hart.done += u64::from(passed.insns);
         hart.cost.time += passed.time;
         hart.last = run.exit;
         match run.exit {
             Exit::DirectCall | Exit::IndirectCall => hart.call(run),
-            Exit::Return => self.returned(id, run.next),
+            Exit::Return => self.returned(id, run),
+            Exit::IndirectJump => hart.site = run.source(),
             Exit::Swap => self.swap(id, run),
             Exit::TrapReturn => self.resume(id, run.next),
             _ => {}
@@ -256,10 +311,11 @@ impl<S: StackSink> Stacks<S> {
                 let hart = self.harts.of(id);
                 hart.settle(&mut self.tree);
                 hart.leave_to(0, How::Lost, id, &mut self.sink);
-                let (mode, context) = (hart.mode, hart.context);
                 *hart = Hart {
-                    mode,
-                    context,
+                    mode: hart.mode,
+                    context: hart.context,
+                    done: hart.done,
+                    agreed: hart.done,
                     ..Hart::default()
                 };
             }
@@ -415,6 +471,10 @@ impl<S: StackSink> Stacks<S> {
         if hart.thread.segments.is_empty() {
             return self.start(id, at);
         }
+        if hart.last == Exit::IndirectCall && !at.is_entry {
+            let site = call.map_or(0, |(_, site)| site);
+            self.odd(id, Odd::Inside, (site, at.pc), true);
+        }
         self.push(id, at, call, Entry::Call, true);
     }
 
@@ -435,13 +495,18 @@ impl<S: StackSink> Stacks<S> {
     fn jumped(&mut self, id: HartId, at: Arrived) {
         let hart = self.harts.of(id);
         let indirect = matches!(hart.last, Exit::IndirectJump | Exit::OtherIndirect);
-        if indirect
-            && !at.is_entry
-            && let Some(outer) = hart.thread.running(at.function)
-        {
-            self.unwind(id, outer, at.pc);
-            return;
+        if indirect && !at.is_entry {
+            let doubtful = hart.last == Exit::IndirectJump;
+            let from = if doubtful { hart.site } else { 0 };
+            if let Some(outer) = hart.thread.running(at.function) {
+                self.unwind(id, outer, (from, at.pc), doubtful);
+                return;
+            }
+            if doubtful {
+                self.odd(id, Odd::Inside, (from, at.pc), true);
+            }
         }
+        let hart = self.harts.of(id);
         let Some(top) = hart.thread.top().copied() else {
             return self.enter_track(id, at);
         };
@@ -452,12 +517,12 @@ impl<S: StackSink> Stacks<S> {
     }
 
     /// Leaves everything inside a frame.
-    fn unwind(&mut self, id: HartId, outer: usize, to: u64) {
+    fn unwind(&mut self, id: HartId, outer: usize, jump: (u64, u64), doubtful: bool) {
         let hart = self.harts.of(id);
         hart.leave_to(outer + 1, How::Unwound, id, &mut self.sink);
         hart.expect();
         hart.turn(&mut self.tree);
-        self.sink.odd(id, Odd::Unwound, to);
+        self.odd(id, Odd::Unwound, jump, doubtful);
     }
 
     /// The outermost frame has returned here.
@@ -506,9 +571,10 @@ impl<S: StackSink> Stacks<S> {
     /// A return went where no frame returns to.
     fn contradicted(&mut self, id: HartId, at: Arrived) {
         let hart = self.harts.of(id);
+        let (from, certain) = (hart.site, hart.certain);
         match hart.thread.running(at.function) {
-            Some(outer) => self.unwind(id, outer, at.pc),
-            None => self.new_thread(id, at),
+            Some(outer) => self.unwind(id, outer, (from, at.pc), certain),
+            None => self.new_thread(id, at, (from, certain)),
         }
     }
 
@@ -525,16 +591,16 @@ impl<S: StackSink> Stacks<S> {
             hart.end_track(id, &mut self.tree, &mut self.sink);
             return;
         }
-        self.new_thread(id, at);
+        self.new_thread(id, at, (0, false));
     }
 
-    fn new_thread(&mut self, id: HartId, at: Arrived) {
+    fn new_thread(&mut self, id: HartId, at: Arrived, (from, certain): (u64, bool)) {
         let hart = self.harts.of(id);
         hart.settle(&mut self.tree);
         hart.park();
         hart.suspend(id, &mut self.sink);
         self.start(id, at);
-        self.sink.odd(id, Odd::Started, at.pc);
+        self.odd(id, Odd::Started, (from, at.pc), certain);
     }
 
     /// The trace continues after a gap.
@@ -571,27 +637,34 @@ impl<S: StackSink> Stacks<S> {
 
     /// A return to an address.
     #[inline]
-    fn returned(&mut self, id: HartId, next: u64) {
+    fn returned(&mut self, id: HartId, run: &Run) {
         let hart = self.harts.of(id);
-        if hart.thread.top().is_some_and(|top| top.ret == Some(next)) {
+        let top = hart.thread.top();
+        if top.is_some_and(|top| top.ret == Some(run.next)) {
+            hart.agreed = hart.done;
             let last = hart.thread.frames.len() - 1;
             hart.leave_to(last, How::Returned, id, &mut self.sink);
             hart.expect();
             hart.turn(&mut self.tree);
         } else {
-            self.returned_elsewhere(id, next);
+            self.returned_elsewhere(id, run);
         }
     }
 
     #[cold]
-    fn returned_elsewhere(&mut self, id: HartId, next: u64) {
+    fn returned_elsewhere(&mut self, id: HartId, run: &Run) {
+        let next = run.next;
         let hart = self.harts.of(id);
+        hart.site = run.source();
+        let top = hart.thread.top();
+        hart.certain = top.is_some_and(|top| top.whole && top.ret.is_some());
+        let (jump, certain) = ((hart.site, next), hart.certain);
         if let Some(at) = hart.thread.returning_to(next) {
             hart.leave_to(at + 1, How::Unwound, id, &mut self.sink);
             hart.leave_to(at, How::Returned, id, &mut self.sink);
             hart.expect();
             hart.turn(&mut self.tree);
-            self.sink.odd(id, Odd::Unwound, next);
+            self.odd(id, Odd::Unwound, jump, certain);
             return;
         }
         let frames = hart.thread.current();
@@ -614,7 +687,7 @@ impl<S: StackSink> Stacks<S> {
             }
             hart.expect();
             hart.turn(&mut self.tree);
-            self.sink.odd(id, Odd::Switched, next);
+            self.odd(id, Odd::Switched, jump, certain);
             return;
         }
         hart.await_run(match outermost {
@@ -642,7 +715,7 @@ impl<S: StackSink> Stacks<S> {
             .top()
             .is_some_and(|top| top.ret == Some(run.next))
         {
-            self.returned(id, run.next);
+            self.returned(id, run);
         }
         self.harts.of(id).call(run);
     }
@@ -659,7 +732,7 @@ impl<S: StackSink> Stacks<S> {
             self.switch(id, other);
             let hart = self.harts.of(id);
             hart.end_track(id, &mut self.tree, &mut self.sink);
-            self.sink.odd(id, Odd::Switched, next);
+            self.odd(id, Odd::Switched, (0, next), false);
             return;
         }
         hart.await_run(Arrival::Resumed);

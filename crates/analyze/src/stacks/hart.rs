@@ -46,6 +46,14 @@ pub(super) struct Hart {
     pub(super) node: NodeId,
     pub(super) cost: Cost,
     pub(super) settled: Cost,
+    /// Instructions so far, and those up to the last return that agreed with the
+    /// stack.
+    pub(super) done: u64,
+    pub(super) agreed: u64,
+    /// The last indirect jump, or return that fitted no frame.
+    pub(super) site: u64,
+    /// That return contradicts frames whose calls were seen.
+    pub(super) certain: bool,
     pub(super) mode: Option<Mode>,
     pub(super) context: Option<Context>,
 }
@@ -61,6 +69,10 @@ impl Default for Hart {
             node: NodeId::ROOT,
             cost: Cost::default(),
             settled: Cost::default(),
+            done: 0,
+            agreed: 0,
+            site: 0,
+            certain: false,
             mode: None,
             context: None,
         }

@@ -88,8 +88,8 @@ impl StackSink for Seen {
         self.left.push(*call);
     }
 
-    fn odd(&mut self, _: HartId, odd: Odd, _: u64) {
-        self.odd.push(odd);
+    fn odd(&mut self, _: HartId, jump: &OddJump) {
+        self.odd.push(jump.odd);
     }
 }
 

@@ -1,0 +1,188 @@
+//! Call stacks of the events of a trace.
+
+use crate::doubt::{Doubts, Judge};
+use crate::functions::Functions;
+use crate::runs::Runs;
+use crate::spaces::Spaces;
+use crate::stacks::{CallTree, Grouping, Passed, StackSink, Stacks, UNNAMED};
+use hartrace_flow::{Event, Exit, HartId, Image, Run, SpaceId};
+use std::collections::HashMap;
+
+/// Gives the runs of a trace to [`Stacks`], each with its function, and judges the
+/// jumps that contradict them.
+#[derive(Debug)]
+pub struct Follower<'a, S = ()> {
+    image: &'a Image,
+    pub(crate) functions: Functions,
+    pub(crate) runs: Runs,
+    pub(crate) stacks: Stacks<S>,
+    spaces: Spaces,
+    /// Runs that leave their function without a jump, divided.
+    divided: HashMap<(SpaceId, u64, u32), Vec<Run>>,
+    judge: Judge,
+}
+
+/// What a [`Follower`] has found.
+pub(crate) struct Followed<S> {
+    pub(crate) functions: Functions,
+    pub(crate) runs: Runs,
+    pub(crate) tree: CallTree,
+    pub(crate) doubts: Doubts,
+    pub(crate) sink: S,
+}
+
+impl<'a, S: StackSink> Follower<'a, S> {
+    /// No events yet. `sink` gets every call.
+    pub fn new(image: &'a Image, functions: Functions, grouping: Grouping, sink: S) -> Self {
+        Follower {
+            image,
+            functions,
+            runs: Runs::default(),
+            stacks: Stacks::new(grouping, sink),
+            spaces: Spaces::default(),
+            divided: HashMap::new(),
+            judge: Judge::default(),
+        }
+    }
+
+    /// One event of a hart.
+    pub fn event(&mut self, id: HartId, event: &Event) {
+        match event {
+            Event::Run(run) => self.run(id, run, 0),
+            event => {
+                if let Event::Context(owner) = event {
+                    self.spaces.enter(id, owner, self.image);
+                }
+                self.stacks.event(id, event);
+            }
+        }
+    }
+
+    /// The code that a hart runs.
+    #[inline]
+    pub(crate) fn space(&self, id: HartId) -> SpaceId {
+        self.spaces.of(id)
+    }
+
+    /// Calls of a hart that will not have returned when its next run starts, those on
+    /// other tracks included.
+    pub fn depth(&mut self, id: HartId) -> usize {
+        self.stacks.depth(id)
+    }
+
+    /// What takes calls.
+    pub fn sink(&mut self) -> &mut S {
+        self.stacks.sink()
+    }
+
+    /// The jumps that nothing explains.
+    #[must_use]
+    pub fn doubts(&self) -> &Doubts {
+        &self.judge.doubts
+    }
+
+    /// No more events.
+    pub(crate) fn finish(self) -> Followed<S> {
+        let (tree, sink) = self.stacks.finish();
+        Followed {
+            functions: self.functions,
+            runs: self.runs,
+            tree,
+            doubts: self.judge.doubts,
+            sink,
+        }
+    }
+
+    /// A run that took some time.
+    #[inline]
+    pub(crate) fn run(&mut self, id: HartId, run: &Run, time: u64) {
+        let space = self.spaces.of(id);
+        let function = self.runs.count(space, run, time, &self.functions);
+        if function == Runs::DIVIDE {
+            return self.run_divided(id, space, run, time);
+        }
+        self.pass(id, &Passed::of(run, function, time));
+    }
+
+    /// Runs in one function.
+    #[inline]
+    pub(crate) fn pass(&mut self, id: HartId, passed: &Passed<'_>) {
+        self.stacks.run(id, passed, &mut self.functions);
+        if self.stacks.is_odd() {
+            self.judge();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn judge(&mut self) {
+        for (id, mut jump) in self.stacks.take_odd() {
+            let space = self.spaces.of(id);
+            let code = (self.image, &self.functions);
+            self.judge.judge((id, space), &mut jump, code.0, code.1);
+            self.stacks.sink().odd(id, &jump);
+        }
+    }
+
+    /// A run through several functions: each part is a run of its own.
+    #[cold]
+    fn run_divided(&mut self, id: HartId, space: SpaceId, run: &Run, time: u64) {
+        let key = (space, run.start, run.insns);
+        let (image, functions) = (self.image, &self.functions);
+        let parts = self.divided.entry(key);
+        let parts = parts.or_insert_with(|| divide(image, space, run, functions));
+        let parts = parts.clone();
+        let mut left = time;
+        for (at, part) in parts.iter().enumerate() {
+            let is_last = at + 1 == parts.len();
+            let part = match is_last {
+                true => Run {
+                    exit: run.exit,
+                    next: run.next,
+                    ..*part
+                },
+                false => *part,
+            };
+            let share = time * u64::from(part.insns) / u64::from(run.insns.max(1));
+            let share = if is_last { left } else { share };
+            left = left.saturating_sub(share);
+            let function = self.runs.count(space, &part, share, &self.functions);
+            let function = match function {
+                Runs::DIVIDE => UNNAMED,
+                function => function,
+            };
+            self.pass(id, &Passed::of(&part, function, share));
+        }
+    }
+}
+
+/// The parts of a run in one function each; the last has no exit yet.
+fn divide(image: &Image, space: SpaceId, run: &Run, functions: &Functions) -> Vec<Run> {
+    let mut parts: Vec<Run> = Vec::new();
+    let mut before = None;
+    for (pc, insn) in image.insns(space, run.start, u64::from(run.insns)) {
+        let function = functions.of(pc);
+        let end = pc.wrapping_add(u64::from(insn.len));
+        match parts.last_mut().filter(|_| before == Some(function)) {
+            Some(part) => {
+                part.insns += 1;
+                (part.end, part.next, part.last) = (end, end, insn.len);
+            }
+            None => parts.push(Run {
+                start: pc,
+                end,
+                next: end,
+                insns: 1,
+                exit: Exit::Stop,
+                last: insn.len,
+            }),
+        }
+        before = Some(function);
+    }
+    let found: u32 = parts.iter().map(|part| part.insns).sum();
+    match found == run.insns {
+        true => parts,
+        // The image is not the one that the events were made with.
+        false => vec![*run],
+    }
+}
