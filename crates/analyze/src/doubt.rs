@@ -71,17 +71,34 @@ impl Judge {
         image: &Image,
         functions: &Functions,
     ) {
-        if jump.doubtful {
+        // A return from a trap goes wherever the handler wants.
+        let mut doubtful = jump.from != 0;
+        // Even where the stack is not known, something must have been called there.
+        doubtful &= jump.doubtful || !follows_call(image, space, jump.to);
+        if doubtful {
             if self.known.len() > MANY {
                 self.known.clear();
             }
             let known = self.known.entry((space, jump.from));
-            let explained = *known.or_insert_with(|| leaves(image, space, jump.from, functions));
-            jump.doubtful = !explained;
+            doubtful = !*known.or_insert_with(|| leaves(image, space, jump.from, functions));
         }
-        if jump.doubtful {
+        jump.doubtful = doubtful;
+        if doubtful {
             self.doubts.add(hart, jump);
         }
+    }
+}
+
+/// Whether the instruction before an address is a call, as far as it is known.
+fn follows_call(image: &Image, space: SpaceId, to: u64) -> bool {
+    let calls = |len: u8| {
+        let insn = image.fetch(space, to.wrapping_sub(u64::from(len)))?;
+        let link = Flow::of(insn.bits, insn.isa).link();
+        Some(insn.len == len && matches!(link, Some(Link::Call | Link::Swap)))
+    };
+    match (calls(4), calls(2)) {
+        (None, None) => true,
+        (four, two) => four == Some(true) || two == Some(true),
     }
 }
 

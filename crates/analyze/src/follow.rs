@@ -4,13 +4,13 @@ use crate::doubt::{Doubts, Judge};
 use crate::functions::Functions;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
-use crate::stacks::{CallTree, Grouping, Passed, StackSink, Stacks, UNNAMED};
+use crate::stacks::{CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
 use hartrace_flow::{Event, Exit, HartId, Image, Run, SpaceId};
 use std::collections::HashMap;
 
 /// Gives the runs of a trace to [`Stacks`], each with its function, and judges the
 /// jumps that contradict them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Follower<'a, S = ()> {
     image: &'a Image,
     pub(crate) functions: Functions,
@@ -120,7 +120,10 @@ impl<'a, S: StackSink> Follower<'a, S> {
             let space = self.spaces.of(id);
             let code = (self.image, &self.functions);
             self.judge.judge((id, space), &mut jump, code.0, code.1);
-            self.stacks.sink().odd(id, &jump);
+            // A caller that was found is nothing odd.
+            if jump.doubtful || jump.odd != Odd::Found {
+                self.stacks.sink().odd(id, &jump);
+            }
         }
     }
 

@@ -128,6 +128,9 @@ pub enum Odd {
     Started,
     /// An indirect jump or call into the middle of a function that is not running.
     Inside,
+    /// A return out of the outermost known frame. It shows the caller, unless nothing
+    /// was called there.
+    Found,
 }
 
 /// A jump that contradicts the stack.
@@ -203,7 +206,7 @@ impl<'a> Passed<'a> {
 
 /// Follows the call stacks of all harts, and adds up what call paths cost. A
 /// [`Profiler`](crate::Profiler) feeds it the events of a trace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Stacks<S> {
     tree: CallTree,
     harts: PerHart<Hart>,
@@ -232,7 +235,7 @@ impl<S: StackSink> Stacks<S> {
     }
 
     /// The odd jumps since the last time. Those marked doubtful contradict a stack
-    /// that is known for certain; what the code says about them is not considered.
+    /// that is known for certain; the code is not considered.
     pub(crate) fn take_odd(&mut self) -> Vec<(HartId, OddJump)> {
         std::mem::take(&mut self.odd)
     }
@@ -527,6 +530,8 @@ impl<S: StackSink> Stacks<S> {
 
     /// The outermost frame has returned here.
     fn found_caller(&mut self, id: HartId, at: Arrived) {
+        let from = self.harts.of(id).site;
+        self.odd(id, Odd::Found, (from, at.pc), false);
         let hart = self.harts.of(id);
         let Some(segment) = hart.thread.segments.last_mut() else {
             return self.start(id, at);

@@ -32,7 +32,7 @@ pub(super) enum Arrival {
     Gap,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Hart {
     pub(super) thread: Thread,
     /// Threads that do not run, the one that ran last at the end.
