@@ -5,8 +5,9 @@ use crate::functions::Functions;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
-use hartrace_flow::{Event, Exit, HartId, Image, Run, SpaceId};
+use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Gives the runs of a trace to [`Stacks`], each with its function, and judges the
 /// jumps that contradict them.
@@ -156,6 +157,13 @@ impl<'a, S: StackSink> Follower<'a, S> {
             };
             self.pass(id, &Passed::of(&part, function, share));
         }
+    }
+}
+
+impl<S: StackSink> Consumer for Follower<'_, S> {
+    fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
+        Follower::event(self, id, event);
+        ControlFlow::Continue(())
     }
 }
 

@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod causes;
 mod coverage;
 mod demangle;
 mod difference;
@@ -59,6 +60,7 @@ mod trace;
 mod transfers;
 
 pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
+pub use causes::cause_name;
 pub use coverage::{
     BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
 };
@@ -68,10 +70,10 @@ pub use elf::{ElfError, isa_of};
 pub use follow::Follower;
 pub use functions::{Function, FunctionId, Functions};
 pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
-pub use lines::{Line, Lines};
+pub use lines::{Line, Lines, SourceFrame};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
-pub use places::{Place, Places};
+pub use places::{LineRanges, Place, Places};
 pub use profile::{
     CallEdge, FunctionCost, HotLoop, InsnCost, InsnCosts, LineCost, Profile, Profiler,
 };
@@ -82,7 +84,10 @@ pub use stacks::{
     StackSink, Stacks, What,
 };
 pub use symbols::Symbols;
-pub use trace::{Gathered, PcList, PcPieces, TraceListing, instruction_text};
+pub use trace::{
+    Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,
+    WindowOptions, Windowed, instruction_text,
+};
 pub use transfers::{
     AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
     Table, mmap_events,

@@ -3,12 +3,13 @@
 use crate::args::{CostName, GroupBy, Traced};
 use crate::failure::Failure;
 use crate::settings::Program;
-use crate::source::{Opened, functions};
+use crate::source::{Opened, functions, places};
 use crate::talk::Talk;
 use hartrace_analyze::{CallSites, Grouping, Measure, Profile, Profiler, StackSink};
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
 use hartrace_flow::Image;
+use hartrace_print::diagnostic::doubt::judge_doubts;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
@@ -109,6 +110,10 @@ pub(crate) fn profile<S: StackSink + Default>(
     let profiler = Profiler::new(&image, functions, grouping(by), S::default());
     let profiler = source.feed_timed((&program, &image, isa), profiler, args.hart)?;
     let (profile, calls) = profiler.finish();
+    if profile.doubts.count > 0 {
+        let places = places(&program);
+        talk.report(judge_doubts(&profile.doubts, &places, path, args.strict))?;
+    }
     Ok(Profiled {
         profile,
         calls,

@@ -100,7 +100,7 @@ impl<'p, F: Subjects> Trace<'p, F> {
         };
         let grouping = Grouping::default();
         let stacks = Follower::new(&program.image, program.functions(), grouping, ());
-        let (mut follow, mut stacks) = (Follow(stacks), Vec::new());
+        let (mut follow, mut stacks) = (stacks, Vec::new());
         let mut before = Vec::new();
         let mut at = 0;
         for (n, sync) in syncs.iter_mut().enumerate() {
@@ -112,12 +112,12 @@ impl<'p, F: Subjects> Trace<'p, F> {
             at = sync.end;
             before.push(out.out.pcs.len());
             if n % KEPT == 0 {
-                stacks.push(follow.0.clone());
+                stacks.push(follow.clone());
             }
         }
         let rest = bytes.get(at..).unwrap_or_default();
         feed(&mut decoder, rest, &mut Both(&mut out, &mut follow));
-        if follow.0.doubts().count > 0 {
+        if follow.doubts().count > 0 {
             return Err(format!("{name}: doubts about a sound trace"));
         }
         Ok(Trace {
@@ -266,22 +266,11 @@ fn doubted<F: Format>(trace: &Trace<'_, F>, image: &Image, at: usize, bit: u32) 
     let end = trace.syncs.get(behind + BEHIND)?.end;
     let mut bytes = trace.bytes.get(from..end)?.to_vec();
     *bytes.get_mut(at - from)? ^= 1 << bit;
-    let mut out = Follow(trace.stacks.get(start)?.clone());
-    let clean = out.0.doubts().count;
+    let mut out = trace.stacks.get(start)?.clone();
+    let clean = out.doubts().count;
     let mut decoder = F::decoder(&trace.config, image).ok()?;
     feed(&mut decoder, &bytes, &mut out);
-    Some(out.0.doubts().count > clean)
-}
-
-/// Follows call stacks.
-#[derive(Clone)]
-struct Follow<'a>(Follower<'a>);
-
-impl Consumer for Follow<'_> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.0.event(hart, event);
-        ControlFlow::Continue(())
-    }
+    Some(out.doubts().count > clean)
 }
 
 /// Gives events to two consumers.

@@ -2,8 +2,9 @@
 //! returned.
 
 use super::kind_name;
+use crate::causes::cause_name;
 use crate::places::Places;
-use hartrace_flow::{Cause, HartId, Transfer, TransferSink, exception_name, interrupt_name};
+use hartrace_flow::{HartId, Transfer, TransferSink};
 use hartrace_isa::Itype;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -142,23 +143,11 @@ impl TransferSink for Backtrace {
     }
 }
 
-fn cause_name(cause: Cause) -> String {
-    match cause {
-        Cause::Exception(Some(code)) => {
-            exception_name(code).map_or_else(|| format!("exception {code}"), str::to_owned)
-        }
-        Cause::Interrupt(Some(code)) => {
-            interrupt_name(code).map_or_else(|| format!("interrupt {code}"), str::to_owned)
-        }
-        Cause::Interrupt(None) => "interrupt".to_owned(),
-        Cause::Exception(None) | Cause::Unknown => "exception".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing;
     use super::*;
+    use hartrace_flow::Cause;
 
     fn following(transfers: &[Transfer]) -> Backtrace {
         let mut all = Backtrace::default();

@@ -1,4 +1,5 @@
-//! What a program did: `profile`, `calls`, `flamegraph`, `coverage`, `diff`.
+//! What a program did: `decode` as text, `profile`, `calls`, `flamegraph`, `coverage`,
+//! `diff`.
 
 use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
 use std::fs;
@@ -191,7 +192,7 @@ fn traps_and_modes() {
     let trace = folder.name("t.etrace");
     run(&["run", "-q", &timer, "--trace", &format!("etrace={trace}")]);
     let tree = succeeds(&["calls", &trace, "--depth", "1"]);
-    assert!(tree.contains("  [machine timer interrupt (7)]\n"), "{tree}");
+    assert!(tree.contains("  [machine timer interrupt]\n"), "{tree}");
     let modes = program("modes/modes-rv64gc.elf");
     let trace = folder.name("m.etrace");
     run(&["run", "-q", &modes, "--trace", &format!("etrace={trace}")]);
@@ -437,4 +438,99 @@ fn runs_that_differ() {
         &source,
     ];
     assert!(text(&run(&args).stdout).contains("    ; "));
+}
+
+/// The listing of a part: by instruction, symbol, trap and time, in every format.
+#[test]
+fn parts_of_a_listing() {
+    let folder = Folder::new();
+    let timer = program("timer/timer-rv64gc.elf");
+    let mut texts = Vec::new();
+    for kind in ["ntrace", "etrace", "tandem"] {
+        let trace = folder.name(&format!("t.{kind}"));
+        let to = format!("{kind}={trace}");
+        run(&["run", "-q", &timer, "--max-insns", "6000", "--trace", &to]);
+        let args = ["decode", &trace, "-e", &timer];
+        let list = |more: &[&str]| succeeds(&[&args, more].concat());
+        let whole = list(&["-f", "pc"]);
+        let pcs: Vec<&str> = whole.lines().collect();
+        let part = list(&["-f", "pc", "--from", "100", "--until", "250"]);
+        assert_eq!(part.lines().collect::<Vec<_>>(), pcs[100..250]);
+        let part = list(&["-f", "json", "--around", "4000", "--context", "3"]);
+        assert!(
+            part.contains("\"insns\":") && part.lines().count() < 10,
+            "{part}"
+        );
+        // A handler is indented, and returns to where it was called.
+        let text = list(&["--around", "interrupt=7#1", "--context", "200"]);
+        assert!(text.starts_with("-- instruction "), "{text}");
+        let trap = text
+            .find("-- interrupt 7, machine timer interrupt, at")
+            .unwrap();
+        let after = text[trap..].lines().nth(1).unwrap();
+        assert!(
+            after.contains("    j       ") && after.contains("vectors+"),
+            "{after}"
+        );
+        let back = text[trap..].lines().find(|l| l.contains("mret")).unwrap();
+        assert!(back.contains("[to 8000"), "{back}");
+        let found = list(&["--find", "run_ticks"]);
+        let lines: Vec<&str> = found.lines().filter(|l| !l.starts_with("--")).collect();
+        assert!(lines.iter().all(|l| l.ends_with("  run_ticks")), "{found}");
+        assert_eq!(
+            lines.len(),
+            pcs.iter().filter(|pc| lines[0].starts_with(**pc)).count()
+        );
+        texts.push(text);
+    }
+    let instructions = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|l| !l.starts_with("--"));
+        lines.map(str::to_owned).collect()
+    };
+    for other in &texts[1..] {
+        assert_eq!(instructions(other), instructions(&texts[0]));
+    }
+}
+
+/// Source lines, and the functions that were inlined there.
+#[test]
+fn source_between_instructions() {
+    let folder = Folder::new();
+    let trace = &recorded_as(&folder, &["ntrace"], "200000")[0];
+    let sources = repository().to_str().unwrap().to_owned();
+    let args = ["decode", trace, "-f", "source", "--source-dir", &sources];
+    let text = succeeds(&[&args[..], &["--around", "queens#2", "--context", "8"]].concat());
+    assert!(text.contains("; recursion.c:89 queens\n;     "), "{text}");
+    assert!(text.contains("ways += queens("), "{text}");
+    let inlined = succeeds(&[&args[..], &["--until", "150000"]].concat());
+    let line = inlined.lines().find(|l| l.contains(", inlined into "));
+    let line = line.expect("inlined functions");
+    assert!(
+        line.starts_with("; ") && line.contains(" at recursion.c:"),
+        "{line}"
+    );
+    let coloured = succeeds(&[&args[..], &["--until", "20", "--color", "always"]].concat());
+    assert!(coloured.contains("\x1b["));
+}
+
+#[test]
+fn points_that_are_not_there() {
+    let folder = Folder::new();
+    let trace = &recorded_as(&folder, &["etrace"], "5000")[0];
+    let list =
+        |more: &[&str], exit, code| fails(&[&["decode", trace][..], more].concat(), exit, code);
+    list(&["--from", "5000"], 2, "HT0310");
+    list(&["--around", "gap"], 1, "HT0124");
+    list(&["--find", "trap#900"], 1, "HT0124");
+    let message = list(&["--until", "ackerman"], 2, "HT0309");
+    assert!(message.contains("ackermann"), "{message}");
+    list(&["--from", "main#0"], 2, "HT0309");
+    list(&["--from", "time=soon"], 2, "HT0309");
+    list(&["--from", "exception=x"], 2, "HT0309");
+    assert_eq!(
+        run(&["decode", trace, "--context", "3"]).status.code(),
+        Some(2)
+    );
+    let output = run(&["decode", trace, "-f", "pc", "--find", "doubt"]);
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -65,10 +65,7 @@ fn range(
     let mut last = None;
     let code = shown.image.insns(SpaceId::FIRST, start, end - start);
     for (pc, insn) in code.take_while(|(pc, _)| *pc < end) {
-        let after = lines.partition_point(|(from, ..)| *from <= pc);
-        let line = after.checked_sub(1).and_then(|at| lines.get(at));
-        let line = line.filter(|(_, to, _)| pc < *to).map(|(_, _, line)| *line);
-        if let Some(line) = line.filter(|line| last != Some(*line)) {
+        if let Some(line) = lines.at(pc).filter(|line| last != Some(*line)) {
             write!(out, "{:>37}; {}:{}", "", short(line.file), line.line)?;
             match text(line.file, line.line) {
                 Some(text) => writeln!(out, "  {}", text.trim_end())?,
