@@ -177,6 +177,12 @@ pub fn compare(program: &Recorded, limit: u64) -> Result<Compared, String> {
             return Err(format!("{name}: {} gaps", whole.gaps));
         }
         let (profile, _) = whole.inner.finish();
+        if let Some((_, jump)) = profile.doubts.first.first() {
+            let count = profile.doubts.count;
+            return Err(format!(
+                "{name}: {count} doubtful jumps, the first is {jump:x?}"
+            ));
+        }
         differ(name, &insns, &counts(&profile, program))?;
         differ(name, &naive.branches, &branches(&profile))?;
         differ(name, &paths, &self::paths(&profile))?;
@@ -362,7 +368,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
         );
         insns += compared.insns;
     }
-    println!("equal: {insns} instructions in each format");
+    println!("equal, and no jump is doubtful: {insns} instructions in each format");
     Ok(())
 }
 

@@ -4,14 +4,17 @@
 //! pointer from somewhere else than their own frame, and the instructions before the
 //! jump show that. A return without such a reason goes back to its caller, and an
 //! indirect jump or call leads to the start of a function or stays inside the one it is
-//! in. If the trace says otherwise, it is probably damaged: a format without a
+//! in, and goes to one of the cases of a `switch` there. If the trace says otherwise, it is probably damaged: a format without a
 //! checksum, such as E-Trace, has no other way to show a flipped bit.
+
+mod tables;
 
 use crate::functions::Functions;
 use crate::stacks::OddJump;
 use hartrace_flow::{HartId, Image, SpaceId};
 use hartrace_isa::{Flow, Inst, Link, Op, Reg, decode};
 use rustc_hash::FxHashMap;
+use tables::Tables;
 
 /// Doubtful jumps that are kept.
 const KEPT: usize = 16;
@@ -59,10 +62,27 @@ impl Doubts {
 pub(crate) struct Judge {
     /// Whether the code of a jump explains that it leaves its stack.
     known: FxHashMap<(SpaceId, u64), bool>,
+    tables: Tables,
     pub(crate) doubts: Doubts,
 }
 
 impl Judge {
+    /// Whether an indirect jump inside its function goes to none of the cases of its
+    /// `switch`.
+    pub(crate) fn is_no_case(
+        &mut self,
+        code: (&Image, SpaceId),
+        functions: &Functions,
+        jump: (u64, u64),
+    ) -> bool {
+        self.tables.contradict(code, functions, jump)
+    }
+
+    /// Takes a jump that is doubtful.
+    pub(crate) fn doubt(&mut self, hart: HartId, jump: &OddJump) {
+        self.doubts.add(hart, jump);
+    }
+
     /// Decides whether an odd jump is doubtful.
     pub(crate) fn judge(
         &mut self,

@@ -99,6 +99,9 @@ impl<'a, S: StackSink> Follower<'a, S> {
     pub(crate) fn run(&mut self, id: HartId, run: &Run, time: u64) {
         let space = self.spaces.of(id);
         let function = self.runs.count(space, run, time, &self.functions);
+        if self.runs.take_fresh() {
+            self.check_case(id, run.start);
+        }
         if function == Runs::DIVIDE {
             return self.run_divided(id, space, run, time);
         }
@@ -111,6 +114,22 @@ impl<'a, S: StackSink> Follower<'a, S> {
         self.stacks.run(id, passed, &mut self.functions);
         if self.stacks.is_odd() {
             self.judge();
+        }
+    }
+
+    /// Judges how a hart came to code that was not executed from here before. Where an
+    /// indirect jump was right once, it is not judged again.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn check_case(&mut self, id: HartId, to: u64) {
+        let Some(from) = self.stacks.jumped_from(id) else {
+            return;
+        };
+        let code = (self.image, self.spaces.of(id));
+        if self.judge.is_no_case(code, &self.functions, (from, to)) {
+            let jump = self.stacks.no_case(id, (from, to));
+            self.judge.doubt(id, &jump);
+            self.stacks.sink().odd(id, &jump);
         }
     }
 

@@ -143,7 +143,11 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
                     functions,
                     ..
                 } = &mut self.follower;
-                self.slices.examine(kept, runs, (space, table, functions))
+                let at = self.slices.examine(kept, runs, (space, table, functions));
+                if let Some(first) = runs.first() {
+                    self.follower.check_case(id, first.start);
+                }
+                at
             }
         };
         let Some((slice, parts)) = self.slices.get_mut(at).filter(|(s, _)| !s.divided) else {

@@ -128,6 +128,8 @@ pub enum Odd {
     Started,
     /// An indirect jump or call into the middle of a function that is not running.
     Inside,
+    /// An indirect jump inside its function, to none of the cases of its `switch`.
+    NoCase,
     /// A return out of the outermost known frame. It shows the caller, unless nothing
     /// was called there.
     Found,
@@ -238,6 +240,25 @@ impl<S: StackSink> Stacks<S> {
     /// that is known for certain; the code is not considered.
     pub(crate) fn take_odd(&mut self) -> Vec<(HartId, OddJump)> {
         std::mem::take(&mut self.odd)
+    }
+
+    /// The indirect jump that a hart has just made, if it was one.
+    pub(crate) fn jumped_from(&mut self, id: HartId) -> Option<u64> {
+        let hart = self.harts.of(id);
+        (hart.last == Exit::IndirectJump).then_some(hart.site)
+    }
+
+    /// An indirect jump that fits no case.
+    pub(crate) fn no_case(&mut self, id: HartId, (from, to): (u64, u64)) -> OddJump {
+        let hart = self.harts.of(id);
+        OddJump {
+            odd: Odd::NoCase,
+            from,
+            to,
+            at: hart.done,
+            since: std::mem::replace(&mut hart.agreed, hart.done),
+            doubtful: true,
+        }
     }
 
     fn odd(&mut self, id: HartId, odd: Odd, (from, to): (u64, u64), doubtful: bool) {
@@ -523,6 +544,7 @@ impl<S: StackSink> Stacks<S> {
     fn unwind(&mut self, id: HartId, outer: usize, jump: (u64, u64), doubtful: bool) {
         let hart = self.harts.of(id);
         hart.leave_to(outer + 1, How::Unwound, id, &mut self.sink);
+        hart.thread.doubt_recursion();
         hart.expect();
         hart.turn(&mut self.tree);
         self.odd(id, Odd::Unwound, jump, doubtful);

@@ -104,6 +104,20 @@ impl Thread {
         Some(at + self.segments.last()?.first)
     }
 
+    /// The innermost frame may as well be an outer call of its function: from the first
+    /// of these on, nothing is certain.
+    pub(super) fn doubt_recursion(&mut self) {
+        let frames = self.current_mut();
+        let function = frames.last().map(|top| top.function);
+        let first = frames.iter().position(|f| Some(f.function) == function);
+        let Some(first) = first.filter(|first| first + 1 < frames.len()) else {
+            return;
+        };
+        for frame in frames.iter_mut().skip(first) {
+            frame.whole = false;
+        }
+    }
+
     /// Whether its last segment is a trap that returns to an address.
     pub(super) fn resumes_at(&self, next: u64) -> bool {
         let trap = self.segments.last().and_then(|s| s.trap);

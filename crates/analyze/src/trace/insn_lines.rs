@@ -13,7 +13,7 @@ use std::io::Write as _;
 pub(super) type SourceLine<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
 
 /// Depths of calls that are told apart.
-pub(super) const DEEPEST: u8 = 40;
+pub(super) const DEEPEST: u8 = 20;
 
 /// Spaces for each call.
 const STEP: usize = 2;

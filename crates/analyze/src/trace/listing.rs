@@ -198,6 +198,7 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
     fn doubt(&self, jump: &OddJump) -> String {
         let what = match jump.odd {
             Odd::Inside => "leads into the middle of a function",
+            Odd::NoCase => "leads to no case of its switch",
             _ => "fits no call",
         };
         let to = self.place(jump.to);
