@@ -248,7 +248,7 @@ fn counts(profile: &Profile, program: &Recorded) -> BTreeMap<u64, u64> {
     let all = profile.instructions(&program.image);
     all.into_iter()
         .filter(|((space, _), _)| *space == SpaceId::FIRST)
-        .map(|((_, pc), cost)| (pc, cost.count))
+        .map(|((_, pc), cost)| (pc, cost.insns))
         .collect()
 }
 

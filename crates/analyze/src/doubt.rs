@@ -196,3 +196,98 @@ impl Frame {
 fn writes_integer(op: Op) -> bool {
     !matches!(op, Op::Flw | Op::Fld | Op::Flh)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hartrace_isa::Isa;
+
+    /// Whether code before a return explains that it does not return.
+    fn explains(words: &[u32]) -> bool {
+        let mut image = Image::new();
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+        let end = 0x1000 + code.len() as u64;
+        let functions = Functions::testing(&[(0x1000, end, "f")]);
+        leaves(&image, SpaceId::FIRST, end - 4, &functions)
+    }
+
+    const RET: u32 = 0x0000_8067;
+
+    #[test]
+    fn plain_returns() {
+        for code in [
+            // Nothing before it.
+            &[RET][..],
+            // ld ra,8(sp); addi sp,sp,16
+            &[0x0081_3083, 0x0101_0113, RET],
+            // addi sp,s0,-32; ld ra,8(sp)
+            &[0xfe04_0113, 0x0081_3083, RET],
+            // lui t0,1; add sp,sp,t0
+            &[0x0000_12b7, 0x0051_0133, RET],
+            // ld ra,0(a0), then another return begins the code again
+            &[0x0005_3083, RET, 0x0081_3083, RET],
+            // fld ft1,0(a0): a floating-point register
+            &[0x0005_3087, RET],
+        ] {
+            assert!(!explains(code), "{code:x?}");
+        }
+    }
+
+    #[test]
+    fn returns_elsewhere() {
+        for code in [
+            // longjmp: ld ra,0(a0); ld sp,8(a0)
+            &[0x0005_3083, 0x0085_3103, RET][..],
+            // a switch of stacks: mv sp,a1; ld ra,8(sp)
+            &[0x0005_8113, RET],
+            // an unwinder: ld ra,8(sp); add sp,sp,a4
+            &[0x0081_3083, 0x00e1_0133, RET],
+            // mv ra,t1
+            &[0x0003_0093, RET],
+        ] {
+            assert!(explains(code), "{code:x?}");
+        }
+        // Where code begins is not known.
+        let nowhere = Functions::new();
+        assert!(leaves(&Image::new(), SpaceId::FIRST, 0x1000, &nowhere));
+    }
+
+    #[test]
+    fn what_follows_a_call() {
+        let mut image = Image::new();
+        // jal ra,.+8; nop; c.jalr a0; c.nop
+        let code = [0xef, 0, 0x80, 0, 0x13, 0, 0, 0, 0x02, 0x95, 0x01, 0];
+        image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+        let after = |to| follows_call(&image, SpaceId::FIRST, to);
+        assert!(after(0x1004) && after(0x100a));
+        assert!(!after(0x1008) && !after(0x100c));
+        // There is no code to tell.
+        assert!(after(0x2000));
+    }
+
+    /// Four cases in a table of distances, and one that is not there.
+    #[test]
+    fn cases_of_a_switch() {
+        let mut image = Image::new();
+        // auipc a5,0; addi a5,a5,64; then the cases, and the table at 0x1040.
+        let mut code = vec![0x0000_0797u32, 0x0407_8793];
+        code.resize(16, 0x0000_0013);
+        code.extend([0x1010u32, 0x1018, 0x1020, 0x1028].map(|to| to.wrapping_sub(0x1040)));
+        let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+        let functions = Functions::testing(&[(0x1000, 0x1040, "f")]);
+        let mut tables = Tables::default();
+        let mut odd = |to| {
+            let code = (&image, SpaceId::FIRST);
+            tables.contradict(code, &functions, (0x100c, to))
+        };
+        // Before the table is known to be that of the jump, nothing is wrong.
+        assert!(!odd(0x1014));
+        for to in [0x1010, 0x1018, 0x1020, 0x1028] {
+            assert!(!odd(to), "{to:#x}");
+        }
+        assert!(odd(0x1014) && odd(0x1024));
+        assert!(!odd(0x1010) && !odd(0x2000));
+    }
+}

@@ -75,7 +75,7 @@ pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
-    CallEdge, FunctionCost, HotLoop, InsnCost, InsnCosts, LineCost, Profile, Profiler,
+    CallEdge, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile, Profiler,
 };
 pub use runs::RunCount;
 pub use segments::Segments;

@@ -1,17 +1,19 @@
 //! Exact profiles: how often every instruction was executed, on which call path,
 //! and in how much time.
 
+mod difference;
 mod functions;
 mod lines;
 mod loops;
 
+pub use difference::FunctionChange;
 pub use functions::{CallEdge, FunctionCost};
 pub use lines::LineCost;
 pub use loops::HotLoop;
 
 use crate::doubt::Doubts;
 use crate::follow::Follower;
-use crate::functions::Functions;
+use crate::functions::{FunctionId, Functions};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
 use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink};
@@ -191,34 +193,27 @@ pub struct Profile {
     pub doubts: Doubts,
 }
 
-/// What one instruction cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InsnCost {
-    /// How often it was executed.
-    pub count: u64,
-    /// Its share of the time.
-    pub time: u64,
-}
-
-/// The cost of each instruction, by space and address.
-pub type InsnCosts = BTreeMap<(SpaceId, u64), InsnCost>;
+/// What each instruction cost, by space and address: how often it was executed, and its
+/// share of the time.
+pub type InsnCosts = BTreeMap<(SpaceId, u64), Cost>;
 
 impl Profile {
-    /// Adds a profile of the same programs.
-    pub fn add(&mut self, other: &Profile) {
+    /// Adds a profile of the same programs. Gives the id in this profile for each
+    /// function of the other: those without symbols may have been found in another
+    /// order.
+    pub fn add(&mut self, other: &Profile) -> Vec<FunctionId> {
         add_counts(&mut self.runs, &other.runs);
-        // Functions without symbols may have been found in another order.
+        let mut here = |start: u64| match self.functions.of(start) {
+            Some(id) => id,
+            None => self.functions.unnamed(start),
+        };
+        let ids: Vec<FunctionId> = other.functions.iter().map(|(_, f)| here(f.start)).collect();
         let mut tree = other.tree.clone();
-        tree.rename(|id| {
-            let function = other.functions.get(id);
-            match self.functions.of(function.start) {
-                Some(id) => id,
-                None => self.functions.unnamed(function.start),
-            }
-        });
+        tree.rename(|id| ids.get(id.index()).copied().unwrap_or(id));
         self.tree.add(&tree);
         self.timed |= other.timed;
         self.doubts.append(&other.doubts);
+        ids
     }
 
     /// What everything cost.
@@ -247,7 +242,7 @@ impl Profile {
                 |done: u64| (u128::from(*time) * u128::from(done) / u128::from(insns)) as u64;
             for (done, (pc, _)) in (0u64..).zip(image.insns(*space, run.start, insns)) {
                 let cost = all.entry((*space, pc)).or_default();
-                cost.count += count;
+                cost.insns += count;
                 cost.time += share(done + 1) - share(done);
             }
         }

@@ -34,11 +34,8 @@ impl Profile {
         for (&(_, pc), cost) in insns {
             if let Some(line) = ranges.at(pc) {
                 let (count, own) = lines.entry((line.file, line.line)).or_default();
-                *count = cost.count.max(*count);
-                own.add(Cost {
-                    insns: cost.count,
-                    time: cost.time,
-                });
+                *count = cost.insns.max(*count);
+                own.add(*cost);
             }
         }
         let mut list: Vec<LineCost> = lines

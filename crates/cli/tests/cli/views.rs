@@ -541,3 +541,62 @@ fn points_that_are_not_there() {
     let output = run(&["decode", trace, "-f", "pc", "--find", "doubt"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// What is asked for and cannot be given is said.
+#[test]
+fn profiles_that_cannot_be() {
+    let folder = Folder::new();
+    let files = recorded_as(&folder, &["tandem", "ntrace"], "20000");
+    let (tandem, ntrace) = (files[0].as_str(), files[1].as_str());
+    for args in [
+        &["--by", "hart", "--of", "lines"][..],
+        &["--by", "mode", "--baseline", ntrace],
+        &["--by", "hart", "-f", "callgrind"],
+    ] {
+        let output = run(&[&["profile", ntrace][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+    let args = ["profile", ntrace, "--of", "instructions", "--function"];
+    let only = |name: &str| fails(&[&args[..], &[name]].concat(), 1, "HT0124");
+    assert!(only("ackerman").contains("similar: ackermann"));
+    assert!(only("report_unexpected_trap").contains("was not executed"));
+    // Without a program, nothing says that the code is the same.
+    let bare = folder.name("bare.tandem");
+    fs::copy(tandem, &bare).unwrap();
+    for command in ["profile", "coverage"] {
+        succeeds(&[command, "-q", &bare]);
+        fails(&[command, &bare, &bare], 2, "HT0304");
+    }
+}
+
+/// A flipped bit, and what the call stack says about it.
+#[test]
+fn doubtful_jumps_are_reported() {
+    let folder = Folder::new();
+    let elf = program("interpreter/interpreter-rv64gc.elf");
+    let trace = folder.name("t.etrace");
+    let to = format!("etrace={trace}");
+    run(&["run", "-q", &elf, "--max-insns", "40000", "--trace", &to]);
+    assert!(succeeds(&["stats", "--doubt", &trace]).contains("\ndoubts     0\n"));
+    let sound = fs::read(&trace).unwrap();
+    let doubtful = (2000..sound.len()).step_by(23).find(|&at| {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x40;
+        fs::write(&trace, &bytes).unwrap();
+        let stats = run(&["stats", "--doubt", "-f", "json", &trace]);
+        let stats = text(&stats.stdout);
+        stats.contains("\"doubts\":") && !stats.contains("\"doubts\":0,")
+    });
+    assert!(doubtful.is_some(), "no flip is noticed");
+    let output = run(&["profile", &trace]);
+    let message = text(&output.stderr);
+    assert!(message.contains("warning[HT0125]"), "{message}");
+    let strict = run(&["profile", &trace, "--strict"]);
+    assert_eq!(strict.status.code(), Some(3));
+    let listing = run(&["decode", &trace, "--find", "doubt", "--context", "2"]);
+    let listing = text(&listing.stdout);
+    assert!(
+        listing.contains("-- doubtful: the jump from 0x8000"),
+        "{listing}"
+    );
+}

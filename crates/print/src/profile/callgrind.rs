@@ -116,12 +116,8 @@ impl<'a, W: Write> Writer<'_, 'a, W> {
                 writeln!(self.out, "fi={fi}")?;
                 current = Some((function, file));
             }
-            let own = Cost {
-                insns: cost.count,
-                time: cost.time,
-            };
             let timed = shown.profile.timed;
-            writeln!(self.out, "{pc:#x} {number} {}", costs(own, timed))?;
+            writeln!(self.out, "{pc:#x} {number} {}", costs(*cost, timed))?;
             if space == SpaceId::FIRST {
                 for (callee, cost) in calls.remove(&pc).unwrap_or_default() {
                     self.call((pc, number), callee, cost)?;
