@@ -5,7 +5,8 @@ use crate::functions::Functions;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
-use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Run, SpaceId, Trap};
+use hartrace_isa::{Flow, Link};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -51,12 +52,41 @@ impl<'a, S: StackSink> Follower<'a, S> {
         match event {
             Event::Run(run) => self.run(id, run, 0),
             event => {
-                if let Event::Context(owner) = event {
-                    self.spaces.enter(id, owner, self.image);
+                match event {
+                    Event::Context(owner) => self.spaces.enter(id, owner, self.image),
+                    // An exception may return anywhere.
+                    Event::Trap(Trap {
+                        epc: None,
+                        cause: Cause::Interrupt(_),
+                        ..
+                    }) => self.interrupt(id),
+                    _ => {}
                 }
                 self.stacks.event(id, event);
             }
         }
+    }
+
+    /// An interrupt at an unknown address: the target of the jump before it, if that is one.
+    fn interrupt(&mut self, id: HartId) {
+        let Some(run) = self.stacks.stopped(id) else {
+            return;
+        };
+        let insn = self.image.fetch(self.spaces.of(id), run.source());
+        let flow = insn.map(|insn| Flow::of_retired(insn.bits, insn.isa));
+        let exit = match flow {
+            Some(Flow::PopReturn) => Exit::Return,
+            Some(Flow::TrapReturn) => Exit::TrapReturn,
+            Some(Flow::Indirect { link, .. }) => match link {
+                Link::Return => Exit::Return,
+                Link::Call => Exit::IndirectCall,
+                Link::Swap => Exit::Swap,
+                Link::None => Exit::IndirectJump,
+                Link::Other => Exit::OtherIndirect,
+            },
+            _ => return,
+        };
+        self.stacks.interrupts(id, Run { exit, ..run });
     }
 
     /// The code that a hart runs.

@@ -320,9 +320,31 @@ impl<S: StackSink> Stacks<S> {
             Exit::DirectCall | Exit::IndirectCall => hart.call(run),
             Exit::Return => self.returned(id, run),
             Exit::IndirectJump => hart.site = run.source(),
+            Exit::Stop => hart.stopped = Some(*run),
             Exit::Swap => self.swap(id, run),
             Exit::TrapReturn => self.resume(id, run.next),
             _ => {}
+        }
+    }
+
+    /// The last instruction of a hart, if the run that ends with it has no transfer.
+    pub(crate) fn stopped(&mut self, id: HartId) -> Option<Run> {
+        let hart = self.harts.of(id);
+        hart.stopped.filter(|_| hart.last == Exit::Stop)
+    }
+
+    /// The trap that follows interrupts a jump: it has this exit, and leads to where the
+    /// trap returns to. If it is itself a return from a trap, that one has ended.
+    pub(crate) fn interrupts(&mut self, id: HartId, jump: Run) {
+        let hart = self.harts.of(id);
+        if jump.exit != Exit::TrapReturn {
+            hart.open = Some(jump);
+            return;
+        }
+        let trap = hart.thread.segments.last().and_then(|s| s.trap);
+        if let Some(trap) = trap {
+            hart.end_track(id, &mut self.tree, &mut self.sink);
+            hart.epc = trap.epc;
         }
     }
 
@@ -369,18 +391,22 @@ impl<S: StackSink> Stacks<S> {
         }
         hart.park();
         let pending = (hart.expected == UNSETTLED).then_some(hart.arrival);
+        let open = hart.open.take();
+        let epc = trap.epc.or(hart.epc.take());
         if let Some(segment) = hart.thread.segments.last_mut() {
             segment.pending = pending;
+            segment.open = open;
         }
         let track = What::Trap(trap.cause);
         let first = hart.thread.frames.len();
         hart.thread.segments.push(Segment {
             first,
-            trap: Some(Trapped { epc: trap.epc }),
+            trap: Some(Trapped { epc }),
             base: self.tree.child(NodeId::ROOT, track),
             found: 0,
             cost: Cost::default(),
             pending: None,
+            open: None,
         });
         hart.unpark();
         hart.await_run(Arrival::Start);
@@ -751,18 +777,41 @@ impl<S: StackSink> Stacks<S> {
     fn resume(&mut self, id: HartId, next: u64) {
         let hart = self.harts.of(id);
         let trap = hart.thread.segments.last().and_then(|s| s.trap);
-        if trap.is_some_and(|trap| trap.resumes_at(next)) {
-            hart.end_track(id, &mut self.tree, &mut self.sink);
-            return;
+        let fits = trap.is_some_and(|trap| trap.resumes_at(next));
+        if fits && trap.is_some_and(|trap| trap.epc.is_some()) || hart.thread.returns_to(next) {
+            return self.end_trap(id, next);
         }
-        if let Some(other) = hart.suspended.iter().rposition(|t| t.resumes_at(next)) {
+        let suspended = &hart.suspended;
+        let exact = suspended.iter().rposition(|t| t.resumes_at(next));
+        let other = exact.or_else(|| suspended.iter().rposition(|t| t.returns_to(next)));
+        if let Some(other) = other {
             self.switch(id, other);
-            let hart = self.harts.of(id);
-            hart.end_track(id, &mut self.tree, &mut self.sink);
+            self.end_trap(id, next);
             self.odd(id, Odd::Switched, (0, next), false);
             return;
         }
-        hart.await_run(Arrival::Resumed);
+        match fits {
+            true => self.end_trap(id, next),
+            false => hart.await_run(Arrival::Resumed),
+        }
+    }
+
+    /// The last trap has returned here: to the target of the jump that it interrupted,
+    /// if it did.
+    fn end_trap(&mut self, id: HartId, next: u64) {
+        let hart = self.harts.of(id);
+        hart.end_track(id, &mut self.tree, &mut self.sink);
+        let open = hart.thread.segments.last_mut().and_then(|s| s.open.take());
+        let Some(open) = open else { return };
+        let run = Run { next, ..open };
+        hart.last = run.exit;
+        match run.exit {
+            Exit::IndirectCall => hart.call(&run),
+            Exit::Return => self.returned(id, &run),
+            Exit::Swap => self.swap(id, &run),
+            Exit::IndirectJump => hart.site = run.source(),
+            _ => {}
+        }
     }
 
     /// The track of a hart, its context and its mode, where they are told apart.

@@ -54,6 +54,12 @@ pub(super) struct Hart {
     pub(super) site: u64,
     /// That return contradicts frames whose calls were seen.
     pub(super) certain: bool,
+    /// The last run that ended without a transfer.
+    pub(super) stopped: Option<Run>,
+    /// A jump whose target the trace has not reported when a trap was taken.
+    pub(super) open: Option<Run>,
+    /// Where the next trap is taken, if the trace does not report that.
+    pub(super) epc: Option<u64>,
     pub(super) mode: Option<Mode>,
     pub(super) context: Option<Context>,
 }
@@ -73,6 +79,9 @@ impl Default for Hart {
             agreed: 0,
             site: 0,
             certain: false,
+            stopped: None,
+            open: None,
+            epc: None,
             mode: None,
             context: None,
         }
@@ -177,6 +186,7 @@ impl Hart {
             found: 0,
             cost: Cost::default(),
             pending: None,
+            open: None,
         });
         (self.cost, self.settled) = (Cost::default(), Cost::default());
     }

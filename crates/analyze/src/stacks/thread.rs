@@ -3,7 +3,7 @@
 use super::hart::Arrival;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::Context;
+use hartrace_flow::{Context, Exit, Run};
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,8 @@ pub(super) struct Segment {
     pub(super) cost: Cost,
     /// A call or return that a trap interrupted before its first instruction.
     pub(super) pending: Option<Arrival>,
+    /// A jump that a trap interrupted, and whose target is where the trap returns to.
+    pub(super) open: Option<Run>,
 }
 
 /// Where a trap interrupted a thread.
@@ -122,6 +124,15 @@ impl Thread {
     pub(super) fn resumes_at(&self, next: u64) -> bool {
         let trap = self.segments.last().and_then(|s| s.trap);
         trap.is_some_and(|trap| trap.epc.is_some() && trap.resumes_at(next))
+    }
+
+    /// Whether its last segment is a trap that interrupted a return to an address.
+    pub(super) fn returns_to(&self, next: u64) -> bool {
+        let below = self.segments.len().checked_sub(2);
+        let below = below.and_then(|at| self.segments.get(at));
+        let open = below.and_then(|segment| segment.open);
+        let is_return = open.is_some_and(|run| run.exit == Exit::Return);
+        is_return && self.interrupted().is_some_and(|f| f.ret == Some(next))
     }
 
     /// What was interrupted by the last trap: its innermost frame.

@@ -565,7 +565,7 @@ fn profiles_that_cannot_be() {
     fs::copy(tandem, &bare).unwrap();
     for command in ["profile", "coverage"] {
         succeeds(&[command, "-q", &bare]);
-        fails(&[command, &bare, &bare], 2, "HT0304");
+        fails(&[command, "-q", &bare, &bare], 2, "HT0304");
     }
 }
 
