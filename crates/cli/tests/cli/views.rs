@@ -2,6 +2,7 @@
 //! `diff`.
 
 use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
+use std::collections::BTreeMap;
 use std::fs;
 
 fn program(name: &str) -> String {
@@ -599,4 +600,72 @@ fn doubtful_jumps_are_reported() {
         listing.contains("-- doubtful: the jump from 0x8000"),
         "{listing}"
     );
+}
+
+/// Shares of the time of firmware that mostly waits for its timer: those of its log, to
+/// half a percent where the time of every instruction is known, and to one percent of
+/// a trace with a timestamp at every taken branch.
+#[test]
+fn shares_of_time_are_those_of_the_run() {
+    let folder = Folder::new();
+    let timer = program("timer/timer-rv64gc.elf");
+    let config = folder.file("c.toml", "[ntrace]\ntimestamps = true\nmode = \"btm\"\n");
+    let [rows, log, trace] = ["t.csv", "t.json", "t.ntrace"].map(|name| folder.name(name));
+    let logs = [format!("ingress={rows}"), format!("json={log}")];
+    let to = format!("ntrace={trace}");
+    run(&[
+        "run", "-q", &timer, "-c", &config, "--log", &logs[0], "--log", &logs[1], "--trace", &to,
+    ]);
+    for (file, most) in [(&rows, 0.5), (&trace, 1.0)] {
+        let args = [
+            "profile", file, "-e", &timer, "--cost", "time", "-f", "json",
+        ];
+        let profile = run(&args);
+        let functions: BTreeMap<u64, u64> = text(&profile.stdout)
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .filter(|value| value["type"] == "function")
+            .map(|f| (hex(&f["address"]), f["self"]["time"].as_u64().unwrap()))
+            .collect();
+        let truth = times(&log, &functions);
+        let all: u64 = truth.values().sum();
+        let found: u64 = functions.values().sum();
+        assert!(functions.len() > 15 && all > 100_000);
+        for (function, time) in &functions {
+            let share = |part: u64, whole: u64| part as f64 * 100.0 / whole as f64;
+            let truth = truth.get(function).copied().unwrap_or(0);
+            let (is, should) = (share(*time, found), share(truth, all));
+            assert!(
+                (is - should).abs() < most,
+                "{function:#x}: {is} % of {should} %"
+            );
+        }
+    }
+}
+
+fn hex(value: &serde_json::Value) -> u64 {
+    let digits = value.as_str().unwrap().trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).unwrap()
+}
+
+/// The time of each function in a JSON log, by its first address.
+fn times(log: &str, functions: &BTreeMap<u64, u64>) -> BTreeMap<u64, u64> {
+    let mut all = BTreeMap::new();
+    let mut last: Option<(u64, u64)> = None;
+    for line in fs::read_to_string(log).unwrap().lines().skip(1) {
+        let step: serde_json::Value = serde_json::from_str(line).unwrap();
+        if step["time"].is_null() {
+            continue;
+        }
+        let time = hex(&step["time"]);
+        if let Some((function, since)) = last {
+            *all.entry(function).or_default() += time - since;
+        }
+        let function = match step["type"] == "insn" {
+            true => *functions.range(..=hex(&step["pc"])).next_back().unwrap().0,
+            false => last.unwrap().0,
+        };
+        last = Some((function, time));
+    }
+    all
 }
