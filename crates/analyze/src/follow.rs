@@ -4,7 +4,7 @@ use crate::doubt::{Doubts, Judge};
 use crate::functions::Functions;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
-use crate::stacks::{CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
+use crate::stacks::{Backtrace, CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
 use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Run, SpaceId, Trap};
 use hartrace_isa::{Flow, Link};
 use std::collections::HashMap;
@@ -99,6 +99,11 @@ impl<'a, S: StackSink> Follower<'a, S> {
     /// other tracks included.
     pub fn depth(&mut self, id: HartId) -> usize {
         self.stacks.depth(id)
+    }
+
+    /// What a hart has called and what has interrupted it, and has not returned.
+    pub fn backtrace(&mut self, id: HartId) -> Backtrace {
+        self.stacks.backtrace(id)
     }
 
     /// What takes calls.

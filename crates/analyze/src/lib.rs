@@ -80,8 +80,8 @@ pub use profile::{
 pub use runs::RunCount;
 pub use segments::Segments;
 pub use stacks::{
-    CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd, OddJump,
-    StackSink, Stacks, What,
+    Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd,
+    OddJump, Outer, StackSink, Stacks, What,
 };
 pub use symbols::Symbols;
 pub use trace::{
@@ -89,6 +89,6 @@ pub use trace::{
     WindowOptions, Windowed, instruction_text,
 };
 pub use transfers::{
-    AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
+    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, LastJumps, Profgen, Sample,
     Table, mmap_events,
 };

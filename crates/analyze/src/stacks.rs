@@ -19,10 +19,12 @@
 //!   the trace started inside a call. After a gap the stack is kept down to the
 //!   function in which the trace continues.
 
+mod backtrace;
 mod hart;
 mod thread;
 mod tree;
 
+pub use backtrace::{Backtrace, Outer};
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
@@ -293,6 +295,11 @@ impl<S: StackSink> Stacks<S> {
         hart.thread.frames.len() + usize::from(enters && hart.expected == UNSETTLED)
     }
 
+    /// What a hart has called and what has interrupted it, and has not returned.
+    pub fn backtrace(&mut self, hart: HartId) -> Backtrace {
+        Backtrace::of(self.harts.of(hart))
+    }
+
     /// No more events: the tree of all call paths, and the sink.
     pub fn finish(mut self) -> (CallTree, S) {
         for (id, hart) in self.harts.iter_mut() {
@@ -378,6 +385,12 @@ impl<S: StackSink> Stacks<S> {
     fn trap(&mut self, id: HartId, trap: &Trap) {
         let hart = self.harts.of(id);
         hart.settle(&mut self.tree);
+        if hart.thread.is_again(trap.cause, trap.epc) {
+            let first = hart.thread.segments.last().map_or(0, |s| s.first);
+            hart.leave_to(first, How::Lost, id, &mut self.sink);
+            hart.await_run(Arrival::Start);
+            return;
+        }
         if hart.thread.segments.len() >= MAX_SEGMENTS {
             hart.leave_to(0, How::Lost, id, &mut self.sink);
             hart.thread = Thread {
@@ -401,7 +414,10 @@ impl<S: StackSink> Stacks<S> {
         let first = hart.thread.frames.len();
         hart.thread.segments.push(Segment {
             first,
-            trap: Some(Trapped { epc }),
+            trap: Some(Trapped {
+                cause: trap.cause,
+                epc,
+            }),
             base: self.tree.child(NodeId::ROOT, track),
             found: 0,
             cost: Cost::default(),

@@ -3,7 +3,7 @@
 use super::hart::Arrival;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::{Context, Exit, Run};
+use hartrace_flow::{Cause, Context, Exit, Run};
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,7 @@ pub(super) struct Segment {
 /// Where a trap interrupted a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trapped {
+    pub(super) cause: Cause,
     pub(super) epc: Option<u64>,
 }
 
@@ -124,6 +125,14 @@ impl Thread {
     pub(super) fn resumes_at(&self, next: u64) -> bool {
         let trap = self.segments.last().and_then(|s| s.trap);
         trap.is_some_and(|trap| trap.epc.is_some() && trap.resumes_at(next))
+    }
+
+    /// Whether a trap is the one that its last segment is of, and nothing was called
+    /// since: the handler traps again and again.
+    pub(super) fn is_again(&self, cause: Cause, epc: Option<u64>) -> bool {
+        let last = self.segments.last().and_then(|s| s.trap);
+        let same = last.is_some_and(|trap| trap.cause == cause && trap.epc == epc);
+        same && epc.is_some() && self.current().len() <= 1
     }
 
     /// Whether its last segment is a trap that interrupted a return to an address.
