@@ -21,16 +21,19 @@
 
 mod backtrace;
 mod hart;
+mod sink;
 mod thread;
+mod traps;
 mod tree;
 
 pub use backtrace::{Backtrace, Outer};
+pub use sink::{Entered, Entry, Grouping, How, Left, Odd, OddJump, StackSink};
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
 use hart::{Arrival, Arrived, Hart, UNSETTLED};
-use hartrace_flow::{Event, Exit, HartId, Mark, Ownership, PerHart, Run, Trap};
-use thread::{Frame, NONE, Segment, Thread, Trapped};
+use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run};
+use thread::{Frame, NONE};
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
@@ -46,138 +49,6 @@ const MAX_ODD: usize = 64;
 
 /// Callers that may be found below the start of a trace.
 const MAX_FOUND: u32 = 1 << 10;
-
-/// Tells apart what [`Stacks`] would otherwise add up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Grouping {
-    /// By hart.
-    pub harts: bool,
-    /// By context.
-    pub contexts: bool,
-    /// By privilege mode.
-    pub modes: bool,
-}
-
-/// A function that was entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entered {
-    /// The function.
-    pub function: FunctionId,
-    /// Its node.
-    pub node: NodeId,
-    /// The instruction that called it, or the function in whose place it is; 0 if
-    /// the call was not seen.
-    pub site: u64,
-    /// How.
-    pub by: Entry,
-}
-
-/// How a function was entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// By a call.
-    Call,
-    /// By a jump out of another function, in whose place it is.
-    TailCall,
-    /// At the start of a trace, a thread or a trap, or after a gap.
-    Start,
-    /// By a return to it: the trace started inside a function that it had called.
-    Return,
-}
-
-/// A call that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// The function that was called.
-    pub function: FunctionId,
-    /// Its node.
-    pub node: NodeId,
-    /// The instruction that called it; 0 if the call was not seen.
-    pub site: u64,
-    /// What it cost from the call to the return, with everything it called and
-    /// without traps and other threads.
-    pub cost: Cost,
-    /// How it ended.
-    pub how: How,
-    /// The trace has all of it: its call was seen and nothing since is missing.
-    pub whole: bool,
-    /// It was called while another call of the function had not returned. Only for
-    /// a sink that [asks for it](StackSink::NESTING).
-    pub nested: bool,
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It returned.
-    Returned,
-    /// It called another function in its place.
-    TailCall,
-    /// It was left for a function further out.
-    Unwound,
-    /// Where it ended is not known: the trace has a gap, or ends.
-    Lost,
-}
-
-/// What a jump that contradicts the stack was taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Odd {
-    /// Frames were left for one further out.
-    Unwound,
-    /// Another thread continued.
-    Switched,
-    /// A new thread started.
-    Started,
-    /// An indirect jump or call into the middle of a function that is not running.
-    Inside,
-    /// An indirect jump inside its function, to none of the cases of its `switch`.
-    NoCase,
-    /// A return out of the outermost known frame. It shows the caller, unless nothing
-    /// was called there.
-    Found,
-}
-
-/// A jump that contradicts the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OddJump {
-    /// What it was taken for.
-    pub odd: Odd,
-    /// The instruction that jumped; 0 for a return from a trap.
-    pub from: u64,
-    /// Where it went.
-    pub to: u64,
-    /// Instructions of the hart up to the jump.
-    pub at: u64,
-    /// Instructions of the hart up to the last return that agreed with the stack.
-    pub since: u64,
-    /// Nothing explains it: the trace, or its decoding, may be wrong since then.
-    pub doubtful: bool,
-}
-
-/// Takes what happens to stacks.
-pub trait StackSink {
-    /// Whether [`Left::nested`] is wanted, which takes a look at the whole stack
-    /// with each call.
-    const NESTING: bool = false;
-
-    /// A function was entered.
-    fn entered(&mut self, hart: HartId, call: &Entered) {
-        let _ = (hart, call);
-    }
-
-    /// A call has ended.
-    fn left(&mut self, hart: HartId, call: &Left) {
-        let _ = (hart, call);
-    }
-
-    /// A return or a jump did not go where the stack expected it to.
-    fn odd(&mut self, hart: HartId, jump: &OddJump) {
-        let _ = (hart, jump);
-    }
-}
-
-/// Nothing is wanted.
-impl StackSink for () {}
 
 /// Runs one after the other in one function, of which only the last may call or
 /// return.
@@ -334,27 +205,6 @@ impl<S: StackSink> Stacks<S> {
         }
     }
 
-    /// The last instruction of a hart, if the run that ends with it has no transfer.
-    pub(crate) fn stopped(&mut self, id: HartId) -> Option<Run> {
-        let hart = self.harts.of(id);
-        hart.stopped.filter(|_| hart.last == Exit::Stop)
-    }
-
-    /// The trap that follows interrupts a jump: it has this exit, and leads to where the
-    /// trap returns to. If it is itself a return from a trap, that one has ended.
-    pub(crate) fn interrupts(&mut self, id: HartId, jump: Run) {
-        let hart = self.harts.of(id);
-        if jump.exit != Exit::TrapReturn {
-            hart.open = Some(jump);
-            return;
-        }
-        let trap = hart.thread.segments.last().and_then(|s| s.trap);
-        if let Some(trap) = trap {
-            hart.end_track(id, &mut self.tree, &mut self.sink);
-            hart.epc = trap.epc;
-        }
-    }
-
     /// One event of a hart other than a run.
     pub fn event(&mut self, id: HartId, event: &Event) {
         match event {
@@ -379,89 +229,6 @@ impl<S: StackSink> Stacks<S> {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn trap(&mut self, id: HartId, trap: &Trap) {
-        let hart = self.harts.of(id);
-        hart.settle(&mut self.tree);
-        if hart.thread.is_again(trap.cause, trap.epc) {
-            let first = hart.thread.segments.last().map_or(0, |s| s.first);
-            hart.leave_to(first, How::Lost, id, &mut self.sink);
-            hart.await_run(Arrival::Start);
-            return;
-        }
-        if hart.thread.segments.len() >= MAX_SEGMENTS {
-            hart.leave_to(0, How::Lost, id, &mut self.sink);
-            hart.thread = Thread {
-                context: hart.thread.context,
-                ..Thread::default()
-            };
-        }
-        if hart.thread.segments.is_empty() {
-            // Interrupted before anything ran: there is something to return to.
-            hart.begin(&mut self.tree, NodeId::ROOT);
-        }
-        hart.park();
-        let pending = (hart.expected == UNSETTLED).then_some(hart.arrival);
-        let open = hart.open.take();
-        let epc = trap.epc.or(hart.epc.take());
-        if let Some(segment) = hart.thread.segments.last_mut() {
-            segment.pending = pending;
-            segment.open = open;
-        }
-        let track = What::Trap(trap.cause);
-        let first = hart.thread.frames.len();
-        hart.thread.segments.push(Segment {
-            first,
-            trap: Some(Trapped {
-                cause: trap.cause,
-                epc,
-            }),
-            base: self.tree.child(NodeId::ROOT, track),
-            found: 0,
-            cost: Cost::default(),
-            pending: None,
-            open: None,
-        });
-        hart.unpark();
-        hart.await_run(Arrival::Start);
-    }
-
-    /// The mode and context from here on. Another context has a stack of its own; a
-    /// new one starts with the stack of the last.
-    fn own(&mut self, id: HartId, owner: &Ownership) {
-        let hart = self.harts.of(id);
-        hart.mode = owner.mode.or(hart.mode);
-        let Some(context) = owner.context else {
-            return;
-        };
-        let before = hart.context.replace(context);
-        if before.is_none() {
-            hart.thread.context = Some(context);
-        }
-        if before.is_none() || before == Some(context) {
-            return;
-        }
-        hart.settle(&mut self.tree);
-        let known = hart
-            .suspended
-            .iter()
-            .rposition(|t| t.context == Some(context));
-        let mut next = match known {
-            Some(at) => hart.suspended.remove(at),
-            None => hart.thread.clone(),
-        };
-        if known.is_none() {
-            next.frames.iter_mut().for_each(|frame| frame.whole = false);
-        }
-        next.context = Some(context);
-        hart.park();
-        hart.suspend(id, &mut self.sink);
-        hart.thread = next;
-        hart.unpark();
-        if hart.expected != UNSETTLED {
-            hart.expect();
         }
     }
 
@@ -647,22 +414,6 @@ impl<S: StackSink> Stacks<S> {
         }
     }
 
-    /// A trap returned to another place than it was taken from.
-    fn resumed_elsewhere(&mut self, id: HartId, at: Arrived) {
-        let hart = self.harts.of(id);
-        let is_trap = hart
-            .thread
-            .segments
-            .last()
-            .is_some_and(|s| s.trap.is_some());
-        let function = hart.thread.interrupted().map(|frame| frame.function);
-        if is_trap && function == Some(at.function) {
-            hart.end_track(id, &mut self.tree, &mut self.sink);
-            return;
-        }
-        self.new_thread(id, at, (0, false));
-    }
-
     fn new_thread(&mut self, id: HartId, at: Arrived, (from, certain): (u64, bool)) {
         let hart = self.harts.of(id);
         hart.settle(&mut self.tree);
@@ -765,17 +516,6 @@ impl<S: StackSink> Stacks<S> {
         });
     }
 
-    /// Another thread of the hart continues.
-    fn switch(&mut self, id: HartId, other: usize) {
-        let hart = self.harts.of(id);
-        hart.settle(&mut self.tree);
-        let next = hart.suspended.remove(other);
-        hart.park();
-        hart.suspend(id, &mut self.sink);
-        hart.thread = next;
-        hart.unpark();
-    }
-
     /// A co-routine swap: a return, if a frame returns there, and a call.
     fn swap(&mut self, id: HartId, run: &Run) {
         let hart = self.harts.of(id);
@@ -787,47 +527,6 @@ impl<S: StackSink> Stacks<S> {
             self.returned(id, run);
         }
         self.harts.of(id).call(run);
-    }
-
-    /// A return from a trap.
-    fn resume(&mut self, id: HartId, next: u64) {
-        let hart = self.harts.of(id);
-        let trap = hart.thread.segments.last().and_then(|s| s.trap);
-        let fits = trap.is_some_and(|trap| trap.resumes_at(next));
-        if fits && trap.is_some_and(|trap| trap.epc.is_some()) || hart.thread.returns_to(next) {
-            return self.end_trap(id, next);
-        }
-        let suspended = &hart.suspended;
-        let exact = suspended.iter().rposition(|t| t.resumes_at(next));
-        let other = exact.or_else(|| suspended.iter().rposition(|t| t.returns_to(next)));
-        if let Some(other) = other {
-            self.switch(id, other);
-            self.end_trap(id, next);
-            self.odd(id, Odd::Switched, (0, next), false);
-            return;
-        }
-        match fits {
-            true => self.end_trap(id, next),
-            false => hart.await_run(Arrival::Resumed),
-        }
-    }
-
-    /// The last trap has returned here: to the target of the jump that it interrupted,
-    /// if it did.
-    fn end_trap(&mut self, id: HartId, next: u64) {
-        let hart = self.harts.of(id);
-        hart.end_track(id, &mut self.tree, &mut self.sink);
-        let open = hart.thread.segments.last_mut().and_then(|s| s.open.take());
-        let Some(open) = open else { return };
-        let run = Run { next, ..open };
-        hart.last = run.exit;
-        match run.exit {
-            Exit::IndirectCall => hart.call(&run),
-            Exit::Return => self.returned(id, &run),
-            Exit::Swap => self.swap(id, &run),
-            Exit::IndirectJump => hart.site = run.source(),
-            _ => {}
-        }
     }
 
     /// The track of a hart, its context and its mode, where they are told apart.

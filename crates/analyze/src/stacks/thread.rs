@@ -75,6 +75,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// The frames of the last segment.
+    #[inline]
     pub(super) fn current(&self) -> &[Frame] {
         let first = self.segments.last().map_or(0, |s| s.first);
         self.frames.get(first..).unwrap_or_default()
