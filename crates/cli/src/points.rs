@@ -57,7 +57,7 @@ fn parse(text: &str, program: &Program, functions: &Functions) -> Result<Point, 
     let (what, nth) = match text.rsplit_once('#') {
         Some((what, nth)) => match nth.parse().ok().filter(|nth| *nth > 0) {
             Some(nth) => (what, nth),
-            None => return Err(bad(text, "after # comes a number, counted from 1").into()),
+            None => return Err(bad(text, "after # comes a number, counted from 1")),
         },
         None => (text, 1),
     };
@@ -80,15 +80,15 @@ fn parse(text: &str, program: &Program, functions: &Functions) -> Result<Point, 
         "interrupt" => PointKind::Interrupt(code()?),
         "time" if value.is_some() => match value.and_then(parse_count) {
             Some(time) => PointKind::Time(time),
-            None => return Err(bad(text, "a time is a number in the unit of the trace").into()),
+            None => return Err(bad(text, "a time is a number in the unit of the trace")),
         },
         _ if what.starts_with("0x") => match parse_address(what) {
             Some(address) => PointKind::Address(address),
-            None => return Err(bad(text, "this is no address").into()),
+            None => return Err(bad(text, "this is no address")),
         },
         _ if what.starts_with(|c: char| c.is_ascii_digit()) => match parse_count(what) {
             Some(index) => PointKind::Index(index),
-            None => return Err(bad(text, "write a number such as 1000000 or 10M").into()),
+            None => return Err(bad(text, "write a number such as 1000000 or 10M")),
         },
         name => PointKind::Address(symbol(text, name, program, functions)?),
     };
@@ -129,9 +129,9 @@ fn symbol(
 const FORMS: &str = "a point is an instruction number, time=N, an address, a symbol, trap, \
                      exception, interrupt, gap or doubt, each perhaps with #N for the N-th time";
 
-fn bad(text: &str, why: &str) -> Diagnostic {
+fn bad(text: &str, why: &str) -> Failure {
     let message = format!("`{text}` is no point: {why}");
-    Diagnostic::new(Code::BadPlace, message).help(FORMS)
+    Diagnostic::new(Code::BadPlace, message).help(FORMS).into()
 }
 
 /// Whether everything that was asked for is in the trace.
