@@ -12,10 +12,9 @@
 //! format 3 after it, a notification for the target of a jump, fields that
 //! should repeat the bit before them and do not.
 //!
-//! Not covered: data trace, streams of several harts, lost packets in the
-//! middle of a stream other than as a new start, `return_rule =
-//! "specification"`, `cm.jt`, `cm.jalt` and `cm.popret`, instructions longer
-//! than 32 bits, a context change that is treated as a discontinuity.
+//! Not covered: data trace, streams of several harts, `return_rule =
+//! "specification"`, `ending = "reference"`, `updiscon = "next-row"`, a context
+//! change that is treated as a discontinuity. A loss of packets is a new start.
 
 mod flow;
 mod insn;
@@ -92,32 +91,39 @@ pub struct Settings {
     /// The bits of `ioptions` (`options` in the draft), lowest first. Those of
     /// 2.05 are fixed.
     pub ioptions: Vec<Mode>,
+    /// Modes that are on and that no bit of `ioptions` reports.
+    pub unreported: Vec<Mode>,
     /// Width of `doptions`; `None` if a support packet has no fields for data
     /// trace. That of 2.05 is fixed.
     pub doptions_width: Option<u32>,
     /// Whether sequentially inferable returns count as such, which they do on
     /// an ingress port that does not distinguish returns from other jumps.
     pub sijump_returns: bool,
+    /// Whether `irdepth` repeats the bit before it where it has nothing to
+    /// report, as the text demands.
+    pub repeats_irdepth: bool,
     /// The trap vectors that are known, as in `mtvec`, `stvec` and `vstvec`.
     pub vectors: [Option<u64>; 3],
+    /// Whether there are `cm.popret` and `cm.popretz`.
+    pub zcmp: bool,
+    /// The targets of `cm.jt` and `cm.jalt`; none without them.
+    pub jump_table: Vec<u64>,
 }
 
-/// What a stream reports.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
-    /// The addresses of the instructions that retired, in order.
-    pub pcs: Vec<u64>,
-    /// The traps, in order.
-    pub traps: Vec<Trap>,
-    /// How many instructions had retired at each start of the trace.
-    pub starts: Vec<usize>,
+/// What a stream reports, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// The trace starts.
+    Start,
+    /// An instruction at this address retired.
+    Insn(u64),
+    /// A trap was taken.
+    Trap(Trap),
 }
 
 /// A trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// How many instructions retired before it.
-    pub after: usize,
     /// Whether it is an interrupt.
     pub interrupt: bool,
     /// The cause, without the bit for interrupts.

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, VecDeque};
 use super::insn::{Insn, Kind, Role, extend, insn};
 use super::modes::{Cache, Predictor, Stack};
 use super::packet::{Options, Packet, packets};
-use super::{Mode, PlainError, Settings, Trace, Trap, Version};
+use super::{Item, Mode, PlainError, Settings, Trap, Version};
 
 /// More instructions than this without a branch outcome are an endless loop.
 const LONGEST_PATH: usize = 1 << 20;
 
 /// `qual_status`
 const NO_CHANGE: u64 = 0;
+const ENDED_REP: u64 = 1;
 const ENDED_NTR: u64 = 3;
 
 /// The packets of a stream and what they report. `code` is the program: pieces
@@ -26,17 +27,18 @@ pub fn decode(
     bytes: &[u8],
     settings: &Settings,
     code: &[(u64, Vec<u8>)],
-) -> Result<(Vec<Packet>, Trace), PlainError> {
+) -> Result<(Vec<Packet>, Vec<Item>), PlainError> {
     let packets = packets(bytes, settings)?;
     let mut decoder = Decoder {
         settings,
         code,
         options: None,
-        trace: Trace::default(),
+        items: Vec::new(),
         at: At::Nowhere,
         pc: 0,
         last_pc: None,
         privilege: 0,
+        context: 0,
         address: 0,
         outcomes: Outcomes::default(),
         implicit_returns: 0,
@@ -49,8 +51,8 @@ pub fn decode(
         let done = decoder.packet(packet, &packets[i + 1..]);
         done.map_err(|what| PlainError::new(i, what))?;
     }
-    let trace = decoder.trace;
-    Ok((packets, trace))
+    let items = decoder.items;
+    Ok((packets, items))
 }
 
 /// Where the decoder is.
@@ -64,8 +66,6 @@ enum At {
     Trap {
         /// The first trap is an exception at the target of an uninferable jump.
         after_jump: bool,
-        /// The address in the packet of an exception.
-        address: Option<u64>,
         /// Nothing was traced before the trap.
         start: bool,
     },
@@ -78,7 +78,7 @@ enum Meaning {
     Target,
     /// An instruction that the program reached otherwise.
     Path,
-    /// No packet says which.
+    /// Either: the first of both on the path.
     Either,
     /// As `Path`, or the target of a discontinuity: a packet of format 3.
     Sync { privilege: u64 },
@@ -96,7 +96,7 @@ struct Goal {
 
 /// Outcomes of branches that were reported and not yet used: those of a branch
 /// map, then correct predictions, then perhaps a wrong one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Outcomes {
     known: VecDeque<bool>,
     predicted: u64,
@@ -128,12 +128,13 @@ impl Outcomes {
     }
 }
 
+#[derive(Clone)]
 struct Decoder<'s> {
     settings: &'s Settings,
     code: &'s [(u64, Vec<u8>)],
     /// Those of the last support packet.
     options: Option<Options>,
-    trace: Trace,
+    items: Vec<Item>,
     at: At,
     /// The last instruction that retired. Its effect on predictor and return
     /// stack comes when it is left, so after any packet that reports it.
@@ -141,6 +142,7 @@ struct Decoder<'s> {
     /// The one before it, if both were traced one after the other.
     last_pc: Option<u64>,
     privilege: u64,
+    context: u64,
     /// The last address that a packet reported: the base of differences.
     address: u64,
     outcomes: Outcomes,
@@ -159,12 +161,14 @@ impl Decoder<'_> {
             return Err("no support packet before the first packet".to_owned());
         }
         match (packet.format, packet.subformat) {
-            (3, Some(0)) => self.sync(packet),
-            (3, Some(1)) => self.trap(packet),
-            (3, Some(2)) => Ok(()),
-            (3, _) => self.support(packet),
-            _ => self.follow_packet(packet, later),
+            (3, Some(0)) => self.sync(packet)?,
+            (3, Some(1)) => self.trap(packet)?,
+            (3, Some(2)) => {}
+            (3, _) => return self.support(packet),
+            _ => return self.follow_packet(packet, later),
         }
+        self.context = packet.get("context");
+        Ok(())
     }
 
     fn on(&self, mode: Mode) -> bool {
@@ -216,24 +220,25 @@ impl Decoder<'_> {
 
     fn insn(&self, pc: u64) -> Result<Insn, String> {
         let missing = || format!("there is no code at {pc:#x}");
-        let parcel = |at: u64| {
-            let piece = self.code.iter().find_map(|(base, bytes)| {
+        // Pieces may end inside an instruction.
+        let byte = |at: u64| {
+            self.code.iter().find_map(|(base, bytes)| {
                 let offset = usize::try_from(at.checked_sub(*base)?).ok()?;
-                bytes.get(offset..offset + 2)
-            });
-            piece.map(|two| u32::from(two[0]) | u32::from(two[1]) << 8)
+                bytes.get(offset).map(|&byte| u32::from(byte))
+            })
         };
+        let parcel = |at: u64| Some(byte(at)? | byte(self.wrap(at.wrapping_add(1)))? << 8);
         let low = parcel(pc).ok_or_else(missing)?;
         let high = match low & 3 {
-            3 => parcel(pc.wrapping_add(2)).ok_or_else(missing)?,
+            3 => parcel(self.wrap(pc.wrapping_add(2))).ok_or_else(missing)?,
             _ => 0,
         };
-        Ok(insn(low | high << 16, pc, self.settings.rv32))
+        Ok(insn(low | high << 16, pc, self.settings))
     }
 
     fn retire(&mut self, pc: u64) {
         self.pc = pc;
-        self.trace.pcs.push(pc);
+        self.items.push(Item::Insn(pc));
     }
 
     /// 6.2: format 3, subformat 0.
@@ -257,18 +262,22 @@ impl Decoder<'_> {
                     meaning: Meaning::Sync { privilege },
                     returns: None,
                 };
-                self.follow(&goal)?;
+                let changed = packet.get("context") != self.context;
+                if changed && self.trial().follow(&goal).is_err() {
+                    // A change of context that is a discontinuity (table 4.4).
+                    self.enter(address, branch, taken);
+                } else {
+                    self.follow(&goal)?;
+                }
             }
             At::Trap { .. } => {
-                if let Some(trap) = self.trace.traps.last_mut() {
+                if let Some(Item::Trap(trap)) = self.items.last_mut() {
                     trap.handler = Some(address);
-                    let key = (privilege, trap.interrupt, trap.cause);
-                    self.handlers.insert(key, address);
                 }
                 self.enter(address, branch, taken);
             }
             At::Nowhere => {
-                self.trace.starts.push(self.trace.pcs.len());
+                self.items.push(Item::Start);
                 self.enter(address, branch, taken);
             }
         }
@@ -290,6 +299,8 @@ impl Decoder<'_> {
         self.address = address;
         self.privilege = privilege;
         self.at = At::Instruction;
+        // A decoder that starts here does not know the instruction before.
+        self.last_pc = None;
         if start || !self.options.as_ref().is_some_and(|o| o.resync_disabled) {
             self.forget();
         }
@@ -304,19 +315,18 @@ impl Decoder<'_> {
         let thaddr = draft || packet.get("thaddr") == 1;
         let start = matches!(self.at, At::Nowhere | At::Trap { start: true, .. });
         if self.at == At::Nowhere {
-            self.trace.starts.push(self.trace.pcs.len());
+            self.items.push(Item::Start);
         }
         let mut epc = self.trap_address(packet, interrupt, thaddr)?;
-        let mut tval = packet.fields.get("tval").copied();
+        let mut tval = packet.fields.get("tval").map(|&tval| self.canonical(tval));
         if draft {
             let tvalepc = packet.get("tvalepc");
             match cause == 2 && !interrupt {
                 true => epc = Some(self.canonical(tvalepc)),
-                false => tval = Some(tvalepc),
+                false => tval = Some(self.canonical(tvalepc)),
             }
         }
         let mut trap = Trap {
-            after: self.trace.pcs.len(),
             interrupt,
             cause,
             tval,
@@ -324,7 +334,7 @@ impl Decoder<'_> {
             handler: None,
         };
         if !thaddr {
-            self.trace.traps.push(trap);
+            self.items.push(Item::Trap(trap));
             return Ok(());
         }
         if matches!(
@@ -343,19 +353,17 @@ impl Decoder<'_> {
         };
         self.handlers.insert(key, handler);
         trap.handler = Some(handler);
-        self.trace.traps.push(trap);
+        self.items.push(Item::Trap(trap));
         let branch = self.insn(handler)?.is_branch();
         let taken = packet.get("branch") == 0;
         if taken && !branch {
             return Err("`branch` is 0, and the handler starts with no branch".to_owned());
         }
         self.enter(handler, branch, taken);
-        // "the previous packet that contained an address"
-        let base = match packet.has("address") {
-            true => handler,
-            false => self.address,
-        };
-        self.synchronized(base, privilege, start);
+        // A difference is one to "the instruction reported in the previous packet that
+        // contained an address" (3.2.1). That is this instruction even where the
+        // packet leaves its address out: the pseudo code sets `address` here.
+        self.synchronized(handler, privilege, start);
         Ok(())
     }
 
@@ -367,25 +375,15 @@ impl Decoder<'_> {
         interrupt: bool,
         thaddr: bool,
     ) -> Result<Option<u64>, String> {
-        let newest = self.settings.version == Version::V2_05;
         let address = (!thaddr && !interrupt).then(|| self.full_address(packet));
         let start = matches!(self.at, At::Nowhere | At::Trap { start: true, .. });
         let (epc, after_jump) = match self.at {
             // "An exception occuring on the 1st traced instruction is treated in
             // the same way", as one at the target of a jump.
             At::Nowhere => (address, !interrupt),
-            At::Trap {
-                after_jump,
-                address: before,
-                ..
-            } => {
-                // 2.0 leaves the address undefined; 2.05 uses it.
-                let epc = match after_jump {
-                    true => address,
-                    false => before.filter(|_| !interrupt),
-                };
-                (epc.filter(|_| newest), after_jump)
-            }
+            // The field is undefined for a trap right after another one, though the
+            // pseudo code of 2.05 reads it (`poss_next_epc`).
+            At::Trap { after_jump, .. } => (None, after_jump),
             At::Instruction => match self.leave(None)? {
                 Left::To(pc) => (Some(pc), false),
                 Left::Stays => (Some(self.pc), false),
@@ -398,11 +396,7 @@ impl Decoder<'_> {
             },
         };
         if !thaddr {
-            self.at = At::Trap {
-                after_jump,
-                address,
-                start,
-            };
+            self.at = At::Trap { after_jump, start };
         }
         Ok(epc)
     }
@@ -451,7 +445,7 @@ impl Decoder<'_> {
             _ => None,
         };
         let count = packet.fields.get("irets").or(packet.fields.get("irdepth"));
-        let goal = Goal {
+        let mut goal = Goal {
             address: address.unwrap_or(0),
             meaning: match address {
                 Some(_) => meaning(packet, later)?,
@@ -462,7 +456,20 @@ impl Decoder<'_> {
         if let Some(address) = address {
             self.address = address;
         }
+        if goal.meaning == Meaning::Either && self.contradicts(&goal, later) {
+            goal.meaning = Meaning::Target;
+        }
         self.follow(&goal)
+    }
+
+    /// Whether an address cannot be the first one on the path: the packet of format
+    /// 3 after it has another privilege, and no return from a trap leads there.
+    fn contradicts(&mut self, goal: &Goal, later: &[Packet]) -> bool {
+        let next = later.iter().find(|p| !says_nothing(p));
+        let next = next.filter(|p| p.is(3, 0) && p.get("privilege") != self.privilege);
+        let Some(next) = next else { return false };
+        let mut trial = self.trial();
+        trial.follow(goal).is_err() || trial.sync(next).is_err()
     }
 
     fn add_outcomes(&mut self, packet: &Packet) {
@@ -478,6 +485,14 @@ impl Decoder<'_> {
         };
         let outcomes = (0..branches).map(|i| map >> i & 1 == 0);
         self.outcomes.known.extend(outcomes);
+    }
+
+    /// A copy without what was decoded so far.
+    fn trial(&mut self) -> Self {
+        let items = std::mem::take(&mut self.items);
+        let trial = self.clone();
+        self.items = items;
+        trial
     }
 
     /// Retires instructions up to the goal.
@@ -500,8 +515,14 @@ impl Decoder<'_> {
                 }
             };
             self.last_pc = Some(before);
-            if jumped && goal.meaning == Meaning::Path {
-                return Err("the target of a jump is reported as if it was not one".to_owned());
+            match goal.meaning {
+                Meaning::Path if jumped => {
+                    return Err("the target of a jump is reported as if it was not one".to_owned());
+                }
+                Meaning::Sync { privilege } if jumped && !self.may_change_to(privilege)? => {
+                    return Err("a jump leads to another privilege".to_owned());
+                }
+                _ => {}
             }
             if jumped || self.is_place(goal)? {
                 return self.arrive();
@@ -526,12 +547,16 @@ impl Decoder<'_> {
             Meaning::LastBranch => branch && all_used,
             Meaning::Target => false,
             Meaning::Path | Meaning::Either => here && self.returns_match(goal),
-            Meaning::Sync { privilege } => {
-                let changed = privilege != self.privilege;
-                let back = self.last_pc.map(|pc| self.insn(pc)).transpose()?;
-                here && (!changed || back.is_some_and(|i| i.kind == Kind::TrapReturn))
-            }
+            Meaning::Sync { privilege } => here && self.may_change_to(privilege)?,
         })
+    }
+
+    /// Whether the hart may have this privilege now: only a return from a trap changes
+    /// it on the way.
+    fn may_change_to(&self, privilege: u64) -> Result<bool, String> {
+        let last = self.last_pc.map(|pc| self.insn(pc)).transpose()?;
+        let returned = last.is_some_and(|last| last.kind == Kind::TrapReturn);
+        Ok(privilege == self.privilege || returned)
     }
 
     /// Whether an instruction on the path comes after as many returns as its
@@ -604,7 +629,7 @@ impl Decoder<'_> {
     /// 3.2.4: the register of a jump, if the instruction before put a constant
     /// in it.
     fn constant(&self, rs1: u32, role: Role) -> Result<Option<u64>, String> {
-        let counts = role != Role::Return || self.settings.sijump_returns;
+        let counts = rs1 != 0 && (role != Role::Return || self.settings.sijump_returns);
         let Some(last_pc) = self
             .last_pc
             .filter(|_| counts && self.on(Mode::SequentialJump))
@@ -688,7 +713,6 @@ fn meaning(packet: &Packet, later: &[Packet]) -> Result<Meaning, String> {
     if packet.notify || packet.get("branch_count") == 0xffff_ffff {
         return Ok(Meaning::Path);
     }
-    let says_nothing = |p: &&Packet| p.is(3, 2) || p.is(3, 3) && p.get("qual_status") == NO_CHANGE;
     let next = later.iter().find(|p| !says_nothing(p));
     let Some(next) = next else {
         let meaning = [Meaning::Either, Meaning::Target];
@@ -700,13 +724,16 @@ fn meaning(packet: &Packet, later: &[Packet]) -> Result<Meaning, String> {
     if packet.updiscon || next.format != 3 {
         return Ok(Meaning::Target);
     }
-    // ended_ntr: it would have been sent anyway. After a loss nothing is known.
-    if next.is(3, 3) {
-        return Ok(match next.get("qual_status") {
-            ENDED_NTR => Meaning::Target,
-            1 => Meaning::Path,
-            _ => Meaning::Either,
-        });
-    }
-    Ok(Meaning::Path)
+    // A trap follows the instruction that was reported last, a synchronization need
+    // not. ended_ntr: it would have been sent anyway.
+    Ok(match (next.subformat, next.get("qual_status")) {
+        (Some(1), _) | (Some(3), ENDED_REP) => Meaning::Path,
+        (Some(3), ENDED_NTR) => Meaning::Target,
+        _ => Meaning::Either,
+    })
+}
+
+/// Whether a packet does not tell whether the hart went on.
+fn says_nothing(packet: &Packet) -> bool {
+    packet.is(3, 2) || packet.is(3, 3) && packet.get("qual_status") == NO_CHANGE
 }

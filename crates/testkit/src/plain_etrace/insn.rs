@@ -1,6 +1,8 @@
 //! Instructions, as far as a trace decoder must know them (4.1.1), from the
 //! unprivileged manual.
 
+use super::Settings;
+
 /// What an instruction does to the flow of control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -50,14 +52,29 @@ impl Insn {
 }
 
 /// The instruction at an address, from its first four bytes.
-pub(super) fn insn(bits: u32, pc: u64, rv32: bool) -> Insn {
-    let short = bits & 3 != 3;
-    let kind = match short {
-        true => compressed(bits & 0xffff, pc, rv32),
-        false => full(bits, pc),
+pub(super) fn insn(bits: u32, pc: u64, settings: &Settings) -> Insn {
+    let kind = match length(bits) {
+        2 => compressed(bits & 0xffff, pc, settings),
+        4 => full(bits, pc),
+        _ => Kind::Plain,
     };
-    let len = if short { 2 } else { 4 };
+    let len = length(bits);
     Insn { len, kind }
+}
+
+/// "Expanded Instruction-Length Encoding" of the unprivileged manual.
+fn length(bits: u32) -> u64 {
+    if bits & 3 != 3 {
+        2
+    } else if bits & 0b11111 != 0b11111 {
+        4
+    } else if bits & 0b111111 == 0b011111 {
+        6
+    } else if bits & 0b1111111 == 0b0111111 {
+        8
+    } else {
+        10 + 2 * u64::from(field(bits, 14, 12))
+    }
 }
 
 /// The bits `high` to `low`, moved down to bit 0.
@@ -111,7 +128,7 @@ fn full(bits: u32, pc: u64) -> Kind {
     }
 }
 
-fn compressed(bits: u32, pc: u64, rv32: bool) -> Kind {
+fn compressed(bits: u32, pc: u64, settings: &Settings) -> Kind {
     let (quadrant, funct3) = (bits & 3, field(bits, 15, 13));
     let (rd, rs2) = (field(bits, 11, 7), field(bits, 6, 2));
     let jump = || {
@@ -126,7 +143,7 @@ fn compressed(bits: u32, pc: u64, rv32: bool) -> Kind {
         pc.wrapping_add(extend(u64::from(imm), 12))
     };
     match (quadrant, funct3) {
-        (1, 1) if rv32 => Kind::Direct {
+        (1, 1) if settings.rv32 => Kind::Direct {
             to: jump(),
             role: Role::Call,
         },
@@ -155,6 +172,21 @@ fn compressed(bits: u32, pc: u64, rv32: bool) -> Kind {
             (0, rs1) => jalr(0, rs1, 0),
             (_, rs1) => jalr(1, rs1, 0),
         },
+        // cm.popret and cm.popretz: a return through no register.
+        (2, 5) if settings.zcmp && matches!(field(bits, 12, 8), 0b11110 | 0b11100) => {
+            jalr_role(0, 0, Role::Return)
+        }
+        // cm.jt and cm.jalt: the table is part of the program.
+        (2, 5) if !settings.jump_table.is_empty() && field(bits, 12, 10) == 0 => {
+            let index = field(bits, 9, 2) as usize;
+            let role = if index < 32 {
+                Role::Neither
+            } else {
+                Role::Call
+            };
+            let to = settings.jump_table[index];
+            Kind::Direct { to, role }
+        }
         _ => Kind::Plain,
     }
 }
@@ -167,12 +199,12 @@ fn jalr(rd: u32, rs1: u32, offset: u64) -> Kind {
             to: offset & !1,
             role: role(rd, None),
         },
-        _ => Kind::Indirect {
-            rs1,
-            offset,
-            role: role(rd, Some(rs1)),
-        },
+        _ => jalr_role(rs1, offset, role(rd, Some(rs1))),
     }
+}
+
+fn jalr_role(rs1: u32, offset: u64, role: Role) -> Kind {
+    Kind::Indirect { rs1, offset, role }
 }
 
 /// The lists of 4.1.1. Link registers are x1 and x5.

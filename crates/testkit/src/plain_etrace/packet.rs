@@ -70,7 +70,7 @@ impl Options {
 /// Bytes that are no packet.
 pub fn packets(bytes: &[u8], settings: &Settings) -> Result<Vec<Packet>, PlainError> {
     let mut options = Options {
-        modes: Vec::new(),
+        modes: settings.unreported.clone(),
         resync_disabled: false,
         iret_ext: settings.version == Version::V2_05,
         f0s_width: settings.f0s_width,
@@ -237,7 +237,7 @@ impl Reader<'_, '_> {
         let value = self.field(name, width);
         let ones = (1 << width) - 1;
         // Irreport equals the bit before it here, so it repeats that bit.
-        if !differs && value != irreport * ones {
+        if self.settings.repeats_irdepth && !differs && value != irreport * ones {
             return Err(format!("{name} does not repeat the bit before it"));
         }
         Ok(())
@@ -350,7 +350,7 @@ impl Reader<'_, '_> {
         if self.settings.version == Version::V2_05 {
             return self.standard_support();
         }
-        let mut modes = Vec::new();
+        let mut modes = self.settings.unreported.clone();
         let names = &self.settings.ioptions;
         let value = self.field("ioptions", names.len() as u32);
         for (bit, &mode) in names.iter().enumerate() {
