@@ -91,8 +91,8 @@ pub struct Settings {
     /// The bits of `ioptions` (`options` in the draft), lowest first. Those of
     /// 2.05 are fixed.
     pub ioptions: Vec<Mode>,
-    /// Modes that are on and that no bit of `ioptions` reports.
-    pub unreported: Vec<Mode>,
+    /// The modes that are on before the first support packet.
+    pub modes: Vec<Mode>,
     /// Width of `doptions`; `None` if a support packet has no fields for data
     /// trace. That of 2.05 is fixed.
     pub doptions_width: Option<u32>,

@@ -1,10 +1,12 @@
 //! E-Trace against a second decoder, the plain one of the testkit: the same
 //! packets, instructions and traps.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
+use hartrace_testkit::plain_etrace::{Item, Packet};
 
 use super::{Case, ETrace, Setting};
 use crate::trace::{Events, Format as _, Recorded, programs};
@@ -12,10 +14,62 @@ use crate::trace::{Events, Format as _, Recorded, programs};
 #[path = "../../../crates/etrace/tests/shared/plain.rs"]
 mod plain;
 
-use plain::Compared;
-
 /// Steps of a random program in one case.
 const STEPS: u64 = 10_000;
+
+/// What was compared.
+#[derive(Clone, Debug, Default)]
+struct Compared {
+    streams: u64,
+    insns: u64,
+    traps: u64,
+    /// Packets by what they contain.
+    packets: BTreeMap<String, u64>,
+}
+
+impl Compared {
+    fn one(packets: &[Packet], items: &[Item]) -> Compared {
+        let insns = items.iter().filter(|i| matches!(i, Item::Insn(_)));
+        let traps = items.iter().filter(|i| matches!(i, Item::Trap(_)));
+        let mut compared = Compared {
+            streams: 1,
+            insns: insns.count() as u64,
+            traps: traps.count() as u64,
+            packets: BTreeMap::new(),
+        };
+        for packet in packets {
+            *compared.packets.entry(kind(packet)).or_default() += 1;
+        }
+        compared
+    }
+
+    fn add(&mut self, other: Compared) {
+        self.streams += other.streams;
+        self.insns += other.insns;
+        self.traps += other.traps;
+        for (kind, count) in other.packets {
+            *self.packets.entry(kind).or_default() += count;
+        }
+    }
+}
+
+/// Format and subformat of a packet, and what it says besides.
+fn kind(packet: &Packet) -> String {
+    let mut kind = packet.format.to_string();
+    if let Some(subformat) = packet.subformat {
+        kind += &format!(".{subformat}");
+    }
+    let said = [
+        (packet.has("address"), " address"),
+        (packet.notify, " notify"),
+        (packet.updiscon, " updiscon"),
+        (packet.irreport && packet.has("irets"), " irets"),
+        (packet.irreport && packet.has("irdepth"), " irdepth"),
+    ];
+    let said = said.iter().filter(|(is_there, _)| *is_there);
+    kind.extend(said.map(|(_, word)| *word));
+    kind
+}
 
 /// Decodes a stream with both.
 fn both(setting: &Setting, image: &Image, isa: Isa, bytes: &[u8]) -> Result<Compared, String> {
@@ -24,7 +78,8 @@ fn both(setting: &Setting, image: &Image, isa: Isa, bytes: &[u8]) -> Result<Comp
     decoder.feed(bytes, &mut events);
     decoder.finish(&mut events);
     let events: Vec<_> = events.0.into_iter().map(|(_, event)| event).collect();
-    plain::compare(&setting.config, image, isa, bytes, &events)
+    let both = plain::compare(&setting.config, image, isa, bytes, &events)?;
+    Ok(Compared::one(&both.0, &both.1))
 }
 
 /// A random program with a setting of its own; `None` if that is not covered.
@@ -93,14 +148,17 @@ pub fn command(args: &[String]) -> Result<(), String> {
 }
 
 fn show(what: &str, sum: &Compared, start: Instant) {
+    let packets: u64 = sum.packets.values().sum();
     println!(
-        "{what}: {} streams, {} packets, {} instructions and {} traps equal in both decoders; {:.1} s",
+        "{what}: {} streams, {packets} packets, {} instructions and {} traps equal in both decoders; {:.1} s",
         sum.streams,
-        sum.packets,
         sum.insns,
         sum.traps,
         start.elapsed().as_secs_f64()
     );
+    for (kind, count) in &sum.packets {
+        println!("  {count:>9} {kind}");
+    }
 }
 
 #[cfg(test)]

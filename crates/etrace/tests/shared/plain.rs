@@ -15,24 +15,6 @@ use hartrace_testkit::plain_etrace as plain;
 /// The code of a gap for which the encoder lost packets.
 const LOST: &str = "ET0401";
 
-/// What was compared.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Compared {
-    pub(crate) streams: u64,
-    pub(crate) packets: u64,
-    pub(crate) insns: u64,
-    pub(crate) traps: u64,
-}
-
-impl Compared {
-    pub(crate) fn add(&mut self, other: Compared) {
-        self.streams += other.streams;
-        self.packets += other.packets;
-        self.insns += other.insns;
-        self.traps += other.traps;
-    }
-}
-
 /// Whether the plain decoder knows these settings: not what repeats the mistakes
 /// of the reference models, and not what cannot be decoded in general.
 pub(crate) fn is_covered(config: &Config) -> bool {
@@ -42,7 +24,7 @@ pub(crate) fn is_covered(config: &Config) -> bool {
 }
 
 /// Decodes a stream with the plain decoder and compares with the events of the
-/// other one.
+/// other one. Gives what both found.
 ///
 /// # Errors
 ///
@@ -53,11 +35,9 @@ pub(crate) fn compare(
     isa: Isa,
     bytes: &[u8],
     events: &[Event],
-) -> Result<Compared, String> {
-    let segments = image.segments(SpaceId::FIRST);
-    let code: Vec<(u64, Vec<u8>)> = segments.map(|(at, bytes)| (at, bytes.to_vec())).collect();
+) -> Result<(Vec<plain::Packet>, Vec<plain::Item>), String> {
     let settings = settings(config, image, isa);
-    let (packets, mut ours) = plain::decode(bytes, &settings, &code).map_err(|e| {
+    let (packets, mut ours) = plain::decode(bytes, &settings, &code(image)).map_err(|e| {
         let packets = plain::packets(bytes, &settings).unwrap_or_default();
         let first = e.packet.saturating_sub(6);
         let near: Vec<String> = packets.iter().skip(first).take(9).map(line).collect();
@@ -69,6 +49,7 @@ pub(crate) fn compare(
         losses,
     } = items(image, events)?;
     ours.retain(|item| !is_trapped(image, item));
+    drop_before_losses(&mut ours, &theirs, &losses);
     for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         let after_loss = i > 0 && losses.contains(&(i - 1));
         let excused = after_loss || is_illegal(config, ours);
@@ -80,18 +61,12 @@ pub(crate) fn compare(
         let (ours, theirs) = (ours.len(), theirs.len());
         return Err(format!("plain has {ours} items, the other {theirs}"));
     }
-    Ok(Compared {
-        streams: 1,
-        packets: packets.len() as u64,
-        insns: ours
-            .iter()
-            .filter(|i| matches!(i, plain::Item::Insn(_)))
-            .count() as u64,
-        traps: ours
-            .iter()
-            .filter(|i| matches!(i, plain::Item::Trap(_)))
-            .count() as u64,
-    })
+    Ok((packets, ours))
+}
+
+fn code(image: &Image) -> Vec<(u64, Vec<u8>)> {
+    let segments = image.segments(SpaceId::FIRST);
+    segments.map(|(at, bytes)| (at, bytes.to_vec())).collect()
 }
 
 fn line(packet: &plain::Packet) -> String {
@@ -118,16 +93,15 @@ fn settings(config: &Config, image: &Image, isa: Isa) -> plain::Settings {
         Ioption::ResyncDisabled | Ioption::ImplicitReturnExtension => plain::Mode::Reserved,
     };
     let order = config.ioptions.order();
-    let unreported = [
+    let options = [
         Ioption::SequentialJump,
         Ioption::ImplicitReturn,
+        Ioption::ImplicitException,
         Ioption::BranchPrediction,
         Ioption::JumpTargetCache,
         Ioption::FullAddress,
     ];
-    let unreported = unreported
-        .into_iter()
-        .filter(|&option| config.is_on(option) && !order.contains(&Some(option)));
+    let on = options.into_iter().filter(|&option| config.is_on(option));
     let entry = |index| image.table_entry(SpaceId::FIRST, index, isa);
     let vectors = &config.trap_vectors;
     plain::Settings {
@@ -153,7 +127,7 @@ fn settings(config: &Config, image: &Image, isa: Isa) -> plain::Settings {
             .iter()
             .map(|option| option.map_or(plain::Mode::Reserved, mode))
             .collect(),
-        unreported: unreported.map(mode).collect(),
+        modes: on.map(mode).collect(),
         doptions_width: config.doptions_width.map(u32::from),
         sijump_returns: config.sijump_returns,
         repeats_irdepth: config.idle_irdepth == IdleIrdepth::Repeated,
@@ -403,6 +377,19 @@ fn items(image: &Image, events: &[Event]) -> Result<Items, String> {
         items.pop();
     }
     Ok(Items { items, losses })
+}
+
+/// Drops what only the plain decoder makes of the last packet before a loss: the
+/// other one leaves out what the lost packet would have settled.
+fn drop_before_losses(ours: &mut Vec<plain::Item>, theirs: &[plain::Item], losses: &[usize]) {
+    for &loss in losses.iter().filter(|&&loss| loss < theirs.len()) {
+        let more = ours.iter().skip(loss);
+        let more = more.take_while(|item| matches!(item, plain::Item::Insn(_)));
+        let end = loss + more.count();
+        if ours.get(end) == Some(&plain::Item::Start) {
+            ours.drain(loss..end);
+        }
+    }
 }
 
 /// An item without the address where a trap was taken. The decoders differ there in

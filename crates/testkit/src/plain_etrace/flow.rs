@@ -32,7 +32,7 @@ pub fn decode(
     let mut decoder = Decoder {
         settings,
         code,
-        options: None,
+        options: Options::new(settings),
         items: Vec::new(),
         at: At::Nowhere,
         pc: 0,
@@ -40,6 +40,7 @@ pub fn decode(
         privilege: 0,
         context: 0,
         address: 0,
+        closed: false,
         outcomes: Outcomes::default(),
         implicit_returns: 0,
         stack: Stack::default(),
@@ -133,7 +134,7 @@ struct Decoder<'s> {
     settings: &'s Settings,
     code: &'s [(u64, Vec<u8>)],
     /// Those of the last support packet.
-    options: Option<Options>,
+    options: Options,
     items: Vec<Item>,
     at: At,
     /// The last instruction that retired. Its effect on predictor and return
@@ -145,6 +146,8 @@ struct Decoder<'s> {
     context: u64,
     /// The last address that a packet reported: the base of differences.
     address: u64,
+    /// The last packet says that one of format 3 follows at once.
+    closed: bool,
     outcomes: Outcomes,
     /// Returns whose target no packet had, since the last branch or packet.
     implicit_returns: u64,
@@ -157,9 +160,6 @@ struct Decoder<'s> {
 
 impl Decoder<'_> {
     fn packet(&mut self, packet: &Packet, later: &[Packet]) -> Result<(), String> {
-        if !packet.is(3, 3) && self.options.is_none() {
-            return Err("no support packet before the first packet".to_owned());
-        }
         match (packet.format, packet.subformat) {
             (3, Some(0)) => self.sync(packet)?,
             (3, Some(1)) => self.trap(packet)?,
@@ -172,28 +172,23 @@ impl Decoder<'_> {
     }
 
     fn on(&self, mode: Mode) -> bool {
-        self.options.as_ref().is_some_and(|o| o.on(mode))
+        self.options.on(mode)
     }
 
     fn support(&mut self, packet: &Packet) -> Result<(), String> {
         if packet.get("encoder_mode") != 0 {
             return Err("encoder_mode is not branch trace".to_owned());
         }
-        let changed = self.options.as_ref() != Some(&packet.options);
-        let first = self.options.is_none();
-        self.options = Some(packet.options.clone());
+        self.options = packet.options.clone();
         if packet.get("qual_status") != NO_CHANGE {
             self.at = At::Nowhere;
-        }
-        if first || changed && self.at == At::Nowhere {
-            self.forget();
         }
         Ok(())
     }
 
     /// Clears what encoder and decoder both learn.
     fn forget(&mut self) {
-        let Some(options) = &self.options else { return };
+        let options = &self.options;
         let lsb = self.settings.iaddress_lsb;
         let (stack, counter) = (options.return_stack_size, options.call_counter_size);
         self.stack = Stack::new(self.settings, stack, counter);
@@ -262,12 +257,11 @@ impl Decoder<'_> {
                     meaning: Meaning::Sync { privilege },
                     returns: None,
                 };
+                // A change of context may be a discontinuity (table 4.4).
                 let changed = packet.get("context") != self.context;
-                if changed && self.trial().follow(&goal).is_err() {
-                    // A change of context that is a discontinuity (table 4.4).
-                    self.enter(address, branch, taken);
-                } else {
-                    self.follow(&goal)?;
+                match changed && !self.leads_to(&goal) {
+                    true => self.enter(address, branch, taken),
+                    false => drop(self.follow(&goal)?),
                 }
             }
             At::Trap { .. } => {
@@ -285,6 +279,13 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// Whether the code leads to a goal: at once, if the packet before says that a
+    /// packet of format 3 follows.
+    fn leads_to(&mut self, goal: &Goal) -> bool {
+        let mut trial = self.trial();
+        trial.follow(goal).is_ok() && (!self.closed || trial.items.len() == 1)
+    }
+
     /// Starts at an instruction that follows no other one.
     fn enter(&mut self, address: u64, branch: bool, taken: bool) {
         self.outcomes = Outcomes::default();
@@ -299,9 +300,10 @@ impl Decoder<'_> {
         self.address = address;
         self.privilege = privilege;
         self.at = At::Instruction;
+        self.closed = false;
         // A decoder that starts here does not know the instruction before.
         self.last_pc = None;
-        if start || !self.options.as_ref().is_some_and(|o| o.resync_disabled) {
+        if start || !self.options.resync_disabled {
             self.forget();
         }
     }
@@ -459,17 +461,30 @@ impl Decoder<'_> {
         if goal.meaning == Meaning::Either && self.contradicts(&goal, later) {
             goal.meaning = Meaning::Target;
         }
-        self.follow(&goal)
+        let jumped = self.follow(&goal)?;
+        let place = matches!(goal.meaning, Meaning::Path | Meaning::Either) && !jumped;
+        self.closed = packet.updiscon || place && !packet.notify;
+        Ok(())
     }
 
-    /// Whether an address cannot be the first one on the path: the packet of format
-    /// 3 after it has another privilege, and no return from a trap leads there.
+    /// Whether an address cannot be that of the first such instruction on the path. It
+    /// is reported there because a packet of format 3 follows at once, so the next
+    /// instruction must be that of the packet.
     fn contradicts(&mut self, goal: &Goal, later: &[Packet]) -> bool {
         let next = later.iter().find(|p| !says_nothing(p));
-        let next = next.filter(|p| p.is(3, 0) && p.get("privilege") != self.privilege);
-        let Some(next) = next else { return false };
+        let Some(next) = next.filter(|p| p.is(3, 0)) else {
+            return false;
+        };
         let mut trial = self.trial();
-        trial.follow(goal).is_err() || trial.sync(next).is_err()
+        match trial.follow(goal) {
+            Err(_) => true,
+            Ok(jumped) => {
+                let before = trial.items.len();
+                trial.closed = !jumped;
+                let lost = trial.sync(next).is_err();
+                !jumped && (lost || trial.items.len() != before + 1)
+            }
+        }
     }
 
     fn add_outcomes(&mut self, packet: &Packet) {
@@ -495,8 +510,8 @@ impl Decoder<'_> {
         trial
     }
 
-    /// Retires instructions up to the goal.
-    fn follow(&mut self, goal: &Goal) -> Result<(), String> {
+    /// Retires instructions up to the goal. Gives whether a jump led there.
+    fn follow(&mut self, goal: &Goal) -> Result<bool, String> {
         let mut longest = LONGEST_PATH;
         loop {
             let before = self.pc;
@@ -525,7 +540,8 @@ impl Decoder<'_> {
                 _ => {}
             }
             if jumped || self.is_place(goal)? {
-                return self.arrive();
+                self.arrive()?;
+                return Ok(jumped);
             }
             longest = match self.outcomes.left() == left {
                 true => longest - 1,
@@ -572,7 +588,7 @@ impl Decoder<'_> {
     }
 
     fn counts_returns(&self) -> bool {
-        self.options.as_ref().is_some_and(|o| o.iret_ext)
+        self.options.iret_ext
     }
 
     /// The end of a packet: at most the outcome of this branch is left.
@@ -677,7 +693,8 @@ impl Decoder<'_> {
     /// Whether a packet means the target of this return: it comes after all
     /// branches but perhaps one at the target.
     fn is_reported_return(&self, goal: &Goal) -> Result<bool, String> {
-        let (Some(reported), Meaning::Target) = (goal.returns, goal.meaning) else {
+        let target = matches!(goal.meaning, Meaning::Target | Meaning::Either);
+        let Some(reported) = goal.returns.filter(|_| target) else {
             return Ok(false);
         };
         let branch = self.insn(goal.address)?.is_branch();

@@ -57,6 +57,20 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Those before the first support packet.
+    pub(super) fn new(settings: &Settings) -> Options {
+        Options {
+            modes: settings.modes.clone(),
+            resync_disabled: false,
+            iret_ext: settings.version == Version::V2_05,
+            f0s_width: settings.f0s_width,
+            return_stack_size: settings.return_stack_size,
+            call_counter_size: settings.call_counter_size,
+            bpred_size: settings.bpred_size,
+            cache_size: settings.cache_size,
+        }
+    }
+
     pub(super) fn on(&self, mode: Mode) -> bool {
         self.modes.contains(&mode)
     }
@@ -69,16 +83,7 @@ impl Options {
 ///
 /// Bytes that are no packet.
 pub fn packets(bytes: &[u8], settings: &Settings) -> Result<Vec<Packet>, PlainError> {
-    let mut options = Options {
-        modes: settings.unreported.clone(),
-        resync_disabled: false,
-        iret_ext: settings.version == Version::V2_05,
-        f0s_width: settings.f0s_width,
-        return_stack_size: settings.return_stack_size,
-        call_counter_size: settings.call_counter_size,
-        bpred_size: settings.bpred_size,
-        cache_size: settings.cache_size,
-    };
+    let mut options = Options::new(settings);
     let mut packets: Vec<Packet> = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -350,8 +355,10 @@ impl Reader<'_, '_> {
         if self.settings.version == Version::V2_05 {
             return self.standard_support();
         }
-        let mut modes = self.settings.unreported.clone();
         let names = &self.settings.ioptions;
+        // Those that no bit reports stay as they were.
+        let mut modes = self.packet.options.modes.clone();
+        modes.retain(|mode| !names.contains(mode));
         let value = self.field("ioptions", names.len() as u32);
         for (bit, &mode) in names.iter().enumerate() {
             if value >> bit & 1 == 1 {

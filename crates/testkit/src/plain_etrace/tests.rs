@@ -27,7 +27,7 @@ fn settings() -> Settings {
             Mode::JumpTargetCache,
             Mode::BranchPrediction,
         ],
-        unreported: Vec::new(),
+        modes: Vec::new(),
         doptions_width: Some(4),
         sijump_returns: false,
         repeats_irdepth: true,
