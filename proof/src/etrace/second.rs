@@ -98,13 +98,22 @@ fn random(seed: u64, steps: u64) -> Result<Option<Compared>, String> {
 /// A program of the repository with the setting of this number.
 fn recorded(program: &Recorded, number: u64, limit: u64) -> Result<Option<Compared>, String> {
     let setting = ETrace::setting(number, program.isa);
-    if !plain::is_covered(&setting.config) {
-        return Ok(None);
+    match plain::is_covered(&setting.config) {
+        true => compared(program, &setting, number, limit).map(Some),
+        false => Ok(None),
     }
-    let bytes = program.trace(&setting, number, limit)?;
-    let compared = both(&setting, &program.image, program.isa, &bytes);
-    let blame = |what| format!("{} with setting {number} {setting:?}\n{what}", program.name);
-    compared.map(Some).map_err(blame)
+}
+
+/// A program of the repository with a setting.
+fn compared(
+    program: &Recorded,
+    setting: &Setting,
+    seed: u64,
+    limit: u64,
+) -> Result<Compared, String> {
+    let bytes = program.trace(setting, seed, limit)?;
+    let blame = |what| format!("{} {seed} with {setting:?}\n{what}", program.name);
+    both(setting, &program.image, program.isa, &bytes).map_err(blame)
 }
 
 /// `etrace-second [INSNS] [SEED]`: random programs and those of the repository
@@ -164,15 +173,108 @@ fn show(what: &str, sum: &Compared, start: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Pipe;
+    use hartrace_etrace::{Config, Resync, ResyncRule, ResyncUnit, Version};
+    use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
 
     #[test]
     fn both_decoders_say_the_same_of_random_programs() {
         let mut sum = Compared::default();
-        for seed in 0..200 {
+        for seed in 0..150 {
             let compared = random(seed, 500).unwrap();
             sum.add(compared.unwrap_or_default());
         }
-        assert!(sum.streams > 100, "{sum:?}");
+        assert!(sum.streams > 140 && sum.insns > 40_000, "{sum:?}");
+    }
+
+    /// A mode and its tables, or several.
+    type Mode = fn(&mut Config);
+
+    const MODES: [Mode; 7] = [
+        |_| {},
+        |c| c.full_address = true,
+        |c| c.sijump = true,
+        |c| c.implicit_exception = true,
+        |c| (c.branch_prediction, c.bpred_size) = (true, 5),
+        |c| (c.jump_target_cache, c.cache_size) = (true, 3),
+        |c| (c.implicit_return, c.return_stack_size) = (true, 2),
+    ];
+
+    /// Steps of a program from one of them on.
+    fn part(program: &Recorded, from: usize, count: usize) -> Vec<Step> {
+        struct Steps(Vec<Step>);
+        impl Observer for Steps {
+            const WANTS: Wants = Wants::STEPS;
+            fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
+                self.0.push(*step);
+            }
+        }
+        let mut steps = Steps(Vec::new());
+        let limit = (from + count) as u64;
+        program.run(limit, &mut steps, |_| false).unwrap();
+        steps.0.split_off(from)
+    }
+
+    /// Every version with every mode alone and with all of them, with and without
+    /// periodic synchronization.
+    #[test]
+    fn both_decoders_say_the_same_in_every_mode() {
+        let mut sum = Compared::default();
+        // Each after its first instructions, which all programs share.
+        let parts = [
+            ("interpreter-rv64gc", 20_000),
+            ("recursion-rv32gc", 20_000),
+            ("timer-rv64gc", 20_000),
+            ("modes-rv64gc", 100_000),
+        ];
+        for (name, from) in parts {
+            let program = Recorded::named(name).unwrap();
+            let steps = part(&program, from, 2500);
+            for version in [Version::V1_1_1, Version::V2_0, Version::V2_05] {
+                for modes in MODES.iter().map(std::slice::from_ref).chain([&MODES[..]]) {
+                    for unit in [ResyncUnit::Off, ResyncUnit::Halfwords] {
+                        let mut config = Config::new(version, program.isa.xlen());
+                        modes.iter().for_each(|mode| mode(&mut config));
+                        let counts = config.branch_prediction && config.jump_target_cache;
+                        config.f0s_width = counts.into();
+                        config.resync = Resync {
+                            unit,
+                            max: 6,
+                            rule: ResyncRule::Settled,
+                        };
+                        let setting = Setting {
+                            port: config.port(program.isa),
+                            config,
+                            harts: 1,
+                            signals: false,
+                            loses: false,
+                        };
+                        let mut pipe = Pipe::new(&setting, &program.image).unwrap().keeping();
+                        for step in &steps {
+                            pipe.step(HartId(0), step, &Effects::default());
+                        }
+                        let bytes = pipe.into_bytes();
+                        let compared = both(&setting, &program.image, program.isa, &bytes);
+                        sum.add(compared.unwrap_or_else(|e| panic!("{name} {setting:?}\n{e}")));
+                    }
+                }
+            }
+        }
+        assert_eq!(sum.streams, 4 * 3 * 8 * 2);
+        let kinds = [
+            "0.0",
+            "0.0 address",
+            "0.1",
+            "0.1 irets",
+            "1",
+            "1 address irdepth",
+            "1 address irets",
+            "3.1",
+            "3.1 address",
+        ];
+        for kind in kinds {
+            assert!(sum.packets.contains_key(kind), "no {kind} in {sum:?}");
+        }
     }
 
     #[test]
@@ -180,9 +282,9 @@ mod tests {
         let mut sum = Compared::default();
         for (number, path) in (0..).zip(&programs().unwrap()) {
             let program = Recorded::read(path).unwrap();
-            let compared = recorded(&program, number, 3000).unwrap();
+            let compared = recorded(&program, number, 2000).unwrap();
             sum.add(compared.unwrap_or_default());
         }
-        assert!(sum.streams > 10, "{sum:?}");
+        assert!(sum.streams > 40, "{sum:?}");
     }
 }

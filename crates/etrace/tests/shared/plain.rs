@@ -50,11 +50,16 @@ pub(crate) fn compare(
     } = items(image, events)?;
     ours.retain(|item| !is_trapped(image, item));
     drop_before_losses(&mut ours, &theirs, &losses);
-    for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+    let near = |items: &[plain::Item], i: usize| -> String {
+        let near = items.iter().skip(i.saturating_sub(6)).take(12);
+        near.map(|item| format!("  {item:x?}\n")).collect()
+    };
+    for (i, (one, other)) in ours.iter().zip(&theirs).enumerate() {
         let after_loss = i > 0 && losses.contains(&(i - 1));
-        let excused = after_loss || is_illegal(config, ours);
-        if ours != theirs && !(excused && without_epc(ours) == without_epc(theirs)) {
-            return Err(format!("item {i}: plain {ours:x?}, other {theirs:x?}"));
+        let excused = after_loss || is_illegal(config, one);
+        if one != other && !(excused && without_epc(one) == without_epc(other)) {
+            let (ours, theirs) = (near(&ours, i), near(&theirs, i));
+            return Err(format!("item {i}: plain\n{ours}other\n{theirs}"));
         }
     }
     if ours.len() != theirs.len() {

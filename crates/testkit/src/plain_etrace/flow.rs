@@ -279,11 +279,14 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Whether the code leads to a goal: at once, if the packet before says that a
-    /// packet of format 3 follows.
+    /// Whether the code leads to a goal. If the packet before says that a packet of
+    /// format 3 follows at once, no jump comes in between.
     fn leads_to(&mut self, goal: &Goal) -> bool {
         let mut trial = self.trial();
-        trial.follow(goal).is_ok() && (!self.closed || trial.items.len() == 1)
+        match trial.follow(goal) {
+            Ok(jumped) => !self.closed || !jumped || trial.items.len() == 1,
+            Err(_) => false,
+        }
     }
 
     /// Starts at an instruction that follows no other one.
