@@ -12,9 +12,12 @@
 //! format 3 after it, a notification for the target of a jump, fields that
 //! should repeat the bit before them and do not.
 //!
-//! Not covered: data trace, streams of several harts, `return_rule =
-//! "specification"`, `ending = "reference"`, `updiscon = "next-row"`, a context
-//! change that is treated as a discontinuity. A loss of packets is a new start.
+//! Where the text leaves a choice, it follows `docs/etrace-clauses.md` and
+//! `docs/etrace-implicit-return.md`: a rule of the encoder is part of the format.
+//!
+//! Not covered: data trace, streams of several harts, code that depends on the
+//! context, `return_rule = "specification"`, `ending = "reference"`, `updiscon =
+//! "next-row"`. A loss of packets is a new start.
 
 mod flow;
 mod insn;

@@ -49,7 +49,7 @@ impl Cache {
     }
 
     pub(super) fn get(&self, index: u64) -> Option<u64> {
-        self.entries[index as usize]
+        self.entries.get(index as usize).copied().flatten()
     }
 
     pub(super) fn store(&mut self, target: u64) {
