@@ -197,11 +197,23 @@ impl Source<'_> {
     /// and then, and an error of it ends the reading.
     pub(crate) fn feed<C: Consumer>(
         self,
-        (program, image, isa): (&Program, &Image, Isa),
-        out: C,
+        opened: (&Program, &Image, Isa),
+        mut out: C,
         only: Option<u32>,
         check: impl Fn() -> Result<(), Failure>,
     ) -> Result<C, Failure> {
+        self.feed_any(opened, &mut out, only, &check)?;
+        Ok(out)
+    }
+
+    /// As [`Source::feed`], compiled once.
+    fn feed_any(
+        self,
+        (program, image, isa): (&Program, &Image, Isa),
+        out: &mut dyn Consumer,
+        only: Option<u32>,
+        check: &dyn Fn() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let session = self.session;
         match self.data {
             Data::Log(kind, mut input) => {
@@ -212,7 +224,8 @@ impl Source<'_> {
                 if !copied.traps && copied.chosen.fit().causeless > 0 {
                     session.talk.warning(&inferred_traps(session.path));
                 }
-                Ok(logs::judged(copied, None, &session)?.into_inner())
+                logs::judged(copied, None, &session)?;
+                Ok(())
             }
             Data::Trace(trace) => {
                 let mut watch = Watch::new(out, only.map(HartId));
@@ -222,8 +235,7 @@ impl Source<'_> {
                     check()
                 })?;
                 drop(progress);
-                session.judge(&watch.decoded, only)?;
-                Ok(watch.inner)
+                session.judge(&watch.decoded, only)
             }
         }
     }

@@ -167,7 +167,7 @@ fn write_events(
 }
 
 /// Decodes everything, on several threads.
-fn decode_parts<'a, F: FnMut(&mut Vec<u8>) + Send>(
+fn decode_parts<'a, F: FnMut(&mut Vec<u8>) + Send + 'a>(
     args: &Decode,
     session: &Session<'_>,
     trace: Trace,
