@@ -4,7 +4,7 @@ use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
 use hartrace_flow::HartId;
 
-/// Tells apart what [`Stacks`] would otherwise add up.
+/// Tells apart what [`Stacks`](crate::Stacks) would otherwise add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grouping {
     /// By hart.
