@@ -47,7 +47,7 @@ pub(crate) use table::from_table;
 pub use table::{BadRow, TableDamage};
 pub use transport::{Order, Pib, PibWidth, RamSink, Transport, TransportError};
 pub use write::Written;
-pub use writer::{Put, TraceWriter, WithObserver, WriteError, WriteOptions};
+pub use writer::{Put, TraceWriter, WriteError, WriteOptions};
 
 use crate::config::{Config, Program, Setting, Trace as TraceSection};
 use crate::program::{ElfFile, Identity, seen_from};

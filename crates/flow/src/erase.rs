@@ -124,6 +124,20 @@ pub fn run<O: Observer, S: Source>(source: S, observer: &mut O) -> S::Output {
     }
 }
 
+/// Runs a source as the smallest kind that gives the observer all of `wants`, and
+/// perhaps more.
+pub fn run_any<S: Source>(source: S, wants: Wants, observer: &mut Dyn<'_>) -> S::Output {
+    if wants.overlaps(Wants::EFFECTS) {
+        source.everything(observer)
+    } else if wants.contains(Wants::INSNS) {
+        source.steps(observer)
+    } else if wants.contains(Wants::TRANSFERS) {
+        source.transfers(observer)
+    } else {
+        source.events(observer)
+    }
+}
+
 /// Drops everything.
 struct Nothing;
 

@@ -118,8 +118,8 @@ pub use per_hart::PerHart;
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
-    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer,
-    RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants,
+    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId,
+    RegWrite, Signal, Step, Trap, TrapStep, Wants,
 };
 pub use step_events::StepEvents;
 pub use straight::{Placed, Role, Straight, Straights};

@@ -341,7 +341,7 @@ impl Effects {
 }
 
 /// What an observer wants to receive: a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants(u8);
 
 impl Wants {
@@ -468,12 +468,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Any number of observers chosen at run time, for the command line. It wants
-/// everything, whatever its members want; [`Many::without_effects`] does not.
+/// Any number of observers chosen at run time, for the command line. As a type it wants
+/// everything; [`Many::wants`] says what its members want.
 #[derive(Default)]
 pub struct Many<'a> {
     members: Vec<Box<dyn AnyObserver + 'a>>,
-    effects: bool,
+    wants: Wants,
 }
 
 impl<'a> Many<'a> {
@@ -490,20 +490,14 @@ impl<'a> Many<'a> {
 
     /// Adds one that wants less than its type says.
     pub fn push_wanting<O: Observer + 'a>(&mut self, wants: Wants, observer: O) {
-        self.effects |= wants.overlaps(Wants::EFFECTS);
+        self.wants |= wants;
         self.members.push(Box::new(observer));
     }
 
-    /// The same observers as one that wants no effects, if none of them does.
-    ///
-    /// # Errors
-    ///
-    /// The observers as they are, if one of them wants effects.
-    pub fn without_effects(self) -> Result<ManySteps<'a>, Many<'a>> {
-        if self.effects {
-            return Err(self);
-        }
-        Ok(ManySteps(self.members))
+    /// What they want.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        self.wants
     }
 }
 
@@ -524,31 +518,6 @@ impl Observer for Many<'_> {
 
     fn finish(&mut self) {
         for member in &mut self.members {
-            member.finish();
-        }
-    }
-}
-
-/// As [`Many`], of observers that want no effects.
-pub struct ManySteps<'a>(Vec<Box<dyn AnyObserver + 'a>>);
-
-impl Observer for ManySteps<'_> {
-    const WANTS: Wants = Wants::STEPS;
-
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        for member in &mut self.0 {
-            member.step(hart, step, effects);
-        }
-    }
-
-    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        for member in &mut self.0 {
-            member.straights(hart, code);
-        }
-    }
-
-    fn finish(&mut self) {
-        for member in &mut self.0 {
             member.finish();
         }
     }

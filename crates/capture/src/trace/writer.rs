@@ -3,7 +3,7 @@
 use super::harts::Harts;
 use super::write::{EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
-use hartrace_flow::erase::{Dyn, Erased, Everything, Steps};
+use hartrace_flow::erase::Dyn;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
@@ -61,23 +61,14 @@ impl<E: Into<SettingsError>> From<E> for WriteError {
 /// Encodes steps as a trace.
 ///
 /// It wants everything a hart can report, since it may be of a format that does.
-/// [`TraceWriter::with`] gives out an observer that wants no more than its
-/// format.
+/// [`TraceWriter::observer`] is one that wants no more than its format
+/// ([`TraceWriter::wants`]).
 pub struct TraceWriter<'a>(Writer<'a>);
 
 enum Writer<'a> {
     Ntrace(NtraceWriter<'a, Put<'a>>),
     Etrace(EtraceWriter<'a, Put<'a>>),
     Tandem(Box<Harts<'a>>),
-}
-
-/// Something that is done with an observer of any type.
-pub trait WithObserver {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn with<O: Observer>(self, observer: O) -> Self::Output;
 }
 
 impl<'a> TraceWriter<'a> {
@@ -133,19 +124,9 @@ impl<'a> TraceWriter<'a> {
         })
     }
 
-    /// Gives `to` the observer of its format, which wants no more than that needs.
-    pub fn with<W: WithObserver>(&mut self, to: W) -> W::Output {
-        let effects = self.wants().overlaps(Wants::EFFECTS);
-        let observer = self.observer();
-        match effects {
-            true => to.with(Erased::<Everything>::new(observer)),
-            false => to.with(Erased::<Steps>::new(observer)),
-        }
-    }
-
-    /// The observer of its format; made here, so that it is compiled here.
+    /// The observer of its format. It is compiled here, whoever uses it.
     #[inline(never)]
-    fn observer(&mut self) -> &mut Dyn<'_> {
+    pub fn observer(&mut self) -> &mut Dyn<'_> {
         match &mut self.0 {
             Writer::Ntrace(writer) => writer,
             Writer::Etrace(writer) => writer,

@@ -14,7 +14,7 @@ use crate::progress::RunProgress;
 use crate::settings::tell_program;
 use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
-use drive::{Drive, End, Watch};
+use drive::{Drive, End};
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Ingress};
 use hartrace_capture::log::RowWriter;
@@ -105,7 +105,6 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         sinks: &sinks,
         output: &fate,
         progress: &progress,
-        watch: Watch::default(),
         looks: recorded.looks(args.every),
     };
     let begin = Instant::now();
@@ -117,7 +116,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     };
     let time = begin.elapsed();
     talk.phase("program ended");
-    let first_trap = drive.watch.first;
+    let first_trap = drive.machine.first_trap();
     let written = writers.into_iter().map(TraceWriter::done).collect();
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
     drop(drive);
@@ -309,10 +308,14 @@ fn observe(
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks, writers) {
-        ([], _, []) => drive.run(NoObserver),
-        ([], _, [writer]) => writer.with(drive),
-        ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
-        ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
+        ([], _, []) => drive.run(Wants::NOTHING, &mut NoObserver),
+        ([], _, [writer]) => drive.run(writer.wants(), writer.observer()),
+        ([one], [sink], []) if one.kind == RunLog::Pc => {
+            drive.run(Wants::STEPS, &mut pcs(args, isa, sink))
+        }
+        ([one], [sink], []) if one.kind == RunLog::Ingress => {
+            drive.run(Wants::STEPS, &mut rows(ingress, isa, sink))
+        }
         (logs, sinks, writers) => {
             let mut many = Many::new();
             for (log, &sink) in logs.iter().zip(sinks) {
@@ -328,10 +331,7 @@ fn observe(
             for writer in writers {
                 many.push_wanting(writer.wants(), writer);
             }
-            match many.without_effects() {
-                Ok(many) => drive.run(many),
-                Err(many) => drive.run(many),
-            }
+            drive.run(many.wants(), &mut many)
         }
     }
 }
