@@ -143,7 +143,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "views",
-        "[INSNS]: profiles and stacks of traces equal those of the run, every program and format",
+        "[INSNS [NAME]]: profiles and stacks of traces equal those of the run, every program and format",
         hartrace_proof::views::command,
     ),
     (

@@ -2,7 +2,7 @@
 //! it cost.
 
 use crate::functions::FunctionId;
-use crate::stacks::{Cost, Entered, How, Left, StackSink};
+use crate::stacks::{Cost, How, Left, StackSink};
 use hartrace_flow::HartId;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -140,10 +140,12 @@ impl CallSites {
         all
     }
 
-    /// Adds those of another trace of the same program.
-    pub fn add(&mut self, other: &CallSites) {
-        for (key, cost) in &other.sites {
-            let sum = self.sites.entry(*key).or_default();
+    /// Adds those of another trace of the same program; `ids` are the functions here by
+    /// those there, as [`Profile::add`](crate::Profile::add) gives them.
+    pub fn add(&mut self, other: &CallSites, ids: &[FunctionId]) {
+        for ((site, function), cost) in &other.sites {
+            let function = ids.get(function.index()).copied().unwrap_or(*function);
+            let sum = self.sites.entry((*site, function)).or_default();
             sum.calls += cost.calls;
             sum.total.add(cost.total);
         }
@@ -162,26 +164,6 @@ impl StackSink for CallSites {
         if !call.nested {
             cost.total.add(call.cost);
         }
-    }
-}
-
-/// Two sinks are one.
-impl<A: StackSink, B: StackSink> StackSink for (A, B) {
-    const NESTING: bool = A::NESTING || B::NESTING;
-
-    fn entered(&mut self, hart: HartId, call: &Entered) {
-        self.0.entered(hart, call);
-        self.1.entered(hart, call);
-    }
-
-    fn left(&mut self, hart: HartId, call: &Left) {
-        self.0.left(hart, call);
-        self.1.left(hart, call);
-    }
-
-    fn odd(&mut self, hart: HartId, odd: crate::stacks::Odd, to: u64) {
-        self.0.odd(hart, odd, to);
-        self.1.odd(hart, odd, to);
     }
 }
 
@@ -229,12 +211,25 @@ mod tests {
         // A call that was not seen.
         sites.left(HartId(0), &left(0, 50, false, false));
         let mut twice = sites.clone();
-        twice.add(&sites);
+        let ids: Vec<FunctionId> = (0..4).map(FunctionId).collect();
+        twice.add(&sites, &ids);
         let found: Vec<(u64, u64, u64)> = twice
             .sorted()
             .iter()
             .map(|((site, _), cost)| (*site, cost.calls, cost.total.insns))
             .collect();
         assert_eq!(found, [(4, 2, 60), (8, 2, 0)]);
+    }
+
+    /// Functions without symbols have other ids in another trace.
+    #[test]
+    fn functions_are_translated() {
+        let mut sites = CallSites::default();
+        sites.left(HartId(0), &left(4, 30, true, false));
+        let mut all = CallSites::default();
+        let ids = [7, 8, 9, 5].map(FunctionId);
+        all.add(&sites, &ids);
+        let found: Vec<FunctionId> = all.sorted().iter().map(|((_, f), _)| *f).collect();
+        assert_eq!(found, [FunctionId(5)]);
     }
 }

@@ -265,7 +265,8 @@ impl Coverage {
         ) else {
             return;
         };
-        for (start, end, line) in places.line_ranges(low, high.saturating_add(1)) {
+        let ranges = places.line_ranges(low, high.saturating_add(1));
+        for &(start, end, line) in ranges.iter() {
             for (&pc, &count) in self.insns.range(start..end) {
                 let file = self.files.entry(line.file.to_owned()).or_default();
                 let found = file.entry(line.line).or_default();

@@ -1,7 +1,8 @@
 //! Where two runs differ: executed addresses, compared one by one and aligned again
 //! where the runs meet.
 
-use std::collections::{HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 /// Gives the addresses of executed instructions, in pieces of any size.
 pub trait Pcs {
@@ -78,15 +79,26 @@ struct Side<P> {
     source: P,
     ahead: VecDeque<u64>,
     done: u64,
+    /// There is no more to read.
+    ended: bool,
 }
 
 impl<P: Pcs> Side<P> {
+    fn new(source: P) -> Side<P> {
+        Side {
+            source,
+            ahead: VecDeque::new(),
+            done: 0,
+            ended: false,
+        }
+    }
+
     /// Reads until so many instructions are there, or the run has ended.
     fn fill(&mut self, want: usize) {
-        while self.ahead.len() < want {
+        while self.ahead.len() < want && !self.ended {
             match self.source.next_piece() {
                 Some(piece) => self.ahead.extend(piece),
-                None => return,
+                None => self.ended = true,
             }
         }
     }
@@ -94,6 +106,14 @@ impl<P: Pcs> Side<P> {
     fn skip(&mut self, count: usize) {
         self.ahead.drain(..count.min(self.ahead.len()));
         self.done += count as u64;
+    }
+
+    /// The next instructions, so many at most, and whether the run ends with them.
+    fn next(&mut self, count: usize) -> (&[u64], bool) {
+        self.fill(count.saturating_add(1));
+        let ends = self.ended && self.ahead.len() <= count;
+        let ahead = self.ahead.make_contiguous();
+        (ahead.get(..count).unwrap_or(ahead), ends)
     }
 }
 
@@ -105,16 +125,7 @@ pub fn compare_runs<A: Pcs, B: Pcs>(
     options: &DiffOptions,
     mut found: impl FnMut(&Divergence) -> bool,
 ) -> Compared {
-    let mut a = Side {
-        source: a,
-        ahead: VecDeque::new(),
-        done: 0,
-    };
-    let mut b = Side {
-        source: b,
-        ahead: VecDeque::new(),
-        done: 0,
-    };
+    let (mut a, mut b) = (Side::new(a), Side::new(b));
     let mut common: VecDeque<u64> = VecDeque::new();
     let mut compared = Compared::default();
     loop {
@@ -135,9 +146,7 @@ pub fn compare_runs<A: Pcs, B: Pcs>(
         if a.ahead.is_empty() && b.ahead.is_empty() {
             return compared;
         }
-        a.fill(options.window);
-        b.fill(options.window);
-        let divergence = diverge(&a, &b, &common, options);
+        let divergence = diverge(&mut a, &mut b, &common, options);
         compared.divergences += 1;
         let [skip_a, skip_b] = divergence.alone;
         let go_on = found(&divergence) && matches!(divergence.meeting, Meeting::At(_));
@@ -150,41 +159,51 @@ pub fn compare_runs<A: Pcs, B: Pcs>(
     }
 }
 
-fn diverge<A, B>(
-    a: &Side<A>,
-    b: &Side<B>,
+/// Instructions after a difference that are searched first: most runs meet soon.
+const NEAR: usize = 256;
+
+fn diverge<A: Pcs, B: Pcs>(
+    a: &mut Side<A>,
+    b: &mut Side<B>,
     common: &VecDeque<u64>,
     options: &DiffOptions,
 ) -> Divergence {
-    let (one, other): (Vec<u64>, Vec<u64>) = (
-        a.ahead.iter().copied().collect(),
-        b.ahead.iter().copied().collect(),
-    );
-    let met = meet(&one, &other, options.confirm);
-    let ended = one.len() < options.window || other.len() < options.window;
-    let (alone, meeting) = match met {
-        Some((i, j)) => {
-            let at = one.get(i).copied().unwrap_or(0);
-            ([i as u64, j as u64], Meeting::At(at))
+    let at = [a.done, b.done];
+    let mut window = NEAR.min(options.window);
+    loop {
+        let ((one, one_ends), (other, other_ends)) = (a.next(window), b.next(window));
+        let met = meet(one, other, options.confirm, one_ends && other_ends);
+        let all_read = window >= options.window || one_ends && other_ends;
+        // What leaves out less than the window cannot be outside of it.
+        let met = met.filter(|(i, j)| i + j <= window || all_read);
+        if met.is_none() && !all_read {
+            window = window.saturating_mul(8).min(options.window);
+            continue;
         }
-        None if ended => ([one.len() as u64, other.len() as u64], Meeting::End),
-        None => ([one.len() as u64, other.len() as u64], Meeting::Apart),
-    };
-    let shown = |list: &[u64]| list.iter().take(options.before).copied().collect();
-    Divergence {
-        at: [a.done, b.done],
-        common: common.iter().copied().collect(),
-        then: [shown(&one), shown(&other)],
-        alone,
-        meeting,
+        let (alone, meeting) = match met {
+            Some((i, j)) => {
+                let to = one.get(i).copied().unwrap_or(0);
+                ([i, j], Meeting::At(to))
+            }
+            None if one_ends || other_ends => ([one.len(), other.len()], Meeting::End),
+            None => ([one.len(), other.len()], Meeting::Apart),
+        };
+        let shown = |list: &[u64]| list.iter().take(options.before).copied().collect();
+        return Divergence {
+            at,
+            common: common.iter().copied().collect(),
+            then: [shown(one), shown(other)],
+            alone: alone.map(|count| count as u64),
+            meeting,
+        };
     }
 }
 
 /// The first place in both lists from which on so many elements are the same, or all
-/// that are left if both end there; first is what skips least.
-fn meet(one: &[u64], other: &[u64], confirm: usize) -> Option<(usize, usize)> {
-    // The next place of each window of elements, the earliest first.
-    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+/// that are left if both runs end there; first is what skips least.
+fn meet(one: &[u64], other: &[u64], confirm: usize, both_end: bool) -> Option<(usize, usize)> {
+    // The places of each element, the earliest first.
+    let mut places: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
     for (at, pc) in other.iter().enumerate() {
         let list = places.entry(*pc).or_default();
         // A loop has the same address again and again: only some are of use.
@@ -193,11 +212,10 @@ fn meet(one: &[u64], other: &[u64], confirm: usize) -> Option<(usize, usize)> {
         }
     }
     let same = |i: usize, j: usize| {
-        let left = (one.len() - i).min(other.len() - j);
-        let both_end = one.len() - i == other.len() - j;
-        let count = confirm.min(left);
+        let left = (one.len() - i, other.len() - j);
+        let count = confirm.min(left.0).min(left.1);
         let equal = one.get(i..i + count) == other.get(j..j + count);
-        equal && (count == confirm || both_end)
+        equal && (count == confirm || both_end && left.0 == left.1)
     };
     let mut best: Option<(usize, usize)> = None;
     for (i, pc) in one.iter().enumerate() {
@@ -302,5 +320,41 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert_eq!((all[0].at, all[0].alone), ([9, 9], [6, 0]));
         assert_eq!(compared.common, 9 + 20);
+    }
+
+    /// Instructions beyond the window are not looked at, however many were read.
+    #[test]
+    fn the_window_ends_the_search() {
+        let tail = 1000..1100;
+        let a: Vec<u64> = (0..4).chain(tail.clone()).collect();
+        for (alone, meets) in [(63, true), (64, false), (65, false)] {
+            let b: Vec<u64> = (0..4)
+                .chain(5000..5000 + alone)
+                .chain(tail.clone())
+                .collect();
+            let (_, all) = compare(&a, &b, 100_000);
+            let met = matches!(all[0].meeting, Meeting::At(1000));
+            // Four more must be the same, and inside the window.
+            assert_eq!(met, meets && alone + 4 <= 64, "{alone}: {:?}", all[0]);
+        }
+        let b: Vec<u64> = (0..4).chain(5000..5060).chain(tail).collect();
+        let (compared, all) = compare(&a, &b, 100_000);
+        assert_eq!((all.len(), compared.common), (1, 104));
+    }
+
+    /// Fewer than that are the same where what was read ends, and the runs do not.
+    #[test]
+    fn the_end_of_a_piece_is_no_end_of_a_run() {
+        let mut a: Vec<u64> = (0..4).chain(100..158).chain([7, 8]).collect();
+        let mut b: Vec<u64> = (0..4).chain(200..258).chain([7, 8]).collect();
+        a.extend(300..400);
+        b.extend(500..600);
+        let (_, all) = compare(&a, &b, 66);
+        assert_eq!(all[0].meeting, Meeting::Apart, "{:?}", all[0]);
+        // At the end of both, two are enough.
+        a.truncate(64);
+        b.truncate(64);
+        let (_, all) = compare(&a, &b, 66);
+        assert_eq!(all[0].meeting, Meeting::At(7), "{:?}", all[0]);
     }
 }

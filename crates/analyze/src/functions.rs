@@ -139,14 +139,6 @@ impl Functions {
         one == other && self.of(first) == self.of(last)
     }
 
-    /// Whether a function starts at an address.
-    #[must_use]
-    pub fn is_entry(&self, address: u64) -> bool {
-        let at = self.ranges.partition_point(|r| r.start < address);
-        let found = self.ranges.get(at).is_some_and(|r| r.start == address);
-        found || self.unnamed.contains_key(&address)
-    }
-
     /// The function that starts at an address without a symbol.
     pub fn unnamed(&mut self, address: u64) -> FunctionId {
         if let Some(&id) = self.unnamed.get(&address) {
@@ -282,6 +274,7 @@ fn disjoint<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listing::tests::elf;
 
     fn functions(path: &str, base: Option<u64>) -> Functions {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/");
@@ -308,7 +301,6 @@ mod tests {
         assert_eq!(name(0x8000_030c), Some("main"));
         // Data, and what is nowhere.
         assert_eq!((name(0x8000_0510), name(0)), (None, None));
-        assert!(functions.is_entry(0x8000_030c) && !functions.is_entry(0x8000_030e));
         let mut at = 0;
         for (start, end, _) in functions.ranges() {
             assert!(at <= start && start < end);
@@ -324,24 +316,51 @@ mod tests {
         assert_eq!(functions.of(0x8000_0000), None);
     }
 
+    /// Code before and after a function: global labels name it, or where there are none,
+    /// local ones.
     #[test]
     fn labels_name_code_without_functions() {
-        let symbol = |value, name: &str, bind, kind| Symbol {
-            value,
-            size: 0,
-            place: Place::Section(1),
-            name: name.to_owned(),
-            raw: None,
-            version: String::new(),
-            kind,
-            bind,
-            synthetic: false,
+        const FUNC: u8 = 0x12;
+        const LOCAL: u8 = 0x00;
+        const GLOBAL: u8 = 0x10;
+        let file = elf(
+            &[1, 0].repeat(0x20),
+            &[
+                ("one", 0x10000, 0, LOCAL, 1),
+                ("two", 0x10008, 0, LOCAL, 1),
+                ("f", 0x10010, 8, FUNC, 1),
+                ("three", 0x10018, 0, LOCAL, 1),
+                ("four", 0x10020, 0, GLOBAL, 1),
+                ("five", 0x10030, 0, LOCAL, 1),
+            ],
+        );
+        let mut functions = Functions::new();
+        functions.add_elf(&file, None).unwrap();
+        let found: Vec<_> = functions
+            .ranges()
+            .map(|(start, end, id)| (start, end, functions.get(id).name.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0x10000, 0x10008, "one"),
+                (0x10008, 0x10010, "two"),
+                (0x10010, 0x10018, "f"),
+                (0x10020, 0x10040, "four"),
+            ]
+        );
+        assert_eq!(functions.of(0x10018), None);
+    }
+
+    #[test]
+    fn code_between_functions() {
+        let symbols = |value| Candidate {
+            start: value,
+            end: value + 0x10,
+            name: "f",
         };
-        let list = [symbol(0x10, "a", 0, 2), symbol(0x20, "b", 0, 2)];
-        let found = disjoint(list.iter(), (0, 0x30));
-        let ranges: Vec<_> = found.iter().map(|c| (c.start, c.end, c.name)).collect();
-        assert_eq!(ranges, [(0x10, 0x20, "a"), (0x20, 0x30, "b")]);
-        assert_eq!(holes(&found, (0, 0x30)), [(0, 0x10)]);
+        let found = [symbols(0x10), symbols(0x20)];
+        assert_eq!(holes(&found, (0, 0x40)), [(0, 0x10), (0x30, 0x40)]);
         assert_eq!(holes(&[], (4, 8)), [(4, 8)]);
     }
 }

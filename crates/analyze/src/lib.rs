@@ -36,10 +36,13 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod causes;
 mod coverage;
 mod demangle;
 mod difference;
+mod doubt;
 mod elf;
+mod follow;
 mod functions;
 mod jumps;
 mod lines;
@@ -57,29 +60,35 @@ mod trace;
 mod transfers;
 
 pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
+pub use causes::cause_name;
 pub use coverage::{
     BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
 };
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
+pub use doubt::Doubts;
 pub use elf::{ElfError, isa_of};
+pub use follow::Follower;
 pub use functions::{Function, FunctionId, Functions};
 pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
-pub use lines::{Line, Lines};
+pub use lines::{Line, Lines, SourceFrame};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
-pub use places::{Place, Places};
+pub use places::{LineRanges, Place, Places};
 pub use profile::{
-    CallEdge, FunctionCost, HotLoop, InsnCost, InsnCosts, LineCost, Profile, Profiler,
+    CallEdge, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile, Profiler,
 };
 pub use runs::RunCount;
 pub use segments::Segments;
 pub use stacks::{
-    CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd, StackSink,
-    Stacks, What,
+    Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd,
+    OddJump, Outer, StackSink, Stacks, What,
 };
 pub use symbols::Symbols;
-pub use trace::{Gathered, PcList, PcPieces, TraceListing, instruction_text};
+pub use trace::{
+    Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,
+    WindowOptions, Windowed, instruction_text,
+};
 pub use transfers::{
-    AutoFdo, Backtrace, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, Profgen, Sample,
+    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, LastJumps, Profgen, Sample,
     Table, mmap_events,
 };

@@ -1,5 +1,6 @@
 //! Source lines for addresses, from DWARF.
 
+use crate::demangle::demangle;
 use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, Section as _, SectionId};
 use hartrace_flow::elf::{Elf, section_by_name};
@@ -18,6 +19,16 @@ pub struct Line<'a> {
     pub file: &'a str,
     /// Counted from 1.
     pub line: u32,
+}
+
+/// A function that an instruction belongs to: the one whose code it is, or one that
+/// was inlined there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFrame {
+    /// Its name, demangled.
+    pub function: String,
+    /// Where it was inlined: file and line of the call.
+    pub call: Option<(String, u32)>,
 }
 
 /// `sort.c:31`.
@@ -58,6 +69,33 @@ impl<'a> Lines<'a> {
             };
             Some((start, start.saturating_add(size), line))
         })
+    }
+
+    /// The functions that the instruction at an address belongs to, the innermost
+    /// inlined one first.
+    #[must_use]
+    pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
+        let mut all: Vec<SourceFrame> = Vec::new();
+        let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {
+            return all;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let at = frame.location.as_ref().and_then(|at| {
+                let line = at.line.filter(|line| *line > 0)?;
+                Some((plain(at.file?).to_owned(), line))
+            });
+            // The place in an outer function is that of the call.
+            if let Some(inner) = all.last_mut() {
+                inner.call = at;
+            }
+            let name = frame.function.as_ref().and_then(|f| f.raw_name().ok());
+            let Some(name) = name else { break };
+            all.push(SourceFrame {
+                function: demangle(&name),
+                call: None,
+            });
+        }
+        all
     }
 
     /// The line that the instruction at an address comes from.

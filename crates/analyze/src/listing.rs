@@ -558,4 +558,4 @@ impl<'a> Span<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,5 +1,6 @@
 //! Symbols of several programs, looked up by address.
 
+use crate::demangle::demangle;
 use crate::elf::ElfError;
 use crate::symbols::Symbols;
 use hartrace_flow::elf_bias;
@@ -66,7 +67,7 @@ impl Names {
         })
     }
 
-    /// `main+0x10`, or nothing.
+    /// `main+0x10`, demangled, or nothing.
     #[must_use]
     pub fn label(&self, address: u64) -> Label<'_> {
         Label(self.lookup(address))
@@ -80,8 +81,8 @@ impl fmt::Display for Label<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             None => Ok(()),
-            Some((name, 0)) => f.write_str(name),
-            Some((name, offset)) => write!(f, "{name}+{offset:#x}"),
+            Some((name, 0)) => f.write_str(&demangle(name)),
+            Some((name, offset)) => write!(f, "{}+{offset:#x}", demangle(name)),
         }
     }
 }

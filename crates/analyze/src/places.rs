@@ -1,7 +1,7 @@
 //! Symbols and source lines of several programs, looked up by address.
 
 use crate::elf::ElfError;
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, Lines, SourceFrame};
 use crate::names::{Label, Names};
 use hartrace_flow::elf_bias;
 use std::fmt;
@@ -55,7 +55,7 @@ impl<'a> Places<'a> {
     /// The lines of all code from one address to another, by address: each range of
     /// addresses that comes from one line.
     #[must_use]
-    pub fn line_ranges(&self, low: u64, high: u64) -> Vec<(u64, u64, Line<'_>)> {
+    pub fn line_ranges(&self, low: u64, high: u64) -> LineRanges<'_> {
         let mut all: Vec<_> = self
             .lines
             .iter()
@@ -72,7 +72,19 @@ impl<'a> Places<'a> {
             })
             .collect();
         all.sort_by_key(|(start, ..)| *start);
-        all
+        LineRanges(all)
+    }
+
+    /// The functions that the instruction at an address belongs to, the innermost
+    /// inlined one first.
+    #[must_use]
+    pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
+        let mut lines = self.lines.iter();
+        let found = lines.find_map(|(lines, bias)| {
+            let frames = lines.frames(address.wrapping_sub(*bias));
+            (!frames.is_empty()).then_some(frames)
+        });
+        found.unwrap_or_default()
     }
 
     /// The function an address is in; where none is, the nearest name before
@@ -92,6 +104,41 @@ impl<'a> Places<'a> {
             label: label.map(|_| self.names.label(address)),
             line: self.line(address),
         }
+    }
+}
+
+/// Lines by ranges of addresses: start, end and line, by start.
+#[derive(Clone, Debug, Default)]
+pub struct LineRanges<'a>(Vec<(u64, u64, Line<'a>)>);
+
+impl<'a> LineRanges<'a> {
+    /// The line of an address.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<Line<'a>> {
+        let (_, end, line) = self.before(address)?;
+        (address < *end).then_some(*line)
+    }
+
+    /// Where the range that an address is in ends; the next address if it is in none.
+    pub(crate) fn end_of(&self, address: u64) -> u64 {
+        let range = self.before(address).filter(|(_, end, _)| address < *end);
+        range.map_or(address.saturating_add(1), |(_, end, _)| *end)
+    }
+
+    fn before(&self, address: u64) -> Option<&(u64, u64, Line<'a>)> {
+        let after = self.0.partition_point(|(start, ..)| *start <= address);
+        self.0.get(after.checked_sub(1)?)
+    }
+
+    /// Every range.
+    pub fn iter(&self) -> impl Iterator<Item = &(u64, u64, Line<'a>)> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -1,21 +1,24 @@
 //! Exact profiles: how often every instruction was executed, on which call path,
 //! and in how much time.
 
+mod difference;
 mod functions;
 mod lines;
 mod loops;
 
+pub use difference::FunctionChange;
 pub use functions::{CallEdge, FunctionCost};
 pub use lines::LineCost;
 pub use loops::HotLoop;
 
-use crate::functions::Functions;
-use crate::runs::{RunCount, Runs, add_counts};
+use crate::doubt::Doubts;
+use crate::follow::Follower;
+use crate::functions::{FunctionId, Functions};
+use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
-use crate::spaces::Spaces;
-use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink, Stacks, UNNAMED};
-use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Kept, PerHart, Run, SpaceId};
-use std::collections::{BTreeMap, HashMap};
+use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink};
+use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Makes a [`Profile`] of the events of a trace.
@@ -25,15 +28,9 @@ use std::ops::ControlFlow;
 /// [`Interpolate`](hartrace_flow::Interpolate) first.
 #[derive(Debug)]
 pub struct Profiler<'a, S = ()> {
-    image: &'a Image,
-    functions: Functions,
-    runs: Runs,
+    follower: Follower<'a, S>,
     slices: Slices,
-    stacks: Stacks<S>,
-    spaces: Spaces,
     clocks: PerHart<Clock>,
-    /// Runs that leave their function without a jump, divided.
-    divided: HashMap<(SpaceId, u64, u32), Vec<Run>>,
     timed: bool,
 }
 
@@ -48,14 +45,9 @@ impl<'a, S: StackSink> Profiler<'a, S> {
     /// A profiler for code of `image` with these functions. `sink` gets every call.
     pub fn new(image: &'a Image, functions: Functions, grouping: Grouping, sink: S) -> Self {
         Profiler {
-            image,
-            functions,
-            runs: Runs::default(),
+            follower: Follower::new(image, functions, grouping, sink),
             slices: Slices::default(),
-            stacks: Stacks::new(grouping, sink),
-            spaces: Spaces::default(),
             clocks: PerHart::default(),
-            divided: HashMap::new(),
             timed: false,
         }
     }
@@ -68,63 +60,18 @@ impl<'a, S: StackSink> Profiler<'a, S> {
             .filter_map(|(id, clock)| Some((id, clock.held.take()?)))
             .collect();
         for (id, run) in held {
-            self.run(id, &run, 0);
+            self.follower.run(id, &run, 0);
         }
-        self.slices.settle(&mut self.runs);
-        let (tree, sink) = self.stacks.finish();
+        let mut followed = self.follower.finish();
+        self.slices.settle(&mut followed.runs);
         let profile = Profile {
-            functions: self.functions,
-            tree,
-            runs: self.runs.into_counts(),
+            functions: followed.functions,
+            tree: followed.tree,
+            runs: followed.runs.into_counts(),
             timed: self.timed,
+            doubts: followed.doubts,
         };
-        (profile, sink)
-    }
-
-    #[inline]
-    fn run(&mut self, id: HartId, run: &Run, time: u64) {
-        let space = self.spaces.of(id);
-        let function = self.runs.count(space, run, time, &self.functions);
-        if function == Runs::DIVIDE {
-            return self.run_divided(id, space, run, time);
-        }
-        let functions = &mut self.functions;
-        self.stacks
-            .run(id, &Passed::of(run, function, time), functions);
-    }
-
-    /// A run through several functions: each part is a run of its own.
-    #[cold]
-    fn run_divided(&mut self, id: HartId, space: SpaceId, run: &Run, time: u64) {
-        let key = (space, run.start, run.insns);
-        let (image, functions) = (self.image, &self.functions);
-        let parts = self.divided.entry(key);
-        let parts = parts.or_insert_with(|| divide(image, space, run, functions));
-        let parts = parts.clone();
-        let mut left = time;
-        for (at, part) in parts.iter().enumerate() {
-            let is_last = at + 1 == parts.len();
-            let part = match is_last {
-                true => Run {
-                    exit: run.exit,
-                    next: run.next,
-                    ..*part
-                },
-                false => *part,
-            };
-            let share = time * u64::from(part.insns) / u64::from(run.insns.max(1));
-            let share = if is_last { left } else { share };
-            left = left.saturating_sub(share);
-            let function = self.runs.count(space, &part, share, &self.functions);
-            let function = if function == Runs::DIVIDE {
-                UNNAMED
-            } else {
-                function
-            };
-            let functions = &mut self.functions;
-            self.stacks
-                .run(id, &Passed::of(&part, function, share), functions);
-        }
+        (profile, followed.sink)
     }
 
     #[cold]
@@ -135,7 +82,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
             let time = since
                 .zip(until)
                 .map(|(since, until)| until.saturating_sub(since));
-            self.run(id, &run, time.unwrap_or(0));
+            self.follower.run(id, &run, time.unwrap_or(0));
         }
     }
 
@@ -143,7 +90,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
     #[inline]
     fn take(&mut self, id: HartId, run: &Run) {
         if !self.timed {
-            return self.run(id, run, 0);
+            return self.follower.run(id, run, 0);
         }
         if self.clocks.of(id).held.is_some() {
             // Without a time between the two, neither has one.
@@ -163,17 +110,14 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
             }
             Event::Gap(_) => {
                 self.flush(id, None);
-                self.stacks.event(id, event);
+                self.follower.event(id, event);
             }
             event => {
                 let since = self.clocks.of(id).since;
                 if self.clocks.of(id).held.is_some() {
                     self.flush(id, since);
                 }
-                if let Event::Context(owner) = event {
-                    self.spaces.enter(id, owner, self.image);
-                }
-                self.stacks.event(id, event);
+                self.follower.event(id, event);
             }
         }
         ControlFlow::Continue(())
@@ -195,8 +139,17 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
         let at = match self.slices.find(kept) {
             Some(at) => at,
             None => {
-                let table = (self.spaces.of(id), &mut self.runs, &self.functions);
-                self.slices.examine(kept, runs, table)
+                let space = self.follower.space(id);
+                let Follower {
+                    runs: table,
+                    functions,
+                    ..
+                } = &mut self.follower;
+                let at = self.slices.examine(kept, runs, (space, table, functions));
+                if let Some(first) = runs.first() {
+                    self.follower.check_case(id, first.start);
+                }
+                at
             }
         };
         let Some((slice, parts)) = self.slices.get_mut(at).filter(|(s, _)| !s.divided) else {
@@ -215,44 +168,13 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
                 time: 0,
                 last,
             };
-            self.stacks.run(id, &passed, &mut self.functions);
+            self.follower.pass(id, &passed);
         }
         ControlFlow::Continue(())
     }
 
     fn keeps(&self) -> bool {
         true
-    }
-}
-
-/// The parts of a run in one function each; the last has no exit yet.
-fn divide(image: &Image, space: SpaceId, run: &Run, functions: &Functions) -> Vec<Run> {
-    let mut parts: Vec<Run> = Vec::new();
-    let mut before = None;
-    for (pc, insn) in image.insns(space, run.start, u64::from(run.insns)) {
-        let function = functions.of(pc);
-        let end = pc.wrapping_add(u64::from(insn.len));
-        match parts.last_mut().filter(|_| before == Some(function)) {
-            Some(part) => {
-                part.insns += 1;
-                (part.end, part.next, part.last) = (end, end, insn.len);
-            }
-            None => parts.push(Run {
-                start: pc,
-                end,
-                next: end,
-                insns: 1,
-                exit: Exit::Stop,
-                last: insn.len,
-            }),
-        }
-        before = Some(function);
-    }
-    let found: u32 = parts.iter().map(|part| part.insns).sum();
-    match found == run.insns {
-        true => parts,
-        // The image is not the one that the events were made with.
-        false => vec![*run],
     }
 }
 
@@ -267,35 +189,31 @@ pub struct Profile {
     pub runs: Vec<RunCount>,
     /// Whether the trace has times.
     pub timed: bool,
+    /// Jumps that contradict the call stack for no known reason.
+    pub doubts: Doubts,
 }
 
-/// What one instruction cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InsnCost {
-    /// How often it was executed.
-    pub count: u64,
-    /// Its share of the time.
-    pub time: u64,
-}
-
-/// The cost of each instruction, by space and address.
-pub type InsnCosts = BTreeMap<(SpaceId, u64), InsnCost>;
+/// What each instruction cost, by space and address: how often it was executed, and its
+/// share of the time.
+pub type InsnCosts = BTreeMap<(SpaceId, u64), Cost>;
 
 impl Profile {
-    /// Adds a profile of the same programs.
-    pub fn add(&mut self, other: &Profile) {
+    /// Adds a profile of the same programs. Gives the id in this profile for each
+    /// function of the other: those without symbols may have been found in another
+    /// order.
+    pub fn add(&mut self, other: &Profile) -> Vec<FunctionId> {
         add_counts(&mut self.runs, &other.runs);
-        // Functions without symbols may have been found in another order.
+        let mut here = |start: u64| match self.functions.of(start) {
+            Some(id) => id,
+            None => self.functions.unnamed(start),
+        };
+        let ids: Vec<FunctionId> = other.functions.iter().map(|(_, f)| here(f.start)).collect();
         let mut tree = other.tree.clone();
-        tree.rename(|id| {
-            let function = other.functions.get(id);
-            match self.functions.of(function.start) {
-                Some(id) => id,
-                None => self.functions.unnamed(function.start),
-            }
-        });
+        tree.rename(|id| ids.get(id.index()).copied().unwrap_or(id));
         self.tree.add(&tree);
         self.timed |= other.timed;
+        self.doubts.append(&other.doubts);
+        ids
     }
 
     /// What everything cost.
@@ -324,7 +242,7 @@ impl Profile {
                 |done: u64| (u128::from(*time) * u128::from(done) / u128::from(insns)) as u64;
             for (done, (pc, _)) in (0u64..).zip(image.insns(*space, run.start, insns)) {
                 let cost = all.entry((*space, pc)).or_default();
-                cost.count += count;
+                cost.insns += count;
                 cost.time += share(done + 1) - share(done);
             }
         }

@@ -48,6 +48,8 @@ pub(crate) struct Runs {
     slots: Box<[Slot]>,
     known: FxHashMap<Key, u32>,
     list: Vec<RunCount>,
+    /// The last run came for the first time.
+    fresh: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +76,7 @@ impl Default for Runs {
             slots: vec![vacant; SLOTS].into_boxed_slice(),
             known: FxHashMap::default(),
             list: Vec::new(),
+            fresh: false,
         }
     }
 }
@@ -81,6 +84,12 @@ impl Default for Runs {
 impl Runs {
     /// The function of a run that is in several: it was not counted.
     pub(crate) const DIVIDE: u32 = u32::MAX - 2;
+
+    /// Whether a run has come for the first time since the last call.
+    #[inline]
+    pub(crate) fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
 
     /// Counts a run in one function, and gives that function as
     /// [`Stacks::run`](crate::Stacks) wants it.
@@ -146,8 +155,9 @@ impl Runs {
         run: &Run,
         functions: &Functions,
     ) -> u32 {
-        let list = &mut self.list;
+        let (list, fresh) = (&mut self.list, &mut self.fresh);
         let index = *self.known.entry(key).or_insert_with(|| {
+            *fresh = true;
             list.push(RunCount {
                 run: *run,
                 space,

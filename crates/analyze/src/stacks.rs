@@ -19,16 +19,21 @@
 //!   the trace started inside a call. After a gap the stack is kept down to the
 //!   function in which the trace continues.
 
+mod backtrace;
 mod hart;
+mod sink;
 mod thread;
+mod traps;
 mod tree;
 
+pub use backtrace::{Backtrace, Outer};
+pub use sink::{Entered, Entry, Grouping, How, Left, Odd, OddJump, StackSink};
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
 use hart::{Arrival, Arrived, Hart, UNSETTLED};
-use hartrace_flow::{Event, Exit, HartId, Mark, Ownership, PerHart, Run, Trap};
-use thread::{Frame, NONE, Segment, Thread, Trapped};
+use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run};
+use thread::{Frame, NONE};
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
@@ -39,116 +44,11 @@ const MAX_FRAMES: usize = 1 << 20;
 /// Traps inside traps at most.
 const MAX_SEGMENTS: usize = 1 << 10;
 
+/// Odd jumps that wait to be taken.
+const MAX_ODD: usize = 64;
+
 /// Callers that may be found below the start of a trace.
 const MAX_FOUND: u32 = 1 << 10;
-
-/// Tells apart what [`Stacks`] would otherwise add up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Grouping {
-    /// By hart.
-    pub harts: bool,
-    /// By context.
-    pub contexts: bool,
-    /// By privilege mode.
-    pub modes: bool,
-}
-
-/// A function that was entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entered {
-    /// The function.
-    pub function: FunctionId,
-    /// Its node.
-    pub node: NodeId,
-    /// The instruction that called it, or the function in whose place it is; 0 if
-    /// the call was not seen.
-    pub site: u64,
-    /// How.
-    pub by: Entry,
-}
-
-/// How a function was entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// By a call.
-    Call,
-    /// By a jump out of another function, in whose place it is.
-    TailCall,
-    /// At the start of a trace, a thread or a trap, or after a gap.
-    Start,
-    /// By a return to it: the trace started inside a function that it had called.
-    Return,
-}
-
-/// A call that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// The function that was called.
-    pub function: FunctionId,
-    /// Its node.
-    pub node: NodeId,
-    /// The instruction that called it; 0 if the call was not seen.
-    pub site: u64,
-    /// What it cost from the call to the return, with everything it called and
-    /// without traps and other threads.
-    pub cost: Cost,
-    /// How it ended.
-    pub how: How,
-    /// The trace has all of it: its call was seen and nothing since is missing.
-    pub whole: bool,
-    /// It was called while another call of the function had not returned. Only for
-    /// a sink that [asks for it](StackSink::NESTING).
-    pub nested: bool,
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It returned.
-    Returned,
-    /// It called another function in its place.
-    TailCall,
-    /// It was left for a function further out.
-    Unwound,
-    /// Where it ended is not known: the trace has a gap, or ends.
-    Lost,
-}
-
-/// A jump that contradicts the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Odd {
-    /// Frames were left for one further out.
-    Unwound,
-    /// Another thread continued.
-    Switched,
-    /// A new thread started.
-    Started,
-}
-
-/// Takes what happens to stacks.
-pub trait StackSink {
-    /// Whether [`Left::nested`] is wanted, which takes a look at the whole stack
-    /// with each call.
-    const NESTING: bool = false;
-
-    /// A function was entered.
-    fn entered(&mut self, hart: HartId, call: &Entered) {
-        let _ = (hart, call);
-    }
-
-    /// A call has ended.
-    fn left(&mut self, hart: HartId, call: &Left) {
-        let _ = (hart, call);
-    }
-
-    /// A return or a jump did not go where the stack expected it to.
-    fn odd(&mut self, hart: HartId, odd: Odd, to: u64) {
-        let _ = (hart, odd, to);
-    }
-}
-
-/// Nothing is wanted.
-impl StackSink for () {}
 
 /// Runs one after the other in one function, of which only the last may call or
 /// return.
@@ -181,11 +81,13 @@ impl<'a> Passed<'a> {
 
 /// Follows the call stacks of all harts, and adds up what call paths cost. A
 /// [`Profiler`](crate::Profiler) feeds it the events of a trace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Stacks<S> {
     tree: CallTree,
     harts: PerHart<Hart>,
     grouping: Grouping,
+    /// Odd jumps that were not taken yet.
+    odd: Vec<(HartId, OddJump)>,
     sink: S,
 }
 
@@ -196,7 +98,55 @@ impl<S: StackSink> Stacks<S> {
             tree: CallTree::new(),
             harts: PerHart::default(),
             grouping,
+            odd: Vec::new(),
             sink,
+        }
+    }
+
+    /// Whether there are odd jumps to be taken.
+    #[inline]
+    pub(crate) fn is_odd(&self) -> bool {
+        !self.odd.is_empty()
+    }
+
+    /// The odd jumps since the last time. Those marked doubtful contradict a stack
+    /// that is known for certain; the code is not considered.
+    pub(crate) fn take_odd(&mut self) -> Vec<(HartId, OddJump)> {
+        std::mem::take(&mut self.odd)
+    }
+
+    /// The indirect jump that a hart has just made, if it was one.
+    pub(crate) fn jumped_from(&mut self, id: HartId) -> Option<u64> {
+        let hart = self.harts.of(id);
+        (hart.last == Exit::IndirectJump).then_some(hart.site)
+    }
+
+    /// An indirect jump that fits no case.
+    pub(crate) fn no_case(&mut self, id: HartId, (from, to): (u64, u64)) -> OddJump {
+        let hart = self.harts.of(id);
+        OddJump {
+            odd: Odd::NoCase,
+            from,
+            to,
+            at: hart.done,
+            since: std::mem::replace(&mut hart.agreed, hart.done),
+            doubtful: true,
+        }
+    }
+
+    fn odd(&mut self, id: HartId, odd: Odd, (from, to): (u64, u64), doubtful: bool) {
+        let hart = self.harts.of(id);
+        let jump = OddJump {
+            odd,
+            from,
+            to,
+            at: hart.done,
+            since: std::mem::replace(&mut hart.agreed, hart.done),
+            doubtful,
+        };
+        // A caller that takes none has no use for them.
+        if self.odd.len() < MAX_ODD {
+            self.odd.push((id, jump));
         }
     }
 
@@ -214,6 +164,11 @@ impl<S: StackSink> Stacks<S> {
             Arrival::Start | Arrival::Call { .. } | Arrival::Caller
         );
         hart.thread.frames.len() + usize::from(enters && hart.expected == UNSETTLED)
+    }
+
+    /// What a hart has called and what has interrupted it, and has not returned.
+    pub fn backtrace(&mut self, hart: HartId) -> Backtrace {
+        Backtrace::of(self.harts.of(hart))
     }
 
     /// No more events: the tree of all call paths, and the sink.
@@ -236,11 +191,14 @@ impl<S: StackSink> Stacks<S> {
         let run = passed.last;
         let hart = self.harts.of(id);
         hart.cost.insns += u64::from(passed.insns);
+        hart.done += u64::from(passed.insns);
         hart.cost.time += passed.time;
         hart.last = run.exit;
         match run.exit {
             Exit::DirectCall | Exit::IndirectCall => hart.call(run),
-            Exit::Return => self.returned(id, run.next),
+            Exit::Return => self.returned(id, run),
+            Exit::IndirectJump => hart.site = run.source(),
+            Exit::Stop => hart.stopped = Some(*run),
             Exit::Swap => self.swap(id, run),
             Exit::TrapReturn => self.resume(id, run.next),
             _ => {}
@@ -256,10 +214,11 @@ impl<S: StackSink> Stacks<S> {
                 let hart = self.harts.of(id);
                 hart.settle(&mut self.tree);
                 hart.leave_to(0, How::Lost, id, &mut self.sink);
-                let (mode, context) = (hart.mode, hart.context);
                 *hart = Hart {
-                    mode,
-                    context,
+                    mode: hart.mode,
+                    context: hart.context,
+                    done: hart.done,
+                    agreed: hart.done,
                     ..Hart::default()
                 };
             }
@@ -270,76 +229,6 @@ impl<S: StackSink> Stacks<S> {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn trap(&mut self, id: HartId, trap: &Trap) {
-        let hart = self.harts.of(id);
-        hart.settle(&mut self.tree);
-        if hart.thread.segments.len() >= MAX_SEGMENTS {
-            hart.leave_to(0, How::Lost, id, &mut self.sink);
-            hart.thread = Thread {
-                context: hart.thread.context,
-                ..Thread::default()
-            };
-        }
-        if hart.thread.segments.is_empty() {
-            // Interrupted before anything ran: there is something to return to.
-            hart.begin(&mut self.tree, NodeId::ROOT);
-        }
-        hart.park();
-        let pending = (hart.expected == UNSETTLED).then_some(hart.arrival);
-        if let Some(segment) = hart.thread.segments.last_mut() {
-            segment.pending = pending;
-        }
-        let track = What::Trap(trap.cause);
-        let first = hart.thread.frames.len();
-        hart.thread.segments.push(Segment {
-            first,
-            trap: Some(Trapped { epc: trap.epc }),
-            base: self.tree.child(NodeId::ROOT, track),
-            found: 0,
-            cost: Cost::default(),
-            pending: None,
-        });
-        hart.unpark();
-        hart.await_run(Arrival::Start);
-    }
-
-    /// The mode and context from here on. Another context has a stack of its own; a
-    /// new one starts with the stack of the last.
-    fn own(&mut self, id: HartId, owner: &Ownership) {
-        let hart = self.harts.of(id);
-        hart.mode = owner.mode.or(hart.mode);
-        let Some(context) = owner.context else {
-            return;
-        };
-        let before = hart.context.replace(context);
-        if before.is_none() {
-            hart.thread.context = Some(context);
-        }
-        if before.is_none() || before == Some(context) {
-            return;
-        }
-        hart.settle(&mut self.tree);
-        let known = hart
-            .suspended
-            .iter()
-            .rposition(|t| t.context == Some(context));
-        let mut next = match known {
-            Some(at) => hart.suspended.remove(at),
-            None => hart.thread.clone(),
-        };
-        if known.is_none() {
-            next.frames.iter_mut().for_each(|frame| frame.whole = false);
-        }
-        next.context = Some(context);
-        hart.park();
-        hart.suspend(id, &mut self.sink);
-        hart.thread = next;
-        hart.unpark();
-        if hart.expected != UNSETTLED {
-            hart.expect();
         }
     }
 
@@ -415,6 +304,10 @@ impl<S: StackSink> Stacks<S> {
         if hart.thread.segments.is_empty() {
             return self.start(id, at);
         }
+        if hart.last == Exit::IndirectCall && !at.is_entry {
+            let site = call.map_or(0, |(_, site)| site);
+            self.odd(id, Odd::Inside, (site, at.pc), true);
+        }
         self.push(id, at, call, Entry::Call, true);
     }
 
@@ -435,13 +328,18 @@ impl<S: StackSink> Stacks<S> {
     fn jumped(&mut self, id: HartId, at: Arrived) {
         let hart = self.harts.of(id);
         let indirect = matches!(hart.last, Exit::IndirectJump | Exit::OtherIndirect);
-        if indirect
-            && !at.is_entry
-            && let Some(outer) = hart.thread.running(at.function)
-        {
-            self.unwind(id, outer, at.pc);
-            return;
+        if indirect && !at.is_entry {
+            let doubtful = hart.last == Exit::IndirectJump;
+            let from = if doubtful { hart.site } else { 0 };
+            if let Some(outer) = hart.thread.running(at.function) {
+                self.unwind(id, outer, (from, at.pc), doubtful);
+                return;
+            }
+            if doubtful {
+                self.odd(id, Odd::Inside, (from, at.pc), true);
+            }
         }
+        let hart = self.harts.of(id);
         let Some(top) = hart.thread.top().copied() else {
             return self.enter_track(id, at);
         };
@@ -452,16 +350,19 @@ impl<S: StackSink> Stacks<S> {
     }
 
     /// Leaves everything inside a frame.
-    fn unwind(&mut self, id: HartId, outer: usize, to: u64) {
+    fn unwind(&mut self, id: HartId, outer: usize, jump: (u64, u64), doubtful: bool) {
         let hart = self.harts.of(id);
         hart.leave_to(outer + 1, How::Unwound, id, &mut self.sink);
+        hart.thread.doubt_recursion();
         hart.expect();
         hart.turn(&mut self.tree);
-        self.sink.odd(id, Odd::Unwound, to);
+        self.odd(id, Odd::Unwound, jump, doubtful);
     }
 
     /// The outermost frame has returned here.
     fn found_caller(&mut self, id: HartId, at: Arrived) {
+        let from = self.harts.of(id).site;
+        self.odd(id, Odd::Found, (from, at.pc), false);
         let hart = self.harts.of(id);
         let Some(segment) = hart.thread.segments.last_mut() else {
             return self.start(id, at);
@@ -506,35 +407,20 @@ impl<S: StackSink> Stacks<S> {
     /// A return went where no frame returns to.
     fn contradicted(&mut self, id: HartId, at: Arrived) {
         let hart = self.harts.of(id);
+        let (from, certain) = (hart.site, hart.certain);
         match hart.thread.running(at.function) {
-            Some(outer) => self.unwind(id, outer, at.pc),
-            None => self.new_thread(id, at),
+            Some(outer) => self.unwind(id, outer, (from, at.pc), certain),
+            None => self.new_thread(id, at, (from, certain)),
         }
     }
 
-    /// A trap returned to another place than it was taken from.
-    fn resumed_elsewhere(&mut self, id: HartId, at: Arrived) {
-        let hart = self.harts.of(id);
-        let is_trap = hart
-            .thread
-            .segments
-            .last()
-            .is_some_and(|s| s.trap.is_some());
-        let function = hart.thread.interrupted().map(|frame| frame.function);
-        if is_trap && function == Some(at.function) {
-            hart.end_track(id, &mut self.tree, &mut self.sink);
-            return;
-        }
-        self.new_thread(id, at);
-    }
-
-    fn new_thread(&mut self, id: HartId, at: Arrived) {
+    fn new_thread(&mut self, id: HartId, at: Arrived, (from, certain): (u64, bool)) {
         let hart = self.harts.of(id);
         hart.settle(&mut self.tree);
         hart.park();
         hart.suspend(id, &mut self.sink);
         self.start(id, at);
-        self.sink.odd(id, Odd::Started, at.pc);
+        self.odd(id, Odd::Started, (from, at.pc), certain);
     }
 
     /// The trace continues after a gap.
@@ -571,27 +457,34 @@ impl<S: StackSink> Stacks<S> {
 
     /// A return to an address.
     #[inline]
-    fn returned(&mut self, id: HartId, next: u64) {
+    fn returned(&mut self, id: HartId, run: &Run) {
         let hart = self.harts.of(id);
-        if hart.thread.top().is_some_and(|top| top.ret == Some(next)) {
+        let top = hart.thread.top();
+        if top.is_some_and(|top| top.ret == Some(run.next)) {
+            hart.agreed = hart.done;
             let last = hart.thread.frames.len() - 1;
             hart.leave_to(last, How::Returned, id, &mut self.sink);
             hart.expect();
             hart.turn(&mut self.tree);
         } else {
-            self.returned_elsewhere(id, next);
+            self.returned_elsewhere(id, run);
         }
     }
 
     #[cold]
-    fn returned_elsewhere(&mut self, id: HartId, next: u64) {
+    fn returned_elsewhere(&mut self, id: HartId, run: &Run) {
+        let next = run.next;
         let hart = self.harts.of(id);
+        hart.site = run.source();
+        let top = hart.thread.top();
+        hart.certain = top.is_some_and(|top| top.whole && top.ret.is_some());
+        let (jump, certain) = ((hart.site, next), hart.certain);
         if let Some(at) = hart.thread.returning_to(next) {
             hart.leave_to(at + 1, How::Unwound, id, &mut self.sink);
             hart.leave_to(at, How::Returned, id, &mut self.sink);
             hart.expect();
             hart.turn(&mut self.tree);
-            self.sink.odd(id, Odd::Unwound, next);
+            self.odd(id, Odd::Unwound, jump, certain);
             return;
         }
         let frames = hart.thread.current();
@@ -614,24 +507,13 @@ impl<S: StackSink> Stacks<S> {
             }
             hart.expect();
             hart.turn(&mut self.tree);
-            self.sink.odd(id, Odd::Switched, next);
+            self.odd(id, Odd::Switched, jump, certain);
             return;
         }
         hart.await_run(match outermost {
             true => Arrival::Caller,
             false => Arrival::Contradiction,
         });
-    }
-
-    /// Another thread of the hart continues.
-    fn switch(&mut self, id: HartId, other: usize) {
-        let hart = self.harts.of(id);
-        hart.settle(&mut self.tree);
-        let next = hart.suspended.remove(other);
-        hart.park();
-        hart.suspend(id, &mut self.sink);
-        hart.thread = next;
-        hart.unpark();
     }
 
     /// A co-routine swap: a return, if a frame returns there, and a call.
@@ -642,27 +524,9 @@ impl<S: StackSink> Stacks<S> {
             .top()
             .is_some_and(|top| top.ret == Some(run.next))
         {
-            self.returned(id, run.next);
+            self.returned(id, run);
         }
         self.harts.of(id).call(run);
-    }
-
-    /// A return from a trap.
-    fn resume(&mut self, id: HartId, next: u64) {
-        let hart = self.harts.of(id);
-        let trap = hart.thread.segments.last().and_then(|s| s.trap);
-        if trap.is_some_and(|trap| trap.resumes_at(next)) {
-            hart.end_track(id, &mut self.tree, &mut self.sink);
-            return;
-        }
-        if let Some(other) = hart.suspended.iter().rposition(|t| t.resumes_at(next)) {
-            self.switch(id, other);
-            let hart = self.harts.of(id);
-            hart.end_track(id, &mut self.tree, &mut self.sink);
-            self.sink.odd(id, Odd::Switched, next);
-            return;
-        }
-        hart.await_run(Arrival::Resumed);
     }
 
     /// The track of a hart, its context and its mode, where they are told apart.

@@ -5,21 +5,21 @@
 //! reports count over many samples; [`Table`] shows a single one.
 
 mod autofdo;
-mod backtrace;
 mod blocks;
 mod branches;
 mod brstack;
 mod folded;
+mod last_jumps;
 mod profgen;
 mod table;
 mod ways;
 
 pub use autofdo::AutoFdo;
-pub use backtrace::Backtrace;
 pub use blocks::{Block, Blocks};
 pub use branches::{Branches, Edge};
 pub use brstack::{BrStack, Fields};
 pub use folded::Folded;
+pub use last_jumps::LastJumps;
 pub use profgen::{Profgen, mmap_events};
 pub use table::Table;
 

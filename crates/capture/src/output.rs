@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::{NamedTempFile, TempPath};
 
@@ -37,8 +38,49 @@ enum Reader {
 
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
+    Pager(BufWriter<Pager>),
     Direct(BufWriter<File>),
     Atomic(BufWriter<Pending>),
+}
+
+/// A program that shows text on the terminal.
+struct Pager {
+    child: Child,
+}
+
+impl Pager {
+    fn start(command: &str) -> io::Result<Pager> {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            // Short text is printed, colours are kept, and the text stays.
+            shell.env("LESS", "FRX");
+        }
+        Ok(Pager {
+            child: shell.spawn()?,
+        })
+    }
+}
+
+impl Write for Pager {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.child.stdin {
+            Some(stdin) => stdin.write(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It is read as long as the user likes.
+        let _ = self.child.wait();
+    }
 }
 
 /// A file under its temporary name, removed unless it is finished.
@@ -134,6 +176,18 @@ impl Output {
         }
     }
 
+    /// An output that a pager shows: a command for the shell, such as `less`. `None` if
+    /// it cannot be started. It ends before this output is dropped.
+    #[must_use]
+    pub fn to_pager(command: &str) -> Option<Output> {
+        let pager = Pager::start(command).ok()?;
+        Some(Output {
+            path: PathBuf::from("-"),
+            sink: Sink::Pager(BufWriter::with_capacity(BUFFER, pager)),
+            reader: Reader::Needed,
+        })
+    }
+
     /// Once the reader of a pipe has gone, output is discarded and no write
     /// fails, if `yes`: for a command whose exit code says more than whether
     /// the output was written.
@@ -196,6 +250,7 @@ impl Output {
         }
         let done = match &mut self.sink {
             Sink::Stdout(out) => out.flush(),
+            Sink::Pager(out) => out.flush(),
             Sink::Direct(out) => out.flush(),
             Sink::Atomic(out) => out.flush().and_then(|()| out.get_mut().finish()),
         };
@@ -220,6 +275,7 @@ impl Write for Output {
         }
         let done = match &mut self.sink {
             Sink::Stdout(out) => out.write(bytes),
+            Sink::Pager(out) => out.write(bytes),
             Sink::Direct(out) => out.write(bytes),
             Sink::Atomic(out) => out.write(bytes),
         };
@@ -232,6 +288,7 @@ impl Write for Output {
         }
         let done = match &mut self.sink {
             Sink::Stdout(out) => out.flush(),
+            Sink::Pager(out) => out.flush(),
             Sink::Direct(out) => out.flush(),
             Sink::Atomic(out) => out.flush(),
         };

@@ -13,7 +13,7 @@ pub(crate) use ctr::{Ctr, CtrFormat};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
-    Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Stats, StatsFormat,
+    Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Part, Stats, StatsFormat,
     Transport,
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
@@ -131,7 +131,7 @@ pub(crate) struct Args {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct TalkArgs {
-    /// Use colours in messages
+    /// Use colours in messages and listings
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
     /// Print only errors on stderr

@@ -12,6 +12,7 @@ mod files;
 mod listing;
 mod logs;
 mod machine;
+mod points;
 mod profiling;
 mod progress;
 mod session;

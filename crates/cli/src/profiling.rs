@@ -3,12 +3,13 @@
 use crate::args::{CostName, GroupBy, Traced};
 use crate::failure::Failure;
 use crate::settings::Program;
-use crate::source::{Opened, functions};
+use crate::source::{Opened, functions, places};
 use crate::talk::Talk;
-use hartrace_analyze::{CallSites, Grouping, Measure, Profile, Profiler, StackSink};
+use hartrace_analyze::{CallSites, FunctionId, Grouping, Measure, Profile, Profiler, StackSink};
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
 use hartrace_flow::Image;
+use hartrace_print::diagnostic::doubt::judge_doubts;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
@@ -22,16 +23,17 @@ pub(crate) struct Profiled<S = ()> {
 
 /// What can be added up over several files.
 pub(crate) trait Sum {
-    fn add(&mut self, more: Self);
+    /// `ids` are the functions of `more` as they are here.
+    fn add(&mut self, more: Self, ids: &[FunctionId]);
 }
 
 impl Sum for () {
-    fn add(&mut self, (): ()) {}
+    fn add(&mut self, (): (), _: &[FunctionId]) {}
 }
 
 impl Sum for CallSites {
-    fn add(&mut self, more: CallSites) {
-        CallSites::add(self, &more);
+    fn add(&mut self, more: CallSites, ids: &[FunctionId]) {
+        CallSites::add(self, &more, ids);
     }
 }
 
@@ -78,11 +80,9 @@ fn profile_all<S: StackSink + Default + Sum>(
         match &mut all {
             None => all = Some((path, next)),
             Some((first, all)) => {
-                if identity(&all.program) != identity(&next.program) {
-                    return Err(different(first, path).into());
-                }
-                all.profile.add(&next.profile);
-                all.calls.add(next.calls);
+                same_program((first, &all.program), (path, &next.program))?;
+                let ids = all.profile.add(&next.profile);
+                all.calls.add(next.calls, &ids);
             }
         }
     }
@@ -109,6 +109,10 @@ pub(crate) fn profile<S: StackSink + Default>(
     let profiler = Profiler::new(&image, functions, grouping(by), S::default());
     let profiler = source.feed_timed((&program, &image, isa), profiler, args.hart)?;
     let (profile, calls) = profiler.finish();
+    if profile.doubts.count > 0 {
+        let places = places(&program);
+        talk.report(judge_doubts(&profile.doubts, &places, path, args.strict))?;
+    }
     Ok(Profiled {
         profile,
         calls,
@@ -142,8 +146,26 @@ pub(crate) fn measure(cost: CostName, profile: &Profile, path: &Path) -> Result<
     }
 }
 
+/// Refuses traces that are not of one program.
+pub(crate) fn same_program(
+    (first, one): (&Path, &Program),
+    (path, other): (&Path, &Program),
+) -> Result<(), Failure> {
+    let one = identity(one);
+    if one != identity(other) {
+        return Err(different(first, path).into());
+    }
+    if one.is_empty() {
+        // Each has only the code that it executed.
+        let message = "several traces are added up without their program";
+        let help = "give the program with -e: counts are by address";
+        return Err(Diagnostic::new(Code::NoProgram, message).help(help).into());
+    }
+    Ok(())
+}
+
 /// What a program consists of.
-pub(crate) fn identity(program: &Program) -> Vec<Identity> {
+fn identity(program: &Program) -> Vec<Identity> {
     let elf = program.elf.iter().map(|elf| &elf.bytes);
     let raw = program.raw.iter().map(|raw| &raw.bytes);
     elf.chain(raw)
@@ -151,7 +173,7 @@ pub(crate) fn identity(program: &Program) -> Vec<Identity> {
         .collect()
 }
 
-pub(crate) fn different(one: &Path, other: &Path) -> Diagnostic {
+fn different(one: &Path, other: &Path) -> Diagnostic {
     let (one, other) = (input::name(one), input::name(other));
     let message = format!("{one} and {other} come from different programs");
     Diagnostic::new(Code::DifferentPrograms, message)

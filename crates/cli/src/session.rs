@@ -42,6 +42,17 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// That of a program, if there is one.
+    pub(crate) fn of(program: Option<&Program>) -> Result<Code, Failure> {
+        match program {
+            Some(program) => Ok(Code {
+                isa: program.isa,
+                image: program.image()?,
+            }),
+            None => Ok(Code::default()),
+        }
+    }
+
     /// What a trace is guessed from.
     pub(crate) fn known(&self) -> Known<'_> {
         Known {
@@ -208,13 +219,7 @@ impl<'a> Session<'a> {
 
     /// The program. Without the one that a sidecar names there is less to say.
     pub(crate) fn code(&self) -> Result<Code, Failure> {
-        match self.program()? {
-            Some(program) => Ok(Code {
-                isa: program.isa,
-                image: program.image()?,
-            }),
-            None => Ok(Code::default()),
-        }
+        Code::of(self.program()?.as_ref())
     }
 
     /// The same, as it was read.

@@ -37,6 +37,11 @@ impl Sink {
         self.lock().1.get_or_insert(failure.into());
     }
 
+    /// Whether it becomes a file with a name.
+    pub(crate) fn is_file(&self) -> bool {
+        self.lock().0.is_file()
+    }
+
     /// The reader closed it.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.lock().1, Some(Failure::ClosedPipe))

@@ -153,11 +153,12 @@ impl Source<'_> {
         out: C,
         only: Option<u32>,
     ) -> Result<C, Failure> {
+        let ever = || Ok(());
         if !self.may_have_time()? {
-            return self.feed(opened, out, only);
+            return self.feed(opened, out, only, ever);
         }
         let timed = Interpolate::new(opened.1, out);
-        Ok(self.feed(opened, timed, only)?.finish().0)
+        Ok(self.feed(opened, timed, only, ever)?.finish().0)
     }
 
     /// Counts the runs of the hart `only`, or of all, on so many threads if that pays.
@@ -172,8 +173,8 @@ impl Source<'_> {
             Data::Trace(trace) if trace.is_for_threads(threads) => trace,
             data => {
                 let counter = RunCounter::new(image);
-                let mut counter =
-                    Source { session, data }.feed((program, image, isa), counter, only)?;
+                let source = Source { session, data };
+                let mut counter = source.feed((program, image, isa), counter, only, || Ok(()))?;
                 return Ok(counter.take());
             }
         };
@@ -192,14 +193,16 @@ impl Source<'_> {
         Ok(all)
     }
 
-    /// Gives all events of the hart `only`, or of all, to `out`.
+    /// Gives all events of the hart `only`, or of all, to `out`. `check` is called now
+    /// and then, and an error of it ends the reading.
     pub(crate) fn feed<C: Consumer>(
         self,
         opened: (&Program, &Image, Isa),
         mut out: C,
         only: Option<u32>,
+        check: impl Fn() -> Result<(), Failure>,
     ) -> Result<C, Failure> {
-        self.feed_any(opened, &mut out, only)?;
+        self.feed_any(opened, &mut out, only, &check)?;
         Ok(out)
     }
 
@@ -209,6 +212,7 @@ impl Source<'_> {
         (program, image, isa): (&Program, &Image, Isa),
         out: &mut dyn Consumer,
         only: Option<u32>,
+        check: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let session = self.session;
         match self.data {
@@ -216,8 +220,7 @@ impl Source<'_> {
                 let head = input.peek(HEAD)?;
                 let reading = logs::reading(kind, head, program, Some(image), false, &session)?;
                 let events = StepEvents::new(isa, out);
-                let copied =
-                    logs::copy(reading, input, events, (only, false), &session, || Ok(()))?;
+                let copied = logs::copy(reading, input, events, (only, false), &session, check)?;
                 if !copied.traps && copied.chosen.fit().causeless > 0 {
                     session.talk.warning(&inferred_traps(session.path));
                 }
@@ -229,7 +232,7 @@ impl Source<'_> {
                 let mut progress = session.progress(&trace.input);
                 trace.decode(image, &mut watch, |_, done| {
                     progress.reach(done);
-                    Ok::<(), Failure>(())
+                    check()
                 })?;
                 drop(progress);
                 session.judge(&watch.decoded, only)

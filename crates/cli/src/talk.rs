@@ -95,6 +95,11 @@ impl Talk {
         }
     }
 
+    /// Whether text on stdout has colours.
+    pub(crate) fn colours_stdout(&self) -> bool {
+        anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
+    }
+
     /// Whether to show progress, and whether stderr can redraw a line.
     pub(crate) fn progress(&self) -> Option<bool> {
         let terminal = std::io::stderr().is_terminal();
@@ -181,7 +186,19 @@ static INTERRUPTED: OnceLock<Instant> = OnceLock::new();
 /// send two.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
+/// A pager shows the output, and deals with Ctrl-C itself.
+static PAGED: AtomicBool = AtomicBool::new(false);
+
+/// Makes Ctrl-C a matter of the pager that shows the output.
+pub(crate) fn leave_signals_to_pager() {
+    PAGED.store(true, Ordering::Relaxed);
+    clean_up_on_signal();
+}
+
 fn on_signal() {
+    if PAGED.load(Ordering::Relaxed) {
+        return;
+    }
     let patient = PATIENT.load(Ordering::Relaxed);
     let first = INTERRUPTED.get_or_init(Instant::now);
     if !patient || first.elapsed() > ONE_WISH {

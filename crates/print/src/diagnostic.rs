@@ -18,6 +18,7 @@
 //! ```
 
 mod code;
+pub mod doubt;
 pub mod file;
 pub mod hart;
 pub mod log;

@@ -1,8 +1,8 @@
 //! Events as JSON lines, schema `hartrace-events`: what a trace reports, one
 //! object per event.
 //!
-//! The text forms are [`PcList`] and [`TraceListing`]; [`EventText`] is any of the
-//! three.
+//! The text forms are [`PcList`] and [`TraceListing`]; [`EventText`] is a list of pcs or
+//! JSON.
 
 mod text;
 

@@ -6,6 +6,7 @@ pub(crate) use object::Warning;
 pub use object::json;
 
 use crate::words::count;
+use hartrace_analyze::Doubts;
 use hartrace_capture::trace::{
     Bandwidth, Census, Count, Decoded, Format, KindCount, PacketCount, Warned,
 };
@@ -24,6 +25,8 @@ pub struct Counted<'a> {
     pub census: &'a Census,
     /// What decoding it came to; only with the program.
     pub decoded: Option<&'a Decoded>,
+    /// Jumps that contradict the call stack, if it was followed.
+    pub doubts: Option<&'a Doubts>,
 }
 
 impl Counted<'_> {
@@ -122,7 +125,18 @@ pub fn text(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "           {bits:.4} bits/instruction of payload")?;
     }
     writeln!(out, "traps      {}", report.traps)?;
-    writeln!(out, "gaps       {}", report.gaps)
+    writeln!(out, "gaps       {}", report.gaps)?;
+    let Some(doubts) = counted.doubts else {
+        return Ok(());
+    };
+    write!(out, "doubts     {}", doubts.count)?;
+    match doubts.count {
+        0 => writeln!(out),
+        _ => {
+            let wrong = count(doubts.instructions, "instruction");
+            writeln!(out, "; {wrong} may be wrong")
+        }
+    }
 }
 
 /// What groups of a tandem trace consist of.

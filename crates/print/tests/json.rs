@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-use hartrace_analyze::Names;
+use hartrace_analyze::{Functions, ListingStyle, Places};
 use hartrace_capture::config;
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
@@ -76,12 +76,14 @@ fn events_are_those_of_the_text() {
     run(&mut kept);
     let mut image = Image::new();
     image.add_elf(SpaceId::FIRST, ELF, None, None).unwrap();
-    let mut names = Names::new();
-    names.add_elf(ELF, None).unwrap();
+    let mut places = Places::new();
+    places.add_elf(ELF, None).unwrap();
+    let names = places.names();
     for (bytes, settings) in traces() {
         let keep = |_: &mut Vec<u8>| ();
-        let mut json = JsonEvents::new(&image, Some(&names), keep);
-        let mut text = TraceListing::new(&image, &names, false, keep);
+        let mut json = JsonEvents::new(&image, Some(names), keep);
+        let about = (&places, Functions::new());
+        let mut text = TraceListing::new(&image, about, ListingStyle::default(), keep);
         let mut pcs = PcList::new(&image, Isa::RV64GC.xlen(), keep);
         macro_rules! decode {
             ($out:expr) => {
@@ -100,7 +102,7 @@ fn events_are_those_of_the_text() {
         let mut whole = Vec::new();
         events::write_header(Isa::RV64GC, &mut whole).unwrap();
         whole.append(json.out.text());
-        check(&lines(&whole), text.out.text(), pcs.out.text(), &kept.0);
+        check(&lines(&whole), text.out().text(), pcs.out.text(), &kept.0);
     }
 }
 

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Name, value, size, type and binding, section.
-type Sym = (&'static str, u64, u64, u8, u16);
+pub(crate) type Sym = (&'static str, u64, u64, u8, u16);
 
 const FUNC: u8 = 0x12;
 const LOCAL_FUNC: u8 = 0x02;
@@ -13,7 +13,7 @@ const NOTYPE: u8 = 0x00;
 const ABS: u16 = 0xfff1;
 
 /// A 64-bit executable with code at 0x10000 and these symbols.
-fn elf(code: &[u8], symbols: &[Sym]) -> Vec<u8> {
+pub(crate) fn elf(code: &[u8], symbols: &[Sym]) -> Vec<u8> {
     let names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0";
     let mut strings = vec![0];
     let mut table = vec![0u8; 24];

@@ -32,15 +32,10 @@ impl Profile {
         };
         let ranges = places.line_ranges(low, high.saturating_add(1));
         for (&(_, pc), cost) in insns {
-            let after = ranges.partition_point(|(start, ..)| *start <= pc);
-            let range = after.checked_sub(1).and_then(|at| ranges.get(at));
-            if let Some((_, _, line)) = range.filter(|(_, end, _)| pc < *end) {
+            if let Some(line) = ranges.at(pc) {
                 let (count, own) = lines.entry((line.file, line.line)).or_default();
-                *count = cost.count.max(*count);
-                own.add(Cost {
-                    insns: cost.count,
-                    time: cost.time,
-                });
+                *count = cost.insns.max(*count);
+                own.add(*cost);
             }
         }
         let mut list: Vec<LineCost> = lines

@@ -52,12 +52,9 @@ impl Profile {
             .map(|((space, head), (back, function))| {
                 let mut own = Cost::default();
                 for (_, cost) in insns.range((space, head)..=(space, back)) {
-                    own.add(Cost {
-                        insns: cost.count,
-                        time: cost.time,
-                    });
+                    own.add(*cost);
                 }
-                let iterations = insns.get(&(space, head)).map_or(0, |cost| cost.count);
+                let iterations = insns.get(&(space, head)).map_or(0, |cost| cost.insns);
                 HotLoop {
                     space,
                     function,

@@ -32,7 +32,7 @@ pub(super) enum Arrival {
     Gap,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Hart {
     pub(super) thread: Thread,
     /// Threads that do not run, the one that ran last at the end.
@@ -46,6 +46,20 @@ pub(super) struct Hart {
     pub(super) node: NodeId,
     pub(super) cost: Cost,
     pub(super) settled: Cost,
+    /// Instructions so far, and those up to the last return that agreed with the
+    /// stack.
+    pub(super) done: u64,
+    pub(super) agreed: u64,
+    /// The last indirect jump, or return that fitted no frame.
+    pub(super) site: u64,
+    /// That return contradicts frames whose calls were seen.
+    pub(super) certain: bool,
+    /// The last run that ended without a transfer.
+    pub(super) stopped: Option<Run>,
+    /// A jump whose target the trace has not reported when a trap was taken.
+    pub(super) open: Option<Run>,
+    /// Where the next trap is taken, if the trace does not report that.
+    pub(super) epc: Option<u64>,
     pub(super) mode: Option<Mode>,
     pub(super) context: Option<Context>,
 }
@@ -61,6 +75,13 @@ impl Default for Hart {
             node: NodeId::ROOT,
             cost: Cost::default(),
             settled: Cost::default(),
+            done: 0,
+            agreed: 0,
+            site: 0,
+            certain: false,
+            stopped: None,
+            open: None,
+            epc: None,
             mode: None,
             context: None,
         }
@@ -165,6 +186,7 @@ impl Hart {
             found: 0,
             cost: Cost::default(),
             pending: None,
+            open: None,
         });
         (self.cost, self.settled) = (Cost::default(), Cost::default());
     }

@@ -3,7 +3,7 @@
 use super::tree::MAX_DEPTH;
 use super::*;
 use crate::profile::{Profile, Profiler};
-use hartrace_flow::{Cause, Consumer, Context, Gap, Image, Mode, Reason};
+use hartrace_flow::{Cause, Consumer, Context, Gap, Image, Mode, Ownership, Reason, Trap};
 
 /// `a` at 0x1000, `b` at 0x1100 and so on.
 fn functions() -> Functions {
@@ -88,8 +88,8 @@ impl StackSink for Seen {
         self.left.push(*call);
     }
 
-    fn odd(&mut self, _: HartId, odd: Odd, _: u64) {
-        self.odd.push(odd);
+    fn odd(&mut self, _: HartId, jump: &OddJump) {
+        self.odd.push(jump.odd);
     }
 }
 
@@ -521,4 +521,70 @@ fn endless_gaps() {
     assert_eq!(profile.total().insns, 12 * 200_000);
     assert_eq!(profile.tree.totals()[0].insns, 12 * 200_000);
     assert!(profile.tree.nodes().len() < 64);
+}
+
+/// A trap whose handler traps at its first instruction, again and again.
+#[test]
+fn a_trap_loop_is_one_trap() {
+    let (a, i) = (at('a'), at('i'));
+    let image = Image::new();
+    let mut follower = crate::Follower::new(&image, functions(), Grouping::default(), ());
+    let looping = |epc| {
+        Event::Trap(Trap {
+            epc: Some(epc),
+            handler: Some(i),
+            cause: Cause::Exception(Some(2)),
+            tval: None,
+        })
+    };
+    let mut events = vec![call(a, 'b'), looping(at('b'))];
+    events.extend((0..5000).map(|_| looping(i)));
+    for event in &events {
+        follower.event(HartId(0), event);
+    }
+    let found = follower.backtrace(HartId(0));
+    let trap = |epc| Outer::Trap(Cause::Exception(Some(2)), Some(epc));
+    let site = match &events[0] {
+        Event::Run(run) => run.source(),
+        _ => 0,
+    };
+    assert_eq!(found.0, [trap(i), trap(at('b')), Outer::Call(site)]);
+}
+
+/// An interrupt after a return whose target the trace does not report: the interrupt
+/// returns there.
+#[test]
+fn an_interrupt_between_a_return_and_its_target() {
+    let mut image = Image::new();
+    // A return at the end of the only run of `b`.
+    let code = [0x13u32, 0x13, 0x13, 0x0000_8067];
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    image.add_raw(
+        hartrace_flow::SpaceId::FIRST,
+        at('b'),
+        &code,
+        hartrace_isa::Isa::RV64GC,
+    );
+    let grouping = Grouping::default();
+    let mut profiler = Profiler::new(&image, functions(), grouping, Seen::default());
+    let (a, b, i) = (at('a'), at('b'), at('i'));
+    let interrupt = Event::Trap(Trap {
+        epc: None,
+        handler: Some(i),
+        cause: Cause::Interrupt(Some(7)),
+        tval: None,
+    });
+    let events = [
+        call(a, 'b'),
+        stop(b),
+        interrupt,
+        run(i, Exit::TrapReturn, a + 16),
+        stop(a + 16),
+    ];
+    for event in &events {
+        let _ = profiler.event(HartId(0), event);
+    }
+    let (profile, seen) = profiler.finish();
+    assert_eq!(paths_of(&profile), ["a 2", "a;b 1", "trap;isr 1"]);
+    assert!(seen.odd.is_empty() && profile.doubts.count == 0);
 }

@@ -3,7 +3,7 @@
 use super::hart::Arrival;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::Context;
+use hartrace_flow::{Cause, Context, Exit, Run};
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +44,14 @@ pub(super) struct Segment {
     pub(super) cost: Cost,
     /// A call or return that a trap interrupted before its first instruction.
     pub(super) pending: Option<Arrival>,
+    /// A jump that a trap interrupted, and whose target is where the trap returns to.
+    pub(super) open: Option<Run>,
 }
 
 /// Where a trap interrupted a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trapped {
+    pub(super) cause: Cause,
     pub(super) epc: Option<u64>,
 }
 
@@ -72,6 +75,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// The frames of the last segment.
+    #[inline]
     pub(super) fn current(&self) -> &[Frame] {
         let first = self.segments.last().map_or(0, |s| s.first);
         self.frames.get(first..).unwrap_or_default()
@@ -104,10 +108,41 @@ impl Thread {
         Some(at + self.segments.last()?.first)
     }
 
+    /// The innermost frame may as well be an outer call of its function: from the first
+    /// of these on, nothing is certain.
+    pub(super) fn doubt_recursion(&mut self) {
+        let frames = self.current_mut();
+        let function = frames.last().map(|top| top.function);
+        let first = frames.iter().position(|f| Some(f.function) == function);
+        let Some(first) = first.filter(|first| first + 1 < frames.len()) else {
+            return;
+        };
+        for frame in frames.iter_mut().skip(first) {
+            frame.whole = false;
+        }
+    }
+
     /// Whether its last segment is a trap that returns to an address.
     pub(super) fn resumes_at(&self, next: u64) -> bool {
         let trap = self.segments.last().and_then(|s| s.trap);
         trap.is_some_and(|trap| trap.epc.is_some() && trap.resumes_at(next))
+    }
+
+    /// Whether a trap is the one that its last segment is of, and nothing was called
+    /// since: the handler traps again and again.
+    pub(super) fn is_again(&self, cause: Cause, epc: Option<u64>) -> bool {
+        let last = self.segments.last().and_then(|s| s.trap);
+        let same = last.is_some_and(|trap| trap.cause == cause && trap.epc == epc);
+        same && epc.is_some() && self.current().len() <= 1
+    }
+
+    /// Whether its last segment is a trap that interrupted a return to an address.
+    pub(super) fn returns_to(&self, next: u64) -> bool {
+        let below = self.segments.len().checked_sub(2);
+        let below = below.and_then(|at| self.segments.get(at));
+        let open = below.and_then(|segment| segment.open);
+        let is_return = open.is_some_and(|run| run.exit == Exit::Return);
+        is_return && self.interrupted().is_some_and(|f| f.ret == Some(next))
     }
 
     /// What was interrupted by the last trap: its innermost frame.

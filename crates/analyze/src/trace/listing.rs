@@ -1,79 +1,186 @@
 //! One instruction per line, with its disassembly and symbol.
 
-use super::{Gathered, Render, RunText, Spaces};
-use crate::names::Names;
+use super::insn_lines::{DEEPEST, InsnLines, Palette, SourceLine};
+use super::window::{Item, Show, Skip};
+use super::{Gathered, RunText, Window};
+use crate::causes::cause_name;
+use crate::follow::Follower;
+use crate::functions::Functions;
+use crate::places::Places;
+use crate::spaces::Spaces;
+use crate::stacks::{Grouping, Odd, OddJump, StackSink};
 use hartrace_flow::{
-    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
-    Trap, Warning, exception_name,
+    Cause, Consumer, DataAccess, Event, Gap, HartId, Image, Mark, Ownership, PerHart, Run, Trap,
+    Warning,
 };
-use hartrace_isa::{Resolve, Style, Xlen, decode};
 use std::fmt;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
-/// Lists what was executed, as text: one instruction per line, and lines that
-/// begin with `--` for everything else; with several harts, each begins with
-/// the number of its hart.
+/// How a listing looks.
+#[derive(Clone, Copy, Default)]
+pub struct ListingStyle<'a> {
+    /// Each line has the number of its hart.
+    pub harts: bool,
+    /// With escape sequences for a terminal.
+    pub colour: bool,
+    /// Source lines between the instructions: their text by file and number.
+    pub source: Option<SourceLine<'a>>,
+}
+
+/// Lists what was executed, as text: one instruction per line, indented by calls, and
+/// lines that begin with `--` for everything else.
 pub struct TraceListing<'a, F> {
-    image: &'a Image,
-    lines: RunText<'a, Lines<'a>>,
-    spaces: Spaces,
-    /// There may be several harts.
-    harts: bool,
-    /// The text.
-    pub out: Gathered<F>,
+    follower: Follower<'a, Odds>,
+    window: Option<Window<'a>>,
+    page: Page<'a, F>,
+}
+
+/// The odd jumps that were reported since the last look.
+#[derive(Default)]
+struct Odds(Vec<OddJump>);
+
+impl StackSink for Odds {
+    fn odd(&mut self, _: HartId, jump: &OddJump) {
+        if jump.doubtful {
+            self.0.push(*jump);
+        }
+    }
 }
 
 impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
-    /// A listing of all harts, as they come; `harts` says that there may be
-    /// several.
-    pub fn new(image: &'a Image, names: &'a Names, harts: bool, flush: F) -> TraceListing<'a, F> {
+    /// A listing of all harts, as they come.
+    pub fn new(
+        image: &'a Image,
+        (places, functions): (&'a Places<'a>, Functions),
+        style: ListingStyle<'a>,
+        flush: F,
+    ) -> TraceListing<'a, F> {
+        let lines = InsnLines::new(places, style.colour, style.source);
         TraceListing {
-            image,
-            lines: RunText::new(image, Lines { names }),
-            spaces: Spaces::default(),
-            harts,
-            out: Gathered::new(flush),
+            follower: Follower::new(image, functions, Grouping::default(), Odds::default()),
+            window: None,
+            page: Page {
+                palette: lines.palette,
+                lines: RunText::new(image, lines),
+                image,
+                spaces: Spaces::default(),
+                harts: style.harts,
+                source: PerHart::default(),
+                out: Gathered::new(flush),
+            },
         }
     }
 
-    fn run(&mut self, hart: HartId, run: &Run) {
+    /// Lists only a part.
+    #[must_use]
+    pub fn within(mut self, window: Window<'a>) -> TraceListing<'a, F> {
+        self.window = Some(window);
+        self
+    }
+
+    /// The part that is listed, if it is not everything.
+    #[must_use]
+    pub fn window(&self) -> Option<&Window<'a>> {
+        self.window.as_ref()
+    }
+
+    /// The text.
+    pub fn out(&mut self) -> &mut Gathered<F> {
+        &mut self.page.out
+    }
+
+    fn item(&mut self, hart: HartId, item: &Item, depth: u8) {
+        match &mut self.window {
+            None => self.page.show(hart, item, depth),
+            Some(window) => window.take(hart, item, depth, &mut self.page),
+        }
+    }
+
+    /// Lists the doubtful jumps that have come up.
+    #[cold]
+    fn doubts(&mut self, hart: HartId, depth: u8) {
+        for jump in std::mem::take(&mut self.follower.sink().0) {
+            self.item(hart, &Item::Doubt(jump), depth);
+        }
+    }
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if self.window.as_ref().is_some_and(Window::is_done) {
+            return ControlFlow::Break(());
+        }
+        let before = self.follower.depth(hart);
+        self.follower.event(hart, event);
+        let depth = before.saturating_sub(1).min(usize::from(DEEPEST)) as u8;
+        // A jump that leads here is judged when it arrives, any other when it is made.
+        let arrived = match (self.follower.sink().0.first(), event) {
+            (Some(jump), Event::Run(run)) => jump.from != run.source(),
+            _ => false,
+        };
+        if arrived {
+            self.doubts(hart, depth);
+        }
+        self.item(hart, &Item::Event(*event), depth);
+        if !self.follower.sink().0.is_empty() {
+            self.doubts(hart, depth);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The text, as it is written.
+struct Page<'a, F> {
+    image: &'a Image,
+    lines: RunText<'a, InsnLines<'a>>,
+    palette: Palette,
+    spaces: Spaces,
+    /// There may be several harts.
+    harts: bool,
+    /// The source line that each hart is at.
+    source: PerHart<u32>,
+    out: Gathered<F>,
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
+    #[inline]
+    fn run(&mut self, hart: HartId, run: &Run, depth: u8) {
         let space = self.spaces.of(hart);
-        if self.harts {
-            self.run_of_hart(hart, space, run);
-        } else {
-            self.lines.append(space, run, self.out.text());
+        let line = self.source.of(hart);
+        if !self.harts {
+            self.lines.append(space, run, depth, line, self.out.text());
+            return self.out.added();
         }
-        self.out.added();
-    }
-
-    /// The same text with a number before each line.
-    fn run_of_hart(&mut self, hart: HartId, space: SpaceId, run: &Run) {
+        // The same text with a number before each line.
         let mut lines = Vec::new();
-        self.lines.append(space, run, &mut lines);
+        self.lines.append(space, run, depth, line, &mut lines);
         for line in lines.split_inclusive(|&b| b == b'\n') {
             let _ = write!(self.out.text(), "{:<3} ", hart.0);
             self.out.text().extend_from_slice(line);
         }
+        self.out.added();
     }
 
-    fn say(&mut self, hart: HartId, what: impl fmt::Display) {
+    fn say(&mut self, hart: Option<HartId>, colour: &str, what: impl fmt::Display) {
+        let plain = self.palette.plain;
         // Writing to memory does not fail.
-        let _ = match self.harts {
-            true => writeln!(self.out.text(), "{:<3} -- {what}", hart.0),
-            false => writeln!(self.out.text(), "-- {what}"),
+        let _ = match hart.filter(|_| self.harts) {
+            Some(hart) => writeln!(self.out.text(), "{:<3} {colour}-- {what}{plain}", hart.0),
+            None => writeln!(self.out.text(), "{colour}-- {what}{plain}"),
         };
+        self.out.added();
     }
 
     fn place(&self, address: u64) -> String {
-        let label = self.lines.render.names.label(address).to_string();
-        match label.as_str() {
+        let names = self.lines.render.places.names();
+        match names.label(address).to_string().as_str() {
             "" => format!("{address:#x}"),
             name => format!("{address:#x} <{name}>"),
         }
     }
 
-    fn trap(&mut self, hart: HartId, trap: &Trap) {
+    fn trap(&self, trap: &Trap) -> String {
         let mut text = cause(trap.cause);
         text += &match trap.epc {
             Some(epc) => format!(" at {}", self.place(epc)),
@@ -85,20 +192,81 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
         if let Some(handler) = trap.handler {
             text += &format!(", handler {}", self.place(handler));
         }
-        self.say(hart, text);
+        text
+    }
+
+    fn doubt(&self, jump: &OddJump) -> String {
+        let what = match jump.odd {
+            Odd::Inside => "leads into the middle of a function",
+            Odd::NoCase => "leads to no case of its switch",
+            _ => "fits no call",
+        };
+        let to = self.place(jump.to);
+        let from = self.place(jump.from);
+        let wrong = jump.at - jump.since;
+        format!(
+            "doubtful: the jump from {from} to {to} {what}; the {wrong} instructions before it \
+             may be wrong"
+        )
+    }
+
+    fn other(&mut self, hart: HartId, event: &Event) {
+        let Palette {
+            event: bold, alarm, ..
+        } = self.palette;
+        let (colour, text) = match event {
+            Event::Run(_) => return,
+            Event::Trap(event) => (bold, self.trap(event)),
+            Event::Context(event) => {
+                self.spaces.enter(hart, event, self.image);
+                (bold, owner(event))
+            }
+            Event::Time(time) => (bold, format!("time {time}")),
+            Event::Access(event) => (bold, access(event)),
+            Event::Mark(event) => (bold, mark(*event)),
+            Event::Gap(event) => (alarm, gap(event)),
+            Event::Warning(event) => (alarm, warning(event)),
+        };
+        self.say(Some(hart), colour, text);
+    }
+}
+
+impl<F: FnMut(&mut Vec<u8>)> Show for Page<'_, F> {
+    fn skip(&mut self, to: Skip) {
+        for (_, line) in self.source.iter_mut() {
+            *line = 0;
+        }
+        let time = to
+            .time
+            .map_or(String::new(), |time| format!(", after time {time}"));
+        let text = format!("instruction {}{time}", to.index);
+        self.say(None, self.palette.event, text);
+    }
+
+    #[inline]
+    fn show(&mut self, hart: HartId, item: &Item, depth: u8) {
+        match item {
+            Item::Event(Event::Run(run)) => self.run(hart, run, depth),
+            Item::Event(event) => self.other(hart, event),
+            Item::Doubt(jump) => {
+                let text = self.doubt(jump);
+                self.say(Some(hart), self.palette.alarm, text);
+            }
+        }
     }
 }
 
 fn cause(cause: Cause) -> String {
     match cause {
-        Cause::Exception(Some(code)) => match exception_name(code) {
+        Cause::Exception(Some(code)) => match hartrace_flow::exception_name(code) {
             Some(name) => format!("exception {code}, {name},"),
             None => format!("exception {code}"),
         },
-        Cause::Exception(None) => "exception".to_owned(),
-        Cause::Interrupt(Some(code)) => format!("interrupt {code}"),
-        Cause::Interrupt(None) => "interrupt".to_owned(),
-        Cause::Unknown => "trap".to_owned(),
+        Cause::Interrupt(Some(code)) => match hartrace_flow::interrupt_name(code) {
+            Some(name) => format!("interrupt {code}, {name},"),
+            None => format!("interrupt {code}"),
+        },
+        cause => cause_name(cause),
     }
 }
 
@@ -146,76 +314,4 @@ fn warning(warning: &Warning) -> String {
 
 fn access(data: &DataAccess) -> String {
     format!("{:?} of {:#x}", data.access.kind, data.access.addr)
-}
-
-impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        if let Event::Run(run) = event {
-            self.run(hart, run);
-            return ControlFlow::Continue(());
-        }
-        match event {
-            Event::Run(_) => {}
-            Event::Trap(event) => self.trap(hart, event),
-            Event::Context(event) => {
-                self.spaces.enter(hart, event, self.image);
-                self.say(hart, owner(event));
-            }
-            Event::Time(time) => self.say(hart, format_args!("time {time}")),
-            Event::Access(event) => self.say(hart, access(event)),
-            Event::Mark(event) => self.say(hart, mark(*event)),
-            Event::Gap(event) => self.say(hart, gap(event)),
-            Event::Warning(event) => self.say(hart, warning(event)),
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-struct Lines<'a> {
-    names: &'a Names,
-}
-
-impl Resolve for Names {
-    fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {
-        write!(f, "{address:x}")?;
-        match self.lookup(address) {
-            None => Ok(()),
-            Some(_) => write!(f, " <{}>", self.label(address)),
-        }
-    }
-}
-
-/// An instruction as listings show it, with the names of the addresses it has.
-#[must_use]
-pub fn instruction_text(pc: u64, insn: &Fetched, names: &Names) -> String {
-    let inst = decode(insn.bits, insn.isa);
-    let style = Style::new(insn.isa);
-    let text = inst.text(pc, &style).resolve(names).to_string();
-    let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
-    match operands {
-        "" => mnemonic.to_owned(),
-        operands => format!("{mnemonic:<8}{operands}"),
-    }
-}
-
-impl Render for Lines<'_> {
-    fn line(&mut self, pc: u64, insn: &Fetched, out: &mut Vec<u8>) {
-        let digits = match insn.isa.xlen() {
-            Xlen::Rv32 => 8,
-            Xlen::Rv64 => 16,
-        };
-        let text = instruction_text(pc, insn, self.names);
-        let bits = match insn.len {
-            2 => format!("{:04x}", insn.bits),
-            _ => format!("{:08x}", insn.bits),
-        };
-        // Writing to memory does not fail.
-        let _ = match self.names.lookup(pc) {
-            None => writeln!(out, "{pc:0digits$x}  {bits:<8}  {text}"),
-            Some(_) => {
-                let label = self.names.label(pc);
-                writeln!(out, "{pc:0digits$x}  {bits:<8}  {text:<32}  {label}")
-            }
-        };
-    }
 }

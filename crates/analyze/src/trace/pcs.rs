@@ -1,7 +1,7 @@
 //! One pc per line.
 
-use super::{Gathered, Render, RunText, Spaces};
-use hartrace_flow::{Cause, Consumer, Event, Fetched, HartId, Image, Run};
+use super::{Gathered, Look, Render, RunText, Spaces};
+use hartrace_flow::{Cause, Consumer, Event, HartId, Image, Run, SpaceId};
 use hartrace_isa::{Flow, Xlen};
 use std::ops::ControlFlow;
 
@@ -51,16 +51,16 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
     #[inline]
     fn run(&mut self, hart: HartId, run: &Run) {
         let space = self.spaces.of(hart);
-        self.lines.append(space, run, self.out.text());
+        self.lines.append(space, run, 0, &mut 0, self.out.text());
         self.out.added();
     }
 
     /// An interrupt before an ecall is not an ecall.
     fn trap(&mut self, hart: HartId, epc: u64, cause: Cause) {
         let insn = self.image.fetch(self.spaces.of(hart), epc);
-        let made_to = insn.filter(|i| Flow::of(i.bits, i.isa) == Flow::Trap);
-        if let Some(insn) = made_to.filter(|_| !matches!(cause, Cause::Interrupt(_))) {
-            self.lines.render.line(epc, &insn, self.out.text());
+        let made_to = insn.is_some_and(|i| Flow::of(i.bits, i.isa) == Flow::Trap);
+        if made_to && !matches!(cause, Cause::Interrupt(_)) {
+            self.lines.render.line(epc, self.out.text());
         }
     }
 }
@@ -91,13 +91,21 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for PcList<'_, F> {
 
 struct Lines(Xlen);
 
-impl Render for Lines {
-    fn line(&mut self, pc: u64, _: &Fetched, out: &mut Vec<u8>) {
+impl Lines {
+    fn line(&self, pc: u64, out: &mut Vec<u8>) {
         let digits = self.0.bits() / 4;
         for i in (0..digits).rev() {
             let digit = (pc >> (4 * i)) as u8 & 15;
             out.push(if digit < 10 { b'0' } else { b'a' - 10 } + digit);
         }
         out.push(b'\n');
+    }
+}
+
+impl Render for Lines {
+    fn lines(&mut self, image: &Image, space: SpaceId, run: &Run, _: Look, out: &mut Vec<u8>) {
+        for (pc, _) in image.insns(space, run.start, u64::from(run.insns)) {
+            self.line(pc, out);
+        }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Names;
+use crate::{Functions, Places};
 use hartrace_flow::{
     Cause, Consumer, Event, Exit, Gap, HartId, Mark, Mode, Ownership, Reason, Trap,
 };
@@ -121,13 +121,17 @@ fn ecalls_are_listed_on_request() {
 #[test]
 fn a_listing_of_everything() {
     let image = image(8);
-    let names = Names::new();
+    let places = Places::new();
     let listed = |harts: bool, events: &[(u32, Event)]| {
-        let mut list = TraceListing::new(&image, &names, harts, |_| ());
+        let style = ListingStyle {
+            harts,
+            ..ListingStyle::default()
+        };
+        let mut list = TraceListing::new(&image, (&places, Functions::new()), style, |_| ());
         for (hart, event) in events {
             let _ = list.event(HartId(*hart), event);
         }
-        String::from_utf8(list.out.text().clone()).unwrap()
+        String::from_utf8(list.out().text().clone()).unwrap()
     };
     let gap = Gap {
         at: 16,
@@ -165,7 +169,7 @@ fn a_listing_of_everything() {
         -- now mode S\n\
         -- gap at byte 0x10: NT0301: I-CNT ends inside an instruction (0x1002); \
         the last 2 instructions are unconfirmed\n\
-        0000000000001000  00000073  ecall\n";
+        0000000000001000  00000073    ecall\n";
     assert_eq!(listed(false, &events), expected);
     let numbered = listed(true, &events);
     assert!(numbered.contains("\n0   0000000000001000  00000073  ecall\n0   -- exception"));
@@ -175,4 +179,167 @@ fn a_listing_of_everything() {
         .map(|l| format!("{}\n", l.split_at(4).1))
         .collect();
     assert_eq!(bare, expected);
+}
+
+/// The numbers of the instructions that a window passes on, of twelve at 0x1000 in runs
+/// of three with a trap after the second, and whether something was missing.
+fn passed(options: WindowOptions) -> (Vec<u64>, bool) {
+    struct Insns<'a>(&'a Image, Vec<u64>);
+    impl Consumer for Insns<'_> {
+        fn event(&mut self, _: HartId, event: &Event) -> std::ops::ControlFlow<()> {
+            if let Event::Run(run) = event {
+                let insns = self.0.insns(SpaceId::FIRST, run.start, run.insns.into());
+                self.1.extend(insns.map(|(pc, _)| (pc - 0x1000) / 2));
+                assert_eq!(run.end, self.1.last().unwrap() * 2 + 0x1002);
+            }
+            std::ops::ControlFlow::Continue(())
+        }
+    }
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &[1, 0].repeat(12), Isa::RV64GC);
+    let mut windowed = Windowed {
+        inner: Insns(&image, Vec::new()),
+        window: Window::new(&image, options),
+    };
+    for n in 0..4 {
+        let start = 0x1000 + 6 * n;
+        let run = Run {
+            start,
+            end: start + 6,
+            next: start + 6,
+            insns: 3,
+            exit: Exit::Stop,
+            last: 2,
+        };
+        let _ = windowed.event(HART, &Event::Time(100 * n));
+        let _ = windowed.event(HART, &Event::Run(run));
+        if n == 1 {
+            let trap = Trap {
+                epc: Some(0x100c),
+                handler: None,
+                cause: Cause::Interrupt(Some(7)),
+                tval: None,
+            };
+            let _ = windowed.event(HART, &Event::Trap(trap));
+        }
+    }
+    let missing = windowed.window.missing().is_some();
+    (windowed.inner.1, missing)
+}
+
+#[test]
+fn windows() {
+    let point = |kind| Some(Point { kind, nth: 1 });
+    let all = WindowOptions::default();
+    let (index, time) = (PointKind::Index, PointKind::Time);
+    let from = |kind| WindowOptions {
+        from: point(kind),
+        ..all
+    };
+    let around = |kind, context| WindowOptions {
+        find: point(kind),
+        context,
+        ..all
+    };
+    let numbers = |range: std::ops::Range<u64>| range.collect::<Vec<u64>>();
+    for (options, expected) in [
+        (all, numbers(0..12)),
+        (from(index(4)), numbers(4..12)),
+        (from(time(150)), numbers(6..12)),
+        (from(PointKind::Address(0x1002)), numbers(1..12)),
+        (from(PointKind::Trap), numbers(6..12)),
+        (from(PointKind::Interrupt(Some(7))), numbers(6..12)),
+        (
+            WindowOptions {
+                until: point(index(8)),
+                ..from(index(4))
+            },
+            numbers(4..8),
+        ),
+        // An end before the start.
+        (
+            WindowOptions {
+                until: point(index(2)),
+                ..from(index(4))
+            },
+            vec![],
+        ),
+        (
+            WindowOptions {
+                until: point(PointKind::Address(0x1008)),
+                ..from(index(1))
+            },
+            numbers(1..4),
+        ),
+        (around(index(4), 0), vec![4]),
+        (around(index(4), 2), numbers(2..7)),
+        (around(index(0), 1), numbers(0..2)),
+        (around(index(11), 20), numbers(0..12)),
+        (around(PointKind::Trap, 2), numbers(4..8)),
+        (around(PointKind::Trap, 0), vec![]),
+    ] {
+        assert_eq!(passed(options), (expected, false), "{options:?}");
+    }
+    for kind in [
+        index(12),
+        time(301),
+        PointKind::Address(0x1003),
+        PointKind::Gap,
+        PointKind::Exception(None),
+        PointKind::Interrupt(Some(3)),
+    ] {
+        assert_eq!(passed(from(kind)), (vec![], true));
+        assert_eq!(passed(around(kind, 5)), (vec![], true));
+    }
+    // Later times and all times.
+    let second = Point {
+        kind: time(0),
+        nth: 3,
+    };
+    let options = WindowOptions {
+        from: Some(second),
+        ..all
+    };
+    assert_eq!(passed(options).0, numbers(6..12));
+    let every = WindowOptions {
+        every: true,
+        ..around(time(200), 1)
+    };
+    assert_eq!(passed(every).0, [5, 6, 8, 9]);
+}
+
+/// A branch that was taken, a call and a return of a program with lines.
+#[test]
+fn source_between_instructions() {
+    const ELF: &[u8] = include_bytes!("../../../../programs/sieve/sieve-rv64gc.elf");
+    let mut image = Image::new();
+    image.add_elf(SpaceId::FIRST, ELF, None, None).unwrap();
+    let mut places = Places::new();
+    places.add_elf(ELF, None).unwrap();
+    let mut functions = Functions::new();
+    functions.add_elf(ELF, None).unwrap();
+    let source = |file: &str, line: u32| Some(format!("{} {line}", file.len()));
+    let style = ListingStyle {
+        source: Some(&source),
+        colour: true,
+        ..ListingStyle::default()
+    };
+    let mut list = TraceListing::new(&image, (&places, functions), style, |_| ());
+    let loops = Run {
+        start: 0x8000_0000,
+        end: 0x8000_0010,
+        next: 0x8000_0000,
+        insns: 4,
+        exit: Exit::Taken,
+        last: 4,
+    };
+    for _ in 0..2 {
+        let _ = list.event(HART, &Event::Run(loops));
+    }
+    let text = String::from_utf8(list.out().text().clone()).unwrap();
+    // The source line is not repeated within its code, but where the code is again.
+    assert_eq!(text.matches("; start.S:17").count(), 2, "{text}");
+    assert_eq!(text.matches("; start.S:").count(), 4, "{text}");
+    assert_eq!(text.matches("\x1b[33m[taken]\x1b[0m").count(), 2, "{text}");
+    assert!(text.contains("\x1b[36m_start+0x4\x1b[0m"), "{text}");
 }

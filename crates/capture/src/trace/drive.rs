@@ -313,6 +313,39 @@ impl Trace {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Counts messages and what they decode to, and gives the events to `out`.
+    ///
+    /// # Errors
+    ///
+    /// A failing read, and settings that contradict each other.
+    pub fn tally_into<E>(
+        self,
+        image: &Image,
+        out: &mut dyn Consumer,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Tallied, E>
+    where
+        E: From<InputError> + From<SettingsError>,
+    {
+        let mut counting = Counting::new(&self.settings);
+        let mut decoder = Decoder::new(&self.settings, image)?;
+        let mut watch = Watch::new(out, None);
+        let mut bytes = 0;
+        self.input.chunks(|chunk| {
+            counting.feed(chunk);
+            decoder.feed(chunk, &mut watch);
+            bytes += chunk.len() as u64;
+            progress(bytes);
+            Ok::<(), E>(())
+        })?;
+        decoder.finish(&mut watch);
+        Ok(Tallied {
+            bytes,
+            census: counting.finish(),
+            decoded: Some(watch.decoded),
+        })
+    }
+
     /// Counts messages, and with a program what they decode to, on so many
     /// threads if that pays. `progress` gets the number of bytes that are done.
     ///

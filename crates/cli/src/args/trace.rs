@@ -1,5 +1,6 @@
 //! The arguments of the commands that write and read traces.
 
+use super::views::Sources;
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
@@ -37,8 +38,17 @@ Settings come from the sidecar of the trace or from section [ntrace], [etrace] o
 configuration file. A tandem trace contains the instructions and needs no program. Parts that \
 cannot be decoded are reported as gaps, with a code that `hartrace explain` describes.
 
+POINT is the number of an instruction (from 0), time=N, an address (0x80000010), a symbol \
+(main, main+0x10), or trap, exception[=CODE], interrupt[=CODE], gap or doubt. #N after it means \
+the N-th time. Text is indented by calls, has colours on a terminal, and is shown by $PAGER or \
+less. See docs/views.md.
+
 Examples:
-  hartrace decode run.ntrace -e prog.elf | less
+  hartrace decode run.ntrace -e prog.elf
+  hartrace decode run.ntrace -e prog.elf -f source --source-dir src
+  hartrace decode run.ntrace -e prog.elf --from main --until exit
+  hartrace decode run.ntrace -e prog.elf --around trap#2 --context 30
+  hartrace decode run.ntrace -e prog.elf --find malloc --context 1
   hartrace decode run.ntrace -e prog.elf -f pc | cmp - run.pc
   hartrace decode part.ntrace -e prog.elf -c htm.toml -f json | jq .type";
 
@@ -126,21 +136,49 @@ pub(crate) struct Decode {
     /// With -f pc: also list ecall and ebreak, which trap and do not retire
     #[arg(long)]
     pub(crate) with_trapped: bool,
+    /// On a terminal, print the text without a pager
+    #[arg(long)]
+    pub(crate) no_pager: bool,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
     /// Only this hart
     #[arg(long, value_name = "N")]
     pub(crate) hart: Option<u32>,
     /// Fail if the trace has gaps
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Number of decoding threads [default: the number of cores]
+    /// With -f pc or json: number of decoding threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) part: Part,
     #[command(flatten)]
     pub(crate) transport: Transport,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Which part of a trace is listed.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Part of the trace")]
+pub(crate) struct Part {
+    /// Start at this point
+    #[arg(long, value_name = "POINT")]
+    pub(crate) from: Option<String>,
+    /// Stop before this point, the first one after the start; the rest is not decoded
+    #[arg(long, value_name = "POINT")]
+    pub(crate) until: Option<String>,
+    /// List only this point and --context instructions before and after it
+    #[arg(long, value_name = "POINT", conflicts_with = "find")]
+    pub(crate) around: Option<String>,
+    /// The same for every point of this kind
+    #[arg(long, value_name = "POINT")]
+    pub(crate) find: Option<String>,
+    /// Instructions before and after a point [default: 10 with --around, 0 with --find]
+    #[arg(long, value_name = "N", value_parser = super::run::count)]
+    pub(crate) context: Option<u64>,
 }
 
 /// `hartrace stats`.
@@ -152,6 +190,9 @@ pub(crate) struct Stats {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: StatsFormat,
+    /// Also count the jumps that contradict the call stack, which decodes on one thread
+    #[arg(long)]
+    pub(crate) doubt: bool,
     /// Fail if the trace has gaps
     #[arg(long)]
     pub(crate) strict: bool,
@@ -248,8 +289,10 @@ pub(crate) enum DumpFormat {
 /// The output formats of `decode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DecodeFormat {
-    /// One line per instruction: pc, encoding, disassembly, symbol
+    /// One line per instruction: pc, encoding, disassembly, symbol, branches taken or not
     Text,
+    /// The same with the source lines
+    Source,
     /// One pc per retired instruction, 16 digits or 8 on RV32
     Pc,
     /// JSON lines: a header, then one object per event

@@ -17,7 +17,12 @@ pub(super) fn run(args: &Branches, talk: &Talk) -> Result<(), Failure> {
         source,
     } = Opened::open(&args.trace, &args.traced, "branches", talk)?;
     let counter = JumpCounter::new(&image, functions(&program));
-    let counter = source.feed((&program, &image, isa), counter, args.traced.hart)?;
+    let counter = source.feed(
+        (&program, &image, isa),
+        counter,
+        args.traced.hart,
+        || Ok(()),
+    )?;
     let jumps = counter.finish();
     let written = match args.format {
         BranchesFormat::Text => print::text(&jumps, &places(&program), args.top, &mut output),

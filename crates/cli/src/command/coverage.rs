@@ -3,7 +3,7 @@
 use crate::args::{Coverage as Args, CoverageFormat, CoverageKind};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{different, identity};
+use crate::profiling::same_program;
 use crate::settings::Program;
 use crate::source::{Opened, places};
 use crate::talk::Talk;
@@ -30,9 +30,7 @@ pub(super) fn run(args: &Args, talk: &Talk) -> Result<(), Failure> {
         match &mut all {
             None => all = Some((path, program, image, counts)),
             Some((first, of, _, sum)) => {
-                if identity(of) != identity(&program) {
-                    return Err(different(first, path).into());
-                }
+                same_program((first, of), (path, &program))?;
                 add_runs(sum, &counts);
             }
         }

@@ -15,6 +15,7 @@ use hartrace_isa::Isa;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::difference::{self as print, Run};
 use hartrace_print::words::count;
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -82,8 +83,16 @@ fn produce(
     to: SyncSender<Vec<u64>>,
 ) -> Result<(), Failure> {
     // The comparison ends early if the runs do not meet again.
-    let pieces = PcPieces::new(of.1, |piece| drop(to.send(piece)));
-    let pieces = source.feed(of, pieces, args.hart)?;
+    let unwanted = Cell::new(false);
+    let take = |piece| unwanted.set(unwanted.get() || to.send(piece).is_err());
+    let wanted = || match unwanted.get() {
+        true => Err(Failure::ClosedPipe),
+        false => Ok(()),
+    };
+    let pieces = match source.feed(of, PcPieces::new(of.1, take), args.hart, wanted) {
+        Err(Failure::ClosedPipe) => return Ok(()),
+        pieces => pieces?,
+    };
     let harts = pieces.finish();
     which_hart(path, &harts, harts.len() > 1)
 }

@@ -6,9 +6,11 @@ use crate::files::create;
 use crate::profiling::{Compared, Profiled, Sum, compare};
 use crate::source::places;
 use crate::talk::Talk;
-use hartrace_analyze::{CallSites, StackSink};
+use hartrace_analyze::{CallSites, InsnCosts, Measure, StackSink};
 use hartrace_capture::output::Output;
+use hartrace_capture::program::similar_symbols;
 use hartrace_capture::source_text::SourceText;
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::profile::{self as print, Shown};
 use std::io;
 use std::path::Path;
@@ -33,7 +35,13 @@ fn report<S: StackSink + Default + Sum>(
     let files = (args.traces.as_slice(), args.baseline.as_deref());
     let how = ("profile", args.groups.by.as_slice(), args.cost);
     let Compared { made, before, by } = compare::<S>(files, &args.traced, how, talk)?;
-    let insns = made.profile.instructions(&made.image);
+    if let Some(name) = &args.function {
+        need_function(name, &made)?;
+    }
+    let insns = match needs_instructions(args) {
+        true => made.profile.instructions(&made.image),
+        false => InsnCosts::new(),
+    };
     let places = places(&made.program);
     let shown = Shown {
         profile: &made.profile,
@@ -50,6 +58,37 @@ fn report<S: StackSink + Default + Sum>(
     };
     written.map_err(|error| output.failed(error))?;
     Ok(output.finish()?)
+}
+
+/// Whether the costs of single instructions are shown, or what is made of them.
+fn needs_instructions(args: &Profile) -> bool {
+    let of = !matches!(args.of, ProfileOf::Functions | ProfileOf::Calls);
+    match args.format {
+        ProfileFormat::Text => of,
+        ProfileFormat::Folded => false,
+        ProfileFormat::Json | ProfileFormat::Callgrind => args.baseline.is_none(),
+    }
+}
+
+/// A function that is shown alone must have run.
+fn need_function<S>(name: &str, made: &Profiled<S>) -> Result<(), Failure> {
+    let functions = &made.profile.functions;
+    let ran = made.profile.by_function(Measure::Instructions);
+    let mut names = ran.iter().map(|cost| &functions.get(cost.function).name);
+    if names.any(|ran| ran == name) {
+        return Ok(());
+    }
+    let is_known = functions.iter().any(|(_, function)| function.name == name);
+    let message = match is_known {
+        true => format!("`{name}` was not executed"),
+        false => format!("the program has no function `{name}`"),
+    };
+    let problem = Diagnostic::new(Code::NotFound, message);
+    let near = similar_symbols(&made.program.elf, name);
+    Err(match near.is_empty() || is_known {
+        true => problem.into(),
+        false => problem.note(format!("similar: {}", near.join(", "))).into(),
+    })
 }
 
 fn check_usage(args: &Profile) -> Result<(), Failure> {
@@ -69,6 +108,16 @@ fn check_usage(args: &Profile) -> Result<(), Failure> {
         return Err(Failure::Usage(
             "--baseline requires -f text, json or folded",
         ));
+    }
+    let is_table = is_text && args.of != ProfileOf::Functions;
+    let is_grouped = !args.groups.by.is_empty();
+    if is_grouped && (is_table || args.format == ProfileFormat::Callgrind) {
+        return Err(Failure::Usage(
+            "--by divides functions and call paths: leave out --of and -f callgrind",
+        ));
+    }
+    if is_grouped && args.baseline.is_some() && args.format != ProfileFormat::Folded {
+        return Err(Failure::Usage("with --baseline, --by requires -f folded"));
     }
     Ok(())
 }

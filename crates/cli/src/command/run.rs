@@ -146,7 +146,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
                 entry,
                 host: quiet_host(args, &elf.file.file),
             };
-            let found = again.examine(&machine, end, time);
+            let found = again.examine(&machine, end, time, &elf);
             Err(postmortem::explain(*died, found, &machine, &elf).into())
         }
         verdict => verdict,

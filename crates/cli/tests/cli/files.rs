@@ -312,7 +312,7 @@ fn details_if_asked_for() {
     ] {
         assert!(words.contains(part), "{part}: {words}");
     }
-    let output = run(&["decode", "-v", &trace, "--threads", "1"]);
+    let output = run(&["decode", "-v", &trace, "-f", "pc", "--threads", "1"]);
     let words = text(&output.stderr);
     for part in [
         "sidecar: ",

@@ -2,6 +2,7 @@
 
 use crate::repository;
 use std::fs;
+use std::path::PathBuf;
 
 /// Blocks of ```` ```console ````: a command for the shell after `$ `, then
 /// its output. They run one after the other in one folder, which has the
@@ -11,6 +12,7 @@ use std::fs;
 fn samples_are_real() {
     let checked = samples("README.md");
     assert!(checked > 5);
+    assert!(samples("docs/views.md") > 3);
     assert!(samples("docs/tandem.md") > 3);
     assert!(samples("docs/ctr.md") > 2);
     assert!(samples("docs/logs.md") > 5);
@@ -46,6 +48,19 @@ fn samples(page: &str) -> usize {
             checked += 1;
         }
     }
+    // The picture that is shown.
+    let picture = folder.path("flamegraph.svg");
+    if page == "README.md" {
+        let committed = repository().join("docs/images/flamegraph.svg");
+        if std::env::var("SNAPSHOTS").is_ok_and(|action| action == "overwrite") {
+            fs::copy(&picture, &committed).unwrap();
+        }
+        let same = fs::read(&picture).unwrap() == fs::read(&committed).unwrap();
+        assert!(
+            same,
+            "docs/images/flamegraph.svg: run with SNAPSHOTS=overwrite"
+        );
+    }
     checked
 }
 
@@ -68,7 +83,8 @@ fn links_lead_somewhere() {
     let docs = fs::read_dir(root.join("docs")).unwrap();
     let docs = docs.map(|entry| entry.unwrap().path());
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page));
-    for page in pages.into_iter().chain(docs) {
+    let is_page = |page: &PathBuf| page.extension().is_some_and(|e| e == "md");
+    for page in pages.into_iter().chain(docs).filter(is_page) {
         let text = fs::read_to_string(&page).unwrap();
         for link in text.split("](").skip(1).filter_map(|l| l.split(')').next()) {
             if link.contains("://") {
@@ -108,7 +124,8 @@ fn the_index_lists_every_page() {
     for entry in fs::read_dir(docs).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(
-            name == "README.md" || index.contains(&format!("]({name})")),
+            ["README.md", "images"].contains(&name.as_str())
+                || index.contains(&format!("]({name})")),
             "docs/README.md lacks {name}"
         );
     }

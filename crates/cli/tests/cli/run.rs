@@ -751,6 +751,8 @@ fn programs_of_the_repository_say_what_they_should() {
         "strings",
         "float",
         "timer",
+        "scheduler",
+        "exceptions",
         "modes",
         "dense",
         "semihost",

@@ -1,6 +1,8 @@
-//! What a program did: `profile`, `calls`, `flamegraph`, `coverage`, `diff`.
+//! What a program did: `decode` as text, `profile`, `calls`, `flamegraph`, `coverage`,
+//! `diff`.
 
 use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
+use std::collections::BTreeMap;
 use std::fs;
 
 fn program(name: &str) -> String {
@@ -191,7 +193,7 @@ fn traps_and_modes() {
     let trace = folder.name("t.etrace");
     run(&["run", "-q", &timer, "--trace", &format!("etrace={trace}")]);
     let tree = succeeds(&["calls", &trace, "--depth", "1"]);
-    assert!(tree.contains("  [machine timer interrupt (7)]\n"), "{tree}");
+    assert!(tree.contains("  [machine timer interrupt]\n"), "{tree}");
     let modes = program("modes/modes-rv64gc.elf");
     let trace = folder.name("m.etrace");
     run(&["run", "-q", &modes, "--trace", &format!("etrace={trace}")]);
@@ -437,4 +439,233 @@ fn runs_that_differ() {
         &source,
     ];
     assert!(text(&run(&args).stdout).contains("    ; "));
+}
+
+/// The listing of a part: by instruction, symbol, trap and time, in every format.
+#[test]
+fn parts_of_a_listing() {
+    let folder = Folder::new();
+    let timer = program("timer/timer-rv64gc.elf");
+    let mut texts = Vec::new();
+    for kind in ["ntrace", "etrace", "tandem"] {
+        let trace = folder.name(&format!("t.{kind}"));
+        let to = format!("{kind}={trace}");
+        run(&["run", "-q", &timer, "--max-insns", "6000", "--trace", &to]);
+        let args = ["decode", &trace, "-e", &timer];
+        let list = |more: &[&str]| succeeds(&[&args, more].concat());
+        let whole = list(&["-f", "pc"]);
+        let pcs: Vec<&str> = whole.lines().collect();
+        let part = list(&["-f", "pc", "--from", "100", "--until", "250"]);
+        assert_eq!(part.lines().collect::<Vec<_>>(), pcs[100..250]);
+        let part = list(&["-f", "json", "--around", "4000", "--context", "3"]);
+        assert!(
+            part.contains("\"insns\":") && part.lines().count() < 10,
+            "{part}"
+        );
+        // A handler is indented, and returns to where it was called.
+        let text = list(&["--around", "timer_entry", "--context", "100"]);
+        assert!(text.starts_with("-- instruction "), "{text}");
+        // N-Trace does not report causes.
+        let (point, trap) = match kind {
+            "ntrace" => ("interrupt#2", "-- interrupt at 0x"),
+            _ => (
+                "interrupt=7",
+                "-- interrupt 7, machine timer interrupt, at 0x",
+            ),
+        };
+        assert!(list(&["--around", point]).contains(trap));
+        let trap = text.find(trap).unwrap();
+        let after = text[trap..].lines().nth(1).unwrap();
+        assert!(
+            after.contains("    j       ") && after.contains("vectors+"),
+            "{after}"
+        );
+        let back = text[trap..].lines().find(|l| l.contains("mret")).unwrap();
+        assert!(back.contains("[to 8000"), "{back}");
+        let found = list(&["--find", "run_ticks"]);
+        let lines: Vec<&str> = found.lines().filter(|l| !l.starts_with("--")).collect();
+        assert!(lines.iter().all(|l| l.ends_with("  run_ticks")), "{found}");
+        assert_eq!(
+            lines.len(),
+            pcs.iter().filter(|pc| lines[0].starts_with(**pc)).count()
+        );
+        texts.push(text);
+    }
+    let instructions = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|l| !l.starts_with("--"));
+        lines.map(str::to_owned).collect()
+    };
+    for other in &texts[1..] {
+        assert_eq!(instructions(other), instructions(&texts[0]));
+    }
+}
+
+/// Source lines, and the functions that were inlined there.
+#[test]
+fn source_between_instructions() {
+    let folder = Folder::new();
+    let trace = &recorded_as(&folder, &["ntrace"], "200000")[0];
+    let sources = repository().to_str().unwrap().to_owned();
+    let args = ["decode", trace, "-f", "source", "--source-dir", &sources];
+    let text = succeeds(&[&args[..], &["--around", "queens#2", "--context", "8"]].concat());
+    assert!(text.contains("; recursion.c:89 queens\n;     "), "{text}");
+    assert!(text.contains("ways += queens("), "{text}");
+    let inlined = succeeds(&[&args[..], &["--until", "150000"]].concat());
+    let line = inlined.lines().find(|l| l.contains(", inlined into "));
+    let line = line.expect("inlined functions");
+    assert!(
+        line.starts_with("; ") && line.contains(" at recursion.c:"),
+        "{line}"
+    );
+    let coloured = succeeds(&[&args[..], &["--until", "20", "--color", "always"]].concat());
+    assert!(coloured.contains("\x1b["));
+}
+
+#[test]
+fn points_that_are_not_there() {
+    let folder = Folder::new();
+    let trace = &recorded_as(&folder, &["etrace"], "5000")[0];
+    let list =
+        |more: &[&str], exit, code| fails(&[&["decode", trace][..], more].concat(), exit, code);
+    list(&["--from", "5000"], 2, "HT0310");
+    list(&["--around", "gap"], 1, "HT0124");
+    list(&["--find", "trap#900"], 1, "HT0124");
+    let message = list(&["--until", "ackerman"], 2, "HT0309");
+    assert!(message.contains("ackermann"), "{message}");
+    list(&["--from", "main#0"], 2, "HT0309");
+    list(&["--from", "time=soon"], 2, "HT0309");
+    list(&["--from", "exception=x"], 2, "HT0309");
+    assert_eq!(
+        run(&["decode", trace, "--context", "3"]).status.code(),
+        Some(2)
+    );
+    let output = run(&["decode", trace, "-f", "pc", "--find", "doubt"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// What is asked for and cannot be given is said.
+#[test]
+fn profiles_that_cannot_be() {
+    let folder = Folder::new();
+    let files = recorded_as(&folder, &["tandem", "ntrace"], "20000");
+    let (tandem, ntrace) = (files[0].as_str(), files[1].as_str());
+    for args in [
+        &["--by", "hart", "--of", "lines"][..],
+        &["--by", "mode", "--baseline", ntrace],
+        &["--by", "hart", "-f", "callgrind"],
+    ] {
+        let output = run(&[&["profile", ntrace][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+    let args = ["profile", ntrace, "--of", "instructions", "--function"];
+    let only = |name: &str| fails(&[&args[..], &[name]].concat(), 1, "HT0124");
+    assert!(only("ackerman").contains("similar: ackermann"));
+    assert!(only("report_unexpected_trap").contains("was not executed"));
+    // Without a program, nothing says that the code is the same.
+    let bare = folder.name("bare.tandem");
+    fs::copy(tandem, &bare).unwrap();
+    for command in ["profile", "coverage"] {
+        succeeds(&[command, "-q", &bare]);
+        fails(&[command, "-q", &bare, &bare], 2, "HT0304");
+    }
+}
+
+/// A flipped bit, and what the call stack says about it.
+#[test]
+fn doubtful_jumps_are_reported() {
+    let folder = Folder::new();
+    let elf = program("interpreter/interpreter-rv64gc.elf");
+    let trace = folder.name("t.etrace");
+    let to = format!("etrace={trace}");
+    run(&["run", "-q", &elf, "--max-insns", "40000", "--trace", &to]);
+    assert!(succeeds(&["stats", "--doubt", &trace]).contains("\ndoubts     0\n"));
+    let sound = fs::read(&trace).unwrap();
+    let doubtful = (2000..sound.len()).step_by(23).find(|&at| {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x40;
+        fs::write(&trace, &bytes).unwrap();
+        let stats = run(&["stats", "--doubt", "-f", "json", &trace]);
+        let stats = text(&stats.stdout);
+        stats.contains("\"doubts\":") && !stats.contains("\"doubts\":0,")
+    });
+    assert!(doubtful.is_some(), "no flip is noticed");
+    let output = run(&["profile", &trace]);
+    let message = text(&output.stderr);
+    assert!(message.contains("warning[HT0125]"), "{message}");
+    let strict = run(&["profile", &trace, "--strict"]);
+    assert_eq!(strict.status.code(), Some(3));
+    let listing = run(&["decode", &trace, "--find", "doubt", "--context", "2"]);
+    let listing = text(&listing.stdout);
+    assert!(
+        listing.contains("-- doubtful: the jump from 0x8000"),
+        "{listing}"
+    );
+}
+
+/// Shares of the time of firmware that mostly waits for its timer: those of its log, to
+/// half a percent where the time of every instruction is known, and to one percent of
+/// a trace with a timestamp at every taken branch.
+#[test]
+fn shares_of_time_are_those_of_the_run() {
+    let folder = Folder::new();
+    let timer = program("timer/timer-rv64gc.elf");
+    let config = folder.file("c.toml", "[ntrace]\ntimestamps = true\nmode = \"btm\"\n");
+    let [rows, log, trace] = ["t.csv", "t.json", "t.ntrace"].map(|name| folder.name(name));
+    let logs = [format!("ingress={rows}"), format!("json={log}")];
+    let to = format!("ntrace={trace}");
+    run(&[
+        "run", "-q", &timer, "-c", &config, "--log", &logs[0], "--log", &logs[1], "--trace", &to,
+    ]);
+    for (file, most) in [(&rows, 0.5), (&trace, 1.0)] {
+        let args = [
+            "profile", file, "-e", &timer, "--cost", "time", "-f", "json",
+        ];
+        let profile = run(&args);
+        let functions: BTreeMap<u64, u64> = text(&profile.stdout)
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .filter(|value| value["type"] == "function")
+            .map(|f| (hex(&f["address"]), f["self"]["time"].as_u64().unwrap()))
+            .collect();
+        let truth = times(&log, &functions);
+        let all: u64 = truth.values().sum();
+        let found: u64 = functions.values().sum();
+        assert!(functions.len() > 15 && all > 100_000);
+        for (function, time) in &functions {
+            let share = |part: u64, whole: u64| part as f64 * 100.0 / whole as f64;
+            let truth = truth.get(function).copied().unwrap_or(0);
+            let (is, should) = (share(*time, found), share(truth, all));
+            assert!(
+                (is - should).abs() < most,
+                "{function:#x}: {is} % of {should} %"
+            );
+        }
+    }
+}
+
+fn hex(value: &serde_json::Value) -> u64 {
+    let digits = value.as_str().unwrap().trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).unwrap()
+}
+
+/// The time of each function in a JSON log, by its first address.
+fn times(log: &str, functions: &BTreeMap<u64, u64>) -> BTreeMap<u64, u64> {
+    let mut all = BTreeMap::new();
+    let mut last: Option<(u64, u64)> = None;
+    for line in fs::read_to_string(log).unwrap().lines().skip(1) {
+        let step: serde_json::Value = serde_json::from_str(line).unwrap();
+        if step["time"].is_null() {
+            continue;
+        }
+        let time = hex(&step["time"]);
+        if let Some((function, since)) = last {
+            *all.entry(function).or_default() += time - since;
+        }
+        let function = match step["type"] == "insn" {
+            true => *functions.range(..=hex(&step["pc"])).next_back().unwrap().0,
+            false => last.unwrap().0,
+        };
+        last = Some((function, time));
+    }
+    all
 }

@@ -89,6 +89,10 @@ codes! {
     DifferentPrograms "HT0122" exit 1,
     /// A file about source lines, of a program without line tables.
     NoLines "HT0123" exit 1,
+    /// A point that is not in the trace.
+    NotFound "HT0124" exit 1,
+    /// Jumps that contradict the call stack; an error with --strict.
+    DoubtfulJumps "HT0125" exit 3,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

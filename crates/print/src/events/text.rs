@@ -1,6 +1,7 @@
-//! Events as text of any form.
+//! Events as text of the forms that need no order: parts of a trace can be written
+//! on several threads.
 
-use super::{JsonEvents, PcList, TraceListing};
+use super::{JsonEvents, PcList};
 use hartrace_analyze::Names;
 use hartrace_capture::shard::Part;
 use hartrace_flow::{Consumer, Event, HartId, Image, Run};
@@ -14,11 +15,6 @@ pub enum EventForm {
     Pcs {
         /// ecall and ebreak too, which do not retire.
         traps: bool,
-    },
-    /// Instructions, with what else happened.
-    Listing {
-        /// Each line has the number of its hart.
-        harts: bool,
     },
     /// One object per event, without the header
     /// ([`write_header`](super::write_header)).
@@ -36,7 +32,6 @@ pub struct EventText<'a, F>(Inner<'a, F>);
 #[allow(clippy::large_enum_variant)]
 enum Inner<'a, F> {
     Pcs(PcList<'a, F>),
-    Listing(TraceListing<'a, F>),
     Json(JsonEvents<'a>),
 }
 
@@ -53,9 +48,6 @@ impl<'a, F: FnMut(&mut Vec<u8>) + Send + 'a> EventText<'a, F> {
         EventText(match form {
             EventForm::Pcs { traps: true } => Inner::Pcs(pcs(flush).listing_traps()),
             EventForm::Pcs { traps: false } => Inner::Pcs(pcs(flush)),
-            EventForm::Listing { harts } => {
-                Inner::Listing(TraceListing::new(image, names, harts, flush))
-            }
             EventForm::Json => Inner::Json(JsonEvents::new(image, Some(names), flush)),
         })
     }
@@ -64,7 +56,6 @@ impl<'a, F: FnMut(&mut Vec<u8>) + Send + 'a> EventText<'a, F> {
     pub fn text(&mut self) -> &mut Vec<u8> {
         match &mut self.0 {
             Inner::Pcs(pcs) => pcs.out.text(),
-            Inner::Listing(listing) => listing.out.text(),
             Inner::Json(json) => json.out.text(),
         }
     }
@@ -74,7 +65,6 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for EventText<'_, F> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match &mut self.0 {
             Inner::Pcs(text) => text.event(hart, event),
-            Inner::Listing(text) => text.event(hart, event),
             Inner::Json(text) => text.event(hart, event),
         }
     }
@@ -83,7 +73,6 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for EventText<'_, F> {
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         match &mut self.0 {
             Inner::Pcs(text) => text.runs(hart, runs),
-            Inner::Listing(text) => text.runs(hart, runs),
             Inner::Json(text) => text.runs(hart, runs),
         }
     }
@@ -93,7 +82,6 @@ impl<F: FnMut(&mut Vec<u8>) + Send> Part for EventText<'_, F> {
     fn is_full(&self) -> bool {
         let size = match &self.0 {
             Inner::Pcs(pcs) => pcs.out.size(),
-            Inner::Listing(listing) => listing.out.size(),
             Inner::Json(json) => json.out.size(),
         };
         size > FULL

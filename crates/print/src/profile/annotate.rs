@@ -1,18 +1,10 @@
 //! Disassembly and source text with costs.
 
 use super::{Shown, SourceLine, percent, short};
-use hartrace_analyze::{FunctionId, InsnCost, LineCost, Measure, instruction_text};
+use hartrace_analyze::{FunctionId, LineCost, instruction_text};
 use hartrace_flow::SpaceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-
-/// The cost of an instruction in a measure.
-const fn of(cost: InsnCost, by: Measure) -> u64 {
-    match by {
-        Measure::Instructions => cost.count,
-        Measure::Time => cost.time,
-    }
-}
 
 /// The disassembly of each function that ran, the most expensive first, or of those
 /// with this name; executions, and the time where there is one, before each
@@ -65,10 +57,7 @@ fn range(
     let mut last = None;
     let code = shown.image.insns(SpaceId::FIRST, start, end - start);
     for (pc, insn) in code.take_while(|(pc, _)| *pc < end) {
-        let after = lines.partition_point(|(from, ..)| *from <= pc);
-        let line = after.checked_sub(1).and_then(|at| lines.get(at));
-        let line = line.filter(|(_, to, _)| pc < *to).map(|(_, _, line)| *line);
-        if let Some(line) = line.filter(|line| last != Some(*line)) {
+        if let Some(line) = lines.at(pc).filter(|line| last != Some(*line)) {
             write!(out, "{:>37}; {}:{}", "", short(line.file), line.line)?;
             match text(line.file, line.line) {
                 Some(text) => writeln!(out, "  {}", text.trim_end())?,
@@ -81,18 +70,18 @@ fn range(
             .get(&(SpaceId::FIRST, pc))
             .copied()
             .unwrap_or_default();
-        match (cost.count, shown.profile.timed) {
+        match (cost.insns, shown.profile.timed) {
             (0, _) => write!(out, "{:>35}", "-")?,
             (count, true) => write!(
                 out,
                 "{:>7.2} {count:>13} {:>13}",
-                percent(of(cost, shown.by), whole),
+                percent(cost.of(shown.by), whole),
                 cost.time
             )?,
             (count, false) => write!(
                 out,
                 "{:>21.2} {count:>13}",
-                percent(of(cost, shown.by), whole),
+                percent(cost.of(shown.by), whole),
             )?,
         }
         let names = shown.places.names();

@@ -2,7 +2,7 @@
 //! KCachegrind read.
 
 use super::Shown;
-use hartrace_analyze::{CallSites, Cost, FunctionId, Line, SiteCost};
+use hartrace_analyze::{CallSites, Cost, FunctionId, Line, LineRanges, SiteCost};
 use hartrace_flow::SpaceId;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ struct Writer<'w, 'a, W> {
     out: &'w mut W,
     files: Numbers,
     functions: Numbers,
-    lines: Vec<(u64, u64, Line<'w>)>,
+    lines: LineRanges<'w>,
 }
 
 /// Where code without a line is.
@@ -86,11 +86,7 @@ fn costs(cost: Cost, timed: bool) -> String {
 
 impl<'a, W: Write> Writer<'_, 'a, W> {
     fn line(&self, pc: u64) -> Line<'_> {
-        let after = self.lines.partition_point(|(start, ..)| *start <= pc);
-        let found = after.checked_sub(1).and_then(|at| self.lines.get(at));
-        found
-            .filter(|(_, end, _)| pc < *end)
-            .map_or(NOWHERE, |(_, _, line)| *line)
+        self.lines.at(pc).unwrap_or(NOWHERE)
     }
 
     fn all(&mut self, sites: &CallSites) -> io::Result<()> {
@@ -120,12 +116,8 @@ impl<'a, W: Write> Writer<'_, 'a, W> {
                 writeln!(self.out, "fi={fi}")?;
                 current = Some((function, file));
             }
-            let own = Cost {
-                insns: cost.count,
-                time: cost.time,
-            };
             let timed = shown.profile.timed;
-            writeln!(self.out, "{pc:#x} {number} {}", costs(own, timed))?;
+            writeln!(self.out, "{pc:#x} {number} {}", costs(*cost, timed))?;
             if space == SpaceId::FIRST {
                 for (callee, cost) in calls.remove(&pc).unwrap_or_default() {
                     self.call((pc, number), callee, cost)?;

@@ -3,55 +3,10 @@
 use super::folded::paths;
 use super::{Shown, percent, unit};
 use crate::json;
-use hartrace_analyze::{Measure, Profile};
+use hartrace_analyze::Profile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-
-/// A function in both profiles: its own cost and calls, before and after.
-struct Both {
-    name: String,
-    own: Pair,
-    calls: Pair,
-}
-
-impl Both {
-    fn change(&self) -> i128 {
-        i128::from(self.own.1) - i128::from(self.own.0)
-    }
-}
-
-/// Before and now.
-type Pair = (u64, u64);
-
-/// Functions by name, the biggest change first. Programs may differ.
-fn both(before: &Profile, after: &Profile, by: Measure) -> Vec<Both> {
-    let mut all: BTreeMap<&str, (Pair, Pair)> = BTreeMap::new();
-    for cost in before.by_function(by) {
-        let (own, calls) = all
-            .entry(&before.functions.get(cost.function).name)
-            .or_default();
-        own.0 += cost.own.of(by);
-        calls.0 += cost.calls;
-    }
-    for cost in after.by_function(by) {
-        let (own, calls) = all
-            .entry(&after.functions.get(cost.function).name)
-            .or_default();
-        own.1 += cost.own.of(by);
-        calls.1 += cost.calls;
-    }
-    let mut list: Vec<Both> = all
-        .into_iter()
-        .map(|(name, (own, calls))| Both {
-            name: name.to_owned(),
-            own,
-            calls,
-        })
-        .collect();
-    list.sort_by_key(|both| std::cmp::Reverse(both.change().unsigned_abs()));
-    list
-}
 
 /// What changed since an earlier profile, function by function.
 ///
@@ -59,7 +14,7 @@ fn both(before: &Profile, after: &Profile, by: Measure) -> Vec<Both> {
 ///
 /// A failing write.
 pub fn difference(shown: &Shown<'_>, before: &Profile, out: &mut impl Write) -> io::Result<()> {
-    let list = both(before, shown.profile, shown.by);
+    let list = shown.profile.changes_since(before, shown.by);
     let (old, new) = (before.total().of(shown.by), shown.whole());
     let change = i128::from(new) - i128::from(old);
     let relative = percent(new, old) - 100.0;
@@ -163,10 +118,8 @@ pub fn json_difference(
         now: shown.whole(),
     };
     json::line(&header, out)?;
-    for both in both(before, shown.profile, shown.by)
-        .iter()
-        .take(shown.rows())
-    {
+    let changes = shown.profile.changes_since(before, shown.by);
+    for both in changes.iter().take(shown.rows()) {
         let function = Function {
             r#type: "function",
             name: &both.name,

@@ -1,9 +1,7 @@
 //! Folded stacks: one call path per line, for flame graphs.
 
 use super::Shown;
-use crate::words;
-use hartrace_analyze::{CallTree, Functions, Measure, NodeId, What};
-use hartrace_flow::{Cause, exception_name};
+use hartrace_analyze::{CallTree, Functions, Measure, NodeId, What, cause_name};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -16,21 +14,8 @@ pub(super) fn what_name(what: What, functions: &Functions) -> String {
         What::Context(None) => "[unknown context]".to_owned(),
         What::Mode(Some(mode)) => format!("[{}-mode]", mode.name()),
         What::Mode(None) => "[unknown mode]".to_owned(),
-        What::Trap(cause) => format!("[{}]", trap_name(cause)),
+        What::Trap(cause) => format!("[{}]", cause_name(cause)),
         What::Function(id) => functions.get(id).name.clone(),
-    }
-}
-
-fn trap_name(cause: Cause) -> String {
-    match cause {
-        Cause::Exception(Some(code)) => match exception_name(code) {
-            Some(name) => name.to_owned(),
-            None => format!("exception {code}"),
-        },
-        Cause::Exception(None) => "exception".to_owned(),
-        Cause::Interrupt(Some(code)) => words::interrupt(code),
-        Cause::Interrupt(None) => "interrupt".to_owned(),
-        Cause::Unknown => "trap".to_owned(),
     }
 }
 

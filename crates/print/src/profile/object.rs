@@ -247,7 +247,7 @@ fn code(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
         let object = Insn {
             r#type: "instruction",
             pc: Hex(pc),
-            count: cost.count,
+            count: cost.insns,
             time: profile.timed.then_some(cost.time),
         };
         json::line(&object, out)?;

@@ -3,8 +3,8 @@
 
 use super::drive::End;
 use crate::settings::Elf;
-use hartrace_analyze::{Backtrace, Places};
-use hartrace_flow::StepTransfers;
+use hartrace_analyze::{Backtrace, Follower, Functions, Grouping, LastJumps, Places};
+use hartrace_flow::{HartId, Image, StepEvents, StepTransfers};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Program};
 use hartrace_print::diagnostic::Diagnostic;
@@ -21,10 +21,22 @@ pub(super) struct Postmortem<'a> {
     pub(super) host: Host,
 }
 
+/// The end of a run.
+pub(super) struct Found {
+    jumps: LastJumps,
+    calls: Backtrace,
+}
+
 impl Postmortem<'_> {
     /// Follows the run, which took `time` and ended in `died`. `None` if it takes
     /// too long, or goes another way: input and files are not there again.
-    pub(super) fn examine(self, died: &Machine, end: End, time: Duration) -> Option<Backtrace> {
+    pub(super) fn examine(
+        self,
+        died: &Machine,
+        end: End,
+        time: Duration,
+        elf: &Elf,
+    ) -> Option<Found> {
         let End::Stop(stop) = end else { return None };
         if time > LONGEST {
             return None;
@@ -32,16 +44,28 @@ impl Postmortem<'_> {
         let mut machine = Machine::new(self.hart.clone(), self.host).ok()?;
         let isa = self.hart.validate().ok()?;
         machine.load(self.program, self.entry).ok()?;
-        let mut follower = StepTransfers::new(isa, Backtrace::default());
-        let same = machine.retrace(died, stop, &mut follower);
-        same.then(|| follower.into_sink())
+        let image = Image::from_elf(&elf.bytes).unwrap_or_default();
+        let mut functions = Functions::new();
+        // What has no symbols has no functions.
+        let _ = functions.add_elf(&elf.bytes, None);
+        let follower = Follower::new(&image, functions, Grouping::default(), ());
+        let jumps = StepTransfers::new(isa, LastJumps::default());
+        let mut both = (jumps, StepEvents::new(isa, follower));
+        if !machine.retrace(died, stop, &mut both) {
+            return None;
+        }
+        let (jumps, events) = both;
+        Some(Found {
+            jumps: jumps.into_sink(),
+            calls: events.into_inner().backtrace(HartId(0)),
+        })
     }
 }
 
 /// Adds what was found to the reason why a run died.
 pub(super) fn explain(
     died: Diagnostic,
-    found: Option<Backtrace>,
+    found: Option<Found>,
     machine: &Machine,
     elf: &Elf,
 ) -> Diagnostic {
@@ -54,9 +78,9 @@ pub(super) fn explain(
             .note(format!("ra is {ra}"))
             .help("--trace ctr=FILE keeps the last jumps, which `hartrace ctr FILE` shows");
     };
-    let died = match found.jumps(&places) {
+    let died = match found.jumps.text(&places) {
         Some(jumps) => died.note(jumps),
         None => died,
     };
-    died.note(found.calls(machine.pc(), &places))
+    died.note(found.calls.text(machine.pc(), &places))
 }
