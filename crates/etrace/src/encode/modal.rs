@@ -237,7 +237,7 @@ impl Hart {
         mut skip: bool,
         sink: &mut impl Sink,
     ) {
-        runs.inner_branches(&run, |address| {
+        runs.inner_branches_in_order(&run, |address| {
             if !core::mem::take(&mut skip) {
                 self.note_outcome(address, false);
                 if self.is_full() {

@@ -245,6 +245,7 @@ fn inner(
             return None;
         }
     }
+    // The order does not matter: all outcomes are the same.
     runs.inner_branches(run, |address| passed.take(table, address, false));
     Some(passed)
 }

@@ -5,7 +5,7 @@ use hartrace_isa::Itype;
 use super::Sink;
 use super::hart::{Due, Hart, Open};
 use super::unit::Unit;
-use crate::packet::bits::mask;
+use crate::packet::bits::{Writer, mask};
 use crate::{
     Config, Context, DataSupport, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start,
     Support, Trap, Version,
@@ -13,6 +13,14 @@ use crate::{
 
 /// Exception code of an illegal instruction.
 const ILLEGAL: u32 = 2;
+
+/// The first of two packets, unless the other is shorter.
+fn shorter(first: Writer, other: Writer) -> Writer {
+    match first.compressed_len() <= other.compressed_len() {
+        true => first,
+        false => other,
+    }
+}
 
 impl Hart {
     #[inline]
@@ -128,8 +136,9 @@ impl Hart {
             (false, 0) => self.emit(&Packet::Address(report), sink),
             (false, _) => self.emit(&Packet::Branches { map, address }, sink),
             (true, _) => {
-                let packet = self.modal_report(config, report, index);
-                self.emit(&packet, sink);
+                let fields = self.modal_report(config, report, index);
+                self.out.send_fields(fields, self.cur.time, sink);
+                self.resync.count();
             }
         }
         self.clear_branches();
@@ -139,42 +148,49 @@ impl Hart {
 
     /// The packet for a report where branches are counted, or the address may be in
     /// the cache.
-    fn modal_report(&self, config: &Config, report: Report, index: Option<u16>) -> Packet {
-        let map = self.map;
-        let count = self.prediction.as_ref().and_then(|p| p.count());
-        let packet = match (count, map.count) {
-            (Some((branch_count, failed)), _) => {
-                return Packet::BranchCount {
-                    branch_count,
-                    address: Some((failed, report)),
-                };
+    fn modal_report(&self, config: &Config, report: Report, index: Option<u16>) -> Writer {
+        let (map, layout) = (self.map, &self.out.layout);
+        if let Some((branch_count, failed)) = self.prediction.as_ref().and_then(|p| p.count()) {
+            let address = Some((failed, report));
+            let packet = Packet::BranchCount {
+                branch_count,
+                address,
+            };
+            return packet.fields(layout);
+        }
+        let plain = || match map.count {
+            0 => Packet::Address(report).fields(layout),
+            _ => {
+                let address = Some(report);
+                Packet::Branches { map, address }.fields(layout)
             }
-            (None, 0) => Packet::Address(report),
-            (None, _) => Packet::Branches {
-                map,
-                address: Some(report),
-            },
         };
         let Some(index) = index else {
-            return packet;
+            return plain();
         };
         let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
         let irdepth = match report.irreport {
             true => report.irdepth,
-            false if idle => mask(self.out.layout.irdepth_width.into()) as u16,
+            false if idle => mask(layout.irdepth_width.into()) as u16,
             false => 0,
         };
+        let irreport = report.irreport;
         let indexed = Packet::JumpTarget {
             index,
             map,
-            irreport: report.irreport,
+            irreport,
             irdepth,
         };
-        let len = |packet: &Packet| packet.write(&self.out.layout).bytes().len();
-        // The shorter one (6.8).
-        match len(&indexed) <= len(&packet) {
+        let indexed = indexed.fields(layout);
+        // The shorter one (6.8). If neither says anything about returns, the one is no
+        // longer than this, and the other no shorter than that.
+        let silent = !irreport && config.idle_irdepth == IdleIrdepth::Repeated;
+        let longest = indexed.len() - u32::from(layout.irdepth_width);
+        let head = if map.count > 0 { 7 + map.width() } else { 2 };
+        let shortest = head + report.significant(layout);
+        match silent && longest.div_ceil(8) <= shortest.div_ceil(8) {
             true => indexed,
-            false => packet,
+            false => shorter(indexed, plain()),
         }
     }
 

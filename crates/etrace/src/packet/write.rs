@@ -5,7 +5,7 @@ use super::read::map_width;
 use super::{BranchMap, Context, Layout, Packet, Report, Support, Trap};
 
 /// All fields of the packet.
-#[inline]
+#[inline(always)]
 pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
     let mut to = Writer::default();
     match *packet {
@@ -29,6 +29,12 @@ pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
             to.put(2, 2);
             report(&mut to, &address, layout);
         }
+        Packet::JumpTarget {
+            index,
+            map,
+            irreport,
+            irdepth,
+        } => jump_target(&mut to, (index, map), (irreport, irdepth), layout),
         _ => rare(&mut to, packet, layout),
     }
     to
@@ -37,7 +43,7 @@ pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
 /// The formats that are not most of a trace.
 fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
     match *packet {
-        Packet::Branches { .. } | Packet::Address(_) => {}
+        Packet::Branches { .. } | Packet::Address(_) | Packet::JumpTarget { .. } => {}
         Packet::BranchCount {
             branch_count,
             address,
@@ -51,19 +57,6 @@ fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
                     report(to, &address, layout);
                 }
             }
-        }
-        Packet::JumpTarget {
-            index,
-            map,
-            irreport,
-            irdepth,
-        } => {
-            to.put(0, 2);
-            to.put(1, layout.f0s_width.into());
-            to.put(index.into(), layout.cache_size.into());
-            let last = jump_map(to, map);
-            to.put(u64::from(last != irreport), 1);
-            to.put(irdepth.into(), layout.irdepth_width.into());
         }
         Packet::Start(start) => {
             to.put(3 | u64::from(start.branch) << 4, 5);
@@ -83,23 +76,35 @@ fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
     }
 }
 
-/// `branches` and, if there are any, `branch_map`; gives the last bit of both.
-fn jump_map(to: &mut Writer, map: BranchMap) -> bool {
+/// Format 0 subformat 1.
+fn jump_target(
+    to: &mut Writer,
+    (index, map): (u16, BranchMap),
+    (irreport, irdepth): (bool, u16),
+    layout: &Layout,
+) {
+    let f0s_width = u32::from(layout.f0s_width.min(2));
+    let index_width = u32::from(layout.cache_size.min(16));
+    let index = u64::from(index) & mask(index_width);
+    let head = mask(f0s_width) & 1 | index << f0s_width;
+    let head_width = 2 + f0s_width + index_width;
     let count = u32::from(map.count & 31);
-    to.put(count.into(), 5);
-    if count == 0 {
-        return false;
-    }
-    let width = map_width(count);
+    let width = map.width();
     // Nothing but irdepth follows, so the bits that mean nothing repeat the
     // outcome before them: they are compressed away with it.
-    let last = map.last();
+    let last = count > 0 && map.last();
     let above = match last {
         true => !mask(count),
         false => 0,
     };
-    to.put(u64::from(map.bits) & mask(count) | above, width);
-    last
+    let outcomes = (u64::from(map.bits) & mask(count) | above) & mask(width);
+    let irdepth_width = u32::from(layout.irdepth_width);
+    let tail = u64::from(last != irreport) | (u64::from(irdepth) & mask(irdepth_width)) << 1;
+    let rest = u128::from(u64::from(count) | outcomes << 5) | u128::from(tail) << (5 + width);
+    to.wide(
+        u128::from(head << 2) | rest << head_width,
+        head_width + 5 + width + 1 + irdepth_width,
+    );
 }
 
 #[inline]

@@ -121,35 +121,46 @@ impl<'a> IngressRuns<'a> {
     }
 
     /// Gives the addresses of the branches before the last instruction of a run,
-    /// oldest first. None of them was taken.
-    #[inline(always)]
+    /// newest first. None of them was taken.
+    #[inline]
     pub fn inner_branches(&self, run: &IngressRun<'_>, mut each: impl FnMut(u64)) {
+        let (start, insns) = self.insns(run);
         let own = run.itype.is_branch();
         let mut left = run.branches() - u8::from(own);
-        if left == 0 {
-            return;
+        let mut index = insns.len().wrapping_sub(1 + usize::from(own));
+        while left > 0
+            && let Some(insn) = insns.get(index)
+        {
+            index = index.wrapping_sub(insn.since_branch.into());
+            if insn.is_branch() {
+                each(start.wrapping_add(insn.offset.into()));
+                index = index.wrapping_sub(1);
+                left -= 1;
+            }
         }
+    }
+
+    /// The same, oldest first; slower.
+    pub fn inner_branches_in_order(&self, run: &IngressRun<'_>, mut each: impl FnMut(u64)) {
+        let (start, insns) = self.insns(run);
+        let insns = match insns.split_last() {
+            Some((_, insns)) if run.itype.is_branch() => insns,
+            _ => insns,
+        };
+        for insn in insns.iter().filter(|insn| insn.is_branch()) {
+            each(start.wrapping_add(insn.offset.into()));
+        }
+    }
+
+    /// The instructions of a run, and the address that their offsets count from:
+    /// they may be part of a longer piece.
+    #[inline]
+    fn insns(&self, run: &IngressRun<'_>) -> (u64, &'a [Placed]) {
         let first = run.piece.first as usize;
         let whole = || self.code.get(first..first + usize::from(run.piece.count));
         let insns = self.part.or_else(whole).unwrap_or_default();
-        // Offsets may be those of a longer piece.
         let offset = insns.last().map_or(0, |last| last.offset);
-        let start = run.last_addr().wrapping_sub(offset.into());
-        let insns = insns.get(..insns.len() - usize::from(own));
-        let mut insns = insns.unwrap_or_default().iter();
-        // The last instruction knows where the branch before it is.
-        let last = insns.as_slice().last().map_or(0, |last| last.branch);
-        while left > 0 {
-            let offset = match left {
-                1 => last,
-                _ => match insns.find(|insn| insn.is_branch()) {
-                    Some(insn) => insn.offset,
-                    None => return,
-                },
-            };
-            each(start.wrapping_add(offset.into()));
-            left -= 1;
-        }
+        (run.last_addr().wrapping_sub(offset.into()), insns)
     }
 
     /// Whether the hart went elsewhere than to the next instruction in memory.
