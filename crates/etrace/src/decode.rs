@@ -102,6 +102,8 @@ pub struct ETrace;
 /// What every source needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// As it was given. A support packet that was none leaves no trace here.
+    given: Config,
     /// As support packets have reported it.
     config: Config,
     layout: Layout,
@@ -111,8 +113,9 @@ pub struct Settings {
 impl Settings {
     /// The same in these modes.
     fn with(&self, modes: Modes) -> Settings {
-        let config = modes.apply(&self.config);
+        let config = modes.apply(&self.given);
         Settings {
+            given: self.given.clone(),
             layout: config.layout(),
             modes,
             config,
@@ -140,6 +143,7 @@ impl Protocol for ETrace {
 
     fn settings(config: &Config) -> Settings {
         Settings {
+            given: config.clone(),
             layout: config.layout(),
             modes: Modes::of(config),
             config: config.clone(),

@@ -231,8 +231,8 @@ fn mode(code: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::RandomPackets as _;
     use crate::Version;
+    use crate::testing::RandomPackets as _;
     use hartrace_isa::Xlen;
     use hartrace_testkit::Random;
 

@@ -69,15 +69,15 @@ fn predicted_branches_are_counted() {
 }
 
 fn end(config: &Config) -> String {
-    let words = text(
-        config,
-        &[Packet::Support(Support {
-            qual_status: REP,
-            ioptions: config.ioptions_field(),
-            ..Support::default()
-        })],
-    );
-    words[0].clone()
+    text(config, &[end_packet(config)])[0].clone()
+}
+
+fn end_packet(config: &Config) -> Packet {
+    Packet::Support(Support {
+        qual_status: REP,
+        ioptions: config.ioptions_field(),
+        ..Support::default()
+    })
 }
 
 /// 6.8, 8.1: fewer than 31 branches are a map, predicted or not.
@@ -815,25 +815,13 @@ fn tail_calls() {
     ]);
     for version in VERSIONS {
         let config = returning(version, 4);
-        let end = end(&config);
-        let with_irets = [
-            "start 1000",
-            "address 4000",
-            "address 100c updiscon irets 0",
-            &end,
-        ];
-        // The first return must be settled before the second call.
-        let with_irdepth = [
-            "start 1000",
-            "address 1004 irdepth 1",
-            "address 4000",
+        let returned = by_version(
+            version,
             "address 100c updiscon irdepth 1",
-            &end,
-        ];
-        match version {
-            Version::V2_05 => sends_modal(&config, &image, &way, &with_irets),
-            _ => sends_modal(&config, &image, &way, &with_irdepth),
-        }
+            "address 100c updiscon irets 0",
+        );
+        let lines = ["start 1000", "address 4000", returned, &end(&config)];
+        sends_modal(&config, &image, &way, &lines);
     }
 }
 
@@ -899,6 +887,50 @@ fn handlers_that_move() {
         let lines = text(&config, &modal_trip(&config, &image, &path));
         let told = lines.iter().filter(|line| line.contains(" to ?"));
         assert_eq!(told.count(), 2, "{lines:?}");
+    }
+}
+
+/// 3.2, 6.5: a support packet switches modes in mid-stream. The encoder is disabled for
+/// it, and the trace starts anew; a decoder may start with either part.
+#[test]
+fn modes_switched_in_mid_stream() {
+    let image = rv64(&[
+        (0x1000, &[b(0), jal(1, 0xffc), JR_A5]),
+        (0x2000, &[jal(1, 0x1000), ADD, RET]),
+        (0x3000, &[ADD, RET]),
+    ]);
+    let mut round = vec![0x1000; 50];
+    round.extend([0x1004, 0x2000, 0x3000, 0x3004, 0x2004, 0x2008, 0x1008]);
+    let path = go(&round.repeat(3));
+    let steps = steps(&image, &path);
+    for version in VERSIONS {
+        let with = |modes: u8| Config {
+            f0s_width: 1,
+            bpred_size: 4,
+            branch_prediction: modes & 1 != 0,
+            cache_size: 3,
+            jump_target_cache: modes & 2 != 0,
+            return_stack_size: 3,
+            implicit_return: modes & 4 != 0,
+            full_address: modes & 8 != 0,
+            ..plain(version)
+        };
+        for first in 0..16 {
+            let other = (first * 7 + 5) % 16;
+            let parts = [first, other].map(|modes| encode(&with(modes), &image, &path));
+            let twice = [&steps[..], &steps].concat();
+            // Whatever the decoder was told before.
+            for told in [first, other, 0, 15] {
+                decodes(&with(told), &image, &twice, &parts.concat());
+            }
+            let [bytes, second] = parts;
+            let pieces = pieces(&bytes);
+            let cut = [pieces[pieces.len() / 2..].concat(), second.clone()].concat();
+            let pcs = decode(&with(first), &image, &cut).pcs(&image);
+            assert!(pcs.len() >= steps.len(), "{version:?} {first} {other}");
+            let tail = decode(&with(other), &image, &second).pcs(&image);
+            assert_eq!(pcs[pcs.len() - steps.len()..], tail);
+        }
     }
 }
 
@@ -1007,12 +1039,57 @@ fn parameters_come_from_the_support_packet() {
             let found = lines.iter().any(|line| line.starts_with(kind));
             assert!(found, "no {kind}: {lines:?}");
         }
-        assert!(!lines.iter().any(|line| line.contains(" 2004")), "{lines:?}");
+        assert!(
+            !lines.iter().any(|line| line.contains(" 2004")),
+            "{lines:?}"
+        );
         let bytes = encode(&config, &image, &path);
         let steps = steps(&image, &path);
         for size in [1, 2, 6] {
             decodes(&other(size), &image, &steps, &bytes);
         }
+    }
+}
+
+/// A damaged packet may look like a support packet with other tables, or without any.
+/// When nothing fits any more, those that the decoder was given are back.
+#[test]
+fn a_support_packet_that_was_none() {
+    let image = counting_loop();
+    let config = predicting(REVIEW, 4);
+    let count = |branch_count| Packet::BranchCount {
+        branch_count,
+        address: None,
+    };
+    let good = [
+        start(&config, 0x1000),
+        full_map(&"T".repeat(31)),
+        count(100),
+        address(&config, 8),
+    ];
+    let alone = stream(&config, &[&good[..], &[end_packet(&config)]].concat());
+    let expected = decode(&config, &image, &alone).pcs(&image);
+    assert_eq!(expected.len(), 1 + 31 + 132 + 1);
+    // Another predictor; a cache without a size; a trace without resyncs that ends.
+    for (ioptions, qual_status) in [
+        (1 << 2 | 1 << 19, QualStatus::NoChange),
+        (1 << 3, QualStatus::EndedNtr),
+        (1 << 6, QualStatus::EndedRep),
+    ] {
+        let support = Packet::Support(Support {
+            ienable: true,
+            qual_status,
+            ioptions,
+            ..Support::default()
+        });
+        let mut packets = good[..2].to_vec();
+        packets.extend([support, address(&config, 0x40), address(&config, 0x40)]);
+        packets.extend(good);
+        packets.push(end_packet(&config));
+        let events = decode(&config, &image, &stream(&config, &packets));
+        assert!(!events.gaps().is_empty(), "{:?}", events.text());
+        let pcs = events.pcs(&image);
+        assert!(pcs.ends_with(&expected), "{:?}", events.text());
     }
 }
 
