@@ -64,6 +64,8 @@ pub(crate) struct Returns {
     /// a return with so many was left out. Tails are numbered from 1.
     tails: Box<[u64]>,
     tail: u64,
+    /// The last tail in which a call dropped an entry after a return was left out.
+    dropped: u64,
 }
 
 impl Returns {
@@ -83,12 +85,16 @@ impl Returns {
             ]
             .into(),
             tail: 1,
+            dropped: 0,
         }
     }
 
     /// A call returns to this address.
     #[inline]
     pub(crate) fn call(&mut self, link: u64) {
+        if self.is_open() && self.stack.len() + 1 == self.tails.len() {
+            self.dropped = self.tail;
+        }
         self.stack.push(link);
     }
 
@@ -150,11 +156,13 @@ impl Returns {
 
     /// The last return that was left out, if its target must be reported before a
     /// return here, or an instruction here: a return with as many entries on the
-    /// stack was left out before, and a decoder would take that one.
+    /// stack was left out before, and a decoder would take that one, or entries were
+    /// dropped, so that their number says too little.
     #[inline]
     pub(crate) fn repeated(&self) -> Option<(u64, u16)> {
-        let before = self.tails.get(self.stack.len());
-        (self.is_open() && before == Some(&self.tail)).then_some(self.last)
+        let before = self.tails.get(self.stack.len())?;
+        let repeated = *before == self.tail || self.dropped == self.tail;
+        (self.is_open() && repeated).then_some(self.last)
     }
 
     /// A branch, or a packet that reports where the hart is.
@@ -306,5 +314,22 @@ mod tests {
             returns.settle();
             assert_eq!(returns.repeated(), None);
         }
+    }
+
+    #[test]
+    fn irdepth_says_too_little_when_entries_were_dropped() {
+        let mut returns = Returns::new(&config(Version::V2_0, 1, 0));
+        for link in [0x104, 0x204, 0x304] {
+            returns.call(link);
+        }
+        assert_eq!(returns_to(&mut returns, 0x304), None);
+        assert_eq!(returns.repeated(), None, "they were dropped before");
+        for link in [0x404, 0x504] {
+            returns.call(link);
+        }
+        assert_eq!(returns.repeated(), Some((0x304, 2)));
+        returns.settle();
+        assert_eq!(returns_to(&mut returns, 0x504), None);
+        assert_eq!(returns.repeated(), None);
     }
 }
