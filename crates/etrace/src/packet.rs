@@ -7,7 +7,7 @@
 pub(crate) mod bits;
 pub(crate) mod quick;
 pub(crate) mod read;
-mod write;
+pub(crate) mod write;
 
 use alloc::vec::Vec;
 

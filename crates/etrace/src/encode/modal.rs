@@ -151,7 +151,9 @@ impl Hart {
             self.told = false;
             self.jumps = itype.is_uninferable();
             self.pass_run(run);
-            self.settle();
+            if self.jumps || self.is_full() {
+                self.readiness = Readiness::Pending;
+            }
         }
         odd
     }

@@ -4,6 +4,7 @@ use hartrace_flow::encode::Outlet;
 
 use super::{Counters, Sink};
 use crate::packet::bits::Writer;
+use crate::packet::write::Short;
 use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet};
 
 /// Writes packets and hands them on.
@@ -63,6 +64,18 @@ impl Out {
             }
         }
         let framed = framed.get(..=payload.len()).unwrap_or_default();
+        self.outlet.send(framed, 1, time, sink);
+    }
+
+    /// The same for a short one.
+    #[inline]
+    pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
+        let (bytes, len) = packet.compressed();
+        let mut framed = [0; 9];
+        let [header, payload @ ..] = &mut framed;
+        *header = Kind::Instruction.header(len as u8);
+        *payload = bytes;
+        let framed = framed.get(..=len as usize).unwrap_or_default();
         self.outlet.send(framed, 1, time, sink);
     }
 

@@ -229,7 +229,7 @@ impl<'p> Passing<'p> {
 }
 
 /// The branches of a run that are not at its end.
-#[inline(never)]
+#[inline(always)]
 fn inner(
     table: Shared<'_>,
     mut passed: Passed,

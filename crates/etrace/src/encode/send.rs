@@ -4,19 +4,55 @@ use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Due, Hart, Open};
+use super::prediction::Prediction;
 use super::unit::Unit;
 use crate::modes::returns::Returns;
 use crate::packet::bits::{Writer, mask};
+use crate::packet::write::{short_index, short_report};
 use crate::{
-    Config, Context, DataSupport, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start,
-    Support, Trap, Version,
+    BranchMap, Config, Context, DataSupport, IdleIrdepth, Layout, Packet, QualStatus, Report,
+    ResyncRule, Start, Support, Trap, Version,
 };
 
 /// Exception code of an illegal instruction.
 const ILLEGAL: u32 = 2;
 
+/// A report by its address.
+fn plain(map: BranchMap, report: Report, layout: &Layout) -> Writer {
+    match map.count {
+        0 => Packet::Address(report).fields(layout),
+        _ => {
+            let address = Some(report);
+            Packet::Branches { map, address }.fields(layout)
+        }
+    }
+}
+
+/// The same by its index in the cache.
+fn indexed(
+    config: &Config,
+    (index, map): (u16, BranchMap),
+    report: Report,
+    layout: &Layout,
+) -> Writer {
+    let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
+    let irreport = report.irreport;
+    let irdepth = match irreport {
+        true => report.irdepth,
+        false if idle => mask(layout.irdepth_width.into()) as u16,
+        false => 0,
+    };
+    let packet = Packet::JumpTarget {
+        index,
+        map,
+        irreport,
+        irdepth,
+    };
+    packet.fields(layout)
+}
+
 /// The first of two packets, unless the other is shorter.
-fn shorter(first: Writer, other: Writer) -> Writer {
+fn shortest(first: Writer, other: Writer) -> Writer {
     match first.compressed_len() <= other.compressed_len() {
         true => first,
         false => other,
@@ -141,63 +177,47 @@ impl Hart {
         match (self.prediction.is_some() || index.is_some(), map.count) {
             (false, 0) => self.emit(&Packet::Address(report), sink),
             (false, _) => self.emit(&Packet::Branches { map, address }, sink),
-            (true, _) => {
-                let fields = self.modal_report(config, report, index);
-                self.out.send_fields(fields, self.cur.time, sink);
-                self.resync.count();
-            }
+            (true, _) => self.send_modal(config, report, index, sink),
         }
         self.clear_branches();
         self.base = addr;
         self.settle_returns();
     }
 
-    /// The packet for a report where branches are counted, or the address may be in
-    /// the cache.
-    fn modal_report(&self, config: &Config, report: Report, index: Option<u16>) -> Writer {
-        let (map, layout) = (self.map, &self.out.layout);
-        if let Some((branch_count, failed)) = self.prediction.as_ref().and_then(|p| p.count()) {
-            let address = Some((failed, report));
-            let packet = Packet::BranchCount {
-                branch_count,
-                address,
-            };
-            return packet.fields(layout);
-        }
-        let plain = || match map.count {
-            0 => Packet::Address(report).fields(layout),
-            _ => {
-                let address = Some(report);
-                Packet::Branches { map, address }.fields(layout)
+    /// A report where branches are counted, or the address may be in the cache.
+    fn send_modal(
+        &mut self,
+        config: &Config,
+        report: Report,
+        index: Option<u16>,
+        sink: &mut impl Sink,
+    ) {
+        self.resync.count();
+        let (map, layout, time) = (self.map, &self.out.layout, self.cur.time);
+        let count = self.prediction.as_ref().and_then(Prediction::count);
+        let fields = match (count, index) {
+            (Some((branch_count, failed)), _) => {
+                let address = Some((failed, report));
+                let packet = Packet::BranchCount {
+                    branch_count,
+                    address,
+                };
+                packet.fields(layout)
+            }
+            (None, None) => plain(map, report, layout),
+            (None, Some(index)) => {
+                // The shorter one (6.8).
+                let silent = !report.irreport && config.idle_irdepth == IdleIrdepth::Repeated;
+                let short = short_report(map, &report, layout).filter(|_| silent);
+                if let Some(short) = short {
+                    let packet = short_index(index, map, layout).or(short);
+                    return self.out.send_short(packet, time, sink);
+                }
+                let indexed = indexed(config, (index, map), report, layout);
+                shortest(indexed, plain(map, report, layout))
             }
         };
-        let Some(index) = index else {
-            return plain();
-        };
-        let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
-        let irdepth = match report.irreport {
-            true => report.irdepth,
-            false if idle => mask(layout.irdepth_width.into()) as u16,
-            false => 0,
-        };
-        let irreport = report.irreport;
-        let indexed = Packet::JumpTarget {
-            index,
-            map,
-            irreport,
-            irdepth,
-        };
-        let indexed = indexed.fields(layout);
-        // The shorter one (6.8). If neither says anything about returns, the one is no
-        // longer than this, and the other no shorter than that.
-        let silent = !irreport && config.idle_irdepth == IdleIrdepth::Repeated;
-        let longest = indexed.len() - u32::from(layout.irdepth_width);
-        let head = if map.count > 0 { 7 + map.width() } else { 2 };
-        let shortest = head + report.significant(layout);
-        match silent && longest.div_ceil(8) <= shortest.div_ceil(8) {
-            true => indexed,
-            false => shorter(indexed, plain()),
-        }
+        self.out.send_fields(fields, time, sink);
     }
 
     /// Returns are counted from here.

@@ -83,28 +83,81 @@ fn jump_target(
     (irreport, irdepth): (bool, u16),
     layout: &Layout,
 ) {
+    let Short { bits, width } = short_index(index, map, layout);
+    to.put(bits, width);
+    to.put(u64::from(map.last() != irreport), 1);
+    to.put(irdepth.into(), layout.irdepth_width.into());
+}
+
+/// A packet of which all further bits repeat the last one here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Short {
+    bits: u64,
+    /// How many of them, at least 1.
+    width: u32,
+}
+
+impl Short {
+    /// The payload, and how many bytes of it must be sent.
+    #[inline]
+    pub(crate) const fn compressed(self) -> ([u8; 8], u32) {
+        let unused = 64 - self.width;
+        let extended = (self.bits << unused) as i64 >> unused;
+        // One bit of those that are all the same must stay.
+        let needed = 65 - (extended ^ extended >> 63).leading_zeros();
+        (extended.to_le_bytes(), needed.div_ceil(8))
+    }
+
+    /// The shorter of two, or the first.
+    #[inline]
+    pub(crate) const fn or(self, other: Short) -> Short {
+        match self.compressed().1 <= other.compressed().1 {
+            true => self,
+            false => other,
+        }
+    }
+}
+
+/// A report by its address that says nothing else, if it is short.
+#[inline]
+pub(crate) fn short_report(map: BranchMap, report: &Report, layout: &Layout) -> Option<Short> {
+    let (head, width) = match map.count & 31 {
+        0 => (2, 2),
+        count => {
+            let outcomes = u64::from(map.bits) & mask(map.width());
+            (1 | u64::from(count) << 2 | outcomes << 7, 7 + map.width())
+        }
+    };
+    let address = report.significant(layout);
+    let all = width + address;
+    (all <= 64).then(|| Short {
+        bits: head | (report.address & mask(address)) << width,
+        width: all,
+    })
+}
+
+/// Format 0 subformat 1 up to its last outcome. While it says nothing about returns, all
+/// bits after that repeat it.
+#[inline]
+pub(crate) fn short_index(index: u16, map: BranchMap, layout: &Layout) -> Short {
     let f0s_width = u32::from(layout.f0s_width.min(2));
     let index_width = u32::from(layout.cache_size.min(16));
     let index = u64::from(index) & mask(index_width);
     let head = mask(f0s_width) & 1 | index << f0s_width;
-    let head_width = 2 + f0s_width + index_width;
-    let count = u32::from(map.count & 31);
-    let width = map.width();
+    let at = 2 + f0s_width + index_width;
+    let (count, width) = (u32::from(map.count & 31), map.width());
     // Nothing but irdepth follows, so the bits that mean nothing repeat the
     // outcome before them: they are compressed away with it.
-    let last = count > 0 && map.last();
-    let above = match last {
+    let above = match map.last() {
         true => !mask(count),
         false => 0,
     };
     let outcomes = (u64::from(map.bits) & mask(count) | above) & mask(width);
-    let irdepth_width = u32::from(layout.irdepth_width);
-    let tail = u64::from(last != irreport) | (u64::from(irdepth) & mask(irdepth_width)) << 1;
-    let rest = u128::from(u64::from(count) | outcomes << 5) | u128::from(tail) << (5 + width);
-    to.wide(
-        u128::from(head << 2) | rest << head_width,
-        head_width + 5 + width + 1 + irdepth_width,
-    );
+    let branches = u64::from(count) | outcomes << 5;
+    Short {
+        bits: head << 2 | branches << at,
+        width: at + 5 + width,
+    }
 }
 
 #[inline]

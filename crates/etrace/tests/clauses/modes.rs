@@ -341,6 +341,11 @@ fn the_shorter_packet_is_sent() {
             &end(&config).replace("rep", "ntr"),
         ];
         sends_modal(&config, &image, &way, &lines);
+        // Even after outcomes, which are compressed away with it.
+        let image = rv64(&[(0x1000, &[b(8), ADD, JR_A5])]);
+        let way = go(&[0x1000, 0x1008, 0x1000, 0x1008, 0x1000, 0x1008]);
+        let lines = text(&config, &modal_trip(&config, &image, &way));
+        assert_eq!(lines[2..4], ["branches T 1000", "branches T 1000"]);
     }
 }
 
