@@ -224,8 +224,11 @@ impl Subjects for ETrace {
         draft.resync = delta.resync;
         let review = Config {
             resync: delta.resync,
+            // There cannot be more branches between two synchronisations.
+            max_branch_count: 1 << 13,
             ..Config::new(Version::V2_05, isa.xlen())
         };
+        delta.max_branch_count = review.max_branch_count;
         let mut subjects = vec![
             ("delta", delta.clone()),
             ("full", full),

@@ -223,19 +223,28 @@ fn sync<C: Consumer>(
     out: &mut C,
 ) -> ControlFlow<()> {
     revoke(sources, src, place.at);
+    // Whoever starts there, and did not walk to it, has proved nothing.
+    let walks = sources.get(src).is_some_and(|source| source.is_running());
     let flow = sources.message(src, message, place, out);
-    revoke(sources, src, place.at);
-    if let Some(source) = sources.get(src) {
+    let revoked = revoke(sources, src, place.at);
+    if let Some(source) = sources.get(src)
+        && walks
+        && !revoked
+    {
         source.settle_doubt(place.at);
     }
     flow
 }
 
-/// Goes back to the modes before a support packet that was none.
-fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) {
-    if let Some(modes) = sources.get(src).and_then(|source| source.revoke(at)) {
+/// Goes back to the modes before a support packet that was none; whether there was
+/// one.
+fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) -> bool {
+    let modes = sources.settings().modes;
+    let before = sources.get(src).and_then(|source| source.revoke(at, modes));
+    if let Some(modes) = before {
         set_modes(sources, src, modes);
     }
+    before.is_some()
 }
 
 /// Other modes may read the code in another way.

@@ -1075,11 +1075,13 @@ fn a_support_packet_that_was_none() {
     let alone = stream(&config, &[&good[..], &[end_packet(&config)]].concat());
     let expected = decode(&config, &image, &alone).pcs(&image);
     assert_eq!(expected.len(), 1 + 31 + 132 + 1);
-    // Another predictor; a cache without a size; a trace without resyncs that ends.
+    // Another predictor; a cache without a size; a trace without resyncs that ends; a
+    // loss and no predictor, which only what follows the next start contradicts.
     for (ioptions, qual_status) in [
         (1 << 2 | 1 << 19, QualStatus::NoChange),
         (1 << 3, QualStatus::EndedNtr),
         (1 << 6, QualStatus::EndedRep),
+        (1 << 5, QualStatus::TraceLost),
     ] {
         let support = Packet::Support(Support {
             ienable: true,
@@ -1089,6 +1091,7 @@ fn a_support_packet_that_was_none() {
         });
         let mut packets = good[..2].to_vec();
         packets.extend([support, address(&config, 0x40), address(&config, 0x40)]);
+        packets.extend(good);
         packets.extend(good);
         packets.push(end_packet(&config));
         let events = decode(&config, &image, &stream(&config, &packets));
