@@ -84,6 +84,7 @@ impl Format for ETrace {
             lost: "ET0401",
             open: true,
             open_trap: true,
+            breaks_off: config.implicit_return,
             one_trap: draft,
             last_trap_untold: false,
             rounds: Some(config.sijump),
