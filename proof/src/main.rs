@@ -130,6 +130,11 @@ const COMMANDS: &[Command] = &[
         "[PROGRAM]: E-Trace, how small and how fast",
         trace::speed::command::<ETrace>,
     ),
+    (
+        "etrace-second",
+        "[INSNS] [SEED]: E-Trace decoded by a second, plain decoder, every setting",
+        hartrace_proof::etrace::second::command,
+    ),
     #[cfg(feature = "peer")]
     (
         "etrace-peer",

@@ -10,26 +10,29 @@ use std::fmt;
 /// Text gathered before it is handed on.
 const FULL: usize = 1 << 16;
 
+/// What takes rows, or why there is none.
+type Put<'a> = Box<dyn FnMut(Result<&[u8], RowError>) + 'a>;
+
 /// Writes what the ingress port of the hart shows. `put` gets the text, and the
 /// blocks that fit no row.
-pub struct RowWriter<F>(Port<Rows<F>>);
+pub struct RowWriter<'a>(Port<Rows<'a>>);
 
-struct Rows<F> {
+struct Rows<'a> {
     writer: IngressWriter,
-    text: Text<F>,
+    text: Text<'a>,
     /// Cycles in which nothing happens to an instruction are left out.
     dense: bool,
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> RowWriter<F> {
+impl<'a> RowWriter<'a> {
     /// These columns and that of `sijump` if the port has it; for the E-Trace
     /// reference encoder, those that it knows.
     pub fn new(
         port: PortConfig,
         columns: IngressColumns,
         iretire: Iretire,
-        put: F,
-    ) -> RowWriter<F> {
+        put: impl FnMut(Result<&[u8], RowError>) + 'a,
+    ) -> RowWriter<'a> {
         let dense = port.table == ItypeTable::ETraceReference;
         let columns = IngressColumns {
             sijump: port.sijump,
@@ -41,6 +44,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> RowWriter<F> {
         };
         let writer = IngressWriter::new(columns, iretire);
         let buffer = Vec::with_capacity(FULL + 1024);
+        let put = Box::new(put);
         let mut text = Text { put, buffer };
         // Text takes everything.
         let _ = writer.write_header(&mut text);
@@ -53,7 +57,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> RowWriter<F> {
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> Observer for RowWriter<F> {
+impl Observer for RowWriter<'_> {
     // The port also shows data accesses, for which a row has no columns.
     const WANTS: Wants = Wants::STEPS;
 
@@ -66,7 +70,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> Observer for RowWriter<F> {
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> IngressSink for Rows<F> {
+impl IngressSink for Rows<'_> {
     fn ingress(&mut self, _: HartId, block: &Ingress) {
         if self.dense && block.iretire == 0 && !block.itype.is_trap() {
             return;
@@ -83,19 +87,19 @@ impl<F: FnMut(Result<&[u8], RowError>)> IngressSink for Rows<F> {
 }
 
 /// Text on its way out.
-struct Text<F> {
-    put: F,
+struct Text<'a> {
+    put: Put<'a>,
     buffer: Vec<u8>,
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> Text<F> {
+impl Text<'_> {
     fn flush(&mut self) {
         (self.put)(Ok(&self.buffer));
         self.buffer.clear();
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> fmt::Write for Text<F> {
+impl fmt::Write for Text<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.buffer.len() >= FULL {
             self.flush();

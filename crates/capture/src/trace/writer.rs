@@ -3,6 +3,7 @@
 use super::harts::Harts;
 use super::write::{EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
+use hartrace_flow::erase::{Dyn, Erased, Everything, Steps};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
@@ -132,12 +133,23 @@ impl<'a> TraceWriter<'a> {
         })
     }
 
-    /// Gives `to` the observer of its format.
+    /// Gives `to` the observer of its format, which wants no more than that needs.
     pub fn with<W: WithObserver>(&mut self, to: W) -> W::Output {
+        let effects = self.wants().overlaps(Wants::EFFECTS);
+        let observer = self.observer();
+        match effects {
+            true => to.with(Erased::<Everything>::new(observer)),
+            false => to.with(Erased::<Steps>::new(observer)),
+        }
+    }
+
+    /// The observer of its format; made here, so that it is compiled here.
+    #[inline(never)]
+    fn observer(&mut self) -> &mut Dyn<'_> {
         match &mut self.0 {
-            Writer::Ntrace(writer) => to.with(writer),
-            Writer::Etrace(writer) => to.with(writer),
-            Writer::Tandem(writer) => to.with(writer.as_mut()),
+            Writer::Ntrace(writer) => writer,
+            Writer::Etrace(writer) => writer,
+            Writer::Tandem(writer) => writer.as_mut(),
         }
     }
 
@@ -164,7 +176,6 @@ impl<'a> TraceWriter<'a> {
 impl Observer for TraceWriter<'_> {
     const WANTS: Wants = Wants::ALL;
 
-    #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         match &mut self.0 {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
