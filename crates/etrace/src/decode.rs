@@ -22,6 +22,7 @@ mod source;
 mod trail;
 mod way;
 
+use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
@@ -103,7 +104,7 @@ pub struct ETrace;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// As it was given. A support packet that was none leaves no trace here.
-    given: Config,
+    given: Box<Config>,
     /// As support packets have reported it.
     config: Config,
     layout: Layout,
@@ -143,7 +144,7 @@ impl Protocol for ETrace {
 
     fn settings(config: &Config) -> Settings {
         Settings {
-            given: config.clone(),
+            given: Box::new(config.clone()),
             layout: config.layout(),
             modes: Modes::of(config),
             config: config.clone(),

@@ -425,6 +425,8 @@ impl Hart {
         if let Some(next) = self.items.front_mut()
             && rules.breaks_off
             && stop
+            && !open
+            && !next.is_trap()
             && item.is_jump(rules.isa)
             && (next.context != item.context || next.mode != item.mode)
         {
