@@ -140,7 +140,7 @@ pub const PROPERTIES: &[Property] = &[
     Property {
         name: "etrace_flow",
         holds: trace::flow::<ETrace>,
-        seeds: || trace::flow_seeds(&etrace::TRACE),
+        seeds: etrace::flow_seeds,
     },
     Property {
         name: "etrace_roundtrip",

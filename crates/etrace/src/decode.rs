@@ -22,6 +22,7 @@ mod source;
 mod trail;
 mod way;
 
+use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
@@ -102,6 +103,8 @@ pub struct ETrace;
 /// What every source needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// As it was given. A support packet that was none leaves no trace here.
+    given: Box<Config>,
     /// As support packets have reported it.
     config: Config,
     layout: Layout,
@@ -111,8 +114,9 @@ pub struct Settings {
 impl Settings {
     /// The same in these modes.
     fn with(&self, modes: Modes) -> Settings {
-        let config = modes.apply(&self.config);
+        let config = modes.apply(&self.given);
         Settings {
+            given: self.given.clone(),
             layout: config.layout(),
             modes,
             config,
@@ -140,6 +144,7 @@ impl Protocol for ETrace {
 
     fn settings(config: &Config) -> Settings {
         Settings {
+            given: Box::new(config.clone()),
             layout: config.layout(),
             modes: Modes::of(config),
             config: config.clone(),
@@ -219,19 +224,28 @@ fn sync<C: Consumer>(
     out: &mut C,
 ) -> ControlFlow<()> {
     revoke(sources, src, place.at);
+    // Whoever starts there, and did not walk to it, has proved nothing.
+    let walks = sources.get(src).is_some_and(|source| source.is_running());
     let flow = sources.message(src, message, place, out);
-    revoke(sources, src, place.at);
-    if let Some(source) = sources.get(src) {
+    let revoked = revoke(sources, src, place.at);
+    if let Some(source) = sources.get(src)
+        && walks
+        && !revoked
+    {
         source.settle_doubt(place.at);
     }
     flow
 }
 
-/// Goes back to the modes before a support packet that was none.
-fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) {
-    if let Some(modes) = sources.get(src).and_then(|source| source.revoke(at)) {
+/// Goes back to the modes before a support packet that was none; whether there was
+/// one.
+fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) -> bool {
+    let modes = sources.settings().modes;
+    let before = sources.get(src).and_then(|source| source.revoke(at, modes));
+    if let Some(modes) = before {
         set_modes(sources, src, modes);
     }
+    before.is_some()
 }
 
 /// Other modes may read the code in another way.

@@ -54,6 +54,8 @@ pub struct Placed {
     pub branch_end: u16,
     /// Offset of that branch.
     pub branch: u16,
+    /// Instructions since that branch, at most 255.
+    pub since_branch: u8,
     /// Conditional branches up to and including this instruction.
     pub branches: u8,
     /// Its length in bytes.
@@ -109,6 +111,10 @@ impl Placed {
                 false => before.branch_end,
             },
             branch: if branch { offset } else { before.branch },
+            since_branch: match branch {
+                true => 0,
+                false => before.since_branch.saturating_add(1),
+            },
             branches: before.branches + u8::from(branch),
             len,
             role,

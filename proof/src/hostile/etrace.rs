@@ -5,8 +5,10 @@ use hartrace_etrace::{
     QualStatus, Report, Start, Support, Trap, boundary, csv, explain, guess, is_framed,
 };
 use hartrace_flow::decode::Framing as _;
-use hartrace_isa::{Isa, Xlen};
+use hartrace_flow::{Effects, HartId, Insn, Mode, Observer, Port, Step};
+use hartrace_isa::{Isa, Xlen, length};
 
+use super::trace::BASE;
 use super::{Input, ensure};
 use crate::etrace::ETrace;
 use crate::trace::Format;
@@ -269,10 +271,88 @@ pub(super) fn row_seeds() -> Vec<Vec<u8>> {
     (0..16).map(seed).collect()
 }
 
-/// A trace for the seeds of the flow.
-pub(super) const TRACE: [u8; 27] = [
-    // Enabled, at 0x8000_0000 in machine mode, in the default layouts.
-    0x41, 0x1f, 0x46, 0x73, 0x00, 0x00, 0x00, 0x80, 0x00, 0x47, 0x73, 0x00, 0x00, 0x00, 0x00, 0x01,
-    0x00, // Branches and addresses.
-    0x42, 0x0d, 0x0f, 0x42, 0x05, 0x02, 0x41, 0x1a, 0x41, 0x4f,
+/// A loop, a call and a return, again and again.
+const PROGRAM: [(u64, u32); 6] = [
+    (0, 0x0001),       // c.nop
+    (2, 0xfd7d),       // c.bnez a0, 0
+    (4, 0x0080_00ef),  // jal ra, 12
+    (8, 0xff9f_f06f),  // j 0
+    (12, 0x8082),      // c.jr ra
+    (14, 0x0000_0073), // ecall
 ];
+
+/// Seeds for the flow: the program above, and its trace as the encoder of some
+/// setting makes it. They have format 0, each mode and every version.
+pub(super) fn flow_seeds() -> Vec<Vec<u8>> {
+    (0..96).filter_map(flow_seed).collect()
+}
+
+fn flow_seed(number: u8) -> Option<Vec<u8>> {
+    let isa = match number & 1 {
+        0 => Isa::RV32GC,
+        _ => Isa::RV64GC,
+    };
+    let mut code = Vec::new();
+    for (_, bits) in PROGRAM {
+        let bytes = bits.to_le_bytes();
+        code.extend_from_slice(bytes.get(..usize::from(length(bits as u16)))?);
+    }
+    let setting = ETrace::setting(number.into(), isa);
+    let encoder = ETrace::encoder(&setting.config, Vec::new()).ok()?;
+    let mut port = Port::new(setting.port, encoder);
+    let mut go = |from: u64, to: u64| {
+        let bits = PROGRAM.iter().find(|insn| insn.0 == from);
+        let insn = Insn {
+            pc: BASE + from,
+            next: BASE + to,
+            bits: bits.map_or(0, |insn| insn.1),
+            mode: Mode::M,
+            ..Insn::default()
+        };
+        port.step(HartId(0), &Step::Insn(insn), &Effects::NONE);
+    };
+    for rounds in [3, 40, 1, 70, 40] {
+        for round in 1..=rounds {
+            go(0, 2);
+            go(2, if round < rounds { 0 } else { 4 });
+        }
+        go(4, 12);
+        go(12, 8);
+        go(8, 0);
+    }
+    port.finish();
+    let mut seed = vec![number & 1, number, 0, 3, code.len() as u8];
+    seed.extend_from_slice(&code);
+    seed.extend_from_slice(&ETrace::into_out(port.into_sink()));
+    Some(seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seeds have every version, and format 0 of both kinds.
+    #[test]
+    fn seeds_of_the_flow_have_all_modes() {
+        let (mut versions, mut counts, mut indexes) = (Vec::new(), 0, 0);
+        for number in 0..96 {
+            let isa = [Isa::RV32GC, Isa::RV64GC][usize::from(number & 1)];
+            let config = ETrace::setting(number.into(), isa).config;
+            let seed = flow_seed(number).unwrap();
+            let trace = &seed[5 + usize::from(seed[4])..];
+            for piece in divide([trace]).unwrap() {
+                let Stretch::Packet(_, payload) = piece else {
+                    continue;
+                };
+                match Packet::read(&payload, &config.layout()) {
+                    Ok(Packet::BranchCount { .. }) => counts += 1,
+                    Ok(Packet::JumpTarget { .. }) => indexes += 1,
+                    _ => {}
+                }
+            }
+            versions.push(config.version);
+        }
+        versions.dedup();
+        assert!(versions.len() > 2 && counts > 20 && indexes > 20);
+    }
+}

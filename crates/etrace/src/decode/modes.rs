@@ -2,7 +2,7 @@
 //!
 //! A damaged packet of another kind may look like a support packet, and no
 //! later packet would correct it. So the modes in a support packet in the
-//! middle of a trace are provisional until a synchronisation has been reached;
+//! middle of a trace are provisional until a walk has reached a synchronisation;
 //! if a contradiction is found before that, the previous modes are restored.
 
 use super::Settings;

@@ -764,11 +764,21 @@ impl Source {
         Ok(())
     }
 
+    /// Whether it is known where the hart is.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.track.phase, Phase::Running)
+    }
+
     /// Whether a synchronisation at this offset has the modes be what they were
-    /// before a support packet.
-    pub(super) fn revoke(&mut self, at: u64) -> Option<Modes> {
+    /// before a support packet. Should those fail, too, the present ones are back.
+    pub(super) fn revoke(&mut self, at: u64, present: Modes) -> Option<Modes> {
         let doubt = self.doubt.filter(|d| d.failed && d.behind != at)?;
-        self.doubt = None;
+        self.doubt = Some(Doubt {
+            modes: present,
+            refused: self.refused,
+            failed: false,
+            behind: doubt.behind,
+        });
         self.refused = doubt.refused;
         Some(doubt.modes)
     }

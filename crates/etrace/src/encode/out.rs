@@ -3,6 +3,8 @@
 use hartrace_flow::encode::Outlet;
 
 use super::{Counters, Sink};
+use crate::packet::bits::Writer;
+use crate::packet::write::Short;
 use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet};
 
 /// Writes packets and hands them on.
@@ -46,7 +48,13 @@ impl Out {
     /// Sends a packet about something that happened at this time.
     #[inline]
     pub(super) fn send(&mut self, packet: &Packet, time: u64, sink: &mut impl Sink) {
-        let payload = packet.write(&self.layout);
+        self.send_fields(packet.fields(&self.layout), time, sink);
+    }
+
+    /// The same for the fields of a packet.
+    #[inline]
+    pub(super) fn send_fields(&mut self, fields: Writer, time: u64, sink: &mut impl Sink) {
+        let payload = fields.compressed();
         let payload = payload.bytes();
         let mut framed = [0; MAX_PAYLOAD + 1];
         if let Some((header, rest)) = framed.split_first_mut() {
@@ -56,6 +64,18 @@ impl Out {
             }
         }
         let framed = framed.get(..=payload.len()).unwrap_or_default();
+        self.outlet.send(framed, 1, time, sink);
+    }
+
+    /// The same for a short one.
+    #[inline]
+    pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
+        let (bytes, len) = packet.compressed();
+        let mut framed = [0; 9];
+        let [header, payload @ ..] = &mut framed;
+        *header = Kind::Instruction.header(len as u8);
+        *payload = bytes;
+        let framed = framed.get(..=len as usize).unwrap_or_default();
         self.outlet.send(framed, 1, time, sink);
     }
 
