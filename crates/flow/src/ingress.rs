@@ -6,13 +6,14 @@ use hartrace_isa::Itype;
 
 use crate::{Context, HartId, Mode};
 
+mod data;
 mod kinds;
 mod port;
 mod run;
 
 pub use run::{IngressRun, IngressRuns};
 
-pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
+pub use port::{DataPort, ItypeWidth, Port, PortConfig, Retirement, Retires};
 
 /// One block of the instruction interface: tables 4.1 to 4.3 and the sideband
 /// inputs of table 4.5.

@@ -3,23 +3,25 @@
 use super::{Gathered, Render, RunText, Spaces};
 use crate::names::Names;
 use hartrace_flow::{
-    Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership, Run, SpaceId,
-    Trap, Warning, exception_name,
+    AccessKind, Cause, Consumer, DataAccess, Event, Fetched, Gap, HartId, Image, Mark, Ownership,
+    Run, SpaceId, Trap, Warning, exception_name,
 };
-use hartrace_isa::{Resolve, Style, Xlen, decode};
+use hartrace_isa::{Resolve, Style, Xlen, csr, decode};
 use std::fmt;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
 /// Lists what was executed, as text: one instruction per line, and lines that
 /// begin with `--` for everything else; with several harts, each begins with
-/// the number of its hart.
+/// the number of its hart. Data accesses stand after their instruction.
 pub struct TraceListing<'a, F> {
     image: &'a Image,
     lines: RunText<'a, Lines<'a>>,
     spaces: Spaces,
     /// There may be several harts.
     harts: bool,
+    /// Where the text of the last run starts, if nothing came after it.
+    last: Option<usize>,
     /// The text.
     pub out: Gathered<F>,
 }
@@ -33,18 +35,37 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
             lines: RunText::new(image, Lines { names }),
             spaces: Spaces::default(),
             harts,
+            last: None,
             out: Gathered::new(flush),
         }
     }
 
     fn run(&mut self, hart: HartId, run: &Run) {
         let space = self.spaces.of(hart);
+        self.out.added();
+        self.last = Some(self.out.text().len());
         if self.harts {
             self.run_of_hart(hart, space, run);
         } else {
             self.lines.append(space, run, self.out.text());
         }
-        self.out.added();
+    }
+
+    /// Adds an access to the line of its instruction.
+    fn access(&mut self, hart: HartId, data: &DataAccess) {
+        let at = (self.last.zip(data.insn)).and_then(|(start, insn)| {
+            let lines = self.out.text().get(start..)?;
+            let ends = lines.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            let (end, _) = ends.skip(insn as usize).next()?;
+            Some(start + end)
+        });
+        match at {
+            Some(at) => {
+                let text = format!("  ; {}", access(data));
+                self.out.text().splice(at..at, text.into_bytes());
+            }
+            None => self.say(hart, access(data)),
+        }
     }
 
     /// The same text with a number before each line.
@@ -58,6 +79,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     }
 
     fn say(&mut self, hart: HartId, what: impl fmt::Display) {
+        self.last = None;
         // Writing to memory does not fail.
         let _ = match self.harts {
             true => writeln!(self.out.text(), "{:<3} -- {what}", hart.0),
@@ -144,8 +166,44 @@ fn warning(warning: &Warning) -> String {
     format!("warning at byte {:#x}: {}", warning.at, warning.reason)
 }
 
+/// `load 4 0x80001000 = 0x2a`, `add 4 0x80001000 = 0x2b, was 0x2a`,
+/// `write mstatus = 0x8, was 0x0`.
 fn access(data: &DataAccess) -> String {
-    format!("{:?} of {:#x}", data.access.kind, data.access.addr)
+    let access = &data.access;
+    let what = match access.kind {
+        AccessKind::Load => "load",
+        AccessKind::Store => "store",
+        AccessKind::CsrReadWrite => "write",
+        AccessKind::CsrReadSet => "set",
+        AccessKind::CsrReadClear => "clear",
+        AccessKind::AtomicSwap => "swap",
+        AccessKind::AtomicAdd => "add",
+        AccessKind::AtomicAnd => "and",
+        AccessKind::AtomicOr => "or",
+        AccessKind::AtomicXor => "xor",
+        AccessKind::AtomicMax => "max",
+        AccessKind::AtomicMin => "min",
+        AccessKind::ConditionalStoreFailure => "failed store",
+    };
+    let mut text = what.to_owned();
+    if access.kind.is_csr() {
+        text += &match csr::name(access.addr as u16) {
+            Some(name) => format!(" {name}"),
+            None => format!(" csr {:#x}", access.addr),
+        };
+    } else {
+        text += &format!(" {}", 1u32.checked_shl(access.size.into()).unwrap_or(0));
+        if data.has_address {
+            text += &format!(" {:#x}", access.addr);
+        }
+    }
+    if let Some(value) = access.data {
+        text += &format!(" = {value:#x}");
+    }
+    if let Some(value) = access.operand {
+        text += &format!(", was {value:#x}");
+    }
+    text
 }
 
 impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
@@ -162,7 +220,7 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
                 self.say(hart, owner(event));
             }
             Event::Time(time) => self.say(hart, format_args!("time {time}")),
-            Event::Access(event) => self.say(hart, access(event)),
+            Event::Access(event) => self.access(hart, event),
             Event::Mark(event) => self.say(hart, mark(*event)),
             Event::Gap(event) => self.say(hart, gap(event)),
             Event::Warning(event) => self.say(hart, warning(event)),

@@ -1,6 +1,6 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
-use super::passed::Passed;
+use super::passed::{Passed, PassedStep};
 use super::{Decoder, Meter};
 use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, Sink};
@@ -56,13 +56,32 @@ pub(super) trait Source: Observer {
 }
 
 impl<E: Encode> Source for Port<Encoder<E, Shared>> {
-    // The port also shows data accesses, which no encoder here uses.
+    // Accesses only for data trace, which [`WithData`] asks for.
     const NEEDS: Wants = Wants::STEPS;
 
     fn counters(&self) -> Counters {
         self.sink().total()
     }
 }
+
+/// A writer of a trace with data trace: it needs accesses too.
+pub(super) struct WithData<'w, W>(pub(super) &'w mut W);
+
+impl<W: Observer> Observer for WithData<'_, W> {
+    const WANTS: Wants = DATA;
+
+    #[inline]
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        self.0.step(hart, step, effects);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// What data trace needs to know of steps.
+pub(super) const DATA: Wants = Wants::STEPS.with(Wants::ACCESSES).with(Wants::CSRS);
 
 /// An encoder without a port: it takes steps with all their effects.
 pub(super) struct Direct {
@@ -284,11 +303,15 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             return;
         };
         ask(passed);
-        let nothing = Effects::default();
-        while let Some((hart, step)) = passed.next() {
+        while let Some(PassedStep {
+            hart,
+            step,
+            effects,
+        }) = passed.next()
+        {
             *insns += u64::from(matches!(step, Step::Insn(_)));
             if let Some((_, check)) = &mut self.check {
-                check.step(hart, &step, &nothing);
+                check.step(hart, &step, &effects);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Steps to a trace of any format.
 
 use super::harts::Harts;
-use super::write::{EtraceWriter, NtraceWriter};
+use super::write::{DATA, EtraceWriter, NtraceWriter, WithData};
 use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
@@ -62,7 +62,11 @@ impl<E: Into<SettingsError>> From<E> for WriteError {
 /// It wants everything a hart can report, since it may be of a format that does.
 /// [`TraceWriter::with`] gives out an observer that wants no more than its
 /// format.
-pub struct TraceWriter<'a>(Writer<'a>);
+pub struct TraceWriter<'a> {
+    writer: Writer<'a>,
+    /// There is data trace.
+    data: bool,
+}
 
 enum Writer<'a> {
     Ntrace(NtraceWriter<'a, Put<'a>>),
@@ -97,7 +101,7 @@ impl<'a> TraceWriter<'a> {
             Some(image) => Some((Decoder::new(settings, image)?, settings.unreported(&port))),
             None => None,
         };
-        Ok(TraceWriter(match settings {
+        let writer = match settings {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
                 let writer = writer.filtered(&port, filter, &settings.unreported(&port));
@@ -118,24 +122,30 @@ impl<'a> TraceWriter<'a> {
             Settings::Tandem(config) => {
                 Writer::Tandem(Box::new(harts(config, port.isa, options, put)?))
             }
-        }))
+        };
+        Ok(TraceWriter {
+            writer,
+            data: settings.has_data(),
+        })
     }
 
     /// Also measures the bandwidth of the stream; not of a tandem trace, which no
     /// hardware queue carries.
     #[must_use]
     pub fn metered(self, meter: Meter) -> TraceWriter<'a> {
-        TraceWriter(match self.0 {
+        let writer = match self.writer {
             Writer::Ntrace(writer) => Writer::Ntrace(writer.metered(meter)),
             Writer::Etrace(writer) => Writer::Etrace(writer.metered(meter)),
             Writer::Tandem(writer) => Writer::Tandem(writer),
-        })
+        };
+        TraceWriter { writer, ..self }
     }
 
     /// Gives `to` the observer of its format.
     pub fn with<W: WithObserver>(&mut self, to: W) -> W::Output {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => to.with(writer),
+            Writer::Etrace(writer) if self.data => to.with(WithData(writer)),
             Writer::Etrace(writer) => to.with(writer),
             Writer::Tandem(writer) => to.with(writer.as_mut()),
         }
@@ -144,7 +154,8 @@ impl<'a> TraceWriter<'a> {
     /// What its format needs to know of steps.
     #[must_use]
     pub fn wants(&self) -> Wants {
-        match &self.0 {
+        match &self.writer {
+            Writer::Etrace(_) if self.data => DATA,
             Writer::Ntrace(_) | Writer::Etrace(_) => Wants::STEPS,
             Writer::Tandem(_) => Wants::ALL,
         }
@@ -153,7 +164,7 @@ impl<'a> TraceWriter<'a> {
     /// What was written; after [`Observer::finish`].
     #[must_use]
     pub fn done(self) -> Written {
-        match self.0 {
+        match self.writer {
             Writer::Ntrace(writer) => writer.written(),
             Writer::Etrace(writer) => writer.written(),
             Writer::Tandem(writer) => writer.written(),
@@ -166,7 +177,7 @@ impl Observer for TraceWriter<'_> {
 
     #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
             Writer::Etrace(writer) => writer.step(hart, step, effects),
             Writer::Tandem(writer) => writer.step(hart, step, effects),
@@ -174,7 +185,7 @@ impl Observer for TraceWriter<'_> {
     }
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer.straights(hart, code),
             Writer::Etrace(writer) => writer.straights(hart, code),
             Writer::Tandem(writer) => writer.straights(hart, code),
@@ -182,7 +193,7 @@ impl Observer for TraceWriter<'_> {
     }
 
     fn finish(&mut self) {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer.finish(),
             Writer::Etrace(writer) => writer.finish(),
             Writer::Tandem(writer) => writer.finish(),

@@ -3,7 +3,7 @@
 use hartrace_flow::encode::Outlet;
 
 use super::{Counters, Sink};
-use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet};
+use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet, Payload};
 
 /// Writes packets and hands them on.
 #[derive(Clone, Debug)]
@@ -47,16 +47,33 @@ impl Out {
     #[inline]
     pub(super) fn send(&mut self, packet: &Packet, time: u64, sink: &mut impl Sink) {
         let payload = packet.write(&self.layout);
+        self.send_payload(Kind::Instruction, &payload, time, sink);
+    }
+
+    /// The same for a packet of data trace; `false` if it is lost.
+    #[inline]
+    pub(super) fn send_data(&mut self, payload: &Payload, time: u64, sink: &mut impl Sink) -> bool {
+        self.send_payload(Kind::Data, payload, time, sink)
+    }
+
+    #[inline]
+    fn send_payload(
+        &mut self,
+        kind: Kind,
+        payload: &Payload,
+        time: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
         let payload = payload.bytes();
         let mut framed = [0; MAX_PAYLOAD + 1];
         if let Some((header, rest)) = framed.split_first_mut() {
-            *header = Kind::Instruction.header(payload.len() as u8);
+            *header = kind.header(payload.len() as u8);
             for (to, from) in rest.iter_mut().zip(payload) {
                 *to = *from;
             }
         }
         let framed = framed.get(..=payload.len()).unwrap_or_default();
-        self.outlet.send(framed, 1, time, sink);
+        self.outlet.send(framed, 1, time, sink)
     }
 
     /// Whether packets are being dropped.

@@ -7,8 +7,8 @@ use super::hart::{Due, Hart, Open};
 use super::unit::Unit;
 use crate::packet::bits::mask;
 use crate::{
-    Config, Context, DataSupport, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start,
-    Support, Trap, Version,
+    Config, Context, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start, Support, Trap,
+    Version,
 };
 
 /// Exception code of an illegal instruction.
@@ -296,6 +296,7 @@ impl Hart {
     fn synchronised(&mut self) {
         self.clear_branches();
         self.settle_returns();
+        self.restart_data();
         if !self.keeps {
             self.reset_modes();
             if let Some(prediction) = &mut self.prediction
@@ -339,13 +340,14 @@ impl Hart {
 
     /// What has become of the trace.
     pub(super) fn support(&mut self, qual_status: QualStatus, sink: &mut impl Sink) {
-        let data = self.out.layout.doptions_width;
+        let reports = self.out.layout.doptions_width.is_some();
+        let data = reports.then(|| self.data_support());
         let support = Support {
             ienable: self.enabled,
             encoder_mode: 0,
             qual_status,
             ioptions: self.ioptions,
-            data: data.map(|_| DataSupport::default()),
+            data,
         };
         self.emit(&Packet::Support(support), sink);
         self.announced = self.enabled;

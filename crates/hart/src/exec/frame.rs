@@ -35,6 +35,14 @@ impl<O: Observer> Report<'_, O> {
         }
     }
 
+    /// The access of a CSR instruction.
+    #[inline(always)]
+    pub(crate) fn csr_access(&mut self, access: Access) {
+        if O::WANTS.contains(Wants::CSRS) {
+            self.effects.csr_access = Some(access);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn access(&mut self, access: Access) {
         if O::WANTS.contains(Wants::ACCESSES) {

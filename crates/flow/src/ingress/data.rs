@@ -1,0 +1,136 @@
+//! The data half of the port: from effects to the signals of table 4.9.
+
+use alloc::collections::VecDeque;
+
+use super::kinds::Kind;
+use super::port::Hart;
+use super::{DataIngress, DataPort, IngressSink, PortConfig};
+use crate::{Access, AccessKind, Effects, HartId, Insn};
+
+/// Split loads of one hart.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    /// Responses to come, and after which instruction.
+    responses: VecDeque<(u64, DataIngress)>,
+    /// Instructions so far.
+    insns: u64,
+    /// The id of the next load.
+    next: u16,
+}
+
+/// `lresp` of a load that succeeded.
+const OKAY: u8 = 2;
+
+impl Hart {
+    /// An instruction and its accesses.
+    pub(super) fn with_data(
+        &mut self,
+        config: &PortConfig,
+        kind: Kind,
+        id: HartId,
+        (insn, effects): (&Insn, &Effects),
+        sink: &mut impl IngressSink,
+    ) {
+        self.loads.insns += 1;
+        self.respond(id, self.loads.insns, sink);
+        let mut accesses = effects
+            .accesses
+            .iter()
+            .chain(&effects.csr_access)
+            .peekable();
+        while let Some(access) = accesses.next() {
+            match accesses.peek() {
+                Some(_) => self.repeat(config, kind, id, insn, sink),
+                None => self.insn(config, kind, id, insn, sink),
+            }
+            self.access(config, id, insn, access, sink);
+        }
+        if effects.accesses.is_empty() && effects.csr_access.is_none() {
+            self.insn(config, kind, id, insn, sink);
+        }
+    }
+
+    /// Shows the responses that are due after so many instructions.
+    pub(super) fn respond(&mut self, id: HartId, insns: u64, sink: &mut impl IngressSink) {
+        while let Some(&(due, response)) = self.loads.responses.front()
+            && due < insns
+        {
+            self.loads.responses.pop_front();
+            self.show_data(id, &response, sink);
+        }
+    }
+
+    /// Shows a cycle of the data interface, after the block it belongs to.
+    fn show_data(&mut self, id: HartId, data: &DataIngress, sink: &mut impl IngressSink) {
+        match self.open {
+            Some(_) => self.accesses.push(*data),
+            None => sink.data(id, data),
+        }
+    }
+
+    fn access(
+        &mut self,
+        config: &PortConfig,
+        id: HartId,
+        insn: &Insn,
+        access: &Access,
+        sink: &mut impl IngressSink,
+    ) {
+        let value = access.data.unwrap_or(0);
+        let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
+        let read = match paired {
+            true => access.operand.unwrap_or(0),
+            false => value,
+        };
+        // Both values in one signal, the stored one in the low half.
+        let high = if paired { u128::from(read) } else { 0 };
+        let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
+        let request = DataIngress {
+            dretire: true,
+            dtype: access.kind.code(),
+            daddr: access.addr,
+            dsize: access.size,
+            data: u128::from(value) | high.checked_shl(shift).unwrap_or(0),
+            iaddr_lsbs: insn.pc,
+            ..DataIngress::default()
+        };
+        let DataPort::Split { ids, latency } = config.data else {
+            return self.show_data(id, &request, sink);
+        };
+        let stores = access.kind != AccessKind::Load;
+        let reads = !matches!(
+            access.kind,
+            AccessKind::Store | AccessKind::ConditionalStoreFailure
+        ) && !access.kind.is_csr();
+        let mut lrid = 0;
+        if reads {
+            // An id must not be in use twice.
+            if self.loads.responses.len() >= usize::from(ids.max(1)) {
+                let oldest = self.loads.responses.front().map_or(0, |(due, _)| *due);
+                self.respond(id, oldest + 1, sink);
+            }
+            lrid = self.loads.next;
+            self.loads.next = (lrid + 1) % ids.max(1);
+            let response = DataIngress {
+                lresp: OKAY,
+                lid: lrid,
+                ldata: read,
+                ..DataIngress::default()
+            };
+            let due = self.loads.insns + u64::from(latency);
+            self.loads.responses.push_back((due, response));
+        }
+        let request = DataIngress {
+            // CSRs are shown as a whole.
+            data: if access.kind.is_csr() {
+                request.data
+            } else {
+                0
+            },
+            sdata: if stores { value } else { 0 },
+            lrid,
+            ..request
+        };
+        self.show_data(id, &request, sink);
+    }
+}
