@@ -66,7 +66,9 @@ pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
     Resync, ResyncRule, ResyncUnit, ReturnRule, TrapVectors, UpdisconRule, Version,
 };
-pub use data::{Compression, DataConfig, DataLayout, DataPacket, Outstanding, explain_data};
+pub use data::{
+    Compression, DataConfig, DataFollower, DataLayout, DataPacket, Outstanding, explain_data,
+};
 pub use decode::{Decoder, ETrace, Seam};
 pub use detect::{Guess, guess, guess_table, is_framed};
 pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};

@@ -30,6 +30,9 @@ impl<'a> Decoder<'a> {
                 Decoder::Ntrace(Box::new(ntrace::Decoder::new(config.clone(), image)?))
             }
             Settings::Etrace(config) => {
+                let mut config = config.clone();
+                // Its packets are in another file.
+                config.data = config.data.filter(|data| !data.separate);
                 let decoder = etrace::Decoder::new(config.clone(), image)?;
                 Decoder::Etrace(Box::new(decoder), config.tie(image).map(Box::new))
             }

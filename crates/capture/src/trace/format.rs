@@ -313,6 +313,15 @@ impl Settings {
         }
     }
 
+    /// Its data packets are in a file of their own.
+    pub fn separate_data(&mut self) {
+        if let Settings::Etrace(config) = self
+            && let Some(data) = &mut config.data
+        {
+            data.separate = true;
+        }
+    }
+
     /// Whether such a trace may report times.
     #[must_use]
     pub const fn has_time(&self) -> bool {

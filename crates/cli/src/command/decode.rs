@@ -6,9 +6,11 @@ use crate::session::{Loaded, Session};
 use crate::settings::names_of;
 use crate::sink::Sink;
 use crate::talk::Talk;
+use hartrace_capture::input::Input;
 use hartrace_capture::shard::cores;
 use hartrace_capture::trace::{Decoded, Watch};
 use hartrace_flow::HartId;
+use hartrace_print::diagnostic::trace::no_data_trace;
 use hartrace_print::events::{self, EventForm, EventText};
 
 pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
@@ -25,6 +27,11 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
         image,
         trace,
     } = session.loaded(input)?;
+    let trace = match &args.data {
+        None => trace,
+        Some(_) if !trace.can_join() => return Err(no_data_trace(&args.trace).into()),
+        Some(data) => trace.with_data(Input::open(data)?)?,
+    };
     let names = names_of(&program.elf);
     let form = match args.format {
         DecodeFormat::Text => EventForm::Listing {

@@ -16,7 +16,7 @@ use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End, Watch};
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Ingress};
+use hartrace_capture::config::{Config, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
@@ -42,7 +42,11 @@ use traced::Traced;
 /// The settings in force, as far as they do not depend on the program.
 fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
     let program = args.program.as_deref();
-    machine::settings(program, &args.machine, args.max_insns, talk)
+    let mut config = machine::settings(program, &args.machine, args.max_insns, talk)?;
+    if args.data().next().is_some() {
+        config.etrace.data.enabled = Some(Setting::flag(true, "--trace etrace-data"));
+    }
+    Ok(config)
 }
 
 /// The settings of a run, and where they come from.
@@ -195,6 +199,15 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     }
     if args.every.is_some() && args.records().next().is_none() {
         return Err(Failure::Usage("--every requires --trace ctr=FILE"));
+    }
+    let etraces = args
+        .streams()
+        .filter(|(format, _)| *format == Format::Etrace);
+    let (etraces, data) = (etraces.count(), args.data().count());
+    if data > 0 && (data, etraces) != (1, 1) {
+        return Err(Failure::Usage(
+            "--trace etrace-data=FILE requires one --trace etrace=FILE",
+        ));
     }
     let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
     let traces = args.trace.iter().map(|trace| target(&trace.file));

@@ -65,6 +65,8 @@ pub struct DataConfig {
     /// Filters leave out accesses of these kinds and sizes, so that a decoder cannot
     /// know which instruction an access belongs to.
     pub filtered: bool,
+    /// Data packets are in a stream of their own.
+    pub separate: bool,
 }
 
 /// Largest `lrid_width`.
@@ -96,6 +98,7 @@ impl DataConfig {
             kinds: u16::MAX,
             sizes: u8::MAX,
             filtered: false,
+            separate: false,
         }
     }
 

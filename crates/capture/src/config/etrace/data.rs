@@ -59,6 +59,8 @@ section! {
         sizes: Vec<u8> = (access_sizes);
         /// Filters leave accesses out.
         filtered: bool = (boolean);
+        /// Data packets are in a file of their own.
+        separate: bool = (boolean);
     }
 }
 
@@ -102,6 +104,7 @@ impl EtraceData {
         set(&mut data.compression, &self.compression);
         set(&mut data.xor_addresses, &self.xor_addresses);
         set(&mut data.filtered, &self.filtered);
+        set(&mut data.separate, &self.separate);
         let sets = DataFilter {
             kinds: self.kinds.clone(),
             sizes: self.sizes.clone(),
@@ -143,6 +146,7 @@ impl EtraceData {
             kinds: some(kinds).filter(|_| data.kinds != u16::MAX),
             sizes: some(sizes).filter(|_| data.sizes != u8::MAX),
             filtered: some(data.filtered),
+            separate: some(data.separate),
         }
     }
 }
