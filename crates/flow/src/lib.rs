@@ -123,7 +123,7 @@ pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
     Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer,
-    RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants,
+    RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants, steps_of,
 };
 pub use step_events::StepEvents;
 pub use straight::{Placed, Role, Straight, Straights};

@@ -381,6 +381,9 @@ impl Wants {
     pub const STEPS: Wants = Wants(1 | 2 | 4);
     /// Every step with all its effects.
     pub const ALL: Wants = Wants(63);
+    /// Data accesses, which may also come with many instructions at once
+    /// ([`Straights::accesses`]). To be used instead of [`Wants::ACCESSES`].
+    pub const DATA: Wants = Wants(64);
 
     /// Whether all of `other` is wanted.
     #[must_use]
@@ -437,9 +440,13 @@ pub trait Observer {
 
 /// The instructions as steps, as far as the observer wants them.
 #[inline]
-pub(crate) fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Straights<'_>) {
+pub fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Straights<'_>) {
     static NONE: Effects = Effects::NONE;
     if !O::WANTS.contains(Wants::INSNS) {
+        return;
+    }
+    if !code.accesses.is_empty() {
+        code.each(|insn, effects| observer.step(hart, &Step::Insn(*insn), effects));
         return;
     }
     for insn in code.iter() {
@@ -506,7 +513,7 @@ impl<'a> Many<'a> {
 
     /// Adds one that wants less than its type says.
     pub fn push_wanting<O: Observer + 'a>(&mut self, wants: Wants, observer: O) {
-        self.effects |= wants.overlaps(Wants::EFFECTS);
+        self.effects |= wants.overlaps(Wants::EFFECTS.with(Wants::DATA));
         self.members.push(Box::new(observer));
     }
 

@@ -66,6 +66,7 @@ pub(crate) fn execute<O: Observer>(
         let mstatus = hart.cpu.xlen().wrap(hart.cpu.mstatus);
         let mut report = Report {
             effects: &mut hart.effects,
+            accesses: &mut hart.accesses,
             observer,
         };
         report.csr(csr::MSTATUS, mstatus);
@@ -166,6 +167,7 @@ fn access_csr<O: Observer>(
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {
         effects: &mut hart.effects,
+        accesses: &mut hart.accesses,
         observer,
     };
     let (kind, new) = match micro.op {

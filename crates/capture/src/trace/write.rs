@@ -7,7 +7,7 @@ use hartrace_flow::encode::{Counters, Encode, Encoder, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, Observer, Port, PortConfig, Step,
-    Straights, Unreported, Wants,
+    Straights, Unreported, Wants, steps_of,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -75,13 +75,18 @@ impl<W: Observer> Observer for WithData<'_, W> {
         self.0.step(hart, step, effects);
     }
 
+    #[inline]
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.0.straights(hart, code);
+    }
+
     fn finish(&mut self) {
         self.0.finish();
     }
 }
 
 /// What data trace needs to know of steps.
-pub(super) const DATA: Wants = Wants::STEPS.with(Wants::ACCESSES).with(Wants::CSRS);
+pub(super) const DATA: Wants = Wants::STEPS.with(Wants::DATA);
 
 /// An encoder without a port: it takes steps with all their effects.
 pub(super) struct Direct {
@@ -397,10 +402,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         if self.passed.is_some() {
             // A filter has to look at each instruction.
-            for insn in code.iter() {
-                self.step(hart, &Step::Insn(insn), &Effects::NONE);
-            }
-            return;
+            return steps_of(self, hart, code);
         }
         if let Some((_, check)) = &mut self.check {
             check.straights(hart, code);

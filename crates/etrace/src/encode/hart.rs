@@ -133,6 +133,8 @@ pub struct Hart {
 
     /// Data trace.
     pub(super) data: Option<Box<DataEncoder>>,
+    /// It matters when data packets are sent: the queue may be full.
+    pub(super) timed_data: bool,
     /// Data packets were lost, and no packet has reported it.
     pub(super) data_lost: bool,
 
@@ -184,6 +186,7 @@ impl Hart {
                 .implicit_exception
                 .then(|| Vectors::new(config.trap_vectors, config.xlen)),
             data: DataEncoder::new(config).map(Box::new),
+            timed_data: config.data.is_some() && config.queue.is_some(),
             data_lost: false,
             running: false,
             enabled: !config.starts_disabled,

@@ -551,6 +551,7 @@ fn straight_line_code_is_expected_like_its_instructions() {
         piece(0x2000, 3, 0x2000),
     ];
     let all = Straights {
+        accesses: &[],
         code: &code,
         list: &list,
         context: Context(0),

@@ -31,22 +31,31 @@ impl Hart {
         (insn, effects): (&Insn, &Effects),
         sink: &mut impl IngressSink,
     ) {
+        let accesses = effects.accesses.iter().chain(&effects.csr_access);
+        self.with_accesses(config, kind, id, (insn, accesses), sink);
+    }
+
+    /// The same of accesses in this order.
+    pub(super) fn with_accesses<'e>(
+        &mut self,
+        config: &PortConfig,
+        kind: Kind,
+        id: HartId,
+        (insn, accesses): (&Insn, impl Iterator<Item = &'e Access>),
+        sink: &mut impl IngressSink,
+    ) {
         self.loads.insns += 1;
         self.respond(id, self.loads.insns, sink);
-        let mut accesses = effects
-            .accesses
-            .iter()
-            .chain(&effects.csr_access)
-            .peekable();
+        let mut accesses = accesses.peekable();
+        if accesses.peek().is_none() {
+            self.insn(config, kind, id, insn, sink);
+        }
         while let Some(access) = accesses.next() {
             match accesses.peek() {
                 Some(_) => self.repeat(config, kind, id, insn, sink),
                 None => self.insn(config, kind, id, insn, sink),
             }
-            self.access(config, id, insn, access, sink);
-        }
-        if effects.accesses.is_empty() && effects.csr_access.is_none() {
-            self.insn(config, kind, id, insn, sink);
+            self.access(config, id, insn.pc, access, sink);
         }
     }
 
@@ -68,22 +77,22 @@ impl Hart {
         }
     }
 
-    fn access(
+    #[inline]
+    pub(super) fn access(
         &mut self,
         config: &PortConfig,
         id: HartId,
-        insn: &Insn,
+        pc: u64,
         access: &Access,
         sink: &mut impl IngressSink,
     ) {
         let value = access.data.unwrap_or(0);
         let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
-        let read = match paired {
-            true => access.operand.unwrap_or(0),
-            false => value,
-        };
         // Both values in one signal, the stored one in the low half.
-        let high = if paired { u128::from(read) } else { 0 };
+        let high = match paired {
+            true => u128::from(access.operand.unwrap_or(0)),
+            false => 0,
+        };
         let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
         let request = DataIngress {
             dretire: true,
@@ -91,11 +100,30 @@ impl Hart {
             daddr: access.addr,
             dsize: access.size,
             data: u128::from(value) | high.checked_shl(shift).unwrap_or(0),
-            iaddr_lsbs: insn.pc,
+            iaddr_lsbs: pc,
             ..DataIngress::default()
         };
-        let DataPort::Split { ids, latency } = config.data else {
-            return self.show_data(id, &request, sink);
+        match config.data {
+            DataPort::Split { ids, latency } => {
+                self.split(id, access, request, (ids, latency), sink);
+            }
+            DataPort::Unified | DataPort::None => self.show_data(id, &request, sink),
+        }
+    }
+
+    /// An access in its split form; `request` is its unified one.
+    fn split(
+        &mut self,
+        id: HartId,
+        access: &Access,
+        request: DataIngress,
+        (ids, latency): (u16, u8),
+        sink: &mut impl IngressSink,
+    ) {
+        let value = access.data.unwrap_or(0);
+        let read = match access.kind {
+            AccessKind::Load => value,
+            _ => access.operand.unwrap_or(0),
         };
         let stores = access.kind != AccessKind::Load;
         let reads = !matches!(

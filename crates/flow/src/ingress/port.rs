@@ -10,8 +10,8 @@ use super::kinds::{Kind, Kinds};
 use super::{Ctype, DataIngress, Ingress, IngressRuns, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
-    Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role, Signal, Step, Straight,
-    Straights, TrapStep, Wants,
+    Access, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role, Signal, Step,
+    Straight, Straights, TrapStep, Wants,
 };
 
 /// Width of `itype`: three bits do not distinguish jumps.
@@ -225,6 +225,8 @@ impl<S: IngressSink> Observer for Port<S> {
         let hart = self.harts.of(id);
         let xlen = self.config.isa.xlen();
         let mut pass = Pass {
+            accesses: code.accesses.iter(),
+            data: self.config.data != DataPort::None,
             ready: hart.is_ready(&self.config, code.context),
             hart,
             config: &self.config,
@@ -278,7 +280,9 @@ impl Hart {
     fn is_ready(&self, config: &PortConfig, context: Context) -> bool {
         let pulses = self.external | self.trigger.bits();
         let levels = self.level.halted | self.level.power_down;
-        let single = config.retirement == Retirement::Single;
+        // Responses come after instructions that are counted one by one.
+        let single = config.retirement == Retirement::Single
+            && !matches!(config.data, DataPort::Split { .. });
         single & (self.context == Some(context)) & !levels & (pulses == 0)
     }
 
@@ -583,6 +587,10 @@ struct Pass<'p, S> {
     code: &'p Straights<'p>,
     /// The bits of an address.
     mask: u64,
+    /// The accesses of the pieces that were not shown yet.
+    accesses: core::slice::Iter<'p, Access>,
+    /// Accesses are shown.
+    data: bool,
     /// Nothing but the instructions themselves matters.
     ready: bool,
     /// The piece and index of the instruction shown last, as long as the hart does
@@ -598,6 +606,9 @@ impl<'p, S: IngressSink> Pass<'p, S> {
         loop {
             if self.ready {
                 let taken = self.whole(rest);
+                if self.data {
+                    self.show_accesses(rest.get(..taken).unwrap_or_default());
+                }
                 if let Some(last) = taken.checked_sub(1).and_then(|last| rest.get(last)) {
                     self.shown = Some((last, usize::from(last.count).saturating_sub(1)));
                 }
@@ -606,9 +617,46 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             let Some((piece, others)) = rest.split_first() else {
                 return;
             };
-            self.parts(piece);
+            match self.data {
+                true => self.each(piece),
+                false => self.parts(piece),
+            }
             rest = others;
         }
+    }
+
+    /// Shows the accesses of pieces that the sink took. It has no filter, so that it
+    /// does not matter which instruction made them.
+    #[inline(never)]
+    fn show_accesses(&mut self, pieces: &[Straight]) {
+        for piece in pieces {
+            let last = piece.first as usize + usize::from(piece.count).saturating_sub(1);
+            let count = self.code.code.get(last).map_or(0, |insn| insn.accesses);
+            for access in self.accesses.by_ref().take(count.into()) {
+                self.hart
+                    .access(self.config, self.id, piece.pc, access, self.sink);
+            }
+        }
+    }
+
+    /// Shows a piece instruction by instruction, with accesses.
+    #[inline(never)]
+    fn each(&mut self, piece: &Straight) {
+        self.remember();
+        let mut before = 0;
+        for (index, placed) in self.code.insns(piece).iter().enumerate() {
+            let own = usize::from(placed.accesses.saturating_sub(before));
+            before = placed.accesses;
+            let all = self.accesses.as_slice();
+            let own = all.get(..own).unwrap_or(all);
+            self.accesses = all.get(own.len()..).unwrap_or_default().iter();
+            let insn = self.code.insn(piece, index);
+            let kind = self.kinds.of(insn.bits, self.config);
+            let accesses = own.iter();
+            self.hart
+                .with_accesses(self.config, kind, self.id, (&insn, accesses), self.sink);
+        }
+        self.ready = self.hart.is_ready(self.config, self.code.context);
     }
 
     /// Shows whole pieces as long as the sink takes them; how many it took.

@@ -31,7 +31,7 @@ impl Observer for Instructions {
 struct Data(Port<Encoder<Bytes>>);
 
 impl Observer for Data {
-    const WANTS: Wants = Wants::STEPS.with(Wants::ACCESSES).with(Wants::CSRS);
+    const WANTS: Wants = Wants::STEPS.with(Wants::DATA);
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         self.0.step(hart, step, effects);
