@@ -4,7 +4,7 @@
 
 use hartrace_isa::Itype;
 
-use crate::{Context, HartId, Mode};
+use crate::{Access, AccessKind, Context, HartId, Mode};
 
 mod data;
 mod kinds;
@@ -257,4 +257,27 @@ pub struct DataIngress {
     pub sdata: u64,
     /// Split form: load data.
     pub ldata: u64,
+}
+
+impl DataIngress {
+    /// The access in its unified form; `None` if none retired, or of a reserved type.
+    #[must_use]
+    pub fn access(&self) -> Option<Access> {
+        let kind = AccessKind::from_code(self.dtype).filter(|_| self.dretire)?;
+        let bits = (8u32 << (self.dsize & 7)).min(64);
+        let mask = u64::MAX >> (64 - bits);
+        let paired = kind.code() >= AccessKind::CsrReadWrite.code()
+            && kind != AccessKind::ConditionalStoreFailure;
+        // A read-only CSR has one value.
+        let read_only = kind.is_csr() && self.daddr >> 10 & 3 == 3;
+        let operand = (self.data >> bits) as u64 & mask;
+        Some(Access {
+            kind,
+            size: self.dsize,
+            addr: self.daddr,
+            paddr: None,
+            data: Some(self.data as u64 & mask),
+            operand: (paired && !read_only).then_some(operand),
+        })
+    }
 }

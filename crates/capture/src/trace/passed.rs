@@ -2,8 +2,8 @@
 
 use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{
-    Access, AccessKind, DataIngress, DataPort, Effects, HartId, Ingress, IngressSink, Insn,
-    Observer, Port, PortConfig, Step, TrapStep, Wants,
+    Access, DataIngress, DataPort, Effects, HartId, Ingress, IngressSink, Insn, Observer, Port,
+    PortConfig, Step, TrapStep, Wants,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -186,7 +186,7 @@ impl IngressSink for Shared {
         if !data.dretire || !passes {
             return;
         }
-        let Some(kind) = AccessKind::from_code(data.dtype) else {
+        let Some(access) = data.access() else {
             return;
         };
         // Its instruction was shown right before.
@@ -196,7 +196,7 @@ impl IngressSink for Shared {
                 && matches!(passed.step, Step::Insn(insn) if insn.pc == data.iaddr_lsbs)
         };
         if let Some(passed) = shown.find(by) {
-            passed.add(kind, data);
+            passed.add(access);
         }
     }
 }
@@ -210,21 +210,8 @@ impl PassedStep {
         }
     }
 
-    fn add(&mut self, kind: AccessKind, data: &DataIngress) {
-        let bits = 8u32 << (data.dsize & 7);
-        let mask = u64::MAX >> (64 - bits.min(64));
-        let high = (data.data >> bits) as u64 & mask;
-        let paired = kind.code() >= AccessKind::CsrReadWrite.code();
-        let failed = kind == AccessKind::ConditionalStoreFailure;
-        let access = Access {
-            kind,
-            size: data.dsize,
-            addr: data.daddr,
-            paddr: None,
-            data: Some(data.data as u64 & mask),
-            operand: (paired && !failed).then_some(high),
-        };
-        match kind.is_csr() {
+    fn add(&mut self, access: Access) {
+        match access.kind.is_csr() {
             true => self.effects.csr_access = Some(access),
             false => {
                 // There is room for all that one instruction does.

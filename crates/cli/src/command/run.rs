@@ -20,7 +20,7 @@ use hartrace_capture::config::{Config, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
-use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
+use hartrace_flow::{DataPort, Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
 use hartrace_hart::{Machine, Stop};
 use hartrace_isa::Isa;
@@ -334,7 +334,14 @@ fn observe(
                     RunLog::Pc => many.push(pcs(args, isa, sink)),
                     RunLog::Spike => many.push(SpikeWriter::new(isa, put)),
                     RunLog::SpikeTraps => many.push(SpikeWriter::new(isa, put).with_traps()),
-                    RunLog::Ingress => many.push(rows(ingress, isa, sink)),
+                    RunLog::Ingress => {
+                        let data = ingress.port(isa).data != DataPort::None;
+                        let wants = match data {
+                            true => Wants::STEPS.with(Wants::DATA),
+                            false => Wants::STEPS,
+                        };
+                        many.push_wanting(wants, rows(ingress, isa, sink));
+                    }
                     RunLog::Json => many.push(JsonSteps::new(isa, true, sink)),
                 }
             }
