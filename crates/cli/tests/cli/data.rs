@@ -101,16 +101,14 @@ fn files_of_their_own() {
     assert!(!text(&alone.stdout).contains("; store"));
     let bytes = |name: &str| fs::read(name).unwrap().len();
     assert!(bytes(&two) < bytes(&one) && bytes(&data) < bytes(&one));
-    let error = fails(&["run", RV64, "--trace", &to_data], 2);
-    assert!(
-        error.contains("requires one --trace etrace=FILE"),
-        "{error}"
-    );
+    let refused = run(&["run", RV64, "--trace", &to_data]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("requires one --trace etrace=FILE"));
     // A trace without data trace.
     let plain = folder.name("plain.etrace");
     let to = format!("etrace={plain}");
     succeeds(&["run", "-q", RV64, "--max-insns", "1K", "--trace", &to]);
-    let error = fails(&["decode", &plain, "--data", &data], 1);
+    let error = fails(&["decode", &plain, "--data", &data], 1, "HT0206");
     assert!(error.contains("has no data trace"), "{error}");
 }
 
@@ -143,7 +141,7 @@ fn who_wrote_this_address() {
     );
     let shown = succeeds(&["state", &trace, "--mem", &format!("{place}:6")]);
     assert!(shown.contains("aa 00 00 00 55 .."), "{shown}");
-    let error = fails(&["state", &trace, "--reg", "a0"], 5);
+    let error = fails(&["state", &trace, "--reg", "a0"], 5, "HT0113");
     assert!(error.contains("memory accesses only"), "{error}");
 }
 

@@ -18,6 +18,9 @@ pub(super) struct Loads {
     next: u16,
 }
 
+/// Data accesses of a block, at most: the groups of signals that a port has (4.4).
+const MOST: usize = 8;
+
 /// `lresp` of a load that succeeded.
 const OKAY: u8 = 2;
 
@@ -71,9 +74,12 @@ impl Hart {
 
     /// Shows a cycle of the data interface, after the block it belongs to.
     fn show_data(&mut self, id: HartId, data: &DataIngress, sink: &mut impl IngressSink) {
-        match self.open {
-            Some(_) => self.accesses.push(*data),
-            None => sink.data(id, data),
+        if self.open.is_none() {
+            return sink.data(id, data);
+        }
+        self.accesses.push(*data);
+        if self.accesses.len() >= MOST {
+            self.close(id, sink);
         }
     }
 

@@ -568,7 +568,7 @@ impl Hart {
         }
     }
 
-    fn close(&mut self, id: HartId, sink: &mut impl IngressSink) {
+    pub(super) fn close(&mut self, id: HartId, sink: &mut impl IngressSink) {
         if let Some(open) = self.open.take() {
             self.show(id, &open, sink);
         }
