@@ -41,3 +41,6 @@ pub(crate) use encode::DataEncoder;
 pub use explain::explain_data;
 pub use follow::DataFollower;
 pub use packet::{DataPacket, Outstanding};
+
+#[cfg(test)]
+mod tests;

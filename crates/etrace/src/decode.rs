@@ -256,12 +256,12 @@ impl Protocol for ETrace {
 #[inline]
 fn quick_data(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
     let layout = settings.data.as_ref()?;
-    let (&[header, word @ ..], _) = bytes.split_first_chunk::<{ data::quick::WORD + 1 }>()?;
-    let len = frame::data(header)?;
+    let (window, _) = bytes.split_first_chunk::<{ data::quick::WINDOW }>()?;
+    let len = frame::data(*window.first()?)?;
     if settings.modes.data == Some(false) {
         return None;
     }
-    let packet = data::quick::transfer(u128::from_le_bytes(word), len, layout)?;
+    let packet = data::quick::transfer(window, len, layout)?;
     Some((0, Message::Transfer(packet), len + 1))
 }
 

@@ -66,7 +66,7 @@
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{DataIngress, HartId, Ingress, IngressRuns};
+use hartrace_flow::{Access, DataIngress, HartId, Ingress, IngressRuns};
 
 use crate::Config;
 
@@ -124,6 +124,11 @@ impl Encode for Hart {
 
     fn data<S: Sink>(&mut self, _: &Config, data: &DataIngress, sink: &mut S) {
         self.take_data(data, sink);
+    }
+
+    #[inline]
+    fn access<S: Sink>(&mut self, _: &Config, access: &Access, sink: &mut S) {
+        self.take_access(access, sink);
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::filter::{Filter, FilterConfig};
-use crate::{DataIngress, HartId, Ingress, IngressRuns, IngressSink};
+use crate::{Access, DataIngress, HartId, Ingress, IngressRuns, IngressSink};
 
 mod outlet;
 
@@ -123,6 +123,12 @@ pub trait Encode {
     #[inline]
     fn data<S: Sink>(&mut self, config: &Self::Config, data: &DataIngress, sink: &mut S) {
         let _ = (config, data, sink);
+    }
+
+    /// One data access, as [`IngressSink::access`].
+    #[inline]
+    fn access<S: Sink>(&mut self, config: &Self::Config, access: &Access, sink: &mut S) {
+        self.data(config, &DataIngress::unified(access, 0), sink);
     }
 
     /// No block follows.
@@ -249,6 +255,16 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
             hart.data(&self.config, data, &mut self.sink);
         } else if let Some((_, hart)) = self.harts.iter_mut().find(|(known, _)| *known == id) {
             hart.data(&self.config, data, &mut self.sink);
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, id: HartId, access: &Access) {
+        match self.harts.get_mut(self.recent) {
+            Some((recent, hart)) if *recent == id => {
+                hart.access(&self.config, access, &mut self.sink);
+            }
+            _ => self.data(id, &DataIngress::unified(access, 0)),
         }
     }
 

@@ -98,6 +98,13 @@ pub trait IngressSink {
         let _ = (hart, access);
     }
 
+    /// One data access of the unified form, as [`IngressSink::data`]: for a port that
+    /// knows no more than the access itself.
+    #[inline]
+    fn access(&mut self, hart: HartId, access: &Access) {
+        self.data(hart, &DataIngress::unified(access, 0));
+    }
+
     /// Nothing follows.
     fn finish(&mut self) {}
 }
@@ -260,6 +267,27 @@ pub struct DataIngress {
 }
 
 impl DataIngress {
+    /// An access of the instruction at `pc` in its unified form.
+    #[must_use]
+    pub fn unified(access: &Access, pc: u64) -> DataIngress {
+        // Both values in one signal, the stored one in the low half.
+        let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
+        let high = match paired {
+            true => u128::from(access.operand.unwrap_or(0)),
+            false => 0,
+        };
+        let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
+        DataIngress {
+            dretire: true,
+            dtype: access.kind.code(),
+            daddr: access.addr,
+            dsize: access.size,
+            data: u128::from(access.data.unwrap_or(0)) | high.checked_shl(shift).unwrap_or(0),
+            iaddr_lsbs: pc,
+            ..DataIngress::default()
+        }
+    }
+
     /// The access in its unified form; `None` if none retired, or of a reserved type.
     #[must_use]
     pub fn access(&self) -> Option<Access> {

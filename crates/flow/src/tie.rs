@@ -23,7 +23,10 @@ use crate::{
 const MOST_HELD: usize = 1 << 16;
 
 /// Accesses that wait for instructions, at most.
-const MOST_WAITING: usize = 1 << 22;
+const MOST_WAITING: usize = 1 << 20;
+
+/// Accesses that have left, at which the others are moved to the front.
+const COMPACT: usize = 1 << 12;
 
 /// The accesses and instructions of all harts that have not been brought together.
 #[derive(Clone, Debug)]
@@ -36,26 +39,25 @@ pub struct Tie<'a> {
     harts: PerHart<Hart>,
     /// Where in the trace the events are, roughly.
     at: u64,
-    /// Accesses of one run on their way out.
-    out: Vec<DataAccess>,
+    /// Accesses of the run that is given next.
+    ready: usize,
 }
 
 /// What is known of one hart.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Hart {
     space: SpaceId,
-    waiting: VecDeque<Item>,
+    /// Accesses that no instruction has taken, from `head` on.
+    waiting: Vec<DataAccess>,
+    head: usize,
+    /// Accesses that have left.
+    taken: u64,
+    /// Synchronisations: how many accesses came before each.
+    syncs: VecDeque<u64>,
     /// Events that come after a run whose accesses are not there yet, that run first.
     held: VecDeque<Event>,
     /// Accesses are given without an instruction until the next synchronisation.
     loose: bool,
-}
-
-/// An access, or a synchronisation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Item {
-    Access(DataAccess),
-    Sync,
 }
 
 /// Whether a run can be given.
@@ -78,7 +80,7 @@ impl<'a> Tie<'a> {
             plans: Plans::default(),
             harts: PerHart::default(),
             at: 0,
-            out: Vec::new(),
+            ready: 0,
         }
     }
 
@@ -127,7 +129,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
         let harts: Vec<HartId> = self.tie.harts.iter().map(|(id, _)| id).collect();
         for id in harts {
             let hart = self.tie.harts.of(id);
-            hart.waiting.push_back(Item::Sync);
+            hart.sync();
             hart.held.push_back(Event::Mark(Mark::Sync(0)));
             self.give_up(id);
             // Nothing follows that a pause could come before.
@@ -156,8 +158,13 @@ impl<C: Consumer> Tied<'_, '_, C> {
     #[inline]
     fn give(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
         let mut flow = self.out.runs(id, core::slice::from_ref(run));
-        if !self.tie.out.is_empty() && self.out.accesses(id, &self.tie.out).is_break() {
-            flow = ControlFlow::Break(());
+        let count = core::mem::take(&mut self.tie.ready);
+        if count > 0 {
+            let hart = self.tie.harts.of(id);
+            if self.out.accesses(id, hart.first(count)).is_break() {
+                flow = ControlFlow::Break(());
+            }
+            hart.drop(count);
         }
         flow
     }
@@ -189,18 +196,20 @@ impl<C: Consumer> Tied<'_, '_, C> {
     /// instruction.
     fn give_loose(&mut self, id: HartId) {
         let hart = self.tie.harts.of(id);
-        let out = &mut self.tie.out;
-        out.clear();
-        while let Some(Item::Access(access)) = hart.waiting.front() {
+        let all = hart.available();
+        let waiting = hart.waiting.get_mut(hart.head..hart.head + all);
+        let mut count = 0;
+        for access in waiting.unwrap_or_default() {
             if matches!(access.part, Part::Request(_)) {
                 break;
             }
-            out.push(*access);
-            hart.waiting.pop_front();
+            access.insn = None;
+            count += 1;
         }
-        if !out.is_empty() {
+        if count > 0 {
             // A pause can wait for the next event.
-            let _ = self.out.accesses(id, out);
+            let _ = self.out.accesses(id, hart.first(count));
+            hart.drop(count);
         }
     }
 
@@ -219,10 +228,8 @@ impl<C: Consumer> Tied<'_, '_, C> {
     #[cold]
     fn give_up(&mut self, id: HartId) {
         let hart = self.tie.harts.of(id);
-        for item in &mut hart.waiting {
-            if let Item::Access(access) = item {
-                access.part = Part::Whole;
-            }
+        for access in &mut hart.waiting {
+            access.part = Part::Whole;
         }
         let _ = self.settle(id);
         if let Some(&Event::Run(run)) = self.tie.harts.of(id).held.front() {
@@ -268,11 +275,11 @@ impl<C: Consumer> Tied<'_, '_, C> {
         }
         self.give_up_requests(id);
         let hart = self.tie.harts.of(id);
-        let left = !matches!(hart.waiting.front(), None | Some(Item::Sync));
+        let left = hart.available() > 0;
         let was_loose = hart.loose || !self.tie.reported.each;
         self.give_loose(id);
         let hart = self.tie.harts.of(id);
-        hart.waiting.pop_front();
+        hart.syncs.pop_front();
         hart.loose = false;
         let mut flow = ControlFlow::Continue(());
         if left && !was_loose && !matches!(event, Event::Gap(_)) {
@@ -292,11 +299,11 @@ impl<C: Consumer> Tied<'_, '_, C> {
 
     /// Requests before a synchronisation that is reached are not answered.
     fn give_up_requests(&mut self, id: HartId) {
-        for item in &mut self.tie.harts.of(id).waiting {
-            match item {
-                Item::Access(access) => access.part = Part::Whole,
-                Item::Sync => break,
-            }
+        let hart = self.tie.harts.of(id);
+        let all = hart.available();
+        let waiting = hart.waiting.get_mut(hart.head..hart.head + all);
+        for access in waiting.unwrap_or_default() {
+            access.part = Part::Whole;
         }
     }
 
@@ -305,7 +312,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
         match data.part {
             Part::Response(_) => hart.answer(data),
             Part::Whole | Part::Request(_) => {
-                hart.waiting.push_back(Item::Access(*data));
+                hart.waiting.push(*data);
                 if hart.waiting.len() > MOST_WAITING {
                     // No instructions for them: they cannot be kept for ever.
                     self.give_up_requests(id);
@@ -325,16 +332,51 @@ impl<C: Consumer> Tied<'_, '_, C> {
 }
 
 impl Hart {
+    /// A synchronisation: accesses that come belong to instructions after it.
+    fn sync(&mut self) {
+        let all = self.waiting.len() - self.head;
+        self.syncs.push_back(self.taken + all as u64);
+    }
+
+    /// Accesses before the next synchronisation.
+    #[inline]
+    fn available(&self) -> usize {
+        let all = self.waiting.len() - self.head;
+        match self.syncs.front() {
+            None => all,
+            Some(sync) => (sync - self.taken) as usize,
+        }
+    }
+
+    /// The first so many of them.
+    #[inline]
+    fn first(&self, count: usize) -> &[DataAccess] {
+        let first = self.waiting.get(self.head..self.head + count);
+        first.unwrap_or_default()
+    }
+
+    /// Forgets them.
+    #[inline]
+    fn drop(&mut self, count: usize) {
+        self.head += count;
+        self.taken += count as u64;
+        if self.head == self.waiting.len() {
+            self.waiting.clear();
+            self.head = 0;
+        } else if self.head >= COMPACT {
+            self.waiting.drain(..self.head);
+            self.head = 0;
+        }
+    }
+
     /// The response to the oldest request with its id.
     fn answer(&mut self, data: &DataAccess) {
         let Part::Response(id) = data.part else {
             return;
         };
         let asked = Part::Request(id);
-        let request = self.waiting.iter_mut().find_map(|item| match item {
-            Item::Access(access) if access.part == asked => Some(access),
-            _ => None,
-        });
+        let waiting = self.waiting.get_mut(self.head..).unwrap_or_default();
+        let request = waiting.iter_mut().find(|access| access.part == asked);
         if let Some(request) = request {
             request.part = Part::Whole;
             match request.access.kind {
@@ -355,39 +397,64 @@ const fn is_sync(event: &Event) -> bool {
 }
 
 impl Tie<'_> {
-    /// Takes the accesses of a run out of those that wait, if they are all there.
+    /// Finds the accesses of a run among those that wait, if they are all there.
     #[inline]
     fn fit(&mut self, id: HartId, run: &Run) -> Fit {
-        self.out.clear();
+        self.ready = 0;
         let hart = self.harts.of(id);
         if hart.loose || !self.reported.each {
             return Fit::Yes;
         }
         let plan = self.plans.of(self.image, hart.space, run, &self.reported);
+        let available = hart.available();
+        let waiting = hart.waiting.get_mut(hart.head..hart.head + available);
+        let mut waiting = waiting.unwrap_or_default().iter_mut();
+        let mut next = waiting.next();
         let mut used = 0;
         for expected in plan {
-            match hart.waiting.get(used) {
-                Some(Item::Access(data)) if expected.fits(data) => {
+            match &mut next {
+                Some(data) if expected.fits(data) => {
                     if matches!(data.part, Part::Request(_)) {
                         return Fit::Later;
                     }
+                    data.insn = Some(expected.insn);
                     used += 1;
-                    self.out.push(DataAccess {
-                        insn: Some(expected.insn),
-                        ..*data
-                    });
+                    next = waiting.next();
                 }
                 _ if expected.optional => {}
-                None => return Fit::Later,
-                Some(_) => return Fit::No,
+                None if hart.syncs.is_empty() => return Fit::Later,
+                _ => return Fit::No,
             }
         }
-        hart.waiting.drain(..used);
+        self.ready = used;
         Fit::Yes
     }
 }
 
 impl<C: Consumer> Consumer for Tied<'_, '_, C> {
+    #[inline]
+    fn accesses(&mut self, id: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        let hart = self.tie.harts.of(id);
+        // The usual case: they wait for their instructions.
+        let whole = |access: &DataAccess| access.part == Part::Whole;
+        if hart.held.is_empty()
+            && !hart.loose
+            && self.tie.reported.each
+            && hart.waiting.len() + accesses.len() <= MOST_WAITING
+            && accesses.iter().all(whole)
+        {
+            hart.waiting.extend_from_slice(accesses);
+            return ControlFlow::Continue(());
+        }
+        let mut flow = ControlFlow::Continue(());
+        for access in accesses {
+            if self.access(id, access).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+
     fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Run(run) => self.run(id, run),
@@ -395,7 +462,7 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
             event => {
                 let hart = self.tie.harts.of(id);
                 if is_sync(event) {
-                    hart.waiting.push_back(Item::Sync);
+                    hart.sync();
                 }
                 match hart.held.is_empty() {
                     true => self.pass(id, event),

@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
-use hartrace_flow::{AccessKind, DataIngress};
+use hartrace_flow::{Access, AccessKind, DataIngress};
 
 use super::history::{History, Place, Sent};
+use super::quick::Framed;
 use super::read::value_mask;
 use super::write::length;
 use super::{Compression, DataConfig, DataLayout, DataPacket, Outstanding};
@@ -28,6 +29,8 @@ pub(crate) struct DataEncoder {
     layout: DataLayout,
     history: History,
     outstanding: Outstanding,
+    /// Accesses are unified, with addresses and data.
+    plain: bool,
     /// By id; empty unless accesses are split.
     requests: Box<[Option<Request>]>,
 }
@@ -46,6 +49,7 @@ impl DataEncoder {
             layout: data.layout(config.version, config.xlen),
             history: History::default(),
             outstanding: Outstanding::default(),
+            plain: !(data.split || data.no_address || data.no_data),
             requests: alloc::vec![None; ids].into_boxed_slice(),
         })
     }
@@ -70,6 +74,34 @@ impl DataEncoder {
             self.outstanding.note(packet);
         }
         payload
+    }
+
+    /// A unified load or a store with address and data, framed; `None` for any other
+    /// access.
+    #[inline]
+    pub(crate) fn quick(&mut self, access: &Access) -> Option<Framed> {
+        let store = match access.kind {
+            AccessKind::Load => false,
+            AccessKind::Store => true,
+            _ => return None,
+        };
+        if !self.plain || !self.config.traces(access.kind, access.size, self.version) {
+            return None;
+        }
+        let size = access.size & 3;
+        let data = access.data.unwrap_or(0) & value_mask(size);
+        let (diff, place, field) = self.both(access.addr, data, size, false);
+        self.history.set_address(access.addr, size);
+        self.history.set_data(data, size);
+        let format = u64::from(store) << 1 | u64::from(!place.aligned);
+        let field = field.unwrap_or(0);
+        Some(Framed::transfer(
+            &self.layout,
+            (format, diff),
+            size,
+            field,
+            place,
+        ))
     }
 
     /// What is sent for one cycle of the port; `traced` says whether the filters let

@@ -69,6 +69,12 @@ const fn bits(value: i64) -> u32 {
 }
 
 impl Place {
+    /// The field as a number with its sign.
+    #[inline]
+    pub(super) const fn extended(&self, width: u8) -> i64 {
+        extend(self.field, width)
+    }
+
     #[inline]
     fn new(value: u64, size: u8, config: &DataConfig) -> Place {
         let value = extend(value, config.daddress_width);

@@ -34,7 +34,7 @@ impl Source {
             return;
         }
         match self.data.packet(packet, &cx.settings.config, config) {
-            Ok(access) => self.track.event(&Event::Access(access), cx.out),
+            Ok(access) => self.track.access(&access, cx.out),
             Err(fault) => self.lose_data(fault, cx),
         }
     }

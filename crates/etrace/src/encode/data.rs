@@ -1,6 +1,6 @@
 //! Data trace of one hart.
 
-use hartrace_flow::DataIngress;
+use hartrace_flow::{Access, DataIngress};
 
 use super::Sink;
 use super::hart::Hart;
@@ -27,6 +27,21 @@ impl Hart {
             let payload = data.payload(packet);
             self.data_lost |= !self.out.send_data(&payload, self.cur.time, sink);
         }
+    }
+
+    /// One access of the unified form.
+    #[inline]
+    pub(super) fn take_access(&mut self, access: &Access, sink: &mut impl Sink) {
+        if let Some(data) = &mut self.data
+            && self.running
+            && self.filter.is_empty()
+            && let Some(framed) = data.quick(access)
+        {
+            let sent = self.out.send_framed(framed.bytes(), self.cur.time, sink);
+            self.data_lost |= !sent;
+            return;
+        }
+        self.take_data(&DataIngress::unified(access, 0), sink);
     }
 
     /// What a support packet says about data trace.

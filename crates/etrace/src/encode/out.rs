@@ -56,6 +56,12 @@ impl Out {
         self.send_payload(Kind::Data, payload, time, sink)
     }
 
+    /// Sends a packet with its header.
+    #[inline]
+    pub(super) fn send_framed(&mut self, framed: &[u8], time: u64, sink: &mut impl Sink) -> bool {
+        self.outlet.send(framed, 1, time, sink)
+    }
+
     #[inline]
     fn send_payload(
         &mut self,

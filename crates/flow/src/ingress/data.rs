@@ -92,23 +92,7 @@ impl Hart {
         access: &Access,
         sink: &mut impl IngressSink,
     ) {
-        let value = access.data.unwrap_or(0);
-        let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
-        // Both values in one signal, the stored one in the low half.
-        let high = match paired {
-            true => u128::from(access.operand.unwrap_or(0)),
-            false => 0,
-        };
-        let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
-        let request = DataIngress {
-            dretire: true,
-            dtype: access.kind.code(),
-            daddr: access.addr,
-            dsize: access.size,
-            data: u128::from(value) | high.checked_shl(shift).unwrap_or(0),
-            iaddr_lsbs: pc,
-            ..DataIngress::default()
-        };
+        let request = DataIngress::unified(access, pc);
         match config.data {
             DataPort::Split { ids, latency } => {
                 self.split(id, access, request, (ids, latency), sink);

@@ -633,8 +633,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             let last = piece.first as usize + usize::from(piece.count).saturating_sub(1);
             let count = self.code.code.get(last).map_or(0, |insn| insn.accesses);
             for access in self.accesses.by_ref().take(count.into()) {
-                self.hart
-                    .access(self.config, self.id, piece.pc, access, self.sink);
+                self.sink.access(self.id, access);
             }
         }
     }
