@@ -5,6 +5,7 @@ mod judge;
 #[cfg(feature = "peer")]
 pub mod peer;
 mod rewrite;
+pub mod second;
 mod setting;
 
 use hartrace_etrace::{

@@ -157,6 +157,7 @@ fn synthetic(millions: u64) -> Result<(), String> {
         }
     }
     writer.finish();
+    drop(writer);
     let written = start.elapsed().as_secs_f64();
     println!(
         "{:<28} {:7.1} M lines/s",

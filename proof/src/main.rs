@@ -145,6 +145,11 @@ const COMMANDS: &[Command] = &[
         "[INSNS] [PROGRAM...]: what data trace costs a run, and how fast it is decoded",
         hartrace_proof::etrace::data::speed::command,
     ),
+    (
+        "etrace-second",
+        "[INSNS] [SEED]: E-Trace decoded by a second, plain decoder, every setting",
+        hartrace_proof::etrace::second::command,
+    ),
     #[cfg(feature = "peer")]
     (
         "etrace-peer",

@@ -146,7 +146,6 @@ impl<'a> LogReader<'a> {
     /// The log has ended: gives the last steps and ends the observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
         self.part(None, out, damaged);
-        out.finish();
     }
 
     fn part<O: Observer>(

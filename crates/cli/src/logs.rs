@@ -7,6 +7,9 @@ use crate::settings::Program;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::Input;
 use hartrace_capture::log::{Chosen, Copied, Reading};
+use hartrace_flow::erase::{
+    self, Dyn, Erased, Events, Everything, Kind as Wanted, Steps, Transfers,
+};
 use hartrace_flow::{HartId, Image, Mode, Observer};
 use hartrace_print::diagnostic::log;
 use std::path::Path;
@@ -53,26 +56,88 @@ pub(crate) fn reading<'a>(
 pub(crate) fn copy<O: Observer>(
     reading: Reading<'_>,
     input: Input,
-    out: O,
-    (only, single): (Option<u32>, bool),
+    mut out: O,
+    harts: (Option<u32>, bool),
     session: &Session<'_>,
     check: impl Fn() -> Result<(), Failure>,
 ) -> Result<Copied<O>, Failure> {
-    let chosen = Chosen::new(out, only.map(HartId), single);
-    let mut progress = session.progress(&input);
-    let copied = reading.reader.copy(input, chosen, |chosen, done| {
-        progress.reach(done);
+    let log = Log {
+        reading,
+        input,
+        harts,
+        session,
+        check: &check,
+    };
+    let copied = erase::run(log, &mut out)?;
+    Ok(Copied {
+        chosen: copied.chosen.seen_by(out),
+        damage: copied.damage,
+        lines: copied.lines,
+        traps: copied.traps,
+    })
+}
+
+/// A log as a source of steps, compiled once for each kind of observer.
+struct Log<'l, 's> {
+    reading: Reading<'l>,
+    input: Input,
+    harts: (Option<u32>, bool),
+    session: &'l Session<'s>,
+    check: &'l dyn Fn() -> Result<(), Failure>,
+}
+
+impl Log<'_, '_> {
+    fn copy<K: Wanted>(self, out: &mut Dyn<'_>) -> Result<Copied<()>, Failure> {
+        let (session, check, (only, single)) = (self.session, self.check, self.harts);
+        let chosen = Chosen::new(Erased::<K>::new(out), only.map(HartId), single);
+        let mut progress = session.progress(&self.input);
+        let copied = self
+            .reading
+            .reader
+            .copy(self.input, chosen, |chosen, done| {
+                progress.reach(done);
+                check()?;
+                which_hart(session.path, chosen.harts(), chosen.clash())
+            })?;
+        drop(progress);
         check()?;
-        which_hart(session.path, chosen.harts(), chosen.clash())
-    })?;
-    drop(progress);
-    check()?;
-    let chosen = &copied.chosen;
-    if !chosen.harts().is_empty() || copied.damage.lines == 0 {
-        let wrong = chosen.clash() || chosen.missing();
-        which_hart(session.path, chosen.harts(), wrong)?;
+        let chosen = &copied.chosen;
+        if !chosen.harts().is_empty() || copied.damage.lines == 0 {
+            let wrong = chosen.clash() || chosen.missing();
+            which_hart(session.path, chosen.harts(), wrong)?;
+        }
+        Ok(Copied {
+            chosen: copied.chosen.seen_by(()),
+            damage: copied.damage,
+            lines: copied.lines,
+            traps: copied.traps,
+        })
     }
-    Ok(copied)
+}
+
+impl erase::Source for Log<'_, '_> {
+    type Output = Result<Copied<()>, Failure>;
+
+    fn events(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Events>(out)
+    }
+
+    fn transfers(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Transfers>(out)
+    }
+
+    fn steps(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Steps>(out)
+    }
+
+    /// A log has single steps: accesses are among their effects.
+    fn data(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.everything(out)
+    }
+
+    fn everything(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Everything>(out)
+    }
 }
 
 /// What was wrong with a log, and what took its steps. `instead` is what the output

@@ -195,10 +195,21 @@ impl Source<'_> {
     /// Gives all events of the hart `only`, or of all, to `out`.
     pub(crate) fn feed<C: Consumer>(
         self,
-        (program, image, isa): (&Program, &Image, Isa),
-        out: C,
+        opened: (&Program, &Image, Isa),
+        mut out: C,
         only: Option<u32>,
     ) -> Result<C, Failure> {
+        self.feed_any(opened, &mut out, only)?;
+        Ok(out)
+    }
+
+    /// As [`Source::feed`], compiled once.
+    fn feed_any(
+        self,
+        (program, image, isa): (&Program, &Image, Isa),
+        out: &mut dyn Consumer,
+        only: Option<u32>,
+    ) -> Result<(), Failure> {
         let session = self.session;
         match self.data {
             Data::Log(kind, mut input) => {
@@ -210,7 +221,8 @@ impl Source<'_> {
                 if !copied.traps && copied.chosen.fit().causeless > 0 {
                     session.talk.warning(&inferred_traps(session.path));
                 }
-                Ok(logs::judged(copied, None, &session)?.into_inner())
+                logs::judged(copied, None, &session)?;
+                Ok(())
             }
             Data::Trace(trace) => {
                 let mut watch = Watch::new(out, only.map(HartId));
@@ -220,8 +232,7 @@ impl Source<'_> {
                     Ok::<(), Failure>(())
                 })?;
                 drop(progress);
-                session.judge(&watch.decoded, only)?;
-                Ok(watch.inner)
+                session.judge(&watch.decoded, only)
             }
         }
     }

@@ -82,6 +82,10 @@ impl<K: Kind> Observer for Erased<'_, '_, K> {
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         self.observer.straights(hart, code);
     }
+
+    fn finish(&mut self) {
+        self.observer.finish();
+    }
 }
 
 /// Where a source sends steps that an observer of type `O` wants, by the kind
@@ -156,6 +160,10 @@ impl<O: Observer> Observer for Insns<'_, O> {
             self.0.step(hart, step, effects);
         }
     }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
 }
 
 /// Passes on the part of each step that an observer of an unusual set wants.
@@ -198,5 +206,9 @@ impl<O: Observer> Observer for Wanted<'_, O> {
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         self.0.straights(hart, code);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
     }
 }

@@ -16,12 +16,12 @@ use crate::system;
 use crate::width::{Rv32, Rv64, Width};
 
 /// Shows every step to a function, until it has seen enough.
-struct Watch<F> {
-    look: F,
+struct Watch<'a> {
+    look: Look<'a>,
     enough: bool,
 }
 
-impl<F: FnMut(&Step, &Effects) -> ControlFlow<()>> Observer for Watch<F> {
+impl Observer for Watch<'_> {
     const WANTS: Wants = Wants::ALL;
 
     #[inline]
@@ -35,11 +35,11 @@ impl<F: FnMut(&Step, &Effects) -> ControlFlow<()>> Observer for Watch<F> {
 /// The brake of [`Watch`].
 struct Enough;
 
-impl<F> Brake<Watch<F>> for Enough {
+impl Brake<Watch<'_>> for Enough {
     const FITTED: bool = true;
 
     #[inline(always)]
-    fn is_pulled(watch: &Watch<F>) -> bool {
+    fn is_pulled(watch: &Watch<'_>) -> bool {
         watch.enough
     }
 }
@@ -49,7 +49,7 @@ impl<F> Brake<Watch<F>> for Enough {
 type Look<'a> = &'a mut dyn FnMut(&Step, &Effects) -> ControlFlow<()>;
 
 /// The first step that `attempt` shows, with its effects.
-fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<Look<'_>>)) -> Step {
+fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<'_>)) -> Step {
     effects.clear();
     let mut kept = None;
     let look: Look<'_> = &mut |step: &Step, changed: &Effects| {
@@ -192,22 +192,16 @@ impl Machine {
 
     /// Attempts instructions, and nothing but instructions, until the watch
     /// has seen enough.
-    fn attempt<F>(&mut self, limit: u64, watch: &mut Watch<F>)
-    where
-        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
-    {
+    fn attempt(&mut self, limit: u64, watch: &mut Watch<'_>) {
         self.cut = false;
         match self.hart.cpu.xlen() {
-            Xlen::Rv32 => self.attempt_width::<Rv32, F>(limit, watch),
-            Xlen::Rv64 => self.attempt_width::<Rv64, F>(limit, watch),
+            Xlen::Rv32 => self.attempt_width::<Rv32>(limit, watch),
+            Xlen::Rv64 => self.attempt_width::<Rv64>(limit, watch),
         }
         self.hart.cpu.settled();
     }
 
-    fn attempt_width<W: Width, F>(&mut self, limit: u64, watch: &mut Watch<F>)
-    where
-        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
-    {
+    fn attempt_width<W: Width>(&mut self, limit: u64, watch: &mut Watch<'_>) {
         let mut left = limit;
         while left > 0 && !watch.enough {
             self.hart.cpu.waiting = false;

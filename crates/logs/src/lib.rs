@@ -66,7 +66,11 @@ pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
+use alloc::boxed::Box;
 use hartrace_flow::Effects;
+
+/// What takes the bytes of a log. Writers are compiled once, whatever it is.
+type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
 /// For steps whose source records no effects, or not all.
 fn unreported() -> Effects {

@@ -9,10 +9,10 @@ use super::lines::{Line, Lines, split};
 use super::pieces::{self, Pieces};
 use super::site::{Exits, Site, Sites, is_semihosting};
 use super::text::{HighHalf, hex8, prefixed_hex, spell8, spell16};
-use super::{LineError, LineErrorKind, unreported};
+use super::{LineError, LineErrorKind, Put, unreported};
 use hartrace_flow::{
-    Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Trap,
-    TrapStep, Wants,
+    Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Straights,
+    Trap, TrapStep, Wants,
 };
 
 /// What an ecall or ebreak in a list of pcs means. It does not retire, but
@@ -431,21 +431,20 @@ const BUFFER: usize = 32 * 1024;
 ///
 /// Retired instructions are listed, of one hart or of all as they come;
 /// signals are not, and traps only as [`PcWriter::listing_traps`] says.
-#[derive(Clone, Debug)]
-pub struct PcWriter<F> {
-    sink: F,
+pub struct PcWriter<'a> {
+    sink: Put<'a>,
     buffer: Vec<u8>,
     xlen: Xlen,
     hart: Option<HartId>,
     traps: bool,
 }
 
-impl<F: FnMut(&[u8])> PcWriter<F> {
+impl<'a> PcWriter<'a> {
     /// A writer of all harts' pcs.
     #[must_use]
-    pub fn new(xlen: Xlen, sink: F) -> PcWriter<F> {
+    pub fn new(xlen: Xlen, sink: impl FnMut(&[u8]) + 'a) -> PcWriter<'a> {
         PcWriter {
-            sink,
+            sink: Box::new(sink),
             buffer: Vec::with_capacity(BUFFER + 32),
             xlen,
             hart: None,
@@ -455,7 +454,7 @@ impl<F: FnMut(&[u8])> PcWriter<F> {
 
     /// Lists this hart only.
     #[must_use]
-    pub fn of_hart(mut self, hart: HartId) -> PcWriter<F> {
+    pub fn of_hart(mut self, hart: HartId) -> PcWriter<'a> {
         self.hart = Some(hart);
         self
     }
@@ -463,7 +462,7 @@ impl<F: FnMut(&[u8])> PcWriter<F> {
     /// Lists ecall and ebreak too, which do not retire; [`PcReader`] reads
     /// them back as what they were.
     #[must_use]
-    pub fn listing_traps(mut self) -> PcWriter<F> {
+    pub fn listing_traps(mut self) -> PcWriter<'a> {
         self.traps = true;
         self
     }
@@ -499,10 +498,9 @@ impl<F: FnMut(&[u8])> PcWriter<F> {
     }
 }
 
-impl<F: FnMut(&[u8])> Observer for PcWriter<F> {
+impl Observer for PcWriter<'_> {
     const WANTS: Wants = Wants::STEPS;
 
-    #[inline]
     fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
         if self.hart.is_some_and(|only| only != hart) {
             return;
@@ -518,6 +516,17 @@ impl<F: FnMut(&[u8])> Observer for PcWriter<F> {
                 }
             }
             Step::Trap(_) | Step::Signal(_) => {}
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if self.hart.is_some_and(|only| only != hart) {
+            return;
+        }
+        for piece in code.list {
+            for insn in code.insns(piece) {
+                self.put(piece.pc.wrapping_add(insn.offset.into()));
+            }
         }
     }
 

@@ -422,6 +422,7 @@ fn a_written_list_reads_back() {
         writer.step(*hart, step, effects);
     }
     writer.finish();
+    drop(writer);
     assert_eq!(String::from_utf8(written).unwrap(), text);
 
     let mut narrow = Vec::new();
@@ -433,6 +434,7 @@ fn a_written_list_reads_back() {
         }
     }
     writer.finish();
+    drop(writer);
     let want = format!("{:08x}\n", 0x1000);
     assert!(narrow.starts_with(want.as_bytes()));
     assert_eq!(narrow.len(), 9 * keep.insns().len());

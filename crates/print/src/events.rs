@@ -20,6 +20,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+/// What gets text, and may empty it.
+type Flush<'a> = Box<dyn FnMut(&mut Vec<u8>) + Send + 'a>;
+
 /// Writes one object per event. The first line is written apart, by
 /// [`write_header`], since parts of a trace may be decoded on several threads.
 ///
@@ -36,11 +39,11 @@ use std::ops::ControlFlow;
 /// let line = r#"{"type":"run","hart":0,"start":"0x1000","end":"0x1006","insns":2,"exit":"stop","next":"0x1006","last":"0x1004"}"#;
 /// assert_eq!(events.out.text(), format!("{line}\n").as_bytes());
 /// ```
-pub struct JsonEvents<'a, F> {
+pub struct JsonEvents<'a> {
     image: &'a Image,
     symbols: Option<Symbols<'a>>,
     /// The text.
-    pub out: Gathered<F>,
+    pub out: Gathered<Flush<'a>>,
 }
 
 /// Writes the first line.
@@ -57,18 +60,22 @@ pub fn write_header(isa: Isa, out: &mut impl Write) -> io::Result<()> {
     json::line(&header, out)
 }
 
-impl<'a, F: FnMut(&mut Vec<u8>)> JsonEvents<'a, F> {
+impl<'a> JsonEvents<'a> {
     /// Events of a program; with `names`, runs have the symbol of their start.
-    pub fn new(image: &'a Image, names: Option<&'a Names>, flush: F) -> JsonEvents<'a, F> {
+    pub fn new(
+        image: &'a Image,
+        names: Option<&'a Names>,
+        flush: impl FnMut(&mut Vec<u8>) + Send + 'a,
+    ) -> JsonEvents<'a> {
         JsonEvents {
             image,
             symbols: names.map(Symbols::new),
-            out: Gathered::new(flush),
+            out: Gathered::new(Box::new(flush)),
         }
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Consumer for JsonEvents<'_, F> {
+impl Consumer for JsonEvents<'_> {
     fn event(&mut self, HartId(hart): HartId, event: &Event) -> ControlFlow<()> {
         let line = line(self.image, self.symbols.as_mut(), hart, event);
         // Writing to memory does not fail, and neither do these values.

@@ -3,6 +3,7 @@
 //! * [`Random`]: pseudorandom numbers that are the same on every machine.
 //! * [`asm`]: one function per instruction, and [`assemble`] for text with labels.
 //! * [`Case`]: a case of `proof/cases`, one text file each.
+//! * [`plain_etrace`]: a second E-Trace decoder, to compare the first with.
 //! * [`cuts`], [`pieces`], [`flip_bits`]: bytes cut in every way, and damaged.
 //!
 //! ```
@@ -20,6 +21,7 @@
 pub mod asm;
 mod case;
 mod cuts;
+pub mod plain_etrace;
 mod random;
 
 pub use asm::text::{AsmError, Program, assemble};

@@ -132,7 +132,7 @@ impl<F: Format> Case<F> {
     }
 
     /// The trace of so many steps.
-    pub(super) fn trace(&self, steps: u64) -> Result<Vec<u8>, String> {
+    pub(crate) fn trace(&self, steps: u64) -> Result<Vec<u8>, String> {
         let mut pipe = Pipe::new(&self.setting, self.program.image())?.keeping();
         self.drive(steps, &mut pipe, |_| false);
         Ok(pipe.into_bytes())
@@ -298,6 +298,24 @@ impl Recorded {
         self.run(limit, &mut out, |o| o.inner().has_failed())
             .map_err(blame)?;
         pipe.finish().map_err(blame)
+    }
+}
+
+impl Recorded {
+    /// The trace of a run of so many instructions.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not make sense, or a program that does not end well.
+    pub(crate) fn trace<F: Format>(
+        &self,
+        setting: &Setting<F>,
+        seed: u64,
+        limit: u64,
+    ) -> Result<Vec<u8>, String> {
+        let mut pipe = Pipe::new(setting, &self.image)?.keeping();
+        self.run(limit, &mut Break::new(setting, seed, &mut pipe), |_| false)?;
+        Ok(pipe.into_bytes())
     }
 }
 

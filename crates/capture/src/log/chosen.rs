@@ -47,6 +47,19 @@ impl<O> Chosen<O> {
         self.inner
     }
 
+    /// The same harts, seen by `inner`.
+    pub fn seen_by<P>(self, inner: P) -> Chosen<P> {
+        Chosen {
+            inner,
+            only: self.only,
+            single: self.single,
+            current: self.current,
+            harts: self.harts,
+            clash: self.clash,
+            fit: self.fit,
+        }
+    }
+
     /// How the steps that were passed on fit the program.
     #[must_use]
     pub fn fit(&self) -> Fit {

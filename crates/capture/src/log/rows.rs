@@ -14,13 +14,16 @@ const MOST: u8 = 8;
 /// Text gathered before it is handed on.
 const FULL: usize = 1 << 16;
 
+/// What takes rows, or why there is none.
+type Put<'a> = Box<dyn FnMut(Result<&[u8], RowError>) + 'a>;
+
 /// Writes what the ingress port of the hart shows. `put` gets the text, and the
 /// blocks that fit no row.
-pub struct RowWriter<F>(Port<Rows<F>>);
+pub struct RowWriter<'a>(Port<Rows<'a>>);
 
-struct Rows<F> {
+struct Rows<'a> {
     writer: IngressWriter,
-    text: Text<F>,
+    text: Text<'a>,
     /// A block whose accesses may follow, if there are columns for them.
     block: Option<Ingress>,
     data: Vec<DataIngress>,
@@ -29,15 +32,15 @@ struct Rows<F> {
     dense: bool,
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> RowWriter<F> {
+impl<'a> RowWriter<'a> {
     /// These columns and that of `sijump` if the port has it; for the E-Trace
     /// reference encoder, those that it knows.
     pub fn new(
         port: PortConfig,
         columns: IngressColumns,
         iretire: Iretire,
-        put: F,
-    ) -> RowWriter<F> {
+        put: impl FnMut(Result<&[u8], RowError>) + 'a,
+    ) -> RowWriter<'a> {
         let dense = port.table == ItypeTable::ETraceReference;
         let columns = IngressColumns {
             sijump: port.sijump,
@@ -55,6 +58,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> RowWriter<F> {
         };
         let writer = IngressWriter::new(columns, iretire);
         let buffer = Vec::with_capacity(FULL + 1024);
+        let put = Box::new(put);
         let mut text = Text { put, buffer };
         // Text takes everything.
         let _ = writer.write_header(&mut text);
@@ -76,7 +80,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> RowWriter<F> {
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> Observer for RowWriter<F> {
+impl Observer for RowWriter<'_> {
     // For the columns of data accesses, where there are any.
     const WANTS: Wants = Wants::STEPS.with(Wants::DATA);
 
@@ -89,7 +93,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> Observer for RowWriter<F> {
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> IngressSink for Rows<F> {
+impl IngressSink for Rows<'_> {
     fn ingress(&mut self, _: HartId, block: &Ingress) {
         if self.dense && block.iretire == 0 && !block.itype.is_trap() {
             return;
@@ -115,7 +119,7 @@ impl<F: FnMut(Result<&[u8], RowError>)> IngressSink for Rows<F> {
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> Rows<F> {
+impl Rows<'_> {
     /// Writes the block that waited for its accesses.
     fn close(&mut self) {
         if let Some(block) = self.block.take() {
@@ -130,19 +134,19 @@ impl<F: FnMut(Result<&[u8], RowError>)> Rows<F> {
 }
 
 /// Text on its way out.
-struct Text<F> {
-    put: F,
+struct Text<'a> {
+    put: Put<'a>,
     buffer: Vec<u8>,
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> Text<F> {
+impl Text<'_> {
     fn flush(&mut self) {
         (self.put)(Ok(&self.buffer));
         self.buffer.clear();
     }
 }
 
-impl<F: FnMut(Result<&[u8], RowError>)> fmt::Write for Text<F> {
+impl fmt::Write for Text<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.buffer.len() >= FULL {
             self.flush();

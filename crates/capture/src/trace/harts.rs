@@ -124,7 +124,6 @@ fn both(a: Check, b: Check) -> Check {
 impl Observer for Harts<'_> {
     const WANTS: Wants = Wants::ALL;
 
-    #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         let current = self.writers.get(self.current);
         if current.is_none_or(|(id, _)| *id != hart) && self.enter(hart).is_err() {

@@ -56,32 +56,11 @@ pub(super) trait Source: Observer {
 }
 
 impl<E: Encode> Source for Port<Encoder<E, Shared>> {
-    // Accesses only for data trace, which [`WithData`] asks for.
+    // Accesses only for data trace, which [`DATA`] asks for.
     const NEEDS: Wants = Wants::STEPS;
 
     fn counters(&self) -> Counters {
         self.sink().total()
-    }
-}
-
-/// A writer of a trace with data trace: it needs accesses too.
-pub(super) struct WithData<'w, W>(pub(super) &'w mut W);
-
-impl<W: Observer> Observer for WithData<'_, W> {
-    const WANTS: Wants = DATA;
-
-    #[inline]
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        self.0.step(hart, step, effects);
-    }
-
-    #[inline]
-    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        self.0.straights(hart, code);
-    }
-
-    fn finish(&mut self) {
-        self.0.finish();
     }
 }
 

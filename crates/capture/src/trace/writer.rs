@@ -1,8 +1,9 @@
 //! Steps to a trace of any format.
 
 use super::harts::Harts;
-use super::write::{DATA, EtraceWriter, NtraceWriter, WithData};
+use super::write::{DATA, EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
+use hartrace_flow::erase::{Data, Dyn, Erased, Everything, Steps};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
@@ -141,13 +142,26 @@ impl<'a> TraceWriter<'a> {
         TraceWriter { writer, ..self }
     }
 
-    /// Gives `to` the observer of its format.
+    /// Gives `to` the observer of its format, which wants no more than that needs.
     pub fn with<W: WithObserver>(&mut self, to: W) -> W::Output {
+        let wants = self.wants();
+        let observer = self.observer();
+        if wants.overlaps(Wants::EFFECTS) {
+            return to.with(Erased::<Everything>::new(observer));
+        }
+        match wants.contains(Wants::DATA) {
+            true => to.with(Erased::<Data>::new(observer)),
+            false => to.with(Erased::<Steps>::new(observer)),
+        }
+    }
+
+    /// The observer of its format; made here, so that it is compiled here.
+    #[inline(never)]
+    fn observer(&mut self) -> &mut Dyn<'_> {
         match &mut self.writer {
-            Writer::Ntrace(writer) => to.with(writer),
-            Writer::Etrace(writer) if self.data => to.with(WithData(writer)),
-            Writer::Etrace(writer) => to.with(writer),
-            Writer::Tandem(writer) => to.with(writer.as_mut()),
+            Writer::Ntrace(writer) => writer,
+            Writer::Etrace(writer) => writer,
+            Writer::Tandem(writer) => writer.as_mut(),
         }
     }
 
@@ -175,7 +189,6 @@ impl<'a> TraceWriter<'a> {
 impl Observer for TraceWriter<'_> {
     const WANTS: Wants = Wants::ALL;
 
-    #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         match &mut self.writer {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),

@@ -356,7 +356,7 @@ fn observe(
     }
 }
 
-fn pcs<'s>(args: &Run, isa: Isa, sink: &'s Sink) -> PcWriter<impl FnMut(&[u8]) + 's> {
+fn pcs<'s>(args: &Run, isa: Isa, sink: &'s Sink) -> PcWriter<'s> {
     let writer = PcWriter::new(isa.xlen(), |bytes: &[u8]| sink.put(bytes));
     match args.with_trapped {
         true => writer.listing_traps(),

@@ -20,6 +20,8 @@ use crate::book;
 
 #[path = "../../../flow/tests/shared/paths.rs"]
 mod paths;
+#[path = "../shared/plain.rs"]
+mod plain_decoder;
 pub(crate) use paths::{Do, asm, code, go, image};
 
 pub(crate) const VERSIONS: [Version; 2] = [Version::V1_1_1, Version::V2_0];
@@ -393,6 +395,7 @@ pub(crate) fn events(config: &Config, image: &Image, packets: &[Packet]) -> Vec<
     let bytes = stream(config, packets);
     let events = decode(config, image, &bytes);
     assert_eq!(decode_in_pieces(config, image, &bytes), events, "in pieces");
+    agrees(config, image, &bytes, &events);
     events.text()
 }
 
@@ -506,6 +509,20 @@ pub(crate) fn decodes_but(
     }
     let pieces = decode_in_pieces(config, image, bytes);
     assert_eq!(pieces.text(), events.text(), "in pieces: {:#?}", said());
+    agrees(config, image, bytes, &events);
+}
+
+/// Whether the plain decoder of the testkit says the same.
+#[track_caller]
+pub(crate) fn agrees(config: &Config, image: &Image, bytes: &[u8], events: &Events) {
+    if !plain_decoder::is_covered(config) {
+        return;
+    }
+    let isa = image.isa().unwrap();
+    if let Err(e) = plain_decoder::compare(config, image, isa, bytes, &events.0) {
+        let said = text(config, &packets(config, bytes));
+        panic!("{e}\n{said:#?}\n{:#?}", events.text());
+    }
 }
 
 /// Both ways are the same; else tells where they part.

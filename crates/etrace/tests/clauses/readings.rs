@@ -6,8 +6,9 @@ use hartrace_etrace::{
     BranchMap, Config, Context, Fault, Packet, QualStatus, Resync, ResyncRule, ResyncUnit,
     ReturnRule, Start, Trap, TrapVectors,
 };
-use hartrace_flow::{Ctype, Ingress, Mode};
-use hartrace_isa::Itype;
+use hartrace_flow::filter::FilterConfig;
+use hartrace_flow::{Ctype, Ingress, Mode, PortConfig};
+use hartrace_isa::{Isa, Itype};
 
 use crate::book;
 use crate::common::asm::*;
@@ -476,18 +477,17 @@ fn reading_23_discontinuities_of_others() {
             ..Start::default()
         });
         let end = ["in M context 5", "2000+1>2004", "off"];
-        let told = |packet: Option<Packet>, lines: &[&str]| {
+        let told = |packet: Packet, lines: &[&str]| {
             let first = start(&config, 0x1000);
-            let packets: Vec<Packet> = [first]
-                .into_iter()
-                .chain(packet)
-                .chain([there, support(NTR)])
-                .collect();
+            let packets = [first, packet, there, support(NTR)];
             tells(&config, &image, &packets, &[lines, &end].concat());
         };
-        told(None, &["1000+1>1004"]);
-        told(Some(address(&config, 4)), &["1000+1>1004", "1004+1>1008"]);
-        told(Some(updiscon(&config, 4)), &["1000+4>1004", "1004+1>1008"]);
+        // Chapter 11 would follow the code to the jump at 100c.
+        let packets = [start(&config, 0x1000), there, support(NTR)];
+        let lines = decode(&config, &image, &stream(&config, &packets)).text();
+        assert_eq!(lines[2..], [&["1000+1>1004"], &end[..]].concat());
+        told(address(&config, 4), &["1000+1>1004", "1004+1>1008"]);
+        told(updiscon(&config, 4), &["1000+4>1004", "1004+1>1008"]);
     }
 }
 
@@ -520,6 +520,49 @@ fn reading_31_resync_before_an_inferred_jump() {
                 assert!(tally(&lines)["start"] > 2, "{lines:?}");
             }
         }
+    }
+}
+
+/// Reading 31: a new context that is reported at such a jump has to have its start
+/// packet there. The jump is then reported like any other, as a decoder that starts
+/// there needs it. Chapter 11, which remembers the constant, infers the jump and does
+/// not know what the packet is for.
+#[test]
+fn reading_31_context_at_an_inferred_jump() {
+    let image = rv64(&[(
+        0x1000,
+        &[auipc_a5(0), jalr(0, 15, 16), ADD, ADD, ADD, JR_A5],
+    )]);
+    for version in VERSIONS {
+        let config = Config {
+            sijump: true,
+            context_width: 8,
+            ..plain(version)
+        };
+        let way = way(&[
+            &go(&[0x1000]),
+            &[Do::Context(hartrace_flow::Context(5))],
+            &go(&[0x1004, 0x1010, 0x1014, 0x1008]),
+        ]);
+        let steps = steps(&image, &way);
+        let port = PortConfig {
+            ctype: Ctype::Precise,
+            sijump: true,
+            ..port(&config, Isa::RV64GC)
+        };
+        let bytes = encode_at(port, &config, &FilterConfig::default(), &steps);
+        let lines = [
+            "support on",
+            "start 1000 context 0",
+            "start 1004 context 5",
+            "address 1010",
+            "address 1008",
+            "support off ended_ntr",
+        ];
+        assert_eq!(text(&config, &packets(&config, &bytes)), lines);
+        decodes(&config, &image, &steps, &bytes);
+        let book = book::decode(&config, &image, &packets(&config, &bytes));
+        assert_ne!(book, Ok(vec![0x1000, 0x1004, 0x1010, 0x1014, 0x1008]));
     }
 }
 

@@ -1,10 +1,12 @@
 //! Writes steps as Spike logs them.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use hartrace_isa::{Ext, Isa, Xlen, csr};
 
 use super::line::{DEBUGGER_HALTED, DEBUGGER_RESUMED, DEBUGGER_WROTE, TRAPS};
+use crate::Put;
 use crate::text::{spell8, spell16};
 use hartrace_flow::{
     AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite,
@@ -26,9 +28,8 @@ const SEI: u64 = 1 << 9;
 /// Traps are not in that log; [`SpikeWriter::with_traps`] adds the lines that
 /// Spike's `-l` has for them, and lines of our own for what a debugger does, which
 /// Spike does not log.
-#[derive(Clone, Debug)]
-pub struct SpikeWriter<F> {
-    sink: F,
+pub struct SpikeWriter<'a> {
+    sink: Put<'a>,
     buffer: Vec<u8>,
     xlen: Xlen,
     /// Floating-point registers are 64 bits wide: D is there.
@@ -78,12 +79,12 @@ impl Table {
     }
 }
 
-impl<F: FnMut(&[u8])> SpikeWriter<F> {
+impl<'a> SpikeWriter<'a> {
     /// A writer for harts with this instruction set.
     #[must_use]
-    pub fn new(isa: Isa, sink: F) -> SpikeWriter<F> {
+    pub fn new(isa: Isa, sink: impl FnMut(&[u8]) + 'a) -> SpikeWriter<'a> {
         SpikeWriter {
-            sink,
+            sink: Box::new(sink),
             buffer: Vec::with_capacity(BUFFER + 1024),
             xlen: isa.xlen(),
             double: isa.has(Ext::D),
@@ -96,7 +97,7 @@ impl<F: FnMut(&[u8])> SpikeWriter<F> {
 
     /// Writes traps too.
     #[must_use]
-    pub fn with_traps(mut self) -> SpikeWriter<F> {
+    pub fn with_traps(mut self) -> SpikeWriter<'a> {
         self.traps = true;
         self
     }
@@ -345,7 +346,7 @@ fn is_mret(bits: u32) -> bool {
     bits == 0x3020_0073
 }
 
-impl<F: FnMut(&[u8])> Observer for SpikeWriter<F> {
+impl Observer for SpikeWriter<'_> {
     const WANTS: Wants = Wants::ALL;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {

@@ -37,10 +37,10 @@ pub struct EventText<'a, F>(Inner<'a, F>);
 enum Inner<'a, F> {
     Pcs(PcList<'a, F>),
     Listing(TraceListing<'a, F>),
-    Json(JsonEvents<'a, F>),
+    Json(JsonEvents<'a>),
 }
 
-impl<'a, F: FnMut(&mut Vec<u8>)> EventText<'a, F> {
+impl<'a, F: FnMut(&mut Vec<u8>) + Send + 'a> EventText<'a, F> {
     /// Text of this form, about a program and its names.
     pub fn new(
         form: EventForm,
