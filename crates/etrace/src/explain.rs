@@ -68,7 +68,6 @@ impl Field {
                 | "subtype"
                 | "resp"
                 | "lrid"
-                | "index"
                 | "data_len"
                 | "op_len"
         )

@@ -24,54 +24,61 @@ const ACCESSES: u64 = 10_000_000;
 /// Instructions of a program in one setting.
 const STRETCH: u64 = 500_000;
 
+/// A number as a choice of settings, digit by digit.
+struct Digits(u64);
+
+impl Digits {
+    /// The one that the next digit chooses.
+    fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {
+        let index = (self.0 % N as u64) as usize;
+        self.0 /= N as u64;
+        #[allow(clippy::indexing_slicing)] // below N
+        all[index]
+    }
+}
+
 /// The settings with this number, from a matrix of all options.
 #[must_use]
 pub fn numbered(number: u64, isa: Isa) -> (Config, PortConfig) {
-    let mut rest = number;
-    let mut one_of = |count: u64| {
-        let one = rest % count;
-        rest /= count;
-        one
-    };
-    let version = [Version::V2_0, Version::V1_1_1, Version::V2_05][one_of(3) as usize];
+    let mut digits = Digits(number);
+    let version = digits.one_of([Version::V2_0, Version::V1_1_1, Version::V2_05]);
     let xlen = isa.xlen();
     let mut data = DataConfig::new(version, xlen);
-    data.compression = [
+    data.compression = digits.one_of([
         Compression::Dynamic,
         Compression::Xor,
         Compression::Differential,
-    ][one_of(3) as usize];
-    (data.no_address, data.no_data) =
-        [(false, false), (false, true), (true, false)][one_of(3) as usize];
-    data.split = one_of(2) == 1 && !data.no_address;
-    data.full_data = one_of(2) == 1;
-    data.full_address = one_of(2) == 1;
-    data.xor_addresses = one_of(2) == 1;
-    data.csrs = one_of(2) == 0;
-    data.lrid_width = [4, 1, 8][one_of(3) as usize];
-    if one_of(2) == 1 && data.compression != Compression::Dynamic {
+    ]);
+    (data.no_address, data.no_data) = digits.one_of([(false, false), (false, true), (true, false)]);
+    data.split = digits.one_of([false, true]) && !data.no_address;
+    data.full_data = digits.one_of([false, true]);
+    data.full_address = digits.one_of([false, true]);
+    data.xor_addresses = digits.one_of([false, true]);
+    data.csrs = digits.one_of([true, false]);
+    data.lrid_width = digits.one_of([4, 1, 8]);
+    if digits.one_of([false, true]) && data.compression != Compression::Dynamic {
         data.diff_width = 1;
     }
-    (data.csr_subtype_width, data.csr_diff_width) = [(3, 0), (2, 1)][one_of(2) as usize];
-    data.size_width = [2, 3][one_of(2) as usize];
-    let retirement = [
+    (data.csr_subtype_width, data.csr_diff_width) = digits.one_of([(3, 0), (2, 1)]);
+    data.size_width = digits.one_of([2, 3]);
+    let retirement = digits.one_of([
         Retirement::Single,
         Retirement::Block(8),
         Retirement::Block(1000),
-    ][one_of(3) as usize];
+    ]);
     let config = Config {
         data: Some(data),
         resync: Resync {
-            unit: [
+            unit: digits.one_of([
                 ResyncUnit::Packets,
                 ResyncUnit::Halfwords,
                 ResyncUnit::Cycles,
                 ResyncUnit::Off,
-            ][one_of(4) as usize],
+            ]),
             max: 6,
             ..Resync::default()
         },
-        sijump: one_of(2) == 1,
+        sijump: digits.one_of([false, true]),
         ..Config::new(version, xlen)
     };
     let port = PortConfig {

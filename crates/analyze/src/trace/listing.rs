@@ -55,8 +55,8 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     fn access(&mut self, hart: HartId, data: &DataAccess) {
         let at = (self.last.zip(data.insn)).and_then(|(start, insn)| {
             let lines = self.out.text().get(start..)?;
-            let ends = lines.iter().enumerate().filter(|(_, b)| **b == b'\n');
-            let (end, _) = ends.skip(insn as usize).next()?;
+            let mut ends = lines.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            let (end, _) = ends.nth(insn as usize)?;
             Some(start + end)
         });
         match at {

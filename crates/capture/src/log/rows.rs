@@ -81,8 +81,8 @@ impl<'a> RowWriter<'a> {
 }
 
 impl Observer for RowWriter<'_> {
-    // For the columns of data accesses, where there are any.
-    const WANTS: Wants = Wants::STEPS.with(Wants::DATA);
+    // Where there are columns for data accesses, it takes them from effects.
+    const WANTS: Wants = Wants::STEPS;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         self.0.step(hart, step, effects);

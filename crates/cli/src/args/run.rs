@@ -198,7 +198,7 @@ impl TraceSpec {
             None if name == DATA => TraceKind::Data,
             None => {
                 let mut names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
-                names.extend([DATA, FORMAT]);
+                names.extend([FORMAT, DATA]);
                 let names = names.join(", ");
                 return Err(format!(
                     "`{name}` is not a kind of trace; the kinds are {names}"

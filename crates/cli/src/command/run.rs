@@ -325,7 +325,11 @@ fn observe(
         ([], _, []) => drive.run(NoObserver),
         ([], _, [writer]) => writer.with(drive),
         ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
-        ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
+        ([one], [sink], [])
+            if one.kind == RunLog::Ingress && ingress.port(isa).data == DataPort::None =>
+        {
+            drive.run(rows(ingress, isa, sink))
+        }
         (logs, sinks, writers) => {
             let mut many = Many::new();
             for (log, &sink) in logs.iter().zip(sinks) {

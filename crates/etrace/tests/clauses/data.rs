@@ -557,7 +557,7 @@ fn reserved_codes() {
         no_address: true,
         ..data
     };
-    assert_eq!(read(&[0b10_00_000, 0], data_only), Fault::UnknownDiff);
+    assert_eq!(read(&[0b100_0000, 0], data_only), Fault::UnknownDiff);
     assert_eq!(read(&[], data), Fault::EmptyPacket);
     // Bits after the address.
     let mut long = vec![0; 13];

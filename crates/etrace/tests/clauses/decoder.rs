@@ -985,9 +985,9 @@ fn bad_data(fault: Fault, image: Image) -> (Config, Image, Vec<u8>) {
     let payload = match fault {
         Fault::UnknownDataFormat => 0b100,
         Fault::UnknownDataSize => 0b11_000,
-        Fault::UnknownDiff => 0b10_00_000,
+        Fault::UnknownDiff => 0b100_0000,
         Fault::UnknownSubtype => 0b11_101,
-        Fault::NoDataBase => 0b01_00_000,
+        Fault::NoDataBase => 0b010_0000,
         // What the encoder says, and what instructions say.
         _ => 0,
     };

@@ -82,7 +82,7 @@ fn access(kind: AccessKind, addr: u64) -> Event {
 
 fn part(part: Part, data: Option<u64>) -> Event {
     let Event::Access(access) = access(AccessKind::Load, 0x40) else {
-        unreachable!()
+        panic!("an access")
     };
     Event::Access(DataAccess {
         access: Access {
