@@ -73,10 +73,10 @@ faults! {
 
     /// The encoder says that it lost packets.
     TraceLost = "ET0401", "the encoder lost packets";
+    /// The hart is still being traced where the bytes end.
+    NoEnd = "ET0402", "the trace ends without a support packet that ends it";
     /// The encoder says that it lost packets of data trace.
     DataLost = "ET0403", "the encoder lost data packets";
     /// Accesses that do not fit the instructions, or are missing.
     DataMismatch = "ET0404", "accesses are missing or do not fit the instructions";
-    /// The hart is still being traced where the bytes end.
-    NoEnd = "ET0402", "the trace ends without a support packet that ends it";
 }
