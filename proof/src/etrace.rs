@@ -1,5 +1,6 @@
 //! Checks E-Trace against itself: encode, decode, compare.
 
+pub mod data;
 mod judge;
 #[cfg(feature = "peer")]
 pub mod peer;

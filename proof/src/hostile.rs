@@ -133,6 +133,11 @@ pub const PROPERTIES: &[Property] = &[
         seeds: etrace::packet_seeds,
     },
     Property {
+        name: "etrace_data",
+        holds: etrace::data,
+        seeds: etrace::data_seeds,
+    },
+    Property {
         name: "etrace_row",
         holds: etrace::row,
         seeds: etrace::row_seeds,

@@ -15,6 +15,7 @@
 //! In the optional modes a packet says less, and the rest is worked out: [`aids`]
 //! has the tables for it, and [`trail`] what a packet gives a walk then.
 
+mod accesses;
 mod aids;
 mod ambiguity;
 mod modes;
@@ -33,9 +34,13 @@ use self::source::Source;
 use crate::frame::{self, Framer, Kind, Piece};
 use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
-use crate::{Config, Fault, Layout, Packet};
+use crate::{Config, DataLayout, DataPacket, Fault, Layout, MAX_PAYLOAD, Packet, data};
 
 /// Reconstructs what harts did from their packets and the program's code.
+///
+/// Data accesses are events of their own, in the order of the packets: wrap the
+/// consumer into a [`Tie`](hartrace_flow::Tie) to get them with their instructions
+/// ([`Config::tie`](crate::Config::tie)).
 ///
 /// ```
 /// use hartrace_etrace::{BranchMap, Config, Decoder, Kind, Packet, QualStatus, Report, Start};
@@ -108,6 +113,8 @@ pub struct Settings {
     /// As support packets have reported it.
     config: Config,
     layout: Layout,
+    /// Of data packets, if they are decoded.
+    data: Option<DataLayout>,
     modes: Modes,
 }
 
@@ -118,6 +125,7 @@ impl Settings {
         Settings {
             given: self.given.clone(),
             layout: config.layout(),
+            data: config.data_layout(),
             modes,
             config,
         }
@@ -131,8 +139,36 @@ pub enum Message {
     Plain(Plain),
     /// Any.
     Packet(Packet),
+    /// A load or store of data trace.
+    Transfer(DataPacket),
+    /// Any packet of data trace: its payload.
+    Data(Bytes),
     /// A packet of data trace, where it is not known whether there is any.
-    Data,
+    Unexpected,
+}
+
+/// The payload of a packet whose layout depends on the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes {
+    bytes: [u8; MAX_PAYLOAD],
+    len: u8,
+}
+
+impl Bytes {
+    fn new(payload: &[u8]) -> Bytes {
+        let mut bytes = [0; MAX_PAYLOAD];
+        for (to, from) in bytes.iter_mut().zip(payload) {
+            *to = *from;
+        }
+        Bytes {
+            bytes,
+            len: payload.len().min(MAX_PAYLOAD) as u8,
+        }
+    }
+
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
 }
 
 impl Protocol for ETrace {
@@ -146,6 +182,7 @@ impl Protocol for ETrace {
         Settings {
             given: Box::new(config.clone()),
             layout: config.layout(),
+            data: config.data_layout(),
             modes: Modes::of(config),
             config: config.clone(),
         }
@@ -164,11 +201,14 @@ impl Protocol for ETrace {
                     Err(fault) => Read::Damage(Some(src), fault.reason(0)),
                 }
             }
-            // Data packets say nothing about the flow, where they are sent.
-            Piece::Packet(src, Kind::Data, _) => match settings.modes.data {
-                Some(true) => Read::Nothing,
+            Piece::Packet(src, Kind::Data, payload) => match settings.modes.data {
                 Some(false) => Read::Damage(Some(src), Fault::UnexpectedData.reason(0)),
-                None => Read::Message(src, Message::Data),
+                _ if settings.data.is_some() => {
+                    Read::Message(src, Message::Data(Bytes::new(payload)))
+                }
+                // Data packets say nothing about the flow, where they are sent.
+                Some(true) => Read::Nothing,
+                None => Read::Message(src, Message::Unexpected),
             },
             Piece::Idle(_) => Read::Nothing,
             Piece::Bad(fault, _) => Read::Damage(None, fault.reason(0)),
@@ -178,7 +218,9 @@ impl Protocol for ETrace {
     #[inline(always)]
     fn quick(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
-        let len = frame::instruction(header)?;
+        let Some(len) = frame::instruction(header) else {
+            return quick_data(settings, bytes);
+        };
         let word = u64::from_le_bytes(word);
         let message = match quick::plain(word, len, &settings.layout) {
             Some(packet) => Message::Plain(packet),
@@ -213,6 +255,19 @@ impl Protocol for ETrace {
     fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
         frame::boundary(bytes, from)
     }
+}
+
+/// A short load or store at the front of the bytes.
+#[inline]
+fn quick_data(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
+    let layout = settings.data.as_ref()?;
+    let (window, _) = bytes.split_first_chunk::<{ data::quick::WINDOW }>()?;
+    let len = frame::data(*window.first()?)?;
+    if settings.modes.data == Some(false) {
+        return None;
+    }
+    let packet = data::quick::transfer(window, len, layout)?;
+    Some((0, Message::Transfer(packet), len + 1))
 }
 
 /// A synchronisation: it may show that a support packet was not one.

@@ -66,6 +66,13 @@ impl Field {
                 | "qual_status"
                 | "denable"
                 | "dloss"
+                | "size"
+                | "diff"
+                | "subtype"
+                | "resp"
+                | "lrid"
+                | "data_len"
+                | "op_len"
         )
     }
 }
@@ -86,28 +93,44 @@ impl Field {
 /// ```
 #[must_use]
 pub fn explain(payload: &[u8], layout: &Layout) -> (Vec<Field>, Option<Fault>) {
-    let Some(fields) = Reader::new(payload) else {
+    let Some(mut reading) = Reading::new(payload) else {
         return (Vec::new(), Some(Fault::EmptyPacket));
-    };
-    let mut reading = Reading {
-        fields,
-        bits: payload.len() as u32 * 8,
-        found: Vec::new(),
     };
     let fault = match read::read(&mut reading, layout) {
         Err(fault) => Some(fault),
         Ok(packet) if packet.may_go_on(layout) => None,
-        Ok(_) => (!reading.fields.is_end()).then_some(Fault::ExtraBits),
+        Ok(_) => (!reading.is_end()).then_some(Fault::ExtraBits),
     };
-    (reading.found, fault)
+    (reading.into_fields(), fault)
 }
 
 /// Notes the fields that are read.
-struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     fields: Reader<'a>,
     /// Bits of the payload.
     bits: u32,
     found: Vec<Field>,
+}
+
+impl<'a> Reading<'a> {
+    /// `None` without a byte.
+    pub(crate) fn new(payload: &'a [u8]) -> Option<Reading<'a>> {
+        Some(Reading {
+            fields: Reader::new(payload)?,
+            bits: payload.len() as u32 * 8,
+            found: Vec::new(),
+        })
+    }
+
+    /// Whether all bits after the last field repeat its last bit.
+    pub(crate) fn is_end(&self) -> bool {
+        self.fields.is_end()
+    }
+
+    /// The fields.
+    pub(crate) fn into_fields(self) -> Vec<Field> {
+        self.found
+    }
 }
 
 impl Source for Reading<'_> {

@@ -465,6 +465,7 @@ impl Machine {
         hart.effects.clear();
         let mut report = exec::Report {
             effects: &mut hart.effects,
+            accesses: &mut hart.accesses,
             observer,
         };
         hart.cpu
@@ -524,6 +525,12 @@ impl erase::Source for Until<'_> {
     #[inline(never)]
     fn steps(self, to: &mut Dyn<'_>) -> Stop {
         let mut observer = Erased::<erase::Steps>::new(to);
+        self.machine.run_as(self.until, &mut observer)
+    }
+
+    #[inline(never)]
+    fn data(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Data>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 

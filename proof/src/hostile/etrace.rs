@@ -1,16 +1,22 @@
 //! E-Trace: the bytes of packets, and packets as rows of a table.
 
+use std::ops::ControlFlow;
+
 use hartrace_etrace::{
-    BranchMap, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece,
-    QualStatus, Report, Start, Support, Trap, boundary, csv, explain, guess, is_framed,
+    BranchMap, Config, Context, DataPacket, DataSupport, Decoder, Fault, Framer, Kind, Layout,
+    MAX_PAYLOAD, Outstanding, Packet, Piece, QualStatus, Report, Start, Support, Trap, boundary,
+    csv, explain, explain_data, guess, is_framed,
 };
 use hartrace_flow::decode::Framing as _;
-use hartrace_flow::{Effects, HartId, Insn, Mode, Observer, Port, Step};
+use hartrace_flow::{
+    Consumer, Effects, Event, HartId, Image, Insn, Mode, Observer, Port, SpaceId, Step,
+};
 use hartrace_isa::{Isa, Xlen, length};
 
 use super::trace::BASE;
 use super::{Input, ensure};
 use crate::etrace::ETrace;
+use crate::etrace::data::numbered;
 use crate::trace::Format;
 
 /// A stretch of a stream that owns its bytes.
@@ -142,6 +148,137 @@ fn says(payload: &[u8], layout: &Layout) -> Result<(), String> {
     csv::row(&packet, layout, &mut row);
     let again = csv::parse_row(&row, layout);
     ensure(again == Ok(packet), || format!("{row}: {again:?}"))
+}
+
+/// Any bytes as data packets of any setting: each is read and written again, or
+/// refused as `explain_data` says; the fast path reads the same; and a stream of them
+/// after a start of a program decodes to boundedly many events, the same in any
+/// chunks.
+pub(super) fn data(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let (config, _) = numbered(input.number(4), Isa::RV64GC);
+    let chunk = 1 + usize::from(input.byte());
+    let stream = input.rest();
+    let layout = config.data_layout().ok_or("no data trace")?;
+    let mut outstanding = Outstanding::default();
+    for payload in stream.chunks(11) {
+        let read = DataPacket::read(payload, &layout, &outstanding);
+        let (_, fault) = explain_data(payload, &layout, &outstanding);
+        ensure(fault == read.err(), || format!("{fault:?}, but {read:?}"))?;
+        let Ok(packet) = read else { continue };
+        let written = packet.write(&layout, &outstanding);
+        let again = DataPacket::read(written.bytes(), &layout, &outstanding);
+        ensure(again == Ok(packet), || {
+            format!("{packet:?}, again {again:?}")
+        })?;
+        outstanding.note(&packet);
+    }
+    let once = events(&config, [stream])?;
+    let again = events(&config, stream.chunks(chunk))?;
+    ensure(once == again, || format!("{once:?}, in chunks {again:?}"))
+}
+
+/// What bytes after a start packet decode to, in numbers: instructions, accesses with
+/// and without an instruction, everything else.
+fn events<'b>(
+    config: &Config,
+    chunks: impl IntoIterator<Item = &'b [u8]>,
+) -> Result<[u64; 4], String> {
+    struct Count([u64; 4]);
+    impl Consumer for Count {
+        fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+            let [insns, tied, loose, others] = &mut self.0;
+            match event {
+                Event::Run(run) => *insns += u64::from(run.insns),
+                Event::Access(access) if access.insn.is_some() => *tied += 1,
+                Event::Access(_) => *loose += 1,
+                _ => *others += 1,
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    // lw, sd, a branch back, amoadd.w, csrrw, ret.
+    let code = [
+        0x0005_a503u32,
+        0x00a5_b423,
+        0xfe05_0ce3,
+        0x00b6_252f,
+        0x3405_9573,
+        0x0000_8067,
+    ];
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+    let start = Packet::Start(Start {
+        branch: true,
+        privilege: 3,
+        address: 0x1000 >> 1,
+        ..Start::default()
+    });
+    let mut bytes = Vec::new();
+    start
+        .write(&config.layout())
+        .write_framed(Kind::Instruction, &mut bytes);
+    let text = |e: hartrace_etrace::ConfigError| e.to_string();
+    let mut decoder = Decoder::new(config.clone(), &image).map_err(text)?;
+    let mut tie = config.tie(&image).ok_or("no data trace")?;
+    let mut count = Count([0; 4]);
+    decoder.feed(&bytes, &mut tie.to(&mut count));
+    for mut chunk in chunks {
+        while !chunk.is_empty() {
+            let used = decoder.feed(chunk, &mut tie.to(&mut count));
+            chunk = chunk.get(used.max(1)..).unwrap_or_default();
+        }
+    }
+    let mut tied = tie.to(&mut count);
+    decoder.finish(&mut tied);
+    tied.finish();
+    Ok(count.0)
+}
+
+/// Accesses of every kind, split and unified, and packets between them.
+pub(super) fn data_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for number in [0u32, 9, 27, 54, 1000, 77_777, 500_000] {
+        let (config, _) = numbered(number.into(), Isa::RV64GC);
+        let Some(layout) = config.data_layout() else {
+            continue;
+        };
+        let mut seed = number.to_le_bytes().to_vec();
+        seed.push(40);
+        let outstanding = Outstanding::default();
+        for size in 0..4 {
+            let transfer = DataPacket::Transfer {
+                store: size & 1 != 0,
+                aligned: true,
+                size,
+                diff: 0,
+                data: Some(0x5a),
+                address: Some(0x8000_0000 >> size),
+            };
+            let atomic = DataPacket::Atomic {
+                subtype: size,
+                size: 2,
+                diff: 0,
+                operand: Some(7),
+                data: Some(0xff),
+                address: Some(0x2000_0000),
+            };
+            for packet in [transfer, atomic] {
+                let payload = packet.write(&layout, &outstanding);
+                payload.write_framed(Kind::Data, &mut seed);
+            }
+        }
+        let branches = Packet::Branches {
+            map: BranchMap { bits: 2, count: 2 },
+            address: Some(Report::default()),
+        };
+        branches
+            .write(&config.layout())
+            .write_framed(Kind::Instruction, &mut seed);
+        seeds.push(seed);
+    }
+    seeds
 }
 
 /// Any text as a row of a table: it is a packet or refused, and a packet is

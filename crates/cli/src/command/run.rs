@@ -16,11 +16,11 @@ use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
 use drive::{Drive, End};
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Ingress};
+use hartrace_capture::config::{Config, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
-use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
+use hartrace_flow::{DataPort, Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
 use hartrace_hart::{Machine, Stop};
 use hartrace_isa::Isa;
@@ -42,7 +42,11 @@ use traced::Traced;
 /// The settings in force, as far as they do not depend on the program.
 fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
     let program = args.program.as_deref();
-    machine::settings(program, &args.machine, args.max_insns, talk)
+    let mut config = machine::settings(program, &args.machine, args.max_insns, talk)?;
+    if args.data().next().is_some() {
+        config.etrace.data.enabled = Some(Setting::flag(true, "--trace etrace-data"));
+    }
+    Ok(config)
 }
 
 /// The settings of a run, and where they come from.
@@ -195,6 +199,15 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     if args.every.is_some() && args.records().next().is_none() {
         return Err(Failure::Usage("--every requires --trace ctr=FILE"));
     }
+    let etraces = args
+        .streams()
+        .filter(|(format, _)| *format == Format::Etrace);
+    let (etraces, data) = (etraces.count(), args.data().count());
+    if data > 0 && (data, etraces) != (1, 1) {
+        return Err(Failure::Usage(
+            "--trace etrace-data=FILE requires one --trace etrace=FILE",
+        ));
+    }
     let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
     let traces = args.trace.iter().map(|trace| target(&trace.file));
     let sidecars = traces.filter(is_file).map(|trace| path_for(&trace));
@@ -313,7 +326,9 @@ fn observe(
         ([one], [sink], []) if one.kind == RunLog::Pc => {
             drive.run(Wants::STEPS, &mut pcs(args, isa, sink))
         }
-        ([one], [sink], []) if one.kind == RunLog::Ingress => {
+        ([one], [sink], [])
+            if one.kind == RunLog::Ingress && ingress.port(isa).data == DataPort::None =>
+        {
             drive.run(Wants::STEPS, &mut rows(ingress, isa, sink))
         }
         (logs, sinks, writers) => {
@@ -324,7 +339,14 @@ fn observe(
                     RunLog::Pc => many.push(pcs(args, isa, sink)),
                     RunLog::Spike => many.push(SpikeWriter::new(isa, put)),
                     RunLog::SpikeTraps => many.push(SpikeWriter::new(isa, put).with_traps()),
-                    RunLog::Ingress => many.push(rows(ingress, isa, sink)),
+                    RunLog::Ingress => {
+                        let data = ingress.port(isa).data != DataPort::None;
+                        let wants = match data {
+                            true => Wants::STEPS.with(Wants::DATA),
+                            false => Wants::STEPS,
+                        };
+                        many.push_wanting(wants, rows(ingress, isa, sink));
+                    }
                     RunLog::Json => many.push(JsonSteps::new(isa, true, sink)),
                 }
             }

@@ -10,8 +10,8 @@ use crate::modes::returns::Returns;
 use crate::packet::bits::{Writer, mask};
 use crate::packet::write::{short_index, short_report};
 use crate::{
-    BranchMap, Config, Context, DataSupport, IdleIrdepth, Layout, Packet, QualStatus, Report,
-    ResyncRule, Start, Support, Trap, Version,
+    BranchMap, Config, Context, IdleIrdepth, Layout, Packet, QualStatus, Report, ResyncRule, Start,
+    Support, Trap, Version,
 };
 
 /// Exception code of an illegal instruction.
@@ -338,6 +338,7 @@ impl Hart {
     fn synchronised(&mut self) {
         self.clear_branches();
         self.settle_returns();
+        self.restart_data();
         if !self.keeps {
             self.reset_modes();
             if let Some(prediction) = &mut self.prediction
@@ -381,13 +382,14 @@ impl Hart {
 
     /// What has become of the trace.
     pub(super) fn support(&mut self, qual_status: QualStatus, sink: &mut impl Sink) {
-        let data = self.out.layout.doptions_width;
+        let reports = self.out.layout.doptions_width.is_some();
+        let data = reports.then(|| self.data_support());
         let support = Support {
             ienable: self.enabled,
             encoder_mode: 0,
             qual_status,
             ioptions: self.ioptions,
-            data: data.map(|_| DataSupport::default()),
+            data,
         };
         self.emit(&Packet::Support(support), sink);
         self.announced = self.enabled;

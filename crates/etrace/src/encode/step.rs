@@ -277,6 +277,10 @@ impl Hart {
         if next.sijump || self.returning == Returning::Reported(true) {
             return false;
         }
+        // The accesses on both sides could not be told apart.
+        if self.data.is_some() && (self.cur.inside || self.is_repeated(next)) {
+            return false;
+        }
         match self.resync.rule {
             ResyncRule::Settled => {
                 // With the halfwords of the current instruction.
@@ -290,6 +294,12 @@ impl Hart {
                 None => self.resync.is_over(next) && !self.is_unsettled(),
             },
         }
+    }
+
+    /// Whether the next unit is the same instruction again: one with several
+    /// accesses is shown once for each of them.
+    fn is_repeated(&self, next: &Unit) -> bool {
+        self.cur.itype == Itype::None && next.addr == self.cur.addr
     }
 
     /// Whether a decoder would lose track at a synchronisation packet after
