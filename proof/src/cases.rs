@@ -78,7 +78,8 @@ fn line(event: &Event) -> String {
             let a = &access.access;
             let data = a.data.map_or(String::new(), |d| format!(" = {d:#x}"));
             let kind = words(a.kind);
-            let (insn, size) = (access.insn, 1 << a.size);
+            let size = 1 << a.size;
+            let insn = access.insn.map_or("none".to_owned(), |i| i.to_string());
             format!(
                 "access by insn {insn}: {kind} {size} at {:#x}{data}",
                 a.addr

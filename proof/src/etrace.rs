@@ -1,5 +1,6 @@
 //! Checks E-Trace against itself: encode, decode, compare.
 
+pub mod data;
 mod judge;
 #[cfg(feature = "peer")]
 pub mod peer;
@@ -85,6 +86,7 @@ impl Format for ETrace {
             lost: "ET0401",
             open: true,
             open_trap: true,
+            breaks_off: config.implicit_return,
             one_trap: draft,
             last_trap_untold: false,
             rounds: Some(config.sijump),
@@ -223,7 +225,22 @@ impl Subjects for ETrace {
         full.full_address = true;
         let mut draft = Config::new(Version::V1_1_1, isa.xlen());
         draft.resync = delta.resync;
-        vec![("delta", delta), ("full", full), ("draft", draft)]
+        let review = Config {
+            resync: delta.resync,
+            // There cannot be more branches between two synchronisations.
+            max_branch_count: 1 << 13,
+            ..Config::new(Version::V2_05, isa.xlen())
+        };
+        delta.max_branch_count = review.max_branch_count;
+        let mut subjects = vec![
+            ("delta", delta.clone()),
+            ("full", full),
+            ("draft", draft),
+            ("2.0 modes", with_modes(delta)),
+            ("modes", with_modes(review.clone())),
+        ];
+        subjects.extend(each_mode(&review));
+        subjects
     }
 
     fn measured(isa: Isa) -> Vec<(&'static str, Config, bool)> {
@@ -236,41 +253,49 @@ impl Subjects for ETrace {
         reference.resync.max = 0;
         reference.resync.rule = ResyncRule::Exceeded;
         let review = Config::new(Version::V2_05, isa.xlen());
-        let all = with_modes(review.clone());
-        let predictor = Config {
-            bpred_size: all.bpred_size,
-            branch_prediction: true,
-            ..review.clone()
-        };
-        let cache = Config {
-            cache_size: all.cache_size,
-            jump_target_cache: true,
-            ..review.clone()
-        };
-        let returns = Config {
-            return_stack_size: all.return_stack_size,
-            implicit_return: true,
-            ..review
-        };
         let irdepth = Config {
-            return_stack_size: all.return_stack_size,
+            return_stack_size: 5,
             implicit_return: true,
             ..delta.clone()
         };
-        vec![
+        let mut subjects = vec![
             ("delta", delta, true),
             ("full", full, true),
             ("as the reference", reference, false),
-            ("2.05, predictor", predictor, true),
-            ("cache", cache, true),
-            ("returns", returns, true),
-            ("all", all, true),
-            ("2.0, returns", irdepth, false),
-        ]
+        ];
+        subjects.extend(each_mode(&review).map(|(name, config)| (name, config, true)));
+        subjects.push(("all modes", with_modes(review), true));
+        subjects.push(("2.0, returns", irdepth, false));
+        subjects
     }
 }
 
-/// The modes that make traces small, with tables of the usual sizes.
+/// The modes that make traces small, each alone.
+fn each_mode(config: &Config) -> [(&'static str, Config); 3] {
+    let all = with_modes(config.clone());
+    let predictor = Config {
+        bpred_size: all.bpred_size,
+        branch_prediction: true,
+        ..config.clone()
+    };
+    let cache = Config {
+        cache_size: all.cache_size,
+        jump_target_cache: true,
+        ..config.clone()
+    };
+    let returns = Config {
+        return_stack_size: all.return_stack_size,
+        implicit_return: true,
+        ..config.clone()
+    };
+    [
+        ("predictor", predictor),
+        ("cache", cache),
+        ("returns", returns),
+    ]
+}
+
+/// All of them, with tables of the usual sizes.
 fn with_modes(config: Config) -> Config {
     Config {
         f0s_width: 1,

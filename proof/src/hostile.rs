@@ -133,6 +133,11 @@ pub const PROPERTIES: &[Property] = &[
         seeds: etrace::packet_seeds,
     },
     Property {
+        name: "etrace_data",
+        holds: etrace::data,
+        seeds: etrace::data_seeds,
+    },
+    Property {
         name: "etrace_row",
         holds: etrace::row,
         seeds: etrace::row_seeds,
@@ -140,7 +145,7 @@ pub const PROPERTIES: &[Property] = &[
     Property {
         name: "etrace_flow",
         holds: trace::flow::<ETrace>,
-        seeds: || trace::flow_seeds(&etrace::TRACE),
+        seeds: etrace::flow_seeds,
     },
     Property {
         name: "etrace_roundtrip",

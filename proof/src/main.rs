@@ -131,6 +131,21 @@ const COMMANDS: &[Command] = &[
         trace::speed::command::<ETrace>,
     ),
     (
+        "etrace-data",
+        "[ACCESSES] [SEED]: data trace encoded and decoded is every access, every setting",
+        hartrace_proof::etrace::data::command,
+    ),
+    (
+        "etrace-data-corruption",
+        "[TRIALS] [PROGRAM]: what damage to data trace costs, in accesses",
+        hartrace_proof::etrace::data::corruption::command,
+    ),
+    (
+        "etrace-data-speed",
+        "[INSNS] [PROGRAM...]: what data trace costs a run, and how fast it is decoded",
+        hartrace_proof::etrace::data::speed::command,
+    ),
+    (
         "etrace-second",
         "[INSNS] [SEED]: E-Trace decoded by a second, plain decoder, every setting",
         hartrace_proof::etrace::second::command,

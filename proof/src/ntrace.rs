@@ -78,6 +78,7 @@ impl Format for NTrace {
             // Whether a return was implied is not reported where a trace stops.
             open: config.implicit_return != ImplicitReturn::Off,
             open_trap: false,
+            breaks_off: false,
             one_trap: false,
             last_trap_untold: true,
             rounds: None,

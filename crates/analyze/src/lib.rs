@@ -47,6 +47,7 @@ mod functions;
 mod jumps;
 mod lines;
 mod listing;
+pub mod memory;
 mod names;
 mod places;
 mod profile;

@@ -78,10 +78,11 @@ mod write;
 
 pub use ctr::{CtrError, Records};
 pub use document::{Config, LoadError};
-pub use etrace::Etrace;
+pub use etrace::{Etrace, EtraceData};
+pub use filter::data::DataFilter;
 pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
 pub use hart::{COSTS, Hart, Machine};
-pub use ingress::Ingress;
+pub use ingress::{DataForm, Ingress};
 pub use ntrace::{Ntrace, Registers};
 pub use program::{Program, Trace};
 pub use read::{ConfigError, Problem};

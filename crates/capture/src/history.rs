@@ -339,7 +339,11 @@ impl Asked<'_> {
 
 /// `ADDRESS`, `SYMBOL` or `SYMBOL+OFFSET`, and `:LENGTH`; the address and the
 /// length, which is `usual` if none is given.
-fn memory_place(
+///
+/// # Errors
+///
+/// Text that is no place in memory.
+pub fn memory_place(
     text: &str,
     usual: u64,
     symbol: &impl Fn(&str) -> Option<u64>,

@@ -129,6 +129,20 @@ impl Input {
         }
     }
 
+    /// Bytes that are made while they are read, of what `path` holds.
+    #[must_use]
+    pub(crate) fn from_reader(path: &Path, reader: Box<dyn Read + Send>) -> Input {
+        Input {
+            path: path.to_path_buf(),
+            size: None,
+            head: Vec::new(),
+            reader,
+            file: None,
+            place: None,
+            removed: None,
+        }
+    }
+
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors

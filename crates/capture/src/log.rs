@@ -231,6 +231,11 @@ impl erase::Source for Part<'_, '_, '_> {
         self.read_as::<erase::Steps>(to);
     }
 
+    /// A log has single steps: accesses are among their effects.
+    fn data(self, to: &mut Dyn<'_>) -> Self::Output {
+        self.everything(to)
+    }
+
     #[inline(never)]
     fn everything(self, to: &mut Dyn<'_>) {
         self.read_as::<erase::Everything>(to);

@@ -130,6 +130,11 @@ impl erase::Source for Log<'_, '_> {
         self.copy::<Steps>(out)
     }
 
+    /// A log has single steps: accesses are among their effects.
+    fn data(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.everything(out)
+    }
+
     fn everything(self, out: &mut Dyn<'_>) -> Self::Output {
         self.copy::<Everything>(out)
     }

@@ -10,7 +10,7 @@ use hartrace_capture::config::{Config, FilterError, Machine};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
-use hartrace_capture::trace::{self, Format, Settings, TraceWriter, WriteOptions, Written};
+use hartrace_capture::trace::{self, Format, Put, Settings, TraceWriter, WriteOptions, Written};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::Code;
@@ -126,17 +126,26 @@ pub(crate) fn filter(config: &Config, isa: Isa, elf: &[Elf]) -> Result<FilterCon
     })
 }
 
-/// An encoder that writes to a sink, for these programs.
+/// An encoder that writes to a sink, for these programs; its data packets to another,
+/// if there is one.
 pub(crate) fn writer<'a>(
     config: &Config,
     settings: &Settings,
     (isa, elf): (Isa, &[Elf]),
-    sink: &'a Sink,
+    (sink, data): (&'a Sink, Option<&'a Sink>),
     options: WriteOptions<'a>,
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = filter(config, isa, elf)?;
-    let put = Box::new(|bytes: &[u8]| sink.put(bytes));
+    let put: Put<'a> = match data {
+        None => Box::new(|bytes: &[u8]| sink.put(bytes)),
+        Some(data) => Box::new(|bytes: &[u8]| {
+            let (mut instructions, mut accesses) = (Vec::new(), Vec::new());
+            trace::split(bytes, &mut instructions, &mut accesses);
+            sink.put(&instructions);
+            data.put(&accesses);
+        }),
+    };
     Ok(TraceWriter::new(settings, port, &filter, options, put)?)
 }
 

@@ -4,10 +4,10 @@ use core::fmt;
 
 use hartrace_flow::encode::ProtocolConfig;
 pub use hartrace_flow::queue::Queue;
-use hartrace_flow::{PortConfig, Rules};
+use hartrace_flow::{DataPort, Image, PortConfig, Rules, Tie};
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 
-use crate::Layout;
+use crate::{DataConfig, DataLayout, Fault, Layout};
 
 mod parameters;
 
@@ -231,9 +231,9 @@ pub enum UpdisconRule {
 /// 6.6.3). Where packets have `irets` nothing has to be avoided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReturnRule {
-    /// As the encoder of this crate does: between two branches or packets no
-    /// call whose target the code determines follows a return that was left out. So
-    /// every address can be found again, as `docs/etrace-implicit-return.md` shows.
+    /// As the encoder of this crate does: `irdepth` means the first return, or the
+    /// first time that the address is passed, with so many entries on the stack.
+    /// `docs/etrace-implicit-return.md` shows why it always is.
     #[default]
     Settled,
     /// Decoder: the encoder follows the texts, and its packets may be
@@ -330,6 +330,9 @@ pub struct Config {
     pub idle_irdepth: IdleIrdepth,
     /// Encoder: when `updiscon` is reported.
     pub updiscon: UpdisconRule,
+    /// Data trace; `None` without.
+    pub data: Option<DataConfig>,
+
     /// Encoder: the output queue, of at least [`MIN_QUEUE`] bytes; `None` for
     /// one that is never full.
     pub queue: Option<Queue>,
@@ -337,6 +340,9 @@ pub struct Config {
 
 /// Default of [`Config::max_branch_count`].
 const BELIEVED: u32 = 1 << 26;
+
+/// Instructions between a split load and its response at the port of our hart.
+const LATENCY: u8 = 2;
 
 /// The longest payload, in bytes: what five bits of length can say.
 pub const MAX_PAYLOAD: usize = 31;
@@ -400,6 +406,7 @@ impl Config {
             ending: Ending::Reported,
             idle_irdepth: IdleIrdepth::Repeated,
             updiscon: UpdisconRule::Followed,
+            data: None,
             queue: None,
         }
     }
@@ -413,6 +420,14 @@ impl Config {
                 Version::V2_0 | Version::V2_05 => ItypeTable::ETrace20,
             },
             sijump: self.sijump,
+            data: match self.data {
+                None => DataPort::None,
+                Some(data) if data.split => DataPort::Split {
+                    ids: 1 << data.lrid_width,
+                    latency: LATENCY,
+                },
+                Some(_) => DataPort::Unified,
+            },
             ..PortConfig::new(isa)
         }
     }
@@ -443,6 +458,23 @@ impl Config {
             implicit_exception: self.implicit_exception,
             exception_bit: self.ioptions.exception_bit(),
         }
+    }
+
+    /// What the bytes of data packets depend on; `None` without data trace.
+    #[must_use]
+    pub const fn data_layout(&self) -> Option<DataLayout> {
+        match &self.data {
+            Some(data) => Some(data.layout(self.version, self.xlen)),
+            None => None,
+        }
+    }
+
+    /// What assigns the accesses that a decoder gives to instructions; `None` without
+    /// data trace.
+    #[must_use]
+    pub fn tie<'a>(&self, image: &'a Image) -> Option<Tie<'a>> {
+        let reported = self.data?.reported(self.version, self.xlen);
+        Some(Tie::new(image, reported, Fault::DataMismatch.reason(0)))
     }
 
     /// Which jumps a decoder follows by itself.
@@ -579,9 +611,10 @@ impl Config {
                 ConfigError::PacketTooLong,
             ),
         ];
-        match checks.iter().find(|(good, _)| !good) {
-            Some(&(_, error)) => Err(error),
-            None => Ok(()),
+        match (checks.iter().find(|(good, _)| !good), self.data) {
+            (Some(&(_, error)), _) => Err(error),
+            (None, Some(data)) => data.validate(self.xlen),
+            (None, None) => Ok(()),
         }
     }
 
@@ -646,6 +679,18 @@ pub enum ConfigError {
     Queue,
     /// All the widths together.
     PacketTooLong,
+    /// `lrid_width`.
+    LridWidth,
+    /// `data_width`.
+    DataWidth,
+    /// `daddress_width`.
+    DaddressWidth,
+    /// `size_width`, `diff_width`, `csr_subtype_width`, `csr_diff_width`.
+    DataFieldWidth,
+    /// `diff_width` with a choice of compressions.
+    DataDiffWidth,
+    /// `no_address` and `no_data`.
+    NothingOfData,
 }
 
 impl fmt::Display for ConfigError {
@@ -694,6 +739,22 @@ impl fmt::Display for ConfigError {
             ConfigError::ResyncMax => "resync_max must be 0 to 15",
             ConfigError::Queue => "the queue must hold at least 64 bytes and drain",
             ConfigError::PacketTooLong => "with these widths a packet can exceed 31 bytes",
+            ConfigError::LridWidth => "[etrace.data] lrid_width must be 1 to 8",
+            ConfigError::DataWidth => "[etrace.data] data_width must be 32 or 64",
+            ConfigError::DaddressWidth => {
+                "[etrace.data] daddress_width must be 8 to the program's XLEN"
+            }
+            ConfigError::DataFieldWidth => {
+                "[etrace.data] size_width must be 2 or 3, diff_width 1 or 2, csr_subtype_width 2 \
+                 or 3, and csr_diff_width 0 or 1"
+            }
+            ConfigError::DataDiffWidth => {
+                "[etrace.data] diff_width = 1 leaves room for one compression: set compression to \
+                 \"xor\" or \"differential\""
+            }
+            ConfigError::NothingOfData => {
+                "[etrace.data] no_address and no_data leave nothing to report"
+            }
         })
     }
 }

@@ -15,6 +15,7 @@
 //! In the optional modes a packet says less, and the rest is worked out: [`aids`]
 //! has the tables for it, and [`trail`] what a packet gives a walk then.
 
+mod accesses;
 mod aids;
 mod ambiguity;
 mod modes;
@@ -22,6 +23,7 @@ mod source;
 mod trail;
 mod way;
 
+use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
@@ -32,9 +34,13 @@ use self::source::Source;
 use crate::frame::{self, Framer, Kind, Piece};
 use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
-use crate::{Config, Fault, Layout, Packet};
+use crate::{Config, DataLayout, DataPacket, Fault, Layout, MAX_PAYLOAD, Packet, data};
 
 /// Reconstructs what harts did from their packets and the program's code.
+///
+/// Data accesses are events of their own, in the order of the packets: wrap the
+/// consumer into a [`Tie`](hartrace_flow::Tie) to get them with their instructions
+/// ([`Config::tie`](crate::Config::tie)).
 ///
 /// ```
 /// use hartrace_etrace::{BranchMap, Config, Decoder, Kind, Packet, QualStatus, Report, Start};
@@ -102,18 +108,24 @@ pub struct ETrace;
 /// What every source needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// As it was given. A support packet that was none leaves no trace here.
+    given: Box<Config>,
     /// As support packets have reported it.
     config: Config,
     layout: Layout,
+    /// Of data packets, if they are decoded.
+    data: Option<DataLayout>,
     modes: Modes,
 }
 
 impl Settings {
     /// The same in these modes.
     fn with(&self, modes: Modes) -> Settings {
-        let config = modes.apply(&self.config);
+        let config = modes.apply(&self.given);
         Settings {
+            given: self.given.clone(),
             layout: config.layout(),
+            data: config.data_layout(),
             modes,
             config,
         }
@@ -127,8 +139,36 @@ pub enum Message {
     Plain(Plain),
     /// Any.
     Packet(Packet),
+    /// A load or store of data trace.
+    Transfer(DataPacket),
+    /// Any packet of data trace: its payload.
+    Data(Bytes),
     /// A packet of data trace, where it is not known whether there is any.
-    Data,
+    Unexpected,
+}
+
+/// The payload of a packet whose layout depends on the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes {
+    bytes: [u8; MAX_PAYLOAD],
+    len: u8,
+}
+
+impl Bytes {
+    fn new(payload: &[u8]) -> Bytes {
+        let mut bytes = [0; MAX_PAYLOAD];
+        for (to, from) in bytes.iter_mut().zip(payload) {
+            *to = *from;
+        }
+        Bytes {
+            bytes,
+            len: payload.len().min(MAX_PAYLOAD) as u8,
+        }
+    }
+
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
 }
 
 impl Protocol for ETrace {
@@ -140,7 +180,9 @@ impl Protocol for ETrace {
 
     fn settings(config: &Config) -> Settings {
         Settings {
+            given: Box::new(config.clone()),
             layout: config.layout(),
+            data: config.data_layout(),
             modes: Modes::of(config),
             config: config.clone(),
         }
@@ -159,11 +201,14 @@ impl Protocol for ETrace {
                     Err(fault) => Read::Damage(Some(src), fault.reason(0)),
                 }
             }
-            // Data packets say nothing about the flow, where they are sent.
-            Piece::Packet(src, Kind::Data, _) => match settings.modes.data {
-                Some(true) => Read::Nothing,
+            Piece::Packet(src, Kind::Data, payload) => match settings.modes.data {
                 Some(false) => Read::Damage(Some(src), Fault::UnexpectedData.reason(0)),
-                None => Read::Message(src, Message::Data),
+                _ if settings.data.is_some() => {
+                    Read::Message(src, Message::Data(Bytes::new(payload)))
+                }
+                // Data packets say nothing about the flow, where they are sent.
+                Some(true) => Read::Nothing,
+                None => Read::Message(src, Message::Unexpected),
             },
             Piece::Idle(_) => Read::Nothing,
             Piece::Bad(fault, _) => Read::Damage(None, fault.reason(0)),
@@ -173,7 +218,9 @@ impl Protocol for ETrace {
     #[inline(always)]
     fn quick(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
-        let len = frame::instruction(header)?;
+        let Some(len) = frame::instruction(header) else {
+            return quick_data(settings, bytes);
+        };
         let word = u64::from_le_bytes(word);
         let message = match quick::plain(word, len, &settings.layout) {
             Some(packet) => Message::Plain(packet),
@@ -210,6 +257,19 @@ impl Protocol for ETrace {
     }
 }
 
+/// A short load or store at the front of the bytes.
+#[inline]
+fn quick_data(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
+    let layout = settings.data.as_ref()?;
+    let (window, _) = bytes.split_first_chunk::<{ data::quick::WINDOW }>()?;
+    let len = frame::data(*window.first()?)?;
+    if settings.modes.data == Some(false) {
+        return None;
+    }
+    let packet = data::quick::transfer(window, len, layout)?;
+    Some((0, Message::Transfer(packet), len + 1))
+}
+
 /// A synchronisation: it may show that a support packet was not one.
 fn sync<C: Consumer>(
     sources: &mut Sources<'_, ETrace>,
@@ -219,19 +279,28 @@ fn sync<C: Consumer>(
     out: &mut C,
 ) -> ControlFlow<()> {
     revoke(sources, src, place.at);
+    // Whoever starts there, and did not walk to it, has proved nothing.
+    let walks = sources.get(src).is_some_and(|source| source.is_running());
     let flow = sources.message(src, message, place, out);
-    revoke(sources, src, place.at);
-    if let Some(source) = sources.get(src) {
+    let revoked = revoke(sources, src, place.at);
+    if let Some(source) = sources.get(src)
+        && walks
+        && !revoked
+    {
         source.settle_doubt(place.at);
     }
     flow
 }
 
-/// Goes back to the modes before a support packet that was none.
-fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) {
-    if let Some(modes) = sources.get(src).and_then(|source| source.revoke(at)) {
+/// Goes back to the modes before a support packet that was none; whether there was
+/// one.
+fn revoke(sources: &mut Sources<'_, ETrace>, src: u16, at: u64) -> bool {
+    let modes = sources.settings().modes;
+    let before = sources.get(src).and_then(|source| source.revoke(at, modes));
+    if let Some(modes) = before {
         set_modes(sources, src, modes);
     }
+    before.is_some()
 }
 
 /// Other modes may read the code in another way.

@@ -6,7 +6,7 @@ use core::fmt;
 
 use hartrace_isa::Xlen;
 
-use crate::{Config, Framer, Framing as _, Kind, Packet, Piece, Version, csv};
+use crate::{Config, Framer, Framing as _, Kind, Layout, Packet, Piece, Version, csv};
 
 /// Bytes that are looked at.
 const LOOK: usize = 1 << 20;
@@ -73,17 +73,24 @@ pub fn guess(bytes: &[u8], xlen: Xlen, is_code: Option<&dyn Fn(u64) -> bool>) ->
     let mut candidates = usual(xlen).map(Candidate::new);
     let mut starts = 0;
     let framed = Framed::new(bytes, &mut |payload| {
-        if starts < STARTS && payload.first().is_some_and(|first| first & 0xf == 3) {
-            starts += 1;
-            for candidate in &mut candidates {
-                let layout = candidate.config.layout();
-                match Packet::read(payload, &layout) {
-                    Ok(packet @ Packet::Start(_)) => candidate.packet(&packet, is_code),
-                    _ => candidate.bad += 1,
-                }
+        let is_start = match payload.first().map(|first| first & 0xf) {
+            Some(3) => true,
+            Some(0xf) => false,
+            _ => return,
+        };
+        starts += u64::from(is_start);
+        if starts > STARTS {
+            return;
+        }
+        for candidate in &mut candidates {
+            let layout = candidate.config.layout();
+            match Packet::read(payload, &layout) {
+                Ok(packet) => candidate.packet(&packet, is_code),
+                Err(_) => candidate.bad += 1,
             }
         }
     });
+    let starts = starts.min(STARTS);
     if !framed.is_good() {
         return None;
     }
@@ -134,7 +141,7 @@ pub fn guess_table(
 }
 
 /// The candidate that fits best, of equals the first.
-fn best(candidates: [Candidate; 4], packets: u64, damaged: u64, starts: u64) -> Guess {
+fn best(candidates: [Candidate; 5], packets: u64, damaged: u64, starts: u64) -> Guess {
     let [first, ..] = &candidates;
     let mut best = first;
     for candidate in &candidates {
@@ -146,7 +153,7 @@ fn best(candidates: [Candidate; 4], packets: u64, damaged: u64, starts: u64) -> 
     let mut also = Vec::new();
     for candidate in candidates.iter().filter(|c| c.score() == best.score()) {
         let layout = candidate.config.layout();
-        if !equal.contains(&layout) {
+        if !equal.iter().any(|other| reads_alike(&layout, other)) {
             also.push(candidate.name);
             equal.push(layout);
         }
@@ -162,8 +169,24 @@ fn best(candidates: [Candidate; 4], packets: u64, damaged: u64, starts: u64) -> 
     }
 }
 
+/// Whether two layouts read all packets the same way but for support packets and
+/// what those say about implicit return.
+fn reads_alike(a: &Layout, b: &Layout) -> bool {
+    let other = Layout {
+        version: a.version,
+        encoder_mode_width: a.encoder_mode_width,
+        ioptions_width: a.ioptions_width,
+        doptions_width: a.doptions_width,
+        exception_bit: a.exception_bit,
+        iret_ext: a.iret_ext,
+        irdepth_width: a.irdepth_width,
+        ..*b
+    };
+    a.version.is_draft() == b.version.is_draft() && other == *a
+}
+
 /// The settings that are tried, the likeliest first.
-fn usual(xlen: Xlen) -> [(&'static str, Config); 4] {
+fn usual(xlen: Xlen) -> [(&'static str, Config); 5] {
     let plain = Config::new(Version::V2_0, xlen);
     let reference = Config {
         context_width: 32,
@@ -181,6 +204,10 @@ fn usual(xlen: Xlen) -> [(&'static str, Config); 4] {
         (
             "the default widths of the 1.1.1-draft",
             Config::new(Version::V1_1_1, xlen),
+        ),
+        (
+            "the default widths of 2.05",
+            Config::new(Version::V2_05, xlen),
         ),
     ]
 }
@@ -208,6 +235,10 @@ impl Candidate {
 
     /// A packet that could be read; format 3 subformat 0 has a full address.
     fn packet(&mut self, packet: &Packet, is_code: Option<&dyn Fn(u64) -> bool>) {
+        if let Packet::Support(support) = packet {
+            // No text has another mode.
+            self.bad += i64::from(support.encoder_mode != 0);
+        }
         let Packet::Start(start) = packet else {
             return;
         };
@@ -273,7 +304,7 @@ impl Framed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BranchMap, Report, Start, Support};
+    use crate::{BranchMap, QualStatus, Report, Start, Support};
     use alloc::vec::Vec;
 
     fn stream(config: &Config) -> Vec<u8> {
@@ -313,13 +344,41 @@ mod tests {
                 let bytes = stream(&config);
                 assert!(is_framed(&bytes));
                 let found = guess(&bytes, xlen, Some(&is_code)).unwrap();
-                assert_eq!(found.config.layout(), config.layout(), "{name} {xlen:?}");
+                let (layout, expected) = (found.config.layout(), config.layout());
+                assert!(reads_alike(&layout, &expected), "{name} {xlen:?}");
                 assert_eq!((found.starts, found.sensible), (200, 200));
             }
             // Without the program, those with and without a context.
             for (name, config) in usual(xlen).into_iter().take(2) {
                 let found = guess(&stream(&config), xlen, None).unwrap();
                 assert_eq!(found.name, name, "{xlen:?}");
+            }
+        }
+    }
+
+    /// Support packets of 2.05 say which modes and tables there are; those of 2.0
+    /// cannot be read so.
+    #[test]
+    fn the_standard_support_packet_is_recognised() {
+        for version in [Version::V2_0, Version::V2_05] {
+            let config = Config {
+                return_stack_size: 5,
+                implicit_return: true,
+                ..Config::new(version, Xlen::Rv64)
+            };
+            for qual_status in [QualStatus::NoChange, QualStatus::EndedRep] {
+                let support = Packet::Support(Support {
+                    ienable: true,
+                    qual_status,
+                    ioptions: config.ioptions_field(),
+                    ..Support::default()
+                });
+                let mut bytes = Vec::new();
+                let payload = support.write(&config.layout());
+                payload.write_framed(Kind::Instruction, &mut bytes);
+                bytes.extend(stream(&config));
+                let found = guess(&bytes, Xlen::Rv64, None).unwrap();
+                assert_eq!(found.config.version, version, "{qual_status:?}");
             }
         }
     }

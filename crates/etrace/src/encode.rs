@@ -56,15 +56,21 @@
 //! * Implicit exception: where the handler is not known, a support packet
 //!   switches the mode off for the trap packet, and encoder and decoder learn the
 //!   address from it.
+//! * Data trace: a data packet follows the block of its instruction, and packets of
+//!   instruction trace are what they are without it. So all data packets before a
+//!   synchronisation packet belong to instructions before it. Only accesses of
+//!   instructions that are traced are traced. No resync comes inside a block, nor
+//!   between the repetitions of an instruction with several accesses (4.3).
 //! * When tracing stops at the target of a jump, `updiscon` is left unchanged
 //!   and `qual_status` reports the end (6.5.1).
 
 use hartrace_flow::encode::{self, Encode};
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{HartId, Ingress, IngressRuns};
+use hartrace_flow::{Access, DataIngress, HartId, Ingress, IngressRuns};
 
 use crate::Config;
 
+mod data;
 mod events;
 mod hart;
 mod modal;
@@ -114,6 +120,15 @@ impl Encode for Hart {
     #[inline(always)]
     fn runs<S: Sink>(&mut self, config: &Config, runs: IngressRuns<'_>, sink: &mut S) -> usize {
         self.take_runs(config, runs, sink)
+    }
+
+    fn data<S: Sink>(&mut self, _: &Config, data: &DataIngress, sink: &mut S) {
+        self.take_data(data, sink);
+    }
+
+    #[inline]
+    fn access<S: Sink>(&mut self, _: &Config, access: &Access, sink: &mut S) {
+        self.take_access(access, sink);
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -1,16 +1,19 @@
 //! Packets for display: every field with its bits, and full addresses.
 
 use alloc::borrow::ToOwned as _;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use hartrace_flow::Mode;
 
-use crate::packet::bits::{Reader, Source, mask};
+use crate::packet::bits::{Reader, Source};
 use crate::packet::read;
 use crate::{BranchMap, Config, Fault, Ioption, Layout, Packet, QualStatus, Report, Support};
+
+mod follow;
+
+pub use follow::Follower;
 
 /// A field of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +66,13 @@ impl Field {
                 | "qual_status"
                 | "denable"
                 | "dloss"
+                | "size"
+                | "diff"
+                | "subtype"
+                | "resp"
+                | "lrid"
+                | "data_len"
+                | "op_len"
         )
     }
 }
@@ -83,28 +93,44 @@ impl Field {
 /// ```
 #[must_use]
 pub fn explain(payload: &[u8], layout: &Layout) -> (Vec<Field>, Option<Fault>) {
-    let Some(fields) = Reader::new(payload) else {
+    let Some(mut reading) = Reading::new(payload) else {
         return (Vec::new(), Some(Fault::EmptyPacket));
-    };
-    let mut reading = Reading {
-        fields,
-        bits: payload.len() as u32 * 8,
-        found: Vec::new(),
     };
     let fault = match read::read(&mut reading, layout) {
         Err(fault) => Some(fault),
         Ok(packet) if packet.may_go_on(layout) => None,
-        Ok(_) => (!reading.fields.is_end()).then_some(Fault::ExtraBits),
+        Ok(_) => (!reading.is_end()).then_some(Fault::ExtraBits),
     };
-    (reading.found, fault)
+    (reading.into_fields(), fault)
 }
 
 /// Notes the fields that are read.
-struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     fields: Reader<'a>,
     /// Bits of the payload.
     bits: u32,
     found: Vec<Field>,
+}
+
+impl<'a> Reading<'a> {
+    /// `None` without a byte.
+    pub(crate) fn new(payload: &'a [u8]) -> Option<Reading<'a>> {
+        Some(Reading {
+            fields: Reader::new(payload)?,
+            bits: payload.len() as u32 * 8,
+            found: Vec::new(),
+        })
+    }
+
+    /// Whether all bits after the last field repeat its last bit.
+    pub(crate) fn is_end(&self) -> bool {
+        self.fields.is_end()
+    }
+
+    /// The fields.
+    pub(crate) fn into_fields(self) -> Vec<Field> {
+        self.found
+    }
 }
 
 impl Source for Reading<'_> {
@@ -225,93 +251,11 @@ fn mode(code: u8) -> String {
     }
 }
 
-/// Keeps the address that each source reported last, so that a packet can be shown
-/// with the full one.
-#[derive(Clone, Debug)]
-pub struct Follower {
-    config: Config,
-    sources: BTreeMap<u16, Last>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    /// The field in full.
-    address: Option<u64>,
-    /// Addresses are no differences.
-    full: bool,
-}
-
-impl Follower {
-    /// Nothing is known yet.
-    #[must_use]
-    pub fn new(config: &Config) -> Follower {
-        Follower {
-            config: config.clone(),
-            sources: BTreeMap::new(),
-        }
-    }
-
-    /// The full address of the next packet, where it has one and it can be
-    /// known. An entry of the jump target cache cannot, nor can differences
-    /// after it.
-    pub fn packet(&mut self, src: u16, packet: &Packet) -> Option<u64> {
-        let config = &self.config;
-        let last = self.sources.entry(src).or_insert(Last {
-            address: None,
-            full: config.full_address,
-        });
-        let report = match packet {
-            Packet::BranchCount { address, .. } => address.map(|(_, report)| report),
-            Packet::Branches { address, .. } => *address,
-            Packet::Address(report) => Some(*report),
-            Packet::Start(start) => return last.set(Some(start.address), config),
-            Packet::Trap(trap) => return last.set(trap.address, config),
-            Packet::JumpTarget { .. } => return last.set(None, config),
-            Packet::Support(support) => {
-                let full = config.ioptions.get(support.ioptions, Ioption::FullAddress);
-                last.full = full.unwrap_or(last.full);
-                if support.qual_status == QualStatus::TraceLost {
-                    last.address = None;
-                }
-                None
-            }
-            Packet::Context(_) => None,
-        };
-        let address = report?.address;
-        let known = match last.full {
-            true => Some(address),
-            false => last.address.map(|before| before.wrapping_add(address)),
-        };
-        last.set(known, config)
-    }
-
-    /// Something is missing: differences lead nowhere until the next full
-    /// address.
-    pub fn lost(&mut self) {
-        for last in self.sources.values_mut() {
-            last.address = None;
-        }
-    }
-}
-
-impl Last {
-    /// A new address; gives it as the program has it.
-    fn set(&mut self, field: Option<u64>, config: &Config) -> Option<u64> {
-        self.address = field;
-        let width = u32::from(config.iaddress_width).clamp(1, 64);
-        let address = field? << config.iaddress_lsb.min(63) & mask(width);
-        // Upper bits that are not traced repeat the highest that is.
-        let unused = 64 - width;
-        let extended = (address << unused) as i64 >> unused;
-        Some(extended as u64 & mask(config.xlen.bits()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Version;
     use crate::testing::RandomPackets as _;
-    use crate::{Start, Trap, Version};
     use hartrace_isa::Xlen;
     use hartrace_testkit::Random;
 
@@ -377,65 +321,5 @@ mod tests {
         let (fields, fault) = explain(&[0x02, 0, 0, 0, 0, 2], &layout);
         assert_eq!((fields.len(), fault), (5, Some(Fault::ExtraBits)));
         assert_eq!(fields[1].last_byte(), Some(4));
-    }
-
-    #[test]
-    fn differences_are_followed() {
-        let config = Config {
-            iaddress_width: 39,
-            ..Config::new(Version::V2_0, Xlen::Rv64)
-        };
-        let mut follower = Follower::new(&config);
-        let delta = |delta: i64| {
-            let address = (delta >> 1) as u64 & mask(38);
-            Packet::Address(Report {
-                address,
-                ..Report::default()
-            })
-        };
-        let start = |address: u64| {
-            Packet::Start(Start {
-                address: address >> 1 & mask(38),
-                ..Start::default()
-            })
-        };
-        assert_eq!(follower.packet(0, &delta(4)), None);
-        assert_eq!(follower.packet(0, &start(0x8000_0000)), Some(0x8000_0000));
-        assert_eq!(follower.packet(0, &delta(-8)), Some(0x7fff_fff8));
-        assert_eq!(follower.packet(1, &delta(4)), None);
-        // The kernel's half, and back round.
-        let kernel = 0xffff_ffff_ffff_fffe;
-        assert_eq!(follower.packet(0, &start(kernel)), Some(kernel));
-        assert_eq!(follower.packet(0, &delta(4)), Some(2));
-        assert_eq!(follower.packet(0, &delta(-4)), Some(kernel));
-        follower.lost();
-        assert_eq!(follower.packet(0, &delta(4)), None);
-        let trap = Packet::Trap(Trap {
-            address: Some(8),
-            ..Trap::default()
-        });
-        assert_eq!(follower.packet(0, &trap), Some(16));
-        let jump = Packet::JumpTarget {
-            index: 1,
-            map: BranchMap::default(),
-            irreport: false,
-            irdepth: 0,
-        };
-        assert_eq!(follower.packet(0, &jump), None);
-        assert_eq!(follower.packet(0, &delta(4)), None);
-        // Full addresses need no base.
-        let support = Packet::Support(crate::Support {
-            ioptions: 4,
-            ..crate::Support::default()
-        });
-        assert_eq!(follower.packet(0, &support), None);
-        assert_eq!(follower.packet(0, &delta(4)), Some(4));
-        // RV32 has 32 bits.
-        let mut follower = Follower::new(&Config::new(Version::V2_0, Xlen::Rv32));
-        let high = Packet::Start(Start {
-            address: 0x7fff_fff0,
-            ..Start::default()
-        });
-        assert_eq!(follower.packet(0, &high), Some(0xffff_ffe0));
     }
 }

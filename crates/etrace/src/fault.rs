@@ -39,6 +39,17 @@ faults! {
     /// A jump target index whose entry is invalid.
     EmptyEntry = "ET0211", "jump target index of an empty cache entry";
 
+    /// A format of data packets that the settings do not provide for.
+    UnknownDataFormat = "ET0212", "data packet with a format that the settings exclude";
+    /// A size of more bytes than `data_width` has.
+    UnknownDataSize = "ET0213", "data packet with a size above data_width";
+    /// `diff` = 10 in a packet without an address.
+    UnknownDiff = "ET0214", "data packet with the reserved diff=10";
+    /// A subtype of CSR packets or atomics that is reserved.
+    UnknownSubtype = "ET0215", "data packet with a reserved subtype";
+    /// A difference, and no access of this size before it.
+    NoDataBase = "ET0216", "data packet with a difference from an access that is not known";
+
     /// No code at the address.
     NoCode = "ET0301", "no code at this address";
     /// A branch and no outcome for it.
@@ -64,4 +75,8 @@ faults! {
     TraceLost = "ET0401", "the encoder lost packets";
     /// The hart is still being traced where the bytes end.
     NoEnd = "ET0402", "the trace ends without a support packet that ends it";
+    /// The encoder says that it lost packets of data trace.
+    DataLost = "ET0403", "the encoder lost data packets";
+    /// Accesses that do not fit the instructions, or are missing.
+    DataMismatch = "ET0404", "accesses are missing or do not fit the instructions";
 }

@@ -55,6 +55,17 @@ pub(crate) const fn instruction(byte: u8) -> Option<usize> {
     }
 }
 
+/// The same of a packet of data trace.
+#[inline(always)]
+pub(crate) const fn data(byte: u8) -> Option<usize> {
+    let len = byte.wrapping_sub(3 << 5);
+    if len > 0 && len <= MAX_PAYLOAD as u8 {
+        Some(len as usize)
+    } else {
+        None
+    }
+}
+
 /// A piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {

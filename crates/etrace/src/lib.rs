@@ -1,5 +1,5 @@
 //! E-Trace, the Efficient Trace for RISC-V: packets, an encoder model and a
-//! decoder of the instruction trace.
+//! decoder of instruction trace and data trace.
 //!
 //! Implements versions 1.1.1-draft (2020), 2.0 (ratified 2022) and 2.05 (in
 //! public review 2026) of the specification with all their optional modes, selected
@@ -49,6 +49,7 @@ extern crate alloc;
 
 mod config;
 pub mod csv;
+mod data;
 mod decode;
 mod detect;
 mod encode;
@@ -64,6 +65,9 @@ mod testing;
 pub use config::{
     Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
     Resync, ResyncRule, ResyncUnit, ReturnRule, TrapVectors, UpdisconRule, Version,
+};
+pub use data::{
+    Compression, DataConfig, DataFollower, DataLayout, DataPacket, Outstanding, explain_data,
 };
 pub use decode::{Decoder, ETrace, Seam};
 pub use detect::{Guess, guess, guess_table, is_framed};

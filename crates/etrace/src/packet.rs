@@ -7,13 +7,13 @@
 pub(crate) mod bits;
 pub(crate) mod quick;
 pub(crate) mod read;
-mod write;
+pub(crate) mod write;
 
 use alloc::vec::Vec;
 
 use crate::config::Parameters;
 use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, Version};
-use bits::{Reader, bit};
+use bits::{Reader, Writer, bit};
 
 const IRET_EXT: Ioption = Ioption::ImplicitReturnExtension;
 
@@ -139,6 +139,15 @@ pub struct BranchMap {
 }
 
 impl BranchMap {
+    /// Width of `branch_map`, 0 without one.
+    #[inline]
+    pub(crate) const fn width(self) -> u32 {
+        match self.count & 31 {
+            0 => 0,
+            count => read::map_width(count as u32),
+        }
+    }
+
     /// The bit before `irreport` in a jump target packet: the outcome of the
     /// last branch, which bits without a meaning repeat, or `branches` = 0.
     pub(crate) const fn last(self) -> bool {
@@ -191,6 +200,16 @@ impl Report {
             irreport: irreport ^ updiscon,
             irdepth,
         }
+    }
+
+    /// Bits of the address that are left when `notify`, `updiscon`, `irreport` and
+    /// `irdepth` say nothing and all that repeats is compressed away.
+    #[inline]
+    pub(crate) const fn significant(&self, layout: &Layout) -> u32 {
+        let unused = 64 - layout.address_width() as u32;
+        let address = (self.address << unused) as i64 >> unused;
+        // One bit of those that are all the same must stay.
+        65 - (address ^ address >> 63).leading_zeros()
     }
 
     /// What `irdepth` is to hold while `irreport` says nothing: `updiscon` in
@@ -443,7 +462,7 @@ impl Packet {
     /// Bits of all its fields, before anything is compressed away.
     #[must_use]
     pub fn bits(&self, layout: &Layout) -> u32 {
-        write::write(self, layout).len()
+        self.fields(layout).len()
     }
 
     /// Reads a packet from its payload, whole or compressed as far as it may
@@ -498,7 +517,13 @@ impl Packet {
     #[must_use]
     #[inline]
     pub fn write(&self, layout: &Layout) -> Payload {
-        write::write(self, layout).compressed()
+        self.fields(layout).compressed()
+    }
+
+    /// All its fields.
+    #[inline(always)]
+    pub(crate) fn fields(&self, layout: &Layout) -> Writer {
+        write::write(self, layout)
     }
 }
 

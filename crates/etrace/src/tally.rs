@@ -6,7 +6,10 @@ use hartrace_flow::tally::{self, Count, Tallied};
 
 use crate::frame;
 use crate::packet::quick;
-use crate::{Fault, Framer, Kind, Layout, Packet, Piece, QualStatus, Report, Support};
+use crate::{
+    Config, DataFollower, DataPacket, Fault, Framer, Kind, Layout, Packet, Piece, QualStatus,
+    Report, Support,
+};
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
 /// source.
@@ -57,8 +60,11 @@ pub struct Reasons {
 /// What only E-Trace has.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
-    /// Packets of data trace, which are not looked into.
+    /// Packets of data trace, where their layout is not known. Otherwise they are
+    /// counted by their kind ([`DataPacket::name`]).
     pub data: Count,
+    /// The layout of data packets.
+    data_layout: Option<DataFollower>,
     /// Whether there is data trace, once a support packet has reported it.
     denable: Option<bool>,
     /// Branches that packets reported.
@@ -85,6 +91,18 @@ impl Tallied for Extras {
         match *piece {
             Piece::Idle(bytes) => tally.idle += bytes,
             Piece::Bad(fault, bytes) => tally.fault(fault.reason(0), bytes),
+            Piece::Packet(src, Kind::Data, payload)
+                if tally.extras.data_layout.is_some() && tally.extras.denable != Some(false) =>
+            {
+                let len = payload.len() as u64 + 1;
+                match tally.extras.data_packet(payload) {
+                    Ok(packet) => {
+                        let place = Place { at, len };
+                        tally.message(packet.name(), src, place, false);
+                    }
+                    Err(fault) => tally.fault(fault.reason(0), len),
+                }
+            }
             Piece::Packet(_, Kind::Data, payload) => {
                 tally.extras.data.add(payload.len() as u64 + 1);
                 if tally.extras.denable != Some(true) {
@@ -160,12 +178,32 @@ fn count_support(tally: &mut Tally, src: u16, support: &Support, at: u64) {
     }
     let Some(data) = support.data else { return };
     let before = tally.extras.denable.replace(data.denable);
-    if data.denable && before != Some(true) {
+    if let Some(follower) = &mut tally.extras.data_layout {
+        follower.support(support);
+        if data.dloss {
+            warn(tally, Fault::DataLost, at, false);
+        }
+    } else if data.denable && before != Some(true) {
         warn(tally, Fault::DataNotDecoded, at, false);
     }
 }
 
 impl Extras {
+    /// Counts packets of data trace by their kind, if the settings have any.
+    #[must_use]
+    pub fn of(config: &Config) -> Extras {
+        Extras {
+            data_layout: DataFollower::new(config),
+            ..Extras::default()
+        }
+    }
+
+    fn data_packet(&mut self, payload: &[u8]) -> Result<DataPacket, Fault> {
+        let follower = self.data_layout.as_mut();
+        let follower = follower.ok_or(Fault::UnexpectedData)?;
+        follower.read(payload)
+    }
+
     /// Bits of a packet without compression.
     #[inline]
     fn size(&mut self, packet: &Packet, layout: &Layout) -> u32 {
@@ -233,7 +271,7 @@ impl Extras {
 mod tests {
     use super::*;
     use crate::testing::RandomPackets as _;
-    use crate::{BranchMap, Config, Framer, Framing as _, Start, Trap, Version};
+    use crate::{BranchMap, Framing as _, Start, Trap, Version};
     use alloc::vec::Vec;
     use hartrace_isa::Xlen;
     use hartrace_testkit::{Random, pieces};

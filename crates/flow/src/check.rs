@@ -14,6 +14,7 @@
 //! assert_eq!(check.result().map(|c| c.insns), Ok(2));
 //! ```
 
+mod accesses;
 mod expected;
 
 use alloc::boxed::Box;
@@ -26,8 +27,8 @@ use self::expected::{Expected, Mismatch};
 use crate::per_hart::PerHart;
 use crate::step::steps_of;
 use crate::{
-    Consumer, Effects, Event, Gap, HartId, Mark, Observer, Rules, Signal, Step, Straights, Trap,
-    Wants,
+    Access, Consumer, DataAccess, Effects, Event, Gap, HartId, Mark, Observer, Reported, Rules,
+    Signal, Step, Straights, Trap, Wants,
 };
 
 /// Compares steps with events as both arrive: an [`Observer`] of what was
@@ -56,6 +57,9 @@ pub struct Unreported {
     /// Traps at the end, after which nothing retires: N-Trace reports a trap with
     /// the address of the next instruction.
     pub last_traps: bool,
+    /// What it reports of data accesses; `None` for traces without, whose accesses
+    /// are not compared.
+    pub data: Option<Reported>,
 }
 
 /// Which instructions of a loop a decoder follows without a report.
@@ -76,6 +80,8 @@ pub struct Checked {
     pub insns: u64,
     /// Traps.
     pub traps: u64,
+    /// Data accesses.
+    pub accesses: u64,
     /// Instructions before a loss among the steps ([`Signal::Lost`]) that the
     /// trace lost with it: they were not compared.
     pub lost: u64,
@@ -119,6 +125,8 @@ pub enum What {
     Trap(Trap),
     /// A gap where nothing is missing.
     Gap(Gap),
+    /// A data access.
+    Access(DataAccess),
 }
 
 impl fmt::Display for What {
@@ -133,6 +141,23 @@ impl fmt::Display for What {
             What::Jump { from, to } => write!(f, "{from:#x} continuing at {to:#x}"),
             What::Trap(trap) => trap.fmt(f),
             What::Gap(gap) => write!(f, "a gap at byte {:#x}: {}", gap.at, gap.reason),
+            What::Access(data) => {
+                let Access {
+                    kind,
+                    size,
+                    addr,
+                    data,
+                    operand,
+                    ..
+                } = data.access;
+                write!(f, "{kind:?} of {} bytes at {addr:#x}", 1u32 << (size & 7))?;
+                for (name, value) in [(", data", data), (", operand", operand)] {
+                    if let Some(value) = value {
+                        write!(f, "{name} {value:#x}")?;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -193,7 +218,8 @@ impl Check {
             return Err(difference.clone());
         }
         for (hart, expected) in self.harts.iter() {
-            if let Some(what) = expected.rest(&self.unreported) {
+            let access = || expected.accesses.rest().map(What::Access);
+            if let Some(what) = expected.rest(&self.unreported).or_else(access) {
                 return Err(Box::new(Difference {
                     hart,
                     after: expected.equal,
@@ -228,6 +254,7 @@ impl Check {
         match compared {
             Ok(more) => {
                 expected.equal += more.insns;
+                self.checked.accesses += more.accesses;
                 self.checked.insns += more.insns;
                 self.checked.traps += more.traps;
                 self.checked.lost += more.lost;
@@ -251,18 +278,26 @@ impl Check {
 impl Observer for Check {
     const WANTS: Wants = Wants::STEPS;
 
-    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         if self.difference.is_some() {
             return; // it will not be compared any more
         }
         let expected = self.harts.of(hart);
         match step {
-            Step::Insn(insn) => match &self.unreported.rounds {
-                Some(inference) => expected.push_inferred(insn, inference),
-                None => expected.push_insn(insn),
-            },
+            Step::Insn(insn) => {
+                match &self.unreported.rounds {
+                    Some(inference) => expected.push_inferred(insn, inference),
+                    None => expected.push_insn(insn),
+                }
+                if let Some(reported) = &self.unreported.data {
+                    expected.accesses.push(effects, reported);
+                }
+            }
             Step::Trap(t) => expected.push_trap(t.trap),
-            Step::Signal(Signal::Lost) => expected.push_loss(),
+            Step::Signal(Signal::Lost) => {
+                expected.push_loss();
+                expected.accesses.lose();
+            }
             Step::Signal(_) => {}
         }
     }
@@ -303,6 +338,9 @@ impl Consumer for Check {
             Event::Mark(Mark::Off) => {
                 self.harts.of(hart).open = None;
                 ControlFlow::Continue(())
+            }
+            Event::Access(access) if self.unreported.data.is_some() => {
+                self.compare(hart, |e, _| e.access(access))
             }
             Event::Context(_)
             | Event::Time(_)

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::filter::{Filter, FilterConfig};
-use crate::{HartId, Ingress, IngressRuns, IngressSink};
+use crate::{Access, DataIngress, HartId, Ingress, IngressRuns, IngressSink};
 
 mod outlet;
 
@@ -117,6 +117,18 @@ pub trait Encode {
     ) -> usize {
         let _ = (config, runs, sink);
         0
+    }
+
+    /// A cycle of the data interface, after the block its instruction retired in.
+    #[inline]
+    fn data<S: Sink>(&mut self, config: &Self::Config, data: &DataIngress, sink: &mut S) {
+        let _ = (config, data, sink);
+    }
+
+    /// One data access, as [`IngressSink::access`].
+    #[inline]
+    fn access<S: Sink>(&mut self, config: &Self::Config, access: &Access, sink: &mut S) {
+        self.data(config, &DataIngress::unified(access, 0), sink);
     }
 
     /// No block follows.
@@ -232,6 +244,27 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
         match self.harts.get_mut(self.recent) {
             Some((recent, hart)) if *recent == id => hart.runs(&self.config, runs, &mut self.sink),
             _ => 0,
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, id: HartId, data: &DataIngress) {
+        if let Some((recent, hart)) = self.harts.get_mut(self.recent)
+            && *recent == id
+        {
+            hart.data(&self.config, data, &mut self.sink);
+        } else if let Some((_, hart)) = self.harts.iter_mut().find(|(known, _)| *known == id) {
+            hart.data(&self.config, data, &mut self.sink);
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, id: HartId, access: &Access) {
+        match self.harts.get_mut(self.recent) {
+            Some((recent, hart)) if *recent == id => {
+                hart.access(&self.config, access, &mut self.sink);
+            }
+            _ => self.data(id, &DataIngress::unified(access, 0)),
         }
     }
 

@@ -28,6 +28,10 @@ pub enum Transfers {}
 #[derive(Debug)]
 pub enum Steps {}
 
+/// Every step with its data accesses.
+#[derive(Debug)]
+pub enum Data {}
+
 /// Every step with all its effects.
 #[derive(Debug)]
 pub enum Everything {}
@@ -42,6 +46,10 @@ impl Kind for Transfers {
 
 impl Kind for Steps {
     const WANTS: Wants = Wants::STEPS;
+}
+
+impl Kind for Data {
+    const WANTS: Wants = Wants::STEPS.with(Wants::DATA);
 }
 
 impl Kind for Everything {
@@ -92,6 +100,8 @@ pub trait Source {
     fn transfers(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Steps`].
     fn steps(self, observer: &mut Dyn<'_>) -> Self::Output;
+    /// Runs for an observer of [`Data`].
+    fn data(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Everything`].
     fn everything(self, observer: &mut Dyn<'_>) -> Self::Output;
 }
@@ -104,6 +114,12 @@ pub fn run<O: Observer, S: Source>(source: S, observer: &mut O) -> S::Output {
         return match wants == Wants::ALL {
             true => source.everything(observer),
             false => source.everything(&mut Wanted(observer)),
+        };
+    }
+    if wants.contains(Wants::DATA) {
+        return match wants.contains(Wants::STEPS) {
+            true => source.data(observer),
+            false => source.data(&mut Wanted(observer)),
         };
     }
     if wants.contains(Wants::INSNS) {
@@ -121,6 +137,22 @@ pub fn run<O: Observer, S: Source>(source: S, observer: &mut O) -> S::Output {
     match wants.contains(Wants::EVENTS) {
         true => source.events(observer),
         false => source.events(&mut Nothing),
+    }
+}
+
+/// Runs a source as the smallest kind that gives the observer all of `wants`, and
+/// perhaps more.
+pub fn run_any<S: Source>(source: S, wants: Wants, observer: &mut Dyn<'_>) -> S::Output {
+    if wants.overlaps(Wants::EFFECTS) {
+        source.everything(observer)
+    } else if wants.contains(Wants::DATA) {
+        source.data(observer)
+    } else if wants.contains(Wants::INSNS) {
+        source.steps(observer)
+    } else if wants.contains(Wants::TRANSFERS) {
+        source.transfers(observer)
+    } else {
+        source.events(observer)
     }
 }
 
@@ -180,6 +212,7 @@ impl<O: Observer> Observer for Wanted<'_, O> {
         }
         if !O::WANTS.contains(Wants::CSRS) {
             part.csrs.clear();
+            part.csr_access = None;
         }
         if !O::WANTS.contains(Wants::ACCESSES) {
             part.accesses.clear();

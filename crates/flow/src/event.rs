@@ -22,7 +22,7 @@ pub enum Event {
     /// The run that follows starts at this time, in the trace's unit. Between
     /// two of these, time is unknown.
     Time(u64),
-    /// A data access by an instruction of the run before it.
+    /// A data access by an instruction of the run before it, if that is known.
     Access(DataAccess),
     /// Something the trace reports beside the flow.
     Mark(Mark),
@@ -115,10 +115,40 @@ pub struct Ownership {
 /// A data access and the instruction it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataAccess {
-    /// Index of the instruction in the run before this event.
-    pub insn: u32,
+    /// Index of the instruction in the run before this event; `None` if it is not
+    /// known which instruction made the access.
+    pub insn: Option<u32>,
     /// The access.
     pub access: Access,
+    /// Whether the trace reports the address; without it `access.addr` is 0.
+    pub has_address: bool,
+    /// Which part of it this is.
+    pub part: Part,
+}
+
+impl DataAccess {
+    /// All of an access of the instruction with this index.
+    #[must_use]
+    pub const fn of(insn: u32, access: Access) -> DataAccess {
+        DataAccess {
+            insn: Some(insn),
+            access,
+            has_address: true,
+            part: Part::Whole,
+        }
+    }
+}
+
+/// The parts of an access that a trace reports one after the other. Only a decoder
+/// whose output is not [tied](crate::Tie) gives parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The request: what was read comes with the response of the same number.
+    Request(u16),
+    /// The response: what was read; `None` if the access failed.
+    Response(u16),
 }
 
 /// A report beside the flow.
@@ -210,6 +240,17 @@ pub trait Consumer {
         flow
     }
 
+    /// Several accesses of the run before them.
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for &access in accesses {
+            if self.event(hart, &Event::Access(access)).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+
     /// As [`Consumer::runs`], of runs that come again under the same name: what a
     /// consumer finds out about them it can keep.
     #[inline]
@@ -232,6 +273,10 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         (**self).runs(hart, runs)
+    }
+
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        (**self).accesses(hart, accesses)
     }
 
     fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {

@@ -258,6 +258,22 @@ pub struct Match {
     pub impdef: Option<Impdef>,
 }
 
+/// What a filter for data accesses is to match: all of what is said.
+/// [`FilterConfig::add_data`] finds it a filter and comparators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataMatch {
+    /// Kinds, as in [`FilterUnit::dtypes`].
+    pub dtypes: Option<u16>,
+    /// Sizes, as in [`FilterUnit::dsizes`].
+    pub dsizes: Option<u8>,
+    /// Addresses of the accesses.
+    pub daddr: Option<RangeInclusive<u64>>,
+    /// Addresses of their instructions.
+    pub address: Option<RangeInclusive<u64>>,
+    /// Modes, by `priv` code.
+    pub modes: Option<u8>,
+}
+
 impl Match {
     /// Instructions at these addresses.
     #[must_use]
@@ -342,6 +358,38 @@ impl FilterConfig {
             *place = unit;
         }
         next.selected |= 1 << free;
+        *self = next;
+        Ok(())
+    }
+
+    /// Traces data accesses that match, too; as [`FilterConfig::add`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no room; nothing is changed then.
+    pub fn add_data(&mut self, what: &DataMatch) -> Result<(), FilterFull> {
+        let mut next = *self;
+        let mut unit = FilterUnit {
+            enabled: true,
+            modes: what.modes,
+            dtypes: what.dtypes,
+            dsizes: what.dsizes,
+            ..FilterUnit::default()
+        };
+        let wanted = [(Input::Iaddr, &what.address), (Input::Daddr, &what.daddr)];
+        let mut slots = unit.comparators.iter_mut();
+        for (input, range) in wanted {
+            let Some(range) = range else { continue };
+            let slot = slots.next().ok_or(FilterFull::Comparators)?;
+            *slot = Some(next.comparator(Comparator::within(input, range))?);
+        }
+        let taken = next.selected | next.data_selected;
+        let free = (0..FILTERS).find(|n| taken >> n & 1 == 0);
+        let free = free.ok_or(FilterFull::Filters)?;
+        if let Some(place) = next.filters.get_mut(free) {
+            *place = unit;
+        }
+        next.data_selected |= 1 << free;
         *self = next;
         Ok(())
     }

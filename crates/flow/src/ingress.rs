@@ -4,15 +4,16 @@
 
 use hartrace_isa::Itype;
 
-use crate::{Context, HartId, Mode};
+use crate::{Access, AccessKind, Context, HartId, Mode};
 
+mod data;
 mod kinds;
 mod port;
 mod run;
 
 pub use run::{IngressRun, IngressRuns};
 
-pub use port::{ItypeWidth, Port, PortConfig, Retirement, Retires};
+pub use port::{DataPort, ItypeWidth, Port, PortConfig, Retirement, Retires};
 
 /// One block of the instruction interface: tables 4.1 to 4.3 and the sideband
 /// inputs of table 4.5.
@@ -95,6 +96,13 @@ pub trait IngressSink {
     /// One data access, after the block its instruction retired in.
     fn data(&mut self, hart: HartId, access: &DataIngress) {
         let _ = (hart, access);
+    }
+
+    /// One data access of the unified form, as [`IngressSink::data`]: for a port that
+    /// knows no more than the access itself.
+    #[inline]
+    fn access(&mut self, hart: HartId, access: &Access) {
+        self.data(hart, &DataIngress::unified(access, 0));
     }
 
     /// Nothing follows.
@@ -256,4 +264,48 @@ pub struct DataIngress {
     pub sdata: u64,
     /// Split form: load data.
     pub ldata: u64,
+}
+
+impl DataIngress {
+    /// An access of the instruction at `pc` in its unified form.
+    #[must_use]
+    pub fn unified(access: &Access, pc: u64) -> DataIngress {
+        // Both values in one signal, the stored one in the low half.
+        let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
+        let high = match paired {
+            true => u128::from(access.operand.unwrap_or(0)),
+            false => 0,
+        };
+        let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
+        DataIngress {
+            dretire: true,
+            dtype: access.kind.code(),
+            daddr: access.addr,
+            dsize: access.size,
+            data: u128::from(access.data.unwrap_or(0)) | high.checked_shl(shift).unwrap_or(0),
+            iaddr_lsbs: pc,
+            ..DataIngress::default()
+        }
+    }
+
+    /// The access in its unified form; `None` if none retired, or of a reserved type.
+    #[must_use]
+    pub fn access(&self) -> Option<Access> {
+        let kind = AccessKind::from_code(self.dtype).filter(|_| self.dretire)?;
+        let bits = (8u32 << (self.dsize & 7)).min(64);
+        let mask = u64::MAX >> (64 - bits);
+        let paired = kind.code() >= AccessKind::CsrReadWrite.code()
+            && kind != AccessKind::ConditionalStoreFailure;
+        // A read-only CSR has one value.
+        let read_only = kind.is_csr() && self.daddr >> 10 & 3 == 3;
+        let operand = (self.data >> bits) as u64 & mask;
+        Some(Access {
+            kind,
+            size: self.dsize,
+            addr: self.daddr,
+            paddr: None,
+            data: Some(self.data as u64 & mask),
+            operand: (paired && !read_only).then_some(operand),
+        })
+    }
 }

@@ -95,6 +95,8 @@ mod step_events;
 mod straight;
 mod stretch;
 pub mod tally;
+mod tie;
+mod touch;
 mod transfer;
 mod walk;
 
@@ -102,12 +104,14 @@ pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use decode::Decode;
-pub use event::{Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Reason, Run, Warning};
+pub use event::{
+    Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Part, Reason, Run, Warning,
+};
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
-    Ctype, DataIngress, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth, Port,
+    Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth, Port,
     PortConfig, Retirement, Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
@@ -118,10 +122,12 @@ pub use per_hart::PerHart;
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
-    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, ManySteps, Observer,
-    RegId, RegWrite, Signal, Step, Trap, TrapStep, Wants,
+    Access, AccessKind, AnyObserver, Cause, CsrWrite, Effects, Insn, Many, Observer, RegId,
+    RegWrite, Signal, Step, Trap, TrapStep, Wants, steps_of,
 };
 pub use step_events::StepEvents;
 pub use straight::{Placed, Role, Straight, Straights};
+pub use tie::{Tie, Tied};
+pub use touch::{Reported, Touch};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

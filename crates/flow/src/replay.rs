@@ -303,8 +303,11 @@ impl Hart {
     #[cold]
     fn effects_of(&self, index: u32, effects: &mut Effects) {
         effects.clear();
-        for data in self.accesses.iter().filter(|a| a.insn == index) {
-            if effects.accesses.push(data.access).is_err() {
+        let own = self.accesses.iter().filter(|a| a.insn == Some(index));
+        for data in own {
+            if data.access.kind.is_csr() {
+                effects.csr_access = Some(data.access);
+            } else if !data.has_address || effects.accesses.push(data.access).is_err() {
                 effects.incomplete = true;
             }
         }

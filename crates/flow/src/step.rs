@@ -231,8 +231,18 @@ impl AccessKind {
 
     /// The `dtype` code.
     #[must_use]
+    #[inline]
     pub const fn code(self) -> u8 {
         self as u8
+    }
+
+    /// Whether it is an access to a CSR.
+    #[must_use]
+    pub const fn is_csr(self) -> bool {
+        matches!(
+            self,
+            AccessKind::CsrReadWrite | AccessKind::CsrReadSet | AccessKind::CsrReadClear
+        )
     }
 }
 
@@ -245,6 +255,7 @@ impl AccessKind {
 /// | `sc` that succeeds | `Store` | stored | |
 /// | `sc` that fails | `ConditionalStoreFailure` | what it would have stored, or `None` | |
 /// | atomic memory operation | `Atomic…` | stored, which is the result | read from memory |
+/// | CSR instruction | `Csr…` | written, or read if nothing is written | read; nothing for a read-only CSR |
 ///
 /// Values are the bytes in memory as a number, zero-extended: neither
 /// sign-extended nor boxed. A misaligned access is one access of its full
@@ -290,6 +301,8 @@ pub struct Effects {
     pub csrs: Few<CsrWrite, 12>,
     /// Memory accesses in program order.
     pub accesses: Few<Access, 16>,
+    /// The access of a CSR instruction, which also reads; `csrs` has what it wrote.
+    pub csr_access: Option<Access>,
     /// The privilege mode after the step, where it changed and the source
     /// reports it; the next step has it in any case.
     pub mode: Option<Mode>,
@@ -314,6 +327,7 @@ impl Effects {
             data: None,
             operand: None,
         }),
+        csr_access: None,
         mode: None,
         incomplete: false,
     };
@@ -324,6 +338,7 @@ impl Effects {
         self.regs.clear();
         self.csrs.clear();
         self.accesses.clear();
+        self.csr_access = None;
         self.mode = None;
         self.incomplete = false;
     }
@@ -335,13 +350,14 @@ impl Effects {
         self.regs.copy_from(&other.regs);
         self.csrs.copy_from(&other.csrs);
         self.accesses.copy_from(&other.accesses);
+        self.csr_access = other.csr_access;
         self.mode = other.mode;
         self.incomplete = other.incomplete;
     }
 }
 
 /// What an observer wants to receive: a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants(u8);
 
 impl Wants {
@@ -365,6 +381,9 @@ impl Wants {
     pub const STEPS: Wants = Wants(1 | 2 | 4);
     /// Every step with all its effects.
     pub const ALL: Wants = Wants(63);
+    /// Data accesses, which may also come with many instructions at once
+    /// ([`Straights::accesses`]). To be used instead of [`Wants::ACCESSES`].
+    pub const DATA: Wants = Wants(64);
 
     /// Whether all of `other` is wanted.
     #[must_use]
@@ -421,9 +440,13 @@ pub trait Observer {
 
 /// The instructions as steps, as far as the observer wants them.
 #[inline]
-pub(crate) fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Straights<'_>) {
+pub fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Straights<'_>) {
     static NONE: Effects = Effects::NONE;
     if !O::WANTS.contains(Wants::INSNS) {
+        return;
+    }
+    if !code.accesses.is_empty() {
+        code.each(|insn, effects| observer.step(hart, &Step::Insn(*insn), effects));
         return;
     }
     for insn in code.iter() {
@@ -468,12 +491,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Any number of observers chosen at run time, for the command line. It wants
-/// everything, whatever its members want; [`Many::without_effects`] does not.
+/// Any number of observers chosen at run time, for the command line. As a type it wants
+/// everything; [`Many::wants`] says what its members want.
 #[derive(Default)]
 pub struct Many<'a> {
     members: Vec<Box<dyn AnyObserver + 'a>>,
-    effects: bool,
+    wants: Wants,
 }
 
 impl<'a> Many<'a> {
@@ -490,20 +513,14 @@ impl<'a> Many<'a> {
 
     /// Adds one that wants less than its type says.
     pub fn push_wanting<O: Observer + 'a>(&mut self, wants: Wants, observer: O) {
-        self.effects |= wants.overlaps(Wants::EFFECTS);
+        self.wants |= wants;
         self.members.push(Box::new(observer));
     }
 
-    /// The same observers as one that wants no effects, if none of them does.
-    ///
-    /// # Errors
-    ///
-    /// The observers as they are, if one of them wants effects.
-    pub fn without_effects(self) -> Result<ManySteps<'a>, Many<'a>> {
-        if self.effects {
-            return Err(self);
-        }
-        Ok(ManySteps(self.members))
+    /// What they want.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        self.wants
     }
 }
 
@@ -524,31 +541,6 @@ impl Observer for Many<'_> {
 
     fn finish(&mut self) {
         for member in &mut self.members {
-            member.finish();
-        }
-    }
-}
-
-/// As [`Many`], of observers that want no effects.
-pub struct ManySteps<'a>(Vec<Box<dyn AnyObserver + 'a>>);
-
-impl Observer for ManySteps<'_> {
-    const WANTS: Wants = Wants::STEPS;
-
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        for member in &mut self.0 {
-            member.step(hart, step, effects);
-        }
-    }
-
-    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        for member in &mut self.0 {
-            member.straights(hart, code);
-        }
-    }
-
-    fn finish(&mut self) {
-        for member in &mut self.0 {
             member.finish();
         }
     }

@@ -3,7 +3,7 @@
 
 use hartrace_isa::{Flow, Itype, length};
 
-use crate::{Context, Insn, Mode};
+use crate::{Access, Context, Effects, Insn, Mode};
 
 /// Pieces of straight-line code that a hart executed one after the other, all in
 /// one mode and context.
@@ -13,6 +13,9 @@ pub struct Straights<'a> {
     pub code: &'a [Placed],
     /// The pieces, oldest first.
     pub list: &'a [Straight],
+    /// Their data accesses in order, as many as [`Placed::accesses`] says, for an
+    /// observer that wants them ([`Wants::DATA`](crate::Wants::DATA)); otherwise none.
+    pub accesses: &'a [Access],
     /// Software context they ran in.
     pub context: Context,
     /// Privilege mode they ran in.
@@ -54,10 +57,14 @@ pub struct Placed {
     pub branch_end: u16,
     /// Offset of that branch.
     pub branch: u16,
+    /// Instructions since that branch, at most 255.
+    pub since_branch: u8,
     /// Conditional branches up to and including this instruction.
     pub branches: u8,
     /// Its length in bytes.
     pub len: u8,
+    /// Data accesses up to and including those of this instruction.
+    pub accesses: u8,
     /// What it does to the flow of control.
     pub role: Role,
 }
@@ -109,9 +116,23 @@ impl Placed {
                 false => before.branch_end,
             },
             branch: if branch { offset } else { before.branch },
+            since_branch: match branch {
+                true => 0,
+                false => before.since_branch.saturating_add(1),
+            },
             branches: before.branches + u8::from(branch),
             len,
+            accesses: before.accesses,
             role,
+        }
+    }
+
+    /// The same with so many data accesses of its own.
+    #[must_use]
+    pub const fn with_accesses(self, own: u8) -> Placed {
+        Placed {
+            accesses: self.accesses.saturating_add(own),
+            ..self
         }
     }
 
@@ -187,6 +208,25 @@ impl<'a> Straights<'a> {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.list.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+
+    /// All instructions one by one, each with its data accesses as effects.
+    pub(crate) fn each(&self, mut take: impl FnMut(&Insn, &Effects)) {
+        let mut accesses = self.accesses.iter();
+        let mut effects = Effects::NONE;
+        for piece in self.list {
+            let mut before = 0;
+            for (index, placed) in self.insns(piece).iter().enumerate() {
+                let own = placed.accesses.saturating_sub(before);
+                before = placed.accesses;
+                effects.accesses.clear();
+                for access in accesses.by_ref().take(own.into()) {
+                    // No instruction makes more than there is room for.
+                    let _ = effects.accesses.push(*access);
+                }
+                take(&self.insn(piece, index), &effects);
+            }
+        }
     }
 
     /// All instructions one by one.

@@ -114,6 +114,14 @@ pub struct Tally<T: Tallied> {
 
 impl<T: Tallied> Default for Tally<T> {
     fn default() -> Tally<T> {
+        Tally::new(T::default())
+    }
+}
+
+impl<T: Tallied> Tally<T> {
+    /// Nothing counted yet; `extras` counts what only this protocol has.
+    #[must_use]
+    pub fn new(extras: T) -> Tally<T> {
         Tally {
             kinds: Vec::new(),
             sources: BTreeMap::new(),
@@ -126,7 +134,7 @@ impl<T: Tallied> Default for Tally<T> {
             bandwidth: Bandwidth::default(),
             now: None,
             untimed: 0,
-            extras: T::default(),
+            extras,
         }
     }
 }

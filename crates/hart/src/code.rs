@@ -12,7 +12,7 @@
 
 mod what;
 
-use hartrace_flow::Placed;
+use hartrace_flow::{Placed, Touch};
 use hartrace_isa::{Flow, Isa, ItypeTable, Op, decode};
 
 use crate::cost::Costs;
@@ -230,8 +230,15 @@ impl Code {
             false => self.placed.last().copied().unwrap_or_default(),
         };
         let flow = Flow::of_retired(bits, self.isa);
-        self.placed
-            .push(Placed::after(&before, bits, flow, micro.cost));
+        let accesses = match Touch::of(bits, self.isa) {
+            Touch::Nothing => 0,
+            // Those to CSRs are not part of straight-line code.
+            Touch::Accesses { kind, .. } if kind.is_csr() => 0,
+            Touch::Accesses { count, .. } => count,
+            Touch::Conditional { .. } => 1,
+        };
+        let placed = Placed::after(&before, bits, flow, micro.cost);
+        self.placed.push(placed.with_accesses(accesses));
         self.micros.push(micro);
     }
 

@@ -135,6 +135,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let wanted = pen.wanted;
     let report = Report {
         effects: &mut hart.effects,
+        accesses: &mut hart.accesses,
         observer,
     };
     let mut hart = Frame::new::<W>(&mut hart.cpu, &mut hart.tlb, bus, report, hart.misaligned);
@@ -222,7 +223,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                                 count: u16::from($count),
                                 extra: $extra,
                             };
-                            pieces.push(piece, hart.report.observer, code, whose);
+                            pieces.push(piece, &mut hart.report, code, whose);
                         }
                     };
                 }
@@ -616,7 +617,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         count: micros.len() as u16,
                         extra: 0,
                     };
-                    pieces.push(piece, hart.report.observer, code, whose);
+                    pieces.push(piece, &mut hart.report, code, whose);
                 }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
@@ -626,7 +627,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         }
     };
     if wants_straights::<O>() {
-        pieces.flush(hart.report.observer, code, whose);
+        pieces.flush(&mut hart.report, code, whose);
     }
     hart.finish();
     let noted = pen.taken;

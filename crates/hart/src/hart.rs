@@ -1,7 +1,7 @@
 //! One hart: its state, cached translations and decoded code.
 
 use hartrace_ctr::Ctr;
-use hartrace_flow::Effects;
+use hartrace_flow::{Access, Effects};
 use hartrace_isa::Isa;
 
 use crate::bus::Bus;
@@ -21,6 +21,8 @@ pub(crate) struct Hart {
     pub(crate) code: Code,
     /// What the current instruction has changed, for observers.
     pub(crate) effects: Effects,
+    /// Accesses of the code in `pieces`, for an observer that wants them.
+    pub(crate) accesses: Vec<Access>,
     /// Code that was executed, for observers.
     pub(crate) pieces: Pieces,
     pub(crate) costs: Costs,
@@ -38,6 +40,7 @@ impl Hart {
             cpu,
             tlb,
             effects: Effects::default(),
+            accesses: Vec::new(),
             pieces: Pieces::new(),
             costs,
             misaligned,

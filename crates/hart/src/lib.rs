@@ -113,6 +113,7 @@ mod notes;
 mod pieces;
 mod pmp;
 mod program;
+mod row;
 mod system;
 #[cfg(test)]
 mod tests;

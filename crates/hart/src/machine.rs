@@ -23,6 +23,7 @@ use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::mmu::{Use, translate};
 use crate::program::Program;
+use crate::row::TrapRow;
 use crate::system;
 use crate::vigil::Vigil;
 use crate::width::{Rv32, Rv64, Width};
@@ -82,6 +83,7 @@ pub struct Machine {
     /// interrupts.
     pub(crate) cut: bool,
     vigil: Vigil,
+    row: TrapRow,
 }
 
 /// Where it is, not what its memory holds.
@@ -120,6 +122,7 @@ impl Machine {
             serialized: false,
             cut: false,
             vigil: Vigil::default(),
+            row: TrapRow::default(),
         })
     }
 
@@ -189,6 +192,17 @@ impl Machine {
         let until = self.hart.cpu.retired.saturating_add(limit);
         let machine = self;
         erase::run(Until { machine, until }, observer)
+    }
+
+    /// As [`Machine::run`], for an observer of any type that wants this much; it may
+    /// be shown more.
+    pub fn run_any(&mut self, limit: u64, wants: Wants, observer: &mut Dyn<'_>) -> Stop {
+        if limit == 0 {
+            return Stop::Limit;
+        }
+        let until = self.hart.cpu.retired.saturating_add(limit);
+        let machine = self;
+        erase::run_any(Until { machine, until }, wants, observer)
     }
 
     fn run_as<O: Observer>(&mut self, until: u64, observer: &mut O) -> Stop {
@@ -402,6 +416,13 @@ impl Machine {
         })
     }
 
+    /// The trap that the last row of traps began with: the later ones are its
+    /// consequences.
+    #[must_use]
+    pub fn first_trap(&self) -> Option<TrapStep> {
+        self.row.first()
+    }
+
     /// Runs the same as `other` did until it stopped, on a machine that has just
     /// been loaded. Whether it ended alike: it does not if the program depends on
     /// input or files that are not there again.
@@ -444,6 +465,7 @@ impl Machine {
         hart.effects.clear();
         let mut report = exec::Report {
             effects: &mut hart.effects,
+            accesses: &mut hart.accesses,
             observer,
         };
         hart.cpu
@@ -454,23 +476,24 @@ impl Machine {
             Cause::Exception(_) | Cause::Unknown => Itype::Exception,
         };
         hart.cpu.record(epc, mode, kind, Some(cause));
+        let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));
+        let trap = Trap {
+            epc: Some(epc),
+            handler: Some(hart.cpu.pc),
+            cause,
+            tval: Some(hart.cpu.xlen().wrap(tval)),
+        };
+        let step = TrapStep {
+            trap,
+            bits: bits.filter(|_| fetched),
+            mode,
+            context,
+            time: hart.cpu.cycles,
+        };
+        self.row.add(&step);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
-            let fetched = !matches!(cause, Cause::Exception(Some(0 | 1 | 12)));
-            let trap = Trap {
-                epc: Some(epc),
-                handler: Some(hart.cpu.pc),
-                cause,
-                tval: Some(hart.cpu.xlen().wrap(tval)),
-            };
-            let step = Step::Trap(TrapStep {
-                trap,
-                bits: bits.filter(|_| fetched),
-                mode,
-                context,
-                time: hart.cpu.cycles,
-            });
-            observer.step(HartId(hart.cpu.id), &step, &hart.effects);
+            observer.step(HartId(hart.cpu.id), &Step::Trap(step), &hart.effects);
         }
         hart.effects.clear();
     }
@@ -502,6 +525,12 @@ impl erase::Source for Until<'_> {
     #[inline(never)]
     fn steps(self, to: &mut Dyn<'_>) -> Stop {
         let mut observer = Erased::<erase::Steps>::new(to);
+        self.machine.run_as(self.until, &mut observer)
+    }
+
+    #[inline(never)]
+    fn data(self, to: &mut Dyn<'_>) -> Stop {
+        let mut observer = Erased::<erase::Data>::new(to);
         self.machine.run_as(self.until, &mut observer)
     }
 

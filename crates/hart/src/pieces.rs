@@ -3,6 +3,7 @@
 use hartrace_flow::{Context, HartId, Mode, Observer, Straight, Straights};
 
 use crate::code::Code;
+use crate::exec::Report;
 
 /// Pieces that are handed over together: few enough to stay in the cache.
 const MOST: usize = 256;
@@ -36,7 +37,7 @@ impl Pieces {
     pub(crate) fn push<O: Observer>(
         &mut self,
         piece: Straight,
-        observer: &mut O,
+        report: &mut Report<'_, O>,
         code: &Code,
         whose: Whose,
     ) {
@@ -47,23 +48,30 @@ impl Pieces {
         }
         self.len += 1;
         if self.len == MOST {
-            self.flush(observer, code, whose);
+            self.flush(report, code, whose);
         }
     }
 
     /// Hands over what there is.
     #[inline(never)]
-    pub(crate) fn flush<O: Observer>(&mut self, observer: &mut O, code: &Code, whose: Whose) {
+    pub(crate) fn flush<O: Observer>(
+        &mut self,
+        report: &mut Report<'_, O>,
+        code: &Code,
+        whose: Whose,
+    ) {
         let list = self.list.get(..self.len).unwrap_or_default();
         self.len = 0;
         if !list.is_empty() {
             let all = Straights {
                 code: &code.placed,
                 list,
+                accesses: report.accesses,
                 context: whose.context,
                 mode: whose.mode,
             };
-            observer.straights(whose.id, &all);
+            report.observer.straights(whose.id, &all);
         }
+        report.accesses.clear();
     }
 }

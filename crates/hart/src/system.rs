@@ -1,7 +1,7 @@
 //! Instructions that affect the whole hart: CSR accesses, trap returns, `wfi`,
 //! fences of address translation.
 
-use hartrace_flow::{HartId, Insn, Mode, Observer, RegId, Step, Wants};
+use hartrace_flow::{Access, AccessKind, HartId, Insn, Mode, Observer, RegId, Step, Wants};
 use hartrace_isa::{Itype, Op, csr};
 
 use crate::bus::Bus;
@@ -66,6 +66,7 @@ pub(crate) fn execute<O: Observer>(
         let mstatus = hart.cpu.xlen().wrap(hart.cpu.mstatus);
         let mut report = Report {
             effects: &mut hart.effects,
+            accesses: &mut hart.accesses,
             observer,
         };
         report.csr(csr::MSTATUS, mstatus);
@@ -166,14 +167,25 @@ fn access_csr<O: Observer>(
     let old = hart.cpu.read_csr(csr, bus.clint.mtime)?;
     let mut report = Report {
         effects: &mut hart.effects,
+        accesses: &mut hart.accesses,
         observer,
     };
+    let (kind, new) = match micro.op {
+        Op::Csrrw | Op::Csrrwi => (AccessKind::CsrReadWrite, operand),
+        Op::Csrrs | Op::Csrrsi => (AccessKind::CsrReadSet, old | operand),
+        _ => (AccessKind::CsrReadClear, old & !operand),
+    };
+    let xlen = hart.cpu.isa.xlen();
+    report.csr_access(Access {
+        kind,
+        size: xlen.bits().trailing_zeros() as u8 - 3,
+        addr: csr.into(),
+        paddr: None,
+        data: Some(xlen.wrap(if write { new } else { old })),
+        // A read-only CSR has only one value.
+        operand: (csr >> 10 != 3).then_some(xlen.wrap(old)),
+    });
     if write {
-        let new = match micro.op {
-            Op::Csrrw | Op::Csrrwi => operand,
-            Op::Csrrs | Op::Csrrsi => old | operand,
-            _ => old & !operand,
-        };
         let after = hart
             .cpu
             .write_csr(csr, new, &mut |csr, value| report.csr(csr, value));

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use hartrace_isa::Itype;
+use hartrace_isa::{Isa, Itype};
 
 use super::site::{Exits, Site, Sites};
 use super::{LineError, LineErrorKind, LineErrorKind as Kind, unreported};
 use hartrace_flow::{
-    Cause, Effects, HartId, Image, Ingress, Insn, Observer, Signal, SpaceId, Step, Trap, TrapStep,
-    Trigger,
+    Access, Cause, DataIngress, Effects, HartId, Image, Ingress, Insn, Observer, Signal, SpaceId,
+    Step, Touch, Trap, TrapStep, Trigger,
 };
 
 /// Turns ingress blocks into steps. The image supplies the instructions; mode,
@@ -53,6 +53,9 @@ pub struct BlockSteps<'a> {
     reset: bool,
     power_down: bool,
     effects: Effects,
+    /// Data accesses of the next block, and those of the instruction that waits.
+    shown: Vec<Access>,
+    own: Vec<Access>,
 }
 
 /// Signals that may wait; with more, the step before them waits no longer.
@@ -72,7 +75,75 @@ impl<'a> BlockSteps<'a> {
             reset: false,
             power_down: false,
             effects: unreported(),
+            shown: Vec::new(),
+            own: Vec::new(),
         }
+    }
+
+    /// The data accesses of the blocks that follow, in the order of their
+    /// instructions. An instruction with several may be shown several times (E-Trace
+    /// 4.3).
+    pub fn show(&mut self, data: &[DataIngress]) {
+        self.shown.clear();
+        self.shown
+            .extend(data.iter().filter_map(DataIngress::access));
+    }
+
+    /// How many accesses an instruction makes.
+    fn touches(&self, bits: u32) -> usize {
+        let isa = self.sites.image.isa().unwrap_or(Isa::RV64GC);
+        match Touch::of(bits, isa) {
+            Touch::Nothing => 0,
+            Touch::Accesses { count, .. } => count.into(),
+            Touch::Conditional { .. } => 1,
+        }
+    }
+
+    /// The accesses of an instruction, taken off those that were shown.
+    #[cold]
+    fn take(&mut self, bits: u32) -> Vec<Access> {
+        let count = self.touches(bits).min(self.shown.len());
+        self.shown.drain(..count).collect()
+    }
+
+    /// Whether a block starts with the instruction that waits, shown again for
+    /// another access.
+    fn repeats(&self, block: &Ingress) -> bool {
+        !self.own.is_empty()
+            && self.last.as_ref().is_some_and(|(site, _)| {
+                site.pc == block.iaddr && self.own.len() < self.touches(site.bits)
+            })
+    }
+
+    /// The rest of a block that repeats the instruction that waits; `None` if that is
+    /// all of it.
+    #[cold]
+    fn repeated(&mut self, block: &Ingress) -> Option<Ingress> {
+        let (site, _) = *self.last.as_ref()?;
+        let count = (self.touches(site.bits) - self.own.len()).min(self.shown.len());
+        self.own.extend(self.shown.drain(..count.min(1)));
+        let rest = block.iretire.saturating_sub(u32::from(site.len) / 2);
+        (rest > 0).then_some(Ingress {
+            iaddr: site.natural,
+            iretire: rest,
+            ..*block
+        })
+    }
+
+    /// Gives an instruction with its accesses.
+    #[inline]
+    fn give<O: Observer>(&mut self, insn: Insn, own: Vec<Access>, out: &mut O) {
+        if own.is_empty() {
+            return out.step(self.hart, &Step::Insn(insn), &self.effects);
+        }
+        let mut effects = self.effects;
+        for access in own {
+            match access.kind.is_csr() {
+                true => effects.csr_access = Some(access),
+                false => effects.incomplete |= effects.accesses.push(access).is_err(),
+            }
+        }
+        out.step(self.hart, &Step::Insn(insn), &effects);
     }
 
     /// The next block; `line` is where it stands, for errors.
@@ -97,6 +168,12 @@ impl<'a> BlockSteps<'a> {
         if block.iretire == 0 {
             return self.nothing(line, block, out, damaged);
         }
+        if self.repeats(block) {
+            if let Some(rest) = self.repeated(block) {
+                self.block(line, &rest, out, damaged);
+            }
+            return;
+        }
         if let Some(kind) = self.arrive(block, out) {
             self.refuse(line, kind, out, damaged);
         }
@@ -119,6 +196,9 @@ impl<'a> BlockSteps<'a> {
             self.trap_behind(&last, block, out);
         } else {
             self.last = Some((last, insn(&last, block)));
+            if !self.shown.is_empty() {
+                self.own = self.take(last.bits);
+            }
         }
     }
 
@@ -224,7 +304,8 @@ impl<'a> BlockSteps<'a> {
     fn go_to<O: Observer>(&mut self, next: u64, out: &mut O) {
         if let Some((_, mut insn)) = self.last.take() {
             insn.next = next;
-            out.step(self.hart, &Step::Insn(insn), &self.effects);
+            let own = core::mem::take(&mut self.own);
+            self.give(insn, own, out);
         } else if let Some(mut trap) = self.trap.take() {
             trap.trap.handler = Some(next);
             out.step(self.hart, &Step::Trap(trap), &self.effects);
@@ -249,8 +330,11 @@ impl<'a> BlockSteps<'a> {
         let mut pc = block.iaddr;
         while pc != last.pc {
             let site = self.sites.get(pc).ok_or(Kind::MissingCode(pc))?;
-            let step = Step::Insn(insn(&site, block));
-            out.step(self.hart, &step, &self.effects);
+            let own = match self.shown.is_empty() {
+                true => Vec::new(),
+                false => self.take(site.bits),
+            };
+            self.give(insn(&site, block), own, out);
             pc = site.natural;
         }
         Ok(last)
@@ -391,7 +475,8 @@ impl<'a> BlockSteps<'a> {
             out.step(self.hart, &Step::Trap(trap), &self.effects);
         }
         if let Some((_, insn)) = self.last.take() {
-            out.step(self.hart, &Step::Insn(insn), &self.effects);
+            let own = core::mem::take(&mut self.own);
+            self.give(insn, own, out);
         }
         self.catch_up(out);
     }

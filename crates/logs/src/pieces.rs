@@ -154,6 +154,7 @@ impl<'a> Pieces<'a> {
             let all = Straights {
                 code: &self.code,
                 list,
+                accesses: &[],
                 context: Context(0),
                 mode: Mode::M,
             };

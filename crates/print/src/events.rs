@@ -160,7 +160,8 @@ enum Line<'a> {
     },
     Access {
         hart: u32,
-        insn: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        insn: Option<u32>,
         #[serde(flatten)]
         access: Accessed,
     },
@@ -236,7 +237,7 @@ fn line<'s>(
         Event::Access(data) => Line::Access {
             hart,
             insn: data.insn,
-            access: Accessed::new(&data.access),
+            access: Accessed::of(data),
         },
         Event::Mark(what) => {
             let (mark, code) = words::mark(*what);

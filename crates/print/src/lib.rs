@@ -38,6 +38,7 @@ pub mod insn;
 pub mod json;
 pub mod jumps;
 pub mod manual;
+pub mod memory;
 pub mod profile;
 pub mod records;
 pub mod run;

@@ -4,7 +4,8 @@
 use crate::json::{self, Hex};
 use crate::words;
 use hartrace_flow::{
-    Access, CsrWrite, Effects, HartId, Observer, RegId, RegWrite, Signal, Step, Trap, Wants,
+    Access, CsrWrite, DataAccess, Effects, HartId, Observer, RegId, RegWrite, Signal, Step, Trap,
+    Wants,
 };
 use hartrace_isa::{Isa, csr};
 use serde::{Serialize, Serializer};
@@ -264,7 +265,8 @@ impl Trapped {
 #[derive(Serialize)]
 pub(crate) struct Accessed {
     kind: &'static str,
-    address: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<Hex>,
     bytes: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Hex>,
@@ -276,10 +278,19 @@ impl Accessed {
     pub(crate) fn new(access: &Access) -> Accessed {
         Accessed {
             kind: words::access_kind(access.kind),
-            address: Hex(access.addr),
+            address: Some(Hex(access.addr)),
             bytes: 1u32.checked_shl(access.size.into()).unwrap_or(0),
             data: access.data.map(Hex),
             operand: access.operand.map(Hex),
+        }
+    }
+
+    /// The access of an event, whose address may be unknown.
+    pub(crate) fn of(data: &DataAccess) -> Accessed {
+        let all = Accessed::new(&data.access);
+        Accessed {
+            address: all.address.filter(|_| data.has_address),
+            ..all
         }
     }
 }

@@ -34,6 +34,10 @@ pub fn trace_written(path: &Path, format: Format, written: &Written, causeless: 
         count(checked.insns, "instruction"),
         count(checked.traps, "trap")
     );
+    if checked.accesses > 0 {
+        let plural = if checked.accesses == 1 { "" } else { "es" };
+        text += &format!(", {} data access{plural}", checked.accesses);
+    }
     if causeless > 0 {
         let causes = count(causeless, "trap cause");
         text += &format!(" ({causes} unknown, not compared)");

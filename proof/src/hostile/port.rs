@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use hartrace_flow::DataPort;
 use hartrace_flow::{
     Cause, Check, Consumer, Context, Ctype, Effects, Event, Exit, HartId, Ingress, Insn,
     ItypeWidth, Mode, Observer, Port, PortConfig, Retirement, Retires, Run, Signal, Step,
@@ -63,6 +64,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
         },
         ctype: Ctype::from_code((choices >> 6 & 3) as u8).unwrap_or_default(),
         tval_bits: (choices >> 8 & 0xff) as u8,
+        data: DataPort::None,
     };
     let (mut shown, mut longest) = (0u64, 0);
     let mut port = Port::new(config, |_: HartId, row: &Ingress| {

@@ -11,7 +11,7 @@ use crate::trace::Format;
 use crate::trace::identity::Case;
 
 /// Where the small program stands.
-const BASE: u64 = 0x8000_0000;
+pub(super) const BASE: u64 = 0x8000_0000;
 
 /// Follows events: finitely many, and all inside the code.
 struct Follow<'a> {

@@ -182,6 +182,9 @@ impl Damage {
 /// Sync messages after the damage that are decoded.
 const BEHIND: usize = 4;
 
+/// Bytes after which the boundaries of messages are known again.
+const SETTLED: usize = 64;
+
 /// One fault at this byte. Gives what it cost and, for the table of causes, the
 /// field that was hit.
 fn fault<F: Format>(
@@ -194,7 +197,8 @@ fn fault<F: Format>(
     // One more, should the sync message itself be hit.
     let start = trace.syncs.partition_point(|s| s.start <= at);
     let start = start.checked_sub(2)?;
-    let behind = trace.syncs.partition_point(|s| s.start < at + damage.len());
+    let after = at + damage.len();
+    let behind = trace.syncs.partition_point(|s| s.start < after);
     let end = trace.syncs.get(behind + BEHIND)?.end;
     let from = trace.syncs.get(start)?.start;
     let mut bytes = trace.bytes.get(from..end)?.to_vec();
@@ -225,9 +229,11 @@ fn fault<F: Format>(
     out.most = 0;
     decoder.finish(&mut out);
     out.out.warned = warned;
-    // After the second sync everything must be as it was.
+    // After the second sync everything must be as it was. Where syncs are dense it
+    // takes some more to find out where messages start.
+    let far = trace.syncs.partition_point(|s| s.start < after + SETTLED);
     let anchor = |n: usize| Some(*trace.before.get(n)? - *trace.before.get(start)?);
-    let second = anchor(behind + 1)?;
+    let second = anchor((behind + 1).max(far).min(behind + BEHIND))?;
     Some(cost(truth, &out.out, second))
 }
 

@@ -183,6 +183,8 @@ pub struct Rules {
     pub open: bool,
     /// Nor is it before a trap.
     pub open_trap: bool,
+    /// The trace may stop at a return, and start anew in another context or mode.
+    pub breaks_off: bool,
     /// Of several traps in a row only the last is reported, and none where the
     /// trace stops.
     pub one_trap: bool,

@@ -10,9 +10,10 @@ use crate::places::Places;
 use crate::spaces::Spaces;
 use crate::stacks::{Grouping, Odd, OddJump, StackSink};
 use hartrace_flow::{
-    Cause, Consumer, DataAccess, Event, Gap, HartId, Image, Mark, Ownership, PerHart, Run, Trap,
-    Warning,
+    AccessKind, Cause, Consumer, DataAccess, Event, Gap, HartId, Image, Mark, Ownership, PerHart,
+    Run, Trap, Warning,
 };
+use hartrace_isa::csr;
 use std::fmt;
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -29,7 +30,8 @@ pub struct ListingStyle<'a> {
 }
 
 /// Lists what was executed, as text: one instruction per line, indented by calls, and
-/// lines that begin with `--` for everything else.
+/// lines that begin with `--` for everything else. Data accesses stand after their
+/// instruction where all of a run is shown without source.
 pub struct TraceListing<'a, F> {
     follower: Follower<'a, Odds>,
     window: Option<Window<'a>>,
@@ -67,6 +69,8 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
                 spaces: Spaces::default(),
                 harts: style.harts,
                 source: PerHart::default(),
+                last: None,
+                whole: style.source.is_none(),
                 out: Gathered::new(flush),
             },
         }
@@ -76,6 +80,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     #[must_use]
     pub fn within(mut self, window: Window<'a>) -> TraceListing<'a, F> {
         self.window = Some(window);
+        self.page.whole = false;
         self
     }
 
@@ -140,6 +145,10 @@ struct Page<'a, F> {
     harts: bool,
     /// The source line that each hart is at.
     source: PerHart<u32>,
+    /// Where the text of the last run starts, if nothing came after it.
+    last: Option<usize>,
+    /// Each run is shown whole, a line for each instruction and no others.
+    whole: bool,
     out: Gathered<F>,
 }
 
@@ -148,9 +157,12 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
     fn run(&mut self, hart: HartId, run: &Run, depth: u8) {
         let space = self.spaces.of(hart);
         let line = self.source.of(hart);
+        // The text of a run stays until the next: an access may be added to it.
+        self.out.added();
+        self.last = self.whole.then_some(self.out.text().len());
         if !self.harts {
             self.lines.append(space, run, depth, line, self.out.text());
-            return self.out.added();
+            return;
         }
         // The same text with a number before each line.
         let mut lines = Vec::new();
@@ -159,11 +171,28 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
             let _ = write!(self.out.text(), "{:<3} ", hart.0);
             self.out.text().extend_from_slice(line);
         }
-        self.out.added();
+    }
+
+    /// Adds an access to the line of its instruction.
+    fn access(&mut self, hart: HartId, data: &DataAccess) {
+        let at = (self.last.zip(data.insn)).and_then(|(start, insn)| {
+            let lines = self.out.text().get(start..)?;
+            let mut ends = lines.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            let (end, _) = ends.nth(insn as usize)?;
+            Some(start + end)
+        });
+        match at {
+            Some(at) => {
+                let text = format!("  ; {}", access(data));
+                self.out.text().splice(at..at, text.into_bytes());
+            }
+            None => self.say(Some(hart), self.palette.event, access(data)),
+        }
     }
 
     fn say(&mut self, hart: Option<HartId>, colour: &str, what: impl fmt::Display) {
         let plain = self.palette.plain;
+        self.last = None;
         // Writing to memory does not fail.
         let _ = match hart.filter(|_| self.harts) {
             Some(hart) => writeln!(self.out.text(), "{:<3} {colour}-- {what}{plain}", hart.0),
@@ -222,7 +251,7 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
                 (bold, owner(event))
             }
             Event::Time(time) => (bold, format!("time {time}")),
-            Event::Access(event) => (bold, access(event)),
+            Event::Access(event) => return self.access(hart, event),
             Event::Mark(event) => (bold, mark(*event)),
             Event::Gap(event) => (alarm, gap(event)),
             Event::Warning(event) => (alarm, warning(event)),
@@ -312,6 +341,42 @@ fn warning(warning: &Warning) -> String {
     format!("warning at byte {:#x}: {}", warning.at, warning.reason)
 }
 
+/// `load 4 0x80001000 = 0x2a`, `add 4 0x80001000 = 0x2b, was 0x2a`,
+/// `write mstatus = 0x8, was 0x0`.
 fn access(data: &DataAccess) -> String {
-    format!("{:?} of {:#x}", data.access.kind, data.access.addr)
+    let access = &data.access;
+    let what = match access.kind {
+        AccessKind::Load => "load",
+        AccessKind::Store => "store",
+        AccessKind::CsrReadWrite => "write",
+        AccessKind::CsrReadSet => "set",
+        AccessKind::CsrReadClear => "clear",
+        AccessKind::AtomicSwap => "swap",
+        AccessKind::AtomicAdd => "add",
+        AccessKind::AtomicAnd => "and",
+        AccessKind::AtomicOr => "or",
+        AccessKind::AtomicXor => "xor",
+        AccessKind::AtomicMax => "max",
+        AccessKind::AtomicMin => "min",
+        AccessKind::ConditionalStoreFailure => "failed store",
+    };
+    let mut text = what.to_owned();
+    if access.kind.is_csr() {
+        text += &match csr::name(access.addr as u16) {
+            Some(name) => format!(" {name}"),
+            None => format!(" csr {:#x}", access.addr),
+        };
+    } else {
+        text += &format!(" {}", 1u32.checked_shl(access.size.into()).unwrap_or(0));
+        if data.has_address {
+            text += &format!(" {:#x}", access.addr);
+        }
+    }
+    if let Some(value) = access.data {
+        text += &format!(" = {value:#x}");
+    }
+    if let Some(value) = access.operand {
+        text += &format!(", was {value:#x}");
+    }
+    text
 }

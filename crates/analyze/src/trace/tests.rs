@@ -1,7 +1,8 @@
 use super::*;
 use crate::{Functions, Places};
 use hartrace_flow::{
-    Cause, Consumer, Event, Exit, Gap, HartId, Mark, Mode, Ownership, Reason, Trap,
+    Access, AccessKind, Cause, Consumer, DataAccess, Event, Exit, Gap, HartId, Mark, Mode,
+    Ownership, Reason, Trap,
 };
 use hartrace_isa::{Isa, length};
 
@@ -116,6 +117,49 @@ fn ecalls_are_listed_on_request() {
     assert_eq!(listed(true, trap(0, Cause::Interrupt(None))), "");
     assert_eq!(listed(true, trap(4, Cause::Unknown)), "");
     assert_eq!(listed(false, trap(0, Cause::Exception(None))), "");
+}
+
+/// Accesses stand in the line of their instruction, or in one of their own.
+#[test]
+fn a_listing_with_accesses() {
+    let image = image(8);
+    let places = Places::new();
+    let store = Access {
+        kind: AccessKind::Store,
+        size: 2,
+        addr: 0x2000,
+        data: Some(7),
+        ..Access::default()
+    };
+    let set = Access {
+        kind: AccessKind::CsrReadSet,
+        size: 3,
+        addr: 0x300,
+        data: Some(9),
+        operand: Some(1),
+        ..Access::default()
+    };
+    let unknown = DataAccess {
+        insn: None,
+        has_address: false,
+        ..DataAccess::of(0, store)
+    };
+    let about = (&places, Functions::new());
+    let mut list = TraceListing::new(&image, about, ListingStyle::default(), |_| ());
+    for event in [
+        Event::Run(run(0x1000, 2)),
+        Event::Access(DataAccess::of(0, store)),
+        Event::Access(DataAccess::of(1, set)),
+        Event::Access(DataAccess::of(1, store)),
+        Event::Access(unknown),
+    ] {
+        let _ = list.event(HART, &event);
+    }
+    let text = String::from_utf8(list.out().text().clone()).unwrap();
+    let expected = "0000000000001000  00000073  ecall  ; store 4 0x2000 = 0x7\n\
+        0000000000001004  00000013  nop  ; set mstatus = 0x9, was 0x1  ; store 4 0x2000 = 0x7\n\
+        -- store 4 = 0x7\n";
+    assert_eq!(text, expected);
 }
 
 #[test]

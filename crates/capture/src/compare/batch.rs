@@ -48,6 +48,8 @@ impl Batch {
                     let straights = Straights {
                         code: &self.code,
                         list: self.list.get(list.clone()).unwrap_or_default(),
+                        // What is compared has no data trace.
+                        accesses: &[],
                         context: *context,
                         mode: *mode,
                     };

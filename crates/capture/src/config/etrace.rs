@@ -1,6 +1,10 @@
 //! `[etrace]`: settings of the E-Trace encoder, as far as a decoder needs them
 //! too.
 
+mod data;
+
+pub use data::EtraceData;
+
 use super::read::{Reader, Value, integer};
 use super::section::{Section as _, queue, set, some, value};
 use super::value::{Named, name_of};
@@ -143,6 +147,10 @@ section! {
         /// The hart waits when the queue is full.
         queue_stall: bool = (boolean);
     }
+    sections {
+        /// `[etrace.data]`: data trace.
+        data: EtraceData;
+    }
 }
 
 impl Reader {
@@ -192,6 +200,8 @@ impl Etrace {
         let mut config = Config::new(value(&self.version, Version::default()), xlen);
         self.apply_layout(&mut config);
         self.apply_encoder(&mut config);
+        let width = config.iaddress_width;
+        config.data = self.data.settings(config.version, xlen, width);
         config.validate()?;
         Ok(config)
     }
@@ -292,6 +302,7 @@ impl Etrace {
             queue_bytes: config.queue.and_then(|q| some(q.bytes)),
             queue_drain: config.queue.and_then(|q| some(q.drain)),
             queue_stall: config.queue.and_then(|q| some(q.stall)),
+            data: EtraceData::of(config.data.as_ref()),
         }
     }
 }

@@ -1,5 +1,9 @@
 //! `[filter]`: which instructions an encoder traces.
 
+pub(super) mod data;
+
+use self::data::DataFilter;
+
 use super::read::{Reader, Value, integer};
 use super::value::{Named, name_of};
 use super::write::{address, list, quote};
@@ -25,6 +29,10 @@ section! {
         context: Vec<Span> = (spans);
         /// `[[filter.any]]`: filters one by one.
         any: Vec<Match> = (any);
+    }
+    sections {
+        /// `[filter.data]`: data accesses.
+        data: DataFilter;
     }
 }
 
@@ -210,6 +218,7 @@ impl Filter {
         for one in self.pairs(find)?.iter().chain(any) {
             config.add(one)?;
         }
+        self.data.add_to(&mut config, find)?;
         Ok(config)
     }
 

@@ -4,7 +4,7 @@
 use super::read::{Reader, Value};
 use super::section::{said, some, value};
 use super::value::Named;
-use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
+use hartrace_flow::{Ctype, DataPort, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Isa, ItypeTable};
 use hartrace_logs::Iretire;
 
@@ -27,6 +27,26 @@ pub(super) const RETIRES: Named<Retires> = &[
     ("ecall", Retires::Ecall),
     ("ecall-ebreak", Retires::EcallAndEbreak),
 ];
+
+/// The form of data accesses at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataForm {
+    /// They are not shown.
+    None,
+    /// With their instruction.
+    Unified,
+    /// What was read comes later.
+    Split,
+}
+
+const FORMS: Named<DataForm> = &[
+    ("none", DataForm::None),
+    ("unified", DataForm::Unified),
+    ("split", DataForm::Split),
+];
+
+/// Defaults of `load_ids` and `load_latency`.
+const LOADS: (u16, u8) = (16, 2);
 
 section! {
     /// `[ingress]`. What is `None` is not said.
@@ -52,6 +72,12 @@ section! {
         ctype: Ctype = (ctype);
         /// Low bits of `tval` that are shown, 0 to 64.
         tval_bits: u8 = (number 0 64);
+        /// The form of data accesses.
+        data: DataForm = (named FORMS);
+        /// Split loads that can be in progress.
+        load_ids: u16 = (number 1 256);
+        /// Instructions that retire between a split load and its response.
+        load_latency: u8 = (number 0 255);
     }
 }
 
@@ -97,6 +123,9 @@ impl Ingress {
             retires: some(port.retires),
             ctype: some(port.ctype),
             tval_bits: some(port.tval_bits),
+            data: None,
+            load_ids: None,
+            load_latency: None,
         }
     }
 
@@ -110,6 +139,15 @@ impl Ingress {
             sijump: said(self.sijump, port.sijump),
             all_jumps: said(self.all_jumps, port.all_jumps),
             retires: said(self.retires, port.retires),
+            data: match port.data {
+                DataPort::None => self.data,
+                DataPort::Unified => said(self.data, DataForm::Unified),
+                DataPort::Split { .. } => said(self.data, DataForm::Split),
+            },
+            load_ids: match port.data {
+                DataPort::Split { ids, .. } => said(self.load_ids, ids),
+                _ => self.load_ids,
+            },
             ..self
         }
     }
@@ -133,6 +171,14 @@ impl Ingress {
             retires: value(&self.retires, default.retires),
             ctype: value(&self.ctype, default.ctype),
             tval_bits: value(&self.tval_bits, default.tval_bits),
+            data: match value(&self.data, DataForm::None) {
+                DataForm::None => DataPort::None,
+                DataForm::Unified => DataPort::Unified,
+                DataForm::Split => DataPort::Split {
+                    ids: value(&self.load_ids, LOADS.0),
+                    latency: value(&self.load_latency, LOADS.1),
+                },
+            },
         }
     }
 
@@ -178,6 +224,7 @@ mod tests {
             retires: Retires::Ecall,
             ctype: Ctype::Discontinuity,
             tval_bits: 8,
+            data: DataPort::None,
         };
         assert_eq!(port(text, Isa::RV32GC), expected);
         let single = text.replace("block", "single");

@@ -1,11 +1,15 @@
 //! Steps as ingress rows.
 
 use hartrace_flow::{
-    Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Step, Wants,
+    DataIngress, DataPort, Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Step,
+    Wants,
 };
 use hartrace_isa::ItypeTable;
 use hartrace_logs::{IngressColumns, IngressWriter, Iretire, RowError};
 use std::fmt;
+
+/// Most data accesses of a block that a row has columns for.
+const MOST: u8 = 8;
 
 /// Text gathered before it is handed on.
 const FULL: usize = 1 << 16;
@@ -20,6 +24,10 @@ pub struct RowWriter<'a>(Port<Rows<'a>>);
 struct Rows<'a> {
     writer: IngressWriter,
     text: Text<'a>,
+    /// A block whose accesses may follow, if there are columns for them.
+    block: Option<Ingress>,
+    data: Vec<DataIngress>,
+    accesses: bool,
     /// Cycles in which nothing happens to an instruction are left out.
     dense: bool,
 }
@@ -36,6 +44,12 @@ impl<'a> RowWriter<'a> {
         let dense = port.table == ItypeTable::ETraceReference;
         let columns = IngressColumns {
             sijump: port.sijump,
+            accesses: match (port.data, iretire) {
+                (DataPort::None, _) => 0,
+                // An instruction has a row for each of its accesses.
+                (_, Iretire::Instructions) => 1,
+                (_, Iretire::Halfwords) => MOST,
+            },
             ..if dense {
                 IngressColumns::default()
             } else {
@@ -48,17 +62,26 @@ impl<'a> RowWriter<'a> {
         let mut text = Text { put, buffer };
         // Text takes everything.
         let _ = writer.write_header(&mut text);
+        let accesses = port.data != DataPort::None;
         let rows = Rows {
             writer,
             text,
+            block: None,
+            data: Vec::new(),
+            accesses,
             dense,
         };
-        RowWriter(Port::new(port, rows))
+        // Rows have the unified form.
+        let data = match accesses {
+            true => DataPort::Unified,
+            false => DataPort::None,
+        };
+        RowWriter(Port::new(PortConfig { data, ..port }, rows))
     }
 }
 
 impl Observer for RowWriter<'_> {
-    // The port also shows data accesses, for which a row has no columns.
+    // Where there are columns for data accesses, it takes them from effects.
     const WANTS: Wants = Wants::STEPS;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
@@ -75,14 +98,38 @@ impl IngressSink for Rows<'_> {
         if self.dense && block.iretire == 0 && !block.itype.is_trap() {
             return;
         }
+        if self.accesses {
+            self.close();
+            self.block = Some(*block);
+            return;
+        }
         let row = std::slice::from_ref(block);
         if let Err(error) = self.writer.write_row(&mut self.text, row) {
             (self.text.put)(Err(error));
         }
     }
 
+    fn data(&mut self, _: HartId, data: &DataIngress) {
+        self.data.push(*data);
+    }
+
     fn finish(&mut self) {
+        self.close();
         self.text.flush();
+    }
+}
+
+impl Rows<'_> {
+    /// Writes the block that waited for its accesses.
+    fn close(&mut self) {
+        if let Some(block) = self.block.take() {
+            let row = std::slice::from_ref(&block);
+            let written = self.writer.write_cycle(&mut self.text, row, &self.data);
+            if let Err(error) = written {
+                (self.text.put)(Err(error));
+            }
+        }
+        self.data.clear();
     }
 }
 

@@ -48,6 +48,11 @@ pub fn likely_cause(code: &str) -> Option<&'static str> {
             "the capture stopped before the encoder did, or the end of the file is missing"
         }
         "ET0208" => "a damaged packet, or wrong widths in [etrace]",
+        "ET0212" | "ET0213" | "ET0214" | "ET0215" | "ET0216" => {
+            "a damaged packet, or wrong widths in [etrace.data]"
+        }
+        "ET0403" => "the encoder's queue was full: trace fewer accesses",
+        "ET0404" => "missing packets, another program, or wrong settings in [etrace.data]",
         "ET0101" => "damaged bytes, or not E-Trace at all",
         "ET0102" => "the trace was cut off inside a packet",
         "ET0103" => "the buffer wrapped, or the start is missing: this is common",

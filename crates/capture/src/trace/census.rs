@@ -136,7 +136,8 @@ impl Counting {
                 Kinds::Ntrace(config, ntrace::Framer::default(), Box::default())
             }
             Settings::Etrace(config) => {
-                Kinds::Etrace(config.layout(), etrace::Framer::default(), Box::default())
+                let tally = etrace::Tally::new(etrace::Extras::of(config));
+                Kinds::Etrace(config.layout(), etrace::Framer::default(), Box::new(tally))
             }
             Settings::Tandem(config) => Kinds::Tandem(Box::new(GroupCount::new(config))),
         })

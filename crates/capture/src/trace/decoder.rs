@@ -2,7 +2,7 @@
 
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Consumer, Decode, Event, HartId, Image, Kept, Run};
+use hartrace_flow::{Consumer, DataAccess, Decode, Event, HartId, Image, Kept, Run, Tie};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
 use std::ops::ControlFlow;
@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 pub enum Decoder<'a> {
     /// Of N-Trace.
     Ntrace(Box<ntrace::Decoder<'a>>),
-    /// Of E-Trace.
-    Etrace(Box<etrace::Decoder<'a>>),
+    /// Of E-Trace, and with data trace what assigns accesses to instructions.
+    Etrace(Box<etrace::Decoder<'a>>, Option<Box<Tie<'a>>>),
     /// Of tandem traces.
     Tandem(Box<TandemDecoder>),
 }
@@ -30,7 +30,11 @@ impl<'a> Decoder<'a> {
                 Decoder::Ntrace(Box::new(ntrace::Decoder::new(config.clone(), image)?))
             }
             Settings::Etrace(config) => {
-                Decoder::Etrace(Box::new(etrace::Decoder::new(config.clone(), image)?))
+                let mut config = config.clone();
+                // Its packets are in another file.
+                config.data = config.data.filter(|data| !data.separate);
+                let decoder = etrace::Decoder::new(config.clone(), image)?;
+                Decoder::Etrace(Box::new(decoder), config.tie(image).map(Box::new))
             }
             Settings::Tandem(config) => Decoder::tandem(config, image, HartId(0))?,
         })
@@ -54,10 +58,18 @@ impl<'a> Decoder<'a> {
     /// here, once, for a [`Batch`] of runs; a consumer costs an indirect call for
     /// each batch.
     fn feed_any(&mut self, bytes: &[u8], out: &mut dyn Consumer) -> usize {
+        if let Decoder::Etrace(decoder, Some(tie)) = self {
+            tie.set_position(decoder.position());
+            let mut tied = tie.to(out);
+            let mut out = Batch::new(&mut tied);
+            let used = decoder.feed(bytes, &mut out);
+            out.flush();
+            return used;
+        }
         let mut out = Batch::new(out);
         let used = match self {
             Decoder::Ntrace(decoder) => decoder.feed(bytes, &mut out),
-            Decoder::Etrace(decoder) => decoder.feed(bytes, &mut out),
+            Decoder::Etrace(decoder, _) => decoder.feed(bytes, &mut out),
             Decoder::Tandem(decoder) => decoder.feed(bytes, &mut out),
         };
         out.flush();
@@ -65,10 +77,18 @@ impl<'a> Decoder<'a> {
     }
 
     fn finish_any(&mut self, out: &mut dyn Consumer) {
+        if let Decoder::Etrace(decoder, Some(tie)) = self {
+            let mut tied = tie.to(out);
+            let mut out = Batch::new(&mut tied);
+            decoder.finish(&mut out);
+            out.flush();
+            tied.finish();
+            return;
+        }
         let mut out = Batch::new(out);
         match self {
             Decoder::Ntrace(decoder) => decoder.finish(&mut out),
-            Decoder::Etrace(decoder) => decoder.finish(&mut out),
+            Decoder::Etrace(decoder, _) => decoder.finish(&mut out),
             Decoder::Tandem(decoder) => decoder.finish(&mut out),
         }
         out.flush();
@@ -119,6 +139,12 @@ impl<'o> Batch<'o> {
 }
 
 impl Consumer for Batch<'_> {
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        self.flush();
+        self.paused |= self.out.accesses(hart, accesses).is_break();
+        self.flow()
+    }
+
     #[inline]
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if let Event::Run(run) = event {
@@ -182,7 +208,7 @@ impl Decode for Decoder<'_> {
     fn seam(&self) -> Seam {
         match self {
             Decoder::Ntrace(decoder) => Seam::Ntrace(decoder.seam()),
-            Decoder::Etrace(decoder) => Seam::Etrace(decoder.seam()),
+            Decoder::Etrace(decoder, _) => Seam::Etrace(decoder.seam()),
             Decoder::Tandem(decoder) => Seam::Tandem(decoder.position()),
         }
     }
@@ -190,7 +216,7 @@ impl Decode for Decoder<'_> {
     fn resume(&mut self, seam: &Seam) {
         match (self, seam) {
             (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.resume(seam),
-            (Decoder::Etrace(decoder), Seam::Etrace(seam)) => decoder.resume(seam),
+            (Decoder::Etrace(decoder, _), Seam::Etrace(seam)) => decoder.resume(seam),
             // A state of another stream.
             (decoder, seam) => decoder.restart(Self::at(seam)),
         }
@@ -199,7 +225,7 @@ impl Decode for Decoder<'_> {
     fn restart(&mut self, offset: u64) {
         match self {
             Decoder::Ntrace(decoder) => decoder.restart(offset),
-            Decoder::Etrace(decoder) => decoder.restart(offset),
+            Decoder::Etrace(decoder, _) => decoder.restart(offset),
             Decoder::Tandem(_) => {}
         }
     }
@@ -207,7 +233,7 @@ impl Decode for Decoder<'_> {
     fn is_synchronised(&self) -> bool {
         match self {
             Decoder::Ntrace(decoder) => decoder.is_synchronised(),
-            Decoder::Etrace(decoder) => decoder.is_synchronised(),
+            Decoder::Etrace(decoder, _) => decoder.is_synchronised(),
             Decoder::Tandem(_) => false,
         }
     }
@@ -215,7 +241,7 @@ impl Decode for Decoder<'_> {
     fn hint(&mut self, seam: &Seam) {
         match (self, seam) {
             (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.hint(seam),
-            (Decoder::Etrace(decoder), Seam::Etrace(seam)) => decoder.hint(seam),
+            (Decoder::Etrace(decoder, _), Seam::Etrace(seam)) => decoder.hint(seam),
             _ => {}
         }
     }
@@ -223,7 +249,7 @@ impl Decode for Decoder<'_> {
     fn position(&self) -> u64 {
         match self {
             Decoder::Ntrace(decoder) => decoder.position(),
-            Decoder::Etrace(decoder) => decoder.position(),
+            Decoder::Etrace(decoder, _) => decoder.position(),
             Decoder::Tandem(decoder) => decoder.position(),
         }
     }
@@ -239,7 +265,7 @@ impl Decode for Decoder<'_> {
     fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
         match self {
             Decoder::Ntrace(decoder) => decoder.boundary(bytes, from),
-            Decoder::Etrace(decoder) => decoder.boundary(bytes, from),
+            Decoder::Etrace(decoder, _) => decoder.boundary(bytes, from),
             Decoder::Tandem(_) => None,
         }
     }
@@ -247,7 +273,10 @@ impl Decode for Decoder<'_> {
     fn another(&self) -> Self {
         match self {
             Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
-            Decoder::Etrace(decoder) => Decoder::Etrace(Box::new(decoder.another())),
+            Decoder::Etrace(decoder, tie) => {
+                let tie = tie.as_ref().map(|tie| Box::new(tie.another()));
+                Decoder::Etrace(Box::new(decoder.another()), tie)
+            }
             Decoder::Tandem(decoder) => Decoder::Tandem(Box::new(decoder.another())),
         }
     }

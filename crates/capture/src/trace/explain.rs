@@ -183,6 +183,7 @@ impl Explainer {
                 let packets = Packets {
                     layout: config.layout(),
                     follower: etrace::Follower::new(config),
+                    data: etrace::DataFollower::new(config),
                     config: config.clone(),
                 };
                 Kind::Etrace(Pieces::default(), Box::new(packets))
@@ -363,6 +364,7 @@ struct Packets {
     config: etrace::Config,
     layout: etrace::Layout,
     follower: etrace::Follower,
+    data: Option<etrace::DataFollower>,
 }
 
 impl Packets {
@@ -383,33 +385,17 @@ impl Packets {
                 to.fault = Some(fault_of(fault.code(), fault.text()));
                 return;
             }
-            etrace::Piece::Packet(_, etrace::Kind::Data, _) => {
+            etrace::Piece::Packet(_, etrace::Kind::Data, payload) => {
                 to.begin(at, PieceKind::Data, length);
                 to.frame = Some("te_data");
-                return;
+                return self.explain_data(payload, view, to);
             }
             etrace::Piece::Packet(src, etrace::Kind::Instruction, payload) => (src, payload),
         };
         to.begin(at, PieceKind::Unit, length);
         to.frame = Some("te_inst");
         let (fields, fault) = etrace::explain(payload, &self.layout);
-        for field in fields {
-            let code = matches!(field.name, "format" | "subformat");
-            if code {
-                to.codes.push((field.name, field.value));
-            }
-            // The payload comes after one byte that frames it.
-            to.fields.push(Field {
-                name: field.name,
-                value: field.value,
-                bits: field.bits,
-                first_byte: 1 + field.first_bit as usize / 8,
-                last_byte: field.last_byte().map(|byte| byte + 1),
-                decimal: field.is_decimal(),
-                in_name: code,
-                word: None,
-            });
-        }
+        add_fields(fields, to);
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match etrace::Packet::read(payload, &self.layout) {
             Ok(packet) => {
@@ -419,9 +405,58 @@ impl Packets {
                     to.meaning = packet.meaning(&self.config);
                 }
                 self.layout.follow(&packet);
+                if let (etrace::Packet::Support(support), Some(data)) = (&packet, &mut self.data) {
+                    data.support(support);
+                }
             }
             Err(_) => self.follower.lost(),
         }
+    }
+
+    /// A packet of data trace, if its layout is known.
+    fn explain_data(&mut self, payload: &[u8], view: View, to: &mut Explained) {
+        let Some(data) = &mut self.data else {
+            return;
+        };
+        to.kind = PieceKind::Unit;
+        let (fields, fault) = etrace::explain_data(payload, data.layout(), data.outstanding());
+        add_fields(fields, to);
+        to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
+        match data.read(payload) {
+            Ok(packet) => {
+                to.name = Some(Cow::Borrowed(packet.name()));
+                let access = data.access(&packet);
+                to.address = access.filter(|a| a.has_address).map(|a| a.access.addr);
+                if view == View::Lines {
+                    to.meaning = packet.meaning(data.layout());
+                    let value = access.and_then(|a| a.access.data);
+                    if let (Some(meaning), Some(value)) = (&mut to.meaning, value) {
+                        *meaning += &format!(", data {value:#x}");
+                    }
+                }
+            }
+            Err(_) => data.lost(),
+        }
+    }
+}
+
+/// The fields of a packet, which come after one byte that frames it.
+fn add_fields(fields: Vec<etrace::Field>, to: &mut Explained) {
+    for field in fields {
+        let code = matches!(field.name, "format" | "subformat");
+        if code {
+            to.codes.push((field.name, field.value));
+        }
+        to.fields.push(Field {
+            name: field.name,
+            value: field.value,
+            bits: field.bits,
+            first_byte: 1 + field.first_bit as usize / 8,
+            last_byte: field.last_byte().map(|byte| byte + 1),
+            decimal: field.is_decimal(),
+            in_name: code,
+            word: None,
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The formats of traces, and the settings of each.
 
 use super::{Streams, TraceError, given_isa};
-use crate::config::{Config, Ingress};
+use crate::config::{Config, DataFilter, EtraceData, Ingress};
 use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
@@ -168,6 +168,9 @@ impl Format {
                 if config.etrace.sijump_returns.is_none() {
                     settings.sijump_returns = three;
                 }
+                if let Some(data) = &mut settings.data {
+                    filter_data(data, &config.filter.data, &config.etrace.data);
+                }
                 if settings.implicit_return && three {
                     return Err(etrace::ConfigError::ItypeWidth.into());
                 }
@@ -178,6 +181,15 @@ impl Format {
                 Settings::Tandem(Box::new(settings))
             }
         })
+    }
+}
+
+/// What filters leave out of data trace: a decoder has to know.
+fn filter_data(data: &mut etrace::DataConfig, filter: &DataFilter, said: &EtraceData) {
+    data.kinds &= filter.kind_bits().unwrap_or(u16::MAX);
+    data.sizes &= filter.size_bits().unwrap_or(u8::MAX);
+    if said.filtered.is_none() {
+        data.filtered = filter.is_dynamic();
     }
 }
 
@@ -292,6 +304,24 @@ impl Settings {
         }
     }
 
+    /// Whether such a trace has data trace.
+    #[must_use]
+    pub const fn has_data(&self) -> bool {
+        match self {
+            Settings::Etrace(config) => config.data.is_some(),
+            Settings::Ntrace(_) | Settings::Tandem(_) => false,
+        }
+    }
+
+    /// Its data packets are in a file of their own.
+    pub fn separate_data(&mut self) {
+        if let Settings::Etrace(config) = self
+            && let Some(data) = &mut config.data
+        {
+            data.separate = true;
+        }
+    }
+
     /// Whether such a trace may report times.
     #[must_use]
     pub const fn has_time(&self) -> bool {
@@ -324,6 +354,9 @@ impl Settings {
                 ..Unreported::default()
             },
             Settings::Etrace(config) => Unreported {
+                data: config
+                    .data
+                    .map(|data| data.reported(config.version, config.xlen)),
                 last_traps: false,
                 traps: config.version.is_draft(),
                 // Values are as wide as addresses in a packet.

@@ -116,6 +116,7 @@ fn both(a: Check, b: Check) -> Check {
     Ok(Checked {
         insns: a.insns + b.insns,
         traps: a.traps + b.traps,
+        accesses: a.accesses + b.accesses,
         lost: a.lost + b.lost,
     })
 }

@@ -211,7 +211,9 @@ impl Trace {
     #[must_use]
     pub fn is_for_threads(&self, threads: usize) -> bool {
         let size = self.input.size().unwrap_or(0);
+        // Accesses are assigned to instructions in their order.
         threads > 1
+            && !self.settings.has_data()
             && self.format() != Format::Tandem
             && size >= MIN_WHOLE
             && (size <= MAX_WHOLE || self.input.is_file())

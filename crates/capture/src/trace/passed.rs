@@ -2,7 +2,8 @@
 
 use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{
-    Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Step, TrapStep, Wants,
+    Access, DataIngress, DataPort, Effects, HartId, Ingress, IngressSink, Insn, Observer, Port,
+    PortConfig, Step, TrapStep, Wants,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -29,7 +30,14 @@ struct Gate {
     late_traps: bool,
     harts: Vec<Hart>,
     /// Steps that passed.
-    out: VecDeque<(HartId, Step)>,
+    out: VecDeque<PassedStep>,
+}
+
+/// A step that passed, and those of its accesses that did.
+pub(super) struct PassedStep {
+    pub(super) hart: HartId,
+    pub(super) step: Step,
+    pub(super) effects: Box<Effects>,
 }
 
 struct Hart {
@@ -37,6 +45,10 @@ struct Hart {
     filter: Filter,
     /// Steps that no block has shown yet.
     waiting: VecDeque<Step>,
+    /// The instruction shown last. One with several accesses is shown again.
+    last: Option<Insn>,
+    /// The block shown last passed.
+    traced: bool,
     /// A trap that passes if the next block does.
     last_trap: Option<Step>,
 }
@@ -58,14 +70,19 @@ impl Passed {
             harts: Vec::new(),
             out: VecDeque::new(),
         })));
+        // All of an access at once, however the encoder's own port shows it.
+        let data = match port.data {
+            DataPort::None => DataPort::None,
+            _ => DataPort::Unified,
+        };
         Some(Passed {
-            port: Port::new(*port, gate.clone()),
+            port: Port::new(PortConfig { data, ..*port }, gate.clone()),
             gate,
         })
     }
 
     /// A step that passed.
-    pub(super) fn next(&mut self) -> Option<(HartId, Step)> {
+    pub(super) fn next(&mut self) -> Option<PassedStep> {
         self.gate.0.borrow_mut().out.pop_front()
     }
 }
@@ -83,8 +100,9 @@ impl Observer for Passed {
         self.port.finish();
         let gate = &mut *self.gate.0.borrow_mut();
         for hart in &mut gate.harts {
-            let last = hart.last_trap.take().map(|step| (hart.id, step));
-            gate.out.extend(last);
+            let last = hart.last_trap.take();
+            gate.out
+                .extend(last.map(|step| PassedStep::new(hart.id, step)));
         }
     }
 }
@@ -97,6 +115,8 @@ impl Gate {
                 id,
                 filter: Filter::new(&self.config),
                 waiting: VecDeque::new(),
+                last: None,
+                traced: false,
                 last_trap: None,
             });
             self.harts.len() - 1
@@ -114,17 +134,27 @@ impl IngressSink for Shared {
         let late_traps = gate.late_traps;
         let hart = gate.hart(id);
         let traced = hart.filter.qualifies(block).traced;
+        hart.traced = traced;
         if block.iretire > 0 || block.itype.is_trap() {
             let last = hart.last_trap.take().filter(|_| traced);
-            out.extend(last.map(|step| (id, step)));
+            out.extend(last.map(|step| PassedStep::new(id, step)));
         }
         let mut bytes = u64::from(block.iretire) * 2;
+        let again = hart.last.filter(|last| last.pc == block.iaddr);
+        let first = hart.waiting.front();
+        if let (Some(again), false) = (
+            again,
+            matches!(first, Some(Step::Insn(i)) if i.pc == block.iaddr),
+        ) {
+            bytes = bytes.saturating_sub(again.len().into());
+        }
         let mut trap = block.itype.is_trap();
         // An instruction that traps may count as retired, without a step of its
         // own.
         while let Some(step) = hart.waiting.front() {
             let shown = match step {
                 Step::Insn(insn) if bytes > 0 => {
+                    hart.last = Some(*insn);
                     bytes = bytes.saturating_sub(insn.len().into());
                     true
                 }
@@ -144,8 +174,49 @@ impl IngressSink for Shared {
                 hart.last_trap = step;
                 continue;
             }
-            out.extend(step.map(|step| (id, step)));
+            out.extend(step.map(|step| PassedStep::new(id, step)));
         }
         gate.out = out;
+    }
+
+    fn data(&mut self, id: HartId, data: &DataIngress) {
+        let gate = &mut *self.0.borrow_mut();
+        let hart = gate.hart(id);
+        let passes = hart.filter.qualifies_data(data).traced && hart.traced;
+        if !data.dretire || !passes {
+            return;
+        }
+        let Some(access) = data.access() else {
+            return;
+        };
+        // Its instruction was shown right before.
+        let mut shown = gate.out.iter_mut().rev();
+        let by = |passed: &&mut PassedStep| {
+            passed.hart == id
+                && matches!(passed.step, Step::Insn(insn) if insn.pc == data.iaddr_lsbs)
+        };
+        if let Some(passed) = shown.find(by) {
+            passed.add(access);
+        }
+    }
+}
+
+impl PassedStep {
+    fn new(hart: HartId, step: Step) -> PassedStep {
+        PassedStep {
+            hart,
+            step,
+            effects: Box::default(),
+        }
+    }
+
+    fn add(&mut self, access: Access) {
+        match access.kind.is_csr() {
+            true => self.effects.csr_access = Some(access),
+            false => {
+                // There is room for all that one instruction does.
+                let _ = self.effects.accesses.push(access);
+            }
+        }
     }
 }

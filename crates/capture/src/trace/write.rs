@@ -1,13 +1,13 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
-use super::passed::Passed;
+use super::passed::{Passed, PassedStep};
 use super::{Decoder, Meter};
 use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, Observer, Port, PortConfig, Step,
-    Straights, Unreported, Wants,
+    Straights, Unreported, Wants, steps_of,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -56,13 +56,16 @@ pub(super) trait Source: Observer {
 }
 
 impl<E: Encode> Source for Port<Encoder<E, Shared>> {
-    // The port also shows data accesses, which no encoder here uses.
+    // Accesses only for data trace, which [`DATA`] asks for.
     const NEEDS: Wants = Wants::STEPS;
 
     fn counters(&self) -> Counters {
         self.sink().total()
     }
 }
+
+/// What data trace needs to know of steps.
+pub(super) const DATA: Wants = Wants::STEPS.with(Wants::DATA);
 
 /// An encoder without a port: it takes steps with all their effects.
 pub(super) struct Direct {
@@ -284,11 +287,15 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             return;
         };
         ask(passed);
-        let nothing = Effects::default();
-        while let Some((hart, step)) = passed.next() {
+        while let Some(PassedStep {
+            hart,
+            step,
+            effects,
+        }) = passed.next()
+        {
             *insns += u64::from(matches!(step, Step::Insn(_)));
             if let Some((_, check)) = &mut self.check {
-                check.step(hart, &step, &nothing);
+                check.step(hart, &step, &effects);
             }
         }
     }
@@ -374,10 +381,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         if self.passed.is_some() {
             // A filter has to look at each instruction.
-            for insn in code.iter() {
-                self.step(hart, &Step::Insn(insn), &Effects::NONE);
-            }
-            return;
+            return steps_of(self, hart, code);
         }
         if let Some((_, check)) = &mut self.check {
             check.straights(hart, code);

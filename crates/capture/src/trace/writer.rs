@@ -1,9 +1,9 @@
 //! Steps to a trace of any format.
 
 use super::harts::Harts;
-use super::write::{EtraceWriter, NtraceWriter};
+use super::write::{DATA, EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
-use hartrace_flow::erase::{Dyn, Erased, Everything, Steps};
+use hartrace_flow::erase::Dyn;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
@@ -61,23 +61,18 @@ impl<E: Into<SettingsError>> From<E> for WriteError {
 /// Encodes steps as a trace.
 ///
 /// It wants everything a hart can report, since it may be of a format that does.
-/// [`TraceWriter::with`] gives out an observer that wants no more than its
-/// format.
-pub struct TraceWriter<'a>(Writer<'a>);
+/// [`TraceWriter::observer`] is one that wants no more than its format
+/// ([`TraceWriter::wants`]).
+pub struct TraceWriter<'a> {
+    writer: Writer<'a>,
+    /// There is data trace.
+    data: bool,
+}
 
 enum Writer<'a> {
     Ntrace(NtraceWriter<'a, Put<'a>>),
     Etrace(EtraceWriter<'a, Put<'a>>),
     Tandem(Box<Harts<'a>>),
-}
-
-/// Something that is done with an observer of any type.
-pub trait WithObserver {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn with<O: Observer>(self, observer: O) -> Self::Output;
 }
 
 impl<'a> TraceWriter<'a> {
@@ -98,7 +93,7 @@ impl<'a> TraceWriter<'a> {
             Some(image) => Some((Decoder::new(settings, image)?, settings.unreported(&port))),
             None => None,
         };
-        Ok(TraceWriter(match settings {
+        let writer = match settings {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
                 let writer = writer.filtered(&port, filter, &settings.unreported(&port));
@@ -119,34 +114,29 @@ impl<'a> TraceWriter<'a> {
             Settings::Tandem(config) => {
                 Writer::Tandem(Box::new(harts(config, port.isa, options, put)?))
             }
-        }))
+        };
+        Ok(TraceWriter {
+            writer,
+            data: settings.has_data(),
+        })
     }
 
     /// Also measures the bandwidth of the stream; not of a tandem trace, which no
     /// hardware queue carries.
     #[must_use]
     pub fn metered(self, meter: Meter) -> TraceWriter<'a> {
-        TraceWriter(match self.0 {
+        let writer = match self.writer {
             Writer::Ntrace(writer) => Writer::Ntrace(writer.metered(meter)),
             Writer::Etrace(writer) => Writer::Etrace(writer.metered(meter)),
             Writer::Tandem(writer) => Writer::Tandem(writer),
-        })
+        };
+        TraceWriter { writer, ..self }
     }
 
-    /// Gives `to` the observer of its format, which wants no more than that needs.
-    pub fn with<W: WithObserver>(&mut self, to: W) -> W::Output {
-        let effects = self.wants().overlaps(Wants::EFFECTS);
-        let observer = self.observer();
-        match effects {
-            true => to.with(Erased::<Everything>::new(observer)),
-            false => to.with(Erased::<Steps>::new(observer)),
-        }
-    }
-
-    /// The observer of its format; made here, so that it is compiled here.
+    /// The observer of its format. It is compiled here, whoever uses it.
     #[inline(never)]
-    fn observer(&mut self) -> &mut Dyn<'_> {
-        match &mut self.0 {
+    pub fn observer(&mut self) -> &mut Dyn<'_> {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer,
             Writer::Etrace(writer) => writer,
             Writer::Tandem(writer) => writer.as_mut(),
@@ -156,7 +146,8 @@ impl<'a> TraceWriter<'a> {
     /// What its format needs to know of steps.
     #[must_use]
     pub fn wants(&self) -> Wants {
-        match &self.0 {
+        match &self.writer {
+            Writer::Etrace(_) if self.data => DATA,
             Writer::Ntrace(_) | Writer::Etrace(_) => Wants::STEPS,
             Writer::Tandem(_) => Wants::ALL,
         }
@@ -165,7 +156,7 @@ impl<'a> TraceWriter<'a> {
     /// What was written; after [`Observer::finish`].
     #[must_use]
     pub fn done(self) -> Written {
-        match self.0 {
+        match self.writer {
             Writer::Ntrace(writer) => writer.written(),
             Writer::Etrace(writer) => writer.written(),
             Writer::Tandem(writer) => writer.written(),
@@ -177,7 +168,7 @@ impl Observer for TraceWriter<'_> {
     const WANTS: Wants = Wants::ALL;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer.step(hart, step, effects),
             Writer::Etrace(writer) => writer.step(hart, step, effects),
             Writer::Tandem(writer) => writer.step(hart, step, effects),
@@ -185,7 +176,7 @@ impl Observer for TraceWriter<'_> {
     }
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer.straights(hart, code),
             Writer::Etrace(writer) => writer.straights(hart, code),
             Writer::Tandem(writer) => writer.straights(hart, code),
@@ -193,7 +184,7 @@ impl Observer for TraceWriter<'_> {
     }
 
     fn finish(&mut self) {
-        match &mut self.0 {
+        match &mut self.writer {
             Writer::Ntrace(writer) => writer.finish(),
             Writer::Etrace(writer) => writer.finish(),
             Writer::Tandem(writer) => writer.finish(),

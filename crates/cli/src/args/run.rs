@@ -26,7 +26,8 @@ Logs:
 
 Traces:
   ntrace=FILE       N-Trace, as set in [ntrace]
-  etrace=FILE       E-Trace, as set in [etrace]
+  etrace=FILE       E-Trace, as set in [etrace]; data trace with [etrace.data]
+  etrace-data=FILE  with etrace=FILE: the data packets in a file of their own
   tandem=FILE       tandem trace, as set in [tandem]
   ctr=FILE          snapshots of control transfer records: the hart's own if its
                     instruction set has them (--isa ..._smctr_ssctr), otherwise
@@ -180,7 +181,12 @@ pub(crate) enum TraceKind {
     Stream(Format),
     /// Snapshots of control transfer records.
     Records,
+    /// The data packets of an E-Trace.
+    Data,
 }
+
+/// The kind of a file with the data packets of an E-Trace.
+const DATA: &str = "etrace-data";
 
 impl TraceSpec {
     fn parse(text: &OsStr) -> Result<TraceSpec, String> {
@@ -189,9 +195,10 @@ impl TraceSpec {
         let kind = match Format::from_name(name) {
             Some(format) => TraceKind::Stream(format),
             None if name == FORMAT => TraceKind::Records,
+            None if name == DATA => TraceKind::Data,
             None => {
                 let mut names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
-                names.push(FORMAT);
+                names.extend([FORMAT, DATA]);
                 let names = names.join(", ");
                 return Err(format!(
                     "`{name}` is not a kind of trace; the kinds are {names}"
@@ -211,8 +218,17 @@ impl Run {
     pub(crate) fn streams(&self) -> impl Iterator<Item = (Format, &Path)> {
         self.trace.iter().filter_map(|spec| match spec.kind {
             TraceKind::Stream(format) => Some((format, spec.file.as_path())),
-            TraceKind::Records => None,
+            TraceKind::Records | TraceKind::Data => None,
         })
+    }
+
+    /// The file for data packets, if they get one of their own.
+    pub(crate) fn data(&self) -> impl Iterator<Item = &Path> {
+        let data = self
+            .trace
+            .iter()
+            .filter(|spec| spec.kind == TraceKind::Data);
+        data.map(|spec| spec.file.as_path())
     }
 
     /// The files for snapshots of control transfer records.

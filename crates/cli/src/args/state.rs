@@ -10,7 +10,8 @@ Instructions are numbered from 0, including those that trap, as in `hartrace ver
 N is the state before instruction N; if the trace has N instructions, it is the state at the end. \
 Memory is known from stores and memory requests. With the program, other bytes come from the \
 program and are marked. PLACE is an address or a symbol of the program, optionally with +OFFSET. \
---index writes TRACE.index once; later queries use it and are fast.
+--index writes TRACE.index once; later queries use it and are fast. An E-Trace with data trace \
+answers --mem and --last-write for memory; its instructions that trap are not counted.
 
 Examples:
   hartrace state run.tandem --at 5000
@@ -18,12 +19,13 @@ Examples:
   hartrace state run.tandem -e prog.elf --mem table+0x10:32
   hartrace state run.tandem -e prog.elf --last-write table --before 5000
   hartrace state run.tandem -e prog.elf --at main
-  hartrace state run.tandem --last-write a0 --before 1M --index";
+  hartrace state run.tandem --last-write a0 --before 1M --index
+  hartrace state run.etrace -e prog.elf --last-write table:8 --before 5000";
 
 /// `hartrace state`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct State {
-    /// The tandem trace; `-` is stdin
+    /// The tandem trace, or E-Trace with data trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Show the state before instruction N, or the first one at a symbol [default: at the end]
@@ -49,6 +51,9 @@ pub(crate) struct State {
     /// Write TRACE.index, which later queries use automatically
     #[arg(long)]
     pub(crate) index: bool,
+    /// Data packets of an E-Trace that are in a file of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: StateFormat,

@@ -147,6 +147,9 @@ pub(crate) struct Decode {
     /// Fail if the trace has gaps
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Data packets of an E-Trace that are in a file of their own (run --trace etrace-data=FILE)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
     /// With -f pc or json: number of decoding threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

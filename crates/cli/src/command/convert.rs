@@ -57,7 +57,13 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         absent: NO_EFFECTS,
         ..WriteOptions::default()
     };
-    let writer = trace_file::writer(&write, &new, (isa, &program.elf), &file.sink, options)?;
+    let writer = trace_file::writer(
+        &write,
+        &new,
+        (isa, &program.elf),
+        (&file.sink, None),
+        options,
+    )?;
     let (writer, decoded, assumed) = job.run(trace, &file, writer)?;
     let done = writer.done();
     // A trace converted from another is partial: it has no effects.

@@ -9,11 +9,13 @@ use crate::sink::Sink;
 use crate::source::{functions, places};
 use crate::talk::{Talk, leave_signals_to_pager};
 use hartrace_analyze::{ListingStyle, TraceListing, Window, WindowOptions, Windowed};
+use hartrace_capture::input::Input;
 use hartrace_capture::output::Output;
 use hartrace_capture::shard::cores;
 use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Decoded, Trace, Watch};
 use hartrace_flow::{Consumer, HartId, Image};
+use hartrace_print::diagnostic::trace::no_data_trace;
 use hartrace_print::events::{self, EventForm, EventText};
 use std::io::IsTerminal as _;
 
@@ -25,7 +27,13 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     let output = session.output(&args.output.output)?;
     // A file that is no trace is reported before a missing program.
     let input = session.open(&args.transport, "decode")?;
-    let loaded = session.loaded(input)?;
+    let mut loaded = session.loaded(input)?;
+    if let Some(data) = &args.data {
+        if !loaded.trace.can_join() {
+            return Err(no_data_trace(&args.trace).into());
+        }
+        loaded.trace = loaded.trace.with_data(Input::open(data)?)?;
+    }
     let part = points::part(&args.part, &loaded.program, &functions(&loaded.program))?;
     match args.format {
         DecodeFormat::Text | DecodeFormat::Source => list(args, &session, loaded, part, output),

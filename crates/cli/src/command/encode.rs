@@ -62,7 +62,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         &program.config,
         &settings,
         (isa, &program.elf),
-        &file.sink,
+        (&file.sink, None),
         options,
     )?;
     let copy = Copy {

@@ -14,13 +14,13 @@ use crate::progress::RunProgress;
 use crate::settings::tell_program;
 use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
-use drive::{Drive, End, Watch};
+use drive::{Drive, End};
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Ingress};
+use hartrace_capture::config::{Config, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
-use hartrace_flow::{Effects, HartId, Many, Observer, Step, Wants};
+use hartrace_flow::{DataPort, Effects, HartId, Many, Observer, Step, Wants};
 use hartrace_hart::host::{Files, Host};
 use hartrace_hart::{Machine, Stop};
 use hartrace_isa::Isa;
@@ -42,7 +42,11 @@ use traced::Traced;
 /// The settings in force, as far as they do not depend on the program.
 fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
     let program = args.program.as_deref();
-    machine::settings(program, &args.machine, args.max_insns, talk)
+    let mut config = machine::settings(program, &args.machine, args.max_insns, talk)?;
+    if args.data().next().is_some() {
+        config.etrace.data.enabled = Some(Setting::flag(true, "--trace etrace-data"));
+    }
+    Ok(config)
 }
 
 /// The settings of a run, and where they come from.
@@ -105,7 +109,6 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         sinks: &sinks,
         output: &fate,
         progress: &progress,
-        watch: Watch::default(),
         looks: recorded.looks(args.every),
     };
     let begin = Instant::now();
@@ -117,7 +120,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     };
     let time = begin.elapsed();
     talk.phase("program ended");
-    let first_trap = drive.watch.first;
+    let first_trap = drive.machine.first_trap();
     let written = writers.into_iter().map(TraceWriter::done).collect();
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
     drop(drive);
@@ -195,6 +198,15 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     }
     if args.every.is_some() && args.records().next().is_none() {
         return Err(Failure::Usage("--every requires --trace ctr=FILE"));
+    }
+    let etraces = args
+        .streams()
+        .filter(|(format, _)| *format == Format::Etrace);
+    let (etraces, data) = (etraces.count(), args.data().count());
+    if data > 0 && (data, etraces) != (1, 1) {
+        return Err(Failure::Usage(
+            "--trace etrace-data=FILE requires one --trace etrace=FILE",
+        ));
     }
     let is_file = |name: &PathBuf| !matches!(name.to_str(), Some("-" | "/dev/null"));
     let traces = args.trace.iter().map(|trace| target(&trace.file));
@@ -309,10 +321,16 @@ fn observe(
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
     match (args.log.as_slice(), sinks, writers) {
-        ([], _, []) => drive.run(NoObserver),
-        ([], _, [writer]) => writer.with(drive),
-        ([one], [sink], []) if one.kind == RunLog::Pc => drive.run(pcs(args, isa, sink)),
-        ([one], [sink], []) if one.kind == RunLog::Ingress => drive.run(rows(ingress, isa, sink)),
+        ([], _, []) => drive.run(Wants::NOTHING, &mut NoObserver),
+        ([], _, [writer]) => drive.run(writer.wants(), writer.observer()),
+        ([one], [sink], []) if one.kind == RunLog::Pc => {
+            drive.run(Wants::STEPS, &mut pcs(args, isa, sink))
+        }
+        ([one], [sink], [])
+            if one.kind == RunLog::Ingress && ingress.port(isa).data == DataPort::None =>
+        {
+            drive.run(Wants::STEPS, &mut rows(ingress, isa, sink))
+        }
         (logs, sinks, writers) => {
             let mut many = Many::new();
             for (log, &sink) in logs.iter().zip(sinks) {
@@ -321,17 +339,21 @@ fn observe(
                     RunLog::Pc => many.push(pcs(args, isa, sink)),
                     RunLog::Spike => many.push(SpikeWriter::new(isa, put)),
                     RunLog::SpikeTraps => many.push(SpikeWriter::new(isa, put).with_traps()),
-                    RunLog::Ingress => many.push(rows(ingress, isa, sink)),
+                    RunLog::Ingress => {
+                        let data = ingress.port(isa).data != DataPort::None;
+                        let wants = match data {
+                            true => Wants::STEPS.with(Wants::DATA),
+                            false => Wants::STEPS,
+                        };
+                        many.push_wanting(wants, rows(ingress, isa, sink));
+                    }
                     RunLog::Json => many.push(JsonSteps::new(isa, true, sink)),
                 }
             }
             for writer in writers {
                 many.push_wanting(writer.wants(), writer);
             }
-            match many.without_effects() {
-                Ok(many) => drive.run(many),
-                Err(many) => drive.run(many),
-            }
+            drive.run(many.wants(), &mut many)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `hartrace state`: registers and memory at any instruction of a tandem trace,
-//! and their last writes.
+//! and their last writes; memory of an E-Trace with data trace.
+
+mod data;
 
 use crate::args::{Mark, State, StateFormat};
 use crate::failure::Failure;
@@ -11,7 +13,7 @@ use crate::settings::{Program, names_of};
 use crate::talk::Talk;
 use hartrace_analyze::Names;
 use hartrace_capture::history::{self, AskError, Asked, Config, History, Loaded};
-use hartrace_capture::input::{self, Contents};
+use hartrace_capture::input::{self, Contents, Input};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{self, Known, MAX_WHOLE};
 use hartrace_capture::verify::{Choice, Search};
@@ -35,10 +37,17 @@ pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {
     };
     let trace = session.trace(input, known)?;
     let contained = trace.is_contained();
+    if trace.settings.has_data() {
+        let trace = match &args.data {
+            None => trace,
+            Some(data) => trace.with_data(Input::open(data)?)?,
+        };
+        return data::run(args, &session, program, trace, output);
+    }
     let trace::Settings::Tandem(config) = trace.settings else {
         let message = format!("{} is not a tandem trace", input::name(&args.trace));
         return Err(Diagnostic::new(Code::NotATrace, message)
-            .note("other trace formats record control flow, not register values")
+            .note("other trace formats record control flow, and E-Trace with data trace memory accesses")
             .into());
     };
     let contents = trace.input.contents(MAX_WHOLE)?;

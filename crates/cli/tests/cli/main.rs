@@ -11,6 +11,7 @@ mod compare;
 mod config;
 mod ctr;
 mod ctr_inputs;
+mod data;
 mod disasm;
 mod doubt;
 mod etrace;

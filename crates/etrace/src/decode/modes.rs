@@ -2,12 +2,12 @@
 //!
 //! A damaged packet of another kind may look like a support packet, and no
 //! later packet would correct it. So the modes in a support packet in the
-//! middle of a trace are provisional until a synchronisation has been reached;
+//! middle of a trace are provisional until a walk has reached a synchronisation;
 //! if a contradiction is found before that, the previous modes are restored.
 
 use super::Settings;
 use crate::config::Parameters;
-use crate::{Config, Ioption, Support};
+use crate::{Config, DataConfig, Ioption, Support};
 
 /// The run-time modes: from the configuration until a support packet reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(super) struct Modes {
     parameters: Option<Parameters>,
     /// Data trace (`denable`), once a support packet has reported it.
     pub(super) data: Option<bool>,
+    /// The settings of data trace.
+    pub(super) data_config: Option<DataConfig>,
 }
 
 impl Modes {
@@ -41,6 +43,7 @@ impl Modes {
             iret_ext: config.iret_ext,
             parameters: None,
             data: None,
+            data_config: config.data,
         }
     }
 
@@ -65,6 +68,7 @@ impl Modes {
             branch_prediction: self.prediction,
             jump_target_cache: self.cache,
             iret_ext: self.iret_ext,
+            data: self.data_config,
             ..config.clone()
         };
         if let Some(parameters) = self.parameters {
@@ -105,6 +109,10 @@ impl Settings {
             iret_ext: told(Ioption::ImplicitReturnExtension).unwrap_or(before.iret_ext),
             parameters,
             data: denable.or(before.data),
+            data_config: before.data_config.map(|data| {
+                let width = self.config.doptions_width.unwrap_or(0);
+                data.follow(support, self.config.version, width)
+            }),
         }
     }
 

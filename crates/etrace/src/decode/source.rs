@@ -10,6 +10,7 @@ use super::modes::{Doubt, Modes};
 use super::trail::{More, Returns};
 use super::way::{Next, Outcomes, Pending, Trouble, reason};
 use super::{Ctx, ETrace, Message, Settings};
+use crate::data::DataSource;
 use crate::{BranchMap, Ending, Fault, Packet, QualStatus, Report, Start, Support, Version};
 
 /// One source.
@@ -39,6 +40,8 @@ pub struct Source {
     pub(super) more: More,
     /// For the optional modes.
     pub(super) aids: Aids,
+    /// Data trace.
+    pub(super) data: DataSource,
 }
 
 /// The state of a source in plain values.
@@ -55,6 +58,7 @@ pub struct State {
     doubt: Option<Doubt>,
     more: More,
     aids: Aids,
+    data: DataSource,
 }
 
 /// What a synchronisation packet says of the hart.
@@ -85,6 +89,7 @@ impl decode::Source<ETrace> for Source {
             modal: false,
             more: More::default(),
             aids: Aids::default(),
+            data: DataSource::default(),
         };
         source.adopt(settings);
         source
@@ -114,6 +119,7 @@ impl decode::Source<ETrace> for Source {
         self.carry = Outcomes::default();
         self.pending = None;
         self.aids.known = false;
+        self.data.lose();
         if let Some(vectors) = &mut self.aids.vectors {
             vectors.forget();
         }
@@ -162,6 +168,7 @@ impl decode::Source<ETrace> for Source {
             doubt: self.doubt,
             more: self.more,
             aids: self.aids.clone(),
+            data: self.data.clone(),
         }
     }
 
@@ -177,6 +184,7 @@ impl decode::Source<ETrace> for Source {
         self.doubt = state.doubt;
         self.more = state.more;
         self.aids.clone_from(&state.aids);
+        self.data.clone_from(&state.data);
         self.modal = self.aids.is_modal();
     }
 
@@ -262,7 +270,15 @@ impl Source {
             },
             Message::Plain(_) => self.unsynchronised(cx),
             Message::Packet(packet) => self.packet(packet, cx),
-            Message::Data => {
+            Message::Transfer(packet) => {
+                self.data_packet(packet, cx);
+                Ok(())
+            }
+            Message::Data(bytes) => {
+                self.data_payload(bytes, cx);
+                Ok(())
+            }
+            Message::Unexpected => {
                 let reason = Fault::UnexpectedData.reason(0);
                 self.track.doubt(reason, cx.place.at, cx.out);
                 Ok(())
@@ -439,7 +455,13 @@ impl Source {
                 let traced = !matches!(self.track.phase, Phase::Start | Phase::Stopped);
                 let done = self.support(support, cx);
                 let data = cx.settings.told(support).data;
-                if data == Some(true) && data != cx.settings.modes.data {
+                if support.data.is_some_and(|data| data.dloss) {
+                    self.lose_data(Fault::DataLost, cx);
+                }
+                if data == Some(true)
+                    && data != cx.settings.modes.data
+                    && cx.settings.data.is_none()
+                {
                     let reason = Fault::DataNotDecoded.reason(0);
                     self.track.warn(reason, cx.place.at, false, cx.out);
                 }
@@ -554,6 +576,7 @@ impl Source {
     /// A full address: the hart is here now.
     fn synchronise<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) {
         self.begin(cx);
+        self.synchronise_data(cx);
         self.anchored |= !cx.settings.modes.needs_start() || self.aids.fresh;
         if !cx.settings.modes.keeps || self.aids.fresh {
             self.aids.reset(&mut self.track, cx.table);
@@ -764,11 +787,21 @@ impl Source {
         Ok(())
     }
 
+    /// Whether it is known where the hart is.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.track.phase, Phase::Running)
+    }
+
     /// Whether a synchronisation at this offset has the modes be what they were
-    /// before a support packet.
-    pub(super) fn revoke(&mut self, at: u64) -> Option<Modes> {
+    /// before a support packet. Should those fail, too, the present ones are back.
+    pub(super) fn revoke(&mut self, at: u64, present: Modes) -> Option<Modes> {
         let doubt = self.doubt.filter(|d| d.failed && d.behind != at)?;
-        self.doubt = None;
+        self.doubt = Some(Doubt {
+            modes: present,
+            refused: self.refused,
+            failed: false,
+            behind: doubt.behind,
+        });
         self.refused = doubt.refused;
         Some(doubt.modes)
     }

@@ -11,6 +11,7 @@ impl Hart {
     /// Any block at all.
     #[inline(never)]
     pub(super) fn any_block(&mut self, config: &Config, b: &Ingress, sink: &mut impl Sink) {
+        self.stop_late(config, sink);
         let dropped = self.out.is_dropping() && self.out.recovers(b.time);
         if dropped || (b.lost && self.announced) {
             self.lost = true;
@@ -39,7 +40,11 @@ impl Hart {
         // The block itself was the last one traced.
         self.enabled &= !(config.triggers && b.trigger.off);
         if b.halted && !self.halted {
-            self.stop(config, sink);
+            match self.data.is_some() && b.iretire > 0 {
+                // Its accesses come after it.
+                true => self.stops = true,
+                false => self.stop(config, sink),
+            }
         }
         self.halted = b.halted;
         self.settle();
@@ -94,6 +99,13 @@ impl Hart {
         }
     }
 
+    /// The trace stops before this block, if the block before asked for it.
+    fn stop_late(&mut self, config: &Config, sink: &mut impl Sink) {
+        if core::mem::take(&mut self.stops) {
+            self.stop(config, sink);
+        }
+    }
+
     /// The trace stops here, if it has not; this is reported, and whether the
     /// encoder is disabled.
     pub(super) fn stop(&mut self, config: &Config, sink: &mut impl Sink) {
@@ -111,6 +123,7 @@ impl Hart {
 
     /// Nothing follows.
     pub(super) fn end(&mut self, config: &Config, sink: &mut impl Sink) {
+        self.stop_late(config, sink);
         self.out.end();
         if self.out.recovers(self.cur.time) {
             self.lost = true;

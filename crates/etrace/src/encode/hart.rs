@@ -1,5 +1,7 @@
 //! The encoder of one hart: its state and the fast path for plain blocks.
 
+use alloc::boxed::Box;
+
 use hartrace_flow::Ingress;
 use hartrace_flow::filter::Filter;
 use hartrace_isa::Itype;
@@ -9,6 +11,7 @@ use super::out::Out;
 use super::prediction::Prediction;
 use super::resync::Resync;
 use super::unit::{Unit, is_sijump};
+use crate::data::DataEncoder;
 use crate::modes::returns::{Landing, Returns};
 use crate::modes::{Targets, Vectors};
 use crate::{BranchMap, Config};
@@ -128,6 +131,13 @@ pub struct Hart {
     /// Implicit exception.
     pub(super) vectors: Option<Vectors>,
 
+    /// Data trace.
+    pub(super) data: Option<Box<DataEncoder>>,
+    /// It matters when data packets are sent: the queue may be full.
+    pub(super) timed_data: bool,
+    /// Data packets were lost, and no packet has reported it.
+    pub(super) data_lost: bool,
+
     /// The current unit is traced.
     pub(super) running: bool,
     /// Triggers have tracing enabled.
@@ -137,6 +147,8 @@ pub struct Hart {
     /// Trace was lost and no packet has reported it.
     pub(super) lost: bool,
     pub(super) halted: bool,
+    /// The trace stops before the next block.
+    pub(super) stops: bool,
     pub(super) filter: Filter,
 }
 
@@ -173,11 +185,15 @@ impl Hart {
             vectors: config
                 .implicit_exception
                 .then(|| Vectors::new(config.trap_vectors, config.xlen)),
+            data: DataEncoder::new(config).map(Box::new),
+            timed_data: config.data.is_some() && config.queue.is_some(),
+            data_lost: false,
             running: false,
             enabled: !config.starts_disabled,
             announced: false,
             lost: false,
             halted: false,
+            stops: false,
             filter,
         }
     }

@@ -3,7 +3,9 @@
 use hartrace_flow::encode::Outlet;
 
 use super::{Counters, Sink};
-use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet};
+use crate::packet::bits::Writer;
+use crate::packet::write::Short;
+use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet, Payload};
 
 /// Writes packets and hands them on.
 #[derive(Clone, Debug)]
@@ -46,16 +48,57 @@ impl Out {
     /// Sends a packet about something that happened at this time.
     #[inline]
     pub(super) fn send(&mut self, packet: &Packet, time: u64, sink: &mut impl Sink) {
-        let payload = packet.write(&self.layout);
+        self.send_fields(packet.fields(&self.layout), time, sink);
+    }
+
+    /// The same for the fields of a packet.
+    #[inline]
+    pub(super) fn send_fields(&mut self, fields: Writer, time: u64, sink: &mut impl Sink) {
+        let payload = fields.compressed();
+        self.send_payload(Kind::Instruction, &payload, time, sink);
+    }
+
+    /// The same for a packet of data trace; `false` if it is lost.
+    #[inline]
+    pub(super) fn send_data(&mut self, payload: &Payload, time: u64, sink: &mut impl Sink) -> bool {
+        self.send_payload(Kind::Data, payload, time, sink)
+    }
+
+    /// Sends a packet with its header.
+    #[inline]
+    pub(super) fn send_framed(&mut self, framed: &[u8], time: u64, sink: &mut impl Sink) -> bool {
+        self.outlet.send(framed, 1, time, sink)
+    }
+
+    #[inline]
+    fn send_payload(
+        &mut self,
+        kind: Kind,
+        payload: &Payload,
+        time: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
         let payload = payload.bytes();
         let mut framed = [0; MAX_PAYLOAD + 1];
         if let Some((header, rest)) = framed.split_first_mut() {
-            *header = Kind::Instruction.header(payload.len() as u8);
+            *header = kind.header(payload.len() as u8);
             for (to, from) in rest.iter_mut().zip(payload) {
                 *to = *from;
             }
         }
         let framed = framed.get(..=payload.len()).unwrap_or_default();
+        self.outlet.send(framed, 1, time, sink)
+    }
+
+    /// The same for a short one.
+    #[inline]
+    pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
+        let (bytes, len) = packet.compressed();
+        let mut framed = [0; 9];
+        let [header, payload @ ..] = &mut framed;
+        *header = Kind::Instruction.header(len as u8);
+        *payload = bytes;
+        let framed = framed.get(..=len as usize).unwrap_or_default();
         self.outlet.send(framed, 1, time, sink);
     }
 

@@ -20,18 +20,16 @@ impl Hart {
         mut runs: IngressRuns<'_>,
         sink: &mut impl Sink,
     ) -> usize {
-        if runs.mode != self.cur.mode || runs.context != self.cur.context {
+        if runs.mode != self.cur.mode || runs.context != self.cur.context || self.timed_data {
             return 0;
         }
+        if self.prediction.is_some() | self.targets.is_some() | self.returns.is_some() {
+            return self.take_modal_runs(config, runs, sink);
+        }
         let mut taken = 0;
-        while let Some(run) = self.pass_runs(&mut runs, &mut taken) {
-            let took = match self.readiness {
-                Readiness::Modal => self.modal_run(config, &runs, run),
-                _ => self.take_run(config, run, runs.first(&run), sink),
-            };
-            if !took {
-                break;
-            }
+        while let Some(run) = self.pass_runs(&mut runs, &mut taken)
+            && self.take_run(config, run, runs.first(&run), sink)
+        {
             taken += 1;
         }
         taken
@@ -136,18 +134,17 @@ impl Hart {
     /// Whether nothing is due but the target of a jump or a full map, nothing else
     /// becomes due within so many halfwords, and it does not matter when a packet is
     /// sent.
-    fn is_calm(&self, config: &Config, halfwords: u64) -> bool {
+    pub(super) fn is_calm(&self, config: &Config, halfwords: u64) -> bool {
         let targets = matches!(self.due, None | Some(Due::Target));
         let others = self.cur.itype.is_trap() | self.owes_context | self.sync_next;
-        let modes = self.prediction.is_some() | self.targets.is_some() | self.returns.is_some();
-        let idle = self.readiness != Readiness::Busy && targets && !others && !modes;
+        let idle = self.readiness != Readiness::Busy && targets && !others;
         let end = self.halfwords + halfwords;
         idle && config.queue.is_none() && self.resync.is_far(FEW, end)
     }
 
     /// Reports the current instruction as the target of a jump. What follows it is
     /// no packet of format 3.
-    fn report_target(&mut self, config: &Config, sink: &mut impl Sink) {
+    pub(super) fn report_target(&mut self, config: &Config, sink: &mut impl Sink) {
         self.due = Some(Due::Target);
         self.report(config, false, false, None, sink);
         self.due = None;
@@ -157,7 +154,7 @@ impl Hart {
         };
     }
 
-    fn full_map(&mut self, config: &Config, sink: &mut impl Sink) {
+    pub(super) fn full_map(&mut self, config: &Config, sink: &mut impl Sink) {
         self.branches(config, sink);
         self.open = Open::No;
     }

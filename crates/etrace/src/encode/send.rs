@@ -4,15 +4,60 @@ use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Due, Hart, Open};
+use super::prediction::Prediction;
 use super::unit::Unit;
-use crate::packet::bits::mask;
+use crate::modes::returns::Returns;
+use crate::packet::bits::{Writer, mask};
+use crate::packet::write::{short_index, short_report};
 use crate::{
-    Config, Context, DataSupport, IdleIrdepth, Packet, QualStatus, Report, ResyncRule, Start,
+    BranchMap, Config, Context, IdleIrdepth, Layout, Packet, QualStatus, Report, ResyncRule, Start,
     Support, Trap, Version,
 };
 
 /// Exception code of an illegal instruction.
 const ILLEGAL: u32 = 2;
+
+/// A report by its address.
+fn plain(map: BranchMap, report: Report, layout: &Layout) -> Writer {
+    match map.count {
+        0 => Packet::Address(report).fields(layout),
+        _ => {
+            let address = Some(report);
+            Packet::Branches { map, address }.fields(layout)
+        }
+    }
+}
+
+/// The same by its index in the cache.
+fn indexed(
+    config: &Config,
+    (index, map): (u16, BranchMap),
+    report: Report,
+    layout: &Layout,
+) -> Writer {
+    let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
+    let irreport = report.irreport;
+    let irdepth = match irreport {
+        true => report.irdepth,
+        false if idle => mask(layout.irdepth_width.into()) as u16,
+        false => 0,
+    };
+    let packet = Packet::JumpTarget {
+        index,
+        map,
+        irreport,
+        irdepth,
+    };
+    packet.fields(layout)
+}
+
+/// The first of two packets, unless the other is shorter.
+fn shortest(first: Writer, other: Writer) -> Writer {
+    match first.compressed_len() <= other.compressed_len() {
+        true => first,
+        false => other,
+    }
+}
 
 impl Hart {
     #[inline]
@@ -58,18 +103,24 @@ impl Hart {
     ) {
         let target = self.due == Some(Due::Target);
         let landing = self.landing.filter(|_| target);
-        let (updiscon, irdepth) = match () {
-            () if target => (updiscon, landing.and_then(|landing| landing.report)),
-            // The return before was left out. So that it is not taken for one that
-            // only passes the address, it counts as a jump now.
-            () if self.implied && !notify => (true, returns),
-            // Its target may be passed before it. Counted as left out it cannot
-            // be mistaken for that.
-            () if self.implied => {
-                let here = self.returns.as_ref().and_then(|returns| returns.here());
-                (updiscon, here)
+        let repeated = self.returns.as_ref().and_then(Returns::repeated);
+        let (notify, updiscon, irdepth) = match repeated {
+            _ if target => (notify, updiscon, landing.and_then(|landing| landing.report)),
+            // The return before was left out. Its target may be passed before it.
+            // Counted as left out it cannot be mistaken for that.
+            None if self.implied && notify => {
+                let here = self.returns.as_ref().and_then(Returns::here);
+                (notify, updiscon, here)
             }
-            () => (updiscon, returns),
+            // So that it is not taken for one that only passes the address, it counts
+            // as a jump now, whose target is reported as such.
+            _ if self.implied => (false, true, returns),
+            // No branch can be mistaken for another: there is none before it.
+            Some(last) if !self.cur.itype.is_branch() => {
+                self.report_return(config, last, sink);
+                (notify, updiscon, None)
+            }
+            _ => (notify, updiscon, returns),
         };
         let report = Report {
             notify,
@@ -87,8 +138,7 @@ impl Hart {
     pub(super) fn report_return(
         &mut self,
         config: &Config,
-        target: u64,
-        depth: u16,
+        (target, depth): (u64, u16),
         sink: &mut impl Sink,
     ) {
         let report = self.report_of(config, target, Some(depth));
@@ -127,55 +177,47 @@ impl Hart {
         match (self.prediction.is_some() || index.is_some(), map.count) {
             (false, 0) => self.emit(&Packet::Address(report), sink),
             (false, _) => self.emit(&Packet::Branches { map, address }, sink),
-            (true, _) => {
-                let packet = self.modal_report(config, report, index);
-                self.emit(&packet, sink);
-            }
+            (true, _) => self.send_modal(config, report, index, sink),
         }
         self.clear_branches();
         self.base = addr;
         self.settle_returns();
     }
 
-    /// The packet for a report where branches are counted, or the address may be in
-    /// the cache.
-    fn modal_report(&self, config: &Config, report: Report, index: Option<u16>) -> Packet {
-        let map = self.map;
-        let count = self.prediction.as_ref().and_then(|p| p.count());
-        let packet = match (count, map.count) {
+    /// A report where branches are counted, or the address may be in the cache.
+    fn send_modal(
+        &mut self,
+        config: &Config,
+        report: Report,
+        index: Option<u16>,
+        sink: &mut impl Sink,
+    ) {
+        self.resync.count();
+        let (map, layout, time) = (self.map, &self.out.layout, self.cur.time);
+        let count = self.prediction.as_ref().and_then(Prediction::count);
+        let fields = match (count, index) {
             (Some((branch_count, failed)), _) => {
-                return Packet::BranchCount {
+                let address = Some((failed, report));
+                let packet = Packet::BranchCount {
                     branch_count,
-                    address: Some((failed, report)),
+                    address,
                 };
+                packet.fields(layout)
             }
-            (None, 0) => Packet::Address(report),
-            (None, _) => Packet::Branches {
-                map,
-                address: Some(report),
-            },
+            (None, None) => plain(map, report, layout),
+            (None, Some(index)) => {
+                // The shorter one (6.8).
+                let silent = !report.irreport && config.idle_irdepth == IdleIrdepth::Repeated;
+                let short = short_report(map, &report, layout).filter(|_| silent);
+                if let Some(short) = short {
+                    let packet = short_index(index, map, layout).or(short);
+                    return self.out.send_short(packet, time, sink);
+                }
+                let indexed = indexed(config, (index, map), report, layout);
+                shortest(indexed, plain(map, report, layout))
+            }
         };
-        let Some(index) = index else {
-            return packet;
-        };
-        let idle = config.idle_irdepth == IdleIrdepth::Ones || map.last();
-        let irdepth = match report.irreport {
-            true => report.irdepth,
-            false if idle => mask(self.out.layout.irdepth_width.into()) as u16,
-            false => 0,
-        };
-        let indexed = Packet::JumpTarget {
-            index,
-            map,
-            irreport: report.irreport,
-            irdepth,
-        };
-        let len = |packet: &Packet| packet.write(&self.out.layout).bytes().len();
-        // The shorter one (6.8).
-        match len(&indexed) <= len(&packet) {
-            true => indexed,
-            false => packet,
-        }
+        self.out.send_fields(fields, time, sink);
     }
 
     /// Returns are counted from here.
@@ -296,6 +338,7 @@ impl Hart {
     fn synchronised(&mut self) {
         self.clear_branches();
         self.settle_returns();
+        self.restart_data();
         if !self.keeps {
             self.reset_modes();
             if let Some(prediction) = &mut self.prediction
@@ -339,13 +382,14 @@ impl Hart {
 
     /// What has become of the trace.
     pub(super) fn support(&mut self, qual_status: QualStatus, sink: &mut impl Sink) {
-        let data = self.out.layout.doptions_width;
+        let reports = self.out.layout.doptions_width.is_some();
+        let data = reports.then(|| self.data_support());
         let support = Support {
             ienable: self.enabled,
             encoder_mode: 0,
             qual_status,
             ioptions: self.ioptions,
-            data: data.map(|_| DataSupport::default()),
+            data,
         };
         self.emit(&Packet::Support(support), sink);
         self.announced = self.enabled;

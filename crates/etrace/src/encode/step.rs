@@ -113,7 +113,7 @@ impl Hart {
 
     /// The target of a jump enters the cache, but not where the return stack
     /// knows it.
-    fn cache_target(&mut self) {
+    pub(super) fn cache_target(&mut self) {
         let Some(targets) = &mut self.targets else {
             return;
         };
@@ -152,7 +152,7 @@ impl Hart {
             return;
         }
         let report = self.ir_report();
-        self.judge_return(next);
+        self.judge_return((!next.itype.is_trap()).then_some(next.addr));
         let follows = self.follows(config, next);
         if self.due == Some(Due::Flush) && follows == Follows::Nothing {
             // The synchronisation has to wait, and so have the branches.
@@ -174,18 +174,19 @@ impl Hart {
         } else if self.is_full() {
             self.branches(config, sink);
             self.open = Open::No;
-        } else if is_call(self.cur.itype)
-            && !self.jumps
-            && let Some((target, depth)) = self.returns.as_ref().and_then(|r| r.before_call())
-        {
-            self.report_return(config, target, depth, sink);
-            self.open = Open::TrapReturn;
+        } else {
+            self.settle_return(config, sink);
         }
         // Where packets count returns, one more in between would confuse.
         if self.owes_context && !self.is_open() {
             self.context(sink);
         }
-        self.leave(config, next);
+        self.leave(config, next.addr);
+        self.set_before();
+    }
+
+    /// The current instruction comes before the next one.
+    pub(super) fn set_before(&mut self) {
         self.before = match self.cur.itype {
             _ if !self.jumps => Before::Plain,
             Itype::TrapReturn => Before::TrapReturn,
@@ -194,8 +195,8 @@ impl Hart {
     }
 
     /// What the current instruction is to the return stack, now that it is known
-    /// where it led.
-    fn judge_return(&mut self, next: &Unit) {
+    /// where it led, unless to a trap.
+    pub(super) fn judge_return(&mut self, next: Option<u64>) {
         self.returning = Returning::No;
         let Some(returns) = &self.returns else {
             return;
@@ -203,18 +204,17 @@ impl Hart {
         if self.cur.itype != Itype::Return {
             return;
         }
-        let trap = next.itype.is_trap();
-        if !trap && returns.implies(next.addr) {
+        if next.is_some_and(|next| returns.implies(next)) {
             self.returning = Returning::Implied;
             self.jumps = false;
         } else {
             let on_stack = returns.expected().is_some();
-            self.returning = Returning::Reported(on_stack && !trap);
+            self.returning = Returning::Reported(on_stack && next.is_some());
         }
     }
 
     /// The current instruction has had its effect on the return stack.
-    fn leave(&mut self, config: &Config, next: &Unit) {
+    pub(super) fn leave(&mut self, config: &Config, next: u64) {
         let Some(returns) = &mut self.returns else {
             return;
         };
@@ -227,10 +227,10 @@ impl Hart {
         self.landing = match self.returning {
             Returning::No => None,
             Returning::Implied => {
-                returns.leave_out(next.addr);
+                returns.leave_out(next);
                 None
             }
-            Returning::Reported(_) => Some(returns.reported(next.addr)),
+            Returning::Reported(_) => Some(returns.reported(next)),
         };
     }
 
@@ -277,6 +277,10 @@ impl Hart {
         if next.sijump || self.returning == Returning::Reported(true) {
             return false;
         }
+        // The accesses on both sides could not be told apart.
+        if self.data.is_some() && (self.cur.inside || self.is_repeated(next)) {
+            return false;
+        }
         match self.resync.rule {
             ResyncRule::Settled => {
                 // With the halfwords of the current instruction.
@@ -290,6 +294,12 @@ impl Hart {
                 None => self.resync.is_over(next) && !self.is_unsettled(),
             },
         }
+    }
+
+    /// Whether the next unit is the same instruction again: one with several
+    /// accesses is shown once for each of them.
+    fn is_repeated(&self, next: &Unit) -> bool {
+        self.cur.itype == Itype::None && next.addr == self.cur.addr
     }
 
     /// Whether a decoder would lose track at a synchronisation packet after

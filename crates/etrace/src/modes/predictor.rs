@@ -13,6 +13,8 @@ const INITIAL: u8 = 0b01;
 /// A predictor. The upper bit of a state is the prediction, the lower one the
 /// last outcome; a prediction changes when it has failed twice, or once right
 /// after a synchronisation.
+///
+/// This is the memory of it; [`Shared`] is for using it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predictor {
     /// A power of two of them.
@@ -20,15 +22,27 @@ pub(crate) struct Predictor {
     first_bit: u32,
 }
 
-/// The state after an outcome, and whether that was expected.
-#[inline]
-const fn next(state: u8, taken: bool) -> (u8, bool) {
-    let (predicted, last) = (state >> 1, state & 1);
-    let taken = taken as u8;
-    // The prediction follows the outcome unless the last one confirmed it.
-    let prediction = if predicted == last { predicted } else { taken };
-    (prediction << 1 | taken, predicted == taken)
-}
+/// Set where an outcome was not expected.
+const MISS: u8 = 0b100;
+
+/// The state after an outcome, with [`MISS`] or not, by the state before and whether
+/// the branch was taken.
+const NEXT: [u8; 8] = {
+    let mut rows = [0; 8];
+    let mut row = 0;
+    while row < 8 {
+        let (predicted, last, taken) = (row >> 2, row >> 1 & 1, row & 1);
+        // The prediction follows the outcome unless the last one confirmed it.
+        let prediction = if predicted == last { predicted } else { taken };
+        let miss = if predicted == taken { 0 } else { MISS };
+        #[allow(clippy::indexing_slicing, reason = "the row is below 8")]
+        {
+            rows[row as usize] = miss | prediction << 1 | taken;
+        }
+        row += 1;
+    }
+    rows
+};
 
 impl Predictor {
     /// A table with 2^`bpred_size` entries.
@@ -40,42 +54,8 @@ impl Predictor {
         }
     }
 
-    #[inline]
-    fn index(&self, address: u64) -> usize {
-        (address >> self.first_bit) as usize & (self.states.len() - 1)
-    }
-
-    /// Whether the branch at this address is expected to be taken.
-    #[inline]
-    pub(crate) fn predict(&self, address: u64) -> bool {
-        let state = self.states.get(self.index(address));
-        state.is_some_and(|&state| state > INITIAL)
-    }
-
-    /// The branch had this outcome; returns whether that was expected.
-    #[inline]
-    pub(crate) fn update(&mut self, address: u64, taken: bool) -> bool {
-        let index = self.index(address);
-        let Some(state) = self.states.get_mut(index) else {
-            return false;
-        };
-        let expected;
-        (*state, expected) = next(*state, taken);
-        expected
-    }
-
-    /// Whether branches less than so many bytes apart have different entries.
-    #[inline]
-    pub(crate) fn separates(&self, bytes: u64) -> bool {
-        bytes >> self.first_bit <= self.states.len() as u64
-    }
-
-    /// A synchronisation packet was sent.
-    pub(crate) fn reset(&mut self) {
-        self.states.fill(INITIAL);
-    }
-
-    /// The table for several users at once.
+    /// The predictor, for any number of users at once.
+    #[inline(always)]
     pub(crate) fn shared(&mut self) -> Shared<'_> {
         Shared {
             states: Cell::from_mut(&mut *self.states).as_slice_of_cells(),
@@ -84,8 +64,8 @@ impl Predictor {
     }
 }
 
-/// A predictor as a decoder uses it: it asks for predictions while it gives out
-/// the branches that change them.
+/// A predictor in use. A decoder asks for predictions while it gives out the
+/// branches that change them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<'t> {
     states: &'t [Cell<u8>],
@@ -93,28 +73,33 @@ pub(crate) struct Shared<'t> {
 }
 
 impl Shared<'_> {
-    #[inline]
+    #[inline(always)]
     fn entry(&self, address: u64) -> Option<&Cell<u8>> {
         let mask = self.states.len().wrapping_sub(1);
         self.states.get((address >> self.first_bit) as usize & mask)
     }
 
-    /// As [`Predictor::predict`].
+    /// Whether the branch at this address is expected to be taken.
     #[inline]
     pub(crate) fn predict(&self, address: u64) -> bool {
         self.entry(address)
             .is_some_and(|state| state.get() > INITIAL)
     }
 
-    /// As [`Predictor::update`].
-    #[inline]
-    pub(crate) fn update(&self, address: u64, taken: bool) {
-        if let Some(entry) = self.entry(address) {
-            entry.set(next(entry.get(), taken).0);
-        }
+    /// The branch had this outcome; returns whether that was not expected.
+    #[inline(always)]
+    pub(crate) fn update(&self, address: u64, taken: bool) -> bool {
+        let Some(entry) = self.entry(address) else {
+            return true;
+        };
+        let row = usize::from(entry.get() << 1 | u8::from(taken));
+        #[allow(clippy::indexing_slicing, reason = "there are 8 rows")]
+        let next = NEXT[row & 7];
+        entry.set(next & !MISS);
+        next & MISS != 0
     }
 
-    /// As [`Predictor::reset`].
+    /// A synchronisation packet was sent.
     pub(crate) fn reset(&self) {
         for state in self.states {
             state.set(INITIAL);
@@ -148,34 +133,33 @@ mod tests {
             (0b10, false, true, 0b00),
         ];
         for (state, taken, predicted, next) in rows {
-            let mut table = Predictor::new(1, 1);
-            table.states[0] = state;
+            let mut predictor = Predictor::new(1, 1);
+            predictor.states[0] = state;
+            let table = predictor.shared();
             assert_eq!(table.predict(0x100), predicted, "{state:02b}");
-            let mut other = table.clone();
-            other.shared().update(0x100, taken);
-            assert_eq!(table.update(0x100, taken), predicted == taken);
-            assert_eq!(table.states[0], next, "{state:02b} {taken}");
-            assert_eq!(other.shared().copy(), table);
-            assert_eq!(other.shared().predict(0x100), table.predict(0x100));
+            assert_eq!(table.update(0x100, taken), predicted != taken);
+            assert_eq!(predictor.states[0], next, "{state:02b} {taken}");
         }
     }
 
     #[test]
     fn the_initial_state_is_01() {
-        let mut table = Predictor::new(4, 1);
-        assert!(table.states.iter().all(|&state| state == 0b01));
+        let mut predictor = Predictor::new(4, 1);
+        assert!(predictor.states.iter().all(|&state| state == 0b01));
+        let table = predictor.shared();
         table.update(6, true);
         assert!(table.predict(6));
-        table.clone().shared().reset();
+        assert!(table.copy().shared().predict(6));
         table.reset();
-        assert_eq!(table, Predictor::new(4, 1));
+        assert_eq!(predictor, Predictor::new(4, 1));
     }
 
     /// Bits size:1 with compressed instructions, size+1:2 without.
     #[test]
     fn entries_are_indexed_by_low_address_bits() {
         for (lsb, shift) in [(0, 1), (1, 1), (2, 2)] {
-            let mut table = Predictor::new(3, lsb);
+            let mut predictor = Predictor::new(3, lsb);
+            let table = predictor.shared();
             table.update(5 << shift, true);
             for slot in 0..16u64 {
                 let same = slot % 8 == 5;

@@ -23,6 +23,11 @@ impl Targets {
         }
     }
 
+    /// Whether it has 2^`cache_size` entries.
+    pub(crate) fn has_size(&self, cache_size: u8) -> bool {
+        self.entries.len() == 1 << (cache_size & 15)
+    }
+
     /// Where this target goes in the cache.
     #[inline]
     pub(crate) fn index(&self, target: u64) -> u16 {

@@ -129,13 +129,27 @@ impl Writer {
     #[inline]
     pub(crate) fn compressed(mut self) -> Payload {
         let sign = self.extend();
+        let bytes = self.needed(sign);
+        self.cut(bytes)
+    }
+
+    /// Bytes of that payload.
+    #[inline]
+    pub(crate) fn compressed_len(mut self) -> u32 {
+        let sign = self.extend();
+        self.needed(sign)
+    }
+
+    /// Bytes up to the first of the bits that only repeat the last one.
+    #[inline]
+    fn needed(&self, sign: u128) -> u32 {
         let (low, high) = (self.low ^ sign, self.high ^ sign);
         let above = match high {
             0 => low.leading_zeros() + 128,
             _ => high.leading_zeros(),
         };
         // One bit of those that are all the same must stay.
-        self.cut((257 - above).div_ceil(8))
+        (257 - above).div_ceil(8)
     }
 
     /// The payload in full.

@@ -5,7 +5,7 @@ use super::read::map_width;
 use super::{BranchMap, Context, Layout, Packet, Report, Support, Trap};
 
 /// All fields of the packet.
-#[inline]
+#[inline(always)]
 pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
     let mut to = Writer::default();
     match *packet {
@@ -29,6 +29,12 @@ pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
             to.put(2, 2);
             report(&mut to, &address, layout);
         }
+        Packet::JumpTarget {
+            index,
+            map,
+            irreport,
+            irdepth,
+        } => jump_target(&mut to, (index, map), (irreport, irdepth), layout),
         _ => rare(&mut to, packet, layout),
     }
     to
@@ -37,7 +43,7 @@ pub(crate) fn write(packet: &Packet, layout: &Layout) -> Writer {
 /// The formats that are not most of a trace.
 fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
     match *packet {
-        Packet::Branches { .. } | Packet::Address(_) => {}
+        Packet::Branches { .. } | Packet::Address(_) | Packet::JumpTarget { .. } => {}
         Packet::BranchCount {
             branch_count,
             address,
@@ -51,19 +57,6 @@ fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
                     report(to, &address, layout);
                 }
             }
-        }
-        Packet::JumpTarget {
-            index,
-            map,
-            irreport,
-            irdepth,
-        } => {
-            to.put(0, 2);
-            to.put(1, layout.f0s_width.into());
-            to.put(index.into(), layout.cache_size.into());
-            let last = jump_map(to, map);
-            to.put(u64::from(last != irreport), 1);
-            to.put(irdepth.into(), layout.irdepth_width.into());
         }
         Packet::Start(start) => {
             to.put(3 | u64::from(start.branch) << 4, 5);
@@ -83,23 +76,88 @@ fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
     }
 }
 
-/// `branches` and, if there are any, `branch_map`; gives the last bit of both.
-fn jump_map(to: &mut Writer, map: BranchMap) -> bool {
-    let count = u32::from(map.count & 31);
-    to.put(count.into(), 5);
-    if count == 0 {
-        return false;
+/// Format 0 subformat 1.
+fn jump_target(
+    to: &mut Writer,
+    (index, map): (u16, BranchMap),
+    (irreport, irdepth): (bool, u16),
+    layout: &Layout,
+) {
+    let Short { bits, width } = short_index(index, map, layout);
+    to.put(bits, width);
+    to.put(u64::from(map.last() != irreport), 1);
+    to.put(irdepth.into(), layout.irdepth_width.into());
+}
+
+/// A packet of which all further bits repeat the last one here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Short {
+    bits: u64,
+    /// How many of them, at least 1.
+    width: u32,
+}
+
+impl Short {
+    /// The payload, and how many bytes of it must be sent.
+    #[inline]
+    pub(crate) const fn compressed(self) -> ([u8; 8], u32) {
+        let unused = 64 - self.width;
+        let extended = (self.bits << unused) as i64 >> unused;
+        // One bit of those that are all the same must stay.
+        let needed = 65 - (extended ^ extended >> 63).leading_zeros();
+        (extended.to_le_bytes(), needed.div_ceil(8))
     }
-    let width = map_width(count);
+
+    /// The shorter of two, or the first.
+    #[inline]
+    pub(crate) const fn or(self, other: Short) -> Short {
+        match self.compressed().1 <= other.compressed().1 {
+            true => self,
+            false => other,
+        }
+    }
+}
+
+/// A report by its address that says nothing else, if it is short.
+#[inline]
+pub(crate) fn short_report(map: BranchMap, report: &Report, layout: &Layout) -> Option<Short> {
+    let (head, width) = match map.count & 31 {
+        0 => (2, 2),
+        count => {
+            let outcomes = u64::from(map.bits) & mask(map.width());
+            (1 | u64::from(count) << 2 | outcomes << 7, 7 + map.width())
+        }
+    };
+    let address = report.significant(layout);
+    let all = width + address;
+    (all <= 64).then(|| Short {
+        bits: head | (report.address & mask(address)) << width,
+        width: all,
+    })
+}
+
+/// Format 0 subformat 1 up to its last outcome. While it says nothing about returns, all
+/// bits after that repeat it.
+#[inline]
+pub(crate) fn short_index(index: u16, map: BranchMap, layout: &Layout) -> Short {
+    let f0s_width = u32::from(layout.f0s_width.min(2));
+    let index_width = u32::from(layout.cache_size.min(16));
+    let index = u64::from(index) & mask(index_width);
+    let head = mask(f0s_width) & 1 | index << f0s_width;
+    let at = 2 + f0s_width + index_width;
+    let (count, width) = (u32::from(map.count & 31), map.width());
     // Nothing but irdepth follows, so the bits that mean nothing repeat the
     // outcome before them: they are compressed away with it.
-    let last = map.last();
-    let above = match last {
+    let above = match map.last() {
         true => !mask(count),
         false => 0,
     };
-    to.put(u64::from(map.bits) & mask(count) | above, width);
-    last
+    let outcomes = (u64::from(map.bits) & mask(count) | above) & mask(width);
+    let branches = u64::from(count) | outcomes << 5;
+    Short {
+        bits: head << 2 | branches << at,
+        width: at + 5 + width,
+    }
 }
 
 #[inline]

@@ -153,6 +153,11 @@ pub(crate) fn text(config: &Config, packets: &[Packet]) -> Vec<String> {
 
 fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
     let lsb = config.iaddress_lsb;
+    let name = if config.iret_ext { "irets" } else { "irdepth" };
+    let returns = |irreport, irdepth| match irreport {
+        true => format!(" {name} {irdepth}"),
+        false => String::new(),
+    };
     let mut report = |r: &Report| {
         let unused = 64 - u32::from(config.iaddress_width - lsb);
         let field = ((r.address << unused) as i64 >> unused) as u64;
@@ -162,11 +167,7 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
         for (on, word) in [(r.notify, " notify"), (r.updiscon, " updiscon")] {
             line.push_str(if on { word } else { "" });
         }
-        if r.irreport {
-            let name = if config.iret_ext { "irets" } else { "irdepth" };
-            line += &format!(" {name} {}", r.irdepth);
-        }
-        line
+        line + &returns(r.irreport, r.irdepth)
     };
     match packet {
         Packet::Address(r) => format!("address {}", report(r)),
@@ -190,9 +191,8 @@ fn line(config: &Config, packet: &Packet, base: &mut u64) -> String {
             irreport,
             irdepth,
         } => {
-            let returns = irreport.then(|| format!(" irdepth {irdepth}"));
             let line = format!("index {index} {}", letters(*map));
-            line.trim_end().to_owned() + &returns.unwrap_or_default()
+            line.trim_end().to_owned() + &returns(*irreport, *irdepth)
         }
         Packet::Start(s) => {
             *base = full(config, s.address);

@@ -1,6 +1,5 @@
-//! What breaks decoders, case by case. 16 to 19 and 24 belong to modes that are
-//! not there yet: implicit return, jump target cache, branch prediction, and
-//! data trace.
+//! What breaks decoders, case by case. 16 to 19 are about optional modes, in
+//! `modes.rs` and `packets.rs`; 24 is about data trace.
 
 use hartrace_etrace::{
     Config, Ending, Fault, Ioption, Ioptions, Kind, Packet, QualStatus, Report, Resync, ResyncRule,

@@ -1,6 +1,6 @@
 //! The specification clause by clause, over the public interface: each
 //! normative or algorithmic statement of the E-Trace 1.1.1-draft and of 2.0
-//! about the instruction trace has a test here, named in
+//! about instruction trace and data trace has a test here, named in
 //! docs/etrace-clauses.md.
 
 // All of this is a test, its helpers too.
@@ -9,6 +9,7 @@
 mod book;
 mod common;
 mod corner_cases;
+mod data;
 mod decoder;
 mod encoder;
 mod examples;

@@ -12,10 +12,10 @@ use crate::common::*;
 /// Fields of packets by hand: the first is sent first, each with its lowest
 /// bit first.
 #[derive(Clone, Default)]
-struct Bits(Vec<bool>);
+pub(crate) struct Bits(Vec<bool>);
 
 impl Bits {
-    fn of(fields: &[(u64, u8)]) -> Bits {
+    pub(crate) fn of(fields: &[(u64, u8)]) -> Bits {
         let mut bits = Vec::new();
         for &(value, width) in fields {
             bits.extend((0..width).map(|i| value.checked_shr(i.into()).unwrap_or(0) & 1 != 0));
@@ -23,8 +23,12 @@ impl Bits {
         Bits(bits)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All of them, the last repeated up to the end of its byte.
-    fn whole(&self) -> Vec<u8> {
+    pub(crate) fn whole(&self) -> Vec<u8> {
         let mut bits = self.0.clone();
         let last = *bits.last().unwrap();
         bits.resize(bits.len().next_multiple_of(8), last);
@@ -33,7 +37,7 @@ impl Bits {
     }
 
     /// Without the bits at the end that repeat the one before them.
-    fn compressed(&self) -> Vec<u8> {
+    pub(crate) fn compressed(&self) -> Vec<u8> {
         let last = *self.0.last().unwrap();
         let differs = self.0.iter().rposition(|&bit| bit != last);
         let keep = differs.map_or(1, |at| at + 2);

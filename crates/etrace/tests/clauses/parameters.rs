@@ -2,13 +2,28 @@
 //! from them.
 
 use hartrace_etrace::{
-    Config, ConfigError, Decoder, Encoder, Ioption, Ioptions, MIN_QUEUE, Packet, Queue, Resync,
+    Config, ConfigError, DataConfig, Decoder, Encoder, Ioption, Ioptions, MIN_QUEUE, Packet, Queue,
+    Resync,
 };
 use hartrace_flow::{Context, Image, Ingress, Mode, Signal};
 use hartrace_isa::{Isa, Itype, Xlen};
 
 use crate::common::asm::*;
 use crate::common::*;
+
+/// The same of data trace.
+fn wrong_data(error: ConfigError) -> DataConfig {
+    let mut data = DataConfig::new(RATIFIED, Xlen::Rv64);
+    match error {
+        ConfigError::LridWidth => data.lrid_width = 9,
+        ConfigError::DataWidth => data.data_width = 16,
+        ConfigError::DaddressWidth => data.daddress_width = 65,
+        ConfigError::DataFieldWidth => data.size_width = 4,
+        ConfigError::DataDiffWidth => data.diff_width = 1,
+        _ => (data.no_address, data.no_data) = (true, true),
+    }
+    data
+}
 
 /// Settings that are wrong in this one way.
 fn wrong(error: ConfigError) -> Config {
@@ -94,6 +109,15 @@ fn wrong(error: ConfigError) -> Config {
             doptions_width: Some(17),
             ..base
         },
+        ConfigError::LridWidth
+        | ConfigError::DataWidth
+        | ConfigError::DaddressWidth
+        | ConfigError::DataFieldWidth
+        | ConfigError::DataDiffWidth
+        | ConfigError::NothingOfData => Config {
+            data: Some(wrong_data(error)),
+            ..base
+        },
         ConfigError::ResyncMax => Config {
             resync: Resync {
                 max: 16,
@@ -143,6 +167,12 @@ fn every_config_error() {
         ConfigError::ResyncMax,
         ConfigError::Queue,
         ConfigError::PacketTooLong,
+        ConfigError::LridWidth,
+        ConfigError::DataWidth,
+        ConfigError::DaddressWidth,
+        ConfigError::DataFieldWidth,
+        ConfigError::DataDiffWidth,
+        ConfigError::NothingOfData,
     ] {
         let config = wrong(error);
         assert_eq!(config.validate(), Err(error));

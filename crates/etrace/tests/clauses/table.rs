@@ -3,8 +3,9 @@
 #[path = "../../../flow/tests/shared/clauses.rs"]
 mod clauses;
 
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "corner_cases",
+    "data",
     "decoder",
     "encoder",
     "examples",

@@ -5,8 +5,9 @@ use alloc::collections::VecDeque;
 
 use hartrace_isa::{Flow, Link};
 
+use super::accesses::Accesses;
 use super::{Checked, Inference, Unreported, What};
-use crate::{Cause, Exit, Gap, Insn, Placed, Run, Straight, Trap};
+use crate::{Cause, DataAccess, Exit, Gap, Insn, Placed, Run, Straight, Trap};
 
 /// Expected and actual, when they differ.
 pub(super) type Mismatch = Box<(Option<What>, What)>;
@@ -18,6 +19,8 @@ pub(super) struct Expected {
     /// Lengths of the instructions in all the items; of a span that repeats,
     /// once.
     lengths: VecDeque<u8>,
+    /// Their data accesses, if those are compared.
+    pub(super) accesses: Accesses,
     /// Instructions found equal.
     pub(super) equal: u64,
     /// Where the last instruction went, expected and actual, if the trace did
@@ -167,10 +170,25 @@ impl Expected {
             };
         };
         self.in_gap = true;
+        self.accesses.pass(lost);
         Ok(Checked {
             lost,
             ..Checked::default()
         })
+    }
+
+    /// A data access.
+    pub(super) fn access(&mut self, actual: &DataAccess) -> Result<Checked, Mismatch> {
+        match self.accesses.take(actual) {
+            Ok(()) => Ok(Checked {
+                accesses: 1,
+                ..Checked::default()
+            }),
+            Err(expected) => Err(Box::new((
+                expected.map(What::Access),
+                What::Access(*actual),
+            ))),
+        }
     }
 
     /// Leaves out everything to the next loss, if there is one, and counts the
@@ -182,7 +200,9 @@ impl Expected {
         let before = self.lengths.len();
         while let Some(item) = self.items.pop_front() {
             match item {
-                Item::Span(span) => self.drop_lengths(span.len()),
+                Item::Span(span) => {
+                    self.drop_lengths(span.len());
+                }
                 Item::Trap(_) => {}
                 Item::Loss => {
                     self.losses -= 1;
@@ -316,7 +336,8 @@ impl Expected {
         };
         for _ in 0..whole {
             if let Some(Item::Span(span)) = self.items.pop_front() {
-                self.drop_lengths(span.len());
+                let insns = self.drop_lengths(span.len());
+                self.accesses.skip(insns * span.times);
             }
         }
         if cut {
@@ -326,7 +347,8 @@ impl Expected {
             if let Some(Item::Span(span)) = self.items.front_mut() {
                 let bytes = home.wrapping_sub(span.start);
                 span.start = home;
-                self.drop_lengths(bytes);
+                let insns = self.drop_lengths(bytes);
+                self.accesses.skip(insns);
             }
         }
         true
@@ -357,12 +379,16 @@ impl Expected {
         None
     }
 
-    fn drop_lengths(&mut self, mut bytes: u64) {
+    /// Drops the lengths of so many bytes; of how many instructions.
+    fn drop_lengths(&mut self, mut bytes: u64) -> u64 {
+        let mut insns = 0;
         while bytes > 0
             && let Some(len) = self.lengths.pop_front()
         {
             bytes = bytes.saturating_sub(len.into());
+            insns += 1;
         }
+        insns
     }
 
     /// Takes a run off the front: its addresses first, then the lengths of its
@@ -406,6 +432,8 @@ impl Expected {
         }
         self.in_gap = false;
         let checked = self.take_lengths(run)?;
+        self.accesses.pass(lost);
+        self.accesses.run(run.insns);
         Ok(Checked { lost, ..checked })
     }
 
@@ -453,9 +481,9 @@ impl Expected {
                         self.items.pop_front();
                         self.in_gap = false;
                         return Ok(Checked {
-                            insns: 0,
                             traps: 1,
                             lost,
+                            ..Checked::default()
                         });
                     }
                     if self.in_gap && self.skip_loss(&mut lost) {

@@ -319,6 +319,7 @@ fn rounds(returns: bool) -> Unreported {
         traps: false,
         last_traps: false,
         tval: 0,
+        data: None,
         rounds: Some(Inference {
             isa: Isa::RV64GC,
             rules: RULES,
@@ -500,6 +501,7 @@ fn a_gap_may_stand_at_a_loss() {
     let steps = [nop(0), nop(4), lost, nop(0x100), lost, nop(0x200)];
     let equal = |insns, lost| {
         Ok(Checked {
+            accesses: 0,
             insns,
             traps: 0,
             lost,
@@ -549,6 +551,7 @@ fn straight_line_code_is_expected_like_its_instructions() {
         piece(0x2000, 3, 0x2000),
     ];
     let all = Straights {
+        accesses: &[],
         code: &code,
         list: &list,
         context: Context(0),

@@ -3,8 +3,8 @@
 use core::ops::ControlFlow;
 
 use crate::{
-    Blocks, Consumer, Context, Event, Gap, HartId, History, Reason, ReturnStack, SpaceId, Trap,
-    Walk, Warning,
+    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, Reason, ReturnStack,
+    SpaceId, Trap, Walk, Warning,
 };
 
 /// What is known about where the hart is.
@@ -80,6 +80,13 @@ impl Track {
     #[inline]
     pub fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
         self.pause |= out.event(self.hart, event).is_break();
+    }
+
+    /// Gives a data access.
+    #[inline]
+    pub fn access<C: Consumer>(&mut self, access: &DataAccess, out: &mut C) {
+        let accesses = core::slice::from_ref(access);
+        self.pause |= out.accesses(self.hart, accesses).is_break();
     }
 
     /// `Break` if the consumer asked for a pause since the last call.

@@ -5,12 +5,13 @@ use core::ops::Range;
 
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
+use super::data::Loads;
 use super::kinds::{Kind, Kinds};
 use super::{Ctype, DataIngress, Ingress, IngressRuns, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
-    Access, AccessKind, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role,
-    Signal, Step, Straight, Straights, TrapStep, Wants,
+    Access, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role, Signal, Step,
+    Straight, Straights, TrapStep, Wants,
 };
 
 /// Width of `itype`: three bits do not distinguish jumps.
@@ -57,6 +58,23 @@ impl Retires {
 
 const ECALL: u32 = 0x73;
 
+/// The data half of a port (E-Trace 4.3, 4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DataPort {
+    /// There is none.
+    #[default]
+    None,
+    /// All of an access is shown with its instruction.
+    Unified,
+    /// What was read is shown later.
+    Split {
+        /// Loads that can be in progress.
+        ids: u16,
+        /// Instructions that retire before a response.
+        latency: u8,
+    },
+}
+
 /// What kind of port a hart has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
@@ -82,6 +100,9 @@ pub struct PortConfig {
     pub ctype: Ctype,
     /// Low bits of `tval` that are shown; 64 and more for all of them.
     pub tval_bits: u8,
+    /// Data accesses. An instruction with several is shown once for each of them
+    /// (E-Trace 4.3).
+    pub data: DataPort,
 }
 
 impl PortConfig {
@@ -99,6 +120,7 @@ impl PortConfig {
             retires: Retires::Neither,
             ctype: Ctype::Precise,
             tval_bits: 64,
+            data: DataPort::None,
         }
     }
 
@@ -182,16 +204,16 @@ impl<S: IngressSink> Port<S> {
 }
 
 impl<S: IngressSink> Observer for Port<S> {
-    const WANTS: Wants = Wants::STEPS.with(Wants::ACCESSES);
+    const WANTS: Wants = Wants::STEPS.with(Wants::ACCESSES).with(Wants::CSRS);
 
     fn step(&mut self, id: HartId, step: &Step, effects: &Effects) {
         let hart = self.harts.of(id);
         match step {
             Step::Insn(insn) => {
                 let kind = self.kinds.of(insn.bits, &self.config);
-                hart.insn(&self.config, kind, id, insn, &mut self.sink);
-                if !effects.accesses.is_empty() {
-                    hart.accesses(id, insn, &effects.accesses, &mut self.sink);
+                match self.config.data {
+                    DataPort::None => hart.insn(&self.config, kind, id, insn, &mut self.sink),
+                    _ => hart.with_data(&self.config, kind, id, (insn, effects), &mut self.sink),
                 }
             }
             Step::Trap(trap) => hart.trap(&self.config, id, trap, &mut self.sink),
@@ -203,6 +225,8 @@ impl<S: IngressSink> Observer for Port<S> {
         let hart = self.harts.of(id);
         let xlen = self.config.isa.xlen();
         let mut pass = Pass {
+            accesses: code.accesses.iter(),
+            data: self.config.data != DataPort::None,
             ready: hart.is_ready(&self.config, code.context),
             hart,
             config: &self.config,
@@ -225,11 +249,12 @@ impl<S: IngressSink> Observer for Port<S> {
 
 /// What the port remembers of one hart.
 #[derive(Debug, Default)]
-struct Hart {
+pub(super) struct Hart {
     /// A block that may still grow, or take in a trap.
-    open: Option<Ingress>,
+    pub(super) open: Option<Ingress>,
     /// Data accesses of the open block, shown after it.
-    accesses: Vec<DataIngress>,
+    pub(super) accesses: Vec<DataIngress>,
+    pub(super) loads: Loads,
     /// The instruction before, bits and pc: it may load a constant that a
     /// sequentially inferable jump uses.
     before: Option<(u32, u64)>,
@@ -255,12 +280,14 @@ impl Hart {
     fn is_ready(&self, config: &PortConfig, context: Context) -> bool {
         let pulses = self.external | self.trigger.bits();
         let levels = self.level.halted | self.level.power_down;
-        let single = config.retirement == Retirement::Single;
+        // Responses come after instructions that are counted one by one.
+        let single = config.retirement == Retirement::Single
+            && !matches!(config.data, DataPort::Split { .. });
         single & (self.context == Some(context)) & !levels & (pulses == 0)
     }
 
     #[inline]
-    fn insn(
+    pub(super) fn insn(
         &mut self,
         config: &PortConfig,
         kind: Kind,
@@ -280,6 +307,27 @@ impl Hart {
                 let ends = !kind.sequential || elsewhere || odd;
                 self.join(id, block, (ends, odd), room, sink);
             }
+        }
+    }
+
+    /// Shows an instruction that will be shown again: it has another access.
+    pub(super) fn repeat(
+        &mut self,
+        config: &PortConfig,
+        kind: Kind,
+        id: HartId,
+        insn: &Insn,
+        sink: &mut impl IngressSink,
+    ) {
+        let block = Ingress {
+            itype: Itype::None,
+            sijump: false,
+            ..self.single(config, kind, insn, false)
+        };
+        self.keep_level(insn.mode, insn.context, insn.time);
+        match config.retirement {
+            Retirement::Single => sink.ingress(id, &block),
+            Retirement::Block(room) => self.join(id, block, (true, false), room, sink),
         }
     }
 
@@ -479,47 +527,6 @@ impl Hart {
         }
     }
 
-    fn accesses(
-        &mut self,
-        id: HartId,
-        insn: &Insn,
-        accesses: &[Access],
-        sink: &mut impl IngressSink,
-    ) {
-        for access in accesses {
-            let paired = access.kind.code() >= AccessKind::CsrReadWrite.code();
-            let value = access.data.unwrap_or(0);
-            // Both values in one signal, the stored one in the low half.
-            let high = u128::from(access.operand.filter(|_| paired).unwrap_or(0));
-            let shift = 8u32.checked_shl(u32::from(access.size)).unwrap_or(u32::MAX);
-            let high = high.checked_shl(shift).unwrap_or(0);
-            let access = DataIngress {
-                dretire: true,
-                dtype: access.kind.code(),
-                daddr: access.addr,
-                dsize: access.size,
-                data: u128::from(value) | high,
-                iaddr_lsbs: insn.pc,
-                sdata: if access.kind == AccessKind::Load {
-                    0
-                } else {
-                    value
-                },
-                ldata: if access.kind == AccessKind::Load {
-                    value
-                } else {
-                    0
-                },
-                ..DataIngress::default()
-            };
-            if self.open.is_some() {
-                self.accesses.push(access);
-            } else {
-                sink.data(id, &access);
-            }
-        }
-    }
-
     /// Shows a block and the accesses that waited for it.
     fn show(&mut self, id: HartId, block: &Ingress, sink: &mut impl IngressSink) {
         sink.ingress(id, block);
@@ -550,6 +557,7 @@ impl Hart {
     /// an idle cycle.
     fn finish(&mut self, id: HartId, sink: &mut impl IngressSink) {
         self.close(id, sink);
+        self.respond(id, u64::MAX, sink);
         let idle = Ingress {
             trigger: core::mem::take(&mut self.trigger),
             external: core::mem::take(&mut self.external),
@@ -560,7 +568,7 @@ impl Hart {
         }
     }
 
-    fn close(&mut self, id: HartId, sink: &mut impl IngressSink) {
+    pub(super) fn close(&mut self, id: HartId, sink: &mut impl IngressSink) {
         if let Some(open) = self.open.take() {
             self.show(id, &open, sink);
         }
@@ -579,6 +587,10 @@ struct Pass<'p, S> {
     code: &'p Straights<'p>,
     /// The bits of an address.
     mask: u64,
+    /// The accesses of the pieces that were not shown yet.
+    accesses: core::slice::Iter<'p, Access>,
+    /// Accesses are shown.
+    data: bool,
     /// Nothing but the instructions themselves matters.
     ready: bool,
     /// The piece and index of the instruction shown last, as long as the hart does
@@ -594,6 +606,9 @@ impl<'p, S: IngressSink> Pass<'p, S> {
         loop {
             if self.ready {
                 let taken = self.whole(rest);
+                if self.data {
+                    self.show_accesses(rest.get(..taken).unwrap_or_default());
+                }
                 if let Some(last) = taken.checked_sub(1).and_then(|last| rest.get(last)) {
                     self.shown = Some((last, usize::from(last.count).saturating_sub(1)));
                 }
@@ -602,9 +617,45 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             let Some((piece, others)) = rest.split_first() else {
                 return;
             };
-            self.parts(piece);
+            match self.data {
+                true => self.each(piece),
+                false => self.parts(piece),
+            }
             rest = others;
         }
+    }
+
+    /// Shows the accesses of pieces that the sink took. It has no filter, so that it
+    /// does not matter which instruction made them.
+    #[inline(never)]
+    fn show_accesses(&mut self, pieces: &[Straight]) {
+        for piece in pieces {
+            let last = piece.first as usize + usize::from(piece.count).saturating_sub(1);
+            let count = self.code.code.get(last).map_or(0, |insn| insn.accesses);
+            for access in self.accesses.by_ref().take(count.into()) {
+                self.sink.access(self.id, access);
+            }
+        }
+    }
+
+    /// Shows a piece instruction by instruction, with accesses.
+    #[inline(never)]
+    fn each(&mut self, piece: &Straight) {
+        self.remember();
+        let mut before = 0;
+        for (index, placed) in self.code.insns(piece).iter().enumerate() {
+            let own = usize::from(placed.accesses.saturating_sub(before));
+            before = placed.accesses;
+            let all = self.accesses.as_slice();
+            let own = all.get(..own).unwrap_or(all);
+            self.accesses = all.get(own.len()..).unwrap_or_default().iter();
+            let insn = self.code.insn(piece, index);
+            let kind = self.kinds.of(insn.bits, self.config);
+            let accesses = own.iter();
+            self.hart
+                .with_accesses(self.config, kind, self.id, (&insn, accesses), self.sink);
+        }
+        self.ready = self.hart.is_ready(self.config, self.code.context);
     }
 
     /// Shows whole pieces as long as the sink takes them; how many it took.

@@ -42,7 +42,14 @@ impl<'a> Iterator for IngressRuns<'a> {
                 false => Itype::NotTaken,
             },
             Role::Plain | Role::Constant => Itype::None,
-            Role::Direct | Role::Indirect => self.jump(piece, last, index)?,
+            Role::Direct | Role::Indirect => match self.jump(piece, last, index) {
+                Some(itype) => itype,
+                None => {
+                    // None of those after it either.
+                    self.pieces = [].iter();
+                    return None;
+                }
+            },
         };
         self.before = last.role;
         Some(IngressRun { piece, last, itype })
@@ -50,6 +57,13 @@ impl<'a> Iterator for IngressRuns<'a> {
 }
 
 impl<'a> IngressRuns<'a> {
+    /// Whether there is none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.as_slice().is_empty()
+    }
+
     /// The first instruction of a run.
     #[must_use]
     #[inline]
@@ -58,46 +72,95 @@ impl<'a> IngressRuns<'a> {
         first.copied().unwrap_or_default()
     }
 
-    /// Gives the branches of a run, oldest first: their addresses, and whether they
-    /// were taken. The function may end it early, with `false`.
-    #[inline]
-    pub fn branches_are(
-        &self,
-        run: &IngressRun<'_>,
-        mut each: impl FnMut(u64, bool) -> bool,
-    ) -> bool {
-        let own = run.itype.is_branch();
-        let others = match run.branches() - u8::from(own) {
-            0 => true,
-            count => self.not_taken(run, (own, count), &mut each),
-        };
-        others && (!own || each(run.last_addr(), run.is_taken()))
+    /// Passes runs that end with a branch and have at most one more, as long as the
+    /// function accepts them, given the address of that one. Returns how many were
+    /// passed, and the last.
+    #[inline(always)]
+    pub fn pass_branches(
+        &mut self,
+        mut accepts: impl FnMut(IngressRun<'a>, Option<u64>) -> bool,
+    ) -> Option<(usize, IngressRun<'a>)> {
+        let most = if self.part.is_some() { 1 } else { 2 };
+        let pieces = self.pieces.as_slice();
+        let mut passed = 0;
+        for piece in pieces {
+            let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+            let Some(last) = self.code.get(index) else {
+                break;
+            };
+            if last.role != Role::Branch || last.branches > most {
+                break;
+            }
+            let mut other = None;
+            if last.branches > 1 {
+                // The instruction before knows where the last branch was.
+                let before = self.code.get(index.wrapping_sub(1));
+                let offset = before.map_or(0, |before| before.branch);
+                other = Some(piece.pc.wrapping_add(offset.into()));
+            }
+            if !accepts(self.branch(piece, last), other) {
+                break;
+            }
+            passed += 1;
+        }
+        let (done, rest) = pieces.split_at_checked(passed)?;
+        let piece = done.last()?;
+        let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        (self.before, self.pieces) = (Role::Branch, rest.iter());
+        Some((passed, self.branch(piece, self.code.get(index)?)))
     }
 
-    /// The branches of a run, or those before its last instruction.
-    fn not_taken(
-        &self,
-        run: &IngressRun<'_>,
-        (own, count): (bool, u8),
-        each: &mut impl FnMut(u64, bool) -> bool,
-    ) -> bool {
+    /// A run that ends with a branch.
+    #[inline(always)]
+    fn branch(&self, piece: &'a Straight, last: &'a Placed) -> IngressRun<'a> {
+        let itype = match self.is_elsewhere(piece, last) {
+            true => Itype::Taken,
+            false => Itype::NotTaken,
+        };
+        IngressRun { piece, last, itype }
+    }
+
+    /// Gives the addresses of the branches before the last instruction of a run,
+    /// newest first. None of them was taken.
+    #[inline]
+    pub fn inner_branches(&self, run: &IngressRun<'_>, mut each: impl FnMut(u64)) {
+        let (start, insns) = self.insns(run);
+        let own = run.itype.is_branch();
+        let mut left = run.branches() - u8::from(own);
+        let mut index = insns.len().wrapping_sub(1 + usize::from(own));
+        while left > 0
+            && let Some(insn) = insns.get(index)
+        {
+            index = index.wrapping_sub(insn.since_branch.into());
+            if insn.is_branch() {
+                each(start.wrapping_add(insn.offset.into()));
+                index = index.wrapping_sub(1);
+                left -= 1;
+            }
+        }
+    }
+
+    /// The same, oldest first; slower.
+    pub fn inner_branches_in_order(&self, run: &IngressRun<'_>, mut each: impl FnMut(u64)) {
+        let (start, insns) = self.insns(run);
+        let insns = match insns.split_last() {
+            Some((_, insns)) if run.itype.is_branch() => insns,
+            _ => insns,
+        };
+        for insn in insns.iter().filter(|insn| insn.is_branch()) {
+            each(start.wrapping_add(insn.offset.into()));
+        }
+    }
+
+    /// The instructions of a run, and the address that their offsets count from:
+    /// they may be part of a longer piece.
+    #[inline]
+    fn insns(&self, run: &IngressRun<'_>) -> (u64, &'a [Placed]) {
         let first = run.piece.first as usize;
         let whole = || self.code.get(first..first + usize::from(run.piece.count));
         let insns = self.part.or_else(whole).unwrap_or_default();
-        // Offsets may be those of a longer piece.
         let offset = insns.last().map_or(0, |last| last.offset);
-        let start = run.last_addr().wrapping_sub(offset.into());
-        let at = |offset: u16| start.wrapping_add(offset.into());
-        let insns = insns.get(..insns.len() - usize::from(own));
-        let insns = insns.unwrap_or_default();
-        match (count, insns.last()) {
-            // The last instruction knows where the branch before it is.
-            (1, Some(last)) => each(at(last.branch), false),
-            _ => {
-                let mut branches = insns.iter().filter(|insn| insn.is_branch());
-                branches.all(|insn| each(at(insn.offset), false))
-            }
-        }
+        (run.last_addr().wrapping_sub(offset.into()), insns)
     }
 
     /// Whether the hart went elsewhere than to the next instruction in memory.

@@ -486,7 +486,7 @@ fn accesses_belong_to_their_instruction() {
             addr,
             ..Access::default()
         };
-        Event::Access(DataAccess { insn, access })
+        Event::Access(DataAccess::of(insn, access))
     };
     let events = [
         access(0, 1), // nobody's

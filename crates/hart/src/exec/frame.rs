@@ -15,6 +15,8 @@ use crate::width::Width;
 /// What an instruction changes, as far as the observer wants to know.
 pub(crate) struct Report<'a, O> {
     pub(crate) effects: &'a mut Effects,
+    /// Accesses of straight-line code, which is reported later.
+    pub(crate) accesses: &'a mut Vec<Access>,
     pub(crate) observer: &'a mut O,
 }
 
@@ -35,11 +37,21 @@ impl<O: Observer> Report<'_, O> {
         }
     }
 
+    /// The access of a CSR instruction.
+    #[inline(always)]
+    pub(crate) fn csr_access(&mut self, access: Access) {
+        if O::WANTS.overlaps(Wants::CSRS.with(Wants::DATA)) {
+            self.effects.csr_access = Some(access);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn access(&mut self, access: Access) {
         if O::WANTS.contains(Wants::ACCESSES) {
             let full = self.effects.accesses.push(access).is_err();
             self.effects.incomplete |= full;
+        } else if O::WANTS.contains(Wants::DATA) {
+            self.accesses.push(access);
         }
     }
 }

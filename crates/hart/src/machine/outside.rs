@@ -162,6 +162,7 @@ impl Machine {
             let id = HartId(hart.cpu.id);
             let mut report = exec::Report {
                 effects: &mut hart.effects,
+                accesses: &mut hart.accesses,
                 observer,
             };
             report.reg(RegId::X(10), result);

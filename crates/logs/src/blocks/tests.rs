@@ -9,7 +9,9 @@ use hartrace_isa::{Isa, ItypeTable};
 use super::*;
 use crate::tests::Keep;
 use crate::{IngressColumns, IngressReader, IngressWriter, Iretire};
-use hartrace_flow::{Context, IngressSink, Mode, Port, PortConfig, Retirement, Retires};
+use hartrace_flow::{
+    AccessKind, Context, DataPort, IngressSink, Mode, Port, PortConfig, Retirement, Retires,
+};
 
 /// 1000 nop, 1004 beq +8, 1008 nop, 100c jal ra +8, 1010 nop, 1014 ret,
 /// 1018 ecall, 101c c.nop, 101e c.ebreak, 1020 48 bits, 1026 80 bits,
@@ -522,6 +524,133 @@ fn what_a_port_shows_is_read_back_as_the_same_steps() {
                 let got: Vec<_> = keep.steps.iter().map(|s| s.1).collect();
                 assert_eq!(got, want, "{config:?}\n{text}");
             }
+        }
+    }
+}
+
+/// Writes blocks with their accesses as a table.
+struct DataTable {
+    writer: IngressWriter,
+    text: String,
+    block: Option<Ingress>,
+    data: Vec<DataIngress>,
+}
+
+impl DataTable {
+    fn close(&mut self) {
+        if let Some(block) = self.block.take() {
+            let written = self
+                .writer
+                .write_cycle(&mut self.text, &[block], &self.data);
+            written.unwrap();
+        }
+        self.data.clear();
+    }
+}
+
+impl IngressSink for DataTable {
+    fn ingress(&mut self, _: HartId, block: &Ingress) {
+        self.close();
+        self.block = Some(*block);
+    }
+
+    fn data(&mut self, _: HartId, data: &DataIngress) {
+        self.data.push(*data);
+    }
+
+    fn finish(&mut self) {
+        self.close();
+    }
+}
+
+/// Accesses come back with their instructions, also those of an instruction that is
+/// shown once for each of them.
+#[test]
+fn accesses_are_read_back() {
+    let isa = Isa::parse("rv32ima_zicsr_zca_zcmp").unwrap();
+    // cm.push {ra, s0-s2}, -16; c.nop; amoadd.w a0, a1, (a2); csrrw a0, mscratch, a1
+    let code = [
+        0x72, 0xb8, 0x01, 0x00, 0x2f, 0x25, 0xb6, 0x00, 0x73, 0x95, 0x05, 0x34,
+    ];
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, 0x1000, &code, isa);
+    let access = |kind, addr, data| Access {
+        kind,
+        size: 2,
+        addr,
+        paddr: None,
+        data: Some(data),
+        operand: (kind != AccessKind::Store).then_some(u64::from(u32::MAX)),
+    };
+    let mut want = Vec::new();
+    for (pc, len, bits) in [
+        (0x1000, 2, 0xb872),
+        (0x1002, 2, 1),
+        (0x1004, 4, 0x00b6_252f),
+        (0x1008, 4, 0x3405_9573),
+    ] {
+        let mut effects = Effects::default();
+        match bits {
+            0xb872 => (0..4).for_each(|i| {
+                let one = access(AccessKind::Store, 0x2000 + 4 * i, i + 1);
+                effects.accesses.push(one).unwrap();
+            }),
+            1 => {}
+            0x00b6_252f => {
+                let one = access(AccessKind::AtomicAdd, 0x3000, 7);
+                effects.accesses.push(one).unwrap();
+            }
+            _ => effects.csr_access = Some(access(AccessKind::CsrReadWrite, 0x340, 9)),
+        }
+        let insn = Insn {
+            pc,
+            bits,
+            next: pc + len,
+            ..Insn::default()
+        };
+        want.push((insn, effects));
+    }
+    for (retirement, iretire, accesses) in [
+        (Retirement::Single, Iretire::Instructions, 1),
+        (Retirement::Block(32), Iretire::Halfwords, 8),
+    ] {
+        let config = PortConfig {
+            retirement,
+            data: DataPort::Unified,
+            ..PortConfig::new(isa)
+        };
+        let columns = IngressColumns {
+            accesses,
+            ..IngressColumns::default()
+        };
+        let writer = IngressWriter::new(columns, iretire);
+        let mut text = String::new();
+        writer.write_header(&mut text).unwrap();
+        let table = DataTable {
+            writer,
+            text,
+            block: None,
+            data: Vec::new(),
+        };
+        let mut port = Port::new(config, table);
+        for (insn, effects) in &want {
+            port.step(HartId(0), &Step::Insn(*insn), effects);
+        }
+        port.finish();
+        let text = port.into_sink().text;
+        let mut reader = IngressReader::new(iretire);
+        let mut blocks = BlockSteps::new(&image, SpaceId::FIRST, HartId(0));
+        let (mut keep, mut bad) = (Keep::default(), Vec::new());
+        reader.feed_steps(text.as_bytes(), &mut blocks, &mut keep, &mut |e| {
+            bad.push(e)
+        });
+        reader.finish_steps(&mut blocks, &mut keep, &mut |e| bad.push(e));
+        assert_eq!(bad, vec![], "{text}");
+        assert_eq!(keep.steps.len(), want.len(), "{text}");
+        for ((_, step, effects), (insn, expected)) in keep.steps.iter().zip(&want) {
+            assert_eq!(*step, Step::Insn(*insn), "{text}");
+            assert_eq!(effects.accesses, expected.accesses, "{text}");
+            assert_eq!(effects.csr_access, expected.csr_access, "{text}");
         }
     }
 }

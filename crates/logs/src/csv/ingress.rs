@@ -7,10 +7,13 @@ use hartrace_isa::Itype;
 use super::{Fault, Stage, fields, flag, number};
 use crate::lines::{Line, Lines};
 use crate::{BlockSteps, LineError, LineErrorKind as Kind};
-use hartrace_flow::{Context, Ctype, Ingress, Mode, Observer, Trigger};
+use hartrace_flow::{Context, Ctype, DataIngress, Ingress, Mode, Observer, Trigger};
 
 /// Blocks that a port can retire in one cycle.
 pub(crate) const MAX_GROUPS: usize = 8;
+
+/// log2 of the largest access, in bytes.
+const MAX_DSIZE: u8 = 3;
 
 /// `ilastsize` of the longest instruction, 176 bits.
 const MAX_LAST_SIZE: u8 = 4;
@@ -58,6 +61,9 @@ pub struct IngressColumns {
     pub lost: bool,
     /// `power_down`, not in the reference flow and no signal of the port.
     pub power_down: bool,
+    /// Data accesses per cycle in their unified form, 0 to 8: `dretire_0`, `dtype_0`,
+    /// `daddr_0`, `dsize_0`, `data_0`, `iaddr_lsbs_0` and so on (E-Trace table 4.9).
+    pub accesses: u8,
 }
 
 impl IngressColumns {
@@ -92,6 +98,7 @@ impl Default for IngressColumns {
             external: false,
             lost: false,
             power_down: false,
+            accesses: 0,
         }
     }
 }
@@ -119,12 +126,18 @@ pub(super) enum Column {
     External,
     Lost,
     PowerDown,
+    Dretire,
+    Dtype,
+    Daddr,
+    Dsize,
+    Data,
+    IaddrLsbs,
     /// A column that is not ours.
     Other,
 }
 
 impl Column {
-    pub(super) const NAMES: [(&'static str, Column); 19] = [
+    pub(super) const NAMES: [(&'static str, Column); 25] = [
         ("itype", Column::Itype),
         ("iaddr", Column::Iaddr),
         ("sijump", Column::Sijump),
@@ -143,6 +156,12 @@ impl Column {
         ("external", Column::External),
         ("lost", Column::Lost),
         ("power_down", Column::PowerDown),
+        ("dretire", Column::Dretire),
+        ("dtype", Column::Dtype),
+        ("daddr", Column::Daddr),
+        ("dsize", Column::Dsize),
+        ("data", Column::Data),
+        ("iaddr_lsbs", Column::IaddrLsbs),
         // After the one without a number, which has the plain name.
         ("trigger", Column::BlockTrigger),
     ];
@@ -159,7 +178,12 @@ impl Column {
     ];
 
     fn is_grouped(self) -> bool {
-        (self as u8) <= Column::Ilastsize as u8
+        (self as u8) <= Column::Ilastsize as u8 || self.is_data()
+    }
+
+    /// Whether it belongs to the data interface.
+    fn is_data(self) -> bool {
+        (Column::Dretire as u8..=Column::IaddrLsbs as u8).contains(&(self as u8))
     }
 
     fn name(self) -> &'static str {
@@ -198,7 +222,10 @@ pub enum IngressRow<'a> {
 /// (`itype_0,cause,tval,priv,iaddr_0[,context][,time][,ctype][,sijump_0],`
 /// `iretire_0,ilastsize_0`) in any order, groups `_0` to `_7`, and columns of
 /// our own for the sideband (`trigger`, `halted`, `reset`, `impdef`,
-/// `external`, `lost`, `power_down`). Columns of other names are ignored.
+/// `external`, `lost`, `power_down`) and for data accesses in their unified form
+/// (`dretire_0`, `dtype_0`, `daddr_0`, `dsize_0`, `data_0`, `iaddr_lsbs_0`), which
+/// belong to the instructions of the row in their order. Columns of other names are
+/// ignored.
 ///
 /// `trigger` is one signal, as in E-Trace 2.0, with a notify bit for each
 /// block; or, as in the draft's table 4.5, `trigger_0`, `trigger_1` and so on
@@ -290,6 +317,11 @@ struct Table {
     groups: usize,
     /// The blocks of one cycle, oldest first.
     blocks: [Ingress; MAX_GROUPS],
+    /// Those of the last row that show something.
+    shown: usize,
+    /// The same of data accesses.
+    accesses: usize,
+    data: [DataIngress; MAX_GROUPS],
 }
 
 impl Table {
@@ -319,9 +351,14 @@ impl Table {
         damaged: &mut impl FnMut(LineError),
     ) {
         let single = self.retirement == Iretire::Instructions;
+        let accesses = self.accesses;
         match self.line(number, line) {
             Ok(None) => {}
-            Ok(Some(cycle)) => {
+            Ok(Some(_)) => {
+                let cycle = self.blocks.get(..self.shown).unwrap_or_default();
+                if accesses > 0 {
+                    blocks.show(self.data.get(..accesses).unwrap_or_default());
+                }
                 for block in cycle {
                     if single && block.ilastsize > 1 {
                         let block = blocks.sized(block);
@@ -374,7 +411,10 @@ impl Table {
             if twice {
                 return Err((Kind::Header, at));
             }
-            self.groups = self.groups.max(group + 1);
+            match column.is_data() {
+                true => self.accesses = self.accesses.max(group + 1),
+                false => self.groups = self.groups.max(group + 1),
+            }
             self.columns.push((column, group));
         }
         for column in Column::REQUIRED {
@@ -405,6 +445,7 @@ impl Table {
             external: has(Column::External),
             lost: has(Column::Lost),
             power_down: has(Column::PowerDown),
+            accesses: self.accesses as u8,
         }
     }
 
@@ -414,6 +455,7 @@ impl Table {
         let mut trigger = 0;
         let blocks = self.blocks.get_mut(..self.groups).unwrap_or_default();
         blocks.fill(Ingress::default());
+        self.data = [DataIngress::default(); MAX_GROUPS];
         let mut texts = fields(line);
         for &(column, group) in &self.columns {
             let (at, text) = texts.next().ok_or((Kind::Fields, line.len()))?;
@@ -421,7 +463,11 @@ impl Table {
                 Some(block) if column.is_grouped() => block,
                 _ => &mut shared,
             };
-            if column == Column::Trigger {
+            if column.is_data() {
+                if let Some(data) = self.data.get_mut(group) {
+                    set_data(data, column, text).map_err(|kind| (kind, at))?;
+                }
+            } else if column == Column::Trigger {
                 trigger = triggers(text, self.groups).map_err(|kind| (kind, at))?;
             } else {
                 set(block, column, text).map_err(|kind| (kind, at))?;
@@ -439,6 +485,7 @@ impl Table {
             }
         }
         let count = spread(blocks, &shared, trigger);
+        self.shown = count;
         Ok(blocks.get(..count).unwrap_or_default())
     }
 }
@@ -530,7 +577,35 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::External => block.external = number(text, false)?,
         Column::Lost => block.lost = flag(text)?,
         Column::PowerDown => block.power_down = flag(text)?,
-        Column::Trigger | Column::Other => {}
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The same of the data interface.
+fn set_data(data: &mut DataIngress, column: Column, text: &[u8]) -> Result<(), Kind> {
+    match column {
+        Column::Dretire => data.dretire = flag(text)?,
+        Column::Dtype => data.dtype = number(text, false)?,
+        Column::Daddr => data.daddr = number(text, true)?,
+        Column::Dsize => {
+            data.dsize = number(text, false)?;
+            if data.dsize > MAX_DSIZE {
+                return Err(Kind::Value("dsize"));
+            }
+        }
+        Column::IaddrLsbs => data.iaddr_lsbs = number(text, true)?,
+        Column::Data => {
+            // Two values of 64 bits: more digits than a number has elsewhere.
+            let low = text.len().saturating_sub(16);
+            let (high, low) = text.split_at(if text.starts_with(b"0x") { 0 } else { low });
+            let high: u64 = match high {
+                [] => 0,
+                high => number(high, true)?,
+            };
+            data.data = u128::from(high) << 64 | u128::from(number::<u64>(low, true)?);
+        }
+        _ => {}
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use hartrace_testkit::{Random, pieces};
 use crate::tests::{Keep, Read, Told, assert_any_cut, assert_robust, read, whole};
 use crate::*;
 use hartrace_flow::{
-    Cause, Context, Ctype, HartId, Image, Ingress, Mode, Signal, SpaceId, Step, Trigger,
+    Cause, Context, Ctype, DataIngress, HartId, Image, Ingress, Mode, Signal, SpaceId, Step,
+    Trigger,
 };
 
 mod sideband;
@@ -508,6 +509,7 @@ fn the_longest_row_is_whole() {
         external: true,
         lost: true,
         power_down: true,
+        accesses: 8,
     };
     let block = Ingress {
         itype: Itype::from_code(15).unwrap(),
@@ -532,10 +534,21 @@ fn the_longest_row_is_whole() {
     };
     let mut row = String::new();
     let writer = IngressWriter::new(columns, Iretire::Halfwords);
-    writer.write_row(&mut row, &[block; 8]).unwrap();
+    let access = DataIngress {
+        dretire: true,
+        dtype: u8::MAX,
+        daddr: u64::MAX,
+        dsize: u8::MAX,
+        data: u128::MAX,
+        iaddr_lsbs: u64::MAX,
+        ..DataIngress::default()
+    };
+    writer
+        .write_cycle(&mut row, &[block; 8], &[access; 8])
+        .unwrap();
     let eight = |field: &str| [field; 8].join(",");
     let expected = format!(
-        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1,1\n",
+        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1,1,{},{},{},{},{},{}\n",
         eight("15"),
         u32::MAX,
         u64::MAX,
@@ -544,6 +557,12 @@ fn the_longest_row_is_whole() {
         eight("1"),
         eight("4294967295"),
         eight("255"),
+        eight("1"),
+        eight("255"),
+        eight("ffffffffffffffff"),
+        eight("255"),
+        eight("ffffffffffffffffffffffffffffffff"),
+        eight("ffffffffffffffff"),
     );
     assert_eq!(row, expected);
 }

@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 
 use super::ingress::{IngressColumns, Iretire, MAX_GROUPS};
 use crate::text::spell16;
-use hartrace_flow::Ingress;
+use hartrace_flow::{DataIngress, Ingress};
 
 /// Why a row could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum RowError {
     Sink,
     /// More blocks than the table has columns for.
     Groups(usize),
+    /// More data accesses than the table has columns for.
+    Accesses(usize),
     /// A block of several instructions in a table of single retirement.
     Halfwords(u32),
 }
@@ -28,6 +30,12 @@ impl fmt::Display for RowError {
         match self {
             RowError::Sink => f.write_str("the row could not be written"),
             RowError::Groups(n) => write!(f, "{n} blocks in a cycle do not fit into the columns"),
+            RowError::Accesses(n) => {
+                write!(
+                    f,
+                    "{n} data accesses in a cycle do not fit into the columns"
+                )
+            }
             RowError::Halfwords(n) => {
                 write!(
                     f,
@@ -99,6 +107,11 @@ impl IngressWriter {
         ] {
             out.write_str(if there { name } else { "" })?;
         }
+        for name in ["dretire", "dtype", "daddr", "dsize", "data", "iaddr_lsbs"] {
+            for access in 0..self.accesses() {
+                write!(out, ",{name}_{access}")?;
+            }
+        }
         out.write_char('\n')
     }
 
@@ -117,6 +130,24 @@ impl IngressWriter {
     /// When `out` fails, or the blocks do not fit the columns; nothing is
     /// written then.
     pub fn write_row(&self, out: &mut impl Write, blocks: &[Ingress]) -> Result<(), RowError> {
+        self.write_cycle(out, blocks, &[])
+    }
+
+    /// The same with data accesses in their unified form, in the order of their
+    /// instructions.
+    ///
+    /// # Errors
+    ///
+    /// As [`IngressWriter::write_row`].
+    pub fn write_cycle(
+        &self,
+        out: &mut impl Write,
+        blocks: &[Ingress],
+        data: &[DataIngress],
+    ) -> Result<(), RowError> {
+        if data.len() > self.accesses() {
+            return Err(RowError::Accesses(data.len()));
+        }
         if blocks.len() > self.groups() {
             return Err(RowError::Groups(blocks.len()));
         }
@@ -132,6 +163,7 @@ impl IngressWriter {
         }
         let mut row = Row::default();
         self.cycle(&mut row, blocks);
+        self.data(&mut row, data);
         Ok(out.write_str(row.text())?)
     }
 
@@ -187,6 +219,24 @@ impl IngressWriter {
         }
     }
 
+    fn accesses(&self) -> usize {
+        usize::from(self.columns.accesses).min(MAX_GROUPS)
+    }
+
+    fn data(&self, row: &mut Row, data: &[DataIngress]) {
+        let none = DataIngress::default();
+        let all = || {
+            let padding = core::iter::repeat(&none);
+            data.iter().chain(padding).take(self.accesses())
+        };
+        all().for_each(|d| row.dec(d.dretire.into()));
+        all().for_each(|d| row.dec(d.dtype.into()));
+        all().for_each(|d| row.hex(d.daddr));
+        all().for_each(|d| row.dec(d.dsize.into()));
+        all().for_each(|d| row.wide(d.data));
+        all().for_each(|d| row.hex(d.iaddr_lsbs));
+    }
+
     fn retired(&self, block: &Ingress) -> u32 {
         match self.retirement {
             Iretire::Instructions => block.iretire.min(1),
@@ -207,16 +257,16 @@ fn trigger(blocks: &[Ingress]) -> u16 {
 }
 
 /// One row, spelled without the machinery of formatting. The longest, eight
-/// blocks with every column, has fewer than 400 bytes.
+/// blocks and accesses with every column, has fewer than 1024 bytes.
 struct Row {
-    bytes: [u8; 512],
+    bytes: [u8; 1024],
     length: usize,
 }
 
 impl Default for Row {
     fn default() -> Row {
         Row {
-            bytes: [0; 512],
+            bytes: [0; 1024],
             length: 0,
         }
     }
@@ -253,6 +303,20 @@ impl Row {
     fn hex(&mut self, value: u64) {
         let zeros = (value | 1).leading_zeros() as usize / 4;
         self.put(spell16(value).get(zeros..).unwrap_or_default());
+    }
+
+    fn wide(&mut self, value: u128) {
+        match (value >> 64) as u64 {
+            0 => self.hex(value as u64),
+            high => {
+                let zeros = high.leading_zeros() as usize / 4;
+                let mut digits = [0; 32];
+                let (first, second) = digits.split_at_mut(16);
+                first.copy_from_slice(&spell16(high));
+                second.copy_from_slice(&spell16(value as u64));
+                self.put(digits.get(zeros..).unwrap_or_default());
+            }
+        }
     }
 
     /// All of it, with a newline in place of the last comma.

@@ -142,6 +142,14 @@ pub fn no_program() -> Diagnostic {
         )
 }
 
+/// Data packets were given for a trace whose settings have no data trace.
+#[must_use]
+pub fn no_data_trace(path: &Path) -> Diagnostic {
+    let message = format!("{} has no data trace", input::name(path));
+    Diagnostic::new(Code::Contradiction, message)
+        .help("leave out --data, or describe the data trace in section [etrace.data]")
+}
+
 /// What is wrong with a trace that was decoded; `only` is the hart that was
 /// asked for, `other` the format that the file looks like instead
 /// ([`Decoded::other_format`]).

@@ -462,8 +462,7 @@ impl Hart {
                 data: data_told,
                 operand,
             };
-            let insn = index;
-            self.accesses.push(DataAccess { insn, access });
+            self.accesses.push(DataAccess::of(index, access));
         }
     }
 }

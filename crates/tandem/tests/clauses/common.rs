@@ -130,7 +130,7 @@ impl Consumer for Events {
             Event::Time(t) => format!("time {t}"),
             Event::Access(a) => format!(
                 "{} {:?} {} {:x} {:x?} {:x?} {:x?}",
-                a.insn,
+                a.insn.unwrap(),
                 a.access.kind,
                 a.access.size,
                 a.access.addr,

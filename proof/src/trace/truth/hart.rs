@@ -420,8 +420,19 @@ impl Hart {
             return true;
         }
         // Where the trace stops nobody need know the target.
-        let open = item.has(LAST | OPEN) || (trap && rules.open_trap);
         let stop = run.exit == Exit::Stop && run.next == rules.xlen.wrap(run.end);
+        let mut open = item.has(LAST | OPEN) || (trap && rules.open_trap);
+        if let Some(next) = self.items.front_mut()
+            && rules.breaks_off
+            && stop
+            && !open
+            && !next.is_trap()
+            && item.is_jump(rules.isa)
+            && (next.context != item.context || next.mode != item.mode)
+        {
+            next.flags |= START;
+            open = true;
+        }
         if stop && (open || rules.loses) {
             self.behind = Some(Behind::Unreported);
             self.cut = !open;

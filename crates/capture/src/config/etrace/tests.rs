@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Config as Settings;
+use hartrace_etrace::DataConfig;
 use hartrace_flow::ItypeWidth;
 use hartrace_isa::{Isa, ItypeTable};
 use std::path::Path;
@@ -90,7 +91,8 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
     }
     let review = parse("[etrace]\nversion = \"2.05\"\n").etrace;
     assert!(review.settings(Xlen::Rv64).unwrap().iret_ext);
-    assert_eq!(full.lines().count(), Etrace::KEYS.len() + 1);
+    // The title instead of `data`, which is a section of its own.
+    assert_eq!(full.lines().count(), Etrace::KEYS.len());
     assert_eq!(full, FULL);
     let timed = parse("[etrace]\ntime_width = 40\n").etrace;
     assert_eq!(timed.settings(Xlen::Rv64).unwrap().time_width, 40);
@@ -107,6 +109,79 @@ fn everything_is_read_and_written() {
     assert_eq!(parse(none).to_toml(false), none);
     let width = config.etrace.context_width.unwrap();
     assert_eq!(width.origin.to_string(), "a.toml:6");
+}
+
+/// The same of data trace.
+const FULL_DATA: &str = "[etrace.data]
+enabled = true
+split = true
+lrid_width = 7
+atomics = false
+csrs = false
+data_width = 32
+daddress_width = 48
+size_width = 3
+diff_width = 1
+csr_subtype_width = 2
+csr_diff_width = 1
+failures = false
+no_address = true
+no_data = false
+full_address = true
+full_data = true
+compression = \"xor\"
+xor_addresses = true
+kinds = [\"load\", \"atomic-min\"]
+sizes = [1, 8]
+filtered = true
+separate = true
+";
+
+#[test]
+fn data_trace() {
+    let config = parse(FULL_DATA);
+    let settings = config.etrace.settings(Xlen::Rv64).unwrap();
+    let data = settings.data.unwrap();
+    assert_eq!((data.kinds, data.sizes), (1 | 1 << 14, 1 | 1 << 3));
+    assert!(data.split && data.filtered && data.xor_addresses);
+    let again = Settings {
+        etrace: Etrace {
+            data: EtraceData::of(Some(&data)),
+            ..Etrace::default()
+        },
+        ..Settings::default()
+    };
+    assert_eq!(again.to_toml(false), FULL_DATA);
+    assert_eq!(config.to_toml(false), FULL_DATA);
+    // Any key enables it, and `enabled` alone.
+    let data = |text: &str| {
+        let config = parse(&format!("[etrace.data]\n{text}\n")).etrace;
+        config.settings(Xlen::Rv32).unwrap().data
+    };
+    assert_eq!(data(""), None);
+    assert_eq!(data("enabled = false\nsplit = true"), None);
+    let default = DataConfig::new(Version::V2_0, Xlen::Rv32);
+    assert_eq!(data("enabled = true"), Some(default));
+    assert_eq!(data("csrs = true"), Some(default));
+    // The draft has addresses as wide as those of instructions.
+    let draft = "[etrace]\nversion = \"1.1.1-draft\"\niaddress_width = 40\n\
+        [etrace.data]\nenabled = true\n";
+    let draft = parse(draft).etrace.settings(Xlen::Rv64).unwrap();
+    assert_eq!(draft.data.unwrap().daddress_width, 40);
+    for (line, message) in [
+        ("data_width = 48", "data_width must be 32 or 64"),
+        ("diff_width = 1", "leaves room for one compression"),
+        (
+            "no_address = true\nno_data = true",
+            "leave nothing to report",
+        ),
+    ] {
+        let config = parse(&format!("[etrace.data]\n{line}\n")).etrace;
+        let error = config.settings(Xlen::Rv64).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let error = refused("[etrace.data]\nsizes = [3]\n");
+    assert!(error.contains("sizes in bytes"), "{error}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::progress::RunProgress;
 use crate::sink::Sink;
 use crate::talk::interrupted;
 use hartrace_capture::output::{OutputError, OutputProblem};
-use hartrace_capture::trace::WithObserver;
-use hartrace_flow::{Effects, HartId, Observer, Step, TrapStep, Wants};
+use hartrace_flow::Wants;
+use hartrace_flow::erase::Dyn;
 use hartrace_hart::{Machine, Stop};
 use std::time::{Duration, Instant};
 
@@ -23,64 +23,11 @@ pub(super) enum End {
     Unread,
 }
 
-/// Remembers the trap that a row of traps began with: the later ones are its
-/// consequences.
-#[derive(Debug, Default)]
-pub(super) struct Watch {
-    pub(super) first: Option<TrapStep>,
-    last: Option<TrapStep>,
-    /// The trap before `first`, and the time in between.
-    before: Option<(TrapStep, u64)>,
-}
-
-impl Watch {
-    fn trap(&mut self, step: &TrapStep) {
-        let Some(last) = self.last.replace(*step) else {
-            self.first = Some(*step);
-            return;
-        };
-        let time = step.time.wrapping_sub(last.time);
-        let (trap, last_trap) = (step.trap, last.trap);
-        if last_trap.handler == trap.epc {
-            // The first instruction of the handler traps in turn.
-        } else if (last_trap.epc, last_trap.cause) == (trap.epc, trap.cause) {
-            // Again, and as long after the last time as it took to get here from
-            // the trap before: the way led through the handler only.
-            match self.before.take() {
-                Some((before, way)) if way == time => self.first = Some(before),
-                _ => {}
-            }
-        } else {
-            self.before = Some((last, time));
-            self.first = Some(*step);
-        }
-    }
-}
-
-impl Observer for Watch {
-    const WANTS: Wants = Wants::EVENTS;
-
-    #[inline]
-    fn step(&mut self, _: HartId, step: &Step, _: &Effects) {
-        if let Step::Trap(trap) = step {
-            self.trap(trap);
-        }
-    }
-}
-
 /// What a slice should take.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// The least and the most instructions in a slice.
 const SLICES: (u64, u64) = (10_000, 50_000_000);
-
-impl WithObserver for &mut Drive<'_> {
-    type Output = Result<End, Failure>;
-
-    fn with<O: Observer>(self, observer: O) -> Result<End, Failure> {
-        self.run(observer)
-    }
-}
 
 /// Everything a run has to look after.
 pub(super) struct Drive<'a> {
@@ -89,15 +36,13 @@ pub(super) struct Drive<'a> {
     pub(super) sinks: &'a [&'a Sink],
     pub(super) output: &'a Fate,
     pub(super) progress: &'a RunProgress,
-    pub(super) watch: Watch,
     /// Control transfer records of the hart, if they are wanted.
     pub(super) looks: Option<Looks<'a>>,
 }
 
 impl Drive<'_> {
     /// Runs until there is a reason to stop, and reports steps to the observer.
-    pub(super) fn run<O: Observer>(&mut self, observer: O) -> Result<End, Failure> {
-        let mut observer = (std::mem::take(&mut self.watch), observer);
+    pub(super) fn run(&mut self, wants: Wants, observer: &mut Dyn<'_>) -> Result<End, Failure> {
         let mut slice = 1_000_000;
         let end = loop {
             let begin = Instant::now();
@@ -108,7 +53,7 @@ impl Drive<'_> {
             if left == 0 {
                 break End::Stop(Stop::Limit);
             }
-            let stop = self.advance(left.min(slice), &mut observer);
+            let stop = self.advance(left.min(slice), wants, observer);
             if let Some(end) = self.look(stop)? {
                 break end;
             }
@@ -122,23 +67,21 @@ impl Drive<'_> {
         if let Some(looks) = &mut self.looks {
             looks.finish(self.machine);
         }
-        self.watch = observer.0;
         self.progress.give_way();
         Ok(end)
     }
 
     /// Runs so many instructions, and looks at the hart's records on the
     /// way.
-    fn advance<O: Observer>(&mut self, insns: u64, observer: &mut O) -> Stop {
+    fn advance(&mut self, insns: u64, wants: Wants, observer: &mut Dyn<'_>) -> Stop {
         let Some(looks) = &mut self.looks else {
-            return self.machine.run(insns, observer);
+            return self.machine.run_any(insns, wants, observer);
         };
         let until = self.machine.instructions().saturating_add(insns);
         loop {
             let left = until.saturating_sub(self.machine.instructions());
-            let stop = self
-                .machine
-                .run(left.min(looks.ahead(self.machine)), observer);
+            let ahead = looks.ahead(self.machine);
+            let stop = self.machine.run_any(left.min(ahead), wants, observer);
             looks.look(self.machine);
             if stop != Stop::Limit || self.machine.instructions() >= until {
                 return stop;

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 /// The traces that are asked for.
 pub(super) struct Traced {
     files: Vec<(TraceFile, Settings)>,
+    /// For the data packets of an E-Trace.
+    data: Option<TraceFile>,
     /// Only for a check.
     image: Option<Image>,
     /// What is in memory before the first step.
@@ -56,7 +58,12 @@ impl Traced {
             true => trace_file::loaded(std::slice::from_ref(elf), &[])?,
             false => Vec::new(),
         };
+        let data = args.data().map(|path| {
+            let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
+            TraceFile::create(path, read, args.check)
+        });
         Ok(Traced {
+            data: data.last().transpose()?,
             files: args.streams().map(one).collect::<Result<_, Failure>>()?,
             image,
             load,
@@ -65,7 +72,8 @@ impl Traced {
     }
 
     pub(super) fn sinks(&self) -> impl Iterator<Item = &Sink> {
-        self.files.iter().map(|(file, _)| &file.sink)
+        let data = self.data.iter().map(|file| &file.sink);
+        self.files.iter().map(|(file, _)| &file.sink).chain(data)
     }
 
     /// An encoder for each.
@@ -82,7 +90,10 @@ impl Traced {
                 container: self.container,
                 ..WriteOptions::default()
             };
-            trace_file::writer(config, settings, (isa, elf), &file.sink, options)
+            let data = self.data.as_ref().map(|file| &file.sink);
+            let data = data.filter(|_| settings.format() == Format::Etrace);
+            let sinks = (&file.sink, data);
+            trace_file::writer(config, settings, (isa, elf), sinks, options)
         };
         self.files.iter().map(one).collect()
     }
@@ -96,8 +107,15 @@ impl Traced {
         written: Vec<Written>,
     ) -> Result<Finished, Failure> {
         let mut traces = Vec::new();
+        let mut data = self.data;
         for ((file, mut settings), done) in self.files.into_iter().zip(written) {
             settings.add_absent(&done.absent);
+            if settings.format() == Format::Etrace
+                && let Some(data) = data.take()
+            {
+                settings.separate_data();
+                data.finish(config, &settings, std::slice::from_ref(elf))?;
+            }
             traces.push(Trace {
                 path: file.path().to_path_buf(),
                 format: settings.format(),

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::{Mode, RegId, RegWrite, Trap};
+use crate::{Access, AccessKind, Mode, RegId, RegWrite, Trap};
 
 #[derive(Default)]
 struct Seen {
@@ -344,7 +344,11 @@ fn accesses_follow_the_block_of_their_instruction() {
     };
     effects.accesses.push(amo).unwrap();
     let mut seen = Seen::default();
-    let mut port = Port::new(blocks(), &mut seen);
+    let config = PortConfig {
+        data: DataPort::Unified,
+        ..blocks()
+    };
+    let mut port = Port::new(config, &mut seen);
     port.step(HartId(0), &Step::Insn(insn(0, 0x00b5_252f, 4)), &effects);
     port.step(HartId(0), &Step::Insn(insn(4, NOP, 8)), &Effects::default());
     port.finish();

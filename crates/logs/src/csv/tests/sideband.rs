@@ -263,6 +263,7 @@ fn random_blocks_read_back_as_they_were_written() {
             external: coin(),
             lost: coin(),
             power_down: coin(),
+            accesses: 0,
         };
         let retirement = rng.one_of([Iretire::Instructions, Iretire::Halfwords]);
         let cycles: Vec<_> = (0..20)

@@ -1,0 +1,281 @@
+//! From packets to accesses.
+
+use hartrace_flow::{Access, AccessKind, DataAccess, Part};
+
+use super::encode::FAILURE;
+use super::history::{History, Sent};
+use super::{DataConfig, DataPacket, Outstanding};
+use crate::{Config, Fault};
+
+/// The data trace of one source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct DataSource {
+    history: History,
+    pub(crate) outstanding: Outstanding,
+    /// Packets are of no use until the next synchronisation.
+    pub(crate) lost: bool,
+}
+
+impl DataSource {
+    /// Something is missing: nothing can be decoded until the next synchronisation.
+    pub(crate) fn lose(&mut self) {
+        self.history.clear();
+        self.lost = true;
+    }
+
+    /// A synchronisation: the next access of each size comes in full.
+    pub(crate) fn synchronise(&mut self) {
+        self.lost = false;
+    }
+
+    /// The access that a packet reports, or its part of one.
+    #[inline]
+    pub(crate) fn packet(
+        &mut self,
+        packet: &DataPacket,
+        config: &Config,
+        data: &DataConfig,
+    ) -> Result<DataAccess, Fault> {
+        match *packet {
+            DataPacket::Transfer {
+                store,
+                aligned,
+                size,
+                diff,
+                data: value,
+                address,
+            } => {
+                let history = &mut self.history;
+                let addr = match address {
+                    Some(field) => {
+                        let place = (field, aligned, diff == 0);
+                        Some(
+                            history
+                                .address(place, size, data)
+                                .ok_or(Fault::NoDataBase)?,
+                        )
+                    }
+                    None => None,
+                };
+                let value = match value {
+                    Some(field) => {
+                        let sent = match address {
+                            Some(_) => Sent::from_code(diff),
+                            None => Sent::from_diff(diff, data),
+                        };
+                        Some(history.data(field, size, sent).ok_or(Fault::NoDataBase)?)
+                    }
+                    None => None,
+                };
+                let kind = match store {
+                    false => AccessKind::Load,
+                    true => AccessKind::Store,
+                };
+                Ok(whole(config, kind, size, addr, value, None))
+            }
+            _ => self.other(packet, config, data),
+        }
+    }
+
+    #[inline(never)]
+    fn other(
+        &mut self,
+        packet: &DataPacket,
+        config: &Config,
+        data: &DataConfig,
+    ) -> Result<DataAccess, Fault> {
+        let history = &mut self.history;
+        match *packet {
+            DataPacket::LoadRequest {
+                aligned,
+                size,
+                lrid,
+                diff,
+                address,
+            } => {
+                let place = (address, aligned, diff == 0);
+                let addr = history
+                    .address(place, size, data)
+                    .ok_or(Fault::NoDataBase)?;
+                let access = whole(config, AccessKind::Load, size, Some(addr), None, None);
+                Ok(DataAccess {
+                    part: Part::Request(lrid),
+                    ..access
+                })
+            }
+            DataPacket::LoadResponse {
+                size,
+                lrid,
+                resp,
+                data: field,
+            } => {
+                let value = self.answer((resp, field), size)?;
+                let access = whole(config, AccessKind::Load, size, None, value, None);
+                Ok(DataAccess {
+                    part: Part::Response(lrid),
+                    ..access
+                })
+            }
+            DataPacket::AtomicResponse {
+                lrid,
+                resp,
+                data: field,
+            } => {
+                let size = self.outstanding.size(lrid);
+                let value = self.answer((resp, field), size)?;
+                let access = whole(config, AccessKind::AtomicSwap, size, None, None, value);
+                Ok(DataAccess {
+                    part: Part::Response(lrid),
+                    ..access
+                })
+            }
+            DataPacket::Atomic { .. } | DataPacket::AtomicRequest { .. } => {
+                self.outstanding.note(packet);
+                self.atomic(packet, config, data)
+            }
+            DataPacket::Csr {
+                subtype,
+                diff,
+                data: value,
+                operand,
+                address,
+            } => {
+                let (csr, value) = match value {
+                    None => {
+                        let csr = history.csr(address, diff).ok_or(Fault::NoDataBase)?;
+                        (csr, None)
+                    }
+                    Some(field) => {
+                        let (size, sent) = (csr_size(config), Sent::from_diff(diff, data));
+                        let value = history.data(field, size, sent).ok_or(Fault::NoDataBase)?;
+                        (address, Some(value))
+                    }
+                };
+                let kind = AccessKind::from_code(4 | subtype).ok_or(Fault::UnknownSubtype)?;
+                let size = csr_size(config);
+                Ok(whole(config, kind, size, Some(csr.into()), value, operand))
+            }
+            DataPacket::Transfer { .. } => Err(Fault::UnknownDataFormat),
+        }
+    }
+
+    /// The data of a response; `None` for an error.
+    fn answer(&mut self, (resp, field): (u8, u64), size: u8) -> Result<Option<u64>, Fault> {
+        if resp == 0 {
+            return Ok(None);
+        }
+        let sent = Sent::from_code(resp);
+        let value = self.history.data(field, size, sent);
+        Ok(Some(value.ok_or(Fault::NoDataBase)?))
+    }
+
+    /// An atomic, or the request of one.
+    fn atomic(
+        &mut self,
+        packet: &DataPacket,
+        config: &Config,
+        data: &DataConfig,
+    ) -> Result<DataAccess, Fault> {
+        let history = &mut self.history;
+        match *packet {
+            DataPacket::Atomic {
+                subtype,
+                size,
+                diff,
+                operand,
+                data: value,
+                address,
+            } => {
+                let addr = match address {
+                    Some(field) => {
+                        let place = (field, true, diff == 0);
+                        Some(
+                            history
+                                .address(place, size, data)
+                                .ok_or(Fault::NoDataBase)?,
+                        )
+                    }
+                    None => None,
+                };
+                let value = match value {
+                    Some(field) => {
+                        let sent = match address {
+                            Some(_) => Sent::from_code(diff),
+                            None => Sent::from_diff(diff, data),
+                        };
+                        Some(history.data(field, size, sent).ok_or(Fault::NoDataBase)?)
+                    }
+                    None => None,
+                };
+                let kind = kind(subtype, data)?;
+                let operand = operand.filter(|_| subtype != FAILURE);
+                Ok(whole(config, kind, size, addr, value, operand))
+            }
+            DataPacket::AtomicRequest {
+                subtype,
+                size,
+                lrid,
+                diff,
+                operand,
+                address,
+            } => {
+                let place = (address, true, diff == 0);
+                let addr = history
+                    .address(place, size, data)
+                    .ok_or(Fault::NoDataBase)?;
+                let kind = kind(subtype, data)?;
+                let access = whole(config, kind, size, Some(addr), Some(operand), None);
+                Ok(DataAccess {
+                    part: match subtype {
+                        FAILURE => Part::Whole,
+                        _ => Part::Request(lrid),
+                    },
+                    ..access
+                })
+            }
+            _ => Err(Fault::UnknownDataFormat),
+        }
+    }
+}
+
+/// log2 of the bytes of a CSR.
+const fn csr_size(config: &Config) -> u8 {
+    match config.xlen.bits() {
+        32 => 2,
+        _ => 3,
+    }
+}
+
+/// What an atomic does; the draft reserves the last code.
+const fn kind(subtype: u8, data: &DataConfig) -> Result<AccessKind, Fault> {
+    match AccessKind::from_code(8 | subtype) {
+        Some(AccessKind::ConditionalStoreFailure) if !data.failures => Err(Fault::UnknownSubtype),
+        Some(kind) => Ok(kind),
+        None => Err(Fault::UnknownSubtype),
+    }
+}
+
+/// An access that is not assigned to an instruction yet.
+#[inline]
+fn whole(
+    config: &Config,
+    kind: AccessKind,
+    size: u8,
+    addr: Option<u64>,
+    data: Option<u64>,
+    operand: Option<u64>,
+) -> DataAccess {
+    DataAccess {
+        insn: None,
+        access: Access {
+            kind,
+            size,
+            addr: config.xlen.wrap(addr.unwrap_or(0)),
+            paddr: None,
+            data,
+            operand,
+        },
+        has_address: addr.is_some(),
+        part: Part::Whole,
+    }
+}

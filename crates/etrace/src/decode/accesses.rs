@@ -1,0 +1,60 @@
+//! Packets of data trace.
+
+use hartrace_flow::decode::Phase;
+use hartrace_flow::{Consumer, Event, Mark};
+
+use super::source::Source;
+use super::{Bytes, Ctx};
+use crate::{DataPacket, Fault};
+
+impl Source {
+    /// A packet that is not a short load or store.
+    #[inline(never)]
+    pub(super) fn data_payload<C: Consumer>(&mut self, bytes: &Bytes, cx: &mut Ctx<'_, '_, C>) {
+        let Some(layout) = &cx.settings.data else {
+            return;
+        };
+        match DataPacket::read(bytes.get(), layout, &self.data.outstanding) {
+            Ok(packet) => self.data_packet(&packet, cx),
+            Err(fault) => self.lose_data(fault, cx),
+        }
+    }
+
+    /// Gives the access of a packet.
+    #[inline]
+    pub(super) fn data_packet<C: Consumer>(
+        &mut self,
+        packet: &DataPacket,
+        cx: &mut Ctx<'_, '_, C>,
+    ) {
+        let Some(config) = &cx.settings.config.data else {
+            return;
+        };
+        if self.data.lost || !matches!(self.track.phase, Phase::Running | Phase::Trapped(_)) {
+            return;
+        }
+        match self.data.packet(packet, &cx.settings.config, config) {
+            Ok(access) => self.track.access(&access, cx.out),
+            Err(fault) => self.lose_data(fault, cx),
+        }
+    }
+
+    /// Data packets are of no use until the next synchronisation.
+    #[cold]
+    pub(super) fn lose_data<C: Consumer>(&mut self, fault: Fault, cx: &mut Ctx<'_, '_, C>) {
+        if !self.data.lost {
+            self.data.lose();
+            self.track.warn(fault.reason(0), cx.place.at, false, cx.out);
+        }
+    }
+
+    /// A synchronisation, of the packet's subformat: accesses before it belong to
+    /// instructions before it.
+    #[inline]
+    pub(super) fn synchronise_data<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
+        if cx.settings.config.data.is_some() {
+            self.data.synchronise();
+            self.track.event(&Event::Mark(Mark::Sync(0)), cx.out);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+use hartrace_isa::{Isa, Xlen};
+
+use super::*;
+use crate::{Access, Exit, Gap};
+
+const BASE: u64 = 0x1000;
+
+/// lw a0, 0(a1); nop; sw a0, 4(a1); sc.w a0, a0, (a1); sw a0, 0(a1)
+const CODE: [u32; 5] = [
+    0x0005_a503,
+    0x0000_0013,
+    0x00a5_a223,
+    0x18a5_a52f,
+    0x00a5_a023,
+];
+
+fn image() -> Image {
+    let bytes: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, BASE, &bytes, Isa::RV64GC);
+    image
+}
+
+fn reported(failures: bool) -> Reported {
+    let mut kinds = [0xf; 16];
+    kinds[15] = if failures { 0xf } else { 0 };
+    Reported {
+        kinds,
+        addresses: true,
+        values: true,
+        address_width: 64,
+        xlen: Xlen::Rv64,
+        failures,
+        each: true,
+    }
+}
+
+const REASON: Reason = Reason {
+    code: "XX0001",
+    text: "does not fit",
+    value: 0,
+};
+
+#[derive(Default)]
+struct Tape(Vec<String>);
+
+impl Consumer for Tape {
+    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+        self.0.push(match event {
+            Event::Run(run) => format!("run {:x}+{}", run.start, run.insns),
+            Event::Access(a) => format!(
+                "{:?} {:?} {:x} {:?}",
+                a.insn, a.access.kind, a.access.addr, a.access.data
+            ),
+            Event::Warning(w) => format!("warning {} {:x}", w.reason.code, w.reason.value),
+            Event::Gap(_) => String::from("gap"),
+            other => format!("{other:?}"),
+        });
+        ControlFlow::Continue(())
+    }
+}
+
+fn access(kind: AccessKind, addr: u64) -> Event {
+    Event::Access(DataAccess {
+        insn: None,
+        access: Access {
+            kind,
+            size: 2,
+            addr,
+            data: Some(addr + 1),
+            ..Access::default()
+        },
+        has_address: true,
+        part: Part::Whole,
+    })
+}
+
+fn part(part: Part, data: Option<u64>) -> Event {
+    let Event::Access(access) = access(AccessKind::Load, 0x40) else {
+        panic!("an access")
+    };
+    Event::Access(DataAccess {
+        access: Access {
+            data,
+            ..access.access
+        },
+        part,
+        ..access
+    })
+}
+
+/// So many instructions from this one on.
+fn run(first: usize, insns: u32) -> Event {
+    let start = BASE + 4 * first as u64;
+    let end = start + 4 * u64::from(insns);
+    Event::Run(Run {
+        start,
+        end,
+        next: end,
+        insns,
+        exit: Exit::Stop,
+        last: 4,
+    })
+}
+
+const SYNC: Event = Event::Mark(Mark::Sync(0));
+
+fn tied(reported: Reported, events: &[Event]) -> Vec<String> {
+    let image = image();
+    let mut tie = Tie::new(&image, reported, REASON);
+    let mut tape = Tape::default();
+    let mut out = tie.to(&mut tape);
+    for event in events {
+        let _ = out.event(HartId(0), event);
+    }
+    out.finish();
+    assert!(!tie.is_waiting());
+    tape.0
+}
+
+use AccessKind::{ConditionalStoreFailure as Failure, Load, Store};
+
+#[test]
+fn accesses_follow_their_run() {
+    let events = [
+        access(Load, 0x10),
+        access(Store, 0x20),
+        run(0, 2),
+        run(2, 1),
+        SYNC,
+    ];
+    let expected = [
+        "run 1000+2",
+        "Some(0) Load 10 Some(17)",
+        "run 1008+1",
+        "Some(0) Store 20 Some(33)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+}
+
+#[test]
+fn a_run_waits_for_its_accesses() {
+    let time = Event::Time(7);
+    let events = [run(0, 3), time, access(Load, 0x10), access(Store, 0x20)];
+    let expected = [
+        "run 1000+3",
+        "Some(0) Load 10 Some(17)",
+        "Some(2) Store 20 Some(33)",
+        "Time(7)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+}
+
+#[test]
+fn a_missing_access_is_noticed_at_the_synchronisation() {
+    let events = [
+        access(Load, 0x10),
+        run(0, 3),
+        SYNC,
+        access(Load, 0x30),
+        run(0, 1),
+    ];
+    let expected = [
+        "run 1000+3",
+        "warning XX0001 1000",
+        "None Load 10 Some(17)",
+        "run 1000+1",
+        "Some(0) Load 30 Some(49)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+}
+
+#[test]
+fn a_wrong_access_and_one_too_many() {
+    let events = [access(Store, 0x10), run(0, 1), run(1, 1), SYNC, run(1, 1)];
+    let expected = [
+        "run 1000+1",
+        "warning XX0001 1000",
+        "None Store 10 Some(17)",
+        "run 1004+1",
+        "run 1004+1",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+    let events = [access(Load, 0x10), access(Load, 0x14), run(0, 2), SYNC];
+    let expected = [
+        "run 1000+2",
+        "Some(0) Load 10 Some(17)",
+        "None Load 14 Some(21)",
+        "warning XX0001 0",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+}
+
+#[test]
+fn a_gap_ends_the_order() {
+    let gap = Event::Gap(Gap {
+        at: 0,
+        reason: REASON,
+        bytes: 0,
+        unconfirmed: 0,
+    });
+    let events = [access(Load, 0x10), gap, SYNC, access(Load, 0x14), run(0, 1)];
+    let expected = [
+        "None Load 10 Some(17)",
+        "gap",
+        "run 1000+1",
+        "Some(0) Load 14 Some(21)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+}
+
+#[test]
+fn a_store_conditional_may_fail() {
+    let events = [access(Failure, 0x10), access(Store, 0x20), run(3, 2), SYNC];
+    let expected = [
+        "run 100c+2",
+        "Some(0) ConditionalStoreFailure 10 Some(17)",
+        "Some(1) Store 20 Some(33)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+    // Where failures are not reported a store-conditional takes the first store.
+    let events = [access(Store, 0x20), run(3, 1), run(4, 1), SYNC];
+    let told = tied(reported(false), &events);
+    assert_eq!(told[1], "Some(0) Store 20 Some(33)");
+    assert_eq!(told[3], "warning XX0001 1010");
+}
+
+#[test]
+fn responses_complete_requests() {
+    let events = [
+        part(Part::Request(3), None),
+        run(0, 2),
+        SYNC,
+        part(Part::Request(4), None),
+        run(0, 1),
+        part(Part::Response(4), Some(8)),
+        part(Part::Response(3), Some(9)),
+        SYNC,
+    ];
+    let expected = [
+        "run 1000+2",
+        "Some(0) Load 40 Some(9)",
+        "run 1000+1",
+        "Some(0) Load 40 Some(8)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+    // One that never comes.
+    let events = [part(Part::Request(3), None), run(0, 1), run(1, 1)];
+    let expected = ["run 1000+1", "Some(0) Load 40 None", "run 1004+1"];
+    assert_eq!(tied(reported(true), &events), expected);
+}
+
+#[test]
+fn what_is_filtered_has_no_instruction() {
+    let some = Reported {
+        each: false,
+        ..reported(true)
+    };
+    let events = [run(0, 1), access(Store, 0x20), run(2, 1), SYNC];
+    let expected = ["run 1000+1", "None Store 20 Some(33)", "run 1008+1"];
+    assert_eq!(tied(some, &events), expected);
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    let image = image();
+    let mut tie = Tie::new(&image, reported(true), REASON);
+    let mut count = 0u64;
+    struct Count<'c>(&'c mut u64);
+    impl Consumer for Count<'_> {
+        fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+            *self.0 += 1;
+            ControlFlow::Continue(())
+        }
+    }
+    let mut out = tie.to(Count(&mut count));
+    for _ in 0..MOST_HELD + 2 {
+        let _ = out.event(HartId(0), &run(0, 1));
+    }
+    assert!(!tie.is_waiting());
+    assert!(count > MOST_HELD as u64);
+}
