@@ -182,8 +182,10 @@ impl Damage {
 /// Sync messages after the damage that are decoded.
 const BEHIND: usize = 4;
 
-/// Bytes after which the boundaries of messages are known again.
-const SETTLED: usize = 64;
+/// Bytes after which the boundaries of messages are known again. E-Trace finds them
+/// when every other way to divide the bytes into packets has failed; of short packets
+/// one may last for 90 bytes.
+const SETTLED: usize = 128;
 
 /// One fault at this byte. Gives what it cost and, for the table of causes, the
 /// field that was hit.

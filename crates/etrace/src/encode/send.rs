@@ -6,7 +6,6 @@ use super::Sink;
 use super::hart::{Due, Hart, Open};
 use super::prediction::Prediction;
 use super::unit::Unit;
-use crate::modes::returns::Returns;
 use crate::packet::bits::{Writer, mask};
 use crate::packet::write::{short_index, short_report};
 use crate::{
@@ -103,24 +102,18 @@ impl Hart {
     ) {
         let target = self.due == Some(Due::Target);
         let landing = self.landing.filter(|_| target);
-        let repeated = self.returns.as_ref().and_then(Returns::repeated);
-        let (notify, updiscon, irdepth) = match repeated {
-            _ if target => (notify, updiscon, landing.and_then(|landing| landing.report)),
-            // The return before was left out. Its target may be passed before it.
-            // Counted as left out it cannot be mistaken for that.
-            None if self.implied && notify => {
-                let here = self.returns.as_ref().and_then(Returns::here);
-                (notify, updiscon, here)
+        let (updiscon, irdepth) = match () {
+            () if target => (updiscon, landing.and_then(|landing| landing.report)),
+            // The return before was left out. So that it is not taken for one that
+            // only passes the address, it counts as a jump now.
+            () if self.implied && !notify => (true, returns),
+            // Its target may be passed before it. Counted as left out it cannot
+            // be mistaken for that.
+            () if self.implied => {
+                let here = self.returns.as_ref().and_then(|returns| returns.here());
+                (updiscon, here)
             }
-            // So that it is not taken for one that only passes the address, it counts
-            // as a jump now, whose target is reported as such.
-            _ if self.implied => (false, true, returns),
-            // No branch can be mistaken for another: there is none before it.
-            Some(last) if !self.cur.itype.is_branch() => {
-                self.report_return(config, last, sink);
-                (notify, updiscon, None)
-            }
-            _ => (notify, updiscon, returns),
+            () => (updiscon, returns),
         };
         let report = Report {
             notify,
@@ -138,7 +131,8 @@ impl Hart {
     pub(super) fn report_return(
         &mut self,
         config: &Config,
-        (target, depth): (u64, u16),
+        target: u64,
+        depth: u16,
         sink: &mut impl Sink,
     ) {
         let report = self.report_of(config, target, Some(depth));

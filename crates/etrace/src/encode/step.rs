@@ -175,7 +175,7 @@ impl Hart {
             self.branches(config, sink);
             self.open = Open::No;
         } else {
-            self.settle_return(config, sink);
+            self.settle_call(config, sink);
         }
         // Where packets count returns, one more in between would confuse.
         if self.owes_context && !self.is_open() {

@@ -820,13 +820,25 @@ fn tail_calls() {
     ]);
     for version in VERSIONS {
         let config = returning(version, 4);
-        let returned = by_version(
-            version,
-            "address 100c updiscon irdepth 1",
+        let end = end(&config);
+        let with_irets = [
+            "start 1000",
+            "address 4000",
             "address 100c updiscon irets 0",
-        );
-        let lines = ["start 1000", "address 4000", returned, &end(&config)];
-        sends_modal(&config, &image, &way, &lines);
+            &end,
+        ];
+        // The first return must be settled before the second call.
+        let with_irdepth = [
+            "start 1000",
+            "address 1004 irdepth 1",
+            "address 4000",
+            "address 100c updiscon irdepth 1",
+            &end,
+        ];
+        match version {
+            Version::V2_05 => sends_modal(&config, &image, &way, &with_irets),
+            _ => sends_modal(&config, &image, &way, &with_irdepth),
+        }
     }
 }
 
