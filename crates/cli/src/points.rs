@@ -86,6 +86,7 @@ fn parse(text: &str, program: &Program, functions: &Functions) -> Result<Point, 
             Some(address) => PointKind::Address(address),
             None => return Err(bad(text, "this is no address")),
         },
+        "" => return Err(bad(text, "write what is counted before `#`")),
         _ if what.starts_with(|c: char| c.is_ascii_digit()) => match parse_count(what) {
             Some(index) => PointKind::Index(index),
             None => return Err(bad(text, "write a number such as 1000000 or 10M")),

@@ -533,6 +533,8 @@ fn points_that_are_not_there() {
     let message = list(&["--until", "ackerman"], 2, "HT0309");
     assert!(message.contains("ackermann"), "{message}");
     list(&["--from", "main#0"], 2, "HT0309");
+    let message = list(&["--from", "#20"], 2, "HT0309");
+    assert!(message.contains("before `#`"), "{message}");
     list(&["--from", "time=soon"], 2, "HT0309");
     list(&["--from", "exception=x"], 2, "HT0309");
     assert_eq!(
