@@ -225,18 +225,28 @@ impl Subjects for ETrace {
         full.full_address = true;
         let mut draft = Config::new(Version::V1_1_1, isa.xlen());
         draft.resync = delta.resync;
+        // Modes make packets so short that two syncs would fit into the bytes in which a
+        // decoder finds the boundaries of packets again.
+        let seldom = Resync {
+            max: 11,
+            ..delta.resync
+        };
         let review = Config {
-            resync: delta.resync,
+            resync: seldom,
             // There cannot be more branches between two synchronisations.
-            max_branch_count: 1 << 13,
+            max_branch_count: 1 << 15,
             ..Config::new(Version::V2_05, isa.xlen())
         };
-        delta.max_branch_count = review.max_branch_count;
+        let modal = Config {
+            resync: seldom,
+            max_branch_count: review.max_branch_count,
+            ..delta.clone()
+        };
         let mut subjects = vec![
-            ("delta", delta.clone()),
+            ("delta", delta),
             ("full", full),
             ("draft", draft),
-            ("2.0 modes", with_modes(delta)),
+            ("2.0 modes", with_modes(modal)),
             ("modes", with_modes(review.clone())),
         ];
         subjects.extend(each_mode(&review));

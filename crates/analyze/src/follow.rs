@@ -6,7 +6,7 @@ use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{Backtrace, CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
 use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Run, SpaceId, Trap};
-use hartrace_isa::{Flow, Link};
+use hartrace_isa::Flow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -77,13 +77,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
         let exit = match flow {
             Some(Flow::PopReturn) => Exit::Return,
             Some(Flow::TrapReturn) => Exit::TrapReturn,
-            Some(Flow::Indirect { link, .. }) => match link {
-                Link::Return => Exit::Return,
-                Link::Call => Exit::IndirectCall,
-                Link::Swap => Exit::Swap,
-                Link::None => Exit::IndirectJump,
-                Link::Other => Exit::OtherIndirect,
-            },
+            Some(Flow::Indirect { link, .. }) => Exit::indirect(link),
             _ => return,
         };
         self.stacks.interrupts(id, Run { exit, ..run });

@@ -139,16 +139,7 @@ impl<'a> JumpCounter<'a> {
         let depth = self.stacks.depth(id);
         let last = self.last.of(id);
         self.loops.run(run, last.run.as_ref(), depth);
-        let indirect = matches!(
-            run.exit,
-            Exit::IndirectJump
-                | Exit::IndirectCall
-                | Exit::OtherIndirect
-                | Exit::Return
-                | Exit::Swap
-                | Exit::TrapReturn
-        );
-        if indirect {
+        if run.exit.is_indirect() {
             let known = self.targets.entry((run.source(), run.next));
             known.or_insert((run.exit, 0)).1 += 1;
         }

@@ -68,13 +68,7 @@ pub(crate) fn copy<O: Observer>(
         session,
         check: &check,
     };
-    let copied = erase::run(log, &mut out)?;
-    Ok(Copied {
-        chosen: copied.chosen.seen_by(out),
-        damage: copied.damage,
-        lines: copied.lines,
-        traps: copied.traps,
-    })
+    Ok(erase::run(log, &mut out)?.seen_by(out))
 }
 
 /// A log as a source of steps, compiled once for each kind of observer.
@@ -106,12 +100,7 @@ impl Log<'_, '_> {
             let wrong = chosen.clash() || chosen.missing();
             which_hart(session.path, chosen.harts(), wrong)?;
         }
-        Ok(Copied {
-            chosen: copied.chosen.seen_by(()),
-            damage: copied.damage,
-            lines: copied.lines,
-            traps: copied.traps,
-        })
+        Ok(copied.seen_by(()))
     }
 }
 

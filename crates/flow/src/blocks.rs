@@ -649,24 +649,24 @@ impl Way<'_> {
             Flow::Seq | Flow::Const { .. } | Flow::Trap => Destination::Next,
             Flow::Branch { .. } => Destination::Branch,
             Flow::Jump { link, .. } => match flow.target(at, xlen) {
-                Some(to) => Destination::Jump(to, direct(link)),
-                None => Destination::Unknown(direct(link)),
+                Some(to) => Destination::Jump(to, Exit::direct(link)),
+                None => Destination::Unknown(Exit::direct(link)),
             },
             Flow::Table { index, link } => match self.code.table_entry(index, f.isa) {
-                Some(to) => Destination::Jump(to, direct(link)),
-                None => Destination::Unknown(direct(link)),
+                Some(to) => Destination::Jump(to, Exit::direct(link)),
+                None => Destination::Unknown(Exit::direct(link)),
             },
             Flow::Indirect { link, .. } => {
                 if let (true, Some(to)) = (self.rules.absolute_jumps, flow.target(at, xlen)) {
-                    return Destination::Jump(to, direct(link));
+                    return Destination::Jump(to, Exit::direct(link));
                 }
                 let inferred = self
                     .before
                     .filter(|_| self.rules.infers(Some(link)))
                     .and_then(|(before, pc)| flow.sequential_target(before, pc, xlen));
                 match inferred {
-                    Some(to) => Destination::Jump(to, indirect(link)),
-                    None => Destination::Unknown(indirect(link)),
+                    Some(to) => Destination::Jump(to, Exit::indirect(link)),
+                    None => Destination::Unknown(Exit::indirect(link)),
                 }
             }
             Flow::PopReturn => Destination::Unknown(Exit::Return),
@@ -697,23 +697,5 @@ impl Destination {
             Itype::Return => Exit::Return,
             _ => *exit,
         };
-    }
-}
-
-const fn direct(link: Link) -> Exit {
-    match link {
-        Link::Call => Exit::DirectCall,
-        Link::None => Exit::DirectJump,
-        Link::Return | Link::Swap | Link::Other => Exit::OtherDirect,
-    }
-}
-
-const fn indirect(link: Link) -> Exit {
-    match link {
-        Link::Call => Exit::IndirectCall,
-        Link::None => Exit::IndirectJump,
-        Link::Other => Exit::OtherIndirect,
-        Link::Return => Exit::Return,
-        Link::Swap => Exit::Swap,
     }
 }

@@ -8,6 +8,8 @@
 use core::fmt;
 use core::ops::ControlFlow;
 
+use hartrace_isa::Link;
+
 use crate::{Access, Context, HartId, Kept, Mode, Trap};
 
 /// One thing a trace reports.
@@ -92,6 +94,43 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Of a jump whose target the code determines.
+    #[must_use]
+    pub const fn direct(link: Link) -> Exit {
+        match link {
+            Link::Call => Exit::DirectCall,
+            Link::None => Exit::DirectJump,
+            Link::Return | Link::Swap | Link::Other => Exit::OtherDirect,
+        }
+    }
+
+    /// Of a jump to an address in a register.
+    #[must_use]
+    pub const fn indirect(link: Link) -> Exit {
+        match link {
+            Link::Call => Exit::IndirectCall,
+            Link::None => Exit::IndirectJump,
+            Link::Other => Exit::OtherIndirect,
+            Link::Return => Exit::Return,
+            Link::Swap => Exit::Swap,
+        }
+    }
+
+    /// Whether the code does not determine where it leads.
+    #[must_use]
+    #[inline]
+    pub const fn is_indirect(self) -> bool {
+        matches!(
+            self,
+            Exit::IndirectJump
+                | Exit::IndirectCall
+                | Exit::OtherIndirect
+                | Exit::Return
+                | Exit::Swap
+                | Exit::TrapReturn
+        )
+    }
+
     /// Whether a return stack may change with it: calls, returns and swaps.
     #[must_use]
     #[inline]

@@ -1,6 +1,6 @@
 //! Turns steps into events, so that what reads traces reads logs and harts too.
 
-use hartrace_isa::{Flow, Isa, Link};
+use hartrace_isa::{Flow, Isa};
 
 use crate::per_hart::PerHart;
 use crate::{
@@ -213,18 +213,8 @@ const fn exit(flow: Flow, elsewhere: bool) -> Exit {
         Flow::Seq | Flow::Const { .. } | Flow::Trap => Exit::Stop,
         Flow::Branch { .. } if elsewhere => Exit::Taken,
         Flow::Branch { .. } => Exit::NotTaken,
-        Flow::Jump { link, .. } | Flow::Table { link, .. } => match link {
-            Link::Call => Exit::DirectCall,
-            Link::None => Exit::DirectJump,
-            Link::Return | Link::Swap | Link::Other => Exit::OtherDirect,
-        },
-        Flow::Indirect { link, .. } => match link {
-            Link::Call => Exit::IndirectCall,
-            Link::None => Exit::IndirectJump,
-            Link::Other => Exit::OtherIndirect,
-            Link::Return => Exit::Return,
-            Link::Swap => Exit::Swap,
-        },
+        Flow::Jump { link, .. } | Flow::Table { link, .. } => Exit::direct(link),
+        Flow::Indirect { link, .. } => Exit::indirect(link),
         Flow::PopReturn => Exit::Return,
         Flow::TrapReturn => Exit::TrapReturn,
     }

@@ -182,11 +182,6 @@ impl Damage {
 /// Sync messages after the damage that are decoded.
 const BEHIND: usize = 4;
 
-/// Bytes after which the boundaries of messages are known again. E-Trace finds them
-/// when every other way to divide the bytes into packets has failed; of short packets
-/// one may last for 90 bytes.
-const SETTLED: usize = 128;
-
 /// One fault at this byte. Gives what it cost and, for the table of causes, the
 /// field that was hit.
 fn fault<F: Format>(
@@ -231,11 +226,9 @@ fn fault<F: Format>(
     out.most = 0;
     decoder.finish(&mut out);
     out.out.warned = warned;
-    // After the second sync everything must be as it was. Where syncs are dense it
-    // takes some more to find out where messages start.
-    let far = trace.syncs.partition_point(|s| s.start < after + SETTLED);
+    // After the second sync everything must be as it was.
     let anchor = |n: usize| Some(*trace.before.get(n)? - *trace.before.get(start)?);
-    let second = anchor((behind + 1).max(far).min(behind + BEHIND))?;
+    let second = anchor(behind + 1)?;
     Some(cost(truth, &out.out, second))
 }
 

@@ -14,7 +14,7 @@ use hartrace_flow::{
     Cause, Consumer, Context, Effects, Event, HartId, Mark, Mode, Observer, Retires, Step, Trap,
     Wants,
 };
-use hartrace_isa::{Flow, Isa, Xlen};
+use hartrace_isa::{Flow, Isa, Link, Xlen};
 
 use super::{Format, Setting};
 
@@ -118,6 +118,22 @@ impl Item {
         matches!(
             Flow::of_retired(bits, isa),
             Flow::Indirect { .. } | Flow::PopReturn | Flow::TrapReturn | Flow::Table { .. }
+        )
+    }
+
+    /// Whether it is a return that a return stack may foresee.
+    #[must_use]
+    pub const fn is_return(&self, isa: Isa) -> bool {
+        let What::Insn { bits, .. } = self.what else {
+            return false;
+        };
+        matches!(
+            Flow::of_retired(bits, isa),
+            Flow::PopReturn
+                | Flow::Indirect {
+                    link: Link::Return,
+                    ..
+                }
         )
     }
 

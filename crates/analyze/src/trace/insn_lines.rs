@@ -177,15 +177,7 @@ impl<'a> InsnLines<'a> {
 impl Render for InsnLines<'_> {
     #[inline]
     fn look(&self, run: &Run, depth: u8) -> Look {
-        let indirect = matches!(
-            run.exit,
-            Exit::IndirectJump
-                | Exit::IndirectCall
-                | Exit::OtherIndirect
-                | Exit::Return
-                | Exit::Swap
-                | Exit::TrapReturn
-        );
+        let indirect = run.exit.is_indirect();
         Look {
             next: if indirect { run.next } else { 0 },
             rest: (run.exit as u16) << 8 | u16::from(depth),

@@ -48,7 +48,7 @@ impl<O> Chosen<O> {
     }
 
     /// The same harts, seen by `inner`.
-    pub fn seen_by<P>(self, inner: P) -> Chosen<P> {
+    pub(super) fn seen_by<P>(self, inner: P) -> Chosen<P> {
         Chosen {
             inner,
             only: self.only,

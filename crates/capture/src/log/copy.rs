@@ -16,6 +16,18 @@ pub struct Copied<O> {
     pub traps: bool,
 }
 
+impl<O> Copied<O> {
+    /// The same log, seen by `inner`.
+    pub fn seen_by<P>(self, inner: P) -> Copied<P> {
+        Copied {
+            chosen: self.chosen.seen_by(inner),
+            damage: self.damage,
+            lines: self.lines,
+            traps: self.traps,
+        }
+    }
+}
+
 impl LogReader<'_> {
     /// Gives all steps to `chosen`. Now and then `after` gets it, and the number
     /// of bytes that are done.

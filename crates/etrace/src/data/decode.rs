@@ -45,28 +45,8 @@ impl DataSource {
                 data: value,
                 address,
             } => {
-                let history = &mut self.history;
-                let addr = match address {
-                    Some(field) => {
-                        let place = (field, aligned, diff == 0);
-                        Some(
-                            history
-                                .address(place, size, data)
-                                .ok_or(Fault::NoDataBase)?,
-                        )
-                    }
-                    None => None,
-                };
-                let value = match value {
-                    Some(field) => {
-                        let sent = match address {
-                            Some(_) => Sent::from_code(diff),
-                            None => Sent::from_diff(diff, data),
-                        };
-                        Some(history.data(field, size, sent).ok_or(Fault::NoDataBase)?)
-                    }
-                    None => None,
-                };
+                let fields = (address.map(|field| (field, aligned)), value);
+                let (addr, value) = restored(&mut self.history, fields, size, diff, data)?;
                 let kind = match store {
                     false => AccessKind::Load,
                     true => AccessKind::Store,
@@ -186,27 +166,8 @@ impl DataSource {
                 data: value,
                 address,
             } => {
-                let addr = match address {
-                    Some(field) => {
-                        let place = (field, true, diff == 0);
-                        Some(
-                            history
-                                .address(place, size, data)
-                                .ok_or(Fault::NoDataBase)?,
-                        )
-                    }
-                    None => None,
-                };
-                let value = match value {
-                    Some(field) => {
-                        let sent = match address {
-                            Some(_) => Sent::from_code(diff),
-                            None => Sent::from_diff(diff, data),
-                        };
-                        Some(history.data(field, size, sent).ok_or(Fault::NoDataBase)?)
-                    }
-                    None => None,
-                };
+                let fields = (address.map(|field| (field, true)), value);
+                let (addr, value) = restored(history, fields, size, diff, data)?;
                 let kind = kind(subtype, data)?;
                 let operand = operand.filter(|_| subtype != FAILURE);
                 Ok(whole(config, kind, size, addr, value, operand))
@@ -236,6 +197,35 @@ impl DataSource {
             _ => Err(Fault::UnknownDataFormat),
         }
     }
+}
+
+/// The address and the data of a packet that may have both, from its fields: those of
+/// the address are its bits and whether it is aligned.
+#[inline]
+fn restored(
+    history: &mut History,
+    (address, value): (Option<(u64, bool)>, Option<u64>),
+    size: u8,
+    diff: u8,
+    data: &DataConfig,
+) -> Result<(Option<u64>, Option<u64>), Fault> {
+    let sent = match address {
+        Some(_) => Sent::from_code(diff),
+        None => Sent::from_diff(diff, data),
+    };
+    let addr = match address {
+        Some((field, aligned)) => {
+            let place = (field, aligned, diff == 0);
+            let addr = history.address(place, size, data);
+            Some(addr.ok_or(Fault::NoDataBase)?)
+        }
+        None => None,
+    };
+    let value = match value {
+        Some(field) => Some(history.data(field, size, sent).ok_or(Fault::NoDataBase)?),
+        None => None,
+    };
+    Ok((addr, value))
 }
 
 /// log2 of the bytes of a CSR.

@@ -39,6 +39,12 @@ const SUBTYPES: [&str; 8] = [
     "store-conditional failed",
 ];
 
+/// What an atomic does.
+fn operation(subtype: u8) -> Option<String> {
+    let name = SUBTYPES.get(usize::from(subtype)).copied();
+    name.map(String::from)
+}
+
 impl DataPacket {
     /// What the codes in it mean, in a few words.
     #[must_use]
@@ -68,12 +74,7 @@ impl DataPacket {
                 diff,
                 ..
             } => {
-                words.extend(
-                    SUBTYPES
-                        .get(usize::from(subtype))
-                        .copied()
-                        .map(String::from),
-                );
+                words.extend(operation(subtype));
                 words.push(bytes(size));
                 words.push(content(diff, layout));
             }
@@ -83,12 +84,7 @@ impl DataPacket {
                 diff,
                 ..
             } => {
-                words.extend(
-                    SUBTYPES
-                        .get(usize::from(subtype))
-                        .copied()
-                        .map(String::from),
-                );
+                words.extend(operation(subtype));
                 words.push(bytes(size));
                 words.push(String::from(address(diff)));
             }

@@ -6,7 +6,7 @@ use hartrace_flow::{
     Access, AccessKind, Cause, Consumer, DataAccess, Event, Exit, Gap, HartId, Mark, Mode,
     Ownership, Reason, Run, Trap,
 };
-use hartrace_isa::{Ext, Flow, Isa, Link, Xlen};
+use hartrace_isa::{Ext, Flow, Isa, Xlen};
 
 use super::access::{What, shape};
 use super::values::Values;
@@ -339,8 +339,8 @@ impl Hart {
             Flow::Seq | Flow::Const { .. } | Flow::Trap => return self.go_on(out),
             Flow::Branch { .. } if new == Some(end) => Exit::NotTaken,
             Flow::Branch { .. } => Exit::Taken,
-            Flow::Jump { link, .. } | Flow::Table { link, .. } => direct(link),
-            Flow::Indirect { link, .. } => indirect(link),
+            Flow::Jump { link, .. } | Flow::Table { link, .. } => Exit::direct(link),
+            Flow::Indirect { link, .. } => Exit::indirect(link),
             Flow::PopReturn => Exit::Return,
             Flow::TrapReturn => Exit::TrapReturn,
         };
@@ -478,22 +478,4 @@ const fn transfers(bits: u32) -> bool {
     // c.bnez, c.jr and its like, cm.popret and its like.
     const MAY: u32 = 1 << 9 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 20 | 1 << 21;
     MAY >> ((bits & 3) << 3 | (bits >> 13 & 7)) & 1 != 0
-}
-
-const fn direct(link: Link) -> Exit {
-    match link {
-        Link::Call => Exit::DirectCall,
-        Link::None => Exit::DirectJump,
-        Link::Return | Link::Swap | Link::Other => Exit::OtherDirect,
-    }
-}
-
-const fn indirect(link: Link) -> Exit {
-    match link {
-        Link::Call => Exit::IndirectCall,
-        Link::None => Exit::IndirectJump,
-        Link::Other => Exit::OtherIndirect,
-        Link::Return => Exit::Return,
-        Link::Swap => Exit::Swap,
-    }
 }

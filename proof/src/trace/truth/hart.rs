@@ -427,7 +427,7 @@ impl Hart {
             && stop
             && !open
             && !next.is_trap()
-            && item.is_jump(rules.isa)
+            && item.is_return(rules.isa)
             && (next.context != item.context || next.mode != item.mode)
         {
             next.flags |= START;
