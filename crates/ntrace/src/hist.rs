@@ -57,6 +57,15 @@ impl Window {
         }
         fits
     }
+
+    /// The branches as a field, 1 without any; it is empty afterwards. Where nothing is
+    /// beside the register.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> u64 {
+        let field = with_stop(self.bits, self.len as u32);
+        self.len = 0;
+        field
+    }
 }
 
 /// What is beside the register.
@@ -148,6 +157,13 @@ impl Hist {
         let fits = window.push(count, last_taken);
         self.set_window(window);
         fits
+    }
+
+    /// Whether there is nothing beside the register: no repetitions are looked for, and
+    /// it was not filled just now.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.kind, Kind::Off { filled: false })
     }
 
     /// The register with its room, outside of a run.
