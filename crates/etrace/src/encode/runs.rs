@@ -7,7 +7,7 @@ use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open, Readiness};
 use super::out::Out;
 use super::send::plain_report;
-use crate::packet::write::short_report;
+use crate::packet::write::{short_map, short_report};
 use crate::{BranchMap, Config, IdleIrdepth};
 
 /// More packets than a run can cause: the target before it, the target at its
@@ -59,7 +59,7 @@ impl Hart {
         if self.resync.time_limit != u64::MAX {
             return 0;
         }
-        let room = self.room_for_jumps(config);
+        let room = self.room_for_packets(config);
         let most = match room {
             0 => Role::Direct,
             _ => Role::Indirect,
@@ -69,6 +69,7 @@ impl Hart {
             halfwords: self.halfwords,
             limit: self.resync.halfword_limit,
             jumped: lands.then_some(self.cur.time),
+            open: self.open,
             room,
             base: self.base,
             config,
@@ -76,18 +77,18 @@ impl Hart {
             sink,
         };
         let passed = runs.pass(most, &mut pass);
-        let (lands, left) = (pass.jumped.is_some(), pass.room);
+        let (lands, left, open) = (pass.jumped.is_some(), pass.room, pass.open);
         (self.map, self.halfwords, self.base) = (pass.map, pass.halfwords, pass.base);
         let Some((count, last)) = passed else {
             return 0;
         };
-        if left < room {
-            self.resync.count(room - left);
-            self.open = Open::Jump;
-        }
+        self.resync.count(room - left);
+        self.open = open;
         self.jumps = lands;
         self.readiness = match lands {
             true => Readiness::Landing,
+            // It is sent with the next instruction.
+            false if self.map.count >= FULL => Readiness::Pending,
             false => Readiness::Idle,
         };
         self.told = false;
@@ -96,10 +97,10 @@ impl Hart {
         count
     }
 
-    /// How many targets may be reported before anything becomes due: none if the queue
-    /// could be full, or their packets are not of the usual form.
+    /// How many packets may be sent before anything becomes due: none if the queue could
+    /// be full, or they are not of the usual form.
     #[inline]
-    fn room_for_jumps(&self, config: &Config) -> u64 {
+    fn room_for_packets(&self, config: &Config) -> u64 {
         let usual = config.idle_irdepth == IdleIrdepth::Repeated && config.queue.is_none();
         match usual {
             true => self.resync.packets_left().saturating_sub(FEW),
@@ -234,7 +235,9 @@ struct Pass<'h, S> {
     limit: u64,
     /// The last instruction was a jump, and when that was.
     jumped: Option<u64>,
-    /// So many targets may be reported.
+    /// Whether the last packet reported a jump's target.
+    open: Open,
+    /// So many packets may be sent.
     room: u64,
     base: u64,
     config: &'h Config,
@@ -244,12 +247,16 @@ struct Pass<'h, S> {
 
 impl<S: Sink> Pass<'_, S> {
     /// Reports the target of a jump: the first of some instructions. What is reported
-    /// depends on the next one, so there must be one.
+    /// depends on the next one, so there must be one. Returns the branches that are
+    /// left to report, or `None`, and nothing happens.
     #[inline(always)]
-    fn land(&mut self, run: Passing<'_>, time: u64) -> bool {
-        if self.room == 0 || run.is_single() || run.begins_with_branch() {
-            return false;
+    fn land(&mut self, run: Passing<'_>, time: u64) -> Option<u8> {
+        if self.room == 0 || run.is_single() || run.branches() >= FULL {
+            return None;
         }
+        let first = u8::from(run.begins_with_branch());
+        let mut map = self.map;
+        push_branches(&mut map, first, false);
         let layout = &self.out.layout;
         let from = if self.config.full_address {
             0
@@ -257,15 +264,43 @@ impl<S: Sink> Pass<'_, S> {
             self.base
         };
         let report = plain_report(self.config, layout, run.addr().wrapping_sub(from));
-        let Some(short) = short_report(self.map, &report, layout) else {
-            return false;
-        };
+        let short = short_report(map, &report, layout)?;
         self.out.send_short(short, time, self.sink);
         self.room -= 1;
         self.map = BranchMap::default();
         self.base = run.addr();
         self.jumped = None;
+        self.open = Open::Jump;
+        Some(run.branches() - first)
+    }
+
+    /// The branches of a run fill the map, or it is full already. It is sent with the
+    /// instruction after the branch that filled it, or a little later.
+    #[inline(always)]
+    fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        let mut branches = run.branches();
+        if self.room < 2 || branches >= FULL {
+            return false;
+        }
+        if self.map.count + branches > FULL {
+            let filling = FULL - self.map.count;
+            push_branches(&mut self.map, filling, false);
+            branches -= filling;
+            self.send_map(run.time());
+        }
+        push_branches(&mut self.map, branches, taken);
+        if self.map.count == FULL && !run.ends_with_branch() {
+            self.send_map(run.time());
+        }
         true
+    }
+
+    #[inline(always)]
+    fn send_map(&mut self, time: u64) {
+        self.out.send_short(short_map(self.map), time, self.sink);
+        self.room -= 1;
+        self.map = BranchMap::default();
+        self.open = Open::No;
     }
 }
 
@@ -273,12 +308,19 @@ impl<S: Sink> PassRuns for Pass<'_, S> {
     #[inline(always)]
     fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
         let halfwords = self.halfwords + run.halfwords();
-        // A map that is full is sent with the next instruction.
-        let fits = halfwords < self.limit && self.map.count + run.branches() < FULL;
-        if !fits || self.jumped.is_some_and(|time| !self.land(run, time)) {
+        if halfwords >= self.limit {
             return false;
         }
-        push_branches(&mut self.map, run.branches(), taken);
+        if let Some(time) = self.jumped {
+            let Some(branches) = self.land(run, time) else {
+                return false;
+            };
+            push_branches(&mut self.map, branches, taken);
+        } else if self.map.count + run.branches() < FULL {
+            push_branches(&mut self.map, run.branches(), taken);
+        } else if !self.overflow(run, taken) {
+            return false;
+        }
         self.halfwords = halfwords;
         true
     }

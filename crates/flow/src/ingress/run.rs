@@ -347,6 +347,13 @@ impl Passing<'_> {
         self.piece.count == 1
     }
 
+    /// Whether the last instruction is a branch.
+    #[must_use]
+    #[inline(always)]
+    pub fn ends_with_branch(&self) -> bool {
+        self.last.is_branch()
+    }
+
     /// Whether the first instruction is a branch.
     #[must_use]
     #[inline(always)]

@@ -8,7 +8,7 @@ use super::action::{Action, Actions};
 use super::hart::{End, Hart, Periods, Readiness};
 use super::out::Out;
 use crate::hist::Window;
-use crate::{Btype, Config};
+use crate::{Btype, Config, Ending};
 
 /// More messages than a run can fill: it has at most 255 branches.
 const FEW: u64 = 256;
@@ -63,7 +63,7 @@ impl Hart {
         let Some(window) = self.hist.window().filter(|_| idle && self.history) else {
             return 0;
         };
-        let room = self.room_for_jumps(config);
+        let room = self.room_for_messages(config);
         let most = match self.actions.most_counted() {
             Role::Direct if room > 0 => Role::Indirect,
             counted => counted,
@@ -92,15 +92,15 @@ impl Hart {
         count
     }
 
-    /// How many jumps may be reported before anything becomes due: none if their
-    /// messages could be repeated, or the queue be full, or if the history holds more
-    /// than its register shows.
+    /// How many messages may be sent before anything becomes due: none if they could be
+    /// repeated, or the queue be full, or if more is remembered of branches than the
+    /// register shows.
     #[inline]
-    fn room_for_jumps(&self, config: &Config) -> u64 {
+    fn room_for_messages(&self, config: &Config) -> u64 {
         let calm = self.due.is_none() && config.queue.is_none();
         let plain = !config.repeat_branch && self.hist.is_plain();
         let left = self.periods.messages.saturating_sub(self.out.since_sync);
-        match calm && plain {
+        match calm && plain && config.ending != Ending::Reference {
             true => left.saturating_sub(FEW),
             false => 0,
         }
@@ -229,7 +229,7 @@ struct Pass<'h, S> {
     icnt: u64,
     limit: u64,
     window: Window,
-    /// So many jumps may be reported.
+    /// So many messages may be sent.
     room: u64,
     reference: u64,
     halfwords: u64,
@@ -240,21 +240,41 @@ struct Pass<'h, S> {
     sink: &'h mut S,
 }
 
+impl<S: Sink> Pass<'_, S> {
+    /// The branches of a run fill the history. It does not matter which of them did, as
+    /// long as messages have no time.
+    #[inline(always)]
+    fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        if self.room == 0 || self.config.timestamps.is_some() {
+            return false;
+        }
+        let Some(body) = self.window.overflow(run.branches(), taken) else {
+            return false;
+        };
+        self.room -= 1;
+        self.out.send_branch(body, None, run.time(), self.sink);
+        true
+    }
+}
+
 impl<S: Sink> PassRuns for Pass<'_, S> {
     #[inline(always)]
     fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
         let icnt = self.icnt + run.halfwords();
-        let fits = icnt < self.limit && self.window.push(run.branches(), taken);
-        if fits {
-            self.icnt = icnt;
+        if icnt >= self.limit {
+            return false;
         }
-        fits
+        if !self.window.push(run.branches(), taken) && !self.overflow(run, taken) {
+            return false;
+        }
+        self.icnt = icnt;
+        true
     }
 
     #[inline(always)]
     fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool {
         let known = self.actions.of(itype) == Action::Jump;
-        if self.room == 0 || !known || !self.count(run, false) {
+        if self.room < 2 || !known || !self.count(run, false) {
             return false;
         }
         let icnt = core::mem::take(&mut self.icnt);
