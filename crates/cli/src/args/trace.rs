@@ -1,6 +1,6 @@
 //! The arguments of the commands that write and read traces.
 
-use super::views::Sources;
+use super::views::{Sources, Traced};
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
@@ -127,7 +127,7 @@ pub(crate) struct Dump {
 /// `hartrace decode`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Decode {
-    /// The trace; `-` is stdin
+    /// The trace or log; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Output format
@@ -141,12 +141,6 @@ pub(crate) struct Decode {
     pub(crate) no_pager: bool,
     #[command(flatten)]
     pub(crate) sources: Sources,
-    /// Only this hart
-    #[arg(long, value_name = "N")]
-    pub(crate) hart: Option<u32>,
-    /// Fail if the trace has gaps
-    #[arg(long)]
-    pub(crate) strict: bool,
     /// Data packets of an E-Trace that are in a file of their own (run --trace etrace-data=FILE)
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
@@ -156,9 +150,7 @@ pub(crate) struct Decode {
     #[command(flatten)]
     pub(crate) part: Part,
     #[command(flatten)]
-    pub(crate) transport: Transport,
-    #[command(flatten)]
-    pub(crate) program: Program,
+    pub(crate) traced: Traced,
     #[command(flatten)]
     pub(crate) output: Output,
 }
