@@ -182,7 +182,7 @@ impl<S: StackSink> Stacks<S> {
     }
 
     /// Runs of a hart in one function.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&mut self, id: HartId, passed: &Passed<'_>, functions: &mut Functions) {
         let mut hart = self.harts.of(id);
         if passed.function != hart.expected {
@@ -252,11 +252,13 @@ impl<S: StackSink> Stacks<S> {
                     context: hart.context,
                     done: hart.done,
                     agreed: hart.done,
+                    gaps: hart.gaps,
                     ..Hart::default()
                 };
             }
             Event::Gap(_) | Event::Mark(Mark::On | Mark::Off) => {
                 let hart = self.harts.of(id);
+                hart.gaps = hart.gaps.wrapping_add(1);
                 if !matches!(hart.arrival, Arrival::Start) || hart.expected != UNSETTLED {
                     hart.await_run(Arrival::Gap);
                 }
@@ -423,6 +425,7 @@ impl<S: StackSink> Stacks<S> {
             site: 0,
             entered,
             whole: false,
+            gaps: hart.gaps,
             nested: false,
         });
         hart.turn(&mut self.tree);
@@ -477,9 +480,6 @@ impl<S: StackSink> Stacks<S> {
             hart.unpark();
         }
         hart.leave_to(keep, How::Lost, id, &mut self.sink);
-        for frame in &mut hart.thread.frames {
-            frame.whole = false;
-        }
         hart.turn(&mut self.tree);
         if let Some(node) = self.tree.node_mut(hart.node) {
             node.inferred = true;
@@ -505,7 +505,7 @@ impl<S: StackSink> Stacks<S> {
         let hart = self.harts.of(id);
         hart.site = run.source();
         let top = hart.thread.top();
-        hart.certain = top.is_some_and(|top| top.whole && top.ret.is_some());
+        hart.certain = top.is_some_and(|top| hart.has_whole(top) && top.ret.is_some());
         let (jump, certain) = ((hart.site, next), hart.certain);
         if let Some(at) = hart.thread.returning_to(next) {
             hart.leave_to(at + 1, How::Unwound, id, &mut self.sink);

@@ -50,6 +50,8 @@ pub(super) struct Hart {
     /// stack.
     pub(super) done: u64,
     pub(super) agreed: u64,
+    /// Gaps so far. What any thread did meanwhile is not known.
+    pub(super) gaps: u32,
     /// The last indirect jump, or return that fitted no frame.
     pub(super) site: u64,
     /// That return contradicts frames whose calls were seen.
@@ -77,6 +79,7 @@ impl Default for Hart {
             settled: Cost::default(),
             done: 0,
             agreed: 0,
+            gaps: 0,
             site: 0,
             certain: false,
             stopped: None,
@@ -263,6 +266,7 @@ impl Hart {
             site: site.unwrap_or(0),
             entered: self.cost,
             whole: counts,
+            gaps: self.gaps,
             nested,
         });
         self.node = callee.node;
@@ -285,6 +289,12 @@ impl Hart {
         }
     }
 
+    /// Whether everything since a call was seen.
+    #[inline]
+    pub(super) fn has_whole(&self, frame: &Frame) -> bool {
+        frame.whole && frame.gaps == self.gaps
+    }
+
     /// A call that has ended now.
     #[inline]
     pub(super) fn left(&self, frame: &Frame, how: How) -> Left {
@@ -294,7 +304,7 @@ impl Hart {
             site: frame.site,
             cost: self.cost.since(frame.entered),
             how,
-            whole: frame.whole && how != How::Lost,
+            whole: self.has_whole(frame) && how != How::Lost,
             nested: frame.nested,
         }
     }

@@ -18,8 +18,10 @@ pub(super) struct Frame {
     pub(super) site: u64,
     /// What its part of the thread had cost when it was entered.
     pub(super) entered: Cost,
-    /// Everything since the call was seen.
+    /// Its call was seen, and everything since, but for gaps.
     pub(super) whole: bool,
+    /// Gaps of the hart before it was entered.
+    pub(super) gaps: u32,
     /// The function was on the stack already.
     pub(super) nested: bool,
 }

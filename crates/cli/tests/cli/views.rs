@@ -696,8 +696,9 @@ fn doubtful_jumps_are_reported() {
 }
 
 /// Shares of the time of firmware that mostly waits for its timer: those of its log, to
-/// half a percent where the time of every instruction is known, and to one percent of
-/// a trace with a timestamp at every taken branch.
+/// 0.05 % where the time of every instruction is known. A trace with a timestamp
+/// at every taken branch does not say which instruction between two of them took how
+/// long: docs/views.md, Time.
 #[test]
 fn shares_of_time_are_those_of_the_run() {
     let folder = Folder::new();
@@ -709,7 +710,7 @@ fn shares_of_time_are_those_of_the_run() {
     run(&[
         "run", "-q", &timer, "-c", &config, "--log", &logs[0], "--log", &logs[1], "--trace", &to,
     ]);
-    for (file, most) in [(&rows, 0.5), (&trace, 1.0)] {
+    for (file, most) in [(&rows, 0.05), (&trace, 0.55)] {
         let args = [
             "profile", file, "-e", &timer, "--cost", "time", "-f", "json",
         ];
