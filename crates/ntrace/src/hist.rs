@@ -57,6 +57,15 @@ impl Window {
         }
         fits
     }
+
+    /// The branches as a field, 1 without any; it is empty afterwards. Where nothing is
+    /// beside the register.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> u64 {
+        let field = with_stop(self.bits, self.len as u32);
+        self.len = 0;
+        field
+    }
 }
 
 /// What is beside the register.
@@ -150,6 +159,13 @@ impl Hist {
         fits
     }
 
+    /// Whether there is nothing beside the register: no repetitions are looked for, and
+    /// it was not filled just now.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.kind, Kind::Off { filled: false })
+    }
+
     /// The register with its room, outside of a run.
     #[inline(always)]
     pub(crate) fn window(&self) -> Option<Window> {
@@ -184,6 +200,7 @@ impl Hist {
 
     /// Before a message with `HIST`: `emit` gets what must be sent before it.
     /// Gives the field, 1 without branches, and is empty afterwards.
+    #[inline(always)]
     pub(crate) fn take(&mut self, emit: &mut impl FnMut(Body<'static>)) -> u64 {
         match &mut self.kind {
             Kind::Off { filled } => *filled = false,
@@ -353,6 +370,7 @@ impl Hist {
     }
 
     /// Sends what does not fit a field, and runs where that is shorter.
+    #[inline(never)]
     fn squeeze(&mut self, emit: &mut impl FnMut(Body<'static>)) {
         if let Kind::On { prefix } = &mut self.kind
             && let Some(prefix) = prefix.take()

@@ -1,11 +1,14 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{IngressRun, IngressRuns, Placed};
+use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
 use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open, Readiness};
-use crate::{BranchMap, Config};
+use super::out::Out;
+use super::send::plain_report;
+use crate::packet::write::short_report;
+use crate::{BranchMap, Config, IdleIrdepth};
 
 /// More packets than a run can cause: the target before it, the target at its
 /// start, and maps of at most 255 branches.
@@ -27,49 +30,81 @@ impl Hart {
             return self.take_modal_runs(config, runs, sink);
         }
         let mut taken = 0;
-        while let Some(run) = self.pass_runs(&mut runs, &mut taken)
-            && self.take_run(config, run, runs.first(&run), sink)
-        {
+        loop {
+            taken += self.pass_runs(config, &mut runs, sink);
+            let Some(run) = runs.next() else { break };
+            if !self.take_run(config, run, runs.first(&run), sink) {
+                break;
+            }
             taken += 1;
         }
         taken
     }
 
-    /// Passes runs of which each block would only be remembered, and its branch put
-    /// into the map, up to one that asks for more, which is returned. Nothing is
-    /// called from its loop, so that all of its state stays in registers.
+    /// Passes runs of which each block would only be remembered, its branch put into
+    /// the map, and the target of its jump reported, up to one that asks for more.
+    /// Returns how many there were.
     #[inline(always)]
-    fn pass_runs<'r>(
+    fn pass_runs(
         &mut self,
-        runs: &mut IngressRuns<'r>,
-        taken: &mut usize,
-    ) -> Option<IngressRun<'r>> {
-        if self.readiness != Readiness::Idle || self.resync.time_limit != u64::MAX {
-            return runs.next();
-        }
-        let (mut map, mut halfwords) = (self.map, self.halfwords);
-        let limit = self.resync.halfword_limit;
-        let (mut count, mut last) = (0, None);
-        let odd = loop {
-            let Some(run) = runs.next() else { break None };
-            let next = halfwords + run.halfwords();
-            // A map that is full is sent with the next instruction.
-            let room = map.count + run.branches() < FULL;
-            if !(room && next < limit && !run.itype().is_uninferable()) {
-                break Some(run);
-            }
-            push_branches(&mut map, run.branches(), run.is_taken());
-            halfwords = next;
-            count += 1;
-            last = Some(run);
+        config: &Config,
+        runs: &mut IngressRuns<'_>,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let lands = match self.readiness {
+            Readiness::Idle => false,
+            Readiness::Landing => true,
+            _ => return 0,
         };
-        if let Some(run) = last {
-            (self.map, self.halfwords) = (map, halfwords);
-            self.told = false;
-            self.pass_run(run);
+        if self.resync.time_limit != u64::MAX {
+            return 0;
         }
-        *taken += count;
-        odd
+        let room = self.room_for_jumps(config);
+        let most = match room {
+            0 => Role::Direct,
+            _ => Role::Indirect,
+        };
+        let mut pass = Pass {
+            map: self.map,
+            halfwords: self.halfwords,
+            limit: self.resync.halfword_limit,
+            jumped: lands.then_some(self.cur.time),
+            room,
+            base: self.base,
+            config,
+            out: &mut self.out,
+            sink,
+        };
+        let passed = runs.pass(most, &mut pass);
+        let (lands, left) = (pass.jumped.is_some(), pass.room);
+        (self.map, self.halfwords, self.base) = (pass.map, pass.halfwords, pass.base);
+        let Some((count, last)) = passed else {
+            return 0;
+        };
+        if left < room {
+            self.resync.count(room - left);
+            self.open = Open::Jump;
+        }
+        self.jumps = lands;
+        self.readiness = match lands {
+            true => Readiness::Landing,
+            false => Readiness::Idle,
+        };
+        self.told = false;
+        self.before = Before::Plain;
+        self.pass_run(last);
+        count
+    }
+
+    /// How many targets may be reported before anything becomes due: none if the queue
+    /// could be full, or their packets are not of the usual form.
+    #[inline]
+    fn room_for_jumps(&self, config: &Config) -> u64 {
+        let usual = config.idle_irdepth == IdleIrdepth::Repeated && config.queue.is_none();
+        match usual {
+            true => self.resync.packets_left().saturating_sub(FEW),
+            false => 0,
+        }
     }
 
     /// The last instruction of a run is the current one.
@@ -189,4 +224,72 @@ pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
     let outcomes = outcomes >> u32::from(last_taken);
     map.bits |= (outcomes as u32) << (map.count & 31);
     map.count += count;
+}
+
+/// Runs that are remembered and targets that are reported one after the other: what of
+/// the hart they change.
+struct Pass<'h, S> {
+    map: BranchMap,
+    halfwords: u64,
+    limit: u64,
+    /// The last instruction was a jump, and when that was.
+    jumped: Option<u64>,
+    /// So many targets may be reported.
+    room: u64,
+    base: u64,
+    config: &'h Config,
+    out: &'h mut Out,
+    sink: &'h mut S,
+}
+
+impl<S: Sink> Pass<'_, S> {
+    /// Reports the target of a jump: the first of some instructions. What is reported
+    /// depends on the next one, so there must be one.
+    #[inline(always)]
+    fn land(&mut self, run: Passing<'_>, time: u64) -> bool {
+        if self.room == 0 || run.is_single() || run.begins_with_branch() {
+            return false;
+        }
+        let layout = &self.out.layout;
+        let from = if self.config.full_address {
+            0
+        } else {
+            self.base
+        };
+        let report = plain_report(self.config, layout, run.addr().wrapping_sub(from));
+        let Some(short) = short_report(self.map, &report, layout) else {
+            return false;
+        };
+        self.out.send_short(short, time, self.sink);
+        self.room -= 1;
+        self.map = BranchMap::default();
+        self.base = run.addr();
+        self.jumped = None;
+        true
+    }
+}
+
+impl<S: Sink> PassRuns for Pass<'_, S> {
+    #[inline(always)]
+    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        let halfwords = self.halfwords + run.halfwords();
+        // A map that is full is sent with the next instruction.
+        let fits = halfwords < self.limit && self.map.count + run.branches() < FULL;
+        if !fits || self.jumped.is_some_and(|time| !self.land(run, time)) {
+            return false;
+        }
+        push_branches(&mut self.map, run.branches(), taken);
+        self.halfwords = halfwords;
+        true
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, _: u64) -> bool {
+        // One that changes the mode has rules of its own.
+        if itype == Itype::TrapReturn || !itype.is_uninferable() || !self.count(run, false) {
+            return false;
+        }
+        self.jumped = Some(run.time());
+        true
+    }
 }
