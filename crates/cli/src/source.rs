@@ -206,7 +206,13 @@ impl<'a> Source<'a> {
             add_runs(&mut all, &part.0.take());
             Ok(())
         };
-        self.read_parts(opened, (threads, only, false), part, give)?
+        let how = How {
+            only,
+            single: false,
+            progress: true,
+            check: &|| Ok(()),
+        };
+        self.read_parts(opened, threads, &how, part, give)?
             .report()?;
         Ok(all)
     }
@@ -281,34 +287,29 @@ impl<'a> Source<'a> {
     }
 
     /// Gives events to parts, on so many threads if that pays: see
-    /// [`Trace::decode_parts`]. A `single` output has no room for several harts of a
-    /// log.
+    /// [`Trace::decode_parts`]. A part that is alone is given at the end only.
     pub(crate) fn read_parts<P: Part>(
         self,
         opened: (&Program, &Image, Isa),
-        (threads, only, single): (usize, Option<u32>, bool),
+        threads: usize,
+        how: &How<'_>,
         part: impl Fn(bool) -> P + Sync,
         mut give: impl FnMut(&mut P) -> Result<(), Failure> + Send,
     ) -> Result<Verdict<'a>, Failure> {
         let Source { session, data } = self;
         let trace = match data {
-            Data::Trace(trace) => trace,
+            Data::Trace(trace) if trace.is_for_threads(threads) => trace,
             data => {
                 let mut alone = part(true);
-                let how = How {
-                    only,
-                    single,
-                    progress: true,
-                    check: &|| Ok(()),
-                };
                 let source = Source { session, data };
-                let verdict = source.read(opened, &mut alone, &how)?;
+                let verdict = source.read(opened, &mut alone, how)?;
                 give(&mut alone)?;
                 return Ok(verdict);
             }
         };
         let mut decoded = Decoded::default();
         let mut progress = session.progress(&trace.input);
+        let only = how.only;
         let watched = |alone| Watch::new(part(alone), only.map(HartId));
         trace.decode_parts(opened.1, threads, watched, |part, done| {
             progress.reach(done);

@@ -121,24 +121,24 @@ fn write_events(
     }
     let new = |to| EventText::new(form, &image, isa, &names, flush(to));
     let of = (&program, &image, isa);
+    let check = || sink.check();
+    let how = How {
+        only: args.traced.hart,
+        single: form != EventForm::Json,
+        progress: true,
+        check: &check,
+    };
     let (verdict, found) = match part {
         None => {
             let threads = args.threads.unwrap_or_else(cores);
             talk.detail(&format!("threads: up to {threads}"));
-            let harts = (threads, args.traced.hart, form != EventForm::Json);
-            (write_parts(source, of, harts, &sink, new)?, Ok(()))
+            let verdict = write_parts(source, of, (threads, &how), &sink, new)?;
+            (verdict, Ok(()))
         }
         Some(options) => {
             let mut windowed = Windowed {
                 inner: new(Some(&sink)),
                 window: Window::new(&image, options),
-            };
-            let check = || sink.check();
-            let how = How {
-                only: args.traced.hart,
-                single: form != EventForm::Json,
-                progress: true,
-                check: &check,
             };
             let verdict = source.read(of, &mut windowed, &how)?;
             flush(Some(&sink))(windowed.inner.text());
@@ -153,12 +153,12 @@ fn write_events(
 fn write_parts<'a, 's, F: FnMut(&mut Vec<u8>) + Send + 's>(
     source: Source<'a>,
     of: (&Program, &Image, Isa),
-    harts: (usize, Option<u32>, bool),
+    (threads, how): (usize, &How<'_>),
     sink: &'s Sink,
     new: impl Fn(Option<&'s Sink>) -> EventText<'s, F> + Sync,
 ) -> Result<Verdict<'a>, Failure> {
     let part = |alone: bool| new(alone.then_some(sink));
-    source.read_parts(of, harts, part, |part| {
+    source.read_parts(of, threads, how, part, |part| {
         flush(Some(sink))(part.text());
         sink.check()
     })
