@@ -177,7 +177,7 @@ pub(crate) enum Command {
     /// Show the messages, packets or groups of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),
-    /// Reconstruct the executed instructions from a trace
+    /// List the executed instructions of a trace or log
     #[command(after_help = trace::DECODE_EXAMPLES)]
     Decode(Decode),
     /// Print statistics of a trace

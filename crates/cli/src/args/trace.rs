@@ -36,7 +36,8 @@ Examples:
 pub(super) const DECODE_EXAMPLES: &str = "\
 Settings come from the sidecar of the trace or from section [ntrace], [etrace] or [tandem] of a \
 configuration file. A tandem trace contains the instructions and needs no program. Parts that \
-cannot be decoded are reported as gaps, with a code that `hartrace explain` describes.
+cannot be decoded are reported as gaps, with a code that `hartrace explain` describes. Logs of \
+simulators (pc lists, Spike logs, ingress rows) are listed in the same way.
 
 POINT is the number of an instruction (from 0), time=N, an address (0x80000010), a symbol \
 (main, main+0x10), or trap, exception[=CODE], interrupt[=CODE], gap or doubt. #N after it means \
@@ -50,7 +51,8 @@ Examples:
   hartrace decode run.ntrace -e prog.elf --around trap#2 --context 30
   hartrace decode run.ntrace -e prog.elf --find malloc --context 1
   hartrace decode run.ntrace -e prog.elf -f pc | cmp - run.pc
-  hartrace decode part.ntrace -e prog.elf -c htm.toml -f json | jq .type";
+  hartrace decode part.ntrace -e prog.elf -c htm.toml -f json | jq .type
+  hartrace decode spike.log -e prog.elf --around trap";
 
 pub(super) const STATS_EXAMPLES: &str = "\
 If the program is known, from -e or the sidecar, the trace is also decoded, to count instructions \
