@@ -150,9 +150,9 @@ pub(crate) struct Decode {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
-    pub(crate) part: Part,
-    #[command(flatten)]
     pub(crate) traced: Traced,
+    #[command(flatten)]
+    pub(crate) part: Part,
     #[command(flatten)]
     pub(crate) output: Output,
 }
