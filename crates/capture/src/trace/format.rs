@@ -276,7 +276,8 @@ impl Settings {
     pub const fn has_sources(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.src_bits > 0,
-            Settings::Etrace(_) | Settings::Tandem(_) => false,
+            Settings::Etrace(config) => config.encapsulation.has_sources(),
+            Settings::Tandem(_) => false,
         }
     }
 
@@ -327,7 +328,9 @@ impl Settings {
     pub const fn has_time(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.timestamps.is_some(),
-            Settings::Etrace(config) => config.time_width > 0,
+            Settings::Etrace(config) => {
+                config.time_width > 0 || config.encapsulation.time_bytes > 0
+            }
             Settings::Tandem(_) => true,
         }
     }
