@@ -700,7 +700,7 @@ impl Config {
             (self.resync.max <= 15, ConfigError::ResyncMax),
             (
                 self.queue
-                    .is_none_or(|q| q.bytes >= MIN_QUEUE && q.drain > 0),
+                    .is_none_or(|q| q.bytes >= self.min_queue() && q.drain > 0),
                 ConfigError::Queue,
             ),
             (
@@ -722,6 +722,13 @@ impl Config {
             Some(data) => data.validate(self.xlen),
             None => Ok(()),
         }
+    }
+
+    /// The smallest queue that can hold what follows a loss: [`MIN_QUEUE`], or more
+    /// where the encapsulation needs more.
+    #[must_use]
+    pub fn min_queue(&self) -> u32 {
+        MIN_QUEUE.max(self.encapsulation.min_queue() as u32)
     }
 
     /// Whether the standard support packet can report the settings.
@@ -859,7 +866,10 @@ impl fmt::Display for ConfigError {
             ConfigError::EncoderModeWidth => "encoder_mode_width must be at most 8",
             ConfigError::DoptionsWidth => "doptions_width must be at most 16",
             ConfigError::ResyncMax => "resync_max must be 0 to 15",
-            ConfigError::Queue => "the queue must hold at least 64 bytes and drain",
+            ConfigError::Queue => {
+                "the queue must drain, and hold at least 64 bytes or two of the longest packets \
+                 in their encapsulation"
+            }
             ConfigError::PacketTooLong => {
                 "with these widths a packet can exceed 31 bytes, or what the encapsulation leaves \
                  of them"

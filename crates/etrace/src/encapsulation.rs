@@ -217,6 +217,29 @@ impl Encapsulation {
         }
     }
 
+    /// The most bytes of a packet that are not payload; half of a synchronisation
+    /// sequence is counted with each, for one comes before two packets at most.
+    pub(crate) const fn framing(&self) -> usize {
+        let sync = match self.sync_bytes {
+            0 => 0,
+            _ => self.sync_run().div_ceil(2),
+        };
+        sync + match self.form {
+            Form::Reference => 1,
+            Form::Esp32 => 3,
+            Form::Slots => self.slot_bytes as usize,
+            _ => 2 + self.src_bytes() + self.time_bytes as usize,
+        }
+    }
+
+    /// The smallest queue: two of the longest packets with all that comes before them.
+    pub(crate) const fn min_queue(&self) -> usize {
+        match self.form {
+            Form::Slots => 2 * self.slot_bytes as usize,
+            _ => 2 * (self.framing() + MAX_PAYLOAD),
+        }
+    }
+
     /// Null bytes in a row after which the next byte that is not one must be a
     /// header: of a synchronisation sequence all but the last.
     pub(crate) const fn sync_run(&self) -> usize {

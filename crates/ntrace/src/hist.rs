@@ -184,6 +184,7 @@ impl Hist {
 
     /// Before a message with `HIST`: `emit` gets what must be sent before it.
     /// Gives the field, 1 without branches, and is empty afterwards.
+    #[inline(always)]
     pub(crate) fn take(&mut self, emit: &mut impl FnMut(Body<'static>)) -> u64 {
         match &mut self.kind {
             Kind::Off { filled } => *filled = false,
@@ -353,6 +354,7 @@ impl Hist {
     }
 
     /// Sends what does not fit a field, and runs where that is shorter.
+    #[inline(never)]
     fn squeeze(&mut self, emit: &mut impl FnMut(Body<'static>)) {
         if let Kind::On { prefix } = &mut self.kind
             && let Some(prefix) = prefix.take()

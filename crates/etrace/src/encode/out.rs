@@ -5,7 +5,7 @@ use hartrace_flow::encode::Outlet;
 use super::{Counters, Sink};
 use crate::packet::bits::Writer;
 use crate::packet::write::Short;
-use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packer, Packet, Payload};
+use crate::{Config, Encapsulation, Kind, Layout, MAX_PAYLOAD, Packer, Packet, Payload};
 
 /// Writes packets and hands them on.
 #[derive(Clone, Debug)]
@@ -18,8 +18,9 @@ pub(super) struct Out {
 
 /// Bytes of the longest support and start packets, which go first after a
 /// loss.
-fn reserve(layout: &Layout) -> u32 {
-    let bytes = |bits: u32| 1 + bits.div_ceil(8);
+fn reserve(layout: &Layout, form: &Encapsulation) -> u32 {
+    let framing = form.framing() as u32;
+    let bytes = |bits: u32| framing + bits.div_ceil(8);
     let doptions = layout
         .doptions_width
         .map_or(0, |width| 2 + u32::from(width));
@@ -40,7 +41,7 @@ impl Out {
         let form = config.encapsulation;
         Out {
             layout,
-            outlet: Outlet::new(config.queue, reserve(&layout)),
+            outlet: Outlet::new(config.queue, reserve(&layout, &form)),
             packer: (!form.is_reference()).then(|| Packer::new(form, src)),
         }
     }
@@ -133,12 +134,10 @@ impl Out {
             self.send_packed(Kind::Instruction, payload, time, sink);
             return;
         }
-        let mut framed = [0; 9];
-        let [header, payload @ ..] = &mut framed;
-        *header = Kind::Instruction.header(len as u8);
-        *payload = bytes;
-        let framed = framed.get(..=len as usize).unwrap_or_default();
-        self.outlet.send(framed, 1, time, sink);
+        let header = Kind::Instruction.header(len as u8);
+        let framed = u128::from(u64::from_le_bytes(bytes)) << 8 | u128::from(header);
+        let framed = (&framed.to_le_bytes(), len as usize + 1);
+        self.outlet.send_short(framed, 1, time, sink);
     }
 
     /// Whether packets are being dropped.

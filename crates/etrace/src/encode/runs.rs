@@ -1,6 +1,6 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{IngressRun, IngressRuns, Placed};
+use hartrace_flow::{IngressRun, IngressRuns, Placed, Role};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -27,49 +27,90 @@ impl Hart {
             return self.take_modal_runs(config, runs, sink);
         }
         let mut taken = 0;
-        while let Some(run) = self.pass_runs(&mut runs, &mut taken)
-            && self.take_run(config, run, runs.first(&run), sink)
-        {
+        loop {
+            taken += self.pass_runs(&mut runs);
+            let Some(run) = runs.next() else { break };
+            let first = runs.first(&run);
+            if !self.leap(config, run, first, sink) && !self.take_run(config, run, first, sink) {
+                break;
+            }
             taken += 1;
         }
         taken
     }
 
     /// Passes runs of which each block would only be remembered, and its branch put
-    /// into the map, up to one that asks for more, which is returned. Nothing is
-    /// called from its loop, so that all of its state stays in registers.
+    /// into the map, up to one that asks for more. Returns how many there were.
     #[inline(always)]
-    fn pass_runs<'r>(
-        &mut self,
-        runs: &mut IngressRuns<'r>,
-        taken: &mut usize,
-    ) -> Option<IngressRun<'r>> {
+    fn pass_runs(&mut self, runs: &mut IngressRuns<'_>) -> usize {
         if self.readiness != Readiness::Idle || self.resync.time_limit != u64::MAX {
-            return runs.next();
+            return 0;
         }
         let (mut map, mut halfwords) = (self.map, self.halfwords);
         let limit = self.resync.halfword_limit;
-        let (mut count, mut last) = (0, None);
-        let odd = loop {
-            let Some(run) = runs.next() else { break None };
-            let next = halfwords + run.halfwords();
+        let passed = runs.pass_counted(Role::Direct, |own, branches, taken| {
+            let next = halfwords + own;
             // A map that is full is sent with the next instruction.
-            let room = map.count + run.branches() < FULL;
-            if !(room && next < limit && !run.itype().is_uninferable()) {
-                break Some(run);
+            let fits = next < limit && map.count + branches < FULL;
+            if fits {
+                push_branches(&mut map, branches, taken);
+                halfwords = next;
             }
-            push_branches(&mut map, run.branches(), run.is_taken());
-            halfwords = next;
-            count += 1;
-            last = Some(run);
+            fits
+        });
+        let Some((count, last)) = passed else {
+            return 0;
         };
-        if let Some(run) = last {
-            (self.map, self.halfwords) = (map, halfwords);
-            self.told = false;
-            self.pass_run(run);
+        (self.map, self.halfwords) = (map, halfwords);
+        self.told = false;
+        self.pass_run(last);
+        count
+    }
+
+    /// A run that ends with a jump, or begins at the target of one, or both, where
+    /// there is nothing else to do: what [`take_run`](Hart::take_run) does, or
+    /// nothing and `false`.
+    #[inline(never)]
+    fn leap(
+        &mut self,
+        config: &Config,
+        run: IngressRun<'_>,
+        first: Placed,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let lands = match self.readiness {
+            Readiness::Idle => false,
+            Readiness::Landing => true,
+            _ => return false,
+        };
+        let end = self.halfwords + run.halfwords();
+        let room = self.map.count + run.branches() < FULL;
+        if !room || !self.resync.is_far(FEW, end) {
+            return false;
         }
-        *taken += count;
-        odd
+        if lands {
+            // What is reported depends on what follows the target.
+            if run.is_single() || first.is_branch() || config.queue.is_some() {
+                return false;
+            }
+            self.before = match self.cur.itype {
+                Itype::TrapReturn => Before::TrapReturn,
+                _ => Before::Jump,
+            };
+            self.cur.addr = run.addr();
+            self.report_target(config, sink);
+        }
+        self.before = Before::Plain;
+        push_branches(&mut self.map, run.branches(), run.is_taken());
+        self.told = false;
+        self.jumps = run.itype().is_uninferable();
+        self.halfwords = end;
+        self.pass_run(run);
+        self.readiness = match self.jumps {
+            true => Readiness::Landing,
+            false => Readiness::Idle,
+        };
+        true
     }
 
     /// The last instruction of a run is the current one.
@@ -145,8 +186,10 @@ impl Hart {
     /// Reports the current instruction as the target of a jump. What follows it is
     /// no packet of format 3.
     pub(super) fn report_target(&mut self, config: &Config, sink: &mut impl Sink) {
-        self.due = Some(Due::Target);
-        self.report(config, false, false, None, sink);
+        if !self.report_shortly(config, sink) {
+            self.due = Some(Due::Target);
+            self.report(config, false, false, None, sink);
+        }
         self.due = None;
         self.open = match self.before {
             Before::TrapReturn => Open::TrapReturn,

@@ -127,6 +127,25 @@ impl Hart {
         self.send_report(config, (self.cur.addr, report), index, sink);
     }
 
+    /// Reports the address of the current instruction and nothing else, if the packet is
+    /// short and no optional mode is on.
+    #[inline(always)]
+    pub(super) fn report_shortly(&mut self, config: &Config, sink: &mut impl Sink) -> bool {
+        let modes = self.prediction.is_some() | self.targets.is_some() | self.returns.is_some();
+        if modes || config.idle_irdepth != IdleIrdepth::Repeated {
+            return false;
+        }
+        let report = self.report_of(config, self.cur.addr, None);
+        let Some(short) = short_report(self.map, &report, &self.out.layout) else {
+            return false;
+        };
+        self.out.send_short(short, self.cur.time, sink);
+        self.resync.count();
+        self.map = BranchMap::default();
+        self.base = self.cur.addr;
+        true
+    }
+
     /// The target of a return that was left out, with the branches before it.
     pub(super) fn report_return(
         &mut self,

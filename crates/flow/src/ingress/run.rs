@@ -72,6 +72,62 @@ impl<'a> IngressRuns<'a> {
         first.copied().unwrap_or_default()
     }
 
+    /// Address of the next run.
+    #[must_use]
+    #[inline]
+    pub fn next_addr(&self) -> Option<u64> {
+        self.pieces.as_slice().first().map(|piece| piece.pc)
+    }
+
+    /// Passes runs that end with nothing above `most`, which is below
+    /// [`Role::Indirect`], as long as the function accepts them: given their
+    /// halfwords, their branches, and whether the last instruction is a branch that
+    /// was taken. Returns how many were passed, and the last one.
+    ///
+    /// For sinks that only count most runs: less is looked at than for a run of
+    /// [`next`](Iterator::next), and nothing is called from the loop, so that all of
+    /// its state stays in registers.
+    #[inline(always)]
+    pub fn pass_counted(
+        &mut self,
+        most: Role,
+        mut accepts: impl FnMut(u64, u8, bool) -> bool,
+    ) -> Option<(usize, IngressRun<'a>)> {
+        // Jumps may be shown as branches, which a run does not count.
+        let most = match self.config.all_jumps {
+            true => most.min(Role::Branch),
+            false => most,
+        };
+        let pieces = self.pieces.as_slice();
+        let (code, mask) = (self.code, self.mask);
+        let mut passed = 0;
+        for piece in pieces {
+            let Some(last) = last_of(code, piece) else {
+                break;
+            };
+            if last.role > most {
+                break;
+            }
+            let end = u64::from(last.end());
+            let elsewhere = (piece.next ^ piece.pc.wrapping_add(end)) & mask != 0;
+            let taken = elsewhere & (last.role == Role::Branch);
+            if !accepts(end / 2, last.branches, taken) {
+                break;
+            }
+            passed += 1;
+        }
+        let (done, rest) = pieces.split_at_checked(passed)?;
+        let piece = done.last()?;
+        let last = last_of(code, piece)?;
+        (self.before, self.pieces) = (last.role, rest.iter());
+        let itype = match last.role {
+            Role::Branch => return Some((passed, self.branch(piece, last))),
+            Role::Plain | Role::Constant => Itype::None,
+            Role::Direct | Role::Indirect => self.itype(piece, last),
+        };
+        Some((passed, IngressRun { piece, last, itype }))
+    }
+
     /// Passes runs that end with a branch and have at most one more, as long as the
     /// function accepts them, given the address of that one. Returns how many were
     /// passed, and the last.
@@ -84,8 +140,7 @@ impl<'a> IngressRuns<'a> {
         let pieces = self.pieces.as_slice();
         let mut passed = 0;
         for piece in pieces {
-            let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
-            let Some(last) = self.code.get(index) else {
+            let Some(last) = last_of(self.code, piece) else {
                 break;
             };
             if last.role != Role::Branch || last.branches > most {
@@ -94,7 +149,8 @@ impl<'a> IngressRuns<'a> {
             let mut other = None;
             if last.branches > 1 {
                 // The instruction before knows where the last branch was.
-                let before = self.code.get(index.wrapping_sub(1));
+                let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(2);
+                let before = self.code.get(index);
                 let offset = before.map_or(0, |before| before.branch);
                 other = Some(piece.pc.wrapping_add(offset.into()));
             }
@@ -105,9 +161,9 @@ impl<'a> IngressRuns<'a> {
         }
         let (done, rest) = pieces.split_at_checked(passed)?;
         let piece = done.last()?;
-        let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        let last = last_of(self.code, piece)?;
         (self.before, self.pieces) = (Role::Branch, rest.iter());
-        Some((passed, self.branch(piece, self.code.get(index)?)))
+        Some((passed, self.branch(piece, last)))
     }
 
     /// A run that ends with a branch.
@@ -173,17 +229,23 @@ impl<'a> IngressRuns<'a> {
     /// `itype` of a jump that a run may end with.
     #[inline(always)]
     fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
-        let elsewhere = self.is_elsewhere(piece, last);
-        let itype = match self.kinds.itype(last.bits, elsewhere) {
-            Some(itype) => itype,
-            None => self.new_kind(last.bits, elsewhere),
-        };
+        let itype = self.itype(piece, last);
         // A port may show it as a branch, which the run does not count.
         let branch = itype.is_branch();
         if branch || last.role == Role::Indirect && self.is_sequential(piece, index) {
             return None;
         }
         Some(itype)
+    }
+
+    /// `itype` of a jump at the end of a piece.
+    #[inline(always)]
+    fn itype(&mut self, piece: &Straight, last: &Placed) -> Itype {
+        let elsewhere = self.is_elsewhere(piece, last);
+        match self.kinds.itype(last.bits, elsewhere) {
+            Some(itype) => itype,
+            None => self.new_kind(last.bits, elsewhere),
+        }
     }
 
     #[cold]
@@ -200,6 +262,12 @@ impl<'a> IngressRuns<'a> {
         };
         before.is_none_or(|role| role == Role::Constant)
     }
+}
+
+/// The last instruction of a piece.
+#[inline(always)]
+fn last_of<'a>(code: &'a [Placed], piece: &Straight) -> Option<&'a Placed> {
+    code.get((piece.first as usize + usize::from(piece.count)).wrapping_sub(1))
 }
 
 /// What a port would show as blocks of one instruction each: instructions that

@@ -4,8 +4,8 @@ use hartrace_flow::{IngressRun, IngressRuns};
 
 use super::Sink;
 use super::action::Action;
-use super::hart::{End, Hart, Readiness, period};
-use crate::{Config, SyncUnit};
+use super::hart::{End, Hart, Readiness};
+use crate::{Btype, Config};
 
 /// More messages than a run can fill: it has at most 255 branches.
 const FEW: u64 = 256;
@@ -23,8 +23,23 @@ impl Hart {
             return 0;
         }
         let mut taken = 0;
-        while let Some(run) = self.count_runs(&mut runs, &mut taken) {
-            if !self.take_run(config, run, sink) {
+        loop {
+            if self.readiness == Readiness::Pending {
+                // A message waits for the address of the next run.
+                let addr = runs.next_addr();
+                if !addr.is_some_and(|addr| self.resolve_early(config, addr, sink)) {
+                    break;
+                }
+            }
+            taken += self.count_runs(&mut runs);
+            let Some(run) = runs.next() else { break };
+            let took = match runs.next_addr() {
+                Some(target) if self.actions.of(run.itype()) == Action::Jump => {
+                    self.jump(config, run, target, sink)
+                }
+                _ => self.take_run(config, run, sink),
+            };
+            if !took {
                 break;
             }
             taken += 1;
@@ -33,41 +48,30 @@ impl Hart {
     }
 
     /// Counts runs and puts their branches into the history, up to one that asks for
-    /// more, which is returned. Nothing is called from its loop, so that all of its
-    /// state stays in registers.
+    /// more. Returns how many there were.
     #[inline(always)]
-    fn count_runs<'r>(
-        &mut self,
-        runs: &mut IngressRuns<'r>,
-        taken: &mut usize,
-    ) -> Option<IngressRun<'r>> {
+    fn count_runs(&mut self, runs: &mut IngressRuns<'_>) -> usize {
         let idle = self.readiness == Readiness::Idle && self.sync_at == u64::MAX;
-        if !(idle && self.history) {
-            return runs.next();
-        }
-        let Some(mut window) = self.hist.window() else {
-            return runs.next();
+        let Some(mut window) = self.hist.window().filter(|_| idle && self.history) else {
+            return 0;
         };
         let (mut icnt, limit) = (self.icnt, self.limit);
-        let (mut count, mut last) = (0, None);
-        let odd = loop {
-            let Some(run) = runs.next() else { break None };
-            let next = icnt + run.halfwords();
-            let counted = self.actions.counts(run.itype());
-            if !(counted && next < limit && window.push(run.branches(), run.is_taken())) {
-                break Some(run);
-            }
-            icnt = next;
-            count += 1;
-            last = Some(run);
-        };
+        let passed =
+            runs.pass_counted(self.actions.most_counted(), |halfwords, branches, taken| {
+                let next = icnt + halfwords;
+                let fits = next < limit && window.push(branches, taken);
+                if fits {
+                    icnt = next;
+                }
+                fits
+            });
         self.hist.set_window(window);
         self.icnt = icnt;
-        *taken += count;
-        if let Some(run) = last {
-            self.time = run.time();
-        }
-        odd
+        let Some((count, last)) = passed else {
+            return 0;
+        };
+        self.time = last.time();
+        count
     }
 
     /// Several blocks of which each would be counted and its branch put into the
@@ -96,6 +100,30 @@ impl Hart {
         if run.jumps() || !self.history && run.is_taken() {
             self.end_run(config, run, sink);
         }
+        true
+    }
+
+    /// A run that ends with a jump to an address that is known already: the message
+    /// need not wait for it.
+    #[inline(never)]
+    fn jump(
+        &mut self,
+        config: &Config,
+        run: IngressRun<'_>,
+        target: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let icnt = self.icnt + run.halfwords();
+        // The message makes nothing due before the next instruction has been counted.
+        let calm = self.readiness == Readiness::Idle && self.due.is_none() && self.is_far(config);
+        let early = icnt < self.limit && self.sync_at == u64::MAX;
+        if !(calm && early) || self.history && !self.hist.push_run(run.branches(), false) {
+            return self.take_run(config, run, sink);
+        }
+        self.icnt = icnt;
+        self.time = run.time();
+        (self.pending_time, self.pending_addr) = (run.time(), run.last_addr());
+        self.branch(config, Some(Btype::Indirect), target, None, sink);
         true
     }
 
@@ -140,11 +168,12 @@ impl Hart {
     /// Whether the next messages are the same a few instructions later, and so is
     /// what they make due.
     fn is_timeless(&self, config: &Config) -> bool {
-        let far = match config.periodic.unit {
-            SyncUnit::Messages => self.out.since_sync + FEW < period(config),
-            _ => true,
-        };
-        far && config.timestamps.is_none() && config.queue.is_none()
+        self.is_far(config) && config.timestamps.is_none()
+    }
+
+    /// Whether the next messages make nothing due.
+    fn is_far(&self, config: &Config) -> bool {
+        self.out.since_sync + FEW < self.periods.messages && config.queue.is_none()
     }
 
     /// The last instruction of a run, which is counted.
