@@ -9,7 +9,8 @@ use core::fmt;
 use hartrace_isa::Xlen;
 
 use crate::{
-    Config, Encapsulated, Framer, Framing as _, Kind, Layout, Packet, Piece, Version, csv,
+    Config, Encapsulated, Encapsulation, Framer, Framing as _, Kind, Layout, Packet, Piece,
+    Version, csv,
 };
 
 /// Bytes that are looked at.
@@ -109,6 +110,17 @@ pub fn guess(bytes: &[u8], xlen: Xlen, is_code: Option<&dyn Fn(u64) -> bool>) ->
         }
     }
     Some(best(candidates, framed.packets, framed.damaged, starts))
+}
+
+/// The same for a stream in this encapsulation, of which all packets must make sense.
+#[must_use]
+pub fn guess_in(
+    form: &Encapsulation,
+    bytes: &[u8],
+    xlen: Xlen,
+    is_code: Option<&dyn Fn(u64) -> bool>,
+) -> Option<Guess> {
+    forms::fits(bytes, form, xlen, is_code)
 }
 
 /// With which of the usual settings the rows of a table ([`csv`]) make sense;

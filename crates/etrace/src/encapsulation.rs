@@ -249,6 +249,17 @@ impl Encapsulation {
         }
     }
 
+    /// On a port of fewer than eight pins: zeros after which a one ends a byte, for it is
+    /// that of null.alignment after a synchronisation sequence. `None` where there is no
+    /// such sequence.
+    #[must_use]
+    pub const fn alignment_zeros(&self) -> Option<u32> {
+        match self.form {
+            Form::Riscv => Some(8 * (self.longest() as u32 - 1) + 7),
+            _ => None,
+        }
+    }
+
     /// Whether a byte can be part of a synchronisation sequence.
     #[inline]
     pub(crate) const fn is_null(&self, byte: u8) -> bool {

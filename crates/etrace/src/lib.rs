@@ -72,7 +72,7 @@ pub use data::{
     Compression, DataConfig, DataFollower, DataLayout, DataPacket, Outstanding, explain_data,
 };
 pub use decode::{Decoder, ETrace, Seam};
-pub use detect::{Guess, guess, guess_table, is_framed};
+pub use detect::{Guess, guess, guess_in, guess_table, is_framed};
 pub use encapsulation::{Encapsulation, Form, Packed, Packer};
 pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};

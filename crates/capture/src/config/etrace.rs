@@ -12,8 +12,8 @@ use super::section::{Section as _, queue, set, some, value};
 use super::value::{Named, name_of};
 use super::write::{self, quote};
 use hartrace_etrace::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, NotifyBit, Padding, ResyncRule,
-    ResyncUnit, ReturnRule, Shortening, UpdisconRule, Version,
+    Config, ConfigError, Encapsulation, Ending, IdleIrdepth, Ioption, Ioptions, NotifyBit, Padding,
+    ResyncRule, ResyncUnit, ReturnRule, Shortening, UpdisconRule, Version,
 };
 use hartrace_isa::Xlen;
 
@@ -249,13 +249,23 @@ impl Etrace {
                 ..Config::pulp(xlen)
             },
         };
-        config.encapsulation = self.encapsulation.settings(config.encapsulation);
+        config.encapsulation = self.form();
         self.apply_layout(&mut config);
         self.apply_encoder(&mut config);
         let width = config.iaddress_width;
         config.data = self.data.settings(config.version, xlen, width);
         config.validate()?;
         Ok(config)
+    }
+
+    /// How packets are encapsulated, as far as it is given.
+    #[must_use]
+    pub(crate) fn form(&self) -> Encapsulation {
+        let base = match value(&self.profile, Profile::default()) {
+            Profile::Specification => Encapsulation::default(),
+            Profile::Pulp => Config::pulp(Xlen::Rv64).encapsulation,
+        };
+        self.encapsulation.settings(base)
     }
 
     /// What decoders need too.

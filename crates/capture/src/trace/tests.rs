@@ -100,7 +100,9 @@ fn settings_are_given_or_guessed() {
 fn other_files_are_refused() {
     let accept = |bytes: &[u8], transport: &Transport| {
         let input = Input::of(Path::new("t"), bytes.to_vec());
-        Trace::accept(input, transport, Some(Format::Etrace))
+        let tandem = "[trace]\nformat = \"tandem\"";
+        let config = Config::parse(tandem, Path::new("c")).unwrap();
+        Trace::accept(input, transport, &config)
     };
     let plain = Transport::default();
     assert!(matches!(

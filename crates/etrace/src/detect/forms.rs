@@ -65,7 +65,7 @@ struct Seen {
 
 /// Whether the bytes are packets of a form, all of them, with some of the usual
 /// widths; and with which.
-fn fits(
+pub(super) fn fits(
     bytes: &[u8],
     form: &Encapsulation,
     xlen: Xlen,

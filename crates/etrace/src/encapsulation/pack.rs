@@ -107,6 +107,17 @@ impl Packer {
         }
     }
 
+    /// The same of a packet that has a timestamp or not, where the form has room for one.
+    pub fn pack_timed(&mut self, kind: Kind, payload: &[u8], time: Option<u64>) -> Packed {
+        let form = self.form;
+        if time.is_none() && matches!(form.form, Form::Riscv | Form::Smi | Form::Atb) {
+            self.form.time_bytes = 0;
+        }
+        let packed = self.pack(kind, payload, time.unwrap_or(0));
+        self.form = form;
+        packed
+    }
+
     /// The bytes of a packet made at this time, with a synchronisation sequence
     /// before them if one is due.
     pub fn pack(&mut self, kind: Kind, payload: &[u8], time: u64) -> Packed {
@@ -182,7 +193,8 @@ impl Packer {
                 bits.put(data, form.type_bits.into());
             }
             Form::Atb => {
-                bits.put(payload.len() as u64 | stamped << 5 | data << 6, 8);
+                let kind = data & u64::from(form.type_bits);
+                bits.put(payload.len() as u64 | stamped << 5 | kind << 6, 8);
                 bits.put(time, time_bits);
             }
             Form::Esp32 => {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Config as Settings;
-use hartrace_etrace::{DataConfig, Encapsulation, Form};
+use hartrace_etrace::{DataConfig, Form};
 use hartrace_flow::ItypeWidth;
 use hartrace_isa::{Isa, ItypeTable};
 use std::path::Path;
