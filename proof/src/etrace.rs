@@ -227,7 +227,7 @@ impl Format for ETrace {
         let is_start = |e: &&Event| {
             matches!(
                 e,
-                Event::Mark(Mark::On) | Event::Context(_) | Event::Trap(_)
+                Event::Mark(Mark::On) | Event::Context(_) | Event::Trap(_) | Event::Time(_)
             )
         };
         let start = tail.iter().take_while(is_start).count();
