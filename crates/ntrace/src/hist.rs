@@ -57,6 +57,30 @@ impl Window {
         }
         fits
     }
+
+    /// So many branches that fill the register: what it holds is to be sent, and those
+    /// for which there was no room stay. `None`, and nothing happens, if they fill it
+    /// twice. Where nothing is beside the register.
+    #[inline(always)]
+    pub(crate) fn overflow(&mut self, count: u8, last_taken: bool) -> Option<Body<'static>> {
+        let rest = (self.len + u64::from(count)).saturating_sub(self.limit);
+        if rest >= self.limit || u64::from(count) >= u64::BITS.into() {
+            return None;
+        }
+        let bits = self.bits << (count & 63) | u64::from(last_taken);
+        let body = full(with_stop(bits >> (rest & 63), self.limit as u32 & 63));
+        (self.bits, self.len) = (bits, rest);
+        Some(body)
+    }
+
+    /// The branches as a field, 1 without any; it is empty afterwards. Where nothing is
+    /// beside the register.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> u64 {
+        let field = with_stop(self.bits, self.len as u32);
+        self.len = 0;
+        field
+    }
 }
 
 /// What is beside the register.
@@ -148,6 +172,12 @@ impl Hist {
         let fits = window.push(count, last_taken);
         self.set_window(window);
         fits
+    }
+
+    /// Whether there is nothing beside the register: no repetitions are looked for.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.kind, Kind::Off { .. })
     }
 
     /// The register with its room, outside of a run.

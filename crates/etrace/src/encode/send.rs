@@ -16,6 +16,21 @@ use crate::{
 /// Exception code of an illegal instruction.
 const ILLEGAL: u32 = 2;
 
+/// An address, or a difference, as a field.
+#[inline]
+fn field(config: &Config, layout: &Layout, addr: u64) -> u64 {
+    addr >> config.iaddress_lsb & mask(layout.address_width().into())
+}
+
+/// A report of an address, or of a difference, and nothing else.
+#[inline]
+pub(super) fn plain_report(config: &Config, layout: &Layout, addr: u64) -> Report {
+    Report {
+        address: field(config, layout, addr),
+        ..Report::default()
+    }
+}
+
 /// A report by its address.
 fn plain(map: BranchMap, report: Report, layout: &Layout) -> Writer {
     match map.count {
@@ -62,13 +77,12 @@ impl Hart {
     #[inline]
     fn emit(&mut self, packet: &Packet, sink: &mut impl Sink) {
         self.out.send(packet, self.cur.time, sink);
-        self.resync.count();
+        self.resync.count(1);
     }
 
     /// An address as a field.
     fn full(&self, config: &Config, addr: u64) -> u64 {
-        let layout = &self.out.layout;
-        addr >> config.iaddress_lsb & mask(layout.address_width().into())
+        field(config, &self.out.layout, addr)
     }
 
     /// The branches were reported.
@@ -127,25 +141,6 @@ impl Hart {
         self.send_report(config, (self.cur.addr, report), index, sink);
     }
 
-    /// Reports the address of the current instruction and nothing else, if the packet is
-    /// short and no optional mode is on.
-    #[inline(always)]
-    pub(super) fn report_shortly(&mut self, config: &Config, sink: &mut impl Sink) -> bool {
-        let modes = self.prediction.is_some() | self.targets.is_some() | self.returns.is_some();
-        if modes || config.idle_irdepth != IdleIrdepth::Repeated {
-            return false;
-        }
-        let report = self.report_of(config, self.cur.addr, None);
-        let Some(short) = short_report(self.map, &report, &self.out.layout) else {
-            return false;
-        };
-        self.out.send_short(short, self.cur.time, sink);
-        self.resync.count();
-        self.map = BranchMap::default();
-        self.base = self.cur.addr;
-        true
-    }
-
     /// The target of a return that was left out, with the branches before it.
     pub(super) fn report_return(
         &mut self,
@@ -162,10 +157,9 @@ impl Hart {
     fn report_of(&self, config: &Config, addr: u64, irdepth: Option<u16>) -> Report {
         let from = if config.full_address { 0 } else { self.base };
         Report {
-            address: self.full(config, addr.wrapping_sub(from)),
             irreport: irdepth.is_some(),
             irdepth: irdepth.unwrap_or_default(),
-            ..Report::default()
+            ..plain_report(config, &self.out.layout, addr.wrapping_sub(from))
         }
     }
 
@@ -205,7 +199,7 @@ impl Hart {
         index: Option<u16>,
         sink: &mut impl Sink,
     ) {
-        self.resync.count();
+        self.resync.count(1);
         let (map, layout, time) = (self.map, &self.out.layout, self.cur.time);
         let count = self.prediction.as_ref().and_then(Prediction::count);
         let fields = match (count, index) {

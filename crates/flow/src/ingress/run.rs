@@ -79,19 +79,18 @@ impl<'a> IngressRuns<'a> {
         self.pieces.as_slice().first().map(|piece| piece.pc)
     }
 
-    /// Passes runs that end with nothing above `most`, which is below
-    /// [`Role::Indirect`], as long as the function accepts them: given their
-    /// halfwords, their branches, and whether the last instruction is a branch that
-    /// was taken. Returns how many were passed, and the last one.
+    /// Passes runs that end with nothing above `most`, as long as they are accepted.
+    /// Returns how many were passed, and the last one. Ends before a jump after which
+    /// there is no run.
     ///
     /// For sinks that only count most runs: less is looked at than for a run of
-    /// [`next`](Iterator::next), and nothing is called from the loop, so that all of
+    /// [`next`](Iterator::next), and all of it is part of the caller's loop, so that
     /// its state stays in registers.
     #[inline(always)]
-    pub fn pass_counted(
+    pub fn pass(
         &mut self,
         most: Role,
-        mut accepts: impl FnMut(u64, u8, bool) -> bool,
+        sink: &mut impl PassRuns,
     ) -> Option<(usize, IngressRun<'a>)> {
         // Jumps may be shown as branches, which a run does not count.
         let most = match self.config.all_jumps {
@@ -108,10 +107,16 @@ impl<'a> IngressRuns<'a> {
             if last.role > most {
                 break;
             }
-            let end = u64::from(last.end());
-            let elsewhere = (piece.next ^ piece.pc.wrapping_add(end)) & mask != 0;
-            let taken = elsewhere & (last.role == Role::Branch);
-            if !accepts(end / 2, last.branches, taken) {
+            let end = piece.pc.wrapping_add(last.end().into());
+            let elsewhere = (piece.next ^ end) & mask != 0;
+            let run = Passing { piece, last, code };
+            let accepted = if last.role == Role::Indirect {
+                let jump = self.jump_at(pieces, passed, elsewhere);
+                jump.is_some_and(|(itype, target)| sink.jump(run, itype, target))
+            } else {
+                sink.count(run, elsewhere & (last.role == Role::Branch))
+            };
+            if !accepted {
                 break;
             }
             passed += 1;
@@ -126,6 +131,29 @@ impl<'a> IngressRuns<'a> {
             Role::Direct | Role::Indirect => self.itype(piece, last),
         };
         Some((passed, IngressRun { piece, last, itype }))
+    }
+
+    /// The indirect jump at the end of one of these pieces: its `itype` and where it
+    /// goes. `None` if that is not known yet, or the jump may be sequentially
+    /// inferable.
+    #[inline(always)]
+    fn jump_at(&self, pieces: &[Straight], index: usize, elsewhere: bool) -> Option<(Itype, u64)> {
+        let piece = pieces.get(index)?;
+        let last = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        let role = |index: usize| self.code.get(index).map(|insn| insn.role);
+        let before = match piece.count {
+            1 => match index.checked_sub(1).and_then(|index| pieces.get(index)) {
+                Some(before) => last_of(self.code, before).map(|insn| insn.role),
+                None => Some(self.before),
+            },
+            _ => role(last.wrapping_sub(1)),
+        };
+        if before? == Role::Constant {
+            return None;
+        }
+        let itype = self.kinds.itype(self.code.get(last)?.bits, elsewhere)?;
+        let target = pieces.get(index + 1)?.pc;
+        (!itype.is_branch()).then_some((itype, target))
     }
 
     /// Passes runs that end with a branch and have at most one more, as long as the
@@ -264,6 +292,84 @@ impl<'a> IngressRuns<'a> {
     }
 }
 
+/// Accepts runs one by one ([`IngressRuns::pass`]), or changes nothing and says
+/// `false`. Worth `#[inline(always)]`.
+pub trait PassRuns {
+    /// A run that ends with anything but an indirect jump; whether that is a branch
+    /// that was taken.
+    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool;
+
+    /// A run that ends with an indirect jump to this address.
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool;
+}
+
+/// A run that is about to be passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a> {
+    piece: &'a Straight,
+    last: &'a Placed,
+    code: &'a [Placed],
+}
+
+impl Passing<'_> {
+    /// Address of the first instruction.
+    #[must_use]
+    #[inline(always)]
+    pub const fn addr(&self) -> u64 {
+        self.piece.pc
+    }
+
+    /// Time when the last instruction retired.
+    #[must_use]
+    #[inline(always)]
+    pub const fn time(&self) -> u64 {
+        time_after(self.piece, self.last)
+    }
+
+    /// Halfwords retired.
+    #[must_use]
+    #[inline(always)]
+    pub const fn halfwords(&self) -> u64 {
+        (self.last.end() / 2) as u64
+    }
+
+    /// Number of branches.
+    #[must_use]
+    #[inline(always)]
+    pub const fn branches(&self) -> u8 {
+        self.last.branches
+    }
+
+    /// Whether it is one instruction only.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_single(&self) -> bool {
+        self.piece.count == 1
+    }
+
+    /// Whether the last instruction is a branch.
+    #[must_use]
+    #[inline(always)]
+    pub fn ends_with_branch(&self) -> bool {
+        self.last.is_branch()
+    }
+
+    /// Whether the first instruction is a branch.
+    #[must_use]
+    #[inline(always)]
+    pub fn begins_with_branch(&self) -> bool {
+        let first = self.code.get(self.piece.first as usize);
+        first.is_some_and(Placed::is_branch)
+    }
+}
+
+/// Time when a piece with this last instruction has retired.
+#[inline(always)]
+const fn time_after(piece: &Straight, last: &Placed) -> u64 {
+    let cost = last.cost as u64 + piece.extra as u64;
+    piece.time.wrapping_add(cost)
+}
+
 /// The last instruction of a piece.
 #[inline(always)]
 fn last_of<'a>(code: &'a [Placed], piece: &Straight) -> Option<&'a Placed> {
@@ -312,8 +418,7 @@ impl IngressRun<'_> {
     #[must_use]
     #[inline]
     pub const fn time(&self) -> u64 {
-        let cost = self.last.cost as u64 + self.piece.extra as u64;
-        self.piece.time.wrapping_add(cost)
+        time_after(self.piece, self.last)
     }
 
     /// Halfwords retired.

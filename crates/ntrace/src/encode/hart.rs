@@ -103,7 +103,7 @@ pub struct Hart {
     /// A trap or trap return was reported (rc7).
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
-    halfwords: u64,
+    pub(super) halfwords: u64,
     pub(super) periods: Periods,
     /// `icnt` after a branch that may have filled the history, while it continues
     /// to count.
@@ -352,11 +352,10 @@ impl Hart {
     /// Where `icnt` needs attention next.
     #[inline]
     fn set_limit(&mut self) {
-        let mut limit = self.periods.icnt;
-        if self.due.is_none() {
-            limit = limit.min(self.periods.halfwords.saturating_sub(self.halfwords));
-        }
-        self.limit = limit;
+        self.limit = match self.due {
+            None => self.periods.limit(self.halfwords),
+            Some(_) => self.periods.icnt,
+        };
     }
 
     /// A sync message was sent: what is counted between syncs starts again.
@@ -441,6 +440,13 @@ impl Periods {
             messages: of(SyncUnit::Messages),
             cycles: of(SyncUnit::Cycles),
         }
+    }
+
+    /// Where the instruction counter needs attention, with so many halfwords sent
+    /// since the last sync.
+    #[inline]
+    pub(super) fn limit(&self, halfwords: u64) -> u64 {
+        self.icnt.min(self.halfwords.saturating_sub(halfwords))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use hartrace_flow::encode::{Outlet, SHORT};
 
+use super::send::is_short;
 use super::{Counters, Sink};
 use crate::fields::EMPTY;
 use crate::{Body, Btype, Config, Layout, Message, Timestamps};
@@ -88,6 +89,31 @@ impl Out {
         }
         self.emit(body, time, sink);
         self.before = branch;
+    }
+
+    /// The same for a jump or trap: `B-TYPE`, `I-CNT` and `U-ADDR`.
+    #[inline(always)]
+    pub(super) fn send_jump(
+        &mut self,
+        config: &Config,
+        (btype, icnt, uaddr): (Btype, u64, u64),
+        hist: u64,
+        branch: Option<Branch>,
+        time: u64,
+        sink: &mut impl Sink,
+    ) {
+        if is_short(config, hist) {
+            let body = Body::IndirectBranch { btype, icnt, uaddr };
+            self.send_branch(body, branch, time, sink);
+        } else {
+            let body = Body::IndirectBranchHist {
+                btype,
+                icnt,
+                uaddr,
+                hist,
+            };
+            self.send_branch(body, branch, time, sink);
+        }
     }
 
     /// Whether the branch message is the one just sent; it is counted then.

@@ -79,19 +79,8 @@ impl Hart {
         let out = &mut self.out;
         match btype {
             None => out.send_branch(Body::DirectBranch { icnt }, branch, time, sink),
-            Some(btype) if is_short(config, hist) => {
-                let body = Body::IndirectBranch { btype, icnt, uaddr };
-                out.send_branch(body, branch, time, sink);
-                self.reference = addr;
-            }
             Some(btype) => {
-                let body = Body::IndirectBranchHist {
-                    btype,
-                    icnt,
-                    uaddr,
-                    hist,
-                };
-                out.send_branch(body, branch, time, sink);
+                out.send_jump(config, (btype, icnt, uaddr), hist, branch, time, sink);
                 self.reference = addr;
             }
         }
@@ -277,6 +266,6 @@ fn sync_body(
 }
 
 /// Whether a jump's message has no `HIST`.
-fn is_short(config: &Config, hist: u64) -> bool {
+pub(super) fn is_short(config: &Config, hist: u64) -> bool {
     config.mode == TraceMode::Btm || (hist == 1 && config.short_indirect)
 }
