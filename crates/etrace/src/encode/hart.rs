@@ -136,8 +136,9 @@ pub struct Hart {
 
     /// Data trace.
     pub(super) data: Option<Box<DataEncoder>>,
-    /// It matters when data packets are sent: the queue may be full.
-    pub(super) timed_data: bool,
+    /// It matters when packets are sent: the queue may be full of data packets, or they
+    /// have timestamps.
+    pub(super) timed: bool,
     /// Data packets were lost, and no packet has reported it.
     pub(super) data_lost: bool,
 
@@ -156,7 +157,7 @@ pub struct Hart {
 }
 
 impl Hart {
-    pub(super) fn with_filter(config: &Config, filter: Filter) -> Hart {
+    pub(super) fn with_filter(config: &Config, filter: Filter, src: u16) -> Hart {
         Hart {
             readiness: Readiness::Busy,
             cur: Unit::nothing(),
@@ -173,7 +174,7 @@ impl Hart {
             owes_context: false,
             base: 0,
             resync: Resync::new(config),
-            out: Out::new(config),
+            out: Out::new(config, src),
             ioptions: config.ioptions_field(),
             prediction: config.branch_prediction.then(|| Prediction::new(config)),
             targets: config
@@ -189,7 +190,8 @@ impl Hart {
                 .implicit_exception
                 .then(|| Vectors::new(config.trap_vectors, config.xlen)),
             data: DataEncoder::new(config).map(Box::new),
-            timed_data: config.data.is_some() && config.queue.is_some(),
+            timed: config.data.is_some() && config.queue.is_some()
+                || config.encapsulation.time_bytes > 0,
             data_lost: false,
             running: false,
             enabled: !config.starts_disabled,
