@@ -8,6 +8,7 @@ use super::hart::{Before, Due, Hart, Open, Returning};
 use super::modal::is_call;
 use super::unit::Unit;
 use crate::modes::returns::Returns;
+use crate::packet::bits::mask;
 use crate::{Config, ResyncRule, UpdisconRule};
 
 /// What the unit after the current one requires.
@@ -30,9 +31,10 @@ enum Follows {
 impl Hart {
     /// The next unit.
     pub(super) fn step(&mut self, config: &Config, next: Unit, sink: &mut impl Sink) {
-        if self.running && self.breaks_off(&next) {
+        if self.running && (self.breaks_off(&next) || self.is_hidden(config, &next)) {
             self.stop(config, sink);
         }
+        let within = self.running && self.cur.inside;
         if self.running {
             self.conclude(config, &next, sink);
         } else {
@@ -41,7 +43,7 @@ impl Hart {
             self.before = Before::Nothing;
         }
         self.cur = next;
-        self.begin(config, sink);
+        self.begin(config, within, sink);
     }
 
     /// Forgets what has not been reported, and what a decoder may not know.
@@ -73,8 +75,24 @@ impl Hart {
             && returns.expected().is_some_and(|top| top != next.addr)
     }
 
-    /// Looks at the current unit with what was before it.
-    fn begin(&mut self, config: &Config, sink: &mut impl Sink) {
+    /// Whether a decoder would not notice that the next unit does not follow the current
+    /// one (ctype 3): the context looks the same to it, or the packet that reports the
+    /// current instruction does not say that one of format 3 is next.
+    fn is_hidden(&self, config: &Config, next: &Unit) -> bool {
+        let context = |unit: &Unit| unit.context.0 & mask(config.context_width.into());
+        let unnoticed =
+            self.told || self.due == Some(Due::Notify) || context(&self.cur) == context(next);
+        next.change == Ctype::Discontinuity
+            && unnoticed
+            && !self.cur.itype.is_trap()
+            && !next.itype.is_trap()
+            && !self.jumps
+            && next.addr != config.xlen.wrap(self.cur.end)
+    }
+
+    /// Looks at the current unit with what was before it, which was `within` the same
+    /// block or not.
+    fn begin(&mut self, config: &Config, within: bool, sink: &mut impl Sink) {
         self.told = false;
         self.due = None;
         self.jumps = false;
@@ -96,7 +114,8 @@ impl Hart {
         } else if self.cur.notify {
             self.due = Some(Due::Notify);
         } else if self.resync.rule == ResyncRule::Exceeded
-            && (self.map.count > 0 || self.is_open())
+            // No synchronisation came after a target that was within a block.
+            && (self.map.count > 0 || self.is_open() || within && self.open != Open::No)
             // The synchronisation comes at the very next instruction.
             && !self.cur.inside
             && self.resync.is_full(self.cur.time, self.cur.halfwords)
@@ -282,6 +301,8 @@ impl Hart {
             return false;
         }
         match self.resync.rule {
+            // The next unit need not be the next instruction.
+            ResyncRule::Exceeded if self.cur.inside => false,
             ResyncRule::Settled => {
                 // With the halfwords of the current instruction.
                 let full = self.resync.is_full(self.cur.time, next.halfwords);

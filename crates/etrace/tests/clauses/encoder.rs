@@ -1310,6 +1310,43 @@ fn resync_by_cycles_and_halfwords() {
     }
 }
 
+/// 6.6.2: after `updiscon` the very next instruction has a packet of format 3, however
+/// many instructions a block has. Inside a block the encoder does not see it.
+#[test]
+fn resync_after_a_target_in_a_block() {
+    let image = rv64(&[(0x1000, &[ADD, ADD, ADD, JR_A5])]);
+    let way = go(&[0x1000, 0x1004, 0x1008, 0x100c].repeat(100));
+    let steps = steps(&image, &way);
+    for version in VERSIONS {
+        for unit in [
+            ResyncUnit::Packets,
+            ResyncUnit::Cycles,
+            ResyncUnit::Halfwords,
+        ] {
+            let config = resync(version, unit, ResyncRule::Exceeded);
+            for retirement in [
+                Retirement::Single,
+                Retirement::Block(4),
+                Retirement::Block(64),
+            ] {
+                let port = PortConfig {
+                    retirement,
+                    ..port(&config, Isa::RV64GC)
+                };
+                let bytes = encode_at(port, &config, &FilterConfig::default(), &steps);
+                // The plain decoder among others, which insists on it.
+                decodes(&config, &image, &steps, &bytes);
+                let lines = text(&config, &packets(&config, &bytes));
+                assert!(tally(&lines)["start"] > 4, "{retirement:?} {lines:?}");
+                for pair in lines.windows(2) {
+                    let marked = pair[0].contains("updiscon");
+                    assert!(!marked || pair[1] == "start 1004", "{pair:?}");
+                }
+            }
+        }
+    }
+}
+
 /// ResyncMode 0.
 #[test]
 fn resync_off() {

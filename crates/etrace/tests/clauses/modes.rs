@@ -690,7 +690,8 @@ fn traps_inside_calls() {
     );
 }
 
-/// A resync inside a call clears the stack, for a decoder that starts there.
+/// A resync inside a call clears the stack, for a decoder that starts there: the return
+/// is reported, and without a depth or count.
 #[test]
 fn resync_inside_a_call() {
     let image = rv64(&[
@@ -707,14 +708,41 @@ fn resync_inside_a_call() {
                 },
                 ..returning(version, 4)
             };
-            // The first 16 halfwords end in the loop: the return is not left out.
+            // The first 16 halfwords end in the loop.
             for rounds in 16..40 {
                 let mut pcs = vec![0x1000];
                 pcs.resize(1 + rounds, 0x2000);
                 pcs.extend([0x2004, 0x1004, 0x1008]);
-                let lines = text(&config, &modal_trip(&config, &image, &go(&pcs)));
-                assert!(lines.iter().any(|line| line == "start 2000 taken"));
-                assert!(lines.iter().any(|line| line.contains(" 1004")), "{lines:?}");
+                let path = go(&pcs);
+                let bytes = encode(&config, &image, &path);
+                decodes(&config, &image, &steps(&image, &path), &bytes);
+                let lines = text(&config, &packets(&config, &bytes));
+                assert!(lines.contains(&"start 2000 taken".to_owned()), "{lines:?}");
+                let returned = lines.iter().find(|line| line.contains(" 1004"));
+                let returned = returned.unwrap_or_else(|| panic!("{lines:?}"));
+                assert!(!returned.contains("ir"), "{lines:?}");
+                // Whoever starts at the resync knows as much.
+                let last = lines.iter().rposition(|line| line == "start 2000 taken");
+                let rest = pieces(&bytes)[last.unwrap()..].concat();
+                let late = decode(&config, &image, &rest);
+                assert!(
+                    late.pcs(&image)
+                        .ends_with(&[0x2000, 0x2004, 0x1004, 0x1008])
+                );
+                assert!(late.gaps().is_empty(), "{:?}", late.text());
+                // Without the resync the return is left out.
+                let never = Config {
+                    resync: Resync {
+                        unit: ResyncUnit::Off,
+                        ..config.resync
+                    },
+                    ..config.clone()
+                };
+                let lines = text(&never, &modal_trip(&never, &image, &path));
+                assert!(
+                    !lines.iter().any(|line| line.contains(" 1004")),
+                    "{lines:?}"
+                );
             }
         }
     }
