@@ -7,7 +7,7 @@ use super::Sink;
 use super::hart::{Before, Due, Hart, Open, Returning};
 use super::modal::is_call;
 use super::unit::Unit;
-use crate::modes::returns::Returns;
+use crate::modes::returns::{Landing, Returns};
 use crate::packet::bits::mask;
 use crate::{Config, ResyncRule, UpdisconRule};
 
@@ -112,7 +112,7 @@ impl Hart {
         } else if matches!(self.before, Before::Jump | Before::TrapReturn) {
             self.due = Some(Due::Target);
         } else if self.cur.notify {
-            self.due = Some(Due::Notify);
+            self.due = Some(self.due_for_notify());
         } else if self.resync.rule == ResyncRule::Exceeded
             // No synchronisation came after a target that was within a block.
             && (self.map.count > 0 || self.is_open() || within && self.open != Open::No)
@@ -128,6 +128,22 @@ impl Hart {
         // cannot infer from what came before.
         let inferred = self.cur.sijump && self.before == Before::Plain && !self.told;
         self.jumps = self.cur.itype.is_uninferable() && !inferred;
+    }
+
+    /// How an instruction that is asked for is reported. The target of a return that was
+    /// left out is one of a jump where `irdepth` could also mean an earlier place.
+    fn due_for_notify(&mut self) -> Due {
+        match &self.returns {
+            Some(returns) if self.implied && returns.repeated().is_some() => {
+                self.landing = Some(Landing {
+                    report: returns.landed(),
+                    predicted: true,
+                });
+                self.implied = false;
+                Due::Target
+            }
+            _ => Due::Notify,
+        }
     }
 
     /// The target of a jump enters the cache, but not where the return stack
@@ -194,7 +210,7 @@ impl Hart {
             self.branches(config, sink);
             self.open = Open::No;
         } else {
-            self.settle_call(config, sink);
+            self.settle_return(config, sink);
         }
         // Where packets count returns, one more in between would confuse.
         if self.owes_context && !self.is_open() {

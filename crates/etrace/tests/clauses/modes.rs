@@ -831,6 +831,71 @@ fn a_synchronisation_after_a_return_elsewhere() {
     }
 }
 
+/// 6.6.3: main calls f and then g, which calls f: after the second return of f the stack
+/// is as deep as it was in the first f. What is reported there must not be taken for the
+/// target of the first return.
+#[test]
+fn irdepth_after_a_return_of_the_same_depth() {
+    let image = rv64(&[
+        (0x1000, &[jal(1, 0x1000), jal(1, 0x1ffc), ADD]),
+        (0x2000, &[ADD, RET]),
+        (0x3000, &[jal(1, -0x1000), b(8), ADD, ADD, RET]),
+        (0x5000, &[ADD]),
+    ]);
+    let calls = [
+        0x1000, 0x2000, 0x2004, 0x1004, 0x3000, 0x2000, 0x2004, 0x3004,
+    ];
+    let trap = |epc| [Do::Trap(epc, 0x5000, exception(13), Some(0))];
+    for version in [DRAFT, RATIFIED] {
+        let config = Config {
+            triggers: true,
+            ..returning(version, 4)
+        };
+        let sent = |path: &[Do], expected: &[&str]| {
+            let lines = text(&config, &modal_trip(&config, &image, path));
+            assert_eq!(lines[2..2 + expected.len()], *expected, "{lines:?}");
+        };
+        // The branch right after the second return is its target.
+        let path = way(&[&go(&calls), &trap(0x300c), &go(&[0x5000])]);
+        sent(&path, &["branches T 3004 updiscon irdepth 2"]);
+        // A notification there: as the target of any jump.
+        let (before, after) = calls.split_at(7);
+        let notify = [Do::Signal(Signal::Notify)];
+        let path = way(&[&go(before), &notify, &go(after), &go(&[0x300c, 0x3010])]);
+        sent(&path, &["branches T 3004 irdepth 2"]);
+        // A branch on the path needs no depth, another instruction a packet before it.
+        let image = rv64(&[
+            (0x1000, &[jal(1, 0x1000), jal(1, 0x1ffc), ADD]),
+            (0x2000, &[ADD, RET]),
+            (0x3000, &[jal(1, -0x1000), ADD, b(8), ADD]),
+            (0x5000, &[ADD]),
+        ]);
+        let sent = |path: &[Do], expected: &[&str]| {
+            let lines = text(&config, &modal_trip(&config, &image, path));
+            assert_eq!(lines[2..2 + expected.len()], *expected, "{lines:?}");
+        };
+        let path = way(&[&go(&calls), &go(&[0x3008]), &trap(0x3010), &go(&[0x5000])]);
+        sent(&path, &["branches T 3008"]);
+        let path = way(&[
+            &notify,
+            &go(&calls[..7]),
+            &go(&[0x3004]),
+            &notify,
+            &go(&[0x3008]),
+        ]);
+        sent(&path, &["branches N 3008 notify"]);
+        let image = rv64(&[
+            (0x1000, &[jal(1, 0x1000), jal(1, 0x1ffc), ADD]),
+            (0x2000, &[ADD, RET]),
+            (0x3000, &[jal(1, -0x1000), ADD, ADD, ADD]),
+            (0x5000, &[ADD]),
+        ]);
+        let path = way(&[&go(&calls), &go(&[0x3008]), &trap(0x300c), &go(&[0x5000])]);
+        let lines = text(&config, &modal_trip(&config, &image, &path));
+        assert_eq!(lines[2..4], ["address 3004 irdepth 2", "address 3008"]);
+    }
+}
+
 /// 3.2.5: a tail call leaves the stack as it is, and the return of the function it
 /// goes to is that of the first call.
 #[test]
@@ -848,25 +913,13 @@ fn tail_calls() {
     ]);
     for version in VERSIONS {
         let config = returning(version, 4);
-        let end = end(&config);
-        let with_irets = [
-            "start 1000",
-            "address 4000",
-            "address 100c updiscon irets 0",
-            &end,
-        ];
-        // The first return must be settled before the second call.
-        let with_irdepth = [
-            "start 1000",
-            "address 1004 irdepth 1",
-            "address 4000",
+        let returned = by_version(
+            version,
             "address 100c updiscon irdepth 1",
-            &end,
-        ];
-        match version {
-            Version::V2_05 => sends_modal(&config, &image, &way, &with_irets),
-            _ => sends_modal(&config, &image, &way, &with_irdepth),
-        }
+            "address 100c updiscon irets 0",
+        );
+        let lines = ["start 1000", "address 4000", returned, &end(&config)];
+        sends_modal(&config, &image, &way, &lines);
     }
 }
 
