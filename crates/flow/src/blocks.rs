@@ -146,6 +146,8 @@ pub struct Blocks<'a> {
     /// From space and address to block.
     known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
+    /// By block: the outcomes that were foreseen there last.
+    habits: Vec<Outcomes>,
     stretches: Stretches,
     cuts: Cuts,
 }
@@ -163,6 +165,7 @@ impl<'a> Blocks<'a> {
             number: new_store(),
             known: HashMap::default(),
             chains: Chains::new(),
+            habits: Vec::new(),
             stretches: Stretches::new(),
             cuts: Cuts::new(),
         }
@@ -335,6 +338,46 @@ impl<'a> Blocks<'a> {
             (block.reach, block.measured) = (reach, true);
         }
         self.chains.enter((id, more.first(reach)), chain);
+    }
+
+    /// The outcomes that were foreseen from this block on when that was last found
+    /// out; none if it never was.
+    #[inline]
+    pub(crate) fn habit(&self, id: BlockId) -> Outcomes {
+        self.habits.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// Finds out which outcomes are foreseen from this block on, up to the next jump
+    /// through a register.
+    #[cold]
+    pub(crate) fn form_habit(
+        &mut self,
+        space: SpaceId,
+        start: BlockId,
+        foresee: &dyn Fn(u64) -> bool,
+    ) -> Outcomes {
+        let mut habit = Outcomes::default();
+        let mut id = start;
+        for _ in 0..MAX_CHAIN {
+            let block = self.block(id);
+            let taken = match block.kind {
+                Kind::Branch if habit.count < MAX_REACH => foresee(block.at),
+                Kind::Continue => false,
+                _ => break,
+            };
+            if block.kind == Kind::Branch {
+                habit.bits |= u8::from(taken) << habit.count;
+                habit.count += 1;
+            }
+            id = self.follow(space, id, taken);
+        }
+        if self.habits.len() <= start as usize {
+            self.habits.resize(self.blocks.len(), Outcomes::default());
+        }
+        if let Some(known) = self.habits.get_mut(start as usize) {
+            *known = habit;
+        }
+        habit
     }
 
     /// The name of the runs of a chain.

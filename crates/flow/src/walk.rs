@@ -15,6 +15,7 @@ mod watch;
 use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
+use crate::chain::Chain;
 use crate::stretch::{ANY, Name};
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
 
@@ -553,12 +554,52 @@ impl Walk {
         }
         let outcomes = evidence.peek(reach);
         if outcomes.count == 0 {
-            return false;
+            return evidence.foreseen() > 0 && self.habit(blocks, evidence, left, out);
         }
         let Some(chain) = blocks.chain(self.block, outcomes) else {
             blocks.no_chain(self.space, self.block, outcomes, evidence.peek(8));
             return false;
         };
+        self.take_chain(blocks, chain, evidence, left, out)
+    }
+
+    /// The same for outcomes that are foreseen: if they are those of the last time.
+    #[inline]
+    fn habit<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        evidence: &mut E,
+        left: &mut u64,
+        out: &mut C,
+    ) -> bool {
+        let id = self.block;
+        let most = evidence.foreseen().min(8) as u8;
+        let reach = blocks.reach(id).min(most);
+        let known = blocks.habit(id).first(reach);
+        if known.count > 0 {
+            let Some(chain) = blocks.chain(id, known) else {
+                let more = blocks.habit(id).first(most);
+                blocks.no_chain(self.space, id, known, more);
+                return false;
+            };
+            if evidence.foresees(blocks.chain_kept(&chain), blocks.chain_runs(&chain)) {
+                return self.take_chain(blocks, chain, evidence, left, out);
+            }
+        }
+        blocks.form_habit(self.space, id, &|at| evidence.foresee(at));
+        false
+    }
+
+    /// Goes to the end of a chain; `false` if that is too far.
+    #[inline(always)]
+    fn take_chain<E: Evidence, C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        chain: Chain,
+        evidence: &mut E,
+        left: &mut u64,
+        out: &mut C,
+    ) -> bool {
         let Some(rest) = left.checked_sub(u64::from(chain.halfwords)) else {
             return false;
         };

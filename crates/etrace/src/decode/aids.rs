@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::Track;
-use hartrace_flow::{Consumer, Event, Exit, HartId, Run};
+use hartrace_flow::{Consumer, DataAccess, Event, HartId, Kept, Run};
 
 use super::Settings;
 use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
@@ -89,7 +89,7 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
     #[inline]
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if let Event::Run(run) = event {
-            note(self.table, run);
+            self.table.note(run);
         }
         self.out.event(hart, event)
     }
@@ -97,15 +97,24 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
     #[inline]
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         for run in runs {
-            note(self.table, run);
+            self.table.note(run);
         }
         self.out.runs(hart, runs)
     }
-}
 
-#[inline]
-fn note(table: Shared<'_>, run: &Run) {
-    if matches!(run.exit, Exit::Taken | Exit::NotTaken) {
-        table.update(run.source(), run.exit == Exit::Taken);
+    #[inline]
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        self.out.accesses(hart, accesses)
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        self.table.update_all(kept, runs);
+        self.out.kept_runs(hart, kept, runs)
+    }
+
+    #[inline]
+    fn keeps(&self) -> bool {
+        self.out.keeps()
     }
 }

@@ -248,7 +248,7 @@ impl Source {
         let Some(mut predictor) = self.aids.predictor.take() else {
             return Err(Fault::UnknownOption.reason(0));
         };
-        let table = predictor.shared();
+        let table = predictor.shared_for_runs();
         let mut tap = Tap { out: cx.out, table };
         let mut inner = Ctx {
             settings: cx.settings,

@@ -77,15 +77,17 @@ impl Hart {
 
     /// Whether a decoder would not notice that the next unit does not follow the current
     /// one (ctype 3): the context looks the same to it, or the packet that reports the
-    /// current instruction does not say that one of format 3 is next.
+    /// current instruction does not say that one of format 3 is next. Where the context
+    /// looks the same and the instruction is a jump, the next unit may well be its target.
     fn is_hidden(&self, config: &Config, next: &Unit) -> bool {
         let context = |unit: &Unit| unit.context.0 & mask(config.context_width.into());
-        let unnoticed =
-            self.told || self.due == Some(Due::Notify) || context(&self.cur) == context(next);
+        let same = context(&self.cur) == context(next);
+        let straight = matches!(self.cur.itype, Itype::None | Itype::NotTaken);
+        let unmarked = self.told || self.due == Some(Due::Notify);
         next.change == Ctype::Discontinuity
-            && unnoticed
-            && !self.cur.itype.is_trap()
+            && (if same { straight } else { unmarked })
             && !next.itype.is_trap()
+            && !self.cur.itype.is_trap()
             && !self.jumps
             && next.addr != config.xlen.wrap(self.cur.end)
     }

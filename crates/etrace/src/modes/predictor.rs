@@ -4,6 +4,9 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::cell::Cell;
 
+use hartrace_flow::{Exit, Kept, Run};
+
+use super::effects::{Effect, Effects, Known};
 use super::first_bit;
 
 /// The state of every entry after a synchronisation: not taken, but ready to
@@ -20,6 +23,7 @@ pub(crate) struct Predictor {
     /// A power of two of them.
     states: Box<[u8]>,
     first_bit: u32,
+    effects: Effects,
 }
 
 /// Set where an outcome was not expected.
@@ -44,6 +48,14 @@ const NEXT: [u8; 8] = {
     rows
 };
 
+/// The state after an outcome.
+pub(super) const fn after(state: u8, taken: bool) -> u8 {
+    let row = (state << 1 | taken as u8) & 7;
+    #[allow(clippy::indexing_slicing, reason = "there are 8 rows")]
+    let next = NEXT[row as usize];
+    next & !MISS
+}
+
 impl Predictor {
     /// A table with 2^`bpred_size` entries.
     pub(crate) fn new(bpred_size: u8, iaddress_lsb: u8) -> Predictor {
@@ -51,6 +63,7 @@ impl Predictor {
         Predictor {
             states: vec![INITIAL; entries].into_boxed_slice(),
             first_bit: first_bit(iaddress_lsb),
+            effects: Effects::default(),
         }
     }
 
@@ -60,7 +73,15 @@ impl Predictor {
         Shared {
             states: Cell::from_mut(&mut *self.states).as_slice_of_cells(),
             first_bit: self.first_bit,
+            known: self.effects.known(),
         }
+    }
+
+    /// The same for users that see the same runs again and again.
+    #[inline]
+    pub(crate) fn shared_for_runs(&mut self) -> Shared<'_> {
+        self.effects.prepare();
+        self.shared()
     }
 }
 
@@ -70,13 +91,66 @@ impl Predictor {
 pub(crate) struct Shared<'t> {
     states: &'t [Cell<u8>],
     first_bit: u32,
+    known: Known<'t>,
 }
 
 impl Shared<'_> {
     #[inline(always)]
-    fn entry(&self, address: u64) -> Option<&Cell<u8>> {
+    fn index(&self, address: u64) -> usize {
         let mask = self.states.len().wrapping_sub(1);
-        self.states.get((address >> self.first_bit) as usize & mask)
+        (address >> self.first_bit) as usize & mask
+    }
+
+    #[inline(always)]
+    fn entry(&self, address: u64) -> Option<&Cell<u8>> {
+        self.states.get(self.index(address))
+    }
+
+    /// What the branches of these runs do to each entry they use.
+    #[inline(always)]
+    fn effects(&self, kept: Kept, runs: &[Run]) -> Option<&[Cell<Effect>]> {
+        let index = |address| self.index(address) as u16;
+        self.known.of(kept, runs, index)
+    }
+
+    /// All branches of these runs had the outcomes they have there.
+    #[inline]
+    pub(crate) fn update_all(&self, kept: Kept, runs: &[Run]) {
+        if runs.len() > 1
+            && let Some(effects) = self.effects(kept, runs)
+        {
+            for effect in effects {
+                let effect = effect.get();
+                if let Some(state) = self.states.get(usize::from(effect.entry)) {
+                    state.set(effect.state(state.get()));
+                }
+            }
+        } else {
+            for run in runs {
+                self.note(run);
+            }
+        }
+    }
+
+    /// The run may end with a branch, which had this outcome.
+    #[inline]
+    pub(crate) fn note(&self, run: &Run) {
+        if matches!(run.exit, Exit::Taken | Exit::NotTaken) {
+            self.update(run.source(), run.exit == Exit::Taken);
+        }
+    }
+
+    /// Whether all branches of these runs are expected to have the outcomes they have
+    /// there. Perhaps `false` although they are.
+    #[inline]
+    pub(crate) fn expects_all(&self, kept: Kept, runs: &[Run]) -> bool {
+        let right = |effect: &Cell<Effect>| {
+            let effect = effect.get();
+            let state = self.states.get(usize::from(effect.entry));
+            state.is_some_and(|state| effect.is_right(state.get()))
+        };
+        let effects = self.effects(kept, runs);
+        effects.is_some_and(|effects| effects.iter().all(right))
     }
 
     /// Whether the branch at this address is expected to be taken.
@@ -111,6 +185,7 @@ impl Shared<'_> {
         Predictor {
             states: self.states.iter().map(Cell::get).collect(),
             first_bit: self.first_bit,
+            effects: Effects::default(),
         }
     }
 }
