@@ -9,6 +9,7 @@
 //! The tables fill on demand and are O(code). They belong to one decoder thread
 //! and serve all its harts; nothing in them is shared or locked.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -74,6 +75,13 @@ const MAX_REACH: u8 = 8;
 /// Runs gathered in one chain, one block more at most.
 const MAX_CHAIN: usize = 64;
 
+/// Outcomes in a long habit: most predicted stretches of E-Trace have one or two of
+/// them.
+pub(crate) const LONG: u8 = 30;
+
+/// How often a long habit may be missing before it is formed again.
+const PATIENCE: u8 = 16;
+
 /// Straight code is cut at every multiple of this many bytes, whatever address
 /// the walk came in at: so the work for one block is bounded, and the cuts do
 /// not depend on where the trace was entered.
@@ -133,6 +141,38 @@ impl Block {
     };
 }
 
+/// What was foreseen from a block on.
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    near: Outcomes,
+    /// Misses until `long` is formed anew.
+    patience: u8,
+    /// The store that `long` is in; none has this number otherwise.
+    store: u32,
+    long: Chain,
+}
+
+impl Habit {
+    /// Nothing was.
+    const NONE: Habit = Habit {
+        near: Outcomes { bits: 0, count: 0 },
+        patience: 2,
+        store: u32::MAX,
+        long: Chain::VACANT,
+    };
+}
+
+/// A block that was looked up; none with [`NOWHERE`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    pc: u64,
+    space: SpaceId,
+    id: BlockId,
+}
+
+/// A power of two: 16 KiB.
+const RECENT: usize = 1 << 10;
+
 /// Block tables over an image.
 #[derive(Debug)]
 pub struct Blocks<'a> {
@@ -143,11 +183,13 @@ pub struct Blocks<'a> {
     runs: Vec<Run>,
     /// The number of `runs` as a store.
     number: u32,
+    /// Blocks found last, by their addresses.
+    recent: Box<[Recent]>,
     /// From space and address to block.
     known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
-    /// By block: the outcomes that were foreseen there last.
-    habits: Vec<Outcomes>,
+    /// By block.
+    habits: Vec<Habit>,
     stretches: Stretches,
     cuts: Cuts,
 }
@@ -163,6 +205,7 @@ impl<'a> Blocks<'a> {
             blocks: vec![Block::NOWHERE],
             runs: Vec::new(),
             number: new_store(),
+            recent: vec![Recent::default(); RECENT].into(),
             known: HashMap::default(),
             chains: Chains::new(),
             habits: Vec::new(),
@@ -272,7 +315,24 @@ impl<'a> Blocks<'a> {
     }
 
     /// The block that starts at an address.
+    #[inline]
     pub(crate) fn find(&mut self, space: SpaceId, pc: u64) -> BlockId {
+        let slot = (pc >> 1) as usize & (RECENT - 1);
+        if let Some(recent) = self.recent.get(slot)
+            && (recent.pc, recent.space) == (pc, space)
+            && recent.id != NOWHERE
+        {
+            return recent.id;
+        }
+        let id = self.look_up(space, pc);
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = Recent { pc, space, id };
+        }
+        id
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, space: SpaceId, pc: u64) -> BlockId {
         if let Some(&id) = self.known.get(&(space, pc)) {
             return id;
         }
@@ -322,11 +382,11 @@ impl<'a> Blocks<'a> {
         let (reach, measured) = (block.reach, block.measured);
         if outcomes.count < reach && more.count < MAX_REACH {
             // The end of a history: this chain, and nothing about others.
-            let chain = self.gather(space, id, outcomes);
+            let chain = self.gather(space, id, outcomes.count, &mut |i, _| outcomes.is_taken(i));
             self.chains.enter((id, outcomes), chain);
             return;
         }
-        let chain = self.gather(space, id, more);
+        let chain = self.gather(space, id, more.count, &mut |i, _| more.is_taken(i));
         // Outcomes after the chain's end must not be part of its key, or
         // there would be many names for one chain. The longest one met decides.
         let reach = if measured {
@@ -344,7 +404,22 @@ impl<'a> Blocks<'a> {
     /// out; none if it never was.
     #[inline]
     pub(crate) fn habit(&self, id: BlockId) -> Outcomes {
-        self.habits.get(id as usize).copied().unwrap_or_default()
+        let habit = self.habits.get(id as usize);
+        habit.map_or(Outcomes::default(), |habit| habit.near)
+    }
+
+    /// A chain through [`LONG`] outcomes that were foreseen from this block on.
+    #[inline]
+    pub(crate) fn long_habit(&self, id: BlockId) -> Option<Chain> {
+        let habit = self.habits.get(id as usize)?;
+        (habit.store == self.chains.number()).then_some(habit.long)
+    }
+
+    fn habit_mut(&mut self, id: BlockId) -> Option<&mut Habit> {
+        if self.habits.len() <= id as usize {
+            self.habits.resize(self.blocks.len(), Habit::NONE);
+        }
+        self.habits.get_mut(id as usize)
     }
 
     /// Finds out which outcomes are foreseen from this block on, up to the next jump
@@ -355,29 +430,51 @@ impl<'a> Blocks<'a> {
         space: SpaceId,
         start: BlockId,
         foresee: &dyn Fn(u64) -> bool,
-    ) -> Outcomes {
-        let mut habit = Outcomes::default();
+    ) {
+        let mut near = Outcomes::default();
         let mut id = start;
         for _ in 0..MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
-                Kind::Branch if habit.count < MAX_REACH => foresee(block.at),
+                Kind::Branch if near.count < MAX_REACH => foresee(block.at),
                 Kind::Continue => false,
                 _ => break,
             };
             if block.kind == Kind::Branch {
-                habit.bits |= u8::from(taken) << habit.count;
-                habit.count += 1;
+                near.bits |= u8::from(taken) << near.count;
+                near.count += 1;
             }
             id = self.follow(space, id, taken);
         }
-        if self.habits.len() <= start as usize {
-            self.habits.resize(self.blocks.len(), Outcomes::default());
+        if let Some(habit) = self.habit_mut(start) {
+            habit.near = near;
         }
-        if let Some(known) = self.habits.get_mut(start as usize) {
-            *known = habit;
+    }
+
+    /// There was no long habit that fits: forms it, unless that was tried not long ago.
+    #[inline(never)]
+    pub(crate) fn no_long_habit(
+        &mut self,
+        space: SpaceId,
+        start: BlockId,
+        foresee: &dyn Fn(u64) -> bool,
+    ) {
+        let Some(habit) = self.habit_mut(start) else {
+            return;
+        };
+        habit.patience = habit.patience.wrapping_sub(1);
+        if habit.patience > 0 {
+            return;
         }
-        habit
+        habit.patience = PATIENCE;
+        let chain = self.gather(space, start, LONG, &mut |_, at| foresee(at));
+        if chain.used < LONG {
+            return self.chains.truncate(chain.from);
+        }
+        let (long, store) = (self.chains.name(u64::MAX, chain), self.chains.number());
+        if let Some(habit) = self.habit_mut(start) {
+            (habit.long, habit.store) = (long, store);
+        }
     }
 
     /// The name of the runs of a chain.
@@ -398,10 +495,17 @@ impl<'a> Blocks<'a> {
         self.chains.runs(chain)
     }
 
-    /// Gathers the runs from a block through these outcomes, or as many of them
-    /// as there are branches before a jump through a register.
+    /// Gathers the runs from a block through so many outcomes, or as many of them as
+    /// there are branches before a jump through a register. `outcome` is that of a
+    /// branch by its number and address.
     #[cold]
-    fn gather(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) -> Gathered {
+    fn gather(
+        &mut self,
+        space: SpaceId,
+        start: BlockId,
+        outcomes: u8,
+        outcome: &mut dyn FnMut(u8, u64) -> bool,
+    ) -> Gathered {
         let from = self.chains.begin();
         let mut chain = Gathered {
             from,
@@ -411,10 +515,10 @@ impl<'a> Blocks<'a> {
             end: start,
         };
         let (mut id, mut to, mut behind, mut way, mut insns) = (start, from, from, 0, 0);
-        while chain.used < outcomes.count && to - from < MAX_CHAIN {
+        while chain.used < outcomes && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
-                Kind::Branch => outcomes.bits >> chain.used & 1 != 0,
+                Kind::Branch => outcome(chain.used, block.at),
                 Kind::Continue => false,
                 _ => break,
             };

@@ -23,12 +23,13 @@ pub trait Evidence {
         Outcomes::default()
     }
 
-    /// How many of the next outcomes depend on nothing but their branches and what
-    /// was given out before, where [`Evidence::peek`] gives none: the walk's fast path
-    /// for predicted branches.
+    /// How many of the next outcomes are foreseen: they depend on nothing but their
+    /// branches and what was given out before, while [`Evidence::peek`] gives none. And
+    /// whether the one after them has the other outcome. The walk's fast path for
+    /// predicted branches.
     #[inline]
-    fn foreseen(&self) -> u64 {
-        0
+    fn foreseen(&self) -> (u64, bool) {
+        (0, false)
     }
 
     /// The outcome that is foreseen for the branch at `at`. It does not change while
@@ -47,8 +48,8 @@ pub trait Evidence {
         false
     }
 
-    /// Skips outcomes that [`Evidence::peek`] gave or [`Evidence::foresees`] confirmed,
-    /// at most that many.
+    /// Skips outcomes that [`Evidence::peek`] gave or that are foreseen, with the one
+    /// after them, at most that many.
     #[inline]
     fn skip(&mut self, outcomes: u8) {
         let _ = outcomes;
@@ -73,6 +74,11 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
+    /// Whether this one, counted from 0, is "taken".
+    pub(crate) const fn is_taken(self, nth: u8) -> bool {
+        self.bits as u32 >> nth & 1 != 0
+    }
+
     /// The oldest of them.
     pub(crate) const fn first(self, most: u8) -> Outcomes {
         let count = if self.count < most { self.count } else { most };

@@ -14,7 +14,7 @@ mod watch;
 
 use self::part::{halfwords, locate, trim};
 use self::watch::Watch;
-use crate::blocks::{Block, BlockId, Kind, NOWHERE};
+use crate::blocks::{Block, BlockId, Kind, LONG, NOWHERE};
 use crate::chain::Chain;
 use crate::stretch::{ANY, Name};
 use crate::{Blocks, Consumer, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
@@ -554,7 +554,7 @@ impl Walk {
         }
         let outcomes = evidence.peek(reach);
         if outcomes.count == 0 {
-            return evidence.foreseen() > 0 && self.habit(blocks, evidence, left, out);
+            return evidence.foreseen().0 > 0 && self.habit(blocks, evidence, left, out);
         }
         let Some(chain) = blocks.chain(self.block, outcomes) else {
             blocks.no_chain(self.space, self.block, outcomes, evidence.peek(8));
@@ -573,21 +573,40 @@ impl Walk {
         out: &mut C,
     ) -> bool {
         let id = self.block;
-        let most = evidence.foreseen().min(8) as u8;
-        let reach = blocks.reach(id).min(most);
-        let known = blocks.habit(id).first(reach);
-        if known.count > 0 {
-            let Some(chain) = blocks.chain(id, known) else {
-                let more = blocks.habit(id).first(most);
-                blocks.no_chain(self.space, id, known, more);
-                return false;
-            };
-            if evidence.foresees(blocks.chain_kept(&chain), blocks.chain_runs(&chain)) {
+        let (foreseen, fails) = evidence.foreseen();
+        // One must be left: that of a goal, or one with the other outcome.
+        if foreseen > LONG.into() {
+            if let Some(chain) = blocks.long_habit(id)
+                && evidence.foresees(blocks.chain_kept(&chain), blocks.chain_runs(&chain))
+            {
                 return self.take_chain(blocks, chain, evidence, left, out);
             }
+            blocks.no_long_habit(self.space, id, &|at| evidence.foresee(at));
         }
-        blocks.form_habit(self.space, id, &|at| evidence.foresee(at));
-        false
+        let habit = blocks.habit(id).first(blocks.reach(id));
+        if habit.count == 0 {
+            blocks.form_habit(self.space, id, &|at| evidence.foresee(at));
+            return false;
+        }
+        let Some(chain) = blocks.chain(id, habit) else {
+            blocks.no_chain(self.space, id, habit, blocks.habit(id));
+            return false;
+        };
+        if !evidence.foresees(blocks.chain_kept(&chain), blocks.chain_runs(&chain)) {
+            blocks.form_habit(self.space, id, &|at| evidence.foresee(at));
+            return false;
+        }
+        if foreseen >= u64::from(chain.used) {
+            return self.take_chain(blocks, chain, evidence, left, out);
+        }
+        // The last of them, and perhaps one with the other outcome.
+        let mut outcomes = habit.first(foreseen as u8 + u8::from(fails));
+        outcomes.bits ^= u8::from(fails) << foreseen;
+        let Some(chain) = blocks.chain(id, outcomes) else {
+            blocks.no_chain(self.space, id, outcomes, outcomes);
+            return false;
+        };
+        self.take_chain(blocks, chain, evidence, left, out)
     }
 
     /// Goes to the end of a chain; `false` if that is too far.

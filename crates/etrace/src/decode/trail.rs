@@ -131,17 +131,20 @@ impl Evidence for Trail<'_> {
 
     #[inline]
     fn skip(&mut self, outcomes: u8) {
-        match self.outcomes.is_empty() {
-            true => self.more.predicted -= u64::from(outcomes).min(self.more.predicted),
-            false => self.outcomes.skip(outcomes),
+        if !self.outcomes.is_empty() {
+            self.outcomes.skip(outcomes);
+        } else if let Some(rest) = self.more.predicted.checked_sub(outcomes.into()) {
+            self.more.predicted = rest;
+        } else {
+            (self.more.predicted, self.more.fails) = (0, false);
         }
     }
 
     #[inline]
-    fn foreseen(&self) -> u64 {
+    fn foreseen(&self) -> (u64, bool) {
         match self.outcomes.is_empty() {
-            true => self.more.predicted,
-            false => 0,
+            true => (self.more.predicted, self.more.fails),
+            false => (0, false),
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A walk gives out the same slices of runs again and again, each under a name
 //! ([`Kept`]). Several of their branches may share an entry of the predictor: one
-//! look at the entry is enough for all of them.
+//! look at the entry is enough for all of them. And as long as the predictor does not
+//! change, no look is needed: a loop that goes round and round changes nothing.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -65,12 +66,16 @@ impl Effect {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     name: u64,
-    from: u32,
-    len: u32,
+    /// The version of the predictor that predicts all their branches, and that they leave
+    /// as it is; 0 if that is not known of any.
+    steady: u32,
+    from: u16,
+    len: u16,
 }
 
 const VACANT: Slot = Slot {
     name: u64::MAX,
+    steady: 0,
     from: 0,
     len: 0,
 };
@@ -90,6 +95,7 @@ pub(super) struct Effects {
     slots: Box<[Slot]>,
     effects: Box<[Effect]>,
     used: usize,
+    version: u32,
 }
 
 /// The cache in use.
@@ -98,6 +104,8 @@ pub(super) struct Known<'t> {
     slots: &'t [Cell<Slot>],
     effects: &'t [Cell<Effect>],
     used: &'t Cell<usize>,
+    /// Changes with the predictor.
+    version: &'t Cell<u32>,
 }
 
 impl Clone for Effects {
@@ -122,11 +130,18 @@ impl core::fmt::Debug for Effects {
 
 impl Effects {
     /// Makes room for it, if there is none yet.
+    #[inline]
     pub(super) fn prepare(&mut self) {
         if self.slots.is_empty() {
-            self.slots = vec![VACANT; SLOTS].into();
-            self.effects = vec![Effect::default(); ROOM].into();
+            self.make_room();
         }
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.slots = vec![VACANT; SLOTS].into();
+        self.effects = vec![Effect::default(); ROOM].into();
+        self.version = 1;
     }
 
     #[inline(always)]
@@ -135,37 +150,124 @@ impl Effects {
             slots: Cell::from_mut(&mut *self.slots).as_slice_of_cells(),
             effects: Cell::from_mut(&mut *self.effects).as_slice_of_cells(),
             used: Cell::from_mut(&mut self.used),
+            version: Cell::from_mut(&mut self.version),
         }
     }
 }
 
 impl<'t> Known<'t> {
-    /// The effects of these runs; `None` if they do not fit. `entry` is that of an
-    /// address.
+    /// The predictor has changed.
+    #[inline(always)]
+    pub(super) fn change(&self) {
+        let version = self.version.get().wrapping_add(1);
+        self.version.set(version);
+        if version == 0 {
+            self.clear();
+        }
+    }
+
+    #[cold]
+    fn clear(&self) {
+        self.slots.iter().for_each(|slot| slot.set(VACANT));
+        self.used.set(0);
+        self.version.set(1);
+    }
+
+    /// Whether all branches of these runs are predicted by these states. Perhaps `false`
+    /// although they are. `entry` is that of an address.
     #[inline]
-    pub(super) fn of(
+    pub(super) fn expects(
+        &self,
+        (kept, runs): (Kept, &[Run]),
+        states: &[Cell<u8>],
+        entry: impl Fn(u64) -> u16,
+    ) -> bool {
+        let Some((slot, effects)) = self.find(kept, runs, entry) else {
+            return false;
+        };
+        if slot.get().steady == self.version.get() {
+            return true;
+        }
+        let mut steady = true;
+        for effect in effects {
+            let effect = effect.get();
+            let state = states.get(usize::from(effect.entry)).map_or(0, Cell::get);
+            if !effect.is_right(state) {
+                return false;
+            }
+            steady &= effect.state(state) == state;
+        }
+        if steady {
+            self.settle(slot);
+        }
+        true
+    }
+
+    /// Updates the states with all branches of these runs; `false` if they do not fit.
+    #[inline]
+    pub(super) fn update(
+        &self,
+        (kept, runs): (Kept, &[Run]),
+        states: &[Cell<u8>],
+        entry: impl Fn(u64) -> u16,
+    ) -> bool {
+        let Some((slot, effects)) = self.find(kept, runs, entry) else {
+            return false;
+        };
+        if slot.get().steady == self.version.get() {
+            return true;
+        }
+        let (mut right, mut same) = (true, true);
+        for effect in effects {
+            let effect = effect.get();
+            if let Some(cell) = states.get(usize::from(effect.entry)) {
+                let state = cell.get();
+                let next = effect.state(state);
+                cell.set(next);
+                right &= effect.is_right(state);
+                same &= next == state;
+            }
+        }
+        if !same {
+            self.change();
+        } else if right {
+            self.settle(slot);
+        }
+        true
+    }
+
+    /// As long as the predictor stays as it is, so does this.
+    fn settle(&self, slot: &Cell<Slot>) {
+        slot.set(Slot {
+            steady: self.version.get(),
+            ..slot.get()
+        });
+    }
+
+    /// The slot and the effects of these runs.
+    #[inline(always)]
+    fn find(
         &self,
         kept: Kept,
         runs: &[Run],
         entry: impl Fn(u64) -> u16,
-    ) -> Option<&'t [Cell<Effect>]> {
+    ) -> Option<(&'t Cell<Slot>, &'t [Cell<Effect>])> {
         let name = u64::from(kept.store()) << 32 | u64::from(kept.index());
         let at = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
         let cell = self.slots.get(at as usize & (SLOTS - 1))?;
-        let mut slot = cell.get();
-        if slot.name != name {
-            slot = self.gather(name, runs, &entry)?;
-            cell.set(slot);
+        if cell.get().name != name {
+            cell.set(self.gather(name, runs, &entry)?);
         }
-        let from = slot.from as usize;
-        self.effects.get(from..from + slot.len as usize)
+        let slot = cell.get();
+        let from = usize::from(slot.from);
+        let effects = self.effects.get(from..from + usize::from(slot.len))?;
+        Some((cell, effects))
     }
 
     #[cold]
     fn gather(&self, name: u64, runs: &[Run], entry: &dyn Fn(u64) -> u16) -> Option<Slot> {
         if self.used.get() + runs.len() > ROOM {
-            self.slots.iter().for_each(|slot| slot.set(VACANT));
-            self.used.set(0);
+            self.clear();
         }
         let from = self.used.get();
         let mut len = 0;
@@ -188,8 +290,9 @@ impl<'t> Known<'t> {
         self.used.set(from + len);
         Some(Slot {
             name,
-            from: from as u32,
-            len: len as u32,
+            steady: 0,
+            from: from as u16,
+            len: len as u16,
         })
     }
 }

@@ -6,7 +6,7 @@ use core::cell::Cell;
 
 use hartrace_flow::{Exit, Kept, Run};
 
-use super::effects::{Effect, Effects, Known};
+use super::effects::{Effects, Known};
 use super::first_bit;
 
 /// The state of every entry after a synchronisation: not taken, but ready to
@@ -25,6 +25,9 @@ pub(crate) struct Predictor {
     first_bit: u32,
     effects: Effects,
 }
+
+/// Fewer runs than these are looked at one by one: most of them have one branch.
+const FEW_RUNS: usize = 4;
 
 /// Set where an outcome was not expected.
 const MISS: u8 = 0b100;
@@ -106,26 +109,11 @@ impl Shared<'_> {
         self.states.get(self.index(address))
     }
 
-    /// What the branches of these runs do to each entry they use.
-    #[inline(always)]
-    fn effects(&self, kept: Kept, runs: &[Run]) -> Option<&[Cell<Effect>]> {
-        let index = |address| self.index(address) as u16;
-        self.known.of(kept, runs, index)
-    }
-
     /// All branches of these runs had the outcomes they have there.
     #[inline]
     pub(crate) fn update_all(&self, kept: Kept, runs: &[Run]) {
-        if runs.len() > 1
-            && let Some(effects) = self.effects(kept, runs)
-        {
-            for effect in effects {
-                let effect = effect.get();
-                if let Some(state) = self.states.get(usize::from(effect.entry)) {
-                    state.set(effect.state(state.get()));
-                }
-            }
-        } else {
+        let entry = |address| self.index(address) as u16;
+        if runs.len() < FEW_RUNS || !self.known.update((kept, runs), self.states, entry) {
             for run in runs {
                 self.note(run);
             }
@@ -135,8 +123,15 @@ impl Shared<'_> {
     /// The run may end with a branch, which had this outcome.
     #[inline]
     pub(crate) fn note(&self, run: &Run) {
-        if matches!(run.exit, Exit::Taken | Exit::NotTaken) {
-            self.update(run.source(), run.exit == Exit::Taken);
+        if matches!(run.exit, Exit::Taken | Exit::NotTaken)
+            && let Some(entry) = self.entry(run.source())
+        {
+            let state = entry.get();
+            let next = after(state, run.exit == Exit::Taken);
+            if next != state {
+                entry.set(next);
+                self.known.change();
+            }
         }
     }
 
@@ -144,13 +139,8 @@ impl Shared<'_> {
     /// there. Perhaps `false` although they are.
     #[inline]
     pub(crate) fn expects_all(&self, kept: Kept, runs: &[Run]) -> bool {
-        let right = |effect: &Cell<Effect>| {
-            let effect = effect.get();
-            let state = self.states.get(usize::from(effect.entry));
-            state.is_some_and(|state| effect.is_right(state.get()))
-        };
-        let effects = self.effects(kept, runs);
-        effects.is_some_and(|effects| effects.iter().all(right))
+        let entry = |address| self.index(address) as u16;
+        self.known.expects((kept, runs), self.states, entry)
     }
 
     /// Whether the branch at this address is expected to be taken.
@@ -178,6 +168,7 @@ impl Shared<'_> {
         for state in self.states {
             state.set(INITIAL);
         }
+        self.known.change();
     }
 
     /// A copy of the table as it is.
