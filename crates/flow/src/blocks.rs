@@ -21,8 +21,8 @@ use crate::chain::{Chain, Chains, Gathered};
 use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
 use crate::kept::new_store;
-use crate::stretch::{self, Found, Name, Stretch, Stretches};
-use crate::{Exit, Fetched, Image, Kept, Outcomes, Run, SpaceId};
+use crate::stretch::{self, Found, Name, Returns, Stretch, Stretches};
+use crate::{Exit, Fetched, Image, Kept, Outcomes, ReturnStack, Run, SpaceId};
 
 /// Which jumps the walk may follow by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -548,15 +548,27 @@ impl<'a> Blocks<'a> {
     /// The stretch of this name, if it has been built; if it was only asked for
     /// it is built for the next time.
     #[inline]
-    pub(crate) fn stretch(&mut self, space: SpaceId, name: Name) -> Option<Stretch> {
+    pub(crate) fn stretch(
+        &mut self,
+        space: SpaceId,
+        name: Name,
+        stack: Option<&ReturnStack>,
+    ) -> Option<Stretch> {
         match self.stretches.find(name) {
             Found::Known(stretch) => Some(stretch),
             Found::Wanted => {
-                self.build_stretch(space, name);
+                self.build_stretch(space, name, stack);
                 None
             }
             Found::New => None,
         }
+    }
+
+    /// Whether the way of a stretch through these returns is the same with this return
+    /// stack.
+    #[inline(never)]
+    pub(crate) fn leads(&self, returns: u32, stack: &ReturnStack) -> bool {
+        self.stretches.leads(returns, stack)
     }
 
     /// The runs of a stretch that goes to this address.
@@ -565,11 +577,14 @@ impl<'a> Blocks<'a> {
         self.stretches.runs(stretch, to)
     }
 
-    /// Follows the outcomes of a stretch to the jump that ends it. Nothing is
-    /// built where the way is another one: a jump in between, outcomes left over
-    /// or missing, another length.
+    /// Follows the outcomes of a stretch to the jump that ends it, through returns for
+    /// which there is an address on the stack. Nothing is built where the way is another
+    /// one: a jump in between, outcomes left over or missing, another length.
     #[cold]
-    fn build_stretch(&mut self, space: SpaceId, name: Name) {
+    #[inline(never)]
+    fn build_stretch(&mut self, space: SpaceId, name: Name, stack: Option<&ReturnStack>) {
+        let stack = stack.filter(|_| name.halfwords == stretch::ANY);
+        let mut returns = stack.cloned().map(Returns::new);
         let mut runs: Vec<Run> = Vec::new();
         let mut id = name.start;
         // Outcomes left, the oldest next to the stop bit, or lowest where the
@@ -593,16 +608,28 @@ impl<'a> Blocks<'a> {
                 }
                 (Kind::Branch, None) | (Kind::Continue, _) => false,
                 (Kind::Target, _) => {
+                    runs.extend_from_slice(self.runs(&block, false));
+                    let Some(last) = runs.last_mut() else { return };
+                    let known = returns.as_mut().map(|r| r.follow_return(last.exit));
+                    if let Some(Some(to)) = known {
+                        last.next = to;
+                        id = self.find(space, to);
+                        continue;
+                    }
                     let over = left.unwrap_or(0);
                     if halfwords == name.halfwords && over == 0 || any && over <= 1 {
-                        runs.extend_from_slice(self.runs(&block, false));
-                        self.stretches.enter(name, id, &runs, over == 1);
+                        let returns = returns.as_ref();
+                        self.stretches.enter((name, id), &runs, returns, over == 1);
                     }
                     return;
                 }
                 _ => return,
             };
-            runs.extend_from_slice(self.runs(&block, taken));
+            let new = self.runs(&block, taken);
+            runs.extend_from_slice(new);
+            if let Some(returns) = &mut returns {
+                returns.follow(new, self.xlen);
+            }
             id = self.follow(space, id, taken);
         }
     }

@@ -242,8 +242,8 @@ impl Walk {
         }
     }
 
-    /// As [`Walk::repeat`], but to the next jump, however far it is; not where
-    /// that is a return and there is a return stack. The oldest
+    /// As [`Walk::repeat`], but to the next jump that the return stack does not know the
+    /// target of, however far it is; not where that is a return. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
     /// its own outcome is the last one; it is left over, as the result
     /// says.
@@ -274,16 +274,21 @@ impl Walk {
             halfwords,
             outcomes,
         };
-        let stretch = blocks.stretch(self.space, name)?;
+        let stretch = blocks.stretch(self.space, name, self.stack.as_ref())?;
         let xlen = blocks.xlen();
-        let next = blocks.aim(self.space, stretch.jump, to);
         if halfwords == ANY {
-            // The stack may have an address for it, or get one on the way.
-            let stack = self.stack.as_ref();
-            let implied = stack.is_some_and(|stack| stack.answers(stretch.exit));
-            if implied || stretch.own != blocks.is_branch(next, to) {
+            // The stack may have an address for the jump, or get one on the way.
+            let same = match &self.stack {
+                None => stretch.returns == 0,
+                Some(stack) => !stack.answers(stretch.exit) && blocks.leads(stretch.returns, stack),
+            };
+            if !same {
                 return None;
             }
+        }
+        let next = blocks.aim(self.space, stretch.jump, to);
+        if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
+            return None;
         }
         self.block = next;
         if next == NOWHERE {

@@ -1,5 +1,6 @@
 //! What a source keeps for the optional modes, as its encoder does.
 
+use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::Track;
@@ -12,7 +13,7 @@ use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Aids {
     /// Away while a packet is decoded, see [`Tap`].
-    pub(super) predictor: Option<Predictor>,
+    pub(super) predictor: Option<Box<Predictor>>,
     pub(super) targets: Option<Targets>,
     pub(super) vectors: Option<Vectors>,
     /// Sizes of predictor, cache, counter and stack; 0 without the mode.
@@ -38,7 +39,7 @@ impl Aids {
         let [old_predictor, old_cache, old_calls @ ..] = core::mem::replace(&mut self.sizes, sizes);
         let lsb = config.iaddress_lsb;
         if predictor != old_predictor {
-            self.predictor = (predictor > 0).then(|| Predictor::new(predictor, lsb));
+            self.predictor = (predictor > 0).then(|| Box::new(Predictor::new(predictor, lsb)));
         }
         if cache != old_cache {
             self.targets = (cache > 0).then(|| Targets::new(cache, lsb));

@@ -217,21 +217,18 @@ impl<'t> Known<'t> {
         if slot.get().steady == self.version.get() {
             return true;
         }
-        let (mut right, mut same) = (true, true);
+        let mut changed = 0;
         for effect in effects {
             let effect = effect.get();
             if let Some(cell) = states.get(usize::from(effect.entry)) {
                 let state = cell.get();
                 let next = effect.state(state);
                 cell.set(next);
-                right &= effect.is_right(state);
-                same &= next == state;
+                changed |= next ^ state;
             }
         }
-        if !same {
+        if changed != 0 {
             self.change();
-        } else if right {
-            self.settle(slot);
         }
         true
     }
