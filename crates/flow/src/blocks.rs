@@ -9,6 +9,9 @@
 //! The tables fill on demand and are O(code). They belong to one decoder thread
 //! and serve all its harts; nothing in them is shared or locked.
 
+pub(crate) mod habits;
+mod stretches;
+
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,12 +20,13 @@ use hartrace_isa::{Flow, Itype, ItypeTable, Link, Xlen};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use self::habits::Habit;
 use crate::chain::{Chain, Chains, Gathered};
 use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
 use crate::kept::new_store;
-use crate::stretch::{self, Found, Name, Returns, Stretch, Stretches};
-use crate::{Exit, Fetched, Image, Kept, Outcomes, ReturnStack, Run, SpaceId};
+use crate::stretch::Stretches;
+use crate::{Exit, Fetched, Image, Kept, Outcomes, Run, SpaceId};
 
 /// Which jumps the walk may follow by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,13 +78,6 @@ const MAX_REACH: u8 = 8;
 
 /// Runs gathered in one chain, one block more at most.
 const MAX_CHAIN: usize = 64;
-
-/// Outcomes in a long habit: most predicted stretches of E-Trace have one or two of
-/// them.
-pub(crate) const LONG: u8 = 30;
-
-/// How often a long habit may be missing before it is formed again.
-const PATIENCE: u8 = 16;
 
 /// Straight code is cut at every multiple of this many bytes, whatever address
 /// the walk came in at: so the work for one block is bounded, and the cuts do
@@ -138,27 +135,6 @@ impl Block {
         kind: Kind::Missing,
         reach: 0,
         measured: true,
-    };
-}
-
-/// What was foreseen from a block on.
-#[derive(Clone, Copy, Debug)]
-struct Habit {
-    near: Outcomes,
-    /// Misses until `long` is formed anew.
-    patience: u8,
-    /// The store that `long` is in; none has this number otherwise.
-    store: u32,
-    long: Chain,
-}
-
-impl Habit {
-    /// Nothing was.
-    const NONE: Habit = Habit {
-        near: Outcomes { bits: 0, count: 0 },
-        patience: 2,
-        store: u32::MAX,
-        long: Chain::VACANT,
     };
 }
 
@@ -400,93 +376,10 @@ impl<'a> Blocks<'a> {
         self.chains.enter((id, more.first(reach)), chain);
     }
 
-    /// The outcomes that were foreseen from this block on when that was last found
-    /// out; none if it never was.
-    #[inline]
-    pub(crate) fn habit(&self, id: BlockId) -> Outcomes {
-        let habit = self.habits.get(id as usize);
-        habit.map_or(Outcomes::default(), |habit| habit.near)
-    }
-
-    /// A chain through [`LONG`] outcomes that were foreseen from this block on.
-    #[inline]
-    pub(crate) fn long_habit(&self, id: BlockId) -> Option<Chain> {
-        let habit = self.habits.get(id as usize)?;
-        (habit.store == self.chains.number()).then_some(habit.long)
-    }
-
-    fn habit_mut(&mut self, id: BlockId) -> Option<&mut Habit> {
-        if self.habits.len() <= id as usize {
-            self.habits.resize(self.blocks.len(), Habit::NONE);
-        }
-        self.habits.get_mut(id as usize)
-    }
-
-    /// Finds out which outcomes are foreseen from this block on, up to the next jump
-    /// through a register.
-    #[cold]
-    pub(crate) fn form_habit(
-        &mut self,
-        space: SpaceId,
-        start: BlockId,
-        foresee: &dyn Fn(u64) -> bool,
-    ) {
-        let mut near = Outcomes::default();
-        let mut id = start;
-        for _ in 0..MAX_CHAIN {
-            let block = self.block(id);
-            let taken = match block.kind {
-                Kind::Branch if near.count < MAX_REACH => foresee(block.at),
-                Kind::Continue => false,
-                _ => break,
-            };
-            if block.kind == Kind::Branch {
-                near.bits |= u8::from(taken) << near.count;
-                near.count += 1;
-            }
-            id = self.follow(space, id, taken);
-        }
-        if let Some(habit) = self.habit_mut(start) {
-            habit.near = near;
-        }
-    }
-
-    /// There was no long habit that fits: forms it, unless that was tried not long ago.
-    #[inline(never)]
-    pub(crate) fn no_long_habit(
-        &mut self,
-        space: SpaceId,
-        start: BlockId,
-        foresee: &dyn Fn(u64) -> bool,
-    ) {
-        let Some(habit) = self.habit_mut(start) else {
-            return;
-        };
-        habit.patience = habit.patience.wrapping_sub(1);
-        if habit.patience > 0 {
-            return;
-        }
-        habit.patience = PATIENCE;
-        let chain = self.gather(space, start, LONG, &mut |_, at| foresee(at));
-        if chain.used < LONG {
-            return self.chains.truncate(chain.from);
-        }
-        let (long, store) = (self.chains.name(u64::MAX, chain), self.chains.number());
-        if let Some(habit) = self.habit_mut(start) {
-            (habit.long, habit.store) = (long, store);
-        }
-    }
-
     /// The name of the runs of a chain.
     #[inline]
     pub(crate) fn chain_kept(&self, chain: &Chain) -> Kept {
         self.chains.kept(chain)
-    }
-
-    /// The name of the runs of a stretch.
-    #[inline]
-    pub(crate) fn stretch_kept(&self, stretch: &Stretch) -> Kept {
-        self.stretches.kept(stretch)
     }
 
     /// The runs of a chain.
@@ -543,95 +436,6 @@ impl<'a> Blocks<'a> {
         // have to stop right after it.
         self.chains.truncate(behind);
         chain
-    }
-
-    /// The stretch of this name, if it has been built; if it was only asked for
-    /// it is built for the next time.
-    #[inline]
-    pub(crate) fn stretch(
-        &mut self,
-        space: SpaceId,
-        name: Name,
-        stack: Option<&ReturnStack>,
-    ) -> Option<Stretch> {
-        match self.stretches.find(name) {
-            Found::Known(stretch) => Some(stretch),
-            Found::Wanted => {
-                self.build_stretch(space, name, stack);
-                None
-            }
-            Found::New => None,
-        }
-    }
-
-    /// Whether the way of a stretch through these returns is the same with this return
-    /// stack.
-    #[inline(never)]
-    pub(crate) fn leads(&self, returns: u32, stack: &ReturnStack) -> bool {
-        self.stretches.leads(returns, stack)
-    }
-
-    /// The runs of a stretch that goes to this address.
-    #[inline]
-    pub(crate) fn stretch_runs(&mut self, stretch: &Stretch, to: u64) -> &[Run] {
-        self.stretches.runs(stretch, to)
-    }
-
-    /// Follows the outcomes of a stretch to the jump that ends it, through returns for
-    /// which there is an address on the stack. Nothing is built where the way is another
-    /// one: a jump in between, outcomes left over or missing, another length.
-    #[cold]
-    #[inline(never)]
-    fn build_stretch(&mut self, space: SpaceId, name: Name, stack: Option<&ReturnStack>) {
-        let stack = stack.filter(|_| name.halfwords == stretch::ANY);
-        let mut returns = stack.cloned().map(Returns::new);
-        let mut runs: Vec<Run> = Vec::new();
-        let mut id = name.start;
-        // Outcomes left, the oldest next to the stop bit, or lowest where the
-        // length is open; none taken without a stop bit.
-        let mut left = match name.outcomes {
-            0 => None,
-            field => Some(63 - field.leading_zeros()),
-        };
-        let count = left.unwrap_or(0);
-        let mut halfwords = 0u32;
-        let any = name.halfwords == stretch::ANY;
-        while runs.len() <= stretch::MAX_RUNS && (any || halfwords < name.halfwords) {
-            let block = self.block(id);
-            halfwords = halfwords.saturating_add(block.halfwords);
-            let taken = match (block.kind, &mut left) {
-                (Kind::Branch, Some(0)) => return,
-                (Kind::Branch, Some(left)) => {
-                    *left -= 1;
-                    let bit = if any { count - 1 - *left } else { *left };
-                    name.outcomes >> bit & 1 != 0
-                }
-                (Kind::Branch, None) | (Kind::Continue, _) => false,
-                (Kind::Target, _) => {
-                    runs.extend_from_slice(self.runs(&block, false));
-                    let Some(last) = runs.last_mut() else { return };
-                    let known = returns.as_mut().map(|r| r.follow_return(last.exit));
-                    if let Some(Some(to)) = known {
-                        last.next = to;
-                        id = self.find(space, to);
-                        continue;
-                    }
-                    let over = left.unwrap_or(0);
-                    if halfwords == name.halfwords && over == 0 || any && over <= 1 {
-                        let returns = returns.as_ref();
-                        self.stretches.enter((name, id), &runs, returns, over == 1);
-                    }
-                    return;
-                }
-                _ => return,
-            };
-            let new = self.runs(&block, taken);
-            runs.extend_from_slice(new);
-            if let Some(returns) = &mut returns {
-                returns.follow(new, self.xlen);
-            }
-            id = self.follow(space, id, taken);
-        }
     }
 
     /// Where a jump through a register goes this time. The block remembers it:
