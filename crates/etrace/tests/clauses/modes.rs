@@ -896,6 +896,45 @@ fn irdepth_after_a_return_of_the_same_depth() {
     }
 }
 
+/// 6.8.3: format 0 reports returns, too: with a count of branches and the address, and
+/// with an index of the cache.
+#[test]
+fn returns_in_format_0() {
+    let image = rv64(&[
+        (0x1000, &[jal(1, 0x1000), jal(0, -4)]),
+        (0x2000, &[b(8), RET, RET]),
+        (0x4000, &[ADD, JR_A5]),
+    ]);
+    for version in VERSIONS {
+        // 41 branches are predicted, and 40 returns left out; then one goes elsewhere.
+        let mut pcs = [0x1000, 0x2000, 0x2004, 0x1004].repeat(40);
+        pcs.extend([0x1000, 0x2000, 0x2004, 0x4000, 0x4004, 0x1000]);
+        let config = Config {
+            bpred_size: 4,
+            branch_prediction: true,
+            ..returning(version, 4)
+        };
+        let lines = text(&config, &modal_trip(&config, &image, &go(&pcs)));
+        let counted = by_version(version, "count 41 4000 irdepth 1", "count 41 4000 irets 0");
+        assert_eq!(lines[2], counted, "{lines:?}");
+        // Each return goes to the same place, which is in the cache from then on.
+        let config = Config {
+            cache_size: 4,
+            jump_target_cache: true,
+            ..returning(version, 4)
+        };
+        let pcs = [0x1000, 0x2000, 0x2004, 0x4004].repeat(3);
+        let lines = text(&config, &modal_trip(&config, &image, &go(&pcs)));
+        let (first, again) = match version {
+            Version::V2_05 => ("branches N 4004 irets 0", "index 2 N irets 0"),
+            _ => ("branches N 4004 irdepth 1", "index 2 N irdepth 1"),
+        };
+        assert_eq!(lines[2], first, "{lines:?}");
+        let indexed = lines.iter().filter(|line| *line == again);
+        assert_eq!(indexed.count(), 2, "{lines:?}");
+    }
+}
+
 /// 3.2.5: a tail call leaves the stack as it is, and the return of the function it
 /// goes to is that of the first call.
 #[test]
