@@ -1140,14 +1140,18 @@ fn standard_support_packet() {
 /// A decoder takes every parameter from the support packet, whatever it was given.
 #[test]
 fn parameters_come_from_the_support_packet() {
-    // A loop of 200 branches that are predicted, a call, and a jump back.
+    // A loop of 200 branches that are predicted, a branch that shares its entry in the
+    // smallest predictor only, calls for which the smallest stack is too small, and a
+    // jump back.
     let image = rv64(&[
-        (0x1000, &[b(0), jal(1, 0xffc), JR_A5]),
+        (0x1000, &[b(0), b(8), jal(1, 0xff8), JR_A5]),
         (0x2000, &[jal(1, 0x1000), ADD, RET]),
-        (0x3000, &[RET]),
+        (0x3000, &[jal(1, 0x1000), RET]),
+        (0x4000, &[RET]),
     ]);
     let mut round = vec![0x1000; 200];
-    round.extend([0x1004, 0x2000, 0x3000, 0x2004, 0x2008, 0x1008]);
+    round.extend([0x1004, 0x1008, 0x2000, 0x3000, 0x4000, 0x3004]);
+    round.extend([0x2004, 0x2008, 0x100c]);
     let path = go(&round.repeat(4));
     let other = |size: u8| Config {
         time_width: 16,
