@@ -111,8 +111,8 @@ pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
 pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
 pub use ingress::{
-    Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth, Port,
-    PortConfig, Retirement, Retires, Trigger,
+    Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth,
+    PassRuns, Passing, Port, PortConfig, Retirement, Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;

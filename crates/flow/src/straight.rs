@@ -69,8 +69,9 @@ pub struct Placed {
     pub role: Role,
 }
 
-/// What an instruction of straight-line code does to the flow of control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What an instruction of straight-line code does to the flow of control, from the
+/// least to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Nothing.
     #[default]

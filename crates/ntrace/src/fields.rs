@@ -37,6 +37,8 @@ pub(crate) struct Fields<'a> {
 
 /// MSEO of the last byte of a message.
 pub(crate) const END: u8 = 3;
+/// MSEO of the last byte of a variable-length field.
+const FIELD: u64 = 1;
 
 impl<'a> Fields<'a> {
     /// A whole message, from its first byte to the one with MSEO = 11.
@@ -150,118 +152,138 @@ const ROOM: usize = 64;
 /// MDO bits of eight bytes.
 const WORD: u32 = 48;
 
+/// Where a message is packed. Eight bytes are written at once, however many of them
+/// count.
+pub(crate) type Room = [u8; ROOM + 8];
+
+/// Room for a message.
+pub(crate) const EMPTY: Room = [0; ROOM + 8];
+
 /// Writes the fields of one message.
-#[derive(Clone, Debug)]
-pub(crate) struct Packer {
-    /// Eight bytes are written at once, however many of them count.
-    bytes: [u8; ROOM + 8],
-    len: usize,
-    /// Fixed-length fields that are not in the bytes yet, and their bits: at most
-    /// 28, of TCODE, SRC, SYNC and B-TYPE.
-    held: u64,
-    held_bits: u32,
+#[derive(Debug)]
+pub(crate) struct Packer<'r> {
+    bytes: &'r mut Room,
+    held: Held,
 }
 
-impl Packer {
-    #[inline]
-    pub(crate) const fn new() -> Packer {
+/// The fields that are not in the bytes yet. They get there eight bytes at a time:
+/// most messages have no more.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Bytes before them.
+    len: usize,
+    /// Their MDO bits, and how many: at most [`WORD`].
+    mdo: u64,
+    bits: u32,
+    /// MSEO of their bytes, each where it belongs.
+    mseo: u64,
+}
+
+impl<'r> Packer<'r> {
+    #[inline(always)]
+    pub(crate) fn new(bytes: &'r mut Room) -> Packer<'r> {
         Packer {
-            bytes: [0; ROOM + 8],
-            len: 0,
-            held: 0,
-            held_bits: 0,
+            bytes,
+            held: Held::default(),
         }
     }
 
     /// A fixed-length field of at most 16 bits; those of the value above it are
-    /// dropped.
-    #[inline]
+    /// dropped. Fixed-length fields come first: TCODE, SRC, SYNC and B-TYPE have 24
+    /// bits together.
+    #[inline(always)]
     pub(crate) fn fixed(&mut self, value: u16, width: u32) {
         let value = u64::from(value) & ((1 << width) - 1);
-        self.held |= value << (self.held_bits & 63);
-        self.held_bits += width;
+        self.held.mdo |= value << (self.held.bits & 63);
+        self.held.bits += width;
     }
 
     /// A variable-length field with its upper zeros left out; it has at least one
     /// bit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn var(&mut self, value: u64) {
-        let bits = (u64::BITS - value.leading_zeros()).max(1);
-        let total = self.held_bits + bits;
-        if total <= WORD {
-            self.put(self.held | value << (self.held_bits & 63), bytes_of(total));
-        } else {
-            let all = u128::from(self.held) | u128::from(value) << (self.held_bits & 63);
-            self.put_long(all, bytes_of(total));
-        }
-        self.end_field();
+        self.field(value, u64::BITS - (value | 1).leading_zeros());
     }
 
-    /// A variable-length field of whole bytes, as many as said; it starts at a
-    /// byte.
-    #[inline]
+    /// A variable-length field of whole bytes, as many as said but at least one; it
+    /// starts at a byte.
+    #[inline(always)]
     pub(crate) fn var_bytes(&mut self, value: u64, bytes: u32) {
-        match bytes {
-            0..=8 => self.put(value, bytes),
-            _ => self.put_long(value.into(), bytes),
-        }
-        self.end_field();
+        let above = u64::BITS.saturating_sub(6 * bytes);
+        self.field(value & u64::MAX >> above, 6 * bytes);
     }
 
-    /// Adds bytes with the low bits of the value, six in each; at most eight.
-    #[inline]
-    fn put(&mut self, value: u64, count: u32) {
-        let low = value & 0xff_ffff | (value & 0xffff_ff00_0000) << 8;
-        let low = low & 0x0000_0fff_0000_0fff | (low & 0x00ff_f000_00ff_f000) << 4;
-        let mdo = low & 0x003f_003f_003f_003f | (low & 0x0fc0_0fc0_0fc0_0fc0) << 2;
-        // Bytes that do not count are overwritten, or are none of the message.
-        if let Some(to) = self.bytes.get_mut(self.len..self.len + 8) {
-            to.copy_from_slice(&(mdo << 2).to_le_bytes());
-            self.len += count as usize;
-        }
+    /// A variable-length field of so many bits.
+    #[inline(always)]
+    fn field(&mut self, value: u64, bits: u32) {
+        self.held = match self.held.bits + bits {
+            0..=WORD => self.held.with(value, bits),
+            _ => long_field(self.bytes, self.held, value, bits),
+        };
     }
 
-    /// The same for any number of bytes.
-    #[cold]
-    fn put_long(&mut self, mut value: u128, mut count: u32) {
-        while count > 0 {
-            let now = count.min(8);
-            self.put(value as u64, now);
-            value >>= WORD;
-            count -= now;
-        }
-    }
-
-    #[inline]
-    fn end_field(&mut self) {
-        (self.held, self.held_bits) = (0, 0);
-        self.mark(1);
-    }
-
-    /// Sets MSEO of the last byte.
-    #[inline]
-    fn mark(&mut self, mseo: u8) {
-        let last = self.len.wrapping_sub(1);
-        if let Some(byte) = self.bytes.get_mut(last) {
-            *byte |= mseo;
-        }
-    }
-
-    /// The whole message.
-    #[inline]
-    pub(crate) fn finish(&mut self) -> &[u8] {
-        if self.held_bits > 0 {
-            self.put(self.held, bytes_of(self.held_bits));
-        }
-        self.mark(END);
-        self.bytes.get(..self.len).unwrap_or_default()
+    /// Ends the message: its length.
+    #[inline(always)]
+    pub(crate) fn finish(self) -> usize {
+        let mut held = self.held;
+        held.end(END.into());
+        held.put(self.bytes);
+        held.len
     }
 }
 
-/// Bytes with so many MDO bits.
-#[inline]
-const fn bytes_of(bits: u32) -> u32 {
-    bits.div_ceil(6)
+impl Held {
+    /// The same with a field for which there is room.
+    #[inline(always)]
+    fn with(mut self, value: u64, bits: u32) -> Held {
+        self.mdo |= value << (self.bits & 63);
+        self.bits += bits;
+        self.end(FIELD);
+        self
+    }
+
+    /// Ends the last byte with this MSEO.
+    #[inline(always)]
+    #[allow(clippy::manual_div_ceil)] // Which takes three times the instructions.
+    fn end(&mut self, mseo: u64) {
+        let bytes = (self.bits + 5) / 6;
+        self.bits = 6 * bytes;
+        self.mseo |= mseo << (8u32.wrapping_mul(bytes).wrapping_sub(8) & 63);
+    }
+
+    /// Puts whole bytes where they belong.
+    #[inline(always)]
+    fn put(&mut self, bytes: &mut Room) {
+        let low = self.mdo & 0xff_ffff | (self.mdo & 0xffff_ff00_0000) << 8;
+        let low = low & 0x0000_0fff_0000_0fff | (low & 0x00ff_f000_00ff_f000) << 4;
+        let mdo = low & 0x003f_003f_003f_003f | (low & 0x0fc0_0fc0_0fc0_0fc0) << 2;
+        let count = self.bits / 6;
+        // Bytes that do not count are overwritten, or are none of the message.
+        if let Some(to) = bytes.get_mut(self.len..self.len + 8) {
+            to.copy_from_slice(&(mdo << 2 | self.mseo).to_le_bytes());
+            self.len += count as usize;
+        }
+        self.mdo >>= (6 * count) & 63;
+        self.bits -= 6 * count;
+        self.mseo = 0;
+    }
+}
+
+/// A field for which there is no room beside those that are held.
+#[cold]
+#[inline(never)]
+fn long_field(bytes: &mut Room, mut held: Held, mut value: u64, mut bits: u32) -> Held {
+    held.put(bytes);
+    while held.bits + bits > WORD {
+        let now = WORD - held.bits;
+        let low = value & ((1 << now) - 1);
+        held.mdo |= low << held.bits;
+        held.bits = WORD;
+        held.put(bytes);
+        value >>= now;
+        bits -= now;
+    }
+    held.with(value, bits)
 }
 
 #[cfg(test)]
@@ -272,12 +294,14 @@ mod tests {
     fn fields_come_back_at_every_alignment() {
         for first in 1..=16u32 {
             for value in [0, 1, 2, 0x3f, 0x40, 0xfff, 1 << 57, 1 << 58, u64::MAX] {
-                let mut packer = Packer::new();
+                let mut room = EMPTY;
+                let mut packer = Packer::new(&mut room);
                 packer.fixed(33, 6);
                 packer.fixed((1 << (first - 1)) as u16, first);
                 packer.var(value);
                 packer.var(value >> 1);
-                let bytes = packer.finish().to_vec();
+                let len = packer.finish();
+                let bytes = room[..len].to_vec();
                 let mut fields = Fields::new(&bytes);
                 assert_eq!(fields.fixed(6), Ok(33));
                 assert_eq!(fields.fixed(first), Ok((1 << (first - 1)) as u16));
@@ -292,16 +316,20 @@ mod tests {
 
     #[test]
     fn zero_still_takes_a_bit() {
-        let mut packer = Packer::new();
+        let mut room = EMPTY;
+        let mut packer = Packer::new(&mut room);
         packer.fixed(3, 6);
         packer.var(0);
-        assert_eq!(packer.finish(), [3 << 2, END]);
-        let mut packer = Packer::new();
+        let len = packer.finish();
+        assert_eq!(room[..len], [3 << 2, END]);
+        let mut room = EMPTY;
+        let mut packer = Packer::new(&mut room);
         packer.fixed(4, 6);
         packer.fixed(0, 2);
         packer.var(0);
         packer.var(0);
-        assert_eq!(packer.finish(), [4 << 2, 1, END]);
+        let len = packer.finish();
+        assert_eq!(room[..len], [4 << 2, 1, END]);
     }
 
     #[test]

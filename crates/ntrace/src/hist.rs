@@ -57,6 +57,30 @@ impl Window {
         }
         fits
     }
+
+    /// So many branches that fill the register: what it holds is to be sent, and those
+    /// for which there was no room stay. `None`, and nothing happens, if they fill it
+    /// twice. Where nothing is beside the register.
+    #[inline(always)]
+    pub(crate) fn overflow(&mut self, count: u8, last_taken: bool) -> Option<Body<'static>> {
+        let rest = (self.len + u64::from(count)).saturating_sub(self.limit);
+        if rest >= self.limit || u64::from(count) >= u64::BITS.into() {
+            return None;
+        }
+        let bits = self.bits << (count & 63) | u64::from(last_taken);
+        let body = full(with_stop(bits >> (rest & 63), self.limit as u32 & 63));
+        (self.bits, self.len) = (bits, rest);
+        Some(body)
+    }
+
+    /// The branches as a field, 1 without any; it is empty afterwards. Where nothing is
+    /// beside the register.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> u64 {
+        let field = with_stop(self.bits, self.len as u32);
+        self.len = 0;
+        field
+    }
 }
 
 /// What is beside the register.
@@ -150,6 +174,12 @@ impl Hist {
         fits
     }
 
+    /// Whether there is nothing beside the register: no repetitions are looked for.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.kind, Kind::Off { .. })
+    }
+
     /// The register with its room, outside of a run.
     #[inline(always)]
     pub(crate) fn window(&self) -> Option<Window> {
@@ -184,6 +214,7 @@ impl Hist {
 
     /// Before a message with `HIST`: `emit` gets what must be sent before it.
     /// Gives the field, 1 without branches, and is empty afterwards.
+    #[inline(always)]
     pub(crate) fn take(&mut self, emit: &mut impl FnMut(Body<'static>)) -> u64 {
         match &mut self.kind {
             Kind::Off { filled } => *filled = false,
@@ -353,6 +384,7 @@ impl Hist {
     }
 
     /// Sends what does not fit a field, and runs where that is shorter.
+    #[inline(never)]
     fn squeeze(&mut self, emit: &mut impl FnMut(Body<'static>)) {
         if let Kind::On { prefix } = &mut self.kind
             && let Some(prefix) = prefix.take()

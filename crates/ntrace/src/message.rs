@@ -4,7 +4,7 @@ pub(crate) mod quick;
 
 use hartrace_isa::Xlen;
 
-use crate::fields::{Fields, Packer, Var};
+use crate::fields::{EMPTY, Fields, Packer, Room, Var};
 use crate::{Btype, Evcode, Fault, MAX_SRC_BITS, Sync, Tcode};
 
 /// What the bytes of a message depend on beside the message itself.
@@ -343,14 +343,17 @@ impl<'a> Message<'a> {
             out.extend(bytes.iter().copied());
             return;
         }
-        out.extend(self.pack(layout).finish().iter().copied());
+        let mut room = EMPTY;
+        let len = self.pack(layout, &mut room);
+        out.extend(room.into_iter().take(len));
     }
 
-    /// The message in its fields; nothing but `TCODE` for
-    /// [`Body::Other`].
-    #[inline]
-    pub(crate) fn pack(&self, layout: &Layout) -> Packer {
-        let mut p = Packer::new();
+    /// Packs the fields of the message and gives its length; nothing but `TCODE` for
+    /// [`Body::Other`]. Always part of the caller: where that has just made the
+    /// body, nothing has to be found out about it.
+    #[inline(always)]
+    pub(crate) fn pack(&self, layout: &Layout, room: &mut Room) -> usize {
+        let mut p = Packer::new(room);
         p.fixed(u16::from(self.body.tcode().0), 6);
         p.fixed(self.src, layout.src_width());
         match self.body {
@@ -433,7 +436,7 @@ impl<'a> Message<'a> {
         if let Some(stamp) = self.tstamp {
             p.var(stamp);
         }
-        p
+        p.finish()
     }
 }
 
@@ -499,7 +502,8 @@ fn addr(fields: &mut Fields<'_>, layout: &Layout) -> Result<u64, Fault> {
     Ok(value & mask)
 }
 
-fn put_addr(p: &mut Packer, value: u64, layout: &Layout) {
+#[inline(always)]
+fn put_addr(p: &mut Packer<'_>, value: u64, layout: &Layout) {
     let width = addr_bits(layout.xlen);
     let value = value & u64::MAX >> (64 - width);
     if !layout.extend_addr_msb {

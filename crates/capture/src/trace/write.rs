@@ -3,7 +3,7 @@
 use super::passed::{Passed, PassedStep};
 use super::{Decoder, Meter};
 use hartrace_etrace as etrace;
-use hartrace_flow::encode::{Counters, Encode, Encoder, Sink};
+use hartrace_flow::encode::{Counters, Encode, Encoder, SHORT, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Check, Checked, Decode as _, Difference, Effects, HartId, Observer, Port, PortConfig, Step,
@@ -154,6 +154,17 @@ impl Sink for Shared {
         self.take(bytes);
         if let Some(meter) = &mut self.0.borrow_mut().meter {
             meter.message(bytes.len(), time);
+        }
+    }
+
+    #[inline]
+    fn short_message_at(&mut self, bytes: &[u8; SHORT], len: usize, time: u64) {
+        let mut sent = self.0.borrow_mut();
+        sent.bytes.short_message_at(bytes, len, time);
+        sent.messages += 1;
+        sent.total += len as u64;
+        if let Some(meter) = &mut sent.meter {
+            meter.message(len, time);
         }
     }
 }

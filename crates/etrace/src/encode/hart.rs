@@ -23,6 +23,9 @@ pub(super) enum Readiness {
     Idle,
     /// The same, and an optional mode takes notice of it.
     Modal,
+    /// It is the target of a jump, which is to be reported, and nothing else is due.
+    /// No optional mode is on.
+    Landing,
     /// Packets may become due with it.
     Pending,
     /// All there is.

@@ -94,12 +94,10 @@ impl Out {
     #[inline]
     pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
         let (bytes, len) = packet.compressed();
-        let mut framed = [0; 9];
-        let [header, payload @ ..] = &mut framed;
-        *header = Kind::Instruction.header(len as u8);
-        *payload = bytes;
-        let framed = framed.get(..=len as usize).unwrap_or_default();
-        self.outlet.send(framed, 1, time, sink);
+        let header = Kind::Instruction.header(len as u8);
+        let framed = u128::from(u64::from_le_bytes(bytes)) << 8 | u128::from(header);
+        let framed = (&framed.to_le_bytes(), len as usize + 1);
+        self.outlet.send_short(framed, 1, time, sink);
     }
 
     /// Whether packets are being dropped.

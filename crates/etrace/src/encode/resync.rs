@@ -46,10 +46,19 @@ impl Resync {
         }
     }
 
-    /// A packet was sent.
+    /// So many packets were sent.
     #[inline]
-    pub(super) fn count(&mut self) {
-        self.packets += 1;
+    pub(super) fn count(&mut self, packets: u64) {
+        self.packets += packets;
+    }
+
+    /// How many packets may be sent before something is due.
+    #[inline]
+    pub(super) fn packets_left(&self) -> u64 {
+        match self.unit {
+            ResyncUnit::Packets => self.limit.saturating_sub(self.packets),
+            _ => u64::MAX,
+        }
     }
 
     /// A synchronisation packet was sent for this unit.
@@ -95,7 +104,7 @@ impl Resync {
     pub(super) fn is_far(&self, packets: u64, halfwords: u64) -> bool {
         match self.unit {
             ResyncUnit::Off => true,
-            ResyncUnit::Packets => self.packets + packets < self.limit,
+            ResyncUnit::Packets => packets < self.packets_left(),
             ResyncUnit::Cycles => false,
             ResyncUnit::Halfwords => halfwords < self.halfword_limit,
         }

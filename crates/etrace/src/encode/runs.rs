@@ -1,11 +1,14 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{IngressRun, IngressRuns, Placed};
+use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
 use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open, Readiness};
-use crate::{BranchMap, Config};
+use super::out::Out;
+use super::send::plain_report;
+use crate::packet::write::{short_map, short_report};
+use crate::{BranchMap, Config, IdleIrdepth};
 
 /// More packets than a run can cause: the target before it, the target at its
 /// start, and maps of at most 255 branches.
@@ -27,49 +30,82 @@ impl Hart {
             return self.take_modal_runs(config, runs, sink);
         }
         let mut taken = 0;
-        while let Some(run) = self.pass_runs(&mut runs, &mut taken)
-            && self.take_run(config, run, runs.first(&run), sink)
-        {
+        loop {
+            taken += self.pass_runs(config, &mut runs, sink);
+            let Some(run) = runs.next() else { break };
+            if !self.take_run(config, run, runs.first(&run), sink) {
+                break;
+            }
             taken += 1;
         }
         taken
     }
 
-    /// Passes runs of which each block would only be remembered, and its branch put
-    /// into the map, up to one that asks for more, which is returned. Nothing is
-    /// called from its loop, so that all of its state stays in registers.
+    /// Passes runs of which each block would only be remembered, its branch put into
+    /// the map, and the target of its jump reported, up to one that asks for more.
+    /// Returns how many there were.
     #[inline(always)]
-    fn pass_runs<'r>(
+    fn pass_runs(
         &mut self,
-        runs: &mut IngressRuns<'r>,
-        taken: &mut usize,
-    ) -> Option<IngressRun<'r>> {
-        if self.readiness != Readiness::Idle || self.resync.time_limit != u64::MAX {
-            return runs.next();
-        }
-        let (mut map, mut halfwords) = (self.map, self.halfwords);
-        let limit = self.resync.halfword_limit;
-        let (mut count, mut last) = (0, None);
-        let odd = loop {
-            let Some(run) = runs.next() else { break None };
-            let next = halfwords + run.halfwords();
-            // A map that is full is sent with the next instruction.
-            let room = map.count + run.branches() < FULL;
-            if !(room && next < limit && !run.itype().is_uninferable()) {
-                break Some(run);
-            }
-            push_branches(&mut map, run.branches(), run.is_taken());
-            halfwords = next;
-            count += 1;
-            last = Some(run);
+        config: &Config,
+        runs: &mut IngressRuns<'_>,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let lands = match self.readiness {
+            Readiness::Idle => false,
+            Readiness::Landing => true,
+            _ => return 0,
         };
-        if let Some(run) = last {
-            (self.map, self.halfwords) = (map, halfwords);
-            self.told = false;
-            self.pass_run(run);
+        if self.resync.time_limit != u64::MAX {
+            return 0;
         }
-        *taken += count;
-        odd
+        let room = self.room_for_packets(config);
+        let most = match room {
+            0 => Role::Direct,
+            _ => Role::Indirect,
+        };
+        let mut pass = Pass {
+            map: self.map,
+            halfwords: self.halfwords,
+            limit: self.resync.halfword_limit,
+            jumped: lands.then_some(self.cur.time),
+            open: self.open,
+            room,
+            base: self.base,
+            config,
+            out: &mut self.out,
+            sink,
+        };
+        let passed = runs.pass(most, &mut pass);
+        let (lands, left, open) = (pass.jumped.is_some(), pass.room, pass.open);
+        (self.map, self.halfwords, self.base) = (pass.map, pass.halfwords, pass.base);
+        let Some((count, last)) = passed else {
+            return 0;
+        };
+        self.resync.count(room - left);
+        self.open = open;
+        self.jumps = lands;
+        self.readiness = match lands {
+            true => Readiness::Landing,
+            // It is sent with the next instruction.
+            false if self.map.count >= FULL => Readiness::Pending,
+            false => Readiness::Idle,
+        };
+        self.told = false;
+        self.before = Before::Plain;
+        self.pass_run(last);
+        count
+    }
+
+    /// How many packets may be sent before anything becomes due: none if the queue could
+    /// be full, or they are not of the usual form.
+    #[inline]
+    fn room_for_packets(&self, config: &Config) -> u64 {
+        let usual = config.idle_irdepth == IdleIrdepth::Repeated && config.queue.is_none();
+        match usual {
+            true => self.resync.packets_left().saturating_sub(FEW),
+            false => 0,
+        }
     }
 
     /// The last instruction of a run is the current one.
@@ -189,4 +225,113 @@ pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
     let outcomes = outcomes >> u32::from(last_taken);
     map.bits |= (outcomes as u32) << (map.count & 31);
     map.count += count;
+}
+
+/// Runs that are remembered and targets that are reported one after the other: what of
+/// the hart they change.
+struct Pass<'h, S> {
+    map: BranchMap,
+    halfwords: u64,
+    limit: u64,
+    /// The last instruction was a jump, and when that was.
+    jumped: Option<u64>,
+    /// Whether the last packet reported a jump's target.
+    open: Open,
+    /// So many packets may be sent.
+    room: u64,
+    base: u64,
+    config: &'h Config,
+    out: &'h mut Out,
+    sink: &'h mut S,
+}
+
+impl<S: Sink> Pass<'_, S> {
+    /// Reports the target of a jump: the first of some instructions. What is reported
+    /// depends on the next one, so there must be one. Returns the branches that are
+    /// left to report, or `None`, and nothing happens.
+    #[inline(always)]
+    fn land(&mut self, run: Passing<'_>, time: u64) -> Option<u8> {
+        if self.room == 0 || run.is_single() || run.branches() >= FULL {
+            return None;
+        }
+        let first = u8::from(run.begins_with_branch());
+        let mut map = self.map;
+        push_branches(&mut map, first, false);
+        let layout = &self.out.layout;
+        let from = if self.config.full_address {
+            0
+        } else {
+            self.base
+        };
+        let report = plain_report(self.config, layout, run.addr().wrapping_sub(from));
+        let short = short_report(map, &report, layout)?;
+        self.out.send_short(short, time, self.sink);
+        self.room -= 1;
+        self.map = BranchMap::default();
+        self.base = run.addr();
+        self.jumped = None;
+        self.open = Open::Jump;
+        Some(run.branches() - first)
+    }
+
+    /// The branches of a run fill the map, or it is full already. It is sent with the
+    /// instruction after the branch that filled it, or a little later.
+    #[inline(always)]
+    fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        let mut branches = run.branches();
+        if self.room < 2 || branches >= FULL {
+            return false;
+        }
+        if self.map.count + branches > FULL {
+            let filling = FULL - self.map.count;
+            push_branches(&mut self.map, filling, false);
+            branches -= filling;
+            self.send_map(run.time());
+        }
+        push_branches(&mut self.map, branches, taken);
+        if self.map.count == FULL && !run.ends_with_branch() {
+            self.send_map(run.time());
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn send_map(&mut self, time: u64) {
+        self.out.send_short(short_map(self.map), time, self.sink);
+        self.room -= 1;
+        self.map = BranchMap::default();
+        self.open = Open::No;
+    }
+}
+
+impl<S: Sink> PassRuns for Pass<'_, S> {
+    #[inline(always)]
+    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        let halfwords = self.halfwords + run.halfwords();
+        if halfwords >= self.limit {
+            return false;
+        }
+        if let Some(time) = self.jumped {
+            let Some(branches) = self.land(run, time) else {
+                return false;
+            };
+            push_branches(&mut self.map, branches, taken);
+        } else if self.map.count + run.branches() < FULL {
+            push_branches(&mut self.map, run.branches(), taken);
+        } else if !self.overflow(run, taken) {
+            return false;
+        }
+        self.halfwords = halfwords;
+        true
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, _: u64) -> bool {
+        // One that changes the mode has rules of its own.
+        if itype == Itype::TrapReturn || !itype.is_uninferable() || !self.count(run, false) {
+            return false;
+        }
+        self.jumped = Some(run.time());
+        true
+    }
 }

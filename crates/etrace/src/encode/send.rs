@@ -17,6 +17,21 @@ use crate::{
 /// Exception code of an illegal instruction.
 const ILLEGAL: u32 = 2;
 
+/// An address, or a difference, as a field.
+#[inline]
+fn field(config: &Config, layout: &Layout, addr: u64) -> u64 {
+    addr >> config.iaddress_lsb & mask(layout.address_width().into())
+}
+
+/// A report of an address, or of a difference, and nothing else.
+#[inline]
+pub(super) fn plain_report(config: &Config, layout: &Layout, addr: u64) -> Report {
+    Report {
+        address: field(config, layout, addr),
+        ..Report::default()
+    }
+}
+
 /// A report by its address.
 fn plain(map: BranchMap, report: Report, layout: &Layout) -> Writer {
     match map.count {
@@ -63,13 +78,12 @@ impl Hart {
     #[inline]
     fn emit(&mut self, packet: &Packet, sink: &mut impl Sink) {
         self.out.send(packet, self.cur.time, sink);
-        self.resync.count();
+        self.resync.count(1);
     }
 
     /// An address as a field.
     fn full(&self, config: &Config, addr: u64) -> u64 {
-        let layout = &self.out.layout;
-        addr >> config.iaddress_lsb & mask(layout.address_width().into())
+        field(config, &self.out.layout, addr)
     }
 
     /// The branches were reported.
@@ -153,10 +167,9 @@ impl Hart {
     fn report_of(&self, config: &Config, addr: u64, irdepth: Option<u16>) -> Report {
         let from = if config.full_address { 0 } else { self.base };
         Report {
-            address: self.full(config, addr.wrapping_sub(from)),
             irreport: irdepth.is_some(),
             irdepth: irdepth.unwrap_or_default(),
-            ..Report::default()
+            ..plain_report(config, &self.out.layout, addr.wrapping_sub(from))
         }
     }
 
@@ -196,7 +209,7 @@ impl Hart {
         index: Option<u16>,
         sink: &mut impl Sink,
     ) {
-        self.resync.count();
+        self.resync.count(1);
         let (map, layout, time) = (self.map, &self.out.layout, self.cur.time);
         let count = self.prediction.as_ref().and_then(Prediction::count);
         let fields = match (count, index) {

@@ -118,6 +118,15 @@ impl Short {
     }
 }
 
+/// A full branch map without an address.
+#[inline]
+pub(crate) const fn short_map(map: BranchMap) -> Short {
+    Short {
+        bits: 1 | (map.bits as u64 & mask(31)) << 7,
+        width: 7 + 31,
+    }
+}
+
 /// A report by its address that says nothing else, if it is short.
 #[inline]
 pub(crate) fn short_report(map: BranchMap, report: &Report, layout: &Layout) -> Option<Short> {

@@ -1,6 +1,6 @@
 //! Where the messages of one hart leave its encoder: the queue and the counters.
 
-use super::{Counters, Sink};
+use super::{Counters, SHORT, Sink};
 use crate::queue::{Admit, Level, Queue};
 
 /// Passes messages through the output queue to the sink and counts them.
@@ -59,17 +59,45 @@ impl Outlet {
     /// the first `framing` bytes are not payload. `false` if it is lost.
     #[inline]
     pub fn send(&mut self, bytes: &[u8], framing: u64, time: u64, sink: &mut impl Sink) -> bool {
-        if self.dropping || self.queue.is_some() && !self.is_admitted(bytes.len(), time) {
-            self.counters.lost += 1;
+        if !self.is_sent(bytes.len(), framing, time) {
             return false;
         }
-        self.counters.messages += 1;
-        self.counters.bytes += bytes.len() as u64;
-        self.counters.payload_bytes += (bytes.len() as u64).saturating_sub(framing);
         match self.ended {
             true => sink.message(bytes),
             false => sink.message_at(bytes, self.time(time)),
         }
+        true
+    }
+
+    /// The same for the first `len` of these bytes.
+    #[inline]
+    pub fn send_short(
+        &mut self,
+        (bytes, len): (&[u8; SHORT], usize),
+        framing: u64,
+        time: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
+        if !self.is_sent(len, framing, time) {
+            return false;
+        }
+        match self.ended {
+            true => sink.message(bytes.get(..len).unwrap_or(bytes)),
+            false => sink.short_message_at(bytes, len, self.time(time)),
+        }
+        true
+    }
+
+    /// Whether a message of so many bytes is sent; it is counted then.
+    #[inline]
+    fn is_sent(&mut self, bytes: usize, framing: u64, time: u64) -> bool {
+        if self.dropping || self.queue.is_some() && !self.is_admitted(bytes, time) {
+            self.counters.lost += 1;
+            return false;
+        }
+        self.counters.messages += 1;
+        self.counters.bytes += bytes as u64;
+        self.counters.payload_bytes += (bytes as u64).saturating_sub(framing);
         true
     }
 

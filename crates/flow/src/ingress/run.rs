@@ -72,6 +72,90 @@ impl<'a> IngressRuns<'a> {
         first.copied().unwrap_or_default()
     }
 
+    /// Address of the next run.
+    #[must_use]
+    #[inline]
+    pub fn next_addr(&self) -> Option<u64> {
+        self.pieces.as_slice().first().map(|piece| piece.pc)
+    }
+
+    /// Passes runs that end with nothing above `most`, as long as they are accepted.
+    /// Returns how many were passed, and the last one. Ends before a jump after which
+    /// there is no run.
+    ///
+    /// For sinks that only count most runs: less is looked at than for a run of
+    /// [`next`](Iterator::next), and all of it is part of the caller's loop, so that
+    /// its state stays in registers.
+    #[inline(always)]
+    pub fn pass(
+        &mut self,
+        most: Role,
+        sink: &mut impl PassRuns,
+    ) -> Option<(usize, IngressRun<'a>)> {
+        // Jumps may be shown as branches, which a run does not count.
+        let most = match self.config.all_jumps {
+            true => most.min(Role::Branch),
+            false => most,
+        };
+        let pieces = self.pieces.as_slice();
+        let (code, mask) = (self.code, self.mask);
+        let mut passed = 0;
+        for piece in pieces {
+            let Some(last) = last_of(code, piece) else {
+                break;
+            };
+            if last.role > most {
+                break;
+            }
+            let end = piece.pc.wrapping_add(last.end().into());
+            let elsewhere = (piece.next ^ end) & mask != 0;
+            let run = Passing { piece, last, code };
+            let accepted = if last.role == Role::Indirect {
+                let jump = self.jump_at(pieces, passed, elsewhere);
+                jump.is_some_and(|(itype, target)| sink.jump(run, itype, target))
+            } else {
+                sink.count(run, elsewhere & (last.role == Role::Branch))
+            };
+            if !accepted {
+                break;
+            }
+            passed += 1;
+        }
+        let (done, rest) = pieces.split_at_checked(passed)?;
+        let piece = done.last()?;
+        let last = last_of(code, piece)?;
+        (self.before, self.pieces) = (last.role, rest.iter());
+        let itype = match last.role {
+            Role::Branch => return Some((passed, self.branch(piece, last))),
+            Role::Plain | Role::Constant => Itype::None,
+            Role::Direct | Role::Indirect => self.itype(piece, last),
+        };
+        Some((passed, IngressRun { piece, last, itype }))
+    }
+
+    /// The indirect jump at the end of one of these pieces: its `itype` and where it
+    /// goes. `None` if that is not known yet, or the jump may be sequentially
+    /// inferable.
+    #[inline(always)]
+    fn jump_at(&self, pieces: &[Straight], index: usize, elsewhere: bool) -> Option<(Itype, u64)> {
+        let piece = pieces.get(index)?;
+        let last = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        let role = |index: usize| self.code.get(index).map(|insn| insn.role);
+        let before = match piece.count {
+            1 => match index.checked_sub(1).and_then(|index| pieces.get(index)) {
+                Some(before) => last_of(self.code, before).map(|insn| insn.role),
+                None => Some(self.before),
+            },
+            _ => role(last.wrapping_sub(1)),
+        };
+        if before? == Role::Constant {
+            return None;
+        }
+        let itype = self.kinds.itype(self.code.get(last)?.bits, elsewhere)?;
+        let target = pieces.get(index + 1)?.pc;
+        (!itype.is_branch()).then_some((itype, target))
+    }
+
     /// Passes runs that end with a branch and have at most one more, as long as the
     /// function accepts them, given the address of that one. Returns how many were
     /// passed, and the last.
@@ -84,8 +168,7 @@ impl<'a> IngressRuns<'a> {
         let pieces = self.pieces.as_slice();
         let mut passed = 0;
         for piece in pieces {
-            let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
-            let Some(last) = self.code.get(index) else {
+            let Some(last) = last_of(self.code, piece) else {
                 break;
             };
             if last.role != Role::Branch || last.branches > most {
@@ -94,7 +177,8 @@ impl<'a> IngressRuns<'a> {
             let mut other = None;
             if last.branches > 1 {
                 // The instruction before knows where the last branch was.
-                let before = self.code.get(index.wrapping_sub(1));
+                let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(2);
+                let before = self.code.get(index);
                 let offset = before.map_or(0, |before| before.branch);
                 other = Some(piece.pc.wrapping_add(offset.into()));
             }
@@ -105,9 +189,9 @@ impl<'a> IngressRuns<'a> {
         }
         let (done, rest) = pieces.split_at_checked(passed)?;
         let piece = done.last()?;
-        let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
+        let last = last_of(self.code, piece)?;
         (self.before, self.pieces) = (Role::Branch, rest.iter());
-        Some((passed, self.branch(piece, self.code.get(index)?)))
+        Some((passed, self.branch(piece, last)))
     }
 
     /// A run that ends with a branch.
@@ -173,17 +257,23 @@ impl<'a> IngressRuns<'a> {
     /// `itype` of a jump that a run may end with.
     #[inline(always)]
     fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
-        let elsewhere = self.is_elsewhere(piece, last);
-        let itype = match self.kinds.itype(last.bits, elsewhere) {
-            Some(itype) => itype,
-            None => self.new_kind(last.bits, elsewhere),
-        };
+        let itype = self.itype(piece, last);
         // A port may show it as a branch, which the run does not count.
         let branch = itype.is_branch();
         if branch || last.role == Role::Indirect && self.is_sequential(piece, index) {
             return None;
         }
         Some(itype)
+    }
+
+    /// `itype` of a jump at the end of a piece.
+    #[inline(always)]
+    fn itype(&mut self, piece: &Straight, last: &Placed) -> Itype {
+        let elsewhere = self.is_elsewhere(piece, last);
+        match self.kinds.itype(last.bits, elsewhere) {
+            Some(itype) => itype,
+            None => self.new_kind(last.bits, elsewhere),
+        }
     }
 
     #[cold]
@@ -200,6 +290,90 @@ impl<'a> IngressRuns<'a> {
         };
         before.is_none_or(|role| role == Role::Constant)
     }
+}
+
+/// Accepts runs one by one ([`IngressRuns::pass`]), or changes nothing and says
+/// `false`. Worth `#[inline(always)]`.
+pub trait PassRuns {
+    /// A run that ends with anything but an indirect jump; whether that is a branch
+    /// that was taken.
+    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool;
+
+    /// A run that ends with an indirect jump to this address.
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool;
+}
+
+/// A run that is about to be passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a> {
+    piece: &'a Straight,
+    last: &'a Placed,
+    code: &'a [Placed],
+}
+
+impl Passing<'_> {
+    /// Address of the first instruction.
+    #[must_use]
+    #[inline(always)]
+    pub const fn addr(&self) -> u64 {
+        self.piece.pc
+    }
+
+    /// Time when the last instruction retired.
+    #[must_use]
+    #[inline(always)]
+    pub const fn time(&self) -> u64 {
+        time_after(self.piece, self.last)
+    }
+
+    /// Halfwords retired.
+    #[must_use]
+    #[inline(always)]
+    pub const fn halfwords(&self) -> u64 {
+        (self.last.end() / 2) as u64
+    }
+
+    /// Number of branches.
+    #[must_use]
+    #[inline(always)]
+    pub const fn branches(&self) -> u8 {
+        self.last.branches
+    }
+
+    /// Whether it is one instruction only.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_single(&self) -> bool {
+        self.piece.count == 1
+    }
+
+    /// Whether the last instruction is a branch.
+    #[must_use]
+    #[inline(always)]
+    pub fn ends_with_branch(&self) -> bool {
+        self.last.is_branch()
+    }
+
+    /// Whether the first instruction is a branch.
+    #[must_use]
+    #[inline(always)]
+    pub fn begins_with_branch(&self) -> bool {
+        let first = self.code.get(self.piece.first as usize);
+        first.is_some_and(Placed::is_branch)
+    }
+}
+
+/// Time when a piece with this last instruction has retired.
+#[inline(always)]
+const fn time_after(piece: &Straight, last: &Placed) -> u64 {
+    let cost = last.cost as u64 + piece.extra as u64;
+    piece.time.wrapping_add(cost)
+}
+
+/// The last instruction of a piece.
+#[inline(always)]
+fn last_of<'a>(code: &'a [Placed], piece: &Straight) -> Option<&'a Placed> {
+    code.get((piece.first as usize + usize::from(piece.count)).wrapping_sub(1))
 }
 
 /// What a port would show as blocks of one instruction each: instructions that
@@ -244,8 +418,7 @@ impl IngressRun<'_> {
     #[must_use]
     #[inline]
     pub const fn time(&self) -> u64 {
-        let cost = self.last.cost as u64 + self.piece.extra as u64;
-        self.piece.time.wrapping_add(cost)
+        time_after(self.piece, self.last)
     }
 
     /// Halfwords retired.

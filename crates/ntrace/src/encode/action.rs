@@ -1,5 +1,6 @@
 //! The encoder's action for each `itype` (tables 3 and 4).
 
+use hartrace_flow::Role;
 use hartrace_isa::Itype;
 
 use crate::{Btype, Config, ImplicitReturn, TraceMode, TrapTypes};
@@ -65,9 +66,9 @@ impl Action {
 #[derive(Clone, Debug)]
 pub(super) struct Actions {
     all: [Action; 16],
-    /// A bit for each `itype` at the end of a run that is counted only, but for the
-    /// branches of the run.
-    counted: u16,
+    /// What runs may end with that are counted only, but for their branches, which
+    /// go into the history.
+    most_counted: Role,
 }
 
 impl Actions {
@@ -78,19 +79,28 @@ impl Actions {
                 *action = action_of(itype, config);
             }
         }
-        let mut counted = 0;
-        for (code, action) in (0u8..).zip(&all) {
-            let branch = Itype::from_code(code).is_some_and(Itype::is_branch);
-            let counts = *action == Action::Count || branch && action.is_branch();
-            counted |= u16::from(counts) << code;
+        let mut actions = Actions {
+            all,
+            most_counted: Role::Branch,
+        };
+        let direct = [
+            Itype::None,
+            Itype::Reserved,
+            Itype::DirectJump,
+            Itype::OtherDirect,
+            Itype::DirectCall,
+        ];
+        if direct.map(|itype| actions.of(itype)) == [Action::Count; 5] {
+            actions.most_counted = Role::Direct;
         }
-        Actions { all, counted }
+        actions
     }
 
-    /// Whether a run that ends with this is counted only, but for its branches.
+    /// The most that runs may end with which are counted only, where branches go into
+    /// the history.
     #[inline]
-    pub(super) fn counts(&self, itype: Itype) -> bool {
-        self.counted >> (itype.code() & 15) & 1 != 0
+    pub(super) const fn most_counted(&self) -> Role {
+        self.most_counted
     }
 
     #[inline]

@@ -50,7 +50,7 @@ impl Hart {
             self.off(config, b.time, sink);
         }
         if b.reset {
-            self.reset(config, sink);
+            self.reset(sink);
         }
         self.time = b.time;
         let valid = b.iretire > 0 || b.itype.is_trap();
@@ -193,11 +193,11 @@ impl Hart {
 
     /// The hart was reset; what ran before is reported with the sync message at
     /// the first instruction after it (table 25).
-    fn reset(&mut self, config: &Config, sink: &mut impl Sink) {
+    fn reset(&mut self, sink: &mut impl Sink) {
         match self.state {
             State::Fresh => {}
             State::Running => {
-                self.abandon(config, sink);
+                self.abandon(sink);
                 self.raise(Sync::RESET);
             }
             State::Disabled | State::Stopped => self.why = Sync::RESET,

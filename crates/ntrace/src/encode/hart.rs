@@ -103,7 +103,8 @@ pub struct Hart {
     /// A trap or trap return was reported (rc7).
     pub(super) owner_trap: bool,
     /// Halfwords sent since the last sync.
-    halfwords: u64,
+    pub(super) halfwords: u64,
+    pub(super) periods: Periods,
     /// `icnt` after a branch that may have filled the history, while it continues
     /// to count.
     pub(super) branch_icnt: Option<u64>,
@@ -154,9 +155,10 @@ impl Hart {
             owner_sync: false,
             owner_trap: false,
             halfwords: 0,
+            periods: Periods::new(config),
             branch_icnt: None,
         };
-        hart.set_limit(config);
+        hart.set_limit();
         hart
     }
 
@@ -305,7 +307,7 @@ impl Hart {
         b: &Ingress,
         sink: &mut impl Sink,
     ) {
-        if b.time >= self.sync_at || self.halfwords + self.icnt >= period_halfwords(config) {
+        if b.time >= self.sync_at || self.halfwords + self.icnt >= self.periods.halfwords {
             self.sync_at = u64::MAX;
             self.raise(Sync::PERIODIC);
         }
@@ -313,13 +315,13 @@ impl Hart {
         if !action.waits() || is_inferable(config, action, before, b) {
             self.report_icnt(config, b.time, sink);
         }
-        self.set_limit(config);
+        self.set_limit();
         self.settle(config);
     }
 
     /// Reports a full instruction counter (8.4.4).
     pub(super) fn report_icnt(&mut self, config: &Config, time: u64, sink: &mut impl Sink) {
-        if self.icnt < full(config) {
+        if self.icnt < self.periods.icnt {
             return;
         }
         let sync = config.icnt_full == IcntFull::Sync
@@ -331,45 +333,44 @@ impl Hart {
             // It needs the address of the next block.
             self.raise(Sync::SEQUENTIAL);
         } else {
-            let icnt = self.take_icnt(config);
+            let icnt = self.take_icnt();
             self.out.send(crate::Body::IcntFull { icnt }, time, sink);
             self.after_message(config);
         }
     }
 
     /// The counter's value for a message; it starts again.
-    pub(super) fn take_icnt(&mut self, config: &Config) -> u64 {
+    #[inline]
+    pub(super) fn take_icnt(&mut self) -> u64 {
         let icnt = core::mem::take(&mut self.icnt);
         self.halfwords += icnt;
         self.branch_icnt = None;
-        self.set_limit(config);
+        self.set_limit();
         icnt
     }
 
     /// Where `icnt` needs attention next.
-    fn set_limit(&mut self, config: &Config) {
-        let mut limit = full(config);
-        if self.due.is_none() {
-            limit = limit.min(period_halfwords(config).saturating_sub(self.halfwords));
-        }
-        self.limit = limit;
+    #[inline]
+    fn set_limit(&mut self) {
+        self.limit = match self.due {
+            None => self.periods.limit(self.halfwords),
+            Some(_) => self.periods.icnt,
+        };
     }
 
     /// A sync message was sent: what is counted between syncs starts again.
-    pub(super) fn restart_period(&mut self, config: &Config, time: u64) {
+    pub(super) fn restart_period(&mut self, time: u64) {
         self.out.since_sync = 0;
         self.halfwords = 0;
         self.due = None;
-        self.sync_at = match config.periodic.unit {
-            SyncUnit::Cycles => time.saturating_add(period(config)),
-            _ => u64::MAX,
-        };
-        self.set_limit(config);
+        self.sync_at = time.saturating_add(self.periods.cycles);
+        self.set_limit();
     }
 
     /// A message was sent: perhaps the next is to be a sync.
+    #[inline]
     pub(super) fn after_message(&mut self, config: &Config) {
-        if config.periodic.unit == SyncUnit::Messages && self.out.since_sync + 1 >= period(config) {
+        if self.out.since_sync + 1 >= self.periods.messages {
             self.raise(Sync::PERIODIC);
         }
         self.settle(config);
@@ -410,23 +411,42 @@ fn is_inferable(config: &Config, action: Action, before: u64, b: &Ingress) -> bo
     config.sequential_jump && b.sijump && action.is_jump() && together
 }
 
-/// Where the instruction counter is full: its top bit is set.
-fn full(config: &Config) -> u64 {
-    match config.icnt_bits {
-        0 => u64::MAX,
-        bits => 1 << (bits.min(64) - 1),
+/// How far counters go, from the settings; `u64::MAX` for those without a limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Periods {
+    /// Where the instruction counter is full: its top bit is set.
+    icnt: u64,
+    /// Halfwords from sync to sync.
+    halfwords: u64,
+    /// Messages from sync to sync.
+    pub(super) messages: u64,
+    /// Time from sync to sync.
+    cycles: u64,
+}
+
+impl Periods {
+    fn new(config: &Config) -> Periods {
+        let period = 1 << (u32::from(config.periodic.max & 15) + 4);
+        let of = |unit| match config.periodic.unit == unit {
+            true => period,
+            false => u64::MAX,
+        };
+        Periods {
+            icnt: match config.icnt_bits {
+                0 => u64::MAX,
+                bits => 1 << (bits.min(64) - 1),
+            },
+            halfwords: of(SyncUnit::Halfwords),
+            messages: of(SyncUnit::Messages),
+            cycles: of(SyncUnit::Cycles),
+        }
     }
-}
 
-pub(super) fn period(config: &Config) -> u64 {
-    1 << (u32::from(config.periodic.max & 15) + 4)
-}
-
-/// Halfwords from sync to sync, if those count.
-fn period_halfwords(config: &Config) -> u64 {
-    match config.periodic.unit {
-        SyncUnit::Halfwords => period(config),
-        _ => u64::MAX,
+    /// Where the instruction counter needs attention, with so many halfwords sent
+    /// since the last sync.
+    #[inline]
+    pub(super) fn limit(&self, halfwords: u64) -> u64 {
+        self.icnt.min(self.halfwords.saturating_sub(halfwords))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Prepares the messages of one hart for the queue: RepeatBranch, timestamps,
 //! loss.
 
-use hartrace_flow::encode::Outlet;
+use hartrace_flow::encode::{Outlet, SHORT};
 
+use super::send::is_short;
 use super::{Counters, Sink};
+use crate::fields::EMPTY;
 use crate::{Body, Btype, Config, Layout, Message, Timestamps};
 
 /// A branch message without sync, as far as RepeatBranch compares it (7.11).
@@ -72,16 +74,46 @@ impl Out {
         self.emit(body, time, sink);
     }
 
-    /// Sends a branch message that may be repeated.
+    /// Sends a branch message, which may be repeated if `branch` says what it is.
+    /// Always part of the caller, which has just made the body.
+    #[inline(always)]
     pub(super) fn send_branch(
         &mut self,
         body: Body<'_>,
-        branch: Branch,
+        branch: Option<Branch>,
         time: u64,
         sink: &mut impl Sink,
     ) {
-        self.send(body, time, sink);
-        self.before = Some(branch);
+        if self.again > 0 {
+            self.flush(sink);
+        }
+        self.emit(body, time, sink);
+        self.before = branch;
+    }
+
+    /// The same for a jump or trap: `B-TYPE`, `I-CNT` and `U-ADDR`.
+    #[inline(always)]
+    pub(super) fn send_jump(
+        &mut self,
+        config: &Config,
+        (btype, icnt, uaddr): (Btype, u64, u64),
+        hist: u64,
+        branch: Option<Branch>,
+        time: u64,
+        sink: &mut impl Sink,
+    ) {
+        if is_short(config, hist) {
+            let body = Body::IndirectBranch { btype, icnt, uaddr };
+            self.send_branch(body, branch, time, sink);
+        } else {
+            let body = Body::IndirectBranchHist {
+                btype,
+                icnt,
+                uaddr,
+                hist,
+            };
+            self.send_branch(body, branch, time, sink);
+        }
     }
 
     /// Whether the branch message is the one just sent; it is counted then.
@@ -98,6 +130,7 @@ impl Out {
     }
 
     /// Sends the repetitions counted so far.
+    #[inline(never)]
     pub(super) fn flush(&mut self, sink: &mut impl Sink) {
         let count = core::mem::take(&mut self.again);
         if count > 0 {
@@ -105,6 +138,7 @@ impl Out {
         }
     }
 
+    #[inline(always)]
     fn emit(&mut self, body: Body<'_>, time: u64, sink: &mut impl Sink) {
         let stamp = self.stamp(&body, self.outlet.time(time));
         let message = Message {
@@ -112,8 +146,16 @@ impl Out {
             body,
             tstamp: stamp.map(|(field, _)| field),
         };
-        let mut packer = message.pack(&self.layout);
-        if !self.outlet.send(packer.finish(), 0, time, sink) {
+        let mut room = EMPTY;
+        let len = message.pack(&self.layout, &mut room);
+        let sent = match room.first_chunk() {
+            Some(short) if len <= SHORT => self.outlet.send_short((short, len), 0, time, sink),
+            _ => {
+                let bytes = room.get(..len).unwrap_or_default();
+                self.outlet.send(bytes, 0, time, sink)
+            }
+        };
+        if !sent {
             self.lose(&body, time);
             return;
         }
@@ -124,6 +166,7 @@ impl Out {
     }
 
     /// `TSTAMP` and the value it stands for (8.7).
+    #[inline(always)]
     fn stamp(&self, body: &Body<'_>, time: u64) -> Option<(u64, u64)> {
         let ts = self.timestamps?;
         let mask = u64::MAX >> (64 - u32::from(ts.width.clamp(1, 64)));

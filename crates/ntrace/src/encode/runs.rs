@@ -1,11 +1,14 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{IngressRun, IngressRuns};
+use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, Role};
+use hartrace_isa::Itype;
 
 use super::Sink;
-use super::action::Action;
-use super::hart::{End, Hart, Readiness, period};
-use crate::{Config, SyncUnit};
+use super::action::{Action, Actions};
+use super::hart::{End, Hart, Periods, Readiness};
+use super::out::Out;
+use crate::hist::Window;
+use crate::{Btype, Config, Ending};
 
 /// More messages than a run can fill: it has at most 255 branches.
 const FEW: u64 = 256;
@@ -23,8 +26,23 @@ impl Hart {
             return 0;
         }
         let mut taken = 0;
-        while let Some(run) = self.count_runs(&mut runs, &mut taken) {
-            if !self.take_run(config, run, sink) {
+        loop {
+            if self.readiness == Readiness::Pending {
+                // A message waits for the address of the next run.
+                let addr = runs.next_addr();
+                if !addr.is_some_and(|addr| self.resolve_early(config, addr, sink)) {
+                    break;
+                }
+            }
+            taken += self.pass_runs(config, &mut runs, sink);
+            let Some(run) = runs.next() else { break };
+            let took = match runs.next_addr() {
+                Some(target) if self.actions.of(run.itype()) == Action::Jump => {
+                    self.jump(config, run, target, sink)
+                }
+                _ => self.take_run(config, run, sink),
+            };
+            if !took {
                 break;
             }
             taken += 1;
@@ -32,42 +50,60 @@ impl Hart {
         taken
     }
 
-    /// Counts runs and puts their branches into the history, up to one that asks for
-    /// more, which is returned. Nothing is called from its loop, so that all of its
-    /// state stays in registers.
+    /// Counts runs, puts their branches into the history and reports jumps, up to a run
+    /// that asks for more. Returns how many there were.
     #[inline(always)]
-    fn count_runs<'r>(
+    fn pass_runs(
         &mut self,
-        runs: &mut IngressRuns<'r>,
-        taken: &mut usize,
-    ) -> Option<IngressRun<'r>> {
+        config: &Config,
+        runs: &mut IngressRuns<'_>,
+        sink: &mut impl Sink,
+    ) -> usize {
         let idle = self.readiness == Readiness::Idle && self.sync_at == u64::MAX;
-        if !(idle && self.history) {
-            return runs.next();
-        }
-        let Some(mut window) = self.hist.window() else {
-            return runs.next();
+        let Some(window) = self.hist.window().filter(|_| idle && self.history) else {
+            return 0;
         };
-        let (mut icnt, limit) = (self.icnt, self.limit);
-        let (mut count, mut last) = (0, None);
-        let odd = loop {
-            let Some(run) = runs.next() else { break None };
-            let next = icnt + run.halfwords();
-            let counted = self.actions.counts(run.itype());
-            if !(counted && next < limit && window.push(run.branches(), run.is_taken())) {
-                break Some(run);
-            }
-            icnt = next;
-            count += 1;
-            last = Some(run);
+        let room = self.room_for_messages(config);
+        let most = match self.actions.most_counted() {
+            Role::Direct if room > 0 => Role::Indirect,
+            counted => counted,
         };
-        self.hist.set_window(window);
-        self.icnt = icnt;
-        *taken += count;
-        if let Some(run) = last {
-            self.time = run.time();
+        let mut pass = Pass {
+            icnt: self.icnt,
+            limit: self.limit,
+            window,
+            room,
+            reference: self.reference,
+            halfwords: self.halfwords,
+            periods: self.periods,
+            actions: &self.actions,
+            config,
+            out: &mut self.out,
+            sink,
+        };
+        let passed = runs.pass(most, &mut pass);
+        (self.icnt, self.limit) = (pass.icnt, pass.limit);
+        (self.reference, self.halfwords) = (pass.reference, pass.halfwords);
+        self.hist.set_window(pass.window);
+        let Some((count, last)) = passed else {
+            return 0;
+        };
+        self.time = last.time();
+        count
+    }
+
+    /// How many messages may be sent before anything becomes due: none if they could be
+    /// repeated, or the queue be full, or if more is remembered of branches than the
+    /// register shows.
+    #[inline]
+    fn room_for_messages(&self, config: &Config) -> u64 {
+        let calm = self.due.is_none() && config.queue.is_none();
+        let plain = !config.repeat_branch && self.hist.is_plain();
+        let left = self.periods.messages.saturating_sub(self.out.since_sync);
+        match calm && plain && config.ending != Ending::Reference {
+            true => left.saturating_sub(FEW),
+            false => 0,
         }
-        odd
     }
 
     /// Several blocks of which each would be counted and its branch put into the
@@ -96,6 +132,30 @@ impl Hart {
         if run.jumps() || !self.history && run.is_taken() {
             self.end_run(config, run, sink);
         }
+        true
+    }
+
+    /// A run that ends with a jump to an address that is known already: the message
+    /// need not wait for it.
+    #[inline(never)]
+    fn jump(
+        &mut self,
+        config: &Config,
+        run: IngressRun<'_>,
+        target: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let icnt = self.icnt + run.halfwords();
+        // The message makes nothing due before the next instruction has been counted.
+        let calm = self.readiness == Readiness::Idle && self.due.is_none() && self.is_far(config);
+        let early = icnt < self.limit && self.sync_at == u64::MAX;
+        if !(calm && early) || self.history && !self.hist.push_run(run.branches(), false) {
+            return self.take_run(config, run, sink);
+        }
+        self.icnt = icnt;
+        self.time = run.time();
+        (self.pending_time, self.pending_addr) = (run.time(), run.last_addr());
+        self.branch(config, Some(Btype::Indirect), target, None, sink);
         true
     }
 
@@ -140,11 +200,12 @@ impl Hart {
     /// Whether the next messages are the same a few instructions later, and so is
     /// what they make due.
     fn is_timeless(&self, config: &Config) -> bool {
-        let far = match config.periodic.unit {
-            SyncUnit::Messages => self.out.since_sync + FEW < period(config),
-            _ => true,
-        };
-        far && config.timestamps.is_none() && config.queue.is_none()
+        self.is_far(config) && config.timestamps.is_none()
+    }
+
+    /// Whether the next messages make nothing due.
+    fn is_far(&self, config: &Config) -> bool {
+        self.out.since_sync + FEW < self.periods.messages && config.queue.is_none()
     }
 
     /// The last instruction of a run, which is counted.
@@ -159,5 +220,73 @@ impl Hart {
             };
             self.transfer(config, action, end, sink);
         }
+    }
+}
+
+/// Runs that are counted and jumps that are reported one after the other: what of the
+/// hart they change.
+struct Pass<'h, S> {
+    icnt: u64,
+    limit: u64,
+    window: Window,
+    /// So many messages may be sent.
+    room: u64,
+    reference: u64,
+    halfwords: u64,
+    periods: Periods,
+    actions: &'h Actions,
+    config: &'h Config,
+    out: &'h mut Out,
+    sink: &'h mut S,
+}
+
+impl<S: Sink> Pass<'_, S> {
+    /// The branches of a run fill the history. It does not matter which of them did, as
+    /// long as messages have no time.
+    #[inline(always)]
+    fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        if self.room == 0 || self.config.timestamps.is_some() {
+            return false;
+        }
+        let Some(body) = self.window.overflow(run.branches(), taken) else {
+            return false;
+        };
+        self.room -= 1;
+        self.out.send_branch(body, None, run.time(), self.sink);
+        true
+    }
+}
+
+impl<S: Sink> PassRuns for Pass<'_, S> {
+    #[inline(always)]
+    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
+        let icnt = self.icnt + run.halfwords();
+        if icnt >= self.limit {
+            return false;
+        }
+        if !self.window.push(run.branches(), taken) && !self.overflow(run, taken) {
+            return false;
+        }
+        self.icnt = icnt;
+        true
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool {
+        let known = self.actions.of(itype) == Action::Jump;
+        if self.room < 2 || !known || !self.count(run, false) {
+            return false;
+        }
+        let icnt = core::mem::take(&mut self.icnt);
+        self.room -= 1;
+        self.halfwords += icnt;
+        self.limit = self.periods.limit(self.halfwords);
+        let uaddr = (self.reference ^ target) >> 1;
+        self.reference = target;
+        let jump = (Btype::Indirect, icnt, uaddr);
+        let hist = self.window.take();
+        self.out
+            .send_jump(self.config, jump, hist, None, run.time(), self.sink);
+        true
     }
 }

@@ -48,7 +48,8 @@ impl Hart {
     }
 
     /// A branch message.
-    fn branch(
+    #[inline(never)]
+    pub(super) fn branch(
         &mut self,
         config: &Config,
         btype: Option<Btype>,
@@ -58,36 +59,30 @@ impl Hart {
     ) {
         let time = self.pending_time;
         let hist = self.take_hist(time, sink);
-        let icnt = self.take_icnt(config);
+        let icnt = self.take_icnt();
         if let Some(sync) = sync {
             let body = sync_body(config, btype, sync, icnt, addr, hist);
             self.out.send(body, time, sink);
             self.synced(config, sync, addr, time);
             return;
         }
-        let branch = Branch {
+        let branch = config.repeat_branch.then_some(Branch {
             btype,
             icnt,
             target: addr,
-        };
-        if config.repeat_branch && self.out.is_again(branch, time, sink) {
+        });
+        if branch.is_some_and(|branch| self.out.is_again(branch, time, sink)) {
             self.after_message(config);
             return;
         }
         let uaddr = (self.reference ^ addr) >> 1;
-        let body = match btype {
-            None => Body::DirectBranch { icnt },
-            Some(btype) if is_short(config, hist) => Body::IndirectBranch { btype, icnt, uaddr },
-            Some(btype) => Body::IndirectBranchHist {
-                btype,
-                icnt,
-                uaddr,
-                hist,
-            },
-        };
-        self.out.send_branch(body, branch, time, sink);
-        if btype.is_some() {
-            self.reference = addr;
+        let out = &mut self.out;
+        match btype {
+            None => out.send_branch(Body::DirectBranch { icnt }, branch, time, sink),
+            Some(btype) => {
+                out.send_jump(config, (btype, icnt, uaddr), hist, branch, time, sink);
+                self.reference = addr;
+            }
         }
         self.after_message(config);
     }
@@ -102,7 +97,7 @@ impl Hart {
         sink: &mut impl Sink,
     ) {
         let hist = self.take_hist(time, sink);
-        let icnt = self.take_icnt(config);
+        let icnt = self.take_icnt();
         let faddr = addr >> 1;
         let body = if hist > 1 {
             // With B-TYPE = 0 it need not mean a jump.
@@ -127,9 +122,10 @@ impl Hart {
         if !(keeps && sync.is_marker()) {
             self.stack.clear();
         }
-        self.restart_period(config, time);
+        self.restart_period(time);
     }
 
+    #[inline]
     fn take_hist(&mut self, time: u64, sink: &mut impl Sink) -> u64 {
         let out = &mut self.out;
         self.hist.take(&mut |body| out.send(body, time, sink))
@@ -178,9 +174,9 @@ impl Hart {
         time: u64,
         sink: &mut impl Sink,
     ) {
-        self.abandon(config, sink);
+        self.abandon(sink);
         let hist = self.take_hist(time, sink);
-        let icnt = self.take_icnt(config);
+        let icnt = self.take_icnt();
         let hist = (config.mode == TraceMode::Htm).then_some(hist);
         let body = Body::ProgTraceCorrelation { evcode, icnt, hist };
         self.out.send(body, time, sink);
@@ -191,9 +187,9 @@ impl Hart {
 
     /// The next block will not come. A jump is reported by the count alone; a
     /// taken branch needs no address.
-    pub(super) fn abandon(&mut self, config: &Config, sink: &mut impl Sink) {
+    pub(super) fn abandon(&mut self, sink: &mut impl Sink) {
         if self.pending == Pending::Direct {
-            let icnt = self.take_icnt(config);
+            let icnt = self.take_icnt();
             let time = self.pending_time;
             self.out.send(Body::DirectBranch { icnt }, time, sink);
         }
@@ -212,7 +208,7 @@ impl Hart {
         let told = waiting && self.icnt == 0;
         if !(told || full) && (self.icnt > 0 || !self.hist.is_empty()) {
             let hist = self.take_hist(time, sink);
-            let icnt = self.take_icnt(config);
+            let icnt = self.take_icnt();
             let hist = (hist > 1).then_some(hist);
             let body = Body::ProgTraceCorrelation { evcode, icnt, hist };
             self.out.send(body, time, sink);
@@ -270,6 +266,6 @@ fn sync_body(
 }
 
 /// Whether a jump's message has no `HIST`.
-fn is_short(config: &Config, hist: u64) -> bool {
+pub(super) fn is_short(config: &Config, hist: u64) -> bool {
     config.mode == TraceMode::Btm || (hist == 1 && config.short_indirect)
 }

@@ -35,7 +35,9 @@ impl Bench {
     fn drain(&mut self, from: usize) {
         for body in &self.bodies[from..] {
             let message = Message::new(0, *body);
-            self.bytes += message.pack(&Layout::default()).finish().len();
+            let mut bytes = Vec::new();
+            message.write(&Layout::default(), &mut bytes);
+            self.bytes += bytes.len();
             self.bytes += self.hist.beside as usize;
             let (hist, count) = match *body {
                 Body::HistFull { hist } => (hist, 1),
