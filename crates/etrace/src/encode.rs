@@ -30,7 +30,8 @@
 //!   an exception that did not occur. If the new context starts at an address
 //!   that the old one was about to reach, a decoder cannot know whether the old
 //!   one reached it. If a decoder would not notice the change, the trace ends and
-//!   starts anew.
+//!   starts anew, unless the last instruction is a direct jump or branch that may
+//!   have led there.
 //! * No resync comes inside a block with the draft's rule (`Exceeded`): after
 //!   `updiscon` it must come at the very next instruction.
 //! * `ctype` is ignored while the context stays the same. An imprecise change

@@ -93,17 +93,14 @@ impl Judge for EJudge {
     fn begins(&self, heard: &Heard, item: &Item) -> Result<(), String> {
         let starts = heard.has(is_start);
         let notify = heard.has(|m| m == Mark::Notify);
-        // A change that a decoder would not notice is a new start.
-        let moved = |last: &Item| last.context != item.context;
-        let anew = self.ctype == Ctype::Discontinuity && heard.last.as_ref().is_some_and(moved);
         let wrong = [
             (
                 item.has(START) && !(starts || heard.gap),
                 "a start without its mark",
             ),
-            (!item.has(START) && starts && !anew, "a start that was none"),
+            (!item.has(START) && starts, "a start that was none"),
             (
-                heard.has(is_stop) && !item.has(START) && !heard.gap && !anew,
+                heard.has(is_stop) && !item.has(START) && !heard.gap,
                 "a stop that was none",
             ),
             (

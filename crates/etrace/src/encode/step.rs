@@ -77,19 +77,29 @@ impl Hart {
 
     /// Whether a decoder would not notice that the next unit does not follow the current
     /// one (ctype 3): the context looks the same to it, or the packet that reports the
-    /// current instruction does not say that one of format 3 is next. Where the context
-    /// looks the same and the instruction is a jump, the next unit may well be its target.
+    /// current instruction does not say that one of format 3 is next.
     fn is_hidden(&self, config: &Config, next: &Unit) -> bool {
         let context = |unit: &Unit| unit.context.0 & mask(config.context_width.into());
-        let same = context(&self.cur) == context(next);
-        let straight = matches!(self.cur.itype, Itype::None | Itype::NotTaken);
         let unmarked = self.told || self.due == Some(Due::Notify);
         next.change == Ctype::Discontinuity
-            && (if same { straight } else { unmarked })
+            && (unmarked || context(&self.cur) == context(next))
             && !next.itype.is_trap()
             && !self.cur.itype.is_trap()
             && !self.jumps
-            && next.addr != config.xlen.wrap(self.cur.end)
+            && !self.may_lead_to(config, next.addr)
+    }
+
+    /// Whether the current instruction may lead to this address: the next one, or as
+    /// far away as direct jumps and branches reach.
+    fn may_lead_to(&self, config: &Config, address: u64) -> bool {
+        let reach = match self.cur.itype {
+            Itype::None | Itype::NotTaken => 0,
+            Itype::Taken => 1 << 12,
+            _ => 1 << 20,
+        };
+        let distance = config.xlen.wrap(address.wrapping_sub(self.cur.addr));
+        let back = config.xlen.wrap(self.cur.addr.wrapping_sub(address));
+        address == config.xlen.wrap(self.cur.end) || distance.min(back) <= reach && reach > 0
     }
 
     /// Looks at the current unit with what was before it, which was `within` the same
