@@ -90,16 +90,16 @@ impl Hart {
     }
 
     /// Whether the current instruction may lead to this address: the next one, or as
-    /// far away as direct jumps and branches reach.
+    /// far away as branches reach. Jumps may lead anywhere.
     fn may_lead_to(&self, config: &Config, address: u64) -> bool {
         let reach = match self.cur.itype {
             Itype::None | Itype::NotTaken => 0,
             Itype::Taken => 1 << 12,
-            _ => 1 << 20,
+            _ => return true,
         };
         let distance = config.xlen.wrap(address.wrapping_sub(self.cur.addr));
         let back = config.xlen.wrap(self.cur.addr.wrapping_sub(address));
-        address == config.xlen.wrap(self.cur.end) || distance.min(back) <= reach && reach > 0
+        address == config.xlen.wrap(self.cur.end) || reach > 0 && distance.min(back) <= reach
     }
 
     /// Looks at the current unit with what was before it, which was `within` the same
