@@ -37,7 +37,7 @@ fn packets<'b>(
     config: &Config,
     bytes: &'b [u8],
 ) -> impl Iterator<Item = (usize, usize, Option<Packet>)> + 'b {
-    let layout = config.layout();
+    let mut layout = config.layout();
     let mut framer = Framer::of(config.encapsulation);
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -51,6 +51,9 @@ fn packets<'b>(
             }) = piece
             {
                 let packet = Packet::read(payload, &layout).ok();
+                if let Some(packet) = &packet {
+                    layout.follow(packet);
+                }
                 return Some((at as usize, len, packet));
             }
         }
@@ -353,5 +356,17 @@ fn with_modes(config: Config) -> Config {
         return_stack_size: 5,
         implicit_return: true,
         ..config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In implicit exception mode, a trap packet with an address comes between two
+    /// support packets. The trace may start with it after a loss.
+    #[test]
+    fn a_trap_with_an_address_ends_a_loss() {
+        Case::new(77_000_365).identity(2000).unwrap();
     }
 }

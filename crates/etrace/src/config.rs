@@ -249,9 +249,9 @@ pub enum UpdisconRule {
 /// 6.6.3). Where packets have `irets` nothing has to be avoided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReturnRule {
-    /// As the encoder of this crate does: between two branches or packets no
-    /// call whose target the code determines follows a return that was left out. So
-    /// every address can be found again, as `docs/etrace-implicit-return.md` shows.
+    /// As the encoder of this crate does: `irdepth` means the first return, or the
+    /// first time that the address is passed, with so many entries on the stack.
+    /// `docs/etrace-implicit-return.md` shows why it always is.
     #[default]
     Settled,
     /// Decoder: the encoder follows the texts, and its packets may be

@@ -273,7 +273,7 @@ impl Protocol for ETrace {
         let word = u64::from_le_bytes(word);
         let message = match quick::plain(word, len, &settings.layout) {
             Some(packet) => Message::Plain(packet),
-            None => Message::Packet(quick::jump_target(word, len, &settings.layout)?),
+            None => Message::Packet(quick::format_0(word, len, &settings.layout)?),
         };
         Some((0, message, len + 1))
     }

@@ -29,7 +29,11 @@
 //!   reported (table 4.4). The draft's figure 8.1 adds an exception packet, for
 //!   an exception that did not occur. If the new context starts at an address
 //!   that the old one was about to reach, a decoder cannot know whether the old
-//!   one reached it.
+//!   one reached it. If a decoder would not notice the change, the trace ends and
+//!   starts anew, unless the last instruction is a direct jump or branch that may
+//!   have led there.
+//! * No resync comes inside a block with the draft's rule (`Exceeded`): after
+//!   `updiscon` it must come at the very next instruction.
 //! * `ctype` is ignored while the context stays the same. An imprecise change
 //!   waits until a packet has room for it.
 //! * No resync is inserted between a constant and the sequentially inferable

@@ -1,6 +1,7 @@
 //! The optional modes (3.2.3, 3.2.5 to 3.2.7): what encoder and decoder keep
 //! alike, so that one can leave out what the other works out.
 
+mod effects;
 pub(crate) mod predictor;
 pub(crate) mod returns;
 pub(crate) mod targets;

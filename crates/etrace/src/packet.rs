@@ -510,7 +510,7 @@ impl Packet {
             let bytes = payload.iter().rev();
             let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
             let quick = quick::read(word, payload.len(), layout)
-                .or_else(|| quick::jump_target(word, payload.len(), layout));
+                .or_else(|| quick::format_0(word, payload.len(), layout));
             if let Some(packet) = quick {
                 return Ok(packet);
             }

@@ -9,6 +9,10 @@
 //! The tables fill on demand and are O(code). They belong to one decoder thread
 //! and serve all its harts; nothing in them is shared or locked.
 
+pub(crate) mod habits;
+mod stretches;
+
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -16,11 +20,12 @@ use hartrace_isa::{Flow, Itype, ItypeTable, Link, Xlen};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use self::habits::Habit;
 use crate::chain::{Chain, Chains, Gathered};
 use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
 use crate::kept::new_store;
-use crate::stretch::{self, Found, Name, Stretch, Stretches};
+use crate::stretch::Stretches;
 use crate::{Exit, Fetched, Image, Kept, Outcomes, Run, SpaceId};
 
 /// Which jumps the walk may follow by itself.
@@ -133,6 +138,17 @@ impl Block {
     };
 }
 
+/// A block that was looked up; none with [`NOWHERE`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    pc: u64,
+    space: SpaceId,
+    id: BlockId,
+}
+
+/// A power of two: 16 KiB.
+const RECENT: usize = 1 << 10;
+
 /// Block tables over an image.
 #[derive(Debug)]
 pub struct Blocks<'a> {
@@ -143,9 +159,13 @@ pub struct Blocks<'a> {
     runs: Vec<Run>,
     /// The number of `runs` as a store.
     number: u32,
+    /// Blocks found last, by their addresses.
+    recent: Box<[Recent]>,
     /// From space and address to block.
     known: HashMap<(SpaceId, u64), BlockId, FxBuildHasher>,
     chains: Chains,
+    /// By block.
+    habits: Vec<Habit>,
     stretches: Stretches,
     cuts: Cuts,
 }
@@ -161,8 +181,10 @@ impl<'a> Blocks<'a> {
             blocks: vec![Block::NOWHERE],
             runs: Vec::new(),
             number: new_store(),
+            recent: vec![Recent::default(); RECENT].into(),
             known: HashMap::default(),
             chains: Chains::new(),
+            habits: Vec::new(),
             stretches: Stretches::new(),
             cuts: Cuts::new(),
         }
@@ -269,7 +291,24 @@ impl<'a> Blocks<'a> {
     }
 
     /// The block that starts at an address.
+    #[inline]
     pub(crate) fn find(&mut self, space: SpaceId, pc: u64) -> BlockId {
+        let slot = (pc >> 1) as usize & (RECENT - 1);
+        if let Some(recent) = self.recent.get(slot)
+            && (recent.pc, recent.space) == (pc, space)
+            && recent.id != NOWHERE
+        {
+            return recent.id;
+        }
+        let id = self.look_up(space, pc);
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = Recent { pc, space, id };
+        }
+        id
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, space: SpaceId, pc: u64) -> BlockId {
         if let Some(&id) = self.known.get(&(space, pc)) {
             return id;
         }
@@ -319,11 +358,11 @@ impl<'a> Blocks<'a> {
         let (reach, measured) = (block.reach, block.measured);
         if outcomes.count < reach && more.count < MAX_REACH {
             // The end of a history: this chain, and nothing about others.
-            let chain = self.gather(space, id, outcomes);
+            let chain = self.gather(space, id, outcomes.count, &mut |i, _| outcomes.is_taken(i));
             self.chains.enter((id, outcomes), chain);
             return;
         }
-        let chain = self.gather(space, id, more);
+        let chain = self.gather(space, id, more.count, &mut |i, _| more.is_taken(i));
         // Outcomes after the chain's end must not be part of its key, or
         // there would be many names for one chain. The longest one met decides.
         let reach = if measured {
@@ -343,22 +382,23 @@ impl<'a> Blocks<'a> {
         self.chains.kept(chain)
     }
 
-    /// The name of the runs of a stretch.
-    #[inline]
-    pub(crate) fn stretch_kept(&self, stretch: &Stretch) -> Kept {
-        self.stretches.kept(stretch)
-    }
-
     /// The runs of a chain.
     #[inline]
     pub(crate) fn chain_runs(&self, chain: &Chain) -> &[Run] {
         self.chains.runs(chain)
     }
 
-    /// Gathers the runs from a block through these outcomes, or as many of them
-    /// as there are branches before a jump through a register.
+    /// Gathers the runs from a block through so many outcomes, or as many of them as
+    /// there are branches before a jump through a register. `outcome` is that of a
+    /// branch by its number and address.
     #[cold]
-    fn gather(&mut self, space: SpaceId, start: BlockId, outcomes: Outcomes) -> Gathered {
+    fn gather(
+        &mut self,
+        space: SpaceId,
+        start: BlockId,
+        outcomes: u8,
+        outcome: &mut dyn FnMut(u8, u64) -> bool,
+    ) -> Gathered {
         let from = self.chains.begin();
         let mut chain = Gathered {
             from,
@@ -368,10 +408,10 @@ impl<'a> Blocks<'a> {
             end: start,
         };
         let (mut id, mut to, mut behind, mut way, mut insns) = (start, from, from, 0, 0);
-        while chain.used < outcomes.count && to - from < MAX_CHAIN {
+        while chain.used < outcomes && to - from < MAX_CHAIN {
             let block = self.block(id);
             let taken = match block.kind {
-                Kind::Branch => outcomes.bits >> chain.used & 1 != 0,
+                Kind::Branch => outcome(chain.used, block.at),
                 Kind::Continue => false,
                 _ => break,
             };
@@ -396,68 +436,6 @@ impl<'a> Blocks<'a> {
         // have to stop right after it.
         self.chains.truncate(behind);
         chain
-    }
-
-    /// The stretch of this name, if it has been built; if it was only asked for
-    /// it is built for the next time.
-    #[inline]
-    pub(crate) fn stretch(&mut self, space: SpaceId, name: Name) -> Option<Stretch> {
-        match self.stretches.find(name) {
-            Found::Known(stretch) => Some(stretch),
-            Found::Wanted => {
-                self.build_stretch(space, name);
-                None
-            }
-            Found::New => None,
-        }
-    }
-
-    /// The runs of a stretch that goes to this address.
-    #[inline]
-    pub(crate) fn stretch_runs(&mut self, stretch: &Stretch, to: u64) -> &[Run] {
-        self.stretches.runs(stretch, to)
-    }
-
-    /// Follows the outcomes of a stretch to the jump that ends it. Nothing is
-    /// built where the way is another one: a jump in between, outcomes left over
-    /// or missing, another length.
-    #[cold]
-    fn build_stretch(&mut self, space: SpaceId, name: Name) {
-        let mut runs: Vec<Run> = Vec::new();
-        let mut id = name.start;
-        // Outcomes left, the oldest next to the stop bit, or lowest where the
-        // length is open; none taken without a stop bit.
-        let mut left = match name.outcomes {
-            0 => None,
-            field => Some(63 - field.leading_zeros()),
-        };
-        let count = left.unwrap_or(0);
-        let mut halfwords = 0u32;
-        let any = name.halfwords == stretch::ANY;
-        while runs.len() <= stretch::MAX_RUNS && (any || halfwords < name.halfwords) {
-            let block = self.block(id);
-            halfwords = halfwords.saturating_add(block.halfwords);
-            let taken = match (block.kind, &mut left) {
-                (Kind::Branch, Some(0)) => return,
-                (Kind::Branch, Some(left)) => {
-                    *left -= 1;
-                    let bit = if any { count - 1 - *left } else { *left };
-                    name.outcomes >> bit & 1 != 0
-                }
-                (Kind::Branch, None) | (Kind::Continue, _) => false,
-                (Kind::Target, _) => {
-                    let over = left.unwrap_or(0);
-                    if halfwords == name.halfwords && over == 0 || any && over <= 1 {
-                        runs.extend_from_slice(self.runs(&block, false));
-                        self.stretches.enter(name, id, &runs, over == 1);
-                    }
-                    return;
-                }
-                _ => return,
-            };
-            runs.extend_from_slice(self.runs(&block, taken));
-            id = self.follow(space, id, taken);
-        }
     }
 
     /// Where a jump through a register goes this time. The block remembers it:

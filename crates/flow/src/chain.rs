@@ -27,14 +27,14 @@ pub(crate) struct Chain {
     /// Its runs in the table's store.
     from: u32,
     len: u16,
-    /// Outcomes it uses up, 1 to 8; 0 while it has only been asked for once.
+    /// Outcomes it uses up, 1 to 8, or 30; 0 while it has only been asked for once.
     pub(crate) used: u8,
     /// There are calls among its runs.
     pub(crate) calls: bool,
 }
 
 impl Chain {
-    const VACANT: Chain = Chain {
+    pub(crate) const VACANT: Chain = Chain {
         key: u64::MAX,
         end: NOWHERE,
         halfwords: 0,
@@ -176,26 +176,37 @@ impl Chains {
         self.store.truncate(to);
     }
 
+    /// The number of the store.
+    #[inline]
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// A chain whose runs were appended last.
+    pub(crate) fn name(&self, key: u64, chain: Gathered) -> Chain {
+        let runs = self.store.get(chain.from..).unwrap_or_default();
+        Chain {
+            key,
+            end: chain.end,
+            halfwords: chain.halfwords,
+            insns: chain.insns,
+            from: chain.from as u32,
+            // At most a few more than 64.
+            len: runs.len() as u16,
+            used: chain.used,
+            calls: runs.iter().any(|r| r.exit.stacks()),
+        }
+    }
+
     /// Enters a chain whose runs were appended last; one that uses no outcome
     /// is none.
     pub(crate) fn enter(&mut self, (block, outcomes): (BlockId, Outcomes), chain: Gathered) {
-        let key = Chains::key(block, outcomes);
-        let len = self.store.len() - chain.from;
-        if chain.used > 0
-            && let (Some(slot), Ok(len)) =
-                (self.slots.get_mut(Chains::slot(key)), u16::try_from(len))
-        {
-            let mut runs = self.store.iter().skip(chain.from);
-            *slot = Chain {
-                key,
-                end: chain.end,
-                halfwords: chain.halfwords,
-                insns: chain.insns,
-                from: chain.from as u32,
-                len,
-                used: chain.used,
-                calls: runs.any(|r| r.exit.stacks()),
-            };
+        if chain.used > 0 {
+            let key = Chains::key(block, outcomes);
+            let chain = self.name(key, chain);
+            if let Some(slot) = self.slots.get_mut(Chains::slot(key)) {
+                *slot = chain;
+            }
         }
     }
 }

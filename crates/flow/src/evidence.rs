@@ -1,5 +1,7 @@
 //! Evidence: what a trace reports to a walk about branches.
 
+use crate::{Kept, Run};
+
 /// Answers the questions a walk can answer by itself.
 pub trait Evidence {
     /// The outcome of the branch at `at`; `None` when there is no evidence
@@ -21,7 +23,33 @@ pub trait Evidence {
         Outcomes::default()
     }
 
-    /// Skips outcomes that [`Evidence::peek`] gave, at most that many.
+    /// How many of the next outcomes are foreseen: they depend on nothing but their
+    /// branches and what was given out before, while [`Evidence::peek`] gives none. And
+    /// whether the one after them has the other outcome. The walk's fast path for
+    /// predicted branches.
+    #[inline]
+    fn foreseen(&self) -> (u64, bool) {
+        (0, false)
+    }
+
+    /// The outcome that is foreseen for the branch at `at`. It does not change while
+    /// outcomes are as foreseen.
+    #[inline]
+    fn foresee(&self, at: u64) -> bool {
+        let _ = at;
+        false
+    }
+
+    /// Whether all branches of these runs have the outcomes that are foreseen for
+    /// them. Runs of the same name are the same.
+    #[inline]
+    fn foresees(&self, kept: Kept, runs: &[Run]) -> bool {
+        let _ = (kept, runs);
+        false
+    }
+
+    /// Skips outcomes that [`Evidence::peek`] gave or that are foreseen, with the one
+    /// after them, at most that many.
     #[inline]
     fn skip(&mut self, outcomes: u8) {
         let _ = outcomes;
@@ -46,6 +74,11 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
+    /// Whether this one, counted from 0, is "taken".
+    pub(crate) const fn is_taken(self, nth: u8) -> bool {
+        self.bits as u32 >> nth & 1 != 0
+    }
+
     /// The oldest of them.
     pub(crate) const fn first(self, most: u8) -> Outcomes {
         let count = if self.count < most { self.count } else { most };

@@ -206,6 +206,28 @@ impl ReturnStack {
         self.entries.back().map(|top| top.address)
     }
 
+    /// Whether the next returns would go to these addresses.
+    #[inline]
+    pub(crate) fn leads(&self, to: &[u64]) -> bool {
+        let mut entries = self.entries.iter().rev();
+        let mut entry = entries.next();
+        let mut used = 0;
+        to.iter().all(|&address| {
+            let Some(top) = entry else { return false };
+            if used < top.repeats {
+                used += 1;
+            } else {
+                (entry, used) = (entries.next(), 0);
+            }
+            top.address == address
+        })
+    }
+
+    /// Whether so many calls leave the newest entries, of this number, on the stack.
+    pub(crate) fn has_room(&self, calls: usize, newest: usize) -> bool {
+        calls + newest <= self.depth
+    }
+
     /// A return as the encoder sees it, going to `actual`: whether the decoder
     /// can imply it. The entry is used up either way.
     #[must_use]

@@ -9,9 +9,11 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use hartrace_isa::Xlen;
+
 use crate::blocks::{BlockId, NOWHERE};
 use crate::kept::new_store;
-use crate::{Exit, Kept, Run};
+use crate::{Exit, Kept, ReturnStack, Run};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;
@@ -36,6 +38,9 @@ pub(crate) struct Stretch {
     len: u16,
     /// There are calls or returns among its runs.
     pub(crate) stacks: bool,
+    /// Returns on the way went to the address on top of the return stack: which
+    /// addresses must have been there before, as a number in the table, from 1.
+    pub(crate) returns: u32,
     /// The class of the jump.
     pub(crate) exit: Exit,
     /// One outcome is left over, which must be that of the jump's target.
@@ -54,9 +59,64 @@ impl Stretch {
         from: 0,
         len: 0,
         stacks: false,
+        returns: 0,
         exit: Exit::Stop,
         own: false,
     };
+}
+
+/// Addresses that a stretch takes from the return stack at most.
+const MAX_RETURNS: usize = 2;
+
+/// The return stack while a stretch is built.
+pub(crate) struct Returns {
+    stack: ReturnStack,
+    /// Calls that have not returned, and the most of them so far.
+    calls: usize,
+    most: usize,
+    through: bool,
+    returns: [u64; MAX_RETURNS],
+    count: usize,
+}
+
+impl Returns {
+    pub(crate) fn new(stack: ReturnStack) -> Returns {
+        Returns {
+            stack,
+            calls: 0,
+            most: 0,
+            through: false,
+            returns: [0; MAX_RETURNS],
+            count: 0,
+        }
+    }
+
+    /// Follows the calls of these runs.
+    pub(crate) fn follow(&mut self, runs: &[Run], xlen: Xlen) {
+        self.stack.follow(runs, xlen);
+        let calls = runs.iter().filter(|run| self.stack.takes(run.exit));
+        self.calls += calls.count();
+        self.most = self.most.max(self.calls);
+    }
+
+    /// Where a jump of this class goes, if it is a return.
+    pub(crate) fn follow_return(&mut self, exit: Exit) -> Option<u64> {
+        // A swap would call, too.
+        if exit != Exit::Return || !self.stack.answers(exit) {
+            return None;
+        }
+        let to = self.stack.pop()?;
+        match self.calls.checked_sub(1) {
+            Some(rest) => self.calls = rest,
+            None => {
+                *self.returns.get_mut(self.count)? = to;
+                self.count += 1;
+            }
+        }
+        self.through = true;
+        // Entries that other stacks might have dropped.
+        self.stack.has_room(self.most, self.count).then_some(to)
+    }
 }
 
 /// Slots, a power of two.
@@ -85,6 +145,9 @@ pub(crate) struct Stretches {
     store: Vec<Run>,
     /// The number of the store.
     number: u32,
+    /// Addresses that stretches took from the return stack, the next one first, and how
+    /// many.
+    returns: Vec<([u64; MAX_RETURNS], u8)>,
 }
 
 impl Stretches {
@@ -93,7 +156,19 @@ impl Stretches {
             slots: vec![Stretch::VACANT; SLOTS].into_boxed_slice(),
             store: Vec::new(),
             number: new_store(),
+            returns: Vec::new(),
         }
+    }
+
+    /// Whether the way of a stretch through these returns is the same with this return
+    /// stack.
+    pub(crate) fn leads(&self, returns: u32, stack: &ReturnStack) -> bool {
+        let Some(number) = returns.checked_sub(1) else {
+            return true;
+        };
+        let known = self.returns.get(number as usize);
+        let to = known.and_then(|(to, count)| to.get(..usize::from(*count)));
+        to.is_some_and(|to| stack.leads(to))
     }
 
     #[inline]
@@ -140,12 +215,26 @@ impl Stretches {
     }
 
     /// Enters a stretch; `own` if it leaves one outcome over.
-    pub(crate) fn enter(&mut self, name: Name, jump: BlockId, runs: &[Run], own: bool) {
+    pub(crate) fn enter(
+        &mut self,
+        (name, jump): (Name, BlockId),
+        runs: &[Run],
+        returns: Option<&Returns>,
+        own: bool,
+    ) {
         if self.store.len() + runs.len() > STORE {
             self.store.clear();
             self.number = new_store();
+            self.returns.clear();
             self.slots.fill(Stretch::VACANT);
         }
+        let returns = match returns.filter(|returns| returns.through) {
+            Some(known) => {
+                self.returns.push((known.returns, known.count as u8));
+                self.returns.len() as u32
+            }
+            None => 0,
+        };
         let from = self.store.len() as u32;
         self.store.extend_from_slice(runs);
         if let Some(slot) = self.slots.get_mut(Stretches::slot(name)) {
@@ -156,6 +245,7 @@ impl Stretches {
                 from,
                 len: runs.len() as u16,
                 stacks: runs.iter().any(|r| r.exit.stacks()),
+                returns,
                 exit: runs.last().map_or(Exit::Stop, |r| r.exit),
                 own,
             };

@@ -9,6 +9,7 @@
 //! The walk is always *before* an instruction: its output so far is exactly the
 //! instructions before it.
 
+mod chains;
 mod part;
 mod watch;
 
@@ -241,8 +242,8 @@ impl Walk {
         }
     }
 
-    /// As [`Walk::repeat`], but to the next jump, however far it is; not where
-    /// that is a return and there is a return stack. The oldest
+    /// As [`Walk::repeat`], but to the next jump that the return stack does not know the
+    /// target of, however far it is; not where that is a return. The oldest
     /// outcome is in bit 0, the stop bit above the newest. Where `to` is a branch
     /// its own outcome is the last one; it is left over, as the result
     /// says.
@@ -273,16 +274,21 @@ impl Walk {
             halfwords,
             outcomes,
         };
-        let stretch = blocks.stretch(self.space, name)?;
+        let stretch = blocks.stretch(self.space, name, self.stack.as_ref())?;
         let xlen = blocks.xlen();
-        let next = blocks.aim(self.space, stretch.jump, to);
         if halfwords == ANY {
-            // The stack may have an address for it, or get one on the way.
-            let stack = self.stack.as_ref();
-            let implied = stack.is_some_and(|stack| stack.answers(stretch.exit));
-            if implied || stretch.own != blocks.is_branch(next, to) {
+            // The stack may have an address for the jump, or get one on the way.
+            let same = match &self.stack {
+                None => stretch.returns == 0,
+                Some(stack) => !stack.answers(stretch.exit) && blocks.leads(stretch.returns, stack),
+            };
+            if !same {
                 return None;
             }
+        }
+        let next = blocks.aim(self.space, stretch.jump, to);
+        if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
+            return None;
         }
         self.block = next;
         if next == NOWHERE {
@@ -535,43 +541,6 @@ impl Walk {
     fn state(&self) -> (BlockId, u64) {
         let stack = self.stack.as_ref();
         (self.block, stack.map_or(0, ReturnStack::fingerprint))
-    }
-
-    /// The fast path: as many as eight outcomes in one slice of runs. `false`
-    /// if this place has none; then nothing has happened.
-    #[inline(always)]
-    fn chain<E: Evidence, C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        evidence: &mut E,
-        left: &mut u64,
-        out: &mut C,
-    ) -> bool {
-        let reach = blocks.reach(self.block);
-        if self.done != 0 || reach == 0 {
-            return false;
-        }
-        let outcomes = evidence.peek(reach);
-        if outcomes.count == 0 {
-            return false;
-        }
-        let Some(chain) = blocks.chain(self.block, outcomes) else {
-            blocks.no_chain(self.space, self.block, outcomes, evidence.peek(8));
-            return false;
-        };
-        let Some(rest) = left.checked_sub(u64::from(chain.halfwords)) else {
-            return false;
-        };
-        *left = rest;
-        evidence.skip(chain.used);
-        self.insns += u64::from(chain.insns);
-        self.block = chain.end;
-        let runs = blocks.chain_runs(&chain);
-        if let Some(stack) = self.stack.as_mut().filter(|_| chain.calls) {
-            stack.follow(runs, blocks.xlen());
-        }
-        self.give_kept(blocks.chain_kept(&chain), runs, out);
-        true
     }
 
     /// The usual case: a whole block that ends in a branch. Calls end blocks of

@@ -1,9 +1,10 @@
 //! What a source keeps for the optional modes, as its encoder does.
 
+use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::Track;
-use hartrace_flow::{Consumer, Event, Exit, HartId, Run};
+use hartrace_flow::{Consumer, DataAccess, Event, HartId, Kept, Run};
 
 use super::Settings;
 use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
@@ -12,7 +13,7 @@ use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Aids {
     /// Away while a packet is decoded, see [`Tap`].
-    pub(super) predictor: Option<Predictor>,
+    pub(super) predictor: Option<Box<Predictor>>,
     pub(super) targets: Option<Targets>,
     pub(super) vectors: Option<Vectors>,
     /// Sizes of predictor, cache, counter and stack; 0 without the mode.
@@ -38,7 +39,7 @@ impl Aids {
         let [old_predictor, old_cache, old_calls @ ..] = core::mem::replace(&mut self.sizes, sizes);
         let lsb = config.iaddress_lsb;
         if predictor != old_predictor {
-            self.predictor = (predictor > 0).then(|| Predictor::new(predictor, lsb));
+            self.predictor = (predictor > 0).then(|| Box::new(Predictor::new(predictor, lsb)));
         }
         if cache != old_cache {
             self.targets = (cache > 0).then(|| Targets::new(cache, lsb));
@@ -89,7 +90,7 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
     #[inline]
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if let Event::Run(run) = event {
-            note(self.table, run);
+            self.table.note(run);
         }
         self.out.event(hart, event)
     }
@@ -97,15 +98,24 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
     #[inline]
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         for run in runs {
-            note(self.table, run);
+            self.table.note(run);
         }
         self.out.runs(hart, runs)
     }
-}
 
-#[inline]
-fn note(table: Shared<'_>, run: &Run) {
-    if matches!(run.exit, Exit::Taken | Exit::NotTaken) {
-        table.update(run.source(), run.exit == Exit::Taken);
+    #[inline]
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        self.out.accesses(hart, accesses)
+    }
+
+    #[inline]
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        self.table.update_all(kept, runs);
+        self.out.kept_runs(hart, kept, runs)
+    }
+
+    #[inline]
+    fn keeps(&self) -> bool {
+        self.out.keeps()
     }
 }

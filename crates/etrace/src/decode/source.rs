@@ -11,7 +11,7 @@ use super::trail::{More, Returns};
 use super::way::{Next, Outcomes, Pending, Trouble, reason};
 use super::{Ctx, ETrace, Message, Settings};
 use crate::data::DataSource;
-use crate::{BranchMap, Ending, Fault, Packet, QualStatus, Report, Start, Support, Version};
+use crate::{BranchMap, Ending, Fault, Packet, QualStatus, Report, Start, Support};
 
 /// One source.
 #[derive(Debug)]
@@ -21,6 +21,9 @@ pub struct Source {
     base: u64,
     /// The instruction the walk stands before has retired: a packet named it.
     pub(super) named: bool,
+    /// And a packet of format 3 follows it at once: no other instruction retired in
+    /// between (6.6.2).
+    pub(super) closed: bool,
     /// Outcomes reported for branches not passed yet: at most that of the
     /// instruction the walk stands before.
     pub(super) carry: Outcomes,
@@ -52,6 +55,7 @@ pub struct State {
     track: TrackState,
     base: u64,
     named: bool,
+    closed: bool,
     carry: Outcomes,
     pending: Option<Pending>,
     owner: Ownership,
@@ -82,6 +86,7 @@ impl decode::Source<ETrace> for Source {
             track: Track::new(HartId(src.into()), None),
             base: 0,
             named: false,
+            closed: false,
             carry: Outcomes::default(),
             pending: None,
             owner: Ownership::default(),
@@ -123,7 +128,7 @@ impl decode::Source<ETrace> for Source {
         self.carry = Outcomes::default();
         self.pending = None;
         self.stamp = None;
-        self.aids.known = false;
+        (self.aids.known, self.aids.fresh) = (false, false);
         self.data.lose();
         if let Some(vectors) = &mut self.aids.vectors {
             vectors.forget();
@@ -165,6 +170,7 @@ impl decode::Source<ETrace> for Source {
             track: self.track.state(blocks),
             base: self.base,
             named: self.named,
+            closed: self.closed,
             carry: self.carry,
             pending: self.pending,
             owner: self.owner,
@@ -182,6 +188,7 @@ impl decode::Source<ETrace> for Source {
         self.track.set_state(&state.track, blocks);
         self.base = state.base;
         self.named = state.named;
+        self.closed = state.closed;
         self.carry = state.carry;
         self.pending = state.pending;
         self.owner = state.owner;
@@ -248,7 +255,7 @@ impl Source {
         let Some(mut predictor) = self.aids.predictor.take() else {
             return Err(Fault::UnknownOption.reason(0));
         };
-        let table = predictor.shared();
+        let table = predictor.shared_for_runs();
         let mut tap = Tap { out: cx.out, table };
         let mut inner = Ctx {
             settings: cx.settings,
@@ -376,9 +383,11 @@ impl Source {
         self.set_more(more);
         if report.notify {
             self.resolve(Next::Sync, cx)?;
+            self.closed = false;
             self.track.event(&Event::Mark(Mark::Notify), cx.out);
         } else if report.updiscon {
             self.resolve(Next::Flow, cx)?;
+            self.closed = true;
         }
         Ok(())
     }
@@ -443,6 +452,7 @@ impl Source {
         if branch_count == u32::MAX {
             // Sent for its number: the address is that of the last branch (6.8).
             self.resolve(Next::Sync, cx)?;
+            self.closed = false;
         }
         Ok(())
     }
@@ -598,19 +608,20 @@ impl Source {
 
     /// The way to a synchronisation packet from where the walk stands.
     fn walk_to<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
-        if cx.settings.modes.is_modal() {
-            // What the path to it does to the tables counts.
-            let next = self.before(cx.blocks, sync.address);
-            self.resolve(next, cx)?;
-        }
         let changed = sync.owner.mode != self.owner.mode;
         let moved = sync.owner.context != self.owner.context;
-        if moved && !self.leads_to(cx.blocks, sync.address, changed) {
-            // Another context, and another place: an asynchronous change.
+        // What the path to the packet that waits does to the tables counts.
+        let modal = cx.settings.modes.is_modal();
+        let next = match moved && (modal || !self.leads_to(cx.blocks, sync.address, changed)) {
+            true => Next::Sync,
+            false => self.before(cx.blocks, sync.address),
+        };
+        self.resolve(next, cx)?;
+        if moved && self.closed && !self.leads_to(cx.blocks, sync.address, changed) {
+            // The last instruction of one context and the first of another (table 4.4,
+            // ctype 3). Otherwise the next jump leads there (chapter 11).
             return self.end(Next::Sync, cx);
         }
-        let next = self.before(cx.blocks, sync.address);
-        self.resolve(next, cx)?;
         self.approach((sync.address, sync.taken), changed, cx)
     }
 
@@ -638,7 +649,7 @@ impl Source {
         self.tell_owner(sync.owner, cx);
         self.track.settle();
         self.track.walk.restart(cx.blocks, sync.address);
-        self.named = true;
+        (self.named, self.closed) = (true, false);
         self.carry = Outcomes::own(self.track.walk.at_branch(cx.blocks), sync.taken);
         self.track.confirm();
         if let Some(time) = sync.time {
@@ -660,6 +671,9 @@ impl Source {
             self.lose(fault.reason(value), cx.place.at, 0);
             None
         });
+        // The draft reports the last of several traps only, and what can be inferred is
+        // where the first of them was taken.
+        let epc = tvalepc(cx.settings, packet).or(epc);
         let implied = packet.thaddr && packet.address.is_none();
         let handler = match implied {
             false => address.filter(|_| packet.thaddr),
@@ -672,6 +686,7 @@ impl Source {
         }
         let code = Some(packet.ecause);
         let tval = packet.tval.map(|field| canonical(cx.settings, field));
+        let tval = tval.filter(|_| tvalepc(cx.settings, packet).is_none());
         let trap = Trap {
             epc,
             handler,
@@ -679,7 +694,7 @@ impl Source {
                 false => Cause::Exception(code),
                 true => Cause::Interrupt(code),
             },
-            tval: tval.filter(|_| !has_epc(cx.settings, packet)),
+            tval,
         };
         let Some(handler) = trap.handler else {
             if !implied {
@@ -734,11 +749,9 @@ impl Source {
         address: Option<u64>,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<Option<u64>, Trouble> {
-        let tval = packet.tval.map(|field| canonical(cx.settings, field));
-        let told = match cx.settings.config.version {
-            Version::V1_1_1 if has_epc(cx.settings, packet) => tval,
-            Version::V2_0 | Version::V2_05 if !packet.thaddr && !packet.interrupt => address,
-            _ => None,
+        let told = match packet.thaddr || packet.interrupt {
+            true => tvalepc(cx.settings, packet),
+            false => address,
         };
         match self.track.phase {
             Phase::Running => {
@@ -753,6 +766,8 @@ impl Source {
             }
             // On the first instruction the address is where it trapped.
             Phase::Start | Phase::Stopped => Ok(told),
+            Phase::Lost(_) if self.aids.fresh => Ok(told),
+            // It may be the second of two traps, and its address undefined.
             Phase::Lost(_) => Ok(None),
         }
     }
@@ -917,9 +932,13 @@ fn returns(settings: &Settings, irreport: bool, irdepth: u16) -> Returns {
     }
 }
 
-/// Whether `tvalepc` is the address of an illegal instruction (draft 6.3.1).
-fn has_epc(settings: &Settings, packet: &crate::Trap) -> bool {
-    settings.config.version.is_draft() && packet.ecause == 2 && !packet.interrupt
+/// The address of an illegal instruction, which `tvalepc` has (draft 6.3.1).
+fn tvalepc(settings: &Settings, packet: &crate::Trap) -> Option<u64> {
+    let illegal = packet.ecause == 2 && !packet.interrupt;
+    let epc = packet
+        .tval
+        .filter(|_| settings.config.version.is_draft() && illegal);
+    epc.map(|field| canonical(settings, field))
 }
 
 /// The address in a field that holds a full one.

@@ -1,7 +1,7 @@
 //! What a packet gives a walk besides outcomes: branches that were predicted,
 //! and returns that were left out.
 
-use hartrace_flow::{Evidence, History, Outcomes as Next};
+use hartrace_flow::{Evidence, History, Kept, Outcomes as Next, Run};
 
 use super::way::Outcomes;
 use crate::modes::Shared;
@@ -131,7 +131,32 @@ impl Evidence for Trail<'_> {
 
     #[inline]
     fn skip(&mut self, outcomes: u8) {
-        self.outcomes.skip(outcomes);
+        if !self.outcomes.is_empty() {
+            self.outcomes.skip(outcomes);
+        } else if let Some(rest) = self.more.predicted.checked_sub(outcomes.into()) {
+            self.more.predicted = rest;
+        } else {
+            (self.more.predicted, self.more.fails) = (0, false);
+        }
+    }
+
+    #[inline]
+    fn foreseen(&self) -> (u64, bool) {
+        match self.outcomes.is_empty() {
+            true => (self.more.predicted, self.more.fails),
+            false => (0, false),
+        }
+    }
+
+    #[inline]
+    fn foresee(&self, at: u64) -> bool {
+        self.predict(at)
+    }
+
+    #[inline]
+    fn foresees(&self, kept: Kept, runs: &[Run]) -> bool {
+        let table = self.table;
+        table.is_some_and(|table| table.expects_all(kept, runs))
     }
 
     #[inline]

@@ -135,7 +135,7 @@ impl Source {
                     true => pending.outcomes.last(),
                     false => Outcomes::default(),
                 };
-                self.named = true;
+                (self.named, self.closed) = (true, false);
                 self.track.confirm();
                 return Ok(());
             }
@@ -170,6 +170,7 @@ impl Source {
         self.pending = None;
         self.carry = pending.outcomes;
         let to = pending.address;
+        self.closed = false;
         match next {
             Next::Flow => {
                 // The outcome of a branch has been reported where the walk arrived:
@@ -178,10 +179,11 @@ impl Source {
                     self.jump(to, more, cx)?;
                 }
             }
-            Next::Sync if pending.arrived => {}
+            Next::Sync if pending.arrived => self.closed = true,
             Next::Unknown if pending.arrived => self.pending = Some(pending),
             Next::Sync | Next::Unknown => {
                 let jumped = self.approach_any(to, more, cx)?;
+                self.closed = next == Next::Sync && !jumped;
                 if next == Next::Unknown && !jumped {
                     pending.arrived = true;
                     pending.outcomes = self.carry;
@@ -259,7 +261,7 @@ impl Source {
     /// Whether the code leads from the instruction named last to an address
     /// without a further decision: straight on, or by a jump that this
     /// instruction is; `changed` into another mode, by the next return from a
-    /// trap.
+    /// trap, which is this instruction if a packet of format 3 follows it at once.
     pub(super) fn leads_to(&self, blocks: &mut Blocks<'_>, address: u64, changed: bool) -> bool {
         let mut probe = self.track.walk.clone();
         let mut own = self.carry.evidence();
@@ -270,11 +272,12 @@ impl Source {
                 own = pending.outcomes.last().evidence();
             }
         }
+        let from = probe.pc(blocks);
         if changed {
             let stop = probe.advance(blocks, &mut own, &mut { UNCOUNTED }, &mut Nothing);
-            return stop == Stop::Target(Exit::TrapReturn);
+            let near = !self.closed || probe.decision(blocks) == from;
+            return stop == Stop::Target(Exit::TrapReturn) && near;
         }
-        let from = probe.pc(blocks);
         let goal = Goal {
             leave_first: self.named || self.pending.is_some(),
             ..Goal::new(address)
@@ -454,7 +457,7 @@ impl Source {
             return Err(self.trouble(cx.blocks, stop, evidence.left(), Fault::UnreportedJump));
         }
         self.carry = Outcomes::default();
-        self.named = false;
+        (self.named, self.closed) = (false, false);
         self.track.confirm();
         Ok(())
     }
@@ -472,7 +475,7 @@ impl Source {
             return Err(self.trouble(cx.blocks, stop, trail.left(), Fault::UnreportedJump));
         }
         self.carry = Outcomes::default();
-        self.named = false;
+        (self.named, self.closed) = (false, false);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use hartrace_flow::{Ingress, IngressRun, IngressRuns};
 use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Before, Due, Hart, Open, Readiness};
+use super::hart::{Before, Due, Hart, Open, Readiness, Returning};
 use super::prediction::{Passed, Passing};
 use super::runs::push_branches;
 use super::unit::{Unit, is_sijump};
@@ -26,12 +26,15 @@ impl Hart {
         let same = (b.mode == self.cur.mode) & (b.context == self.cur.context);
         let halfwords = self.halfwords + u64::from(b.iretire);
         let early = (b.time < self.resync.time_limit) & (halfwords < self.resync.halfword_limit);
-        let Unit { itype, end, .. } = self.cur;
-        if !(same & early)
-            || b.itype.is_trap()
-            || !leave(&mut self.returns, itype, config.xlen.wrap(end))
-        {
+        if !(same & early) || b.itype.is_trap() {
             return false;
+        }
+        if let Some(returns) = &mut self.returns {
+            if self.cur.itype.is_branch() {
+                returns.settle();
+            } else if is_call(self.cur.itype) {
+                returns.call(config.xlen.wrap(self.cur.end));
+            }
         }
         (self.implied, self.landing) = (false, None);
         self.pass(b, halfwords);
@@ -117,19 +120,13 @@ impl Hart {
                 break None;
             }
             let Some(run) = runs.next() else { break None };
-            let called = self.returns.as_mut().filter(|_| is_call(itype));
-            if let Some(returns) = &called
-                && returns.before_call().is_some()
-                && !after_branch
-                && branches.passed.count == start
-            {
-                break Some(run);
-            }
             let next = halfwords + run.halfwords();
             if next >= limit || !branches.take(runs, &run) {
                 break Some(run);
             }
-            if let Some(returns) = called {
+            if is_call(itype)
+                && let Some(returns) = &mut self.returns
+            {
                 let end = last.map_or(self.cur.end, |last| last.end());
                 returns.call(config.xlen.wrap(end));
             }
@@ -261,20 +258,19 @@ impl Hart {
         } else if self.is_full() {
             self.full_map(config, sink);
         } else {
-            self.settle_call(config, sink);
+            self.settle_return(config, sink);
         }
         self.leave(config, next);
         self.set_before();
     }
 
-    /// Before a call that the code determines: reports the last return that was
-    /// left out, where that is the rule.
-    pub(super) fn settle_call(&mut self, config: &Config, sink: &mut impl Sink) {
-        if is_call(self.cur.itype)
-            && !self.jumps
-            && let Some((target, depth)) = self.returns.as_ref().and_then(Returns::before_call)
+    /// If the current instruction is a return that a decoder would take for an
+    /// earlier one, reports the last one before it.
+    pub(super) fn settle_return(&mut self, config: &Config, sink: &mut impl Sink) {
+        if self.returning != Returning::No
+            && let Some(last) = self.returns.as_ref().and_then(Returns::repeated)
         {
-            self.report_return(config, target, depth, sink);
+            self.report_return(config, last, sink);
             self.open = Open::TrapReturn;
         }
     }
@@ -301,21 +297,4 @@ impl Hart {
             push_branches(&mut self.map, 1, taken);
         }
     }
-}
-
-/// Leaves an instruction which is no jump, and ends at this address; `false` if a
-/// packet must come first.
-#[inline(always)]
-fn leave(returns: &mut Option<Returns>, itype: Itype, end: u64) -> bool {
-    if let Some(returns) = returns {
-        if itype.is_branch() {
-            returns.settle();
-        } else if is_call(itype) {
-            if returns.before_call().is_some() {
-                return false;
-            }
-            returns.call(end);
-        }
-    }
-    true
 }

@@ -6,6 +6,7 @@ use super::Sink;
 use super::hart::{Due, Hart, Open};
 use super::prediction::Prediction;
 use super::unit::Unit;
+use crate::modes::returns::Returns;
 use crate::packet::bits::{Writer, mask};
 use crate::packet::write::{short_index, short_report};
 use crate::{
@@ -99,8 +100,14 @@ impl Hart {
         let returns = self.returns.as_ref()?;
         match self.implied {
             true => returns.landed(),
-            false => returns.here(),
+            false => returns.here().filter(|_| !self.is_settled_branch(returns)),
         }
+    }
+
+    /// Whether the current instruction is a branch for which `irdepth` is not needed:
+    /// its own outcome says that it is the first branch since the last return.
+    fn is_settled_branch(&self, returns: &Returns) -> bool {
+        self.cur.itype.is_branch() && !returns.counts()
     }
 
     /// The address of the current instruction, with the branches before it.
@@ -116,18 +123,22 @@ impl Hart {
     ) {
         let target = self.due == Some(Due::Target);
         let landing = self.landing.filter(|_| target);
-        let (updiscon, irdepth) = match () {
-            () if target => (updiscon, landing.and_then(|landing| landing.report)),
+        let (updiscon, irdepth) = match self.returns.as_ref().and_then(Returns::repeated) {
+            _ if target => (updiscon, landing.and_then(|landing| landing.report)),
             // The return before was left out. So that it is not taken for one that
             // only passes the address, it counts as a jump now.
-            () if self.implied && !notify => (true, returns),
+            _ if self.implied && !notify => (true, returns),
             // Its target may be passed before it. Counted as left out it cannot
             // be mistaken for that.
-            () if self.implied => {
-                let here = self.returns.as_ref().and_then(|returns| returns.here());
+            _ if self.implied => {
+                let here = self.returns.as_ref().and_then(Returns::here);
                 (updiscon, here)
             }
-            () => (updiscon, returns),
+            Some(last) if returns.is_some() => {
+                self.report_return(config, last, sink);
+                (updiscon, None)
+            }
+            _ => (updiscon, returns),
         };
         let report = Report {
             notify,
@@ -145,8 +156,7 @@ impl Hart {
     pub(super) fn report_return(
         &mut self,
         config: &Config,
-        target: u64,
-        depth: u16,
+        (target, depth): (u64, u16),
         sink: &mut impl Sink,
     ) {
         let report = self.report_of(config, target, Some(depth));

@@ -7,7 +7,8 @@ use super::Sink;
 use super::hart::{Before, Due, Hart, Open, Returning};
 use super::modal::is_call;
 use super::unit::Unit;
-use crate::modes::returns::Returns;
+use crate::modes::returns::{Landing, Returns};
+use crate::packet::bits::mask;
 use crate::{Config, ResyncRule, UpdisconRule};
 
 /// What the unit after the current one requires.
@@ -30,9 +31,10 @@ enum Follows {
 impl Hart {
     /// The next unit.
     pub(super) fn step(&mut self, config: &Config, next: Unit, sink: &mut impl Sink) {
-        if self.running && self.breaks_off(&next) {
+        if self.running && (self.breaks_off(&next) || self.is_hidden(config, &next)) {
             self.stop(config, sink);
         }
+        let within = self.running && self.cur.inside;
         if self.running {
             self.conclude(config, &next, sink);
         } else {
@@ -41,7 +43,7 @@ impl Hart {
             self.before = Before::Nothing;
         }
         self.cur = next;
-        self.begin(config, sink);
+        self.begin(config, within, sink);
     }
 
     /// Forgets what has not been reported, and what a decoder may not know.
@@ -73,8 +75,36 @@ impl Hart {
             && returns.expected().is_some_and(|top| top != next.addr)
     }
 
-    /// Looks at the current unit with what was before it.
-    fn begin(&mut self, config: &Config, sink: &mut impl Sink) {
+    /// Whether a decoder would not notice that the next unit does not follow the current
+    /// one (ctype 3): the context looks the same to it, or the packet that reports the
+    /// current instruction does not say that one of format 3 is next.
+    fn is_hidden(&self, config: &Config, next: &Unit) -> bool {
+        let context = |unit: &Unit| unit.context.0 & mask(config.context_width.into());
+        let unmarked = self.told || self.due == Some(Due::Notify);
+        next.change == Ctype::Discontinuity
+            && (unmarked || context(&self.cur) == context(next))
+            && !next.itype.is_trap()
+            && !self.cur.itype.is_trap()
+            && !self.jumps
+            && !self.may_lead_to(config, next.addr)
+    }
+
+    /// Whether the current instruction may lead to this address: the next one, or as
+    /// far away as branches reach. Jumps may lead anywhere.
+    fn may_lead_to(&self, config: &Config, address: u64) -> bool {
+        let reach = match self.cur.itype {
+            Itype::None | Itype::NotTaken => 0,
+            Itype::Taken => 1 << 12,
+            _ => return true,
+        };
+        let distance = config.xlen.wrap(address.wrapping_sub(self.cur.addr));
+        let back = config.xlen.wrap(self.cur.addr.wrapping_sub(address));
+        address == config.xlen.wrap(self.cur.end) || reach > 0 && distance.min(back) <= reach
+    }
+
+    /// Looks at the current unit with what was before it, which was `within` the same
+    /// block or not.
+    fn begin(&mut self, config: &Config, within: bool, sink: &mut impl Sink) {
         self.told = false;
         self.due = None;
         self.jumps = false;
@@ -94,9 +124,10 @@ impl Hart {
         } else if matches!(self.before, Before::Jump | Before::TrapReturn) {
             self.due = Some(Due::Target);
         } else if self.cur.notify {
-            self.due = Some(Due::Notify);
+            self.due = Some(self.due_for_notify());
         } else if self.resync.rule == ResyncRule::Exceeded
-            && (self.map.count > 0 || self.is_open())
+            // No synchronisation came after a target that was within a block.
+            && (self.map.count > 0 || self.is_open() || within && self.open != Open::No)
             // The synchronisation comes at the very next instruction.
             && !self.cur.inside
             && self.resync.is_full(self.cur.time, self.cur.halfwords)
@@ -109,6 +140,22 @@ impl Hart {
         // cannot infer from what came before.
         let inferred = self.cur.sijump && self.before == Before::Plain && !self.told;
         self.jumps = self.cur.itype.is_uninferable() && !inferred;
+    }
+
+    /// How an instruction that is asked for is reported. The target of a return that was
+    /// left out is one of a jump where `irdepth` could also mean an earlier place.
+    fn due_for_notify(&mut self) -> Due {
+        match &self.returns {
+            Some(returns) if self.implied && returns.repeated().is_some() => {
+                self.landing = Some(Landing {
+                    report: returns.landed(),
+                    predicted: true,
+                });
+                self.implied = false;
+                Due::Target
+            }
+            _ => Due::Notify,
+        }
     }
 
     /// The target of a jump enters the cache, but not where the return stack
@@ -175,7 +222,7 @@ impl Hart {
             self.branches(config, sink);
             self.open = Open::No;
         } else {
-            self.settle_call(config, sink);
+            self.settle_return(config, sink);
         }
         // Where packets count returns, one more in between would confuse.
         if self.owes_context && !self.is_open() {
@@ -282,6 +329,8 @@ impl Hart {
             return false;
         }
         match self.resync.rule {
+            // The next unit need not be the next instruction.
+            ResyncRule::Exceeded if self.cur.inside => false,
             ResyncRule::Settled => {
                 // With the halfwords of the current instruction.
                 let full = self.resync.is_full(self.cur.time, next.halfwords);

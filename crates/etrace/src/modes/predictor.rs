@@ -4,6 +4,9 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::cell::Cell;
 
+use hartrace_flow::{Exit, Kept, Run};
+
+use super::effects::{Effects, Known};
 use super::first_bit;
 
 /// The state of every entry after a synchronisation: not taken, but ready to
@@ -20,7 +23,11 @@ pub(crate) struct Predictor {
     /// A power of two of them.
     states: Box<[u8]>,
     first_bit: u32,
+    effects: Effects,
 }
+
+/// Fewer runs than these are looked at one by one: most of them have one branch.
+const FEW_RUNS: usize = 4;
 
 /// Set where an outcome was not expected.
 const MISS: u8 = 0b100;
@@ -44,6 +51,14 @@ const NEXT: [u8; 8] = {
     rows
 };
 
+/// The state after an outcome.
+pub(super) const fn after(state: u8, taken: bool) -> u8 {
+    let row = (state << 1 | taken as u8) & 7;
+    #[allow(clippy::indexing_slicing, reason = "there are 8 rows")]
+    let next = NEXT[row as usize];
+    next & !MISS
+}
+
 impl Predictor {
     /// A table with 2^`bpred_size` entries.
     pub(crate) fn new(bpred_size: u8, iaddress_lsb: u8) -> Predictor {
@@ -51,6 +66,7 @@ impl Predictor {
         Predictor {
             states: vec![INITIAL; entries].into_boxed_slice(),
             first_bit: first_bit(iaddress_lsb),
+            effects: Effects::default(),
         }
     }
 
@@ -60,7 +76,15 @@ impl Predictor {
         Shared {
             states: Cell::from_mut(&mut *self.states).as_slice_of_cells(),
             first_bit: self.first_bit,
+            known: self.effects.known(),
         }
+    }
+
+    /// The same for users that see the same runs again and again.
+    #[inline]
+    pub(crate) fn shared_for_runs(&mut self) -> Shared<'_> {
+        self.effects.prepare();
+        self.shared()
     }
 }
 
@@ -70,13 +94,53 @@ impl Predictor {
 pub(crate) struct Shared<'t> {
     states: &'t [Cell<u8>],
     first_bit: u32,
+    known: Known<'t>,
 }
 
 impl Shared<'_> {
     #[inline(always)]
-    fn entry(&self, address: u64) -> Option<&Cell<u8>> {
+    fn index(&self, address: u64) -> usize {
         let mask = self.states.len().wrapping_sub(1);
-        self.states.get((address >> self.first_bit) as usize & mask)
+        (address >> self.first_bit) as usize & mask
+    }
+
+    #[inline(always)]
+    fn entry(&self, address: u64) -> Option<&Cell<u8>> {
+        self.states.get(self.index(address))
+    }
+
+    /// All branches of these runs had the outcomes they have there.
+    #[inline]
+    pub(crate) fn update_all(&self, kept: Kept, runs: &[Run]) {
+        let entry = |address| self.index(address) as u16;
+        if runs.len() < FEW_RUNS || !self.known.update((kept, runs), self.states, entry) {
+            for run in runs {
+                self.note(run);
+            }
+        }
+    }
+
+    /// The run may end with a branch, which had this outcome.
+    #[inline]
+    pub(crate) fn note(&self, run: &Run) {
+        if matches!(run.exit, Exit::Taken | Exit::NotTaken)
+            && let Some(entry) = self.entry(run.source())
+        {
+            let state = entry.get();
+            let next = after(state, run.exit == Exit::Taken);
+            if next != state {
+                entry.set(next);
+                self.known.change();
+            }
+        }
+    }
+
+    /// Whether all branches of these runs are expected to have the outcomes they have
+    /// there. Perhaps `false` although they are.
+    #[inline]
+    pub(crate) fn expects_all(&self, kept: Kept, runs: &[Run]) -> bool {
+        let entry = |address| self.index(address) as u16;
+        self.known.expects((kept, runs), self.states, entry)
     }
 
     /// Whether the branch at this address is expected to be taken.
@@ -104,6 +168,7 @@ impl Shared<'_> {
         for state in self.states {
             state.set(INITIAL);
         }
+        self.known.change();
     }
 
     /// A copy of the table as it is.
@@ -111,6 +176,7 @@ impl Shared<'_> {
         Predictor {
             states: self.states.iter().map(Cell::get).collect(),
             first_bit: self.first_bit,
+            effects: Effects::default(),
         }
     }
 }

@@ -4,6 +4,9 @@
 //! `docs/etrace-implicit-return.md` has the argument why a decoder finds every
 //! reported address again.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use hartrace_flow::{Remember, ReturnStack, Swaps};
 
 use crate::{Config, Version};
@@ -18,18 +21,23 @@ const MOST_IRETS: u16 = 255;
 /// chapter 11 has room for 2^`call_counter_size` calls, and counts recursive
 /// calls in one entry if there is a stack too.
 pub(crate) fn stack(config: &Config) -> ReturnStack {
-    let counts = 1usize << (config.call_counter_size & 15);
-    let depth = match config.return_stack_size {
-        0 if config.version == Version::V2_05 => counts,
-        0 => counts - 1,
-        size => 1 << (size & 15),
-    };
     // The software model compares addresses even where hardware trusts a counter:
     // a return that goes elsewhere is reported.
-    let stack = ReturnStack::new(Remember::Address, Swaps::Ignored, depth);
+    let stack = ReturnStack::new(Remember::Address, Swaps::Ignored, depth(config));
+    let counts = 1usize << (config.call_counter_size & 15);
     match config.return_stack_size > 0 && config.version == Version::V2_05 {
         true => stack.with_repeats(counts as u32 - 1),
         false => stack,
+    }
+}
+
+/// Entries that it has room for.
+fn depth(config: &Config) -> usize {
+    let counts = 1usize << (config.call_counter_size & 15);
+    match config.return_stack_size {
+        0 if config.version == Version::V2_05 => counts,
+        0 => counts - 1,
+        size => 1 << (size & 15),
     }
 }
 
@@ -52,6 +60,12 @@ pub(crate) struct Returns {
     irets: u16,
     /// Target of the last of them, and entries on the stack before it.
     last: (u64, u16),
+    /// Where `irdepth` is reported: for each number of entries, the last tail in which
+    /// a return with so many was left out. Tails are numbered from 1.
+    tails: Box<[u64]>,
+    tail: u64,
+    /// The last tail in which a call dropped an entry after a return was left out.
+    dropped: u64,
 }
 
 impl Returns {
@@ -61,12 +75,26 @@ impl Returns {
             counts: config.iret_ext,
             irets: 0,
             last: (0, 0),
+            tails: match config.iret_ext {
+                true => Box::default(),
+                false => vec![0; depth(config) + 1].into(),
+            },
+            tail: 1,
+            dropped: 0,
         }
+    }
+
+    /// Whether packets report `irets`, and not `irdepth`.
+    pub(crate) fn counts(&self) -> bool {
+        self.counts
     }
 
     /// A call returns to this address.
     #[inline]
     pub(crate) fn call(&mut self, link: u64) {
+        if self.is_open() && self.stack.len() + 1 == self.tails.len() {
+            self.dropped = self.tail;
+        }
         self.stack.push(link);
     }
 
@@ -83,7 +111,11 @@ impl Returns {
 
     /// A return to this address is left out.
     pub(crate) fn leave_out(&mut self, to: u64) {
-        self.last = (to, self.stack.len() as u16);
+        let depth = self.stack.len();
+        self.last = (to, depth as u16);
+        if let Some(tail) = self.tails.get_mut(depth) {
+            *tail = self.tail;
+        }
         self.stack.pop();
         self.irets = self.irets.saturating_add(1);
     }
@@ -122,23 +154,28 @@ impl Returns {
         })
     }
 
-    /// Before a direct call: the last return that was left out, if its target
-    /// must be reported first. `irdepth` tells the calls of a way up and down
-    /// apart, but not a second way up.
-    pub(crate) fn before_call(&self) -> Option<(u64, u16)> {
-        (self.is_open() && !self.counts).then_some(self.last)
+    /// The last return that was left out, if its target must be reported before a
+    /// return here, or an instruction here: a return with as many entries on the
+    /// stack was left out before, and a decoder would take that one, or entries were
+    /// dropped, so that their number says too little.
+    #[inline]
+    pub(crate) fn repeated(&self) -> Option<(u64, u16)> {
+        let before = self.tails.get(self.stack.len())?;
+        let repeated = *before == self.tail || self.dropped == self.tail;
+        (self.is_open() && repeated).then_some(self.last)
     }
 
     /// A branch, or a packet that reports where the hart is.
     #[inline]
     pub(crate) fn settle(&mut self) {
         self.irets = 0;
+        self.tail += 1;
     }
 
     /// A synchronisation packet was sent.
     pub(crate) fn reset(&mut self) {
         self.stack.clear();
-        self.irets = 0;
+        self.settle();
     }
 }
 
@@ -258,17 +295,41 @@ mod tests {
     }
 
     #[test]
-    fn irdepth_needs_a_packet_before_another_way_up() {
-        let mut returns = Returns::new(&config(Version::V2_0, 3, 0));
-        returns.call(0x104);
-        assert_eq!(returns.before_call(), None);
-        assert_eq!(returns_to(&mut returns, 0x104), None);
-        assert_eq!(returns.before_call(), Some((0x104, 1)));
+    fn irdepth_needs_a_packet_before_another_return_of_the_same_depth() {
+        for (version, repeated) in [
+            (Version::V2_0, Some((0x104, 1))),
+            // irets counts them.
+            (Version::V2_05, None),
+        ] {
+            let mut returns = Returns::new(&config(version, 3, 0));
+            returns.call(0x104);
+            assert_eq!(returns_to(&mut returns, 0x104), None);
+            assert_eq!(returns.repeated(), None, "nothing returned from here");
+            returns.call(0x108);
+            assert_eq!(returns.repeated(), repeated);
+            returns.call(0x204);
+            assert_eq!(returns.repeated(), None, "one deeper");
+            assert_eq!(returns_to(&mut returns, 0x204), None);
+            assert_eq!(returns.repeated().is_some(), repeated.is_some());
+            returns.settle();
+            assert_eq!(returns.repeated(), None);
+        }
+    }
+
+    #[test]
+    fn irdepth_says_too_little_when_entries_were_dropped() {
+        let mut returns = Returns::new(&config(Version::V2_0, 1, 0));
+        for link in [0x104, 0x204, 0x304] {
+            returns.call(link);
+        }
+        assert_eq!(returns_to(&mut returns, 0x304), None);
+        assert_eq!(returns.repeated(), None, "they were dropped before");
+        for link in [0x404, 0x504] {
+            returns.call(link);
+        }
+        assert_eq!(returns.repeated(), Some((0x304, 2)));
         returns.settle();
-        assert_eq!(returns.before_call(), None);
-        let mut returns = Returns::new(&config(Version::V2_05, 3, 0));
-        returns.call(0x104);
-        assert_eq!(returns_to(&mut returns, 0x104), None);
-        assert_eq!(returns.before_call(), None, "irets counts");
+        assert_eq!(returns_to(&mut returns, 0x504), None);
+        assert_eq!(returns.repeated(), None);
     }
 }

@@ -58,19 +58,38 @@ pub(crate) fn plain(word: u64, len: usize, layout: &Layout) -> Option<Plain> {
     })
 }
 
-/// An index of the jump target cache, in the same way; `None` for any other packet,
-/// and for one that reports returns.
+/// A packet of format 0, in the same way: a count of branches without an address, or an
+/// index of the jump target cache without a report of returns. `None` for any other.
 #[inline]
-pub(crate) fn jump_target(word: u64, len: usize, layout: &Layout) -> Option<Packet> {
+pub(crate) fn format_0(word: u64, len: usize, layout: &Layout) -> Option<Packet> {
+    if len == 0 || len > WORD || word & 3 != 0 {
+        return None;
+    }
     let subformat = match layout.f0s_width {
         0 => u64::from(layout.bpred_size == 0),
         width => word >> 2 & mask(width.into()),
     };
-    if len == 0 || len > WORD || word & 3 != 0 || subformat != 1 || layout.cache_size == 0 {
-        return None;
-    }
     let unused = 64 - 8 * len as u32;
     let bits = (word << unused) as i64 >> unused >> (2 + layout.f0s_width);
+    match subformat {
+        0 if layout.bpred_size > 0 => branch_count(bits),
+        1 if layout.cache_size > 0 => jump_target(bits, layout),
+        _ => None,
+    }
+}
+
+/// `branch_fmt` = 00.
+#[inline(always)]
+fn branch_count(bits: i64) -> Option<Packet> {
+    let branch_count = u32::try_from(bits).ok()?;
+    Some(Packet::BranchCount {
+        branch_count,
+        address: None,
+    })
+}
+
+#[inline(always)]
+fn jump_target(bits: i64, layout: &Layout) -> Option<Packet> {
     let index = (bits as u64 & mask(layout.cache_size.into())) as u16;
     let bits = bits >> layout.cache_size;
     let count = (bits & 31) as u32;

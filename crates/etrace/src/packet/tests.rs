@@ -250,7 +250,7 @@ fn the_short_way_is_the_long_way() {
             let field = plain.address.map(|a| a & bits::mask(width));
             assert_eq!((plain.map, field), (map, report.map(|r| r.address)));
         }
-        if let Some(packet) = quick::jump_target(word, bytes.len(), layout) {
+        if let Some(packet) = quick::format_0(word, bytes.len(), layout) {
             assert_eq!(Ok(packet), long, "{bytes:x?} {layout:?}");
         } else if let Ok(Packet::JumpTarget { irreport, .. }) = long {
             let irdepth = layout.irdepth_width > 0;

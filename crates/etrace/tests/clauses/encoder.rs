@@ -1310,6 +1310,82 @@ fn resync_by_cycles_and_halfwords() {
     }
 }
 
+/// 6.6.2: after `updiscon` the very next instruction has a packet of format 3, however
+/// many instructions a block has. Inside a block the encoder does not see it.
+#[test]
+fn resync_after_a_target_in_a_block() {
+    let image = rv64(&[(0x1000, &[ADD, ADD, ADD, JR_A5])]);
+    let way = go(&[0x1000, 0x1004, 0x1008, 0x100c].repeat(100));
+    let steps = steps(&image, &way);
+    for version in VERSIONS {
+        for unit in [
+            ResyncUnit::Packets,
+            ResyncUnit::Cycles,
+            ResyncUnit::Halfwords,
+        ] {
+            let config = resync(version, unit, ResyncRule::Exceeded);
+            for retirement in [
+                Retirement::Single,
+                Retirement::Block(4),
+                Retirement::Block(64),
+            ] {
+                let port = PortConfig {
+                    retirement,
+                    ..port(&config, Isa::RV64GC)
+                };
+                let bytes = encode_at(port, &config, &FilterConfig::default(), &steps);
+                // The plain decoder among others, which insists on it.
+                decodes(&config, &image, &steps, &bytes);
+                let lines = text(&config, &packets(&config, &bytes));
+                assert!(tally(&lines)["start"] > 4, "{retirement:?} {lines:?}");
+                for pair in lines.windows(2) {
+                    let marked = pair[0].contains("updiscon");
+                    assert!(!marked || pair[1] == "start 1004", "{pair:?}");
+                }
+            }
+        }
+    }
+}
+
+/// 6.7.1: with branches, notify and updiscon are as without them.
+#[test]
+fn notify_and_updiscon_of_format_1() {
+    let image = rv64(&[
+        (0x1000, &[b(8), ADD, ADD, JR_A5, ADD]),
+        (0x2000, &[ADD, ADD]),
+        (0x3000, &[ADD]),
+    ]);
+    for version in VERSIONS {
+        let config = Config {
+            triggers: true,
+            ..plain(version)
+        };
+        let notify = [Do::Signal(Signal::Notify)];
+        let path = way(&[&go(&[0x1000]), &notify, &go(&[0x1008, 0x100c, 0x2000])]);
+        let lines = text(&config, &round_trip(&config, &image, &path));
+        // The start packet has the outcome of its own branch.
+        assert_eq!(lines[1..3], ["start 1000 taken", "address 1008 notify"]);
+        let image = rv64(&[
+            (0x1000, &[ADD, b(8), ADD, ADD, JR_A5, ADD]),
+            (0x2000, &[ADD, ADD]),
+            (0x3000, &[ADD]),
+        ]);
+        let path = way(&[
+            &go(&[0x1000, 0x1004]),
+            &notify,
+            &go(&[0x100c, 0x1010, 0x2000]),
+        ]);
+        let lines = text(&config, &round_trip(&config, &image, &path));
+        assert_eq!(lines[2], "branches T 100c notify");
+        let trap = [Do::Trap(0x2004, 0x3000, interrupt(7), Some(0))];
+        let jumps = go(&[0x1000, 0x1004, 0x100c, 0x1010, 0x2000]);
+        let path = way(&[&jumps, &trap, &go(&[0x3000])]);
+        let lines = text(&config, &round_trip(&config, &image, &path));
+        assert_eq!(lines[2], "branches T 2000 updiscon");
+        assert!(lines[3].starts_with("interrupt 7 to 3000"), "{lines:?}");
+    }
+}
+
 /// ResyncMode 0.
 #[test]
 fn resync_off() {

@@ -690,7 +690,8 @@ fn traps_inside_calls() {
     );
 }
 
-/// A resync inside a call clears the stack, for a decoder that starts there.
+/// A resync inside a call clears the stack, for a decoder that starts there: the return
+/// is reported, and without a depth or count.
 #[test]
 fn resync_inside_a_call() {
     let image = rv64(&[
@@ -707,14 +708,41 @@ fn resync_inside_a_call() {
                 },
                 ..returning(version, 4)
             };
-            // The first 16 halfwords end in the loop: the return is not left out.
+            // The first 16 halfwords end in the loop.
             for rounds in 16..40 {
                 let mut pcs = vec![0x1000];
                 pcs.resize(1 + rounds, 0x2000);
                 pcs.extend([0x2004, 0x1004, 0x1008]);
-                let lines = text(&config, &modal_trip(&config, &image, &go(&pcs)));
-                assert!(lines.iter().any(|line| line == "start 2000 taken"));
-                assert!(lines.iter().any(|line| line.contains(" 1004")), "{lines:?}");
+                let path = go(&pcs);
+                let bytes = encode(&config, &image, &path);
+                decodes(&config, &image, &steps(&image, &path), &bytes);
+                let lines = text(&config, &packets(&config, &bytes));
+                assert!(lines.contains(&"start 2000 taken".to_owned()), "{lines:?}");
+                let returned = lines.iter().find(|line| line.contains(" 1004"));
+                let returned = returned.unwrap_or_else(|| panic!("{lines:?}"));
+                assert!(!returned.contains("ir"), "{lines:?}");
+                // Whoever starts at the resync knows as much.
+                let last = lines.iter().rposition(|line| line == "start 2000 taken");
+                let rest = pieces(&bytes)[last.unwrap()..].concat();
+                let late = decode(&config, &image, &rest);
+                assert!(
+                    late.pcs(&image)
+                        .ends_with(&[0x2000, 0x2004, 0x1004, 0x1008])
+                );
+                assert!(late.gaps().is_empty(), "{:?}", late.text());
+                // Without the resync the return is left out.
+                let never = Config {
+                    resync: Resync {
+                        unit: ResyncUnit::Off,
+                        ..config.resync
+                    },
+                    ..config.clone()
+                };
+                let lines = text(&never, &modal_trip(&never, &image, &path));
+                assert!(
+                    !lines.iter().any(|line| line.contains(" 1004")),
+                    "{lines:?}"
+                );
             }
         }
     }
@@ -803,6 +831,110 @@ fn a_synchronisation_after_a_return_elsewhere() {
     }
 }
 
+/// 6.6.3: main calls f and then g, which calls f: after the second return of f the stack
+/// is as deep as it was in the first f. What is reported there must not be taken for the
+/// target of the first return.
+#[test]
+fn irdepth_after_a_return_of_the_same_depth() {
+    let image = rv64(&[
+        (0x1000, &[jal(1, 0x1000), jal(1, 0x1ffc), ADD]),
+        (0x2000, &[ADD, RET]),
+        (0x3000, &[jal(1, -0x1000), b(8), ADD, ADD, RET]),
+        (0x5000, &[ADD]),
+    ]);
+    let calls = [
+        0x1000, 0x2000, 0x2004, 0x1004, 0x3000, 0x2000, 0x2004, 0x3004,
+    ];
+    let trap = |epc| [Do::Trap(epc, 0x5000, exception(13), Some(0))];
+    for version in [DRAFT, RATIFIED] {
+        let config = Config {
+            triggers: true,
+            ..returning(version, 4)
+        };
+        let sent = |path: &[Do], expected: &[&str]| {
+            let lines = text(&config, &modal_trip(&config, &image, path));
+            assert_eq!(lines[2..2 + expected.len()], *expected, "{lines:?}");
+        };
+        // The branch right after the second return is its target.
+        let path = way(&[&go(&calls), &trap(0x300c), &go(&[0x5000])]);
+        sent(&path, &["branches T 3004 updiscon irdepth 2"]);
+        // A notification there: as the target of any jump.
+        let (before, after) = calls.split_at(7);
+        let notify = [Do::Signal(Signal::Notify)];
+        let path = way(&[&go(before), &notify, &go(after), &go(&[0x300c, 0x3010])]);
+        sent(&path, &["branches T 3004 irdepth 2"]);
+        // A branch on the path needs no depth, another instruction a packet before it.
+        let image = rv64(&[
+            (0x1000, &[jal(1, 0x1000), jal(1, 0x1ffc), ADD]),
+            (0x2000, &[ADD, RET]),
+            (0x3000, &[jal(1, -0x1000), ADD, b(8), ADD]),
+            (0x5000, &[ADD]),
+        ]);
+        let sent = |path: &[Do], expected: &[&str]| {
+            let lines = text(&config, &modal_trip(&config, &image, path));
+            assert_eq!(lines[2..2 + expected.len()], *expected, "{lines:?}");
+        };
+        let path = way(&[&go(&calls), &go(&[0x3008]), &trap(0x3010), &go(&[0x5000])]);
+        sent(&path, &["branches T 3008"]);
+        let path = way(&[
+            &notify,
+            &go(&calls[..7]),
+            &go(&[0x3004]),
+            &notify,
+            &go(&[0x3008]),
+        ]);
+        sent(&path, &["branches N 3008 notify"]);
+        let image = rv64(&[
+            (0x1000, &[jal(1, 0x1000), jal(1, 0x1ffc), ADD]),
+            (0x2000, &[ADD, RET]),
+            (0x3000, &[jal(1, -0x1000), ADD, ADD, ADD]),
+            (0x5000, &[ADD]),
+        ]);
+        let path = way(&[&go(&calls), &go(&[0x3008]), &trap(0x300c), &go(&[0x5000])]);
+        let lines = text(&config, &modal_trip(&config, &image, &path));
+        assert_eq!(lines[2..4], ["address 3004 irdepth 2", "address 3008"]);
+    }
+}
+
+/// 6.8.3: format 0 reports returns, too: with a count of branches and the address, and
+/// with an index of the cache.
+#[test]
+fn returns_in_format_0() {
+    let image = rv64(&[
+        (0x1000, &[jal(1, 0x1000), jal(0, -4)]),
+        (0x2000, &[b(8), RET, RET]),
+        (0x4000, &[ADD, JR_A5]),
+    ]);
+    for version in VERSIONS {
+        // 41 branches are predicted, and 40 returns left out; then one goes elsewhere.
+        let mut pcs = [0x1000, 0x2000, 0x2004, 0x1004].repeat(40);
+        pcs.extend([0x1000, 0x2000, 0x2004, 0x4000, 0x4004, 0x1000]);
+        let config = Config {
+            bpred_size: 4,
+            branch_prediction: true,
+            ..returning(version, 4)
+        };
+        let lines = text(&config, &modal_trip(&config, &image, &go(&pcs)));
+        let counted = by_version(version, "count 41 4000 irdepth 1", "count 41 4000 irets 0");
+        assert_eq!(lines[2], counted, "{lines:?}");
+        // Each return goes to the same place, which is in the cache from then on.
+        let config = Config {
+            cache_size: 4,
+            jump_target_cache: true,
+            ..returning(version, 4)
+        };
+        let pcs = [0x1000, 0x2000, 0x2004, 0x4004].repeat(3);
+        let lines = text(&config, &modal_trip(&config, &image, &go(&pcs)));
+        let (first, again) = match version {
+            Version::V2_05 => ("branches N 4004 irets 0", "index 2 N irets 0"),
+            _ => ("branches N 4004 irdepth 1", "index 2 N irdepth 1"),
+        };
+        assert_eq!(lines[2], first, "{lines:?}");
+        let indexed = lines.iter().filter(|line| *line == again);
+        assert_eq!(indexed.count(), 2, "{lines:?}");
+    }
+}
+
 /// 3.2.5: a tail call leaves the stack as it is, and the return of the function it
 /// goes to is that of the first call.
 #[test]
@@ -820,25 +952,13 @@ fn tail_calls() {
     ]);
     for version in VERSIONS {
         let config = returning(version, 4);
-        let end = end(&config);
-        let with_irets = [
-            "start 1000",
-            "address 4000",
-            "address 100c updiscon irets 0",
-            &end,
-        ];
-        // The first return must be settled before the second call.
-        let with_irdepth = [
-            "start 1000",
-            "address 1004 irdepth 1",
-            "address 4000",
+        let returned = by_version(
+            version,
             "address 100c updiscon irdepth 1",
-            &end,
-        ];
-        match version {
-            Version::V2_05 => sends_modal(&config, &image, &way, &with_irets),
-            _ => sends_modal(&config, &image, &way, &with_irdepth),
-        }
+            "address 100c updiscon irets 0",
+        );
+        let lines = ["start 1000", "address 4000", returned, &end(&config)];
+        sends_modal(&config, &image, &way, &lines);
     }
 }
 
@@ -1020,14 +1140,18 @@ fn standard_support_packet() {
 /// A decoder takes every parameter from the support packet, whatever it was given.
 #[test]
 fn parameters_come_from_the_support_packet() {
-    // A loop of 200 branches that are predicted, a call, and a jump back.
+    // A loop of 200 branches that are predicted, a branch that shares its entry in the
+    // smallest predictor only, calls for which the smallest stack is too small, and a
+    // jump back.
     let image = rv64(&[
-        (0x1000, &[b(0), jal(1, 0xffc), JR_A5]),
+        (0x1000, &[b(0), b(8), jal(1, 0xff8), JR_A5]),
         (0x2000, &[jal(1, 0x1000), ADD, RET]),
-        (0x3000, &[RET]),
+        (0x3000, &[jal(1, 0x1000), RET]),
+        (0x4000, &[RET]),
     ]);
     let mut round = vec![0x1000; 200];
-    round.extend([0x1004, 0x2000, 0x3000, 0x2004, 0x2008, 0x1008]);
+    round.extend([0x1004, 0x1008, 0x2000, 0x3000, 0x4000, 0x3004]);
+    round.extend([0x2004, 0x2008, 0x100c]);
     let path = go(&round.repeat(4));
     let other = |size: u8| Config {
         time_width: 16,

@@ -7,7 +7,7 @@ use hartrace_etrace::{
     ReturnRule, Start, Trap, TrapVectors,
 };
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Ctype, Ingress, Mode, PortConfig};
+use hartrace_flow::{Ctype, Ingress, Mode, PortConfig, Trigger};
 use hartrace_isa::{Isa, Itype};
 
 use crate::book;
@@ -482,12 +482,112 @@ fn reading_23_discontinuities_of_others() {
             let packets = [first, packet, there, support(NTR)];
             tells(&config, &image, &packets, &[lines, &end].concat());
         };
-        // Chapter 11 would follow the code to the jump at 100c.
-        let packets = [start(&config, 0x1000), there, support(NTR)];
-        let lines = decode(&config, &image, &stream(&config, &packets)).text();
-        assert_eq!(lines[2..], [&["1000+1>1004"], &end[..]].concat());
         told(address(&config, 4), &["1000+1>1004", "1004+1>1008"]);
         told(updiscon(&config, 4), &["1000+4>1004", "1004+1>1008"]);
+    }
+}
+
+/// Reading 23: where the packet before does not say that a start follows at once, the
+/// next jump leads to the new context, as chapter 11 has it. No instruction is dropped
+/// without a gap.
+#[test]
+fn reading_23_a_jump_into_another_context() {
+    let image = rv64(&[
+        (0x1000, &[ADD, ADD, ADD, JR_A5]),
+        (0x2000, &[ADD, ADD]),
+        (0x3000, &[ADD, b(8)]),
+        (0x5000, &[ADD, JR_A5]),
+    ]);
+    for version in VERSIONS {
+        let config = Config {
+            context_width: 8,
+            ..plain(version)
+        };
+        let there = Packet::Start(Start {
+            branch: true,
+            privilege: 3,
+            context: 5,
+            address: 0x1000,
+            ..Start::default()
+        });
+        let end = ["in M context 5", "2000+1>2004", "off"];
+        let packets = [start(&config, 0x1000), there, support(NTR)];
+        tells(
+            &config,
+            &image,
+            &packets,
+            &[&["1000+4>2000"], &end[..]].concat(),
+        );
+        // The target of a jump is not the last instruction, nor is one that was asked
+        // for.
+        for (packet, jump) in [
+            (address(&config, 0x4000), 0x5004),
+            (notify(&config, 4), 0x100c),
+        ] {
+            let packets = [start(&config, 0x1000), packet, there, support(NTR)];
+            let events = decode(&config, &image, &stream(&config, &packets));
+            let pcs = events.pcs(&image);
+            assert!(pcs.ends_with(&[jump, 0x2000]), "{:?}", events.text());
+            assert!(events.gaps().is_empty());
+        }
+        // No jump to it: something is missing.
+        let packets = [start(&config, 0x3000), there, support(NTR)];
+        let events = decode(&config, &image, &stream(&config, &packets));
+        assert_eq!(events.codes(), [Fault::MissingOutcome.code()]);
+        assert_eq!(events.pcs(&image), [0x2000]);
+    }
+}
+
+/// Reading 23: a change that a decoder would not notice is a new start of the trace:
+/// the last instruction has been reported by a start or for a trigger, or the context
+/// looks the same.
+#[test]
+fn reading_23_discontinuities_that_look_like_none() {
+    let image = rv64(&[(0x1000, &[ADD, ADD, ADD, JR_A5]), (0x2000, &[ADD, ADD])]);
+    let notify = Trigger {
+        notify: true,
+        ..Trigger::default()
+    };
+    for version in VERSIONS {
+        for (context_width, trigger, last, reported) in [
+            (8, Trigger::default(), 0x1000, None),
+            (8, notify, 0x1004, Some("address 1004 notify")),
+            (0, Trigger::default(), 0x1004, Some("address 1004")),
+            (2, Trigger::default(), 0x1004, Some("address 1004")),
+        ] {
+            let config = Config {
+                context_width,
+                triggers: true,
+                ..plain(version)
+            };
+            let context = hartrace_flow::Context(4);
+            let there = Ingress {
+                context,
+                ctype: Ctype::Discontinuity,
+                ..one(0x2000, 4)
+            };
+            let mut rows = vec![one(0x1000, 4), one(0x1004, 4)];
+            rows.truncate(if last == 0x1000 { 1 } else { 2 });
+            rows.last_mut().unwrap().trigger = trigger;
+            rows.push(there);
+            let packets = encode_blocks(&config, &rows);
+            let lines = text(&config, &packets);
+            let ended = lines
+                .iter()
+                .position(|line| line.contains("ended"))
+                .unwrap();
+            assert!(lines[ended + 1].starts_with("start 2000"), "{lines:?}");
+            if let Some(reported) = reported {
+                assert_eq!(lines[ended - 1], reported);
+            }
+            let events = decode(&config, &image, &stream(&config, &packets));
+            let mut pcs = vec![0x1000, 0x1004];
+            pcs.truncate(rows.len() - 1);
+            pcs.push(0x2000);
+            assert_eq!(events.pcs(&image), pcs, "{lines:?}");
+            assert!(events.gaps().is_empty());
+            agrees(&config, &image, &stream(&config, &packets), &events);
+        }
     }
 }
 
@@ -587,6 +687,74 @@ fn draft_traps_in_a_row() {
         "support off ended_ntr",
     ];
     sends(&config, &image, &way, &lines);
+}
+
+/// 6.3.1: `tvalepc` is the address of an illegal instruction even right after another
+/// trap, where the hart never came by.
+#[test]
+fn draft_illegal_instruction_after_another_trap() {
+    let image = rv64(&[(0x1000, &[ADD, ADD, ECALL]), (0x4000, &[ADD])]);
+    let config = plain(DRAFT);
+    for (pcs, first) in [
+        (
+            &[0x1000][..],
+            Do::Trap(0x1004, 0x3000, exception(13), Some(1)),
+        ),
+        (
+            &[0x1000, 0x1004],
+            Do::Trap(0x1008, 0x3000, exception(11), Some(0)),
+        ),
+    ] {
+        let way = way(&[
+            &go(pcs),
+            &[first, Do::Trap(0x3000, 0x4000, exception(2), Some(2))],
+            &go(&[0x4000]),
+        ]);
+        let bytes = encode(&config, &image, &way);
+        let events = decode(&config, &image, &bytes);
+        let traps: Vec<_> = events.traps().iter().map(|trap| trap.epc).collect();
+        assert_eq!(traps, [Some(0x3000)], "{:?}", events.text());
+        agrees(&config, &image, &bytes, &events);
+    }
+}
+
+/// A trap right after a loss that the encoder reports is one on the first instruction:
+/// its address is known. After packets that the decoder found missing it may be the
+/// second of two traps, whose address is undefined.
+#[test]
+fn traps_right_after_a_loss() {
+    let image = rv64(&[(0x1000, &[ADD, ADD]), (0x3000, &[ADD])]);
+    let config = plain(RATIFIED);
+    let first = Packet::Trap(Trap {
+        tval: Some(7),
+        ..trap(&config, 12, false, 0x2000)
+    });
+    let rest = [first, start(&config, 0x3000), support(NTR)];
+    let lost = [start(&config, 0x1000), support(QualStatus::TraceLost)];
+    let damaged = [start(&config, 0x1000), address(&config, 0x500)];
+    for (before, epc) in [(lost, Some(0x2000)), (damaged, None)] {
+        let bytes = stream(&config, &[&before[..], &rest].concat());
+        let events = decode(&config, &image, &bytes);
+        let traps: Vec<_> = events
+            .traps()
+            .iter()
+            .map(|trap| (trap.epc, trap.handler))
+            .collect();
+        assert_eq!(traps, [(epc, Some(0x3000))], "{:?}", events.text());
+        assert_eq!(events.gaps().len(), 1);
+    }
+    // In the draft an illegal instruction has its address in any case.
+    let config = plain(DRAFT);
+    let illegal = Packet::Trap(Trap {
+        tval: Some(0x2000),
+        ..trap(&config, 2, true, 0x3000)
+    });
+    for before in [support(QualStatus::TraceLost), address(&config, 0x500)] {
+        let packets = [start(&config, 0x1000), before, illegal, support(NTR)];
+        let events = decode(&config, &image, &stream(&config, &packets));
+        let traps: Vec<_> = events.traps().iter().map(|trap| trap.epc).collect();
+        assert_eq!(traps, [Some(0x2000)], "{:?}", events.text());
+    }
 }
 
 /// Reading 25: Draft: behind a jump even where the hart was is lost, if the second of

@@ -57,9 +57,7 @@ pub(crate) fn compare(
         near.map(|item| format!("  {item:x?}\n")).collect()
     };
     for (i, (one, other)) in ours.iter().zip(&theirs).enumerate() {
-        let after_loss = i > 0 && losses.contains(&(i - 1));
-        let excused = after_loss || is_illegal(config, one);
-        if one != other && !(excused && without_epc(one) == without_epc(other)) {
+        if one != other {
             let (ours, theirs) = (near(&ours, i), near(&theirs, i));
             return Err(format!("item {i}: plain\n{ours}other\n{theirs}"));
         }
@@ -404,27 +402,6 @@ fn drop_before_losses(ours: &mut Vec<plain::Item>, theirs: &[plain::Item], losse
             ours.drain(loss..end);
         }
     }
-}
-
-/// An item without the address where a trap was taken. The decoders differ there in
-/// two cases:
-///
-/// * An illegal instruction right after another trap, in the draft, which does not
-///   report the first of the two. The packet has the address of the second, and the
-///   other decoder gives that of the first, where the hart was.
-/// * A trap right after a loss. To the other decoder its address may be one that is
-///   undefined.
-fn without_epc(item: &plain::Item) -> plain::Item {
-    match item.clone() {
-        plain::Item::Trap(trap) => plain::Item::Trap(plain::Trap { epc: None, ..trap }),
-        item => item,
-    }
-}
-
-/// Whether this is the trap of an illegal instruction in the draft.
-fn is_illegal(config: &Config, item: &plain::Item) -> bool {
-    let illegal = |trap: &plain::Trap| trap.cause == 2 && !trap.interrupt;
-    config.version == Version::V1_1_1 && matches!(item, plain::Item::Trap(trap) if illegal(trap))
 }
 
 /// Whether this is an `ecall` or `ebreak` that counts as retired. The plain decoder

@@ -47,16 +47,30 @@ pub enum Retires {
 }
 
 impl Retires {
-    fn includes(self, bits: u32, isa: Isa) -> bool {
-        match self {
+    /// The instruction that a trap was taken at, if it counts as retired. A fault or a
+    /// breakpoint of the debugger may be taken at any instruction: that one does not.
+    fn retired(self, t: &TrapStep, isa: Isa) -> Option<u32> {
+        let bits = t.bits?;
+        let included = match self {
             Retires::Neither => false,
             Retires::Ecall => bits == ECALL,
             Retires::EcallAndEbreak => Flow::of_retired(bits, isa) == Flow::Trap,
-        }
+        };
+        let own = match t.trap.cause {
+            Cause::Exception(Some(code)) if bits == ECALL => ENVIRONMENT_CALLS.contains(&code),
+            Cause::Exception(Some(code)) => code == BREAKPOINT,
+            Cause::Exception(None) | Cause::Unknown => true,
+            Cause::Interrupt(_) => false,
+        };
+        (included && own).then_some(bits)
     }
 }
 
 const ECALL: u32 = 0x73;
+
+/// Exception codes of an ecall, by mode, and of an ebreak.
+const ENVIRONMENT_CALLS: core::ops::RangeInclusive<u32> = 8..=11;
+const BREAKPOINT: u32 = 3;
 
 /// The data half of a port (E-Trace 4.3, 4.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -422,9 +436,7 @@ impl Hart {
             // The port has no code for "something": an exception says least.
             Cause::Unknown => (Itype::Exception, None),
         };
-        let retires = t
-            .bits
-            .filter(|&bits| config.retires.includes(bits, config.isa));
+        let retires = config.retires.retired(t, config.isa);
         let len = retires.map_or(0, |bits| hartrace_isa::length(bits as u16));
         let itype = match retires {
             // NexRv knows no traps: what it counts is typed as any other.

@@ -483,6 +483,158 @@ fn chains_change_nothing() {
     assert_eq!(chained.out.runs, single.out.runs);
 }
 
+/// Outcomes by address, which change now and then, and one that differs.
+#[derive(Clone)]
+struct Foretold {
+    left: u64,
+    fails: bool,
+    taken: u8,
+    /// May be asked for many at once.
+    fast: bool,
+}
+
+impl Evidence for Foretold {
+    fn branch(&mut self, at: u64, _: bool) -> Option<bool> {
+        if let Some(rest) = self.left.checked_sub(1) {
+            self.left = rest;
+            return Some(self.foresee(at));
+        }
+        core::mem::take(&mut self.fails).then(|| !self.foresee(at))
+    }
+
+    fn left(&self) -> u64 {
+        self.left + u64::from(self.fails)
+    }
+
+    fn foreseen(&self) -> (u64, bool) {
+        match self.fast {
+            true => (self.left, self.fails),
+            false => (0, false),
+        }
+    }
+
+    fn foresee(&self, at: u64) -> bool {
+        self.taken >> (at >> 1 & 7) & 1 != 0
+    }
+
+    fn foresees(&self, _: Kept, runs: &[Run]) -> bool {
+        let is_branch = |run: &&Run| matches!(run.exit, Exit::Taken | Exit::NotTaken);
+        let mut branches = runs.iter().filter(is_branch);
+        branches.all(|run| self.foresee(run.source()) == (run.exit == Exit::Taken))
+    }
+
+    fn skip(&mut self, outcomes: u8) {
+        match self.left.checked_sub(outcomes.into()) {
+            Some(rest) => self.left = rest,
+            None => (self.left, self.fails) = (0, false),
+        }
+    }
+}
+
+/// Outcomes that are foreseen give the same many at once and one by one, however far
+/// they go, and to an address as well.
+#[test]
+fn habits_change_nothing() {
+    let image = image(&[C_NOP, beqz(4), j(-4), beqz(-6), C_NOP, beqz(-10), j(-12)]);
+    let mut fast = Stand::new(&image);
+    let mut single = Stand::new(&image);
+    let mut word = 0x1234_5678_9abc_def1u64;
+    for round in 0..2000 {
+        word = word.rotate_left(5) ^ (word >> 3);
+        let evidence = Foretold {
+            left: word % 90,
+            fails: word >> 8 & 1 != 0,
+            // The same for a while, so that habits form.
+            taken: (0x96c3_5a17_u64 >> (round / 100 * 3)) as u8,
+            fast: true,
+        };
+        let mut slow = Foretold {
+            fast: false,
+            ..evidence.clone()
+        };
+        let mut evidence = evidence;
+        if word >> 9 & 3 == 0 {
+            let goal = BASE + 2 * (word >> 11 & 7);
+            let stop = fast.to(&mut evidence, goal, true);
+            assert_eq!(stop, single.to(&mut slow, goal, true));
+        } else {
+            let stop = fast.count(&mut evidence, UNCOUNTED);
+            assert_eq!(stop, single.count(&mut slow, UNCOUNTED));
+        }
+        assert_eq!((evidence.left, evidence.fails), (slow.left, slow.fails));
+        assert_eq!(fast.pc(), single.pc());
+        let pc = BASE + 2 * (word >> 20 & 3);
+        fast.walk.restart(&mut fast.blocks, pc);
+        single.walk.restart(&mut single.blocks, pc);
+    }
+    assert_eq!(fast.out.runs, single.out.runs);
+    assert!(fast.out.runs.len() > 10_000);
+}
+
+/// A stretch goes through returns whose addresses are on the stack, its own calls and
+/// those before it, as long as the stack is the same.
+#[test]
+fn a_stretch_goes_through_returns() {
+    // f: c.beqz +2; c.ret; at 0x1010: call f; c.nop; c.jr a5
+    let jr = 0x8782;
+    let [low, high] = call(-0x10);
+    let image = image(&[
+        beqz(2),
+        C_RET,
+        C_NOP,
+        C_NOP,
+        C_NOP,
+        C_NOP,
+        C_NOP,
+        C_NOP,
+        low,
+        high,
+        C_NOP,
+        jr,
+    ]);
+    let f = BASE;
+    for depth in [1, 2, 8] {
+        let stack = ReturnStack::new(Remember::Address, Swaps::Ignored, depth);
+        let mut s = Stand::new(&image);
+        s.walk.set_stack(Some(stack));
+        let mut repeated = 0;
+        for round in 0..12 {
+            // In f, called from two places; then to the jump, through another call.
+            let link = if round % 4 < 3 {
+                BASE + 0x10
+            } else {
+                BASE + 0x14
+            };
+            let mut general = s.walk.clone();
+            s.walk.restart(&mut s.blocks, f);
+            general.restart(&mut s.blocks, f);
+            for walk in [&mut s.walk, &mut general] {
+                let stack = walk.stack().unwrap();
+                stack.clear();
+                stack.push(0x9000);
+                stack.push(link);
+            }
+            let outcomes = if link == BASE + 0x10 { 0b111 } else { 0b11 };
+            let mut out = Gather::default();
+            let bits = History::new(outcomes, if outcomes == 0b111 { 2 } else { 1 });
+            let stop = general.advance(&mut s.blocks, &mut { bits }, &mut { UNCOUNTED }, &mut out);
+            assert_eq!(stop, Stop::Target(Exit::IndirectJump));
+            general.target(&mut s.blocks, BASE + 4, &mut out);
+            let before = s.out.runs.len();
+            let own = s
+                .walk
+                .repeat_to_jump(&mut s.blocks, outcomes, BASE + 4, &mut s.out);
+            if own.is_some() {
+                repeated += 1;
+                assert_eq!(s.out.runs[before..], out.runs, "{round}");
+                assert_eq!(s.walk.stack(), general.stack());
+                assert_eq!(s.walk.pc(&s.blocks), general.pc(&s.blocks));
+            }
+        }
+        assert_eq!(repeated > 3, depth > 1, "{depth}: {repeated}");
+    }
+}
+
 #[test]
 fn an_epoch_changes_the_code_under_the_walk() {
     let mut image = image(&[C_NOP, C_NOP, C_RET]);

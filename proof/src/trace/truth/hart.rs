@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use hartrace_flow::{Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep};
+use hartrace_flow::{
+    Cause, Exit, Gap, Insn, Mark, Ownership, Retires, Run, Signal, Trap, TrapStep,
+};
 use hartrace_isa::{Flow, Reg};
 
 use super::flag::{EXTERNAL, LAST, NOTIFY, OPEN, RESET, START};
@@ -224,6 +226,13 @@ impl Hart {
             Retires::Ecall => t.bits.filter(|&b| b == 0x73),
             Retires::EcallAndEbreak => t.bits.filter(|b| matches!(b, 0x73 | 0x10_0073 | 0x9002)),
         };
+        // By its own trap, not by another one at the same place.
+        let retired = retired.filter(|&bits| match t.trap.cause {
+            Cause::Exception(Some(code)) if bits == 0x73 => (8..=11).contains(&code),
+            Cause::Exception(Some(code)) => code == 3,
+            Cause::Exception(None) | Cause::Unknown => true,
+            Cause::Interrupt(_) => false,
+        });
         let len = retired.map_or(0, |b| u64::from(hartrace_isa::length(b as u16)));
         let item = Item {
             pc: t.trap.epc.unwrap_or(0),

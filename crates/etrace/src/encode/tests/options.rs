@@ -171,11 +171,18 @@ fn without_the_field_only_discontinuities_count() {
         let inner = [start(A), address(A, A + 4)];
         check(&v2(), &blocks, &inner, QualStatus::EndedRep);
     }
+    // And they are a new start: no context tells them from a jump.
     let blocks = [ctx(1, 0, i(A)), ctx(2, 3, i(0x9000))];
+    let ended = Packet::Support(Support {
+        ienable: true,
+        qual_status: QualStatus::EndedNtr,
+        data: Some(DataSupport::default()),
+        ..Support::default()
+    });
     check(
         &v2(),
         &blocks,
-        &[start(A), start(0x9000)],
+        &[start(A), ended, start(0x9000)],
         QualStatus::EndedNtr,
     );
 }

@@ -178,6 +178,26 @@ fn ecall_retires_only_where_the_port_says_so() {
 }
 
 #[test]
+fn an_ecall_that_faults_does_not_retire() {
+    let mut config = PortConfig::new(Isa::RV64GC);
+    config.retires = Retires::EcallAndEbreak;
+    let size = |cause, bits| show(config, &[trap(0x40, cause, Some(bits))])[0].iretire;
+    let exception = |code| Cause::Exception(Some(code));
+    for code in [0, 1, 2, 3, 12, 13] {
+        assert_eq!(size(exception(code), 0x73), 0, "ecall {code}");
+    }
+    for code in [1, 2, 8, 11] {
+        assert_eq!(size(exception(code), 0x0010_0073), 0, "ebreak {code}");
+    }
+    assert_eq!(size(Cause::Interrupt(Some(11)), 0x73), 0);
+    assert_eq!(
+        (size(exception(9), 0x73), size(exception(3), 0x9002)),
+        (2, 1)
+    );
+    assert_eq!(size(Cause::Unknown, 0x73), 2);
+}
+
+#[test]
 fn sequential_jumps_are_marked_when_the_pair_retired_together() {
     let auipc = insn(0x1000, 0x0000_0317, 0x1004);
     let jalr = insn(0x1004, 0x0103_0067, 0x1010);
@@ -595,14 +615,14 @@ fn the_etrace_reference_has_its_own_ways() {
 
 #[test]
 fn nexrv_takes_an_ecall_for_a_call_and_an_ebreak_for_nothing() {
-    let trap = |epc, bits| trap(epc, Cause::Exception(Some(11)), Some(bits));
+    let trap = |epc, code, bits| trap(epc, Cause::Exception(Some(code)), Some(bits));
     let steps = [
         Step::Insn(insn(0, NOP, 4)),
-        trap(4, 0x73),
+        trap(4, 11, 0x73),
         Step::Insn(insn(0x40, NOP, 0x44)),
-        trap(0x44, 0x9002),
+        trap(0x44, 3, 0x9002),
         // An illegal instruction is no retirement for anybody.
-        trap(0x40, 0),
+        trap(0x40, 2, 0),
     ];
     for (width, ecall) in [(ItypeWidth::Four, 8), (ItypeWidth::Three, 6)] {
         for (retirement, want) in [

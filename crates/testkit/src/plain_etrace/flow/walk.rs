@@ -81,7 +81,7 @@ impl Decoder<'_> {
         Ok(match goal.meaning {
             Meaning::LastBranch => branch && all_used,
             Meaning::Target => false,
-            Meaning::Path | Meaning::Either => here && self.returns_match(goal),
+            Meaning::Path | Meaning::Either => here && self.returns_match(goal, branch),
             Meaning::Sync { privilege } => here && self.may_change_to(privilege)?,
         })
     }
@@ -95,10 +95,11 @@ impl Decoder<'_> {
     }
 
     /// Whether an instruction on the path comes after as many returns as its
-    /// packet says.
-    fn returns_match(&self, goal: &Goal) -> bool {
+    /// packet says. "There has been at least one unreported branch since the last
+    /// return" if it is a branch itself: then there is no depth (6.6.3).
+    fn returns_match(&self, goal: &Goal, branch: bool) -> bool {
         let Some(reported) = goal.returns else {
-            return self.implicit_returns == 0;
+            return self.implicit_returns == 0 || branch && !self.counts_returns();
         };
         match self.counts_returns() {
             true => self.implicit_returns == reported,

@@ -1,0 +1,104 @@
+//! Stretches of the tables: found, and built where they are asked for again.
+
+use alloc::vec::Vec;
+
+use super::{Blocks, Kind};
+use crate::stretch::{self, Found, Name, Returns, Stretch};
+use crate::{Kept, ReturnStack, Run, SpaceId};
+
+impl Blocks<'_> {
+    /// The stretch of this name, if it has been built; if it was only asked for
+    /// it is built for the next time.
+    #[inline]
+    pub(crate) fn stretch(
+        &mut self,
+        space: SpaceId,
+        name: Name,
+        stack: Option<&ReturnStack>,
+    ) -> Option<Stretch> {
+        match self.stretches.find(name) {
+            Found::Known(stretch) => Some(stretch),
+            Found::Wanted => {
+                self.build_stretch(space, name, stack);
+                None
+            }
+            Found::New => None,
+        }
+    }
+
+    /// Whether the way of a stretch through these returns is the same with this return
+    /// stack.
+    #[inline(never)]
+    pub(crate) fn leads(&self, returns: u32, stack: &ReturnStack) -> bool {
+        self.stretches.leads(returns, stack)
+    }
+
+    /// The runs of a stretch that goes to this address.
+    #[inline]
+    pub(crate) fn stretch_runs(&mut self, stretch: &Stretch, to: u64) -> &[Run] {
+        self.stretches.runs(stretch, to)
+    }
+
+    /// Follows the outcomes of a stretch to the jump that ends it, through returns for
+    /// which there is an address on the stack. Nothing is built where the way is another
+    /// one: a jump in between, outcomes left over or missing, another length.
+    #[cold]
+    #[inline(never)]
+    fn build_stretch(&mut self, space: SpaceId, name: Name, stack: Option<&ReturnStack>) {
+        let stack = stack.filter(|_| name.halfwords == stretch::ANY);
+        let mut returns = stack.cloned().map(Returns::new);
+        let mut runs: Vec<Run> = Vec::new();
+        let mut id = name.start;
+        // Outcomes left, the oldest next to the stop bit, or lowest where the
+        // length is open; none taken without a stop bit.
+        let mut left = match name.outcomes {
+            0 => None,
+            field => Some(63 - field.leading_zeros()),
+        };
+        let count = left.unwrap_or(0);
+        let mut halfwords = 0u32;
+        let any = name.halfwords == stretch::ANY;
+        while runs.len() <= stretch::MAX_RUNS && (any || halfwords < name.halfwords) {
+            let block = self.block(id);
+            halfwords = halfwords.saturating_add(block.halfwords);
+            let taken = match (block.kind, &mut left) {
+                (Kind::Branch, Some(0)) => return,
+                (Kind::Branch, Some(left)) => {
+                    *left -= 1;
+                    let bit = if any { count - 1 - *left } else { *left };
+                    name.outcomes >> bit & 1 != 0
+                }
+                (Kind::Branch, None) | (Kind::Continue, _) => false,
+                (Kind::Target, _) => {
+                    runs.extend_from_slice(self.runs(&block, false));
+                    let Some(last) = runs.last_mut() else { return };
+                    let known = returns.as_mut().map(|r| r.follow_return(last.exit));
+                    if let Some(Some(to)) = known {
+                        last.next = to;
+                        id = self.find(space, to);
+                        continue;
+                    }
+                    let over = left.unwrap_or(0);
+                    if halfwords == name.halfwords && over == 0 || any && over <= 1 {
+                        let returns = returns.as_ref();
+                        self.stretches.enter((name, id), &runs, returns, over == 1);
+                    }
+                    return;
+                }
+                _ => return,
+            };
+            let new = self.runs(&block, taken);
+            runs.extend_from_slice(new);
+            if let Some(returns) = &mut returns {
+                returns.follow(new, self.xlen);
+            }
+            id = self.follow(space, id, taken);
+        }
+    }
+
+    /// The name of the runs of a stretch.
+    #[inline]
+    pub(crate) fn stretch_kept(&self, stretch: &Stretch) -> Kept {
+        self.stretches.kept(stretch)
+    }
+}
