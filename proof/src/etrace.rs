@@ -9,8 +9,8 @@ pub mod second;
 mod setting;
 
 use hartrace_etrace::{
-    Config, Decoder, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync, ResyncRule,
-    ResyncUnit, Version,
+    Config, Decoder, Encapsulated, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync,
+    ResyncRule, ResyncUnit, Version,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image, Mark};
@@ -42,7 +42,12 @@ fn packets<'b>(
     std::iter::from_fn(move || {
         loop {
             let (at, piece) = framer.next_piece(&mut rest)?;
-            if let Piece::Packet(_, Kind::Instruction, payload) = piece {
+            if let Piece::Packet(Encapsulated {
+                kind: Kind::Instruction,
+                payload,
+                ..
+            }) = piece
+            {
                 let packet = Packet::read(payload, &layout).ok();
                 return Some((at as usize, payload.len() + 1, packet));
             }
@@ -136,7 +141,13 @@ impl Format for ETrace {
         }
         let layout = config.layout();
         points::<Framer>(bytes, |piece| {
-            let Piece::Packet(src, Kind::Instruction, payload) = *piece else {
+            let Piece::Packet(Encapsulated {
+                src,
+                kind: Kind::Instruction,
+                payload,
+                ..
+            }) = *piece
+            else {
                 return None;
             };
             let packet = Packet::read(payload, &layout).ok()?;

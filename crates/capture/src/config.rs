@@ -78,7 +78,7 @@ mod write;
 
 pub use ctr::{CtrError, Records};
 pub use document::{Config, LoadError};
-pub use etrace::{Etrace, EtraceData};
+pub use etrace::{Etrace, EtraceData, EtraceEncapsulation};
 pub use filter::data::DataFilter;
 pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
 pub use hart::{COSTS, Hart, Machine};

@@ -30,6 +30,8 @@ pub struct Input {
     place: Option<String>,
     /// The file of a socket.
     removed: Option<Removed>,
+    /// E-Trace of several sources, put together by a transport.
+    merged: bool,
 }
 
 /// Everything an input has, see [`Input::contents`].
@@ -126,7 +128,20 @@ impl Input {
             file: None,
             place: None,
             removed: None,
+            merged: false,
         }
+    }
+
+    /// The same where a transport has put the packets of several sources together
+    /// ([`hartrace_etrace::Encapsulation::MERGED`]).
+    pub(crate) fn merged(mut self) -> Input {
+        self.merged = true;
+        self
+    }
+
+    /// Whether it is.
+    pub(crate) const fn is_merged(&self) -> bool {
+        self.merged
     }
 
     /// Bytes that are made while they are read, of what `path` holds.
@@ -140,6 +155,7 @@ impl Input {
             file: None,
             place: None,
             removed: None,
+            merged: false,
         }
     }
 
@@ -161,6 +177,7 @@ impl Input {
             file: None,
             place: None,
             removed: None,
+            merged: false,
         };
         if is_stdin(path) {
             return Ok(input);

@@ -56,7 +56,11 @@ impl fmt::Display for RecordingError {
                 Refusal::NotATrace(kind) | Refusal::Unreadable(kind, _) => {
                     write!(f, "{} is not a trace: {kind}", path.display())
                 }
-                Refusal::Pins => write!(f, "{}: only N-Trace comes from pins", path.display()),
+                Refusal::Pins => write!(
+                    f,
+                    "{}: a tandem trace does not come from pins",
+                    path.display()
+                ),
                 Refusal::Transport(error) => write!(f, "{}: {error}", path.display()),
             },
             RecordingError::Trace(path, error) => write!(f, "{}: {error}", path.display()),
@@ -162,8 +166,7 @@ impl Recording {
         let image = program.image()?;
         let failed = |error: TraceError| RecordingError::Trace(path.to_path_buf(), error);
         let input = Input::open(path).map_err(|error| failed(error.into()))?;
-        let said = Format::said(&program.config);
-        let input = Trace::accept(input, &Transport::default(), said)
+        let input = Trace::accept(input, &Transport::default(), &program.config)
             .map_err(|refusal| RecordingError::Refused(path.to_path_buf(), refusal))?;
         let known = Known {
             xlen: program.isa.map(|isa| isa.xlen()),

@@ -47,7 +47,10 @@ pub(crate) use streams::StreamPiece;
 pub use streams::{Streams, TandemDecoder};
 pub(crate) use table::from_table;
 pub use table::{BadRow, TableDamage};
-pub use transport::{Order, Pib, PibWidth, RamSink, Transport, TransportError};
+pub use transport::{
+    CoreSight, Deformatter, Formatter, Order, Pib, PibWidth, RamSink, Transport, TransportError,
+    read_pins, write_pins,
+};
 pub use write::Written;
 pub use writer::{Put, TraceWriter, WriteError, WriteOptions};
 

@@ -177,10 +177,9 @@ impl<'a> Session<'a> {
         transport: &args::Transport,
         command: &str,
     ) -> Result<Input, Failure> {
-        let said = Format::said(&self.config);
-        let accepted = Trace::accept(input, &transport.get(), said);
+        let accepted = Trace::accept(input, &transport.get(), &self.config);
         accepted.map_err(|refusal| match refusal {
-            Refusal::Pins => Failure::Usage("--pib is for N-Trace only"),
+            Refusal::Pins => Failure::Usage("--pib is for N-Trace and E-Trace only"),
             refusal => trace::refused(self.path, refusal, command).into(),
         })
     }

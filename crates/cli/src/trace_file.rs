@@ -137,11 +137,12 @@ pub(crate) fn writer<'a>(
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = filter(config, isa, elf)?;
+    let split = settings.clone();
     let put: Put<'a> = match data {
         None => Box::new(|bytes: &[u8]| sink.put(bytes)),
-        Some(data) => Box::new(|bytes: &[u8]| {
+        Some(data) => Box::new(move |bytes: &[u8]| {
             let (mut instructions, mut accesses) = (Vec::new(), Vec::new());
-            trace::split(bytes, &mut instructions, &mut accesses);
+            trace::split(&split, bytes, &mut instructions, &mut accesses);
             sink.put(&instructions);
             data.put(&accesses);
         }),

@@ -7,7 +7,7 @@ pub use hartrace_flow::queue::Queue;
 use hartrace_flow::{DataPort, Image, PortConfig, Rules, Tie};
 use hartrace_isa::{Isa, ItypeTable, Xlen};
 
-use crate::{DataConfig, DataLayout, Fault, Layout};
+use crate::{DataConfig, DataLayout, Encapsulation, Fault, Form, Layout};
 
 mod parameters;
 
@@ -56,6 +56,8 @@ pub enum Ioption {
     JumpTargetCache,
     /// Addresses are full, not differences.
     FullAddress,
+    /// Addresses are differences (PULP tracer): the opposite.
+    DeltaAddress,
     /// There is no periodic synchronisation, and synchronisation packets leave
     /// predictor, cache and return stack as they are (2.05).
     ResyncDisabled,
@@ -105,6 +107,22 @@ impl Ioptions {
             bits
         },
         len: 8,
+    };
+
+    /// The seven bits of the PULP tracer.
+    pub const PULP: Ioptions = Ioptions {
+        bits: {
+            let mut bits = [None; Ioptions::MOST];
+            bits[0] = Some(Ioption::JumpTargetCache);
+            bits[1] = Some(Ioption::BranchPrediction);
+            bits[2] = Some(Ioption::ImplicitReturn);
+            bits[3] = Some(Ioption::SequentialJump);
+            bits[4] = Some(Ioption::ImplicitException);
+            bits[5] = Some(Ioption::FullAddress);
+            bits[6] = Some(Ioption::DeltaAddress);
+            bits
+        },
+        len: 7,
     };
 
     /// These bits, the lowest first; `None` if there are too many.
@@ -241,6 +259,40 @@ pub enum ReturnRule {
     Specification,
 }
 
+/// What compression leaves out of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shortening {
+    /// The upper bits of the whole packet that equal the last one sent (chapter 6).
+    #[default]
+    Packet,
+    /// Those of the address, in whole bytes and one bit more, wherever it stands in
+    /// the packet; the other fields are whole. So the PULP tracer does it.
+    Address,
+}
+
+/// The bits after the last field of a packet, up to a whole byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Padding {
+    /// They repeat the last bit of the packet (chapter 6).
+    #[default]
+    Sign,
+    /// They mean nothing, and are zeros from the encoder.
+    Ignored,
+}
+
+/// What the bit `notify` is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum NotifyBit {
+    /// The last bit of the address in the packet (6.6.1): a difference from it asks
+    /// for attention.
+    #[default]
+    Address,
+    /// Nothing: there are no notifications, and the bit is only what `updiscon` is
+    /// compared with. The PULP tracer sends the highest bit of the whole address
+    /// there, which the difference in the packet need not have.
+    Unused,
+}
+
 /// Trap vectors, as in the registers of these names, where they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TrapVectors {
@@ -271,7 +323,7 @@ pub struct Config {
     pub context_width: u8,
     /// Width of `time`, 1 to 64; 0 for no such field (`notime_p`).
     pub time_width: u8,
-    /// Width of `ecause`, 1 to 16.
+    /// Width of `ecause`, 1 to 64.
     pub ecause_width: u8,
     /// Width of `subformat` in format 0, 0 to 2.
     pub f0s_width: u8,
@@ -291,6 +343,20 @@ pub struct Config {
     /// `denable`, `dloss` and `doptions`.
     pub doptions_width: Option<u8>,
 
+    /// How packets are encapsulated.
+    pub encapsulation: Encapsulation,
+    /// What compression leaves out.
+    pub shortening: Shortening,
+    /// What the bits after the last field are.
+    pub padding: Padding,
+    /// What `notify` is compared with.
+    pub notify_bit: NotifyBit,
+    /// Trap packets of interrupts have `tval` too, which 2.0 leaves out.
+    pub interrupt_tval: bool,
+    /// Decoder: a start packet right after a packet with the same address, that of a
+    /// branch, is about the same execution of it; the outcome was reported before. So
+    /// the PULP tracer resynchronises; by the texts a later instruction is meant.
+    pub resync_repeats: bool,
     /// Addresses are full, not differences.
     pub full_address: bool,
     /// Targets of sequentially inferable jumps are left out.
@@ -381,6 +447,12 @@ impl Config {
                 Version::V2_0 => Some(4),
                 Version::V2_05 => Some(5),
             },
+            encapsulation: Encapsulation::new(Form::Reference),
+            shortening: Shortening::Packet,
+            padding: Padding::Sign,
+            notify_bit: NotifyBit::Address,
+            interrupt_tval: false,
+            resync_repeats: false,
             full_address: false,
             sijump: false,
             sijump_returns: false,
@@ -408,6 +480,26 @@ impl Config {
             updiscon: UpdisconRule::Followed,
             data: None,
             queue: None,
+        }
+    }
+
+    /// The PULP tracer (pulp-platform/rv_tracer): slots of 40 bytes with 8-byte
+    /// timestamps, causes of 64 bits, only addresses shortened, padding of zeros,
+    /// `notify` without a meaning, resyncs that repeat an instruction.
+    #[must_use]
+    pub const fn pulp(xlen: Xlen) -> Config {
+        Config {
+            iaddress_lsb: 0,
+            ecause_width: xlen.bits() as u8,
+            ioptions: Ioptions::PULP,
+            doptions_width: None,
+            encapsulation: Encapsulation::new(Form::Slots),
+            shortening: Shortening::Address,
+            padding: Padding::Ignored,
+            notify_bit: NotifyBit::Unused,
+            interrupt_tval: true,
+            resync_repeats: true,
+            ..Config::new(Version::V2_0, xlen)
         }
     }
 
@@ -457,6 +549,10 @@ impl Config {
             doptions_width: self.doptions_width,
             implicit_exception: self.implicit_exception,
             exception_bit: self.ioptions.exception_bit(),
+            shortening: self.shortening,
+            padding: self.padding,
+            notify_bit: self.notify_bit,
+            interrupt_tval: self.interrupt_tval,
         }
     }
 
@@ -504,6 +600,7 @@ impl Config {
             Ioption::BranchPrediction => self.branch_prediction,
             Ioption::JumpTargetCache => self.jump_target_cache,
             Ioption::FullAddress => self.full_address,
+            Ioption::DeltaAddress => !self.full_address,
             Ioption::ResyncDisabled => self.resync_disabled(),
             Ioption::ImplicitReturnExtension => self.iret_ext,
         }
@@ -552,7 +649,7 @@ impl Config {
                 ConfigError::DraftTime,
             ),
             (
-                (1..=16).contains(&self.ecause_width),
+                (1..=64).contains(&self.ecause_width),
                 ConfigError::EcauseWidth,
             ),
             (self.f0s_width <= 2, ConfigError::F0sWidth),
@@ -603,19 +700,35 @@ impl Config {
             (self.resync.max <= 15, ConfigError::ResyncMax),
             (
                 self.queue
-                    .is_none_or(|q| q.bytes >= MIN_QUEUE && q.drain > 0),
+                    .is_none_or(|q| q.bytes >= self.min_queue() && q.drain > 0),
                 ConfigError::Queue,
             ),
             (
                 self.layout().longest() <= MAX_PAYLOAD * 8,
                 ConfigError::PacketTooLong,
             ),
+            (
+                matches!(self.shortening, Shortening::Packet)
+                    || self.bpred_size == 0 && self.cache_size == 0,
+                ConfigError::ShortAddress,
+            ),
         ];
-        match (checks.iter().find(|(good, _)| !good), self.data) {
-            (Some(&(_, error)), _) => Err(error),
-            (None, Some(data)) => data.validate(self.xlen),
-            (None, None) => Ok(()),
+        if let Some(&(_, error)) = checks.iter().find(|(good, _)| !good) {
+            return Err(error);
         }
+        let longest = self.layout().longest();
+        self.encapsulation.validate(longest, self.data.is_some())?;
+        match self.data {
+            Some(data) => data.validate(self.xlen),
+            None => Ok(()),
+        }
+    }
+
+    /// The smallest queue that can hold what follows a loss: [`MIN_QUEUE`], or more
+    /// where the encapsulation needs more.
+    #[must_use]
+    pub fn min_queue(&self) -> u32 {
+        MIN_QUEUE.max(self.encapsulation.min_queue() as u32)
     }
 
     /// Whether the standard support packet can report the settings.
@@ -679,6 +792,22 @@ pub enum ConfigError {
     Queue,
     /// All the widths together.
     PacketTooLong,
+    /// `shortening = "address"` with optional modes.
+    ShortAddress,
+    /// `encapsulation.src_bits`.
+    SourceBits,
+    /// `encapsulation.time_bytes`.
+    TimeBytes,
+    /// `encapsulation.type_bits`.
+    TypeBits,
+    /// `encapsulation.flow`.
+    Flow,
+    /// `encapsulation.sync_bytes`.
+    SyncBytes,
+    /// `encapsulation.slot_bytes`.
+    SlotBytes,
+    /// Data trace, and packets do not say which they are.
+    NoKinds,
     /// `lrid_width`.
     LridWidth,
     /// `data_width`.
@@ -705,7 +834,7 @@ impl fmt::Display for ConfigError {
             ConfigError::ContextWidth => "context_width must be at most 64",
             ConfigError::TimeWidth => "time_width must be at most 64",
             ConfigError::DraftTime => "packets of the 1.1.1-draft have no time",
-            ConfigError::EcauseWidth => "ecause_width must be 1 to 16",
+            ConfigError::EcauseWidth => "ecause_width must be 1 to 64",
             ConfigError::F0sWidth => "f0s_width must be 0 to 2",
             ConfigError::F0sNeeded => {
                 "f0s_width must be at least 1 with both a predictor and a jump target cache"
@@ -737,8 +866,43 @@ impl fmt::Display for ConfigError {
             ConfigError::EncoderModeWidth => "encoder_mode_width must be at most 8",
             ConfigError::DoptionsWidth => "doptions_width must be at most 16",
             ConfigError::ResyncMax => "resync_max must be 0 to 15",
-            ConfigError::Queue => "the queue must hold at least 64 bytes and drain",
-            ConfigError::PacketTooLong => "with these widths a packet can exceed 31 bytes",
+            ConfigError::Queue => {
+                "the queue must drain, and hold at least 64 bytes or two of the longest packets \
+                 in their encapsulation"
+            }
+            ConfigError::PacketTooLong => {
+                "with these widths a packet can exceed 31 bytes, or what the encapsulation leaves \
+                 of them"
+            }
+            ConfigError::ShortAddress => {
+                "shortening = \"address\" is defined for formats 1 to 3 only: bpred_size and \
+                 cache_size must be 0"
+            }
+            ConfigError::SourceBits => {
+                "[etrace.encapsulation] src_bits must be 0 to 16, and 0 for the forms \
+                 \"reference\", \"atb\" and \"esp32\", which have no source"
+            }
+            ConfigError::TimeBytes => {
+                "[etrace.encapsulation] time_bytes must be 0 to 8 for the forms \"riscv\" and \
+                 \"slots\", 0 or 2 for \"smi\" and \"atb\", and 0 for the others"
+            }
+            ConfigError::TypeBits => {
+                "[etrace.encapsulation] type_bits must be 0 to 8 for the forms \"riscv\" and \
+                 \"slots\", 0 or 1 for \"atb\", and 0 for the others"
+            }
+            ConfigError::Flow => "[etrace.encapsulation] flow must be 0 to 3",
+            ConfigError::SyncBytes => {
+                "[etrace.encapsulation] sync_bytes needs the form \"riscv\" or \"esp32\": the \
+                 others have no synchronisation sequence"
+            }
+            ConfigError::SlotBytes => {
+                "[etrace.encapsulation] slot_bytes must be at most 64 and leave room for the \
+                 longest packet"
+            }
+            ConfigError::NoKinds => {
+                "data trace needs packets that say what they are: type_bits in \
+                 [etrace.encapsulation], or the form \"reference\" or \"smi\""
+            }
             ConfigError::LridWidth => "[etrace.data] lrid_width must be 1 to 8",
             ConfigError::DataWidth => "[etrace.data] data_width must be 32 or 64",
             ConfigError::DaddressWidth => {

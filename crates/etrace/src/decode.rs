@@ -24,6 +24,7 @@ mod trail;
 mod way;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
@@ -31,7 +32,7 @@ use hartrace_flow::{Blocks, Consumer, Rules};
 
 use self::modes::Modes;
 use self::source::Source;
-use crate::frame::{self, Framer, Kind, Piece};
+use crate::frame::{self, Encapsulated, Framer, Kind, Piece};
 use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
 use crate::{Config, DataLayout, DataPacket, Fault, Layout, MAX_PAYLOAD, Packet, data};
@@ -116,6 +117,11 @@ pub struct Settings {
     /// Of data packets, if they are decoded.
     data: Option<DataLayout>,
     modes: Modes,
+    /// Packets can be read by the fast path.
+    plain: bool,
+    /// The source that the modes are of, and those of the others, by number.
+    current: u16,
+    others: Vec<(u16, Modes)>,
 }
 
 impl Settings {
@@ -127,8 +133,56 @@ impl Settings {
             layout: config.layout(),
             data: config.data_layout(),
             modes,
+            plain: self.plain,
+            current: self.current,
+            others: self.others.clone(),
             config,
         }
+    }
+
+    /// The modes of a source.
+    fn modes_of(&self, src: u16) -> Modes {
+        if src == self.current {
+            return self.modes;
+        }
+        match self.others.binary_search_by_key(&src, |other| other.0) {
+            Ok(at) => self.others.get(at).map_or(self.modes, |other| other.1),
+            Err(_) => Modes::of(&self.given),
+        }
+    }
+
+    /// How packets of a source are laid out.
+    #[inline]
+    fn layout_of(&self, src: u16) -> Layout {
+        if src == self.current {
+            return self.layout;
+        }
+        let modes = self.modes_of(src);
+        match modes == self.modes {
+            true => self.layout,
+            false => modes.apply(&self.given).layout(),
+        }
+    }
+
+    /// Goes on with the modes of another source.
+    fn enter(&mut self, src: u16) {
+        let modes = self.modes_of(src);
+        let before = (self.current, self.modes);
+        match self
+            .others
+            .binary_search_by_key(&self.current, |other| other.0)
+        {
+            Ok(at) => {
+                if let Some(other) = self.others.get_mut(at) {
+                    *other = before;
+                }
+            }
+            Err(at) => self.others.insert(at, before),
+        }
+        if modes != self.modes {
+            *self = self.with(modes);
+        }
+        self.current = src;
     }
 }
 
@@ -145,6 +199,8 @@ pub enum Message {
     Data(Bytes),
     /// A packet of data trace, where it is not known whether there is any.
     Unexpected,
+    /// A packet whose encapsulation has a timestamp.
+    Timed(Packet, u64),
 }
 
 /// The payload of a packet whose layout depends on the source.
@@ -184,6 +240,9 @@ impl Protocol for ETrace {
             layout: config.layout(),
             data: config.data_layout(),
             modes: Modes::of(config),
+            plain: config.encapsulation.is_reference() && config.layout().is_plain(),
+            current: 0,
+            others: Vec::new(),
             config: config.clone(),
         }
     }
@@ -195,22 +254,9 @@ impl Protocol for ETrace {
     #[inline]
     fn read(settings: &Settings, piece: &Piece<'_>) -> Read<Message> {
         match *piece {
-            Piece::Packet(src, Kind::Instruction, payload) => {
-                match Packet::read(payload, &settings.layout) {
-                    Ok(packet) => Read::Message(src, Message::Packet(packet)),
-                    Err(fault) => Read::Damage(Some(src), fault.reason(0)),
-                }
-            }
-            Piece::Packet(src, Kind::Data, payload) => match settings.modes.data {
-                Some(false) => Read::Damage(Some(src), Fault::UnexpectedData.reason(0)),
-                _ if settings.data.is_some() => {
-                    Read::Message(src, Message::Data(Bytes::new(payload)))
-                }
-                // Data packets say nothing about the flow, where they are sent.
-                Some(true) => Read::Nothing,
-                None => Read::Message(src, Message::Unexpected),
-            },
+            Piece::Packet(packet) => read_packet(settings, packet),
             Piece::Idle(_) => Read::Nothing,
+            Piece::Lost(src, fault, value, _) => Read::Damage(Some(src), fault.reason(value)),
             Piece::Bad(fault, _) => Read::Damage(None, fault.reason(0)),
         }
     }
@@ -218,6 +264,9 @@ impl Protocol for ETrace {
     #[inline(always)]
     fn quick(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
+        if !settings.plain {
+            return None;
+        }
         let Some(len) = frame::instruction(header) else {
             return quick_data(settings, bytes);
         };
@@ -237,11 +286,16 @@ impl Protocol for ETrace {
         place: Place,
         out: &mut C,
     ) -> ControlFlow<()> {
+        if src != sources.settings().current {
+            sources.change_settings(|settings| settings.enter(src));
+        }
         match message {
-            Message::Packet(Packet::Start(_) | Packet::Trap(_)) => {
+            Message::Packet(Packet::Start(_) | Packet::Trap(_))
+            | Message::Timed(Packet::Start(_) | Packet::Trap(_), _) => {
                 sync(sources, src, message, place, out)
             }
-            Message::Packet(Packet::Support(support)) => {
+            Message::Packet(Packet::Support(support))
+            | Message::Timed(Packet::Support(support), _) => {
                 let flow = sources.message(src, message, place, out);
                 // What came before was still reported in the old modes.
                 let modes = sources.settings().told(support);
@@ -252,8 +306,34 @@ impl Protocol for ETrace {
         }
     }
 
-    fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
-        frame::boundary(bytes, from)
+    fn framer(config: &Config) -> Framer {
+        Framer::of(config.encapsulation)
+    }
+
+    fn boundary(config: &Config, bytes: &[u8], from: usize) -> Option<usize> {
+        frame::boundary(bytes, from, &config.encapsulation)
+    }
+}
+
+/// A packet of either trace.
+#[inline]
+fn read_packet(settings: &Settings, packet: Encapsulated<'_>) -> Read<Message> {
+    let Encapsulated {
+        src, kind, payload, ..
+    } = packet;
+    match kind {
+        Kind::Instruction => match (Packet::read(payload, &settings.layout_of(src)), packet.time) {
+            (Ok(packet), None) => Read::Message(src, Message::Packet(packet)),
+            (Ok(packet), Some(time)) => Read::Message(src, Message::Timed(packet, time)),
+            (Err(fault), _) => Read::Damage(Some(src), fault.reason(0)),
+        },
+        Kind::Data => match settings.modes_of(src).data {
+            Some(false) => Read::Damage(Some(src), Fault::UnexpectedData.reason(0)),
+            _ if settings.data.is_some() => Read::Message(src, Message::Data(Bytes::new(payload))),
+            // Data packets say nothing about the flow, where they are sent.
+            Some(true) => Read::Nothing,
+            None => Read::Message(src, Message::Unexpected),
+        },
     }
 }
 

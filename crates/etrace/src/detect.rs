@@ -1,12 +1,17 @@
 //! Detects whether bytes look like E-Trace, and with which settings.
 
+mod forms;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use hartrace_isa::Xlen;
 
-use crate::{Config, Framer, Framing as _, Kind, Layout, Packet, Piece, Version, csv};
+use crate::{
+    Config, Encapsulated, Encapsulation, Framer, Framing as _, Kind, Layout, Packet, Piece,
+    Version, csv,
+};
 
 /// Bytes that are looked at.
 const LOOK: usize = 1 << 20;
@@ -31,6 +36,8 @@ pub struct Guess {
     pub starts: u64,
     /// Those whose address makes sense with these settings.
     pub sensible: u64,
+    /// Packets that cannot be read with these settings, of those that were tried.
+    pub bad: u64,
     /// Other settings that fit as well, and read the bytes differently.
     pub also: Vec<&'static str>,
 }
@@ -47,7 +54,11 @@ impl fmt::Display for Guess {
         } = self;
         write!(f, "{packets} packets and {damaged} damaged stretches")?;
         write!(f, ", {starts} with a full address")?;
-        write!(f, ", {sensible} of which make sense with {name}")
+        write!(f, ", {sensible} of which make sense with {name}")?;
+        match self.config.encapsulation.is_reference() {
+            true => Ok(()),
+            false => write!(f, "; {}", self.config.encapsulation),
+        }
     }
 }
 
@@ -62,7 +73,7 @@ impl fmt::Display for Guess {
 /// ```
 #[must_use]
 pub fn is_framed(bytes: &[u8]) -> bool {
-    Framed::new(bytes, &mut |_| {}).is_good()
+    Framed::new(bytes, &mut |_| {}).is_good() || forms::guess(bytes, Xlen::Rv64, None).is_some()
 }
 
 /// With which of the usual settings the first MiB of a stream makes sense;
@@ -91,10 +102,25 @@ pub fn guess(bytes: &[u8], xlen: Xlen, is_code: Option<&dyn Fn(u64) -> bool>) ->
         }
     });
     let starts = starts.min(STARTS);
-    if !framed.is_good() {
-        return None;
+    if !framed.is_good() || framed.bad > 0 {
+        // Another encapsulation must fit without any damage.
+        let other = forms::guess(bytes, xlen, is_code);
+        if other.is_some() || !framed.is_good() {
+            return other;
+        }
     }
     Some(best(candidates, framed.packets, framed.damaged, starts))
+}
+
+/// The same for a stream in this encapsulation, of which all packets must make sense.
+#[must_use]
+pub fn guess_in(
+    form: &Encapsulation,
+    bytes: &[u8],
+    xlen: Xlen,
+    is_code: Option<&dyn Fn(u64) -> bool>,
+) -> Option<Guess> {
+    forms::fits(bytes, form, xlen, is_code)
 }
 
 /// With which of the usual settings the rows of a table ([`csv`]) make sense;
@@ -165,6 +191,7 @@ fn best(candidates: [Candidate; 5], packets: u64, damaged: u64, starts: u64) -> 
         damaged,
         starts,
         sensible: best.good.unsigned_abs(),
+        bad: best.bad.unsigned_abs(),
         also,
     }
 }
@@ -274,14 +301,18 @@ impl Framed {
         let mut framed = Framed::default();
         while let Some((_, piece)) = framer.next_piece(&mut rest) {
             match piece {
-                Piece::Packet(_, Kind::Instruction, payload) => {
+                Piece::Packet(Encapsulated {
+                    kind: Kind::Instruction,
+                    payload,
+                    ..
+                }) => {
                     framed.packets += 1;
                     framed.good += 1 + payload.len() as u64;
                     framed.syncs += u64::from(payload.first().is_some_and(|b| b & 3 == 3));
                     take(payload);
                 }
-                Piece::Packet(_, _, payload) => framed.good += 1 + payload.len() as u64,
-                Piece::Bad(_, len) => {
+                Piece::Packet(packet) => framed.good += packet.len as u64,
+                Piece::Bad(_, len) | Piece::Lost(.., len) => {
                     framed.damaged += 1;
                     framed.bad += len;
                 }

@@ -86,7 +86,8 @@ pub use hart::Hart;
 pub use hartrace_flow::encode::{Counters, Sink};
 
 /// The encoders of any number of harts, each with its own queue, their packets
-/// in one stream. Packets do not say whose they are.
+/// in one stream. Whether packets say whose they are depends on their
+/// [`Encapsulation`](crate::Encapsulation).
 ///
 /// ```
 /// use hartrace_flow::{HartId, Ingress, IngressSink};
@@ -108,8 +109,8 @@ pub type Encoder<S> = encode::Encoder<Hart, S>;
 impl Encode for Hart {
     type Config = Config;
 
-    fn new(config: &Config, filter: Filter, _: HartId) -> Hart {
-        Hart::with_filter(config, filter)
+    fn new(config: &Config, filter: Filter, id: HartId) -> Hart {
+        Hart::with_filter(config, filter, id.0 as u16)
     }
 
     #[inline(always)]

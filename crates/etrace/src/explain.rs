@@ -9,7 +9,9 @@ use hartrace_flow::Mode;
 
 use crate::packet::bits::{Reader, Source};
 use crate::packet::read;
-use crate::{BranchMap, Config, Fault, Ioption, Layout, Packet, QualStatus, Report, Support};
+use crate::{
+    BranchMap, Config, Fault, Ioption, Layout, Packet, Padding, QualStatus, Report, Support,
+};
 
 mod follow;
 
@@ -99,6 +101,7 @@ pub fn explain(payload: &[u8], layout: &Layout) -> (Vec<Field>, Option<Fault>) {
     let fault = match read::read(&mut reading, layout) {
         Err(fault) => Some(fault),
         Ok(packet) if packet.may_go_on(layout) => None,
+        Ok(_) if layout.padding == Padding::Ignored && reading.left() < 8 => None,
         Ok(_) => (!reading.is_end()).then_some(Fault::ExtraBits),
     };
     (reading.into_fields(), fault)
@@ -147,6 +150,10 @@ impl Source for Reading<'_> {
             });
         }
         value
+    }
+
+    fn left(&self) -> u32 {
+        self.fields.left()
     }
 }
 
@@ -222,6 +229,7 @@ impl Ioption {
             Ioption::BranchPrediction => "branch prediction",
             Ioption::JumpTargetCache => "jump target cache",
             Ioption::FullAddress => "full addresses",
+            Ioption::DeltaAddress => "differences of addresses",
             Ioption::ResyncDisabled => "no resync",
             Ioption::ImplicitReturnExtension => "irets",
         }

@@ -79,4 +79,20 @@ faults! {
     DataLost = "ET0403", "the encoder lost data packets";
     /// Accesses that do not fit the instructions, or are missing.
     DataMismatch = "ET0404", "accesses are missing or do not fit the instructions";
+    /// Packets have numbers, and some are missing.
+    MissingPackets = "ET0405", "packets are missing: their numbers have a gap";
+}
+
+impl Fault {
+    /// Its number in a mark of a merged stream.
+    #[must_use]
+    pub const fn mark(self) -> u16 {
+        self as u16
+    }
+
+    /// From such a number.
+    pub(crate) fn from_mark(mark: u16) -> Fault {
+        let fault = Fault::ALL.get(usize::from(mark));
+        fault.copied().unwrap_or(Fault::BadHeader)
+    }
 }

@@ -1,12 +1,14 @@
-//! Packets in a stream of bytes: the file form of the reference models.
+//! Packets in a stream of bytes.
 //!
-//! Each packet has a header byte: its length in bits 0 to 4, its kind in bits 5
-//! and 6 (2 for instruction trace, 3 for data trace), bit 7 clear. Zero bytes
-//! between packets are padding.
+//! The [`Encapsulation`] says what comes before a payload. Its first byte gives the
+//! length of a packet, but for the slots of the PULP tracer, which all have the same
+//! length.
 
 mod chains;
+mod slots;
 
-use crate::{Fault, MAX_PAYLOAD};
+use crate::encapsulation::{LONGEST, MAX_SLOT, Opened};
+use crate::{Encapsulation, Fault, Form, MAX_PAYLOAD};
 use chains::Chains;
 use hartrace_flow::decode::Framing;
 
@@ -20,7 +22,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The header byte of a packet whose payload has so many bytes.
+    /// The header byte of a packet whose payload has so many bytes, in the file form
+    /// of the reference models.
     #[inline]
     pub(crate) const fn header(self, len: u8) -> u8 {
         let kind = match self {
@@ -29,10 +32,19 @@ impl Kind {
         };
         kind << 5 | len & 31
     }
+
+    /// Data trace where the bit is set.
+    #[inline]
+    pub(crate) const fn of_bit(data: bool) -> Kind {
+        match data {
+            true => Kind::Data,
+            false => Kind::Instruction,
+        }
+    }
 }
 
-/// What a header byte says: the kind and the length of the payload; `None` for
-/// a byte that is none.
+/// What a header byte of the reference models says: the kind and the length of the
+/// payload; `None` for a byte that is none.
 #[inline]
 const fn header(byte: u8) -> Option<(Kind, usize)> {
     let len = (byte & 31) as usize;
@@ -66,15 +78,33 @@ pub(crate) const fn data(byte: u8) -> Option<usize> {
     }
 }
 
+/// A packet in its encapsulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encapsulated<'a> {
+    /// Number of its source, counted from that of hart 0; 0 where packets have none.
+    pub src: u16,
+    /// Of which trace it is.
+    pub kind: Kind,
+    /// The timestamp, in as many bits as it has.
+    pub time: Option<u64>,
+    /// The payload.
+    pub payload: &'a [u8],
+    /// Bytes of the packet in the stream.
+    pub len: usize,
+}
+
 /// A piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A packet: whose it is, of which kind, its payload.
-    Packet(u16, Kind, &'a [u8]),
-    /// So many bytes of padding.
+    /// A packet.
+    Packet(Encapsulated<'a>),
+    /// So many bytes of padding, null packets, and packets that are no trace.
     Idle(u64),
     /// So many bytes that belong to no packet.
     Bad(Fault, u64),
+    /// Something of one source is missing or damaged: its number, the fault and its
+    /// value, bytes in the stream.
+    Lost(u16, Fault, u64, u64),
 }
 
 /// Finds packets. The bytes may come in pieces of any size; what is found does
@@ -82,16 +112,22 @@ pub enum Piece<'a> {
 ///
 /// A byte that is no header means that something before it was damaged, if
 /// only its length. The stream goes on where all but one of the ways to cut it
-/// into packets have led to another such byte.
+/// into packets have led to another such byte, or after a synchronisation sequence.
 ///
 /// ```
-/// use hartrace_etrace::{Framer, Framing, Kind, Piece};
+/// use hartrace_etrace::{Encapsulated, Framer, Framing, Kind, Piece};
 ///
 /// let mut framer = Framer::new();
 /// let mut bytes: &[u8] = &[0x00, 0x42, 0x0d, 0x0f, 0x41];
 /// assert_eq!(framer.next_piece(&mut bytes), Some((0, Piece::Idle(1))));
-/// let packet = Piece::Packet(0, Kind::Instruction, &[0x0d, 0x0f]);
-/// assert_eq!(framer.next_piece(&mut bytes), Some((1, packet)));
+/// let packet = Encapsulated {
+///     src: 0,
+///     kind: Kind::Instruction,
+///     time: None,
+///     payload: &[0x0d, 0x0f],
+///     len: 3,
+/// };
+/// assert_eq!(framer.next_piece(&mut bytes), Some((1, Piece::Packet(packet))));
 /// assert_eq!(framer.next_piece(&mut bytes), None);
 /// assert!(framer.is_inside());
 /// ```
@@ -99,10 +135,18 @@ pub enum Piece<'a> {
 pub struct Framer {
     /// Offset of the next byte.
     at: u64,
+    form: Encapsulation,
     state: State,
-    /// The first bytes of a packet whose end has not come, its header first.
-    kept: [u8; MAX_PAYLOAD + 1],
+    /// The number that the next packet must have, where packets have one.
+    index: Option<u16>,
+    /// The first bytes of a packet whose end has not come, its header first; or of two
+    /// slots.
+    kept: [u8; 2 * MAX_SLOT],
+    /// A payload that does not start with a byte, or was turned round.
+    moved: [u8; MAX_SLOT],
 }
+
+const _: () = assert!(LONGEST <= MAX_SLOT, "any packet fits");
 
 #[derive(Clone, Debug, PartialEq)]
 enum State {
@@ -112,31 +156,61 @@ enum State {
     Inside(usize),
     /// So many bytes are no good.
     Lost(u64, Chains),
+    /// Looking for a slot: so many bytes are no good, so many more are kept.
+    Hunting(u64, usize),
 }
 
 impl Framer {
-    /// At the start of a stream, or between two packets of it.
+    /// At the start of a stream in the form of the reference models, or between two
+    /// packets of it.
     #[must_use]
     pub fn new() -> Framer {
+        Framer::of(Encapsulation::default())
+    }
+
+    /// The same for any encapsulation.
+    #[must_use]
+    pub fn of(form: Encapsulation) -> Framer {
         Framer {
             at: 0,
+            form,
             state: State::Between,
-            kept: [0; MAX_PAYLOAD + 1],
+            index: None,
+            kept: [0; 2 * MAX_SLOT],
+            moved: [0; MAX_SLOT],
         }
+    }
+
+    /// The encapsulation.
+    #[must_use]
+    pub const fn encapsulation(&self) -> &Encapsulation {
+        &self.form
+    }
+
+    /// The same for a stream that may begin inside a packet: nothing is believed
+    /// before a place where a packet must start.
+    #[must_use]
+    pub fn in_the_middle(mut self) -> Framer {
+        self.state = match self.form.form {
+            Form::Slots => State::Hunting(0, 0),
+            _ => State::Lost(0, Chains::new(&self.form)),
+        };
+        self
     }
 
     #[cold]
     fn slowly<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
+        if self.form.form == Form::Slots {
+            return self.slot(bytes);
+        }
         if let State::Between = self.state {
             let &first = bytes.first()?;
-            if first == 0 {
-                return Some(self.idle(bytes));
-            }
-            self.state = match header(first) {
+            self.state = match self.form.length(first) {
+                Some(1) => return Some(self.idle(bytes)),
                 Some(_) => State::Inside(0),
                 None => {
                     self.take(1, bytes);
-                    State::Lost(1, Chains::new())
+                    State::Lost(1, Chains::new(&self.form))
                 }
             };
         }
@@ -156,9 +230,20 @@ impl Framer {
 
     fn idle(&mut self, bytes: &mut &[u8]) -> (u64, Piece<'static>) {
         let at = self.at;
-        let count = bytes.iter().take_while(|&&byte| byte == 0).count();
+        let form = self.form;
+        let null = |byte: &&u8| form.length(**byte) == Some(1);
+        let count = bytes.iter().take_while(null).count();
         self.take(count, bytes);
         (at, Piece::Idle(count as u64))
+    }
+
+    /// Keeps more bytes; how many there are.
+    fn keep(&mut self, have: usize, want: usize, bytes: &mut &[u8]) -> usize {
+        let more = self.take(want.saturating_sub(have), bytes);
+        for (to, from) in self.kept.iter_mut().skip(have).zip(more) {
+            *to = *from;
+        }
+        have + more.len()
     }
 
     /// Keeps what there is of a packet until it is whole.
@@ -170,21 +255,38 @@ impl Framer {
             0 => bytes.first()?,
             _ => self.kept.first()?,
         };
-        let (kind, len) = header(first)?;
-        let more = self.take(1 + len - have, bytes);
-        let free = self.kept.get_mut(have..)?;
-        for (to, from) in free.iter_mut().zip(more) {
-            *to = *from;
-        }
-        let have = have + more.len();
-        if have <= len {
+        let len = self.form.length(first)?;
+        let have = self.keep(have, len, bytes);
+        if have < len {
             self.state = State::Inside(have);
             return None;
         }
+        let opened = self.form.open(self.kept.get(..len)?);
+        let at = self.at - len as u64;
+        if let Some(missing) = self.missing(&opened) {
+            self.state = State::Inside(have);
+            return Some((at, missing));
+        }
         self.state = State::Between;
-        let payload = self.kept.get(1..have)?;
-        let at = self.at - have as u64;
-        Some((at, Piece::Packet(0, kind, payload)))
+        let (moved, packet) = (&mut self.moved, self.kept.get(..len)?);
+        Some((at, piece(packet, &opened, moved)))
+    }
+
+    /// What is missing before a packet with a number. It is reported once.
+    fn missing(&mut self, opened: &Opened) -> Option<Piece<'static>> {
+        let index = opened.index?;
+        let count = index.wrapping_sub(self.index.unwrap_or(index));
+        if count > 0 {
+            self.index = Some(index);
+            return Some(Piece::Lost(
+                opened.src,
+                Fault::MissingPackets,
+                count.into(),
+                0,
+            ));
+        }
+        self.index = Some(index.wrapping_add(1));
+        None
     }
 
     /// Looks for the next packet.
@@ -196,7 +298,7 @@ impl Framer {
             *bytes = rest;
             self.at += 1;
             *count += 1;
-            chains.byte(byte);
+            chains.byte(byte, &self.form);
             if chains.is_sure() {
                 return self.finish_with(Fault::BadHeader);
             }
@@ -206,13 +308,87 @@ impl Framer {
 
     fn finish_with(&mut self, fault: Fault) -> Option<(u64, Piece<'static>)> {
         let count = match self.state {
-            State::Between | State::Inside(0) => 0,
+            State::Between => 0,
             State::Inside(have) => have as u64,
             State::Lost(count, _) => count,
+            State::Hunting(count, have) => count + have as u64,
         };
         self.state = State::Between;
+        self.index = None;
         (count > 0).then(|| (self.at - count, Piece::Bad(fault, count)))
     }
+
+    /// Another encapsulation than that of the reference models: a whole packet in
+    /// this chunk.
+    #[inline]
+    fn whole<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
+        let State::Between = self.state else {
+            return None;
+        };
+        let len = match self.form.length(*bytes.first()?)? {
+            1 => return None,
+            len => len,
+        };
+        let (packet, rest) = bytes.split_at_checked(len)?;
+        let opened = self.form.open(packet);
+        let at = self.at;
+        if let Some(missing) = self.missing(&opened) {
+            return Some((at, missing));
+        }
+        *bytes = rest;
+        self.at += len as u64;
+        Some((at, piece(packet, &opened, &mut self.moved)))
+    }
+}
+
+/// A whole packet as a piece.
+#[inline]
+fn piece<'p>(packet: &'p [u8], opened: &Opened, moved: &'p mut [u8; MAX_SLOT]) -> Piece<'p> {
+    let len = packet.len();
+    let Some(kind) = opened.kind else {
+        return Piece::Idle(len as u64);
+    };
+    let whole = packet.get(opened.payload / 8..).unwrap_or_default();
+    let payload = match opened.payload % 8 {
+        0 => whole,
+        shift => shifted(whole, shift, moved),
+    };
+    if opened.mark {
+        return mark(opened.src, payload, len);
+    }
+    Piece::Packet(Encapsulated {
+        src: opened.src,
+        kind,
+        time: opened.time,
+        payload,
+        len,
+    })
+}
+
+/// A payload that starts inside a byte. Its last bit is repeated.
+fn shifted<'m>(bytes: &[u8], shift: usize, to: &'m mut [u8; MAX_SLOT]) -> &'m [u8] {
+    let sign = match bytes.last() {
+        Some(last) if last & 0x80 != 0 => 0xff,
+        _ => 0,
+    };
+    let next = bytes.iter().skip(1).chain(core::iter::once(&sign));
+    for ((to, low), high) in to.iter_mut().zip(bytes).zip(next) {
+        *to = low >> shift | high << (8 - shift);
+    }
+    to.get(..bytes.len()).unwrap_or_default()
+}
+
+/// What a mark in a merged stream stands for.
+#[cold]
+fn mark(src: u16, payload: &[u8], len: usize) -> Piece<'static> {
+    let mut code = [0; 2];
+    let mut value = [0; 8];
+    let bytes = code.iter_mut().chain(value.iter_mut().take(7));
+    for (to, from) in bytes.zip(payload) {
+        *to = *from;
+    }
+    let fault = Fault::from_mark(u16::from_le_bytes(code));
+    Piece::Lost(src, fault, u64::from_le_bytes(value), len as u64)
 }
 
 impl Framing for Framer {
@@ -242,21 +418,32 @@ impl Framing for Framer {
     #[inline]
     fn next_piece<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
         // The usual case: a whole packet in this chunk.
-        if let (State::Between, Some((&first, rest))) = (&self.state, bytes.split_first())
-            && let Some((kind, len)) = header(first)
-            && let Some((payload, rest)) = rest.split_at_checked(len)
-        {
-            *bytes = rest;
-            let at = self.at;
-            self.at += 1 + len as u64;
-            return Some((at, Piece::Packet(0, kind, payload)));
+        if self.form.is_reference() {
+            if let (State::Between, Some((&first, rest))) = (&self.state, bytes.split_first())
+                && let Some((kind, len)) = header(first)
+                && let Some((payload, rest)) = rest.split_at_checked(len)
+            {
+                *bytes = rest;
+                let at = self.at;
+                self.at += 1 + len as u64;
+                let packet = Encapsulated {
+                    src: 0,
+                    kind,
+                    time: None,
+                    payload,
+                    len: 1 + len,
+                };
+                return Some((at, Piece::Packet(packet)));
+            }
+        } else if self.is_whole(bytes) {
+            return self.whole(bytes);
         }
         self.slowly(bytes)
     }
 
     fn finish(&mut self) -> Option<(u64, Piece<'static>)> {
         match self.state {
-            State::Lost(..) => self.finish_with(Fault::BadHeader),
+            State::Lost(..) | State::Hunting(..) => self.finish_with(Fault::BadHeader),
             _ => self.finish_with(Fault::Truncated),
         }
     }
@@ -264,9 +451,20 @@ impl Framing for Framer {
     #[inline]
     fn length(piece: &Piece<'_>) -> usize {
         match *piece {
-            Piece::Packet(_, _, payload) => payload.len() + 1,
-            Piece::Idle(bytes) | Piece::Bad(_, bytes) => bytes as usize,
+            Piece::Packet(packet) => packet.len,
+            Piece::Idle(bytes) | Piece::Bad(_, bytes) | Piece::Lost(.., bytes) => bytes as usize,
         }
+    }
+}
+
+impl Framer {
+    /// Whether [`Framer::whole`] has something to give.
+    #[inline]
+    fn is_whole(&self, bytes: &[u8]) -> bool {
+        let len = bytes.first().and_then(|&first| self.form.length(first));
+        self.state == State::Between
+            && self.form.form != Form::Slots
+            && len.is_some_and(|len| len > 1 && len <= bytes.len())
     }
 }
 
@@ -274,11 +472,13 @@ impl Framing for Framer {
 impl PartialEq for Framer {
     fn eq(&self, other: &Framer) -> bool {
         let kept = match self.state {
-            State::Inside(have) => have,
+            State::Inside(have) | State::Hunting(_, have) => have,
             _ => 0,
         };
         self.at == other.at
+            && self.form == other.form
             && self.state == other.state
+            && self.index == other.index
             && self.kept.get(..kept) == other.kept.get(..kept)
     }
 }
@@ -294,17 +494,21 @@ impl Default for Framer {
 /// that is the right one. `None` if the bytes end before there is only one.
 ///
 /// ```
-/// use hartrace_etrace::boundary;
+/// use hartrace_etrace::{Encapsulation, boundary};
 ///
 /// let bytes = [0x42, 0x01, 0x80].repeat(20);
-/// assert_eq!(boundary(&bytes, 1).map(|at| at % 3), Some(0));
+/// let reference = Encapsulation::default();
+/// assert_eq!(boundary(&bytes, 1, &reference).map(|at| at % 3), Some(0));
 /// ```
 #[must_use]
-pub fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut chains = Chains::new();
+pub fn boundary(bytes: &[u8], from: usize, form: &Encapsulation) -> Option<usize> {
+    if form.form == Form::Slots {
+        return slots::boundary(bytes, from, form);
+    }
+    let mut chains = Chains::new(form);
     let rest = bytes.get(from..)?.iter();
     let found = rest.enumerate().find(|&(_, &byte)| {
-        chains.byte(byte);
+        chains.byte(byte, form);
         chains.is_sole()
     });
     found.map(|(i, _)| from + i + 1)

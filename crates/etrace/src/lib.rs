@@ -52,6 +52,7 @@ pub mod csv;
 mod data;
 mod decode;
 mod detect;
+mod encapsulation;
 mod encode;
 mod explain;
 mod fault;
@@ -63,18 +64,20 @@ mod tally;
 mod testing;
 
 pub use config::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, Queue,
-    Resync, ResyncRule, ResyncUnit, ReturnRule, TrapVectors, UpdisconRule, Version,
+    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, MAX_PAYLOAD, MIN_QUEUE, NotifyBit,
+    Padding, Queue, Resync, ResyncRule, ResyncUnit, ReturnRule, Shortening, TrapVectors,
+    UpdisconRule, Version,
 };
 pub use data::{
     Compression, DataConfig, DataFollower, DataLayout, DataPacket, Outstanding, explain_data,
 };
 pub use decode::{Decoder, ETrace, Seam};
-pub use detect::{Guess, guess, guess_table, is_framed};
+pub use detect::{Guess, guess, guess_in, guess_table, is_framed};
+pub use encapsulation::{Encapsulation, Form, Packed, Packer};
 pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
 pub use explain::{Field, Follower, explain};
 pub use fault::Fault;
-pub use frame::{Framer, Kind, Piece, boundary};
+pub use frame::{Encapsulated, Framer, Kind, Piece, boundary};
 pub use hartrace_flow::decode::Framing;
 pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,

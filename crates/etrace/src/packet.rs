@@ -12,8 +12,8 @@ pub(crate) mod write;
 use alloc::vec::Vec;
 
 use crate::config::Parameters;
-use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, Version};
-use bits::{Reader, Writer, bit};
+use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, NotifyBit, Padding, Shortening, Version};
+use bits::{Reader, Source as _, Writer, bit};
 
 const IRET_EXT: Ioption = Ioption::ImplicitReturnExtension;
 
@@ -55,6 +55,14 @@ pub struct Layout {
     pub implicit_exception: bool,
     /// The bit of `ioptions` that reports so.
     pub exception_bit: Option<u8>,
+    /// What compression leaves out.
+    pub shortening: Shortening,
+    /// What the bits after the last field are.
+    pub padding: Padding,
+    /// What `notify` is compared with.
+    pub notify_bit: NotifyBit,
+    /// Trap packets of interrupts have `tval` too.
+    pub interrupt_tval: bool,
 }
 
 impl Layout {
@@ -81,6 +89,15 @@ impl Layout {
                 self.time_width = parameters.time_bits();
             }
         }
+    }
+
+    /// Whether packets are compressed, padded and marked as chapter 6 has it.
+    #[must_use]
+    #[inline]
+    pub const fn is_plain(&self) -> bool {
+        matches!(self.shortening, Shortening::Packet)
+            && matches!(self.padding, Padding::Sign)
+            && matches!(self.notify_bit, NotifyBit::Address)
     }
 
     /// Width of an `address` field.
@@ -181,7 +198,10 @@ impl Report {
     #[must_use]
     #[inline]
     pub const fn sent(&self, layout: &Layout) -> [bool; 3] {
-        let notify = self.notify ^ last_bit(self.address, layout);
+        let notify = match layout.notify_bit {
+            NotifyBit::Address => self.notify ^ last_bit(self.address, layout),
+            NotifyBit::Unused => false,
+        };
         let updiscon = self.updiscon ^ notify;
         [notify, updiscon, self.irreport ^ updiscon]
     }
@@ -195,7 +215,10 @@ impl Report {
     ) -> Report {
         Report {
             address,
-            notify: notify ^ last_bit(address, layout),
+            notify: match layout.notify_bit {
+                NotifyBit::Address => notify ^ last_bit(address, layout),
+                NotifyBit::Unused => false,
+            },
             updiscon: updiscon ^ notify,
             irreport: irreport ^ updiscon,
             irdepth,
@@ -483,7 +506,7 @@ impl Packet {
     ///
     /// Bytes that cannot be such a packet.
     pub fn read(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
-        if payload.len() <= quick::WORD {
+        if payload.len() <= quick::WORD && layout.is_plain() {
             let bytes = payload.iter().rev();
             let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
             let quick = quick::read(word, payload.len(), layout)
@@ -499,7 +522,8 @@ impl Packet {
     fn read_long(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
         let mut fields = Reader::new(payload).ok_or(Fault::EmptyPacket)?;
         let packet = read::read(&mut fields, layout)?;
-        match fields.is_end() || packet.may_go_on(layout) {
+        let padded = layout.padding == Padding::Ignored && fields.left() < 8;
+        match padded || fields.is_end() || packet.may_go_on(layout) {
             true => Ok(packet),
             false => Err(Fault::ExtraBits),
         }
@@ -517,7 +541,11 @@ impl Packet {
     #[must_use]
     #[inline]
     pub fn write(&self, layout: &Layout) -> Payload {
-        self.fields(layout).compressed()
+        let fields = self.fields(layout);
+        match layout.is_plain() {
+            true => fields.compressed(),
+            false => fields.shortened(layout),
+        }
     }
 
     /// All its fields.

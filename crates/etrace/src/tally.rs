@@ -1,5 +1,7 @@
 //! Counters for the contents of a trace.
 
+use alloc::vec::Vec;
+
 use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Count, Tallied};
@@ -7,8 +9,8 @@ use hartrace_flow::tally::{self, Count, Tallied};
 use crate::frame;
 use crate::packet::quick;
 use crate::{
-    Config, DataFollower, DataPacket, Fault, Framer, Kind, Layout, Packet, Piece, QualStatus,
-    Report, Support,
+    Config, DataFollower, DataPacket, Encapsulated, Fault, Framer, Kind, Layout, Packet, Piece,
+    QualStatus, Report, Support,
 };
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
@@ -65,6 +67,8 @@ pub struct Extras {
     pub data: Count,
     /// The layout of data packets.
     data_layout: Option<DataFollower>,
+    /// The same before any packet.
+    data_config: Option<DataFollower>,
     /// Whether there is data trace, once a support packet has reported it.
     denable: Option<bool>,
     /// Branches that packets reported.
@@ -80,6 +84,19 @@ pub struct Extras {
     sizes: [u32; 32],
     /// As support packets have changed it.
     layout: Option<Layout>,
+    /// Packets are not such as the fast path reads.
+    unusual: bool,
+    /// The source that all this is of, and what there is of the others.
+    current: u16,
+    others: Vec<(u16, Parked)>,
+}
+
+/// What support packets and data packets of one source have said.
+#[derive(Clone, Debug, Default)]
+struct Parked {
+    data_layout: Option<DataFollower>,
+    denable: Option<bool>,
+    layout: Option<Layout>,
 }
 
 impl Tallied for Extras {
@@ -91,40 +108,13 @@ impl Tallied for Extras {
         match *piece {
             Piece::Idle(bytes) => tally.idle += bytes,
             Piece::Bad(fault, bytes) => tally.fault(fault.reason(0), bytes),
-            Piece::Packet(src, Kind::Data, payload)
-                if tally.extras.data_layout.is_some() && tally.extras.denable != Some(false) =>
-            {
-                let len = payload.len() as u64 + 1;
-                match tally.extras.data_packet(payload) {
-                    Ok(packet) => {
-                        let place = Place { at, len };
-                        tally.message(packet.name(), src, place, false);
-                    }
-                    Err(fault) => tally.fault(fault.reason(0), len),
-                }
-            }
-            Piece::Packet(_, Kind::Data, payload) => {
-                tally.extras.data.add(payload.len() as u64 + 1);
-                if tally.extras.denable != Some(true) {
-                    warn(tally, Fault::UnexpectedData, at, true);
-                }
-            }
-            Piece::Packet(src, Kind::Instruction, payload) => {
-                let len = payload.len() as u64 + 1;
-                let layout = &mut tally.extras.layout.unwrap_or(*layout);
-                match Packet::read(payload, layout) {
-                    Ok(packet) => {
-                        let place = Place { at, len };
-                        tally.message(packet.name(), src, place, packet.is_sync());
-                        tally.extras.packet(&packet, len - 1, layout);
-                        if let Packet::Support(support) = &packet {
-                            count_support(tally, src, support, at);
-                            layout.follow(&packet);
-                            tally.extras.layout = Some(*layout);
-                            tally.extras.sizes = [0; 32];
-                        }
-                    }
-                    Err(fault) => tally.fault(fault.reason(0), len),
+            Piece::Lost(_, fault, value, bytes) => tally.fault(fault.reason(value), bytes),
+            Piece::Packet(packet) => {
+                tally.extras.enter(packet.src);
+                tally.stamped += u64::from(packet.time.is_some());
+                match packet.kind {
+                    Kind::Data => count_data(tally, at, packet),
+                    Kind::Instruction => count_packet(tally, at, packet, layout),
                 }
             }
         }
@@ -133,6 +123,9 @@ impl Tallied for Extras {
     #[inline(always)]
     fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
         let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
+        if tally.extras.unusual {
+            return None;
+        }
         let payload = frame::instruction(header)?;
         let layout = &tally.extras.layout.unwrap_or(*layout);
         let packet = quick::read(u64::from_le_bytes(word), payload, layout)?;
@@ -143,6 +136,43 @@ impl Tallied for Extras {
         tally.message(packet.name(), 0, place, packet.is_sync());
         tally.extras.packet(&packet, payload as u64, layout);
         Some(payload + 1)
+    }
+}
+
+/// Counts a packet of data trace.
+fn count_data(tally: &mut Tally, at: u64, packet: Encapsulated<'_>) {
+    let len = packet.len as u64;
+    if tally.extras.data_layout.is_some() && tally.extras.denable != Some(false) {
+        match tally.extras.data_packet(packet.payload) {
+            Ok(data) => tally.message(data.name(), packet.src, Place { at, len }, false),
+            Err(fault) => tally.fault(fault.reason(0), len),
+        }
+        return;
+    }
+    tally.extras.data.add(len);
+    if tally.extras.denable != Some(true) {
+        warn(tally, Fault::UnexpectedData, at, true);
+    }
+}
+
+/// Counts a packet of instruction trace.
+fn count_packet(tally: &mut Tally, at: u64, packet: Encapsulated<'_>, layout: &Layout) {
+    let len = packet.len as u64;
+    let layout = &mut tally.extras.layout.unwrap_or(*layout);
+    match Packet::read(packet.payload, layout) {
+        Ok(read) => {
+            tally.message(read.name(), packet.src, Place { at, len }, read.is_sync());
+            tally
+                .extras
+                .packet(&read, packet.payload.len() as u64, layout);
+            if let Packet::Support(support) = &read {
+                count_support(tally, packet.src, support, at);
+                layout.follow(&read);
+                tally.extras.layout = Some(*layout);
+                tally.extras.sizes = [0; 32];
+            }
+        }
+        Err(fault) => tally.fault(fault.reason(0), len),
     }
 }
 
@@ -194,8 +224,32 @@ impl Extras {
     pub fn of(config: &Config) -> Extras {
         Extras {
             data_layout: DataFollower::new(config),
+            data_config: DataFollower::new(config),
+            unusual: !config.encapsulation.is_reference() || !config.layout().is_plain(),
             ..Extras::default()
         }
+    }
+
+    /// Goes on with what this source has said.
+    fn enter(&mut self, src: u16) {
+        if src == self.current {
+            return;
+        }
+        let known = self.others.iter().position(|other| other.0 == src);
+        let next = match known {
+            Some(at) => self.others.swap_remove(at).1,
+            None => Parked {
+                data_layout: self.data_config.clone(),
+                ..Parked::default()
+            },
+        };
+        let before = Parked {
+            data_layout: core::mem::replace(&mut self.data_layout, next.data_layout),
+            denable: core::mem::replace(&mut self.denable, next.denable),
+            layout: core::mem::replace(&mut self.layout, next.layout),
+        };
+        self.others.push((self.current, before));
+        self.current = src;
     }
 
     fn data_packet(&mut self, payload: &[u8]) -> Result<DataPacket, Fault> {
@@ -272,7 +326,6 @@ mod tests {
     use super::*;
     use crate::testing::RandomPackets as _;
     use crate::{BranchMap, Framing as _, Start, Trap, Version};
-    use alloc::vec::Vec;
     use hartrace_isa::Xlen;
     use hartrace_testkit::{Random, pieces};
 
@@ -294,7 +347,11 @@ mod tests {
         let (mut framer, mut rest, mut bits) = (Framer::new(), bytes, 0);
         let mut layout = *layout;
         while let Some((_, piece)) = framer.next_piece(&mut rest) {
-            if let Piece::Packet(_, Kind::Instruction, payload) = piece
+            if let Piece::Packet(Encapsulated {
+                kind: Kind::Instruction,
+                payload,
+                ..
+            }) = piece
                 && let Ok(packet) = Packet::read(payload, &layout)
             {
                 bits += u64::from(packet.bits(&layout)).next_multiple_of(8);

@@ -4,8 +4,8 @@ use hartrace_testkit::Random;
 
 use crate::packet::bits::mask;
 use crate::{
-    BranchMap, Context, DataSupport, Layout, MAX_PAYLOAD, Packet, QualStatus, Report, Start,
-    Support, Trap, Version,
+    BranchMap, Context, DataSupport, Layout, MAX_PAYLOAD, NotifyBit, Packet, Padding, QualStatus,
+    Report, Shortening, Start, Support, Trap, Version,
 };
 
 /// What the format needs random.
@@ -58,6 +58,10 @@ impl RandomPackets for Random {
                 },
                 implicit_exception: width(0, 1) == 0,
                 exception_bit: None,
+                shortening: Shortening::Packet,
+                padding: Padding::Sign,
+                notify_bit: NotifyBit::Address,
+                interrupt_tval: false,
             };
             let layout = match standard {
                 true => Layout {

@@ -202,6 +202,12 @@ pub trait Protocol: Copy + Debug + PartialEq + Sized {
     /// How the code is read.
     fn rules(settings: &Self::Settings) -> Rules;
 
+    /// What finds messages with these settings, at the start of a stream.
+    fn framer(config: &Self::Config) -> Self::Framer {
+        let _ = config;
+        Self::Framer::default()
+    }
+
     /// Reads one piece of the stream.
     fn read<'m>(
         settings: &Self::Settings,
@@ -234,7 +240,7 @@ pub trait Protocol: Copy + Debug + PartialEq + Sized {
     }
 
     /// The first place at or after `from` where a message may start.
-    fn boundary(bytes: &[u8], from: usize) -> Option<usize>;
+    fn boundary(config: &Self::Config, bytes: &[u8], from: usize) -> Option<usize>;
 }
 
 /// The state of a source of this protocol.
@@ -289,7 +295,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
 
     fn with_valid(config: P::Config, image: &'a Image) -> Decoder<'a, P> {
         Decoder {
-            framer: P::Framer::default(),
+            framer: P::framer(&config),
             sources: Sources::new(P::settings(&config), image),
             config,
         }
@@ -376,7 +382,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
     /// Forgets everything but the code, and begins at this offset of the
     /// stream: its start, or a place where a message starts.
     pub fn restart(&mut self, offset: u64) {
-        self.framer = P::Framer::default().at(offset);
+        self.framer = P::framer(&self.config).at(offset);
         self.sources.restart(P::settings(&self.config));
     }
 
@@ -436,7 +442,7 @@ impl<P: Protocol> Decode for Decoder<'_, P> {
     }
 
     fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
-        P::boundary(bytes, from)
+        P::boundary(&self.config, bytes, from)
     }
 
     fn another(&self) -> Self {

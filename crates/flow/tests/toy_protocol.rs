@@ -193,7 +193,7 @@ impl Protocol for Toy {
         }
     }
 
-    fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
+    fn boundary(_: &Self::Config, bytes: &[u8], from: usize) -> Option<usize> {
         Some(from.next_multiple_of(2)).filter(|&at| at <= bytes.len())
     }
 }

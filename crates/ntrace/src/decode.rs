@@ -127,7 +127,7 @@ impl Protocol for NTrace {
     }
 
     /// After any byte with MSEO = 11, whatever it belongs to.
-    fn boundary(bytes: &[u8], from: usize) -> Option<usize> {
+    fn boundary(_: &Config, bytes: &[u8], from: usize) -> Option<usize> {
         let before = from.checked_sub(1)?;
         let end = bytes.get(before..)?.iter().position(|b| b & 3 == 3)?;
         Some(before + end + 1)

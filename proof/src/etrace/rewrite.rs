@@ -1,7 +1,7 @@
 //! Writes the same packets as other bytes: longer than necessary, with padding
 //! and data packets between them.
 
-use hartrace_etrace::{Config, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece};
+use hartrace_etrace::{Config, Encapsulated, Framer, Kind, Layout, MAX_PAYLOAD, Packet, Piece};
 use hartrace_flow::decode::Framing as _;
 
 use crate::generate::Random;
@@ -30,7 +30,12 @@ pub(super) fn rewrite(config: &Config, bytes: &[u8], seed: u64) -> Vec<u8> {
     let mut framer = Framer::new();
     let mut rest = bytes;
     while let Some((_, piece)) = framer.next_piece(&mut rest) {
-        let Piece::Packet(_, Kind::Instruction, payload) = piece else {
+        let Piece::Packet(Encapsulated {
+            kind: Kind::Instruction,
+            payload,
+            ..
+        }) = piece
+        else {
             continue;
         };
         let payload = &with_data(payload, &layout);

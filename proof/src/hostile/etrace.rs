@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use hartrace_etrace::{
-    BranchMap, Config, Context, DataPacket, DataSupport, Decoder, Fault, Framer, Kind, Layout,
-    MAX_PAYLOAD, Outstanding, Packet, Piece, QualStatus, Report, Start, Support, Trap, boundary,
-    csv, explain, explain_data, guess, is_framed,
+    BranchMap, Config, Context, DataPacket, DataSupport, Decoder, Encapsulation, Fault, Form,
+    Framer, Kind, Layout, MAX_PAYLOAD, Outstanding, Packet, Piece, QualStatus, Report, Start,
+    Support, Trap, boundary, csv, explain, explain_data, guess, is_framed,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{
@@ -25,6 +25,7 @@ enum Stretch {
     Packet(Kind, Vec<u8>),
     Idle(u64),
     Bad(Fault, u64),
+    Lost(u16, Fault, u64),
 }
 
 /// The layout of some setting, with a predictor, a cache and implicit
@@ -60,10 +61,11 @@ pub(super) fn packet(bytes: &[u8]) -> Result<(), String> {
     let layout = layout(&mut input);
     let chunk = 1 + usize::from(input.byte());
     let from = input.number(2) as usize;
+    let form = form(&mut input);
     let stream = input.rest();
 
-    let pieces = divide([stream])?;
-    let again = divide(stream.chunks(chunk))?;
+    let pieces = divide(form, [stream])?;
+    let again = divide(form, stream.chunks(chunk))?;
     ensure(pieces == again, || {
         format!("{pieces:?}, in chunks {again:?}")
     })?;
@@ -73,7 +75,7 @@ pub(super) fn packet(bytes: &[u8]) -> Result<(), String> {
         }
     }
     says(stream.get(..32).unwrap_or(stream), &layout)?;
-    if let Some(at) = boundary(stream, from) {
+    if let Some(at) = boundary(stream, from, &form) {
         ensure(at > from && at <= stream.len(), || format!("boundary {at}"))?;
     }
     let guessed = guess(stream, Xlen::Rv64, None);
@@ -82,22 +84,60 @@ pub(super) fn packet(bytes: &[u8]) -> Result<(), String> {
     })
 }
 
+/// Some encapsulation.
+pub(super) fn form(input: &mut Input<'_>) -> Encapsulation {
+    let forms = [
+        Form::Reference,
+        Form::Riscv,
+        Form::Smi,
+        Form::Atb,
+        Form::Esp32,
+        Form::Slots,
+    ];
+    let (which, parameters) = (input.byte(), input.byte());
+    let form = forms.get(usize::from(which) % forms.len());
+    let form = Encapsulation::new(form.copied().unwrap_or_default());
+    let riscv = matches!(form.form, Form::Riscv | Form::Slots);
+    let (smi, atb) = (form.form == Form::Smi, form.form == Form::Atb);
+    Encapsulation {
+        src_bits: if riscv || smi { parameters % 17 } else { 0 },
+        time_bytes: match parameters >> 5 {
+            time if riscv => time + 1 - (time & 1),
+            time if smi || atb => time & 2,
+            _ => 0,
+        },
+        type_bits: match parameters >> 3 & 3 {
+            bits if riscv => bits,
+            bits if atb => bits & 1,
+            _ => 0,
+        },
+        slot_bytes: 33 + which % 32,
+        marks: form.form == Form::Riscv && which & 0x80 != 0,
+        ..form
+    }
+}
+
 /// All pieces of a stream in chunks; padding is put together.
-fn divide<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Stretch>, String> {
-    let mut framer = Framer::new();
+fn divide<'a>(
+    form: Encapsulation,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Vec<Stretch>, String> {
+    let mut framer = Framer::of(form);
     let mut all = Vec::new();
     let (mut next, mut total) = (0, 0);
     let mut take = |at: u64, piece: Piece<'_>| {
         ensure(at == next, || format!("{at}, not {next}"))?;
-        next += match piece {
-            Piece::Packet(_, _, payload) => payload.len() as u64 + 1,
-            Piece::Idle(n) | Piece::Bad(_, n) => n,
-        };
+        next += Framer::length(&piece) as u64;
         match (piece, all.last_mut()) {
             (Piece::Idle(n), Some(Stretch::Idle(sum))) => *sum += n,
             (Piece::Idle(n), _) => all.push(Stretch::Idle(n)),
-            (Piece::Packet(_, kind, bytes), _) => all.push(Stretch::Packet(kind, bytes.to_vec())),
+            (Piece::Packet(packet), _) => {
+                all.push(Stretch::Packet(packet.kind, packet.payload.to_vec()));
+            }
             (Piece::Bad(fault, n), _) => all.push(Stretch::Bad(fault, n)),
+            (Piece::Lost(src, fault, value, _), _) => {
+                all.push(Stretch::Lost(src, fault, value));
+            }
         }
         Ok::<(), String>(())
     };
@@ -141,7 +181,7 @@ fn says(payload: &[u8], layout: &Layout) -> Result<(), String> {
     })?;
     let mut framed = Vec::new();
     written.write_framed(Kind::Instruction, &mut framed);
-    let whole = divide([&framed[..]])?;
+    let whole = divide(Encapsulation::default(), [&framed[..]])?;
     let expected = Stretch::Packet(Kind::Instruction, written.bytes().to_vec());
     ensure(whole == [expected], || format!("{whole:?}"))?;
     let mut row = String::new();
@@ -477,7 +517,7 @@ mod tests {
             let config = ETrace::setting(number.into(), isa).config;
             let seed = flow_seed(number).unwrap();
             let trace = &seed[5 + usize::from(seed[4])..];
-            for piece in divide([trace]).unwrap() {
+            for piece in divide(Encapsulation::default(), [trace]).unwrap() {
                 let Stretch::Packet(_, payload) = piece else {
                     continue;
                 };

@@ -2,16 +2,18 @@
 //! too.
 
 mod data;
+mod encapsulation;
 
 pub use data::EtraceData;
+pub use encapsulation::EtraceEncapsulation;
 
 use super::read::{Reader, Value, integer};
 use super::section::{Section as _, queue, set, some, value};
 use super::value::{Named, name_of};
 use super::write::{self, quote};
 use hartrace_etrace::{
-    Config, ConfigError, Ending, IdleIrdepth, Ioption, Ioptions, ResyncRule, ResyncUnit,
-    ReturnRule, UpdisconRule, Version,
+    Config, ConfigError, Encapsulation, Ending, IdleIrdepth, Ioption, Ioptions, NotifyBit, Padding,
+    ResyncRule, ResyncUnit, ReturnRule, Shortening, UpdisconRule, Version,
 };
 use hartrace_isa::Xlen;
 
@@ -27,6 +29,7 @@ const IOPTIONS: Named<Option<Ioption>> = &[
     ("branch-prediction", Some(Ioption::BranchPrediction)),
     ("jump-target-cache", Some(Ioption::JumpTargetCache)),
     ("full-address", Some(Ioption::FullAddress)),
+    ("delta-address", Some(Ioption::DeltaAddress)),
     ("resync-disabled", Some(Ioption::ResyncDisabled)),
     (
         "implicit-return-extension",
@@ -65,9 +68,38 @@ const IDLE: Named<IdleIrdepth> = &[
     ("ones", IdleIrdepth::Ones),
 ];
 
+/// Settings of a known encoder, which the other keys change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// The defaults of the version.
+    #[default]
+    Specification,
+    /// The PULP tracer, pulp-platform/rv_tracer.
+    Pulp,
+}
+
+const PROFILES: Named<Profile> = &[
+    ("specification", Profile::Specification),
+    ("pulp-rv-tracer", Profile::Pulp),
+];
+
+const SHORTENINGS: Named<Shortening> = &[
+    ("packet", Shortening::Packet),
+    ("address", Shortening::Address),
+];
+
+const PADDINGS: Named<Padding> = &[("sign", Padding::Sign), ("ignored", Padding::Ignored)];
+
+const NOTIFY_BITS: Named<NotifyBit> = &[
+    ("address", NotifyBit::Address),
+    ("unused", NotifyBit::Unused),
+];
+
 section! {
     /// `[etrace]`. What is `None` is not said.
     Etrace = "[etrace]" {
+        /// Settings of a known encoder, which the other keys change.
+        profile: Profile = (named PROFILES);
         /// Which text.
         version: Version = (named VERSIONS);
         /// Bits of an address that are traced; without it all of them.
@@ -81,7 +113,7 @@ section! {
         /// Width of `time`; 0 for no such field.
         time_width: u8 = (number 0 64);
         /// Width of `ecause`.
-        ecause_width: u8 = (number 1 16);
+        ecause_width: u8 = (number 1 64);
         /// Width of `subformat` in format 0.
         f0s_width: u8 = (number 0 2);
         /// log2 of the entries of the branch predictor; 0 for none.
@@ -98,6 +130,16 @@ section! {
         ioptions: Ioptions = (ioptions);
         /// Width of `doptions`, if support packets report data trace.
         doptions_width: Option<u8> = (doptions);
+        /// What compression leaves out of a packet.
+        shortening: Shortening = (named SHORTENINGS);
+        /// What the bits after the last field are.
+        padding: Padding = (named PADDINGS);
+        /// What `notify` is compared with.
+        notify_bit: NotifyBit = (named NOTIFY_BITS);
+        /// Trap packets of interrupts have `tval` too.
+        interrupt_tval: bool = (boolean);
+        /// A start packet may repeat the instruction of the packet before it.
+        resync_repeats: bool = (boolean);
         /// Addresses are full, not differences.
         full_address: bool = (boolean);
         /// Targets of sequentially inferable jumps are left out.
@@ -150,6 +192,8 @@ section! {
     sections {
         /// `[etrace.data]`: data trace.
         data: EtraceData;
+        /// `[etrace.encapsulation]`: how packets are encapsulated.
+        encapsulation: EtraceEncapsulation;
     }
 }
 
@@ -197,13 +241,31 @@ impl Etrace {
     ///
     /// Settings that do not make sense together.
     pub fn settings(&self, xlen: Xlen) -> Result<Config, ConfigError> {
-        let mut config = Config::new(value(&self.version, Version::default()), xlen);
+        let version = value(&self.version, Version::default());
+        let mut config = match value(&self.profile, Profile::default()) {
+            Profile::Specification => Config::new(version, xlen),
+            Profile::Pulp => Config {
+                version,
+                ..Config::pulp(xlen)
+            },
+        };
+        config.encapsulation = self.form();
         self.apply_layout(&mut config);
         self.apply_encoder(&mut config);
         let width = config.iaddress_width;
         config.data = self.data.settings(config.version, xlen, width);
         config.validate()?;
         Ok(config)
+    }
+
+    /// How packets are encapsulated, as far as it is given.
+    #[must_use]
+    pub(crate) fn form(&self) -> Encapsulation {
+        let base = match value(&self.profile, Profile::default()) {
+            Profile::Specification => Encapsulation::default(),
+            Profile::Pulp => Config::pulp(Xlen::Rv64).encapsulation,
+        };
+        self.encapsulation.settings(base)
     }
 
     /// What decoders need too.
@@ -224,6 +286,11 @@ impl Etrace {
         set(&mut config.encoder_mode_width, &self.encoder_mode_width);
         set(&mut config.ioptions, &self.ioptions);
         set(&mut config.doptions_width, &self.doptions_width);
+        set(&mut config.shortening, &self.shortening);
+        set(&mut config.padding, &self.padding);
+        set(&mut config.notify_bit, &self.notify_bit);
+        set(&mut config.interrupt_tval, &self.interrupt_tval);
+        set(&mut config.resync_repeats, &self.resync_repeats);
         set(&mut config.full_address, &self.full_address);
         set(&mut config.sijump, &self.sijump);
         set(&mut config.sijump_returns, &self.sijump_returns);
@@ -263,6 +330,7 @@ impl Etrace {
     #[must_use]
     pub fn of(config: &Config) -> Etrace {
         Etrace {
+            profile: None,
             version: some(config.version),
             iaddress_width: some(config.iaddress_width),
             iaddress_lsb: some(config.iaddress_lsb),
@@ -278,6 +346,11 @@ impl Etrace {
             encoder_mode_width: some(config.encoder_mode_width),
             ioptions: some(config.ioptions),
             doptions_width: some(config.doptions_width),
+            shortening: some(config.shortening),
+            padding: some(config.padding),
+            notify_bit: some(config.notify_bit),
+            interrupt_tval: some(config.interrupt_tval),
+            resync_repeats: some(config.resync_repeats),
             full_address: some(config.full_address),
             sijump: some(config.sijump),
             sijump_returns: some(config.sijump_returns),
@@ -303,6 +376,7 @@ impl Etrace {
             queue_drain: config.queue.and_then(|q| some(q.drain)),
             queue_stall: config.queue.and_then(|q| some(q.stall)),
             data: EtraceData::of(config.data.as_ref()),
+            encapsulation: EtraceEncapsulation::of(&config.encapsulation),
         }
     }
 }

@@ -97,7 +97,7 @@ macro_rules! section {
         }
 
         impl $name {
-            const KEYS: &[&'static str] = &[
+            pub(in crate::config) const KEYS: &[&'static str] = &[
                 $(stringify!($key),)+
                 $($(stringify!($sub),)+)?
             ];

@@ -195,6 +195,7 @@ impl Input {
             file: None,
             place: socket.place,
             removed: socket.file,
+            merged: false,
         })
     }
 

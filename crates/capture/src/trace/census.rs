@@ -137,7 +137,8 @@ impl Counting {
             }
             Settings::Etrace(config) => {
                 let tally = etrace::Tally::new(etrace::Extras::of(config));
-                Kinds::Etrace(config.layout(), etrace::Framer::default(), Box::new(tally))
+                let framer = etrace::Framer::of(config.encapsulation);
+                Kinds::Etrace(config.layout(), framer, Box::new(tally))
             }
             Settings::Tandem(config) => Kinds::Tandem(Box::new(GroupCount::new(config))),
         })

@@ -177,7 +177,7 @@ impl Explainer {
                     layout: config.layout(),
                     follower: ntrace::Follower::new(),
                 };
-                Kind::Ntrace(Pieces::default(), messages)
+                Kind::Ntrace(Pieces::new(ntrace::Framer::new()), messages)
             }
             Settings::Etrace(config) => {
                 let packets = Packets {
@@ -185,8 +185,11 @@ impl Explainer {
                     follower: etrace::Follower::new(config),
                     data: etrace::DataFollower::new(config),
                     config: config.clone(),
+                    current: 0,
+                    others: Vec::new(),
                 };
-                Kind::Etrace(Pieces::default(), Box::new(packets))
+                let framer = etrace::Framer::of(config.encapsulation);
+                Kind::Etrace(Pieces::new(framer), Box::new(packets))
             }
             Settings::Tandem(config) => {
                 Kind::Tandem(Box::new(GroupExplainer::new(config, isa, contained)))
@@ -365,9 +368,58 @@ struct Packets {
     layout: etrace::Layout,
     follower: etrace::Follower,
     data: Option<etrace::DataFollower>,
+    /// The source that layout and data are of, and those of the others.
+    current: u16,
+    others: Vec<(u16, etrace::Layout, Option<etrace::DataFollower>)>,
 }
 
 impl Packets {
+    /// Goes on with what is known of a source.
+    fn enter(&mut self, src: u16) {
+        if src == self.current {
+            return;
+        }
+        let known = self.others.iter().position(|other| other.0 == src);
+        let (_, layout, data) = match known {
+            Some(at) => self.others.swap_remove(at),
+            None => {
+                let data = etrace::DataFollower::new(&self.config);
+                (src, self.config.layout(), data)
+            }
+        };
+        let layout = std::mem::replace(&mut self.layout, layout);
+        let data = std::mem::replace(&mut self.data, data);
+        self.others.push((self.current, layout, data));
+        self.current = src;
+    }
+
+    /// What the encapsulation says: the source and the time.
+    fn add_header(&self, packet: &etrace::Encapsulated<'_>, to: &mut Explained) {
+        let form = &self.config.encapsulation;
+        if form.has_sources() {
+            to.codes.push(("src", packet.src.into()));
+            to.source = Some(packet.src.into());
+        }
+        if let Some(time) = packet.time {
+            let framing = packet.len.saturating_sub(packet.payload.len());
+            let bytes = usize::from(form.time_bytes);
+            let first_byte = match form.form {
+                etrace::Form::Slots => 0,
+                _ => framing.saturating_sub(bytes),
+            };
+            to.fields.push(Field {
+                name: "timestamp",
+                value: time,
+                bits: 8 * bytes as u32,
+                first_byte,
+                last_byte: Some(first_byte + bytes.saturating_sub(1)),
+                decimal: true,
+                in_name: false,
+                word: None,
+            });
+        }
+    }
+
     fn explain(
         &mut self,
         at: u64,
@@ -377,7 +429,7 @@ impl Packets {
         to: &mut Explained,
     ) {
         let length = bytes.len() as u64;
-        let (src, payload) = match *piece {
+        let packet = match *piece {
             etrace::Piece::Idle(count) => return to.begin(at, PieceKind::Idle, count),
             etrace::Piece::Bad(fault, count) => {
                 self.follower.lost();
@@ -385,17 +437,27 @@ impl Packets {
                 to.fault = Some(fault_of(fault.code(), fault.text()));
                 return;
             }
-            etrace::Piece::Packet(_, etrace::Kind::Data, payload) => {
-                to.begin(at, PieceKind::Data, length);
-                to.frame = Some("te_data");
-                return self.explain_data(payload, view, to);
+            etrace::Piece::Lost(_, fault, _, count) => {
+                self.follower.lost();
+                to.begin(at, PieceKind::Bad, count);
+                to.fault = Some(fault_of(fault.code(), fault.text()));
+                return;
             }
-            etrace::Piece::Packet(src, etrace::Kind::Instruction, payload) => (src, payload),
+            etrace::Piece::Packet(packet) => packet,
         };
+        let (src, payload) = (packet.src, packet.payload);
+        self.enter(src);
+        if packet.kind == etrace::Kind::Data {
+            to.begin(at, PieceKind::Data, length);
+            to.frame = Some("te_data");
+            self.add_header(&packet, to);
+            return self.explain_data(packet.len - payload.len(), payload, view, to);
+        }
         to.begin(at, PieceKind::Unit, length);
         to.frame = Some("te_inst");
+        self.add_header(&packet, to);
         let (fields, fault) = etrace::explain(payload, &self.layout);
-        add_fields(fields, to);
+        add_fields(fields, packet.len - payload.len(), to);
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match etrace::Packet::read(payload, &self.layout) {
             Ok(packet) => {
@@ -414,13 +476,13 @@ impl Packets {
     }
 
     /// A packet of data trace, if its layout is known.
-    fn explain_data(&mut self, payload: &[u8], view: View, to: &mut Explained) {
+    fn explain_data(&mut self, framing: usize, payload: &[u8], view: View, to: &mut Explained) {
         let Some(data) = &mut self.data else {
             return;
         };
         to.kind = PieceKind::Unit;
         let (fields, fault) = etrace::explain_data(payload, data.layout(), data.outstanding());
-        add_fields(fields, to);
+        add_fields(fields, framing, to);
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match data.read(payload) {
             Ok(packet) => {
@@ -440,8 +502,8 @@ impl Packets {
     }
 }
 
-/// The fields of a packet, which come after one byte that frames it.
-fn add_fields(fields: Vec<etrace::Field>, to: &mut Explained) {
+/// The fields of a packet, which come after so many bytes that frame it.
+fn add_fields(fields: Vec<etrace::Field>, framing: usize, to: &mut Explained) {
     for field in fields {
         let code = matches!(field.name, "format" | "subformat");
         if code {
@@ -451,8 +513,8 @@ fn add_fields(fields: Vec<etrace::Field>, to: &mut Explained) {
             name: field.name,
             value: field.value,
             bits: field.bits,
-            first_byte: 1 + field.first_bit as usize / 8,
-            last_byte: field.last_byte().map(|byte| byte + 1),
+            first_byte: framing + field.first_bit as usize / 8,
+            last_byte: field.last_byte().map(|byte| byte + framing),
             decimal: field.is_decimal(),
             in_name: code,
             word: None,

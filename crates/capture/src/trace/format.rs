@@ -119,6 +119,10 @@ impl Format {
         if let Some(said) = Format::said(config) {
             return Ok(said);
         }
+        if input.is_merged() {
+            return Ok(Format::Etrace);
+        }
+        let head = input.peek(HEAD)?;
         let kind = detect(head);
         let found = Format::from_kind(kind).or_else(|| Format::from_extension(&path));
         found.ok_or(TraceError::NotRecognised("a trace"))
@@ -276,7 +280,19 @@ impl Settings {
     pub const fn has_sources(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.src_bits > 0,
-            Settings::Etrace(_) | Settings::Tandem(_) => false,
+            Settings::Etrace(config) => config.encapsulation.has_sources(),
+            Settings::Tandem(_) => false,
+        }
+    }
+
+    /// Its packets were merged by a transport that kept their sources apart.
+    pub(crate) fn merge(&mut self) {
+        if let Settings::Etrace(config) = self {
+            let src_id = config.encapsulation.src_id;
+            config.encapsulation = hartrace_etrace::Encapsulation {
+                src_id,
+                ..hartrace_etrace::Encapsulation::MERGED
+            };
         }
     }
 
@@ -327,7 +343,9 @@ impl Settings {
     pub const fn has_time(&self) -> bool {
         match self {
             Settings::Ntrace(config) => config.timestamps.is_some(),
-            Settings::Etrace(config) => config.time_width > 0,
+            Settings::Etrace(config) => {
+                config.time_width > 0 || config.encapsulation.time_bytes > 0
+            }
             Settings::Tandem(_) => true,
         }
     }

@@ -66,10 +66,11 @@ impl Settings {
     ///
     /// A failing read, and bytes that do not look like this format.
     pub fn guess(&mut self, input: &mut Input, known: Known<'_>) -> Result<Guess, TraceError> {
+        let merged = input.is_merged();
         let head = input.peek(GUESS)?;
         match self {
             Settings::Ntrace(config) => guess_ntrace(config, head),
-            Settings::Etrace(config) => guess_etrace(config, head, known),
+            Settings::Etrace(config) => guess_etrace(config, (head, merged), known),
             Settings::Tandem(config) => guess_tandem(config, head, known),
         }
     }
@@ -90,13 +91,14 @@ fn guess_ntrace(config: &mut ntrace::Config, head: &[u8]) -> Result<Guess, Trace
 
 fn guess_etrace(
     config: &mut etrace::Config,
-    head: &[u8],
+    (head, merged): (&[u8], bool),
     Known { xlen, image }: Known<'_>,
 ) -> Result<Guess, TraceError> {
     let is_code = image.map(|image| |pc| image.fetch(SpaceId::FIRST, pc).is_some());
     let is_code = is_code.as_ref().map(|f| f as &dyn Fn(u64) -> bool);
     let guess = match detect(head) {
         Kind::EtraceCsv => etrace::guess_table(head, config.xlen, is_code),
+        _ if merged => etrace::guess_in(&config.encapsulation, head, config.xlen, is_code),
         _ => etrace::guess(head, config.xlen, is_code),
     };
     let guess = guess.ok_or(TraceError::NotRecognised("E-Trace"))?;

@@ -8,7 +8,7 @@
 
 use super::{Settings, Trace};
 use crate::input::{Contents, Input, InputError};
-use hartrace_etrace::{Framer, Framing as _, Kind, Piece};
+use hartrace_etrace::{Encapsulated, Encapsulation, Framer, Framing as _, Kind, Piece};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -20,15 +20,20 @@ const WINDOW: usize = 256;
 
 /// Divides a stream: packets of instruction trace, and data packets with copies of
 /// the packets of format 3.
-pub fn split(stream: &[u8], instructions: &mut Vec<u8>, data: &mut Vec<u8>) {
+pub fn split(settings: &Settings, stream: &[u8], instructions: &mut Vec<u8>, data: &mut Vec<u8>) {
     let mut rest = stream;
-    let mut framer = Framer::new();
+    let mut framer = Framer::of(encapsulation(settings));
     while let Some((at, piece)) = framer.next_piece(&mut rest) {
         let from = at as usize;
         let bytes = stream.get(from..from + Framer::length(&piece));
         let bytes = bytes.unwrap_or_default();
+        if bytes.is_empty() {
+            continue;
+        }
         match piece {
-            Piece::Packet(_, Kind::Data, _) => data.extend_from_slice(bytes),
+            Piece::Packet(Encapsulated {
+                kind: Kind::Data, ..
+            }) => data.extend_from_slice(bytes),
             piece => {
                 instructions.extend_from_slice(bytes);
                 if is_format_3(&piece) {
@@ -39,11 +44,20 @@ pub fn split(stream: &[u8], instructions: &mut Vec<u8>, data: &mut Vec<u8>) {
     }
 }
 
+fn encapsulation(settings: &Settings) -> Encapsulation {
+    match settings {
+        Settings::Etrace(config) => config.encapsulation,
+        Settings::Ntrace(_) | Settings::Tandem(_) => Encapsulation::default(),
+    }
+}
+
 fn is_format_3(piece: &Piece<'_>) -> bool {
     match piece {
-        Piece::Packet(_, Kind::Instruction, payload) => {
-            payload.first().is_some_and(|byte| byte & 3 == 3)
-        }
+        Piece::Packet(Encapsulated {
+            kind: Kind::Instruction,
+            payload,
+            ..
+        }) => payload.first().is_some_and(|byte| byte & 3 == 3),
         _ => false,
     }
 }
@@ -64,10 +78,10 @@ struct Found {
 }
 
 impl Side {
-    fn new(bytes: Contents) -> Side {
+    fn new(form: Encapsulation, bytes: Contents) -> Side {
         Side {
             bytes,
-            framer: Framer::new(),
+            framer: Framer::of(form),
         }
     }
 
@@ -85,7 +99,13 @@ impl Side {
         Some(Found {
             from: from as usize,
             len,
-            data: matches!(piece, Piece::Packet(_, Kind::Data, _)),
+            data: matches!(
+                piece,
+                Piece::Packet(Encapsulated {
+                    kind: Kind::Data,
+                    ..
+                })
+            ),
             format_3: is_format_3(&piece),
         })
     }
@@ -203,12 +223,12 @@ impl Read for Joined {
 }
 
 /// Two files as one stream, in the order of their synchronisation packets.
-fn join(path: &Path, instructions: Contents, data: Contents) -> Input {
+fn join(path: &Path, form: Encapsulation, instructions: Contents, data: Contents) -> Input {
     Input::from_reader(
         path,
         Box::new(Joined {
-            instructions: Side::new(instructions),
-            data: Side::new(data),
+            instructions: Side::new(form, instructions),
+            data: Side::new(form, data),
             mark: None,
             data_ended: false,
             ended: false,
@@ -235,7 +255,8 @@ impl Trace {
         let path = self.input.path().to_path_buf();
         let instructions = self.input.contents(super::MAX_WHOLE)?;
         let data = data.contents(super::MAX_WHOLE)?;
-        self.input = join(&path, instructions, data);
+        let form = encapsulation(&self.settings);
+        self.input = join(&path, form, instructions, data);
         if let Settings::Etrace(config) = &mut self.settings
             && let Some(data) = &mut config.data
         {
@@ -248,10 +269,13 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hartrace_etrace::Version;
+    use hartrace_isa::Xlen;
 
     fn read(instructions: &[u8], data: &[u8]) -> Vec<u8> {
         let contents = |bytes: &[u8]| Contents::Read(bytes.to_vec());
-        let input = join(Path::new("a"), contents(instructions), contents(data));
+        let form = Encapsulation::default();
+        let input = join(Path::new("a"), form, contents(instructions), contents(data));
         let mut out = Vec::new();
         let done = input.chunks(|chunk| {
             out.extend_from_slice(chunk);
@@ -270,7 +294,9 @@ mod tests {
     fn a_stream_is_divided_and_joined() {
         let stream = [S[0], D[0], I[0], D[1], S[1], I[1], D[2], S[2]].concat();
         let (mut instructions, mut data) = (Vec::new(), Vec::new());
-        split(&stream, &mut instructions, &mut data);
+        let config = hartrace_etrace::Config::new(Version::V2_0, Xlen::Rv64);
+        let settings = Settings::Etrace(config);
+        split(&settings, &stream, &mut instructions, &mut data);
         assert_eq!(instructions, [S[0], I[0], S[1], I[1], S[2]].concat());
         assert_eq!(data, [S[0], D[0], D[1], S[1], D[2], S[2]].concat());
         // Data packets come before the instructions between two synchronisations.

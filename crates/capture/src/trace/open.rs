@@ -32,7 +32,7 @@ pub struct Trace {
 /// Why a file is not read as a trace.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Samples of pins, which only N-Trace has.
+    /// Samples of pins, which a tandem trace does not have.
     Pins,
     /// Empty, or compressed; with the first bytes.
     Unreadable(Kind, Vec<u8>),
@@ -87,8 +87,8 @@ impl From<InputError> for Refusal {
 }
 
 impl Trace {
-    /// The stream in a file that may be a trace; `said` is its format, where a
-    /// sidecar or a configuration gives it.
+    /// The stream in a file that may be a trace, with the settings that a sidecar or a
+    /// configuration gives.
     ///
     /// # Errors
     ///
@@ -96,9 +96,9 @@ impl Trace {
     pub fn accept(
         mut input: Input,
         transport: &Transport,
-        said: Option<Format>,
+        config: &Config,
     ) -> Result<Input, Refusal> {
-        if transport.pib.is_some() && said.is_some_and(|said| said != Format::Ntrace) {
+        if transport.pib.is_some() && Format::said(config) == Some(Format::Tandem) {
             return Err(Refusal::Pins);
         }
         let head = input.peek(HEAD)?;
@@ -117,7 +117,7 @@ impl Trace {
             kind if bare => return Err(Refusal::NotATrace(kind)),
             _ => {}
         }
-        transport.open(input, said).map_err(Refusal::Transport)
+        transport.open(input, config).map_err(Refusal::Transport)
     }
 
     /// Finds the format and the settings of a stream. Those that the
@@ -163,6 +163,9 @@ impl Trace {
         known: Known<'_>,
     ) -> Result<Trace, TraceError> {
         let mut settings = format.settings(config, known.xlen.unwrap_or(Xlen::Rv64))?;
+        if input.is_merged() {
+            settings.merge();
+        }
         let container = Streams::parameters(input.peek(HEAD)?);
         let contained = container.is_some();
         if let Some(parameters) = container {

@@ -9,7 +9,6 @@ pub(super) const KEPT: usize = 1 << 16;
 /// Divides a stream into its pieces; each comes with its offset and its bytes.
 /// Of one that is no message and longer than 64 KiB they may be the first ones
 /// only: memory does not grow with the stream.
-#[derive(Default)]
 pub(crate) struct Pieces<F> {
     framer: F,
     /// The first bytes of the piece whose end has not come.
@@ -17,6 +16,13 @@ pub(crate) struct Pieces<F> {
 }
 
 impl<F: Framing> Pieces<F> {
+    pub(super) const fn new(framer: F) -> Pieces<F> {
+        Pieces {
+            framer,
+            kept: Vec::new(),
+        }
+    }
+
     /// The next bytes of the stream.
     ///
     /// # Errors
@@ -76,9 +82,10 @@ fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
 /// A failing read, and whatever `take` returns.
 pub(crate) fn pieces<F: Framing, E: From<InputError>>(
     input: Input,
+    framer: F,
     mut take: impl FnMut(u64, &[u8], &F::Piece<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut pieces = Pieces::<F>::default();
+    let mut pieces = Pieces::new(framer);
     input.chunks(|chunk| pieces.feed(chunk, &mut take))?;
     pieces.finish(take)
 }

@@ -141,14 +141,17 @@ impl Trace {
             return Ok(0);
         };
         let mut layout = config.layout();
+        let framer = Framer::of(config.encapsulation);
         let mut line = [csv::HEADER, csv::LINE_END].concat();
         take(&line)?;
         let mut left_out = 0;
-        pieces::<Framer, E>(self.input, |_, _, piece| {
+        pieces(self.input, framer, |_, _, piece: &Piece<'_>| {
             let packet = match *piece {
-                Piece::Packet(_, etrace::Kind::Instruction, payload) => {
-                    Packet::read(payload, &layout).ok()
-                }
+                Piece::Packet(etrace::Encapsulated {
+                    kind: etrace::Kind::Instruction,
+                    payload,
+                    ..
+                }) => Packet::read(payload, &layout).ok(),
                 Piece::Idle(_) => return Ok(()),
                 _ => None,
             };

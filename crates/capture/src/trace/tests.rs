@@ -23,16 +23,20 @@ fn the_pieces_are_the_file() {
     fs::write(&path, &bytes).unwrap();
     let mut seen = Vec::new();
     let mut last = None;
-    pieces::<Framer, _>(Input::open(&path).unwrap(), |at, piece, kind| {
-        assert_eq!(at, seen.len() as u64);
-        assert_eq!(piece.len(), Framer::length(kind));
-        seen.extend_from_slice(piece);
-        last = match *kind {
-            Piece::Bad(fault, _) => Some(fault),
-            _ => None,
-        };
-        Ok::<(), InputError>(())
-    })
+    pieces(
+        Input::open(&path).unwrap(),
+        Framer::new(),
+        |at, piece, kind| {
+            assert_eq!(at, seen.len() as u64);
+            assert_eq!(piece.len(), Framer::length(kind));
+            seen.extend_from_slice(piece);
+            last = match *kind {
+                Piece::Bad(fault, _) => Some(fault),
+                _ => None,
+            };
+            Ok::<(), InputError>(())
+        },
+    )
     .unwrap();
     assert!(seen == bytes);
     assert_eq!(last, Some(Fault::Truncated));
@@ -41,7 +45,7 @@ fn the_pieces_are_the_file() {
 /// Memory that was never written: no message ends there.
 #[test]
 fn a_piece_without_end_is_not_kept() {
-    let mut pieces = Pieces::<Framer>::default();
+    let mut pieces = Pieces::new(Framer::new());
     let zeros = vec![0; 1 << 16];
     let nothing = |_, _: &[u8], _: &Piece<'_>| Err("a piece");
     for _ in 0..100 {
@@ -96,7 +100,9 @@ fn settings_are_given_or_guessed() {
 fn other_files_are_refused() {
     let accept = |bytes: &[u8], transport: &Transport| {
         let input = Input::of(Path::new("t"), bytes.to_vec());
-        Trace::accept(input, transport, Some(Format::Etrace))
+        let tandem = "[trace]\nformat = \"tandem\"";
+        let config = Config::parse(tandem, Path::new("c")).unwrap();
+        Trace::accept(input, transport, &config)
     };
     let plain = Transport::default();
     assert!(matches!(

@@ -4,7 +4,7 @@ use super::views::Sources;
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
-use hartrace_capture::trace::{Format, Order, Pib, PibWidth, RamSink};
+use hartrace_capture::trace::{CoreSight, Format, Order, Pib, PibWidth, RamSink};
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -325,6 +325,10 @@ pub(crate) struct Transport {
     /// With --pib: the first sample is in the high bits of a byte
     #[arg(long, requires = "pib")]
     pub(crate) high_first: bool,
+    /// The trace is in 16-byte frames of the CoreSight formatter, also within --ram or --pib. Data
+    /// packets of E-Trace without a type may have the id of their hart plus OFFSET
+    #[arg(long, value_name = "OFFSET", num_args = 0..=1, default_missing_value = "0", value_parser = coresight)]
+    pub(crate) coresight: Option<CoreSight>,
     /// Byte order of the dump: as is, or bytes swapped within 16- or 32-bit words
     #[arg(long, value_name = "plain|swap16|swap32", value_parser = order)]
     pub(crate) order: Option<Order>,
@@ -339,6 +343,7 @@ impl Transport {
                 high_first: self.high_first,
                 ..Pib::new(width)
             }),
+            coresight: self.coresight,
         }
     }
 }
@@ -355,6 +360,17 @@ fn ram(text: &str) -> Result<RamSink, String> {
     }
     ram.size().map_err(|error| error.to_string())?;
     Ok(ram)
+}
+
+fn coresight(text: &str) -> Result<CoreSight, String> {
+    let problem = || "write an offset of ids from 1 to 110".to_owned();
+    match text.parse().map_err(|_| problem())? {
+        0 => Ok(CoreSight::default()),
+        offset @ 1..=110 => Ok(CoreSight {
+            data_offset: Some(offset),
+        }),
+        _ => Err(problem()),
+    }
 }
 
 fn pib(text: &str) -> Result<PibWidth, String> {

@@ -29,6 +29,8 @@ pub struct Source {
     /// What was reported last.
     owner: Ownership,
     clock: Clock,
+    /// The time at which the packet that waits was sent, by its encapsulation.
+    stamp: Option<u64>,
     /// A full address has been seen: nothing depends on what came before.
     anchored: bool,
     /// The encoder is in a mode that is not understood: nothing is decoded.
@@ -54,6 +56,7 @@ pub struct State {
     pending: Option<Pending>,
     owner: Ownership,
     clock: Clock,
+    stamp: Option<u64>,
     refused: bool,
     doubt: Option<Doubt>,
     more: More,
@@ -83,6 +86,7 @@ impl decode::Source<ETrace> for Source {
             pending: None,
             owner: Ownership::default(),
             clock: Clock::default(),
+            stamp: None,
             anchored: false,
             refused: false,
             doubt: None,
@@ -118,6 +122,7 @@ impl decode::Source<ETrace> for Source {
         self.named = false;
         self.carry = Outcomes::default();
         self.pending = None;
+        self.stamp = None;
         self.aids.known = false;
         self.data.lose();
         if let Some(vectors) = &mut self.aids.vectors {
@@ -164,6 +169,7 @@ impl decode::Source<ETrace> for Source {
             pending: self.pending,
             owner: self.owner,
             clock: self.clock,
+            stamp: self.stamp,
             refused: self.refused,
             doubt: self.doubt,
             more: self.more,
@@ -180,6 +186,7 @@ impl decode::Source<ETrace> for Source {
         self.pending = state.pending;
         self.owner = state.owner;
         self.clock = state.clock;
+        self.stamp = state.stamp;
         self.refused = state.refused;
         self.doubt = state.doubt;
         self.more = state.more;
@@ -278,12 +285,49 @@ impl Source {
                 self.data_payload(bytes, cx);
                 Ok(())
             }
+            Message::Timed(packet, time) => self.timed(packet, *time, cx),
             Message::Unexpected => {
                 let reason = Fault::UnexpectedData.reason(0);
                 self.track.doubt(reason, cx.place.at, cx.out);
                 Ok(())
             }
         }
+    }
+
+    /// A packet with the time at which it was sent: when the instruction it reports
+    /// retired.
+    #[cold]
+    fn timed<C: Consumer>(
+        &mut self,
+        packet: &Packet,
+        time: u64,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        if cx.settings.layout.time_width > 0 {
+            // Packets have times of their own.
+            return self.packet(packet, cx);
+        }
+        let width = 8 * cx.settings.config.encapsulation.time_bytes;
+        let before = self.clock;
+        let time = self.clock.absolute(time, width);
+        let changed = (self.clock != before).then_some(time);
+        let flow = !matches!(packet.format(), 3) && self.track.is_running();
+        if flow {
+            // The packet before this one reported where the run that follows starts.
+            self.resolve(Next::Flow, cx)?;
+            if let Some(stamp) = self.stamp.take() {
+                self.track.event(&Event::Time(stamp), cx.out);
+            }
+        }
+        self.packet(packet, cx)?;
+        self.stamp = changed;
+        if self.pending.is_none()
+            && self.track.is_running()
+            && let Some(time) = self.stamp.take()
+        {
+            self.track.event(&Event::Time(time), cx.out);
+        }
+        Ok(())
     }
 
     /// Any packet.
@@ -522,13 +566,20 @@ impl Source {
         start: &Start,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let sync = Sync {
+        let mut sync = Sync {
             address: full(cx.settings, start.address),
             taken: !start.branch,
             owner: ownership(cx.settings, start.privilege, start.context)?,
             time: cx.settings.time(start.time),
         };
+        let repeats = cx.settings.config.resync_repeats
+            && self.pending.is_some_and(|p| p.address == sync.address)
+            && self.track.walk.is_branch(cx.blocks, sync.address);
         match self.track.phase {
+            Phase::Running if repeats => match self.resolve(Next::Sync, cx) {
+                Ok(()) => sync.taken = self.carry.is_taken(),
+                Err((fault, value)) => self.lose(fault.reason(value), cx.place.at, 0),
+            },
             Phase::Running => {
                 if let Err((fault, value)) = self.walk_to(sync, cx) {
                     self.lose(fault.reason(value), cx.place.at, 0);

@@ -66,6 +66,11 @@ impl Outcomes {
         }
     }
 
+    /// Whether the oldest one, if there is any, is a taken branch.
+    pub(super) const fn is_taken(self) -> bool {
+        self.bits & 1 != 0
+    }
+
     /// All but the oldest ones.
     const fn without(self, oldest: u8) -> Outcomes {
         Outcomes {

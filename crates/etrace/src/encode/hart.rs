@@ -156,7 +156,7 @@ pub struct Hart {
 }
 
 impl Hart {
-    pub(super) fn with_filter(config: &Config, filter: Filter) -> Hart {
+    pub(super) fn with_filter(config: &Config, filter: Filter, src: u16) -> Hart {
         Hart {
             readiness: Readiness::Busy,
             cur: Unit::nothing(),
@@ -173,7 +173,7 @@ impl Hart {
             owes_context: false,
             base: 0,
             resync: Resync::new(config),
-            out: Out::new(config),
+            out: Out::new(config, src),
             ioptions: config.ioptions_field(),
             prediction: config.branch_prediction.then(|| Prediction::new(config)),
             targets: config

@@ -5,19 +5,22 @@ use hartrace_flow::encode::Outlet;
 use super::{Counters, Sink};
 use crate::packet::bits::Writer;
 use crate::packet::write::Short;
-use crate::{Config, Kind, Layout, MAX_PAYLOAD, Packet, Payload};
+use crate::{Config, Encapsulation, Kind, Layout, MAX_PAYLOAD, Packer, Packet, Payload};
 
 /// Writes packets and hands them on.
 #[derive(Clone, Debug)]
 pub(super) struct Out {
     pub(super) layout: Layout,
     outlet: Outlet,
+    /// Of another encapsulation than that of the reference models.
+    packer: Option<Packer>,
 }
 
 /// Bytes of the longest support and start packets, which go first after a
 /// loss.
-fn reserve(layout: &Layout) -> u32 {
-    let bytes = |bits: u32| 1 + bits.div_ceil(8);
+fn reserve(layout: &Layout, form: &Encapsulation) -> u32 {
+    let framing = form.framing() as u32;
+    let bytes = |bits: u32| framing + bits.div_ceil(8);
     let doptions = layout
         .doptions_width
         .map_or(0, |width| 2 + u32::from(width));
@@ -32,11 +35,14 @@ fn reserve(layout: &Layout) -> u32 {
 }
 
 impl Out {
-    pub(super) fn new(config: &Config) -> Out {
+    /// For the packets of this source.
+    pub(super) fn new(config: &Config, src: u16) -> Out {
         let layout = config.layout();
+        let form = config.encapsulation;
         Out {
             layout,
-            outlet: Outlet::new(config.queue, reserve(&layout)),
+            outlet: Outlet::new(config.queue, reserve(&layout, &form)),
+            packer: (!form.is_reference()).then(|| Packer::new(form, src)),
         }
     }
 
@@ -54,7 +60,10 @@ impl Out {
     /// The same for the fields of a packet.
     #[inline]
     pub(super) fn send_fields(&mut self, fields: Writer, time: u64, sink: &mut impl Sink) {
-        let payload = fields.compressed();
+        let payload = match self.layout.is_plain() {
+            true => fields.compressed(),
+            false => fields.shortened(&self.layout),
+        };
         self.send_payload(Kind::Instruction, &payload, time, sink);
     }
 
@@ -67,7 +76,30 @@ impl Out {
     /// Sends a packet with its header.
     #[inline]
     pub(super) fn send_framed(&mut self, framed: &[u8], time: u64, sink: &mut impl Sink) -> bool {
+        if self.packer.is_some() {
+            let payload = framed.get(1..).unwrap_or_default();
+            return self.send_packed(Kind::Data, payload, time, sink);
+        }
         self.outlet.send(framed, 1, time, sink)
+    }
+
+    /// Sends a packet in its encapsulation.
+    #[cold]
+    fn send_packed(&mut self, kind: Kind, payload: &[u8], time: u64, sink: &mut impl Sink) -> bool {
+        let Some(packer) = &mut self.packer else {
+            return false;
+        };
+        let stamp = self.outlet.time(time);
+        // A packet that is lost takes no number.
+        let mut next = packer.clone();
+        let packed = next.pack(kind, payload, stamp);
+        let sent = self
+            .outlet
+            .send(packed.bytes(), packed.framing(), time, sink);
+        if sent {
+            *packer = next;
+        }
+        sent
     }
 
     #[inline]
@@ -79,6 +111,9 @@ impl Out {
         sink: &mut impl Sink,
     ) -> bool {
         let payload = payload.bytes();
+        if self.packer.is_some() {
+            return self.send_packed(kind, payload, time, sink);
+        }
         let mut framed = [0; MAX_PAYLOAD + 1];
         if let Some((header, rest)) = framed.split_first_mut() {
             *header = kind.header(payload.len() as u8);
@@ -94,6 +129,11 @@ impl Out {
     #[inline]
     pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
         let (bytes, len) = packet.compressed();
+        if self.packer.is_some() {
+            let payload = bytes.get(..len as usize).unwrap_or_default();
+            self.send_packed(Kind::Instruction, payload, time, sink);
+            return;
+        }
         let header = Kind::Instruction.header(len as u8);
         let framed = u128::from(u64::from_le_bytes(bytes)) << 8 | u128::from(header);
         let framed = (&framed.to_le_bytes(), len as usize + 1);

@@ -325,7 +325,7 @@ impl Hart {
         let ecause = trap.cause & mask(config.ecause_width.into()) as u32;
         let tval = match config.version {
             Version::V1_1_1 if ecause == ILLEGAL && !interrupt => Some(trap.addr),
-            Version::V2_0 | Version::V2_05 if interrupt => None,
+            Version::V2_0 | Version::V2_05 if interrupt && !config.interrupt_tval => None,
             _ => Some(trap.tval),
         };
         Packet::Trap(Trap {

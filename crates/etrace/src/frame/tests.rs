@@ -49,9 +49,10 @@ fn add(found: &mut Vec<Owned>, at: u64, piece: Piece<'_>) {
     match (piece, found.last_mut()) {
         (Piece::Idle(more), Some(Owned::Idle(_, len))) => *len += more,
         (Piece::Idle(len), _) => found.push(Owned::Idle(at, len)),
-        (Piece::Packet(_, kind, payload), _) => {
+        (Piece::Packet(Encapsulated { kind, payload, .. }), _) => {
             found.push(Owned::Packet(at, kind, payload.to_vec()));
         }
+        (Piece::Lost(..), _) => panic!("packets have no numbers"),
         (Piece::Bad(fault, len), _) => found.push(Owned::Bad(at, fault, len)),
     }
 }
@@ -112,7 +113,13 @@ fn the_stream_ends_inside_a_packet() {
     let bytes = [0x41, 0xf2, 0x43, 0x01, 0x02];
     let mut framer = Framer::new().at(100);
     let mut rest = &bytes[..];
-    let packet = Piece::Packet(0, Kind::Instruction, &[0xf2]);
+    let packet = Piece::Packet(Encapsulated {
+        src: 0,
+        kind: Kind::Instruction,
+        time: None,
+        payload: &[0xf2],
+        len: 2,
+    });
     assert_eq!(framer.next_piece(&mut rest), Some((100, packet)));
     assert_eq!(framer.next_piece(&mut rest), None);
     assert!(framer.is_inside());
@@ -232,7 +239,11 @@ fn any_bytes() {
             bytes.iter_mut().for_each(|b| *b = 0x40 | *b & 0x3f);
         }
         whole(&bytes);
-        let _ = boundary(&bytes, random.below(2_100) as usize);
+        let _ = boundary(
+            &bytes,
+            random.below(2_100) as usize,
+            &Encapsulation::default(),
+        );
     }
 }
 
@@ -245,7 +256,7 @@ fn boundaries_are_true() {
     for _ in 0..100 {
         let (bytes, starts) = stream(&mut random, 150);
         for from in 0..=bytes.len() {
-            if let Some(at) = boundary(&bytes, from) {
+            if let Some(at) = boundary(&bytes, from, &Encapsulation::default()) {
                 assert!(at > from && starts.contains(&at));
                 found += 1;
                 far += at - from;
@@ -253,15 +264,15 @@ fn boundaries_are_true() {
         }
     }
     assert!(far / found < 80, "{}", far / found);
-    assert_eq!(boundary(&[], 0), None);
-    assert_eq!(boundary(&[0x41], 7), None);
+    assert_eq!(boundary(&[], 0, &Encapsulation::default()), None);
+    assert_eq!(boundary(&[0x41], 7, &Encapsulation::default()), None);
 }
 
 /// A stream that can be cut in two ways all along: no guess is made.
 #[test]
 fn what_cannot_be_known() {
     let mut bytes = [0x41, 0x41].repeat(500);
-    assert_eq!(boundary(&bytes, 3), None);
+    assert_eq!(boundary(&bytes, 3, &Encapsulation::default()), None);
     bytes.extend([0x42, 0x80, 0x80, 0x41, 0x41, 0x41, 0x41]);
-    assert_eq!(boundary(&bytes, 3), Some(1003));
+    assert_eq!(boundary(&bytes, 3, &Encapsulation::default()), Some(1003));
 }

@@ -1,8 +1,8 @@
 //! The bits of a packet, first field lowest, in two 128-bit halves: no payload
 //! has more than 256 bits.
 
-use super::Payload;
-use crate::MAX_PAYLOAD;
+use super::{Layout, Payload};
+use crate::{MAX_PAYLOAD, Padding, Shortening};
 
 /// So many ones; 64 at most.
 #[inline]
@@ -25,6 +25,9 @@ pub(crate) const fn bit(value: u64, index: u32) -> bool {
 pub(crate) trait Source {
     /// The next field; of more than 64 bits the lowest.
     fn field(&mut self, name: &'static str, width: u32) -> u64;
+
+    /// Bits of the payload that are not read yet.
+    fn left(&self) -> u32;
 }
 
 /// Reads fields. After the payload its last bit is repeated forever.
@@ -36,6 +39,8 @@ pub(crate) struct Reader<'a> {
     sign: u128,
     /// The first bit that is not read yet.
     at: u32,
+    /// Bits of the payload.
+    len: u32,
     /// What is after the 256 bits.
     rest: &'a [u8],
 }
@@ -54,6 +59,7 @@ impl<'a> Reader<'a> {
             high: u128::from_le_bytes(high),
             sign: if negative { u128::MAX } else { 0 },
             at: 0,
+            len: 8 * payload.len() as u32,
             rest: payload.get(32..).unwrap_or_default(),
         })
     }
@@ -87,6 +93,11 @@ impl Source for Reader<'_> {
         };
         self.at += width;
         from as u64 & mask(width)
+    }
+
+    #[inline]
+    fn left(&self) -> u32 {
+        self.len.saturating_sub(self.at)
     }
 }
 
@@ -131,6 +142,18 @@ impl Writer {
         let sign = self.extend();
         let bytes = self.needed(sign);
         self.cut(bytes)
+    }
+
+    /// The payload where packets are not as chapter 6 has them.
+    #[cold]
+    pub(crate) fn shortened(mut self, layout: &Layout) -> Payload {
+        if layout.shortening == Shortening::Packet {
+            return self.compressed();
+        }
+        if layout.padding == Padding::Sign {
+            self.extend();
+        }
+        self.cut(self.len.div_ceil(8))
     }
 
     /// Bytes of that payload.

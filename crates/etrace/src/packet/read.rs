@@ -5,7 +5,7 @@ use super::{
     BranchMap, Context, DataSupport, Layout, Packet, QualStatus, Report, Start, Support, Trap,
 };
 use crate::config::Parameters;
-use crate::{Fault, Version};
+use crate::{Fault, Shortening, Version};
 
 /// The packet that these fields make.
 #[inline]
@@ -97,8 +97,29 @@ fn branch_map(bits: u64, count: u32) -> BranchMap {
     }
 }
 
+/// An address, with so many bits after it in the packet.
+#[inline]
+fn address(from: &mut impl Source, after: u32, layout: &Layout) -> u64 {
+    let width = u32::from(layout.address_width());
+    if layout.shortening == Shortening::Packet {
+        return from.field("address", width);
+    }
+    // As many whole bytes as there are, and one bit.
+    let sent = match from.left().saturating_sub(after) {
+        0..9 => 0,
+        left => (left / 8 * 8 + 1).min(65),
+    };
+    let field = from.field("address", sent);
+    let unused = 64 - sent.min(64);
+    let extended = match sent {
+        0 => 0,
+        _ => (field << unused) as i64 >> unused,
+    };
+    extended as u64 & mask(width)
+}
+
 fn report(from: &mut impl Source, layout: &Layout) -> Report {
-    let address = from.field("address", layout.address_width().into());
+    let address = address(from, 3 + u32::from(layout.irdepth_width), layout);
     let sent = ["notify", "updiscon", "irreport"].map(|name| from.field(name, 1) != 0);
     let irdepth = irdepth(from, layout);
     Report::from_sent(address, sent, irdepth, layout)
@@ -118,7 +139,7 @@ fn format3(from: &mut impl Source, layout: &Layout) -> Packet {
                 privilege,
                 time,
                 context,
-                address: from.field("address", layout.address_width().into()),
+                address: address(from, 0, layout),
             })
         }
         1 => Packet::Trap(trap(from, layout)),
@@ -147,11 +168,16 @@ fn trap(from: &mut impl Source, layout: &Layout) -> Trap {
     let ecause = from.field("ecause", layout.ecause_width.into()) as u32;
     let interrupt = from.field("interrupt", 1) != 0;
     let thaddr = draft || from.field("thaddr", 1) != 0;
+    let has_tval = draft || !interrupt || layout.interrupt_tval;
+    let after = match has_tval {
+        true => u32::from(layout.iaddress_width),
+        false => 0,
+    };
     let address = match layout.implicit_exception && thaddr {
         true => None,
-        false => Some(from.field("address", layout.address_width().into())),
+        false => Some(address(from, after, layout)),
     };
-    let tval = match (draft, interrupt) {
+    let tval = match (draft, !has_tval) {
         (true, _) => Some(from.field("tvalepc", layout.iaddress_width.into())),
         (false, false) => Some(from.field("tval", layout.iaddress_width.into())),
         (false, true) => None,

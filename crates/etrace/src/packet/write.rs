@@ -3,6 +3,7 @@
 use super::bits::{Writer, mask};
 use super::read::map_width;
 use super::{BranchMap, Context, Layout, Packet, Report, Support, Trap};
+use crate::Shortening;
 
 /// All fields of the packet.
 #[inline(always)]
@@ -61,7 +62,7 @@ fn rare(to: &mut Writer, packet: &Packet, layout: &Layout) {
         Packet::Start(start) => {
             to.put(3 | u64::from(start.branch) << 4, 5);
             owner(to, start.privilege, start.time, start.context, layout);
-            to.put(start.address, layout.address_width().into());
+            put_address(to, start.address, layout);
         }
         Packet::Trap(trap) => write_trap(to, &trap, layout),
         Packet::Context(Context {
@@ -139,7 +140,7 @@ pub(crate) fn short_report(map: BranchMap, report: &Report, layout: &Layout) -> 
     };
     let address = report.significant(layout);
     let all = width + address;
-    (all <= 64).then(|| Short {
+    (all <= 64 && layout.is_plain()).then(|| Short {
         bits: head | (report.address & mask(address)) << width,
         width: all,
     })
@@ -169,8 +170,38 @@ pub(crate) fn short_index(index: u16, map: BranchMap, layout: &Layout) -> Short 
     }
 }
 
+/// An address that nothing has to be put together with.
+fn put_address(to: &mut Writer, address: u64, layout: &Layout) {
+    let width = u32::from(layout.address_width());
+    match layout.shortening {
+        Shortening::Packet => to.put(address, width),
+        Shortening::Address => {
+            let unused = 64 - width;
+            let extended = (address << unused) as i64 >> unused;
+            // With one bit for the sign.
+            let needed = 65 - (extended ^ extended >> 63).leading_zeros();
+            let all = extended as i128 as u128;
+            let bits = needed.div_ceil(8) * 8 + 1;
+            to.wide(all & ((1 << bits) - 1), bits);
+        }
+    }
+}
+
+/// [`report`] where only the address is shortened.
+#[cold]
+fn report_whole(to: &mut Writer, report: &Report, layout: &Layout) {
+    put_address(to, report.address, layout);
+    for sent in report.sent(layout) {
+        to.put(sent.into(), 1);
+    }
+    to.put(report.irdepth.into(), layout.irdepth_width.into());
+}
+
 #[inline]
 fn report(to: &mut Writer, report: &Report, layout: &Layout) {
+    if layout.shortening == Shortening::Address {
+        return report_whole(to, report, layout);
+    }
     let width = u32::from(layout.address_width());
     let address = report.address & mask(width);
     let [notify, updiscon, irreport] = report.sent(layout);
@@ -199,9 +230,9 @@ fn write_trap(to: &mut Writer, trap: &Trap, layout: &Layout) {
     }
     if !(layout.implicit_exception && (draft || trap.thaddr)) {
         let address = trap.address.unwrap_or_default();
-        to.put(address, layout.address_width().into());
+        put_address(to, address, layout);
     }
-    if draft || !trap.interrupt {
+    if draft || !trap.interrupt || layout.interrupt_tval {
         to.put(trap.tval.unwrap_or_default(), layout.iaddress_width.into());
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use hartrace_etrace::{
-    BranchMap, Config, Decoder, Encoder, Framer, Ioption, Kind, Packet, Piece, QualStatus, Report,
-    ResyncUnit, Start, Support, Trap as TrapPacket, Version,
+    BranchMap, Config, Decoder, Encapsulated, Encoder, Framer, Ioption, Kind, Packet, Piece,
+    QualStatus, Report, ResyncUnit, Start, Support, Trap as TrapPacket, Version,
 };
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
@@ -125,7 +125,13 @@ pub(crate) fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
     let mut rest = bytes;
     let mut all = Vec::new();
     while let Some((at, piece)) = framer.next_piece(&mut rest) {
-        let Piece::Packet(0, Kind::Instruction, payload) = piece else {
+        let Piece::Packet(Encapsulated {
+            src: 0,
+            kind: Kind::Instruction,
+            payload,
+            ..
+        }) = piece
+        else {
             panic!("{piece:?}");
         };
         all.push(&bytes[at as usize..][..=payload.len()]);

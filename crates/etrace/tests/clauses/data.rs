@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use hartrace_etrace::{
-    Compression, Config, DataConfig, DataLayout, DataPacket, Decoder, Encoder, Fault, Framer, Kind,
-    Outstanding, Packet, Piece, Queue, Resync, ResyncUnit, Version, explain_data,
+    Compression, Config, DataConfig, DataLayout, DataPacket, Decoder, Encapsulated, Encoder, Fault,
+    Framer, Kind, Outstanding, Packet, Piece, Queue, Resync, ResyncUnit, Version, explain_data,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{
@@ -713,7 +713,7 @@ fn kind_of_packets(bytes: &[u8], wanted: Kind) -> Vec<Vec<u8>> {
     let mut rest = bytes;
     let mut all = Vec::new();
     while let Some((_, piece)) = framer.next_piece(&mut rest) {
-        if let Piece::Packet(_, kind, payload) = piece
+        if let Piece::Packet(Encapsulated { kind, payload, .. }) = piece
             && kind == wanted
         {
             all.push(payload.to_vec());
@@ -905,14 +905,22 @@ fn full_values_after_a_synchronisation() {
     let (mut syncs, mut differences) = (0, 0);
     while let Some((_, piece)) = framer.next_piece(&mut rest) {
         match piece {
-            Piece::Packet(_, Kind::Instruction, payload) => {
+            Piece::Packet(Encapsulated {
+                kind: Kind::Instruction,
+                payload,
+                ..
+            }) => {
                 let packet = Packet::read(payload, &layout).unwrap();
                 if matches!(packet, Packet::Start(_) | Packet::Trap(_)) {
                     known = [false; 4];
                     syncs += 1;
                 }
             }
-            Piece::Packet(_, Kind::Data, payload) => {
+            Piece::Packet(Encapsulated {
+                kind: Kind::Data,
+                payload,
+                ..
+            }) => {
                 let packet = DataPacket::read(payload, &data, &Outstanding::default()).unwrap();
                 if let DataPacket::Transfer { size, diff, .. } = packet {
                     let known = &mut known[usize::from(size)];
@@ -1041,7 +1049,12 @@ fn a_lost_packet_is_noticed() {
     let mut rest = &bytes[..];
     let mut places = Vec::new();
     while let Some((at, piece)) = framer.next_piece(&mut rest) {
-        if let Piece::Packet(_, Kind::Data, payload) = piece {
+        if let Piece::Packet(Encapsulated {
+            kind: Kind::Data,
+            payload,
+            ..
+        }) = piece
+        {
             places.push(at as usize..at as usize + payload.len() + 1);
         }
     }

@@ -4,8 +4,9 @@
 use std::ops::ControlFlow;
 
 use hartrace_etrace::{
-    BranchMap, Config, Context, DataConfig, DataSupport, Decoder, Fault, Ioption, Ioptions, Kind,
-    Packet, QualStatus, Report, ReturnRule, Start, Support, Trap as TrapPacket,
+    BranchMap, Config, Context, DataConfig, DataSupport, Decoder, Encapsulation, Fault, Form,
+    Ioption, Ioptions, Kind, Packer, Packet, QualStatus, Report, ReturnRule, Start, Support,
+    Trap as TrapPacket,
 };
 use hartrace_flow::{Consumer, Event, HartId, Image, Mode, SpaceId};
 use hartrace_isa::{Isa, Xlen};
@@ -1011,6 +1012,26 @@ fn bad_data(fault: Fault, image: Image) -> (Config, Image, Vec<u8>) {
             return (config, image, bytes);
         }
         Fault::DataMismatch => {}
+        Fault::MissingPackets => {
+            let config = Config {
+                encapsulation: Encapsulation::new(Form::Esp32),
+                data: None,
+                ..config
+            };
+            let mut packer = Packer::new(config.encapsulation, 0);
+            bytes.clear();
+            for (n, packet) in [start(&config, 0x1000), end, start(&config, 0x1000), end]
+                .iter()
+                .enumerate()
+            {
+                let payload = packet.write(&config.layout());
+                let packed = packer.pack(Kind::Instruction, payload.bytes(), 0);
+                if n != 1 {
+                    bytes.extend_from_slice(packed.bytes());
+                }
+            }
+            return (config, image, bytes);
+        }
         _ => bytes.extend([0x62, payload, 0]),
     }
     bytes.extend(stream(&config, &[end]));

@@ -2,8 +2,9 @@
 //! sign-based compression, and packets in a stream.
 
 use hartrace_etrace::{
-    BranchMap, Config, Context, DataSupport, Fault, Framer, Kind, Layout, MAX_PAYLOAD, Packet,
-    Piece, QualStatus, Report, Start, Support, Trap, Version, csv, explain,
+    BranchMap, Config, Context, DataSupport, Encapsulated, Fault, Framer, Kind, Layout,
+    MAX_PAYLOAD, NotifyBit, Packet, Padding, Piece, QualStatus, Report, Shortening, Start, Support,
+    Trap, Version, csv, explain,
 };
 use hartrace_flow::decode::Framing as _;
 
@@ -93,6 +94,10 @@ fn layout(version: Version) -> Layout {
         doptions_width: if draft { None } else { Some(3) },
         implicit_exception: false,
         exception_bit: None,
+        shortening: Shortening::Packet,
+        padding: Padding::Sign,
+        notify_bit: NotifyBit::Address,
+        interrupt_tval: false,
     }
 }
 
@@ -637,7 +642,13 @@ fn headers_of_the_stream() {
     let mut framer = Framer::new();
     let mut rest = &bytes[..];
     for (at, kind) in [(0, Kind::Instruction), (4, Kind::Data)] {
-        let piece = Piece::Packet(0, kind, &[0x02, 0, 0x02]);
+        let piece = Piece::Packet(Encapsulated {
+            src: 0,
+            kind,
+            time: None,
+            payload: &[0x02, 0, 0x02],
+            len: 4,
+        });
         assert_eq!(framer.next_piece(&mut rest), Some((at, piece)));
     }
     // Every length there is, byte by byte and in one go.
@@ -651,7 +662,13 @@ fn headers_of_the_stream() {
         let mut lengths = Vec::new();
         for mut chunk in stream.chunks(step) {
             while let Some((_, piece)) = framer.next_piece(&mut chunk) {
-                let Piece::Packet(0, Kind::Instruction, payload) = piece else {
+                let Piece::Packet(Encapsulated {
+                    src: 0,
+                    kind: Kind::Instruction,
+                    payload,
+                    ..
+                }) = piece
+                else {
                     panic!("{piece:?}");
                 };
                 lengths.push(payload.len());

@@ -2,8 +2,8 @@
 //! from them.
 
 use hartrace_etrace::{
-    Config, ConfigError, DataConfig, Decoder, Encoder, Ioption, Ioptions, MIN_QUEUE, Packet, Queue,
-    Resync,
+    Config, ConfigError, DataConfig, Decoder, Encapsulation, Encoder, Form, Ioption, Ioptions,
+    MIN_QUEUE, Packet, Queue, Resync, Shortening,
 };
 use hartrace_flow::{Context, Image, Ingress, Mode, Signal};
 use hartrace_isa::{Isa, Itype, Xlen};
@@ -23,6 +23,24 @@ fn wrong_data(error: ConfigError) -> DataConfig {
         _ => (data.no_address, data.no_data) = (true, true),
     }
     data
+}
+
+/// An encapsulation that is wrong in this one way.
+fn wrong_encapsulation(error: ConfigError) -> Encapsulation {
+    let mut form = Encapsulation::new(match error {
+        ConfigError::SlotBytes => Form::Slots,
+        ConfigError::TimeBytes | ConfigError::SyncBytes => Form::Smi,
+        _ => Form::Riscv,
+    });
+    match error {
+        ConfigError::SourceBits => form.src_bits = 17,
+        ConfigError::TimeBytes => form.time_bytes = 3,
+        ConfigError::TypeBits => form.type_bits = 9,
+        ConfigError::Flow => form.flow = 4,
+        ConfigError::SyncBytes => form.sync_bytes = 1,
+        _ => form.slot_bytes = 20,
+    }
+    form
 }
 
 /// Settings that are wrong in this one way.
@@ -133,6 +151,25 @@ fn wrong(error: ConfigError) -> Config {
             }),
             ..base
         },
+        ConfigError::ShortAddress => Config {
+            shortening: Shortening::Address,
+            cache_size: 4,
+            ..base
+        },
+        ConfigError::SourceBits
+        | ConfigError::TimeBytes
+        | ConfigError::TypeBits
+        | ConfigError::Flow
+        | ConfigError::SyncBytes
+        | ConfigError::SlotBytes => Config {
+            encapsulation: wrong_encapsulation(error),
+            ..base
+        },
+        ConfigError::NoKinds => Config {
+            encapsulation: Encapsulation::new(Form::Riscv),
+            data: Some(DataConfig::new(RATIFIED, Xlen::Rv64)),
+            ..base
+        },
         ConfigError::PacketTooLong => Config {
             context_width: 64,
             time_width: 64,
@@ -167,6 +204,14 @@ fn every_config_error() {
         ConfigError::ResyncMax,
         ConfigError::Queue,
         ConfigError::PacketTooLong,
+        ConfigError::ShortAddress,
+        ConfigError::SourceBits,
+        ConfigError::TimeBytes,
+        ConfigError::TypeBits,
+        ConfigError::Flow,
+        ConfigError::SyncBytes,
+        ConfigError::SlotBytes,
+        ConfigError::NoKinds,
         ConfigError::LridWidth,
         ConfigError::DataWidth,
         ConfigError::DaddressWidth,
@@ -253,14 +298,14 @@ fn ranges_of_the_parameters() {
         ),
         (
             Config {
-                ecause_width: 16,
+                ecause_width: 64,
                 ..base()
             },
             good,
         ),
         (
             Config {
-                ecause_width: 17,
+                ecause_width: 65,
                 ..base()
             },
             bad,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use hartrace_etrace::{
-    BranchMap, Config, Ending, Framer, IdleIrdepth, Ioption, Kind, Packet, Piece, Report,
-    ReturnRule, UpdisconRule, Version,
+    BranchMap, Config, Encapsulated, Ending, Framer, IdleIrdepth, Ioption, Kind, Packet, Piece,
+    Report, ReturnRule, UpdisconRule, Version,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Cause, Event, Image, Mark, SpaceId};
@@ -95,7 +95,9 @@ fn settings(config: &Config, image: &Image, isa: Isa) -> plain::Settings {
         Ioption::BranchPrediction => plain::Mode::BranchPrediction,
         Ioption::JumpTargetCache => plain::Mode::JumpTargetCache,
         Ioption::FullAddress => plain::Mode::FullAddress,
-        Ioption::ResyncDisabled | Ioption::ImplicitReturnExtension => plain::Mode::Reserved,
+        Ioption::DeltaAddress | Ioption::ResyncDisabled | Ioption::ImplicitReturnExtension => {
+            plain::Mode::Reserved
+        }
     };
     let order = config.ioptions.order();
     let options = [
@@ -151,7 +153,12 @@ fn same_packets(config: &Config, bytes: &[u8], plain: &[plain::Packet]) -> Resul
     let mut rest = bytes;
     let mut count = 0;
     while let Some((at, piece)) = framer.next_piece(&mut rest) {
-        let Piece::Packet(_, Kind::Instruction, payload) = piece else {
+        let Piece::Packet(Encapsulated {
+            kind: Kind::Instruction,
+            payload,
+            ..
+        }) = piece
+        else {
             continue;
         };
         let packet = Packet::read(payload, &layout).map_err(|e| format!("{e:?}"))?;

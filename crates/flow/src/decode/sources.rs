@@ -50,8 +50,15 @@ impl<'a, P: Protocol> Sources<'a, P> {
     /// Other settings from here on. Where they read the code by other rules, the
     /// walks go on at the same addresses.
     pub fn set_settings(&mut self, settings: P::Settings) {
-        let rules = P::rules(&settings);
-        if rules != P::rules(&self.settings) {
+        self.change_settings(|own| *own = settings);
+    }
+
+    /// The same where they are changed in place.
+    pub fn change_settings(&mut self, change: impl FnOnce(&mut P::Settings)) {
+        let before = P::rules(&self.settings);
+        change(&mut self.settings);
+        let rules = P::rules(&self.settings);
+        if rules != before {
             let mut blocks = Blocks::new(self.image(), rules);
             for source in self.all.iter_mut().flatten() {
                 let state = source.state(&self.blocks);
@@ -59,7 +66,6 @@ impl<'a, P: Protocol> Sources<'a, P> {
             }
             self.blocks = blocks;
         }
-        self.settings = settings;
     }
 
     /// The source of this number, if it has sent anything.

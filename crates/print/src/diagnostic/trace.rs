@@ -42,7 +42,7 @@ pub fn damaged_rows(path: &Path, damage: &TableDamage) -> Diagnostic {
 #[must_use]
 pub fn refused(path: &Path, refusal: Refusal, command: &str) -> Diagnostic {
     match refusal {
-        Refusal::Pins => Diagnostic::new(Code::NotATrace, "--pib is for N-Trace only"),
+        Refusal::Pins => Diagnostic::new(Code::NotATrace, "--pib is for N-Trace and E-Trace only"),
         Refusal::Unreadable(kind, head) => unknown_format(path, kind, &head, command),
         Refusal::NotATrace(kind) => not_a_trace(path, kind),
         Refusal::Transport(TransportError::Input(error)) => error.into(),

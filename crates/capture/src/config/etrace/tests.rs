@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Config as Settings;
-use hartrace_etrace::DataConfig;
+use hartrace_etrace::{DataConfig, Form};
 use hartrace_flow::ItypeWidth;
 use hartrace_isa::{Isa, ItypeTable};
 use std::path::Path;
@@ -22,6 +22,11 @@ return_stack_size = 3
 encoder_mode_width = 2
 ioptions = [\"sequential-jump\", \"reserved\", \"full-address\", \"implicit-exception\"]
 doptions_width = 3
+shortening = \"packet\"
+padding = \"ignored\"
+notify_bit = \"unused\"
+interrupt_tval = true
+resync_repeats = true
 full_address = true
 sijump = true
 sijump_returns = true
@@ -46,6 +51,15 @@ updiscon = \"next-row\"
 queue_bytes = 512
 queue_drain = 100
 queue_stall = true
+
+[etrace.encapsulation]
+form = \"riscv\"
+src_bits = 5
+src_id = 3
+time_bytes = 2
+type_bits = 2
+flow = 1
+sync_bytes = 100
 ";
 
 fn parse(text: &str) -> Settings {
@@ -84,15 +98,19 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
     };
     let (full, plain) = (text(&config), text(&Config::new(Version::V2_0, Xlen::Rv64)));
     for line in full.lines().skip(1) {
-        // The draft has no time and no irets.
+        // The draft has no time and no irets; format 0 excludes another shortening.
         let same = plain.contains(line);
-        let draft = line.starts_with("time_width") || line.starts_with("iret_ext");
-        assert_eq!(same, draft, "{line}");
+        let fixed = ["time_width", "iret_ext", "shortening"];
+        let title = line.is_empty() || line.starts_with('[');
+        let fixed = title || fixed.iter().any(|key| line.starts_with(key));
+        assert_eq!(same, fixed, "{line}");
     }
     let review = parse("[etrace]\nversion = \"2.05\"\n").etrace;
     assert!(review.settings(Xlen::Rv64).unwrap().iret_ext);
-    // The title instead of `data`, which is a section of its own.
-    assert_eq!(full.lines().count(), Etrace::KEYS.len());
+    // All keys but that of a known encoder, and the two that are sections, with the
+    // title and an empty line; slots exclude the others.
+    let keys = Etrace::KEYS.len() - 3 + EtraceEncapsulation::KEYS.len() - 1;
+    assert_eq!(full.lines().count(), keys + 3);
     assert_eq!(full, FULL);
     let timed = parse("[etrace]\ntime_width = 40\n").etrace;
     assert_eq!(timed.settings(Xlen::Rv64).unwrap().time_width, 40);
@@ -205,7 +223,7 @@ fn mistakes() {
         ),
         (
             "ecause_width = 0",
-            "`ecause_width` takes a number from 1 to 16",
+            "`ecause_width` takes a number from 1 to 64",
         ),
         (
             "doptions_width = 17",
@@ -266,4 +284,62 @@ fn ready_made_configurations_are_good() {
         files += 1;
     }
     assert!(files >= 10);
+}
+
+/// Each form, by its name, with its own defaults; what the form has not is refused.
+#[test]
+fn encapsulations() {
+    let form = |text: &str| {
+        let section = parse(&format!("[etrace.encapsulation]\n{text}\n")).etrace;
+        section
+            .settings(Xlen::Rv64)
+            .map(|config| config.encapsulation)
+    };
+    for (name, kind) in [
+        ("reference", Form::Reference),
+        ("riscv", Form::Riscv),
+        ("smi", Form::Smi),
+        ("atb", Form::Atb),
+        ("esp32", Form::Esp32),
+        ("slots", Form::Slots),
+    ] {
+        let found = form(&format!("form = \"{name}\"")).unwrap();
+        assert_eq!(found, Encapsulation::new(kind));
+    }
+    assert_eq!(
+        form("form = \"smi\"\ntime_bytes = 4"),
+        Err(ConfigError::TimeBytes)
+    );
+    assert_eq!(form("src_bits = 8"), Err(ConfigError::SourceBits));
+    assert_eq!(
+        refused("[etrace.encapsulation]\nform = \"risc\"\n"),
+        "`form` takes one of \"reference\", \"riscv\", \"smi\", \"atb\", \"esp32\", \"slots\"; did \
+         you mean \"riscv\"?"
+    );
+}
+
+/// The profile sets all at once, and single settings change it.
+#[test]
+fn the_profile_of_the_pulp_tracer() {
+    let section = parse("[etrace]\nprofile = \"pulp-rv-tracer\"\n").etrace;
+    assert_eq!(section.settings(Xlen::Rv64), Ok(Config::pulp(Xlen::Rv64)));
+    let spelled = "[etrace]
+iaddress_lsb = 0
+ecause_width = 64
+ioptions = [\"jump-target-cache\", \"branch-prediction\", \"implicit-return\", \
+            \"sequential-jump\", \"implicit-exception\", \"full-address\", \"delta-address\"]
+doptions_width = \"none\"
+shortening = \"address\"
+padding = \"ignored\"
+notify_bit = \"unused\"
+interrupt_tval = true
+resync_repeats = true
+[etrace.encapsulation]
+form = \"slots\"
+";
+    let same = parse(spelled).etrace.settings(Xlen::Rv64);
+    assert_eq!(same, Ok(Config::pulp(Xlen::Rv64)));
+    let other = "[etrace]\nprofile = \"pulp-rv-tracer\"\n[etrace.encapsulation]\nslot_bytes = 48\n";
+    let other = parse(other).etrace.settings(Xlen::Rv64).unwrap();
+    assert_eq!(other.encapsulation.slot_bytes, 48);
 }

@@ -50,6 +50,10 @@ const V2: Layout = Layout {
     doptions_width: Some(4),
     implicit_exception: false,
     exception_bit: None,
+    shortening: Shortening::Packet,
+    padding: Padding::Sign,
+    notify_bit: NotifyBit::Address,
+    interrupt_tval: false,
 };
 
 const DRAFT: Layout = Layout {
