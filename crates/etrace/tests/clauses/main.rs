@@ -11,6 +11,7 @@ mod common;
 mod corner_cases;
 mod data;
 mod decoder;
+mod discovery;
 mod encapsulation;
 mod encoder;
 mod examples;
