@@ -9,8 +9,8 @@ pub mod second;
 mod setting;
 
 use hartrace_etrace::{
-    Config, Decoder, Encapsulated, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync,
-    ResyncRule, ResyncUnit, Version,
+    Config, Decoder, Encapsulated, Encapsulation, Encoder, Form, Framer, Kind, Packet, Piece,
+    QualStatus, Resync, ResyncRule, ResyncUnit, Version,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image, Mark};
@@ -37,7 +37,7 @@ fn packets<'b>(
     bytes: &'b [u8],
 ) -> impl Iterator<Item = (usize, usize, Option<Packet>)> + 'b {
     let layout = config.layout();
-    let mut framer = Framer::new();
+    let mut framer = Framer::of(config.encapsulation);
     let mut rest = bytes;
     std::iter::from_fn(move || {
         loop {
@@ -45,14 +45,23 @@ fn packets<'b>(
             if let Piece::Packet(Encapsulated {
                 kind: Kind::Instruction,
                 payload,
+                len,
                 ..
             }) = piece
             {
                 let packet = Packet::read(payload, &layout).ok();
-                return Some((at as usize, payload.len() + 1, packet));
+                return Some((at as usize, len, packet));
             }
         }
     })
+}
+
+/// Bits of the times in a stream: of packets, or of their encapsulation.
+const fn time_bits(config: &Config) -> u8 {
+    match config.time_width {
+        0 => 8 * config.encapsulation.time_bytes,
+        width => width,
+    }
 }
 
 impl Format for ETrace {
@@ -140,25 +149,35 @@ impl Format for ETrace {
             return Vec::new();
         }
         let layout = config.layout();
-        points::<Framer>(bytes, |piece| {
-            let Piece::Packet(Encapsulated {
-                src,
-                kind: Kind::Instruction,
-                payload,
-                ..
-            }) = *piece
-            else {
-                return None;
-            };
-            let packet = Packet::read(payload, &layout).ok()?;
-            packet.is_sync().then_some(HartId(src.into()))
-        })
+        points(
+            Framer::of(config.encapsulation),
+            bytes,
+            |piece: &Piece<'_>| {
+                let Piece::Packet(Encapsulated {
+                    src,
+                    kind: Kind::Instruction,
+                    payload,
+                    ..
+                }) = *piece
+                else {
+                    return None;
+                };
+                let packet = Packet::read(payload, &layout).ok()?;
+                packet.is_sync().then_some(HartId(src.into()))
+            },
+        )
     }
 
-    fn first_len(bytes: &[u8]) -> usize {
+    fn first_len(config: &Config, bytes: &[u8]) -> usize {
         let mut rest = bytes;
-        let first = Framer::new().next_piece(&mut rest).is_some();
-        usize::from(first) * (bytes.len() - rest.len())
+        let mut framer = Framer::of(config.encapsulation);
+        // Null packets before it are no message.
+        while let Some((_, piece)) = framer.next_piece(&mut rest) {
+            if !matches!(piece, Piece::Idle(_)) {
+                return bytes.len() - rest.len();
+            }
+        }
+        0
     }
 
     fn describe(config: &Config, message: &[u8]) -> String {
@@ -173,6 +192,9 @@ impl Format for ETrace {
             }
             let name = packet.map_or_else(|| "?".into(), |p| format!("{p:?}"));
             let name = name.split(['(', ' ']).next().unwrap_or_default();
+            if !config.encapsulation.is_reference() {
+                return format!("{name} in its encapsulation");
+            }
             return match at.checked_sub(first) {
                 Some(0) if bit < 5 => format!("{name} length"),
                 Some(0) => format!("{name} type"),
@@ -184,14 +206,15 @@ impl Format for ETrace {
     }
 
     fn rewrite(config: &Config, bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
-        Some(rewrite::rewrite(config, bytes, seed))
+        let plain = config.encapsulation.is_reference() && config.layout().is_plain();
+        plain.then(|| rewrite::rewrite(config, bytes, seed))
     }
 
     fn plain(config: &Config, event: Event) -> Event {
         match event {
             // Turns of a narrow clock.
-            Event::Time(time) if config.time_width < 64 => {
-                Event::Time(time & ((1 << config.time_width) - 1))
+            Event::Time(time) if time_bits(config) < 64 => {
+                Event::Time(time & ((1 << time_bits(config)) - 1))
             }
             _ => event,
         }
@@ -216,7 +239,7 @@ impl Format for ETrace {
         let config = &setting.config;
         let cycles = config.resync.unit == ResyncUnit::Cycles;
         // The time of a block is that of its first instruction.
-        let times = config.time_width > 0 || config.queue.is_some();
+        let times = time_bits(config) > 0 || config.queue.is_some();
         config.resync.rule == ResyncRule::Settled && !cycles && !times
     }
 }
@@ -261,6 +284,9 @@ impl Subjects for ETrace {
             ("modes", with_modes(review.clone())),
         ];
         subjects.extend(each_mode(&review));
+        subjects.extend(encapsulated(
+            &subjects.first().map_or(review, |s| s.1.clone()),
+        ));
         subjects
     }
 
@@ -289,6 +315,39 @@ impl Subjects for ETrace {
         subjects.push(("2.0, returns", irdepth, false));
         subjects
     }
+}
+
+/// Each encapsulation, of the same packets.
+fn encapsulated(config: &Config) -> Vec<(&'static str, Config)> {
+    let riscv = Encapsulation {
+        src_bits: 8,
+        time_bytes: 2,
+        sync_bytes: 256,
+        ..Encapsulation::new(Form::Riscv)
+    };
+    let smi = Encapsulation {
+        src_bits: 8,
+        ..Encapsulation::new(Form::Smi)
+    };
+    let esp32 = Encapsulation {
+        sync_bytes: 256,
+        ..Encapsulation::new(Form::Esp32)
+    };
+    let forms = [
+        ("riscv", riscv),
+        ("smi", smi),
+        ("atb", Encapsulation::new(Form::Atb)),
+        ("esp32", esp32),
+        ("slots", Encapsulation::new(Form::Slots)),
+    ];
+    let with = |(name, encapsulation)| {
+        let config = Config {
+            encapsulation,
+            ..config.clone()
+        };
+        (name, config)
+    };
+    forms.map(with).to_vec()
 }
 
 /// The modes that make traces small, each alone.

@@ -124,7 +124,7 @@ impl Format for NTrace {
         let stack = config.implicit_return != ImplicitReturn::Off;
         let keeps = stack && config.version == Version::Rc7 && config.markers_keep_stack;
         let layout = config.layout();
-        points::<Framer>(bytes, |piece| {
+        points(Framer::new(), bytes, |piece| {
             let Piece::Message(bytes) = *piece else {
                 return None;
             };
@@ -136,7 +136,7 @@ impl Format for NTrace {
         })
     }
 
-    fn first_len(bytes: &[u8]) -> usize {
+    fn first_len(_: &Config, bytes: &[u8]) -> usize {
         let mut rest = bytes;
         let first = Framer::new().next_piece(&mut rest).is_some();
         usize::from(first) * (bytes.len() - rest.len())

@@ -709,7 +709,9 @@ impl Config {
             ),
             (
                 matches!(self.shortening, Shortening::Packet)
-                    || self.bpred_size == 0 && self.cache_size == 0,
+                    || self.bpred_size == 0
+                        && self.cache_size == 0
+                        && self.encapsulation.is_aligned(),
                 ConfigError::ShortAddress,
             ),
         ];
@@ -792,7 +794,7 @@ pub enum ConfigError {
     Queue,
     /// All the widths together.
     PacketTooLong,
-    /// `shortening = "address"` with optional modes.
+    /// `shortening = "address"` with format 0, or with payloads that start inside a byte.
     ShortAddress,
     /// `encapsulation.src_bits`.
     SourceBits,
@@ -875,8 +877,9 @@ impl fmt::Display for ConfigError {
                  of them"
             }
             ConfigError::ShortAddress => {
-                "shortening = \"address\" is defined for formats 1 to 3 only: bpred_size and \
-                 cache_size must be 0"
+                "shortening = \"address\" needs bpred_size and cache_size 0, for it is not defined \
+                 for format 0, and payloads of whole bytes: src_bits and type_bits in \
+                 [etrace.encapsulation] together a multiple of 8"
             }
             ConfigError::SourceBits => {
                 "[etrace.encapsulation] src_bits must be 0 to 16, and 0 for the forms \

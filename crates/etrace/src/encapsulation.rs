@@ -199,6 +199,11 @@ impl Encapsulation {
         }
     }
 
+    /// Whether payloads start with a byte, so that their length in bytes is exact.
+    pub(crate) const fn is_aligned(&self) -> bool {
+        self.extra_bits().is_multiple_of(8)
+    }
+
     /// The longest payload, in bits.
     #[must_use]
     pub const fn room(&self) -> usize {

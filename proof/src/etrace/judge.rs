@@ -36,7 +36,7 @@ impl EJudge {
             context_width: config.context_width,
             ecause_width: config.ecause_width,
             tval_width: config.iaddress_width,
-            time_width: config.time_width,
+            time_width: super::time_bits(config),
             never: config.resync.unit == ResyncUnit::Off,
             loses: ETrace::has_loss(setting),
             blocks: setting.port.retirement != Retirement::Single,

@@ -2,7 +2,8 @@
 //! texts allow.
 
 use hartrace_etrace::{
-    Config, IdleIrdepth, Ioption, Ioptions, Queue, Resync, ResyncRule, ResyncUnit, Version,
+    Config, Encapsulation, Form, IdleIrdepth, Ioption, Ioptions, Padding, Queue, Resync,
+    ResyncRule, ResyncUnit, Shortening, Version,
 };
 use hartrace_flow::{Ctype, ItypeWidth, PortConfig, Retirement, Retires};
 use hartrace_isa::{Ext, Isa, ItypeTable, Xlen};
@@ -63,14 +64,67 @@ pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
         stall: r.chance(600),
     });
     let port = port_of(&config, isa, &mut r);
+    encapsulation_of(&mut config, &mut r);
     config.sijump_returns = port.itype_width == ItypeWidth::Three;
+    let several = config.encapsulation.has_sources();
     Setting {
         port,
         config,
-        // Packets do not say whose they are.
-        harts: 1,
+        harts: match several {
+            true => r.between(1, 3),
+            // Packets do not say whose they are.
+            false => 1,
+        },
         signals: triggers || r.chance(100),
         loses: r.chance(80),
+    }
+}
+
+/// One of the encapsulations, in half of the settings, with parameters of all kinds.
+fn encapsulation_of(config: &mut Config, r: &mut Random) {
+    if r.chance(500) {
+        return;
+    }
+    let form = r.one_of([Form::Riscv, Form::Riscv, Form::Smi, Form::Atb, Form::Esp32]);
+    let mut form = Encapsulation::new(match r.chance(150) {
+        true => Form::Slots,
+        false => form,
+    });
+    let riscv = matches!(form.form, Form::Riscv | Form::Slots);
+    if riscv || form.form == Form::Smi {
+        form.src_bits = r.pick(&[0, 2, 3, 8, 8, 11, 16]);
+        form.src_id = match form.src_bits {
+            0 => 0,
+            bits => r.below(1 << bits) as u16 / 2,
+        };
+    }
+    form.time_bytes = match form.form {
+        Form::Riscv | Form::Slots => r.pick(&[0, 0, 1, 2, 5, 8]),
+        Form::Smi | Form::Atb => r.pick(&[0, 2]),
+        Form::Reference | Form::Esp32 => 0,
+    };
+    if riscv {
+        form.type_bits = r.pick(&[0, 1, 3]);
+        form.flow = r.pick(&[0, 1, 2, 3]);
+    }
+    if matches!(form.form, Form::Riscv | Form::Esp32) {
+        form.sync_bytes = r.pick(&[0, 100, 4096]);
+    }
+    let plain = core::mem::replace(&mut config.encapsulation, form);
+    let pulp = form.form == Form::Slots && r.chance(500);
+    if pulp && config.bpred_size == 0 && config.cache_size == 0 {
+        config.shortening = Shortening::Address;
+        config.padding = Padding::Ignored;
+        config.interrupt_tval = config.version == Version::V2_0;
+    }
+    if let Some(queue) = &mut config.queue {
+        queue.bytes = queue.bytes.max(256);
+    }
+    if config.validate().is_err() {
+        config.encapsulation = plain;
+        config.shortening = Shortening::Packet;
+        config.padding = Padding::Sign;
+        config.interrupt_tval = false;
     }
 }
 
@@ -89,7 +143,7 @@ fn addresses_of(config: &mut Config, isa: Isa, r: &mut Random) {
 fn widths_of(config: &mut Config, r: &mut Random) {
     config.privilege_width = r.one_of([2, 3, 4]);
     config.context_width = r.one_of([0, 1, 2, 8, 13, 32, 64]);
-    config.ecause_width = r.one_of([1, 4, 5, 6, 16]);
+    config.ecause_width = r.one_of([1, 4, 5, 6, 16, 64]);
     config.time_width = match config.version {
         Version::V1_1_1 => 0,
         Version::V2_0 => r.one_of([0, 1, 8, 16, 33, 48, 64]),

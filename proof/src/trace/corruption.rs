@@ -105,7 +105,7 @@ impl<'p, F: Subjects> Trace<'p, F> {
         let mut at = 0;
         for (n, sync) in syncs.iter_mut().enumerate() {
             // The message itself tells the rest of the way to it.
-            let len = F::first_len(bytes.get(sync.start..).unwrap_or_default());
+            let len = F::first_len(&config, bytes.get(sync.start..).unwrap_or_default());
             sync.end = sync.start + len;
             let part = bytes.get(at..sync.end).unwrap_or_default();
             feed(&mut decoder, part, &mut Both(&mut out, &mut follow));

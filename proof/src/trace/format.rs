@@ -44,10 +44,10 @@ pub struct Point {
 
 /// The places in a stream that `sync` knows as such, by the hart they are of.
 pub fn points<F: Framing>(
+    mut framer: F,
     bytes: &[u8],
     sync: impl Fn(&F::Piece<'_>) -> Option<HartId>,
 ) -> Vec<Point> {
-    let mut framer = F::default();
     let (mut rest, mut points) = (bytes, Vec::new());
     while let Some((at, piece)) = framer.next_piece(&mut rest) {
         if let Some(hart) = sync(&piece) {
@@ -150,7 +150,7 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     fn sync_points(config: &Self::Config, bytes: &[u8]) -> Vec<Point>;
 
     /// Length of the message at the front of the bytes.
-    fn first_len(bytes: &[u8]) -> usize;
+    fn first_len(config: &Self::Config, bytes: &[u8]) -> usize;
 
     /// What a message says.
     fn describe(config: &Self::Config, message: &[u8]) -> String;

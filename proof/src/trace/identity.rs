@@ -150,7 +150,7 @@ impl<F: Format> Case<F> {
         let mut decoder = F::decoder(&self.setting.config, self.program.image())?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
-            let len = F::first_len(rest).max(1);
+            let len = F::first_len(&self.setting.config, rest).max(1);
             let (message, behind) = rest.split_at(len.min(rest.len()));
             let at = bytes.len() - rest.len();
             println!("{at:#06x} {}", F::describe(&self.setting.config, message));

@@ -611,7 +611,6 @@ fn mistakes() {
     for args in [
         &["dump", &ntrace, "-f", "csv"][..],
         &["dump", &trace, "-f", "csv", "--bytes"],
-        &["dump", &trace, "--pib", "4"],
         &["convert", &trace, "--to", "pc"],
         &["convert", &trace],
     ] {

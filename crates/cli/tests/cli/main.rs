@@ -14,6 +14,7 @@ mod ctr_inputs;
 mod data;
 mod disasm;
 mod doubt;
+mod encapsulation;
 mod etrace;
 mod explain;
 mod files;

@@ -21,6 +21,8 @@ pub(crate) fn is_covered(config: &Config) -> bool {
     config.ending == Ending::Reported
         && config.updiscon == UpdisconRule::Followed
         && config.return_rule == ReturnRule::Settled
+        && config.encapsulation.is_reference()
+        && config.layout().is_plain()
 }
 
 /// Decodes a stream with the plain decoder and compares with the events of the
