@@ -4,7 +4,12 @@
 //! docs/etrace-clauses.md.
 
 // All of this is a test, its helpers too.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
 
 mod book;
 mod common;

@@ -3,10 +3,11 @@
 #[path = "../../../flow/tests/shared/clauses.rs"]
 mod clauses;
 
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 11] = [
     "corner_cases",
     "data",
     "decoder",
+    "discovery",
     "encoder",
     "examples",
     "modes",
