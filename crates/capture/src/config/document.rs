@@ -1,6 +1,7 @@
 //! All sections: read from TOML, merged, written back.
 
 use super::ctr::Records;
+use super::discovery::Form;
 use super::etrace::Etrace;
 use super::filter::Filter;
 use super::hart::Hart;
@@ -110,12 +111,17 @@ impl Config {
         Config::parse(&text, path).map_err(|error| fail(text, error))
     }
 
-    /// Reads the text of the file `path`, which is only named, not opened.
+    /// Reads the text of the file `path`, which is only named, not opened: TOML or
+    /// another [`Form`].
     ///
     /// # Errors
     ///
     /// The first mistake in the text.
     pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
+        match Form::detect(text) {
+            Form::Toml => {}
+            form => return Config::parse_form(text, path, form),
+        }
         let document = DeTable::parse(text).map_err(|e| ConfigError {
             problem: Problem::Syntax(e.message().replace('\n', ", ")),
             span: e.span().unwrap_or(0..0),

@@ -67,7 +67,9 @@ impl From<LoadError> for Diagnostic {
                 Code::ConfigUnknown,
                 Some("put settings in a section such as [program]"),
             ),
-            Problem::Missing { .. } | Problem::Value { .. } => (Code::ConfigValue, None),
+            Problem::Missing { .. } | Problem::Value { .. } | Problem::Invalid(_) => {
+                (Code::ConfigValue, None)
+            }
         };
         let mut diagnostic = Diagnostic::new(code, error.to_string());
         diagnostic.help = help.map(str::to_owned);
