@@ -86,6 +86,7 @@ pub use etrace::{Etrace, EtraceData, EtraceEncapsulation, EtraceParameters};
 pub use filter::data::DataFilter;
 pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
 pub use hart::{COSTS, Hart, Machine};
+pub use hartrace_etrace::ParameterError;
 pub use ingress::{DataForm, Ingress};
 pub use ntrace::{Ntrace, Registers};
 pub use program::{Program, Trace};

@@ -11,7 +11,8 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
-use super::document::Config;
+use super::document::{Config, LoadError};
+use super::etrace::Etrace;
 use super::read::{ConfigError, Problem, SECTIONS};
 use super::value::{Origin, Setting};
 use hartrace_etrace::{
@@ -342,7 +343,7 @@ impl Config {
     /// A description that cannot be read, bits that belong to no field, and values
     /// that their parameters do not have.
     pub fn from_registers(
-        registers: Registers,
+        registers: [u64; 2],
         description: Option<&str>,
     ) -> Result<Config, ConfigError> {
         let fields = match description {
@@ -352,7 +353,7 @@ impl Config {
         let mut given = Given::default();
         let origin = Origin::Flag("--registers");
         let mut config = Config::default();
-        let added = given.add_registers(registers, &fields, [origin.clone(), origin]);
+        let added = given.add_registers(Registers(registers), &fields, [origin.clone(), origin]);
         let applied = added.and_then(|()| given.apply(&mut config));
         applied.map_err(|problem| ConfigError {
             problem,
@@ -361,13 +362,44 @@ impl Config {
         Ok(config)
     }
 
+    /// As [`Config::load`]; with registers, an IP-XACT file says where their fields
+    /// are. Also tells whether it did.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is not a configuration.
+    pub fn load_described(
+        path: &Path,
+        registers: Option<[u64; 2]>,
+    ) -> Result<(Config, bool), LoadError> {
+        let text = Config::read_text(path)?;
+        let config = match registers {
+            Some(registers) if Form::detect(&text) == Form::Ipxact => {
+                Config::from_registers(registers, Some(&text)).map(|config| (config, true))
+            }
+            _ => Config::parse(&text, path).map(|config| (config, false)),
+        };
+        config.map_err(|error| LoadError::Config {
+            path: path.to_path_buf(),
+            text,
+            error,
+        })
+    }
+
     /// The parameters of the E-Trace encoder for a hart of this width.
     ///
     /// # Errors
     ///
     /// Settings that do not make sense together.
     pub fn parameters(&self, xlen: Xlen) -> Result<Parameters, ParameterError> {
-        let settings = self.etrace.settings(xlen)?;
+        // Modes are no parameters, and need not be possible with them.
+        let etrace = Etrace {
+            implicit_return: None,
+            branch_prediction: None,
+            jump_target_cache: None,
+            ..self.etrace.clone()
+        };
+        let settings = etrace.settings(xlen)?;
         let mut parameters = Parameters::of(&settings);
         if let Some(width) = &self.ingress.itype_width {
             parameters.itype_width = match width.value {

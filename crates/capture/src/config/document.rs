@@ -95,20 +95,31 @@ impl Config {
     ///
     /// Bytes that are not a configuration.
     pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Config, LoadError> {
-        let fail = |text: String, error| LoadError::Config {
+        let text = Config::text(bytes, path)?;
+        Config::parse(&text, path).map_err(|error| LoadError::Config {
             path: path.to_path_buf(),
             text,
             error,
-        };
-        let text = String::from_utf8(bytes).map_err(|e| {
+        })
+    }
+
+    /// The text of a configuration file.
+    pub(super) fn read_text(path: &Path) -> Result<String, LoadError> {
+        Config::text(Input::open(path)?.read_all(MAX_SIZE)?, path)
+    }
+
+    fn text(bytes: Vec<u8>, path: &Path) -> Result<String, LoadError> {
+        String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            let error = ConfigError {
-                problem: Problem::NotText,
-                span: at..at,
-            };
-            fail(String::from_utf8_lossy(e.as_bytes()).into_owned(), error)
-        })?;
-        Config::parse(&text, path).map_err(|error| fail(text, error))
+            LoadError::Config {
+                path: path.to_path_buf(),
+                text: String::from_utf8_lossy(e.as_bytes()).into_owned(),
+                error: ConfigError {
+                    problem: Problem::NotText,
+                    span: at..at,
+                },
+            }
+        })
     }
 
     /// Reads the text of the file `path`, which is only named, not opened: TOML or

@@ -369,7 +369,7 @@ fn forms_round_trip() {
             assert_eq!(again.to_form(Form::Scf, Xlen::Rv64).unwrap().0, scf);
         }
         let registers = Registers::pack(&parameters).unwrap();
-        let config = Config::from_registers(registers, None).unwrap();
+        let config = Config::from_registers(registers.0, None).unwrap();
         assert_eq!(config.parameters(Xlen::Rv64), Ok(parameters));
     }
 }
@@ -423,9 +423,9 @@ fn descriptions_of_any_layout() {
     assert_eq!(size(parse(&description(&register, &field))), 10);
     // Without values, those of the registers.
     let text = description(FIRST, &field);
-    let config = Config::from_registers(Registers([0x70, 0]), Some(&text)).unwrap();
+    let config = Config::from_registers([0x70, 0], Some(&text)).unwrap();
     assert_eq!(size(config), 7);
-    let error = Config::from_registers(Registers([0x170, 0]), Some(&text)).unwrap_err();
+    let error = Config::from_registers([0x170, 0], Some(&text)).unwrap_err();
     let words = "bits 0x100 of discovery_info_0 are set, but belong to no field";
     assert_eq!(error.to_string(), words);
     assert!(
