@@ -1,6 +1,7 @@
 //! Checks E-Trace against itself: encode, decode, compare.
 
 pub mod data;
+pub mod encapsulation;
 mod judge;
 #[cfg(feature = "peer")]
 pub mod peer;
@@ -226,7 +227,7 @@ impl Format for ETrace {
         let is_start = |e: &&Event| {
             matches!(
                 e,
-                Event::Mark(Mark::On) | Event::Context(_) | Event::Trap(_)
+                Event::Mark(Mark::On) | Event::Context(_) | Event::Trap(_) | Event::Time(_)
             )
         };
         let start = tail.iter().take_while(is_start).count();
@@ -240,7 +241,9 @@ impl Format for ETrace {
         let cycles = config.resync.unit == ResyncUnit::Cycles;
         // The time of a block is that of its first instruction.
         let times = time_bits(config) > 0 || config.queue.is_some();
-        config.resync.rule == ResyncRule::Settled && !cycles && !times
+        // A block may change places with packets of another hart.
+        let alone = setting.harts == 1;
+        alone && config.resync.rule == ResyncRule::Settled && !cycles && !times
     }
 }
 

@@ -29,6 +29,7 @@ mod port;
 mod tandem;
 mod text;
 mod trace;
+mod transport;
 mod verify;
 mod walk;
 
@@ -131,6 +132,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "etrace_packet",
         holds: etrace::packet,
         seeds: etrace::packet_seeds,
+    },
+    Property {
+        name: "etrace_transport",
+        holds: transport::open,
+        seeds: transport::seeds,
     },
     Property {
         name: "etrace_data",

@@ -146,6 +146,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::etrace::data::speed::command,
     ),
     (
+        "etrace-encapsulation",
+        "[INSNS] [SEED]: E-Trace through every encapsulation and transport, several harts, with data",
+        hartrace_proof::etrace::encapsulation::command,
+    ),
+    (
         "etrace-second",
         "[INSNS] [SEED]: E-Trace decoded by a second, plain decoder, every setting",
         hartrace_proof::etrace::second::command,

@@ -194,6 +194,16 @@ pub struct Coverage {
     pub files: BTreeMap<String, BTreeMap<u32, LineCoverage>>,
 }
 
+/// Counts the branch that a run ends with, if it is one.
+pub(crate) fn count_branch(branches: &mut BTreeMap<u64, BranchCount>, counted: &RunCount) {
+    let RunCount { run, count, .. } = counted;
+    match run.exit {
+        Exit::Taken => branches.entry(run.source()).or_default().taken += count,
+        Exit::NotTaken => branches.entry(run.source()).or_default().not_taken += count,
+        _ => {}
+    }
+}
+
 impl Coverage {
     /// The coverage of the code in `image` by runs that were counted. Code of all
     /// spaces is added up by address.
@@ -228,14 +238,7 @@ impl Coverage {
         for (pc, _) in insns {
             *self.insns.entry(pc).or_default() += counted.count;
         }
-        let branch = match run.exit {
-            Exit::Taken | Exit::NotTaken => self.branches.entry(run.source()).or_default(),
-            _ => return,
-        };
-        match run.exit {
-            Exit::Taken => branch.taken += counted.count,
-            _ => branch.not_taken += counted.count,
-        }
+        count_branch(&mut self.branches, counted);
     }
 
     fn find_functions(&mut self, functions: &Functions) {

@@ -124,7 +124,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
     }
 
     /// A run that took some time.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn run(&mut self, id: HartId, run: &Run, time: u64) {
         let space = self.spaces.of(id);
         let function = self.runs.count(space, run, time, &self.functions);
@@ -138,7 +138,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
     }
 
     /// Runs in one function.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, id: HartId, passed: &Passed<'_>) {
         self.stacks.run(id, passed, &mut self.functions);
         if self.stacks.is_odd() {

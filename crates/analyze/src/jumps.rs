@@ -1,8 +1,8 @@
 //! Branches, indirect jumps and loops: which way they went, and how often.
 
-use crate::coverage::BranchCount;
+use crate::coverage::{BranchCount, count_branch};
 use crate::functions::Functions;
-use crate::runs::{RunCount, Runs};
+use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{Grouping, Passed, Stacks, UNNAMED};
 use hartrace_flow::{Consumer, Event, Exit, HartId, Image, PerHart, Run};
@@ -160,12 +160,8 @@ impl<'a> JumpCounter<'a> {
     pub fn finish(mut self) -> Jumps {
         self.loops.finish();
         let mut branches: BTreeMap<u64, BranchCount> = BTreeMap::new();
-        for RunCount { run, count, .. } in self.runs.into_counts() {
-            match run.exit {
-                Exit::Taken => branches.entry(run.source()).or_default().taken += count,
-                Exit::NotTaken => branches.entry(run.source()).or_default().not_taken += count,
-                _ => {}
-            }
+        for counted in self.runs.into_counts() {
+            count_branch(&mut branches, &counted);
         }
         let mut indirect: BTreeMap<u64, IndirectJump> = BTreeMap::new();
         for ((source, target), (exit, count)) in self.targets {

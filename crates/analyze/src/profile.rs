@@ -157,12 +157,11 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
         };
         slice.count += 1;
         for part in parts {
-            let (start, last) = (usize::from(part.start), usize::from(part.last));
-            let (Some(start), Some(last)) = (runs.get(start), runs.get(last)) else {
+            let Some(last) = runs.get(usize::from(part.last)) else {
                 break;
             };
             let passed = Passed {
-                start: start.start,
+                start: part.start,
                 insns: part.insns,
                 function: part.function,
                 time: 0,

@@ -27,9 +27,9 @@ pub(crate) struct SlicePart {
     pub(crate) function: u32,
     /// Instructions.
     pub(crate) insns: u32,
-    /// Index of its first run in the slice.
-    pub(crate) start: u16,
-    /// Index of its last run.
+    /// Where it starts.
+    pub(crate) start: u64,
+    /// Index of its last run in the slice.
     pub(crate) last: u16,
 }
 
@@ -109,7 +109,7 @@ impl Slices {
                     part = Some(SlicePart {
                         function,
                         insns: run.insns,
-                        start: at,
+                        start: run.start,
                         last: at,
                     });
                 }

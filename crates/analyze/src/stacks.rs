@@ -33,7 +33,7 @@ pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 use crate::functions::{FunctionId, Functions};
 use hart::{Arrival, Arrived, Hart, UNSETTLED};
 use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run};
-use thread::{Frame, NONE};
+use thread::Frame;
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
@@ -182,14 +182,16 @@ impl<S: StackSink> Stacks<S> {
     }
 
     /// Runs of a hart in one function.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&mut self, id: HartId, passed: &Passed<'_>, functions: &mut Functions) {
-        let hart = self.harts.of(id);
+        let mut hart = self.harts.of(id);
         if passed.function != hart.expected {
-            self.arrive(id, passed.start, passed.function, functions);
+            if !self.call_again(id, passed.start) {
+                self.arrive(id, passed.start, passed.function, functions);
+            }
+            hart = self.harts.of(id);
         }
         let run = passed.last;
-        let hart = self.harts.of(id);
         hart.cost.insns += u64::from(passed.insns);
         hart.done += u64::from(passed.insns);
         hart.cost.time += passed.time;
@@ -203,6 +205,37 @@ impl<S: StackSink> Stacks<S> {
             Exit::TrapReturn => self.resume(id, run.next),
             _ => {}
         }
+    }
+
+    /// The run that follows starts the function that the innermost frame called last
+    /// time too: nothing is looked up. `false`, and nothing happens, if it does not.
+    #[inline]
+    fn call_again(&mut self, id: HartId, pc: u64) -> bool {
+        let hart = self.harts.of(id);
+        let Arrival::Call { ret, site } = hart.arrival else {
+            return false;
+        };
+        let Some(callee) = self.tree.callee(hart.caller(), pc) else {
+            return false;
+        };
+        if hart.thread.frames.len() >= MAX_FRAMES {
+            return false;
+        }
+        hart.arrival = Arrival::Jump;
+        hart.enter(
+            &callee,
+            Some((ret, site)),
+            &mut self.tree,
+            (true, S::NESTING),
+        );
+        let entered = Entered {
+            function: callee.function,
+            node: callee.node,
+            site,
+            by: Entry::Call,
+        };
+        self.sink.entered(id, &entered);
+        true
     }
 
     /// One event of a hart other than a run.
@@ -219,11 +252,13 @@ impl<S: StackSink> Stacks<S> {
                     context: hart.context,
                     done: hart.done,
                     agreed: hart.done,
+                    gaps: hart.gaps,
                     ..Hart::default()
                 };
             }
             Event::Gap(_) | Event::Mark(Mark::On | Mark::Off) => {
                 let hart = self.harts.of(id);
+                hart.gaps = hart.gaps.wrapping_add(1);
                 if !matches!(hart.arrival, Arrival::Start) || hart.expected != UNSETTLED {
                     hart.await_run(Arrival::Gap);
                 }
@@ -354,8 +389,7 @@ impl<S: StackSink> Stacks<S> {
         let hart = self.harts.of(id);
         hart.leave_to(outer + 1, How::Unwound, id, &mut self.sink);
         hart.thread.doubt_recursion();
-        hart.expect();
-        hart.turn(&mut self.tree);
+        hart.go_on(&mut self.tree);
         self.odd(id, Odd::Unwound, jump, doubtful);
     }
 
@@ -391,8 +425,8 @@ impl<S: StackSink> Stacks<S> {
             site: 0,
             entered,
             whole: false,
+            gaps: hart.gaps,
             nested: false,
-            callee: NONE,
         });
         hart.turn(&mut self.tree);
         let entered = Entered {
@@ -446,9 +480,6 @@ impl<S: StackSink> Stacks<S> {
             hart.unpark();
         }
         hart.leave_to(keep, How::Lost, id, &mut self.sink);
-        for frame in &mut hart.thread.frames {
-            frame.whole = false;
-        }
         hart.turn(&mut self.tree);
         if let Some(node) = self.tree.node_mut(hart.node) {
             node.inferred = true;
@@ -459,31 +490,27 @@ impl<S: StackSink> Stacks<S> {
     #[inline]
     fn returned(&mut self, id: HartId, run: &Run) {
         let hart = self.harts.of(id);
-        let top = hart.thread.top();
-        if top.is_some_and(|top| top.ret == Some(run.next)) {
-            hart.agreed = hart.done;
-            let last = hart.thread.frames.len() - 1;
-            hart.leave_to(last, How::Returned, id, &mut self.sink);
-            hart.expect();
-            hart.turn(&mut self.tree);
-        } else {
-            self.returned_elsewhere(id, run);
-        }
+        let Some(frame) = hart.thread.pop_returning_to(run.next) else {
+            return self.returned_elsewhere(id, run);
+        };
+        hart.agreed = hart.done;
+        self.sink.left(id, &hart.left(&frame, How::Returned));
+        hart.go_on(&mut self.tree);
     }
 
     #[cold]
+    #[inline(never)]
     fn returned_elsewhere(&mut self, id: HartId, run: &Run) {
         let next = run.next;
         let hart = self.harts.of(id);
         hart.site = run.source();
         let top = hart.thread.top();
-        hart.certain = top.is_some_and(|top| top.whole && top.ret.is_some());
+        hart.certain = top.is_some_and(|top| hart.has_whole(top) && top.ret.is_some());
         let (jump, certain) = ((hart.site, next), hart.certain);
         if let Some(at) = hart.thread.returning_to(next) {
             hart.leave_to(at + 1, How::Unwound, id, &mut self.sink);
             hart.leave_to(at, How::Returned, id, &mut self.sink);
-            hart.expect();
-            hart.turn(&mut self.tree);
+            hart.go_on(&mut self.tree);
             self.odd(id, Odd::Unwound, jump, certain);
             return;
         }
@@ -505,8 +532,7 @@ impl<S: StackSink> Stacks<S> {
                 hart.leave_to(at + 1, How::Lost, id, &mut self.sink);
                 hart.leave_to(at, How::Returned, id, &mut self.sink);
             }
-            hart.expect();
-            hart.turn(&mut self.tree);
+            hart.go_on(&mut self.tree);
             self.odd(id, Odd::Switched, jump, certain);
             return;
         }
@@ -568,7 +594,6 @@ impl<S: StackSink> Stacks<S> {
                 thread.segments.iter_mut().for_each(|s| renew(&mut s.base));
                 for frame in &mut thread.frames {
                     renew(&mut frame.node);
-                    renew(&mut frame.callee.1);
                 }
             }
         }

@@ -19,7 +19,7 @@ pub(crate) use trace::{
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
     Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
-    Diff, DiffFormat, Flamegraph, GroupBy, Profile, ProfileFormat, ProfileOf, Traced,
+    Diff, DiffFormat, Flamegraph, GroupBy, Measured, Profile, ProfileFormat, ProfileOf, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -189,7 +189,7 @@ pub(crate) enum Command {
     /// Show the messages, packets or groups of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),
-    /// Reconstruct the executed instructions from a trace
+    /// List the executed instructions of a trace or log
     #[command(after_help = trace::DECODE_EXAMPLES)]
     Decode(Decode),
     /// Print statistics of a trace
@@ -336,7 +336,7 @@ pub(crate) enum InfoFormat {
 pub(crate) enum Config {
     /// Write the settings in effect as a configuration file, with the origin of each
     #[command(after_help = SHOW_EXAMPLES)]
-    Show(Show),
+    Show(Box<Show>),
     /// Convert the parameters of an E-Trace encoder to another form
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertConfig),

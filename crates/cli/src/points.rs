@@ -137,11 +137,17 @@ fn bad(text: &str, why: &str) -> Failure {
 
 /// Whether everything that was asked for is in the trace.
 pub(crate) fn found(window: &Window<'_>, args: &Part, path: &Path) -> Result<(), Failure> {
+    let name = input::name(path);
+    if let (Some(index), Some(from), Some(until)) = (window.begins_late(), &args.from, &args.until)
+    {
+        let message = format!("`--until {until}` is not after `--from {from}` in {name}");
+        let note = format!("`{from}` is at instruction {index}");
+        return Err(Diagnostic::new(Code::NotFound, message).note(note).into());
+    }
     let Some(missing) = window.missing() else {
         return Ok(());
     };
     let count = window.instructions();
-    let name = input::name(path);
     if let PointKind::Index(index) = missing.kind {
         let message = format!("{name} has no instruction {index}");
         let note = format!("it has {count} instructions, numbered from 0");

@@ -1,6 +1,6 @@
 //! Makes profiles of traces and logs.
 
-use crate::args::{CostName, GroupBy, Traced};
+use crate::args::{CostName, GroupBy, Measured, Traced};
 use crate::failure::Failure;
 use crate::settings::Program;
 use crate::source::{Opened, functions, places};
@@ -48,22 +48,23 @@ pub(crate) struct Compared<S> {
 pub(crate) fn compare<S: StackSink + Default + Sum>(
     (paths, baseline): (&[PathBuf], Option<&Path>),
     args: &Traced,
-    (command, by, cost): (&str, &[GroupBy], CostName),
+    (command, measured): (&str, &Measured),
     talk: &Talk,
 ) -> Result<Compared<S>, Failure> {
+    let Measured { cost, by } = measured;
     let Some(first) = paths.first() else {
         return Err(Failure::Usage("no file is given"));
     };
     let before: Option<Profiled> = match baseline {
         Some(path) => {
             let before = profile(path, args, (command, by), talk)?;
-            measure(cost, &before.profile, path)?;
+            measure(*cost, &before.profile, path)?;
             Some(before)
         }
         None => None,
     };
     let made: Profiled<S> = profile_all(paths, args, (command, by), talk)?;
-    let by = measure(cost, &made.profile, first)?;
+    let by = measure(*cost, &made.profile, first)?;
     Ok(Compared { made, before, by })
 }
 

@@ -10,14 +10,18 @@ use crate::talk::Talk;
 use hartrace_analyze::{Functions, Places, RunCount, RunCounter, add_runs};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{ingress_layout, recognise_boot};
+use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
+use hartrace_capture::output::Output;
 use hartrace_capture::shard::Part;
 use hartrace_capture::trace::{Decoded, Trace, Transport, Watch};
-use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Kept, Run, StepEvents};
+use hartrace_flow::{
+    Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Run, StepEvents,
+};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
-use hartrace_print::diagnostic::trace::no_program;
+use hartrace_print::diagnostic::trace::{no_data_trace, no_program};
 use hartrace_print::diagnostic::{Code, Diagnostic};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -132,7 +136,7 @@ pub(crate) fn places(program: &Program) -> Places<'_> {
     places
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     /// Whether there may be timestamps.
     pub(crate) fn may_have_time(&mut self) -> Result<bool, Failure> {
         Ok(match &mut self.data {
@@ -143,6 +147,32 @@ impl Source<'_> {
             }
             Data::Log(..) => false,
         })
+    }
+
+    /// The output of the command.
+    pub(crate) fn output(&self, path: &Path) -> Result<Output, Failure> {
+        self.session.output(path)
+    }
+
+    /// Joins data packets that are in a file of their own.
+    pub(crate) fn with_data(self, data: &Path) -> Result<Source<'a>, Failure> {
+        let Source { session, data: of } = self;
+        match of {
+            Data::Trace(trace) if trace.can_join() => Ok(Source {
+                session,
+                data: Data::Trace(Box::new(trace.with_data(Input::open(data)?)?)),
+            }),
+            _ => Err(no_data_trace(session.path).into()),
+        }
+    }
+
+    /// Whether there may be several harts. A log may have them too, but does not say
+    /// so before the second one comes.
+    pub(crate) fn has_harts(&self) -> bool {
+        match &self.data {
+            Data::Trace(trace) => trace.has_sources(),
+            Data::Log(..) => false,
+        }
     }
 
     /// Gives all events of the hart `only`, or of all, to `out`. Where there are
@@ -164,32 +194,26 @@ impl Source<'_> {
     /// Counts the runs of the hart `only`, or of all, on so many threads if that pays.
     pub(crate) fn count_runs(
         self,
-        (program, image, isa): (&Program, &Image, Isa),
+        opened: (&Program, &Image, Isa),
         threads: usize,
         only: Option<u32>,
     ) -> Result<Vec<RunCount>, Failure> {
-        let Source { session, data } = self;
-        let trace = match data {
-            Data::Trace(trace) if trace.is_for_threads(threads) => trace,
-            data => {
-                let counter = RunCounter::new(image);
-                let source = Source { session, data };
-                let mut counter = source.feed((program, image, isa), counter, only, || Ok(()))?;
-                return Ok(counter.take());
-            }
-        };
-        let (mut all, mut decoded) = (Vec::new(), Decoded::default());
-        let mut progress = session.progress(&trace.input);
-        let part = |_| Watch::new(CountedPart(RunCounter::new(image)), only.map(HartId));
+        let image = opened.1;
+        let part = |_| CountedPart(RunCounter::new(image));
+        let mut all = Vec::new();
         // Sums do not depend on how the trace is divided.
-        trace.decode_parts(image, threads, part, |part, done| {
-            progress.reach(done);
-            decoded.add(std::mem::take(&mut part.decoded));
-            add_runs(&mut all, &part.inner.0.take());
-            Ok::<(), Failure>(())
-        })?;
-        drop(progress);
-        session.judge(&decoded, only)?;
+        let give = |part: &mut CountedPart<'_>| {
+            add_runs(&mut all, &part.0.take());
+            Ok(())
+        };
+        let how = How {
+            only,
+            single: false,
+            progress: true,
+            check: &|| Ok(()),
+        };
+        self.read_parts(opened, threads, &how, part, give)?
+            .report()?;
         Ok(all)
     }
 
@@ -202,42 +226,185 @@ impl Source<'_> {
         only: Option<u32>,
         check: impl Fn() -> Result<(), Failure>,
     ) -> Result<C, Failure> {
-        self.feed_any(opened, &mut out, only, &check)?;
+        let how = How {
+            only,
+            single: false,
+            progress: true,
+            check: &check,
+        };
+        self.read(opened, &mut out, &how)?.report()?;
         Ok(out)
     }
 
-    /// As [`Source::feed`], compiled once.
-    fn feed_any(
+    /// Gives events to `out` until it breaks. What was wrong with the file is reported
+    /// later.
+    pub(crate) fn read(
         self,
         (program, image, isa): (&Program, &Image, Isa),
         out: &mut dyn Consumer,
-        only: Option<u32>,
-        check: &dyn Fn() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let session = self.session;
-        match self.data {
+        how: &How<'_>,
+    ) -> Result<Verdict<'a>, Failure> {
+        let Source { session, data } = self;
+        let ended = Cell::new(false);
+        let out = UntilBreak { out, ended: &ended };
+        let check = || match ended.get() {
+            true => Err(Failure::ClosedPipe),
+            false => (how.check)(),
+        };
+        let found = match data {
             Data::Log(kind, mut input) => {
                 let head = input.peek(HEAD)?;
                 let reading = logs::reading(kind, head, program, Some(image), false, &session)?;
                 let events = StepEvents::new(isa, out);
-                let copied = logs::copy(reading, input, events, (only, false), &session, check)?;
+                let harts = (how.only, how.single);
+                match logs::copy(reading, input, events, harts, &session, check) {
+                    // Of a part there is no verdict.
+                    Err(_) if ended.get() => None,
+                    copied => Some(Found::Log(Box::new(copied?.seen_by(())))),
+                }
+            }
+            Data::Trace(trace) => {
+                let mut watch = Watch::new(out, how.only.map(HartId));
+                let mut progress = how.progress.then(|| session.progress(&trace.input));
+                let read = trace.decode(image, &mut watch, |_, done| {
+                    if let Some(progress) = &mut progress {
+                        progress.reach(done);
+                    }
+                    check()
+                });
+                match read {
+                    Err(_) if ended.get() => {}
+                    read => read?,
+                }
+                Some(Found::Trace(watch.decoded))
+            }
+        };
+        Ok(Verdict {
+            session,
+            found,
+            only: how.only,
+        })
+    }
+
+    /// Gives events to parts, on so many threads if that pays: see
+    /// [`Trace::decode_parts`]. A part that is alone is given at the end only.
+    pub(crate) fn read_parts<P: Part>(
+        self,
+        opened: (&Program, &Image, Isa),
+        threads: usize,
+        how: &How<'_>,
+        part: impl Fn(bool) -> P + Sync,
+        mut give: impl FnMut(&mut P) -> Result<(), Failure> + Send,
+    ) -> Result<Verdict<'a>, Failure> {
+        let Source { session, data } = self;
+        let trace = match data {
+            Data::Trace(trace) if trace.is_for_threads(threads) => trace,
+            data => {
+                let mut alone = part(true);
+                let source = Source { session, data };
+                let verdict = source.read(opened, &mut alone, how)?;
+                give(&mut alone)?;
+                return Ok(verdict);
+            }
+        };
+        let mut decoded = Decoded::default();
+        let mut progress = session.progress(&trace.input);
+        let only = how.only;
+        let watched = |alone| Watch::new(part(alone), only.map(HartId));
+        trace.decode_parts(opened.1, threads, watched, |part, done| {
+            progress.reach(done);
+            decoded.add(std::mem::take(&mut part.decoded));
+            give(&mut part.inner)
+        })?;
+        drop(progress);
+        Ok(Verdict {
+            session,
+            found: Some(Found::Trace(decoded)),
+            only,
+        })
+    }
+}
+
+/// How a file is read.
+pub(crate) struct How<'h> {
+    /// Only this hart.
+    pub(crate) only: Option<u32>,
+    /// What takes the events has no room for several harts of a log.
+    pub(crate) single: bool,
+    /// Whether progress is shown.
+    pub(crate) progress: bool,
+    /// Called now and then; an error ends the reading.
+    pub(crate) check: &'h dyn Fn() -> Result<(), Failure>,
+}
+
+/// What was wrong with a file.
+pub(crate) struct Verdict<'a> {
+    session: Session<'a>,
+    found: Option<Found>,
+    only: Option<u32>,
+}
+
+enum Found {
+    Log(Box<Copied<()>>),
+    Trace(Decoded),
+}
+
+impl Verdict<'_> {
+    /// Reports it.
+    pub(crate) fn report(self) -> Result<(), Failure> {
+        let session = self.session;
+        match self.found {
+            None => Ok(()),
+            Some(Found::Trace(decoded)) => session.judge(&decoded, self.only),
+            Some(Found::Log(copied)) => {
                 if !copied.traps && copied.chosen.fit().causeless > 0 {
                     session.talk.warning(&inferred_traps(session.path));
                 }
-                logs::judged(copied, None, &session)?;
-                Ok(())
-            }
-            Data::Trace(trace) => {
-                let mut watch = Watch::new(out, only.map(HartId));
-                let mut progress = session.progress(&trace.input);
-                trace.decode(image, &mut watch, |_, done| {
-                    progress.reach(done);
-                    check()
-                })?;
-                drop(progress);
-                session.judge(&watch.decoded, only)
+                logs::judged(*copied, None, &session)
             }
         }
+    }
+}
+
+/// Notes that a consumer breaks: it wants no more.
+struct UntilBreak<'o> {
+    out: &'o mut dyn Consumer,
+    ended: &'o Cell<bool>,
+}
+
+impl UntilBreak<'_> {
+    #[inline]
+    fn note(&self, flow: ControlFlow<()>) -> ControlFlow<()> {
+        if flow.is_break() {
+            self.ended.set(true);
+        }
+        flow
+    }
+}
+
+impl Consumer for UntilBreak<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        let flow = self.out.event(hart, event);
+        self.note(flow)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        let flow = self.out.runs(hart, runs);
+        self.note(flow)
+    }
+
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        let flow = self.out.accesses(hart, accesses);
+        self.note(flow)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        let flow = self.out.kept_runs(hart, kept, runs);
+        self.note(flow)
+    }
+
+    fn keeps(&self) -> bool {
+        self.out.keeps()
     }
 }
 

@@ -84,7 +84,8 @@ fn both(setting: &Setting, image: &Image, isa: Isa, bytes: &[u8]) -> Result<Comp
 
 /// A random program with a setting of its own; `None` if that is not covered.
 fn random(seed: u64, steps: u64) -> Result<Option<Compared>, String> {
-    let case = Case::new(seed);
+    let mut case = Case::new(seed);
+    case.setting.unpack();
     if !plain::is_covered(&case.setting.config) {
         return Ok(None);
     }
@@ -97,7 +98,8 @@ fn random(seed: u64, steps: u64) -> Result<Option<Compared>, String> {
 
 /// A program of the repository with the setting of this number.
 fn recorded(program: &Recorded, number: u64, limit: u64) -> Result<Option<Compared>, String> {
-    let setting = ETrace::setting(number, program.isa);
+    let mut setting = ETrace::setting(number, program.isa);
+    setting.unpack();
     match plain::is_covered(&setting.config) {
         true => compared(program, &setting, number, limit).map(Some),
         false => Ok(None),

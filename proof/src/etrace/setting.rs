@@ -80,6 +80,18 @@ pub(super) fn numbered(number: u64, isa: Isa) -> Setting {
     }
 }
 
+impl Setting {
+    /// The form of the reference models, and one hart: all that the plain decoder knows.
+    pub(super) fn unpack(&mut self) {
+        let config = &mut self.config;
+        config.encapsulation = Encapsulation::default();
+        config.shortening = Shortening::Packet;
+        config.padding = Padding::Sign;
+        config.interrupt_tval = false;
+        self.harts = 1;
+    }
+}
+
 /// One of the encapsulations, in half of the settings, with parameters of all kinds.
 fn encapsulation_of(config: &mut Config, r: &mut Random) {
     if r.chance(500) {

@@ -423,7 +423,7 @@ pub(super) fn packet_seeds() -> Vec<Vec<u8>> {
     let seed = |number: u8| {
         let mut bytes = choices(number);
         let layout = layout(&mut Input::new(&bytes));
-        bytes.extend_from_slice(&[9, 3, 0]);
+        bytes.extend_from_slice(&[9, 3, 0, 0, 0]);
         for packet in packets() {
             let payload = packet.write(&layout);
             payload.write_framed(Kind::Instruction, &mut bytes);

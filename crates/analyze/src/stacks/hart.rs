@@ -1,7 +1,7 @@
 //! One hart: the thread that runs, those that wait, and what is expected next.
 
-use super::thread::{Frame, NONE, Segment, Thread};
-use super::tree::{CallTree, Cost, MAX_DEPTH, NodeId, What};
+use super::thread::{Frame, Segment, Thread};
+use super::tree::{CallTree, Callee, Cost, MAX_DEPTH, NodeId, What};
 use super::{How, Left, StackSink};
 use crate::functions::FunctionId;
 use hartrace_flow::{Context, Exit, HartId, Mode, Run};
@@ -50,6 +50,8 @@ pub(super) struct Hart {
     /// stack.
     pub(super) done: u64,
     pub(super) agreed: u64,
+    /// Gaps so far. What any thread did meanwhile is not known.
+    pub(super) gaps: u32,
     /// The last indirect jump, or return that fitted no frame.
     pub(super) site: u64,
     /// That return contradicts frames whose calls were seen.
@@ -77,6 +79,7 @@ impl Default for Hart {
             settled: Cost::default(),
             done: 0,
             agreed: 0,
+            gaps: 0,
             site: 0,
             certain: false,
             stopped: None,
@@ -126,7 +129,6 @@ impl Hart {
     }
 
     /// The next run is expected in the innermost frame.
-    #[inline]
     pub(super) fn expect(&mut self) {
         match self.thread.top() {
             Some(top) => {
@@ -148,11 +150,25 @@ impl Hart {
     }
 
     /// From here on costs go to the innermost frame.
-    #[inline]
     pub(super) fn turn(&mut self, tree: &mut CallTree) {
         self.settle(tree);
         if let Some(top) = self.thread.top() {
             self.node = top.node;
+        }
+    }
+
+    /// The innermost frame continues: the next run is expected in it, and costs go
+    /// to it.
+    #[inline]
+    pub(super) fn go_on(&mut self, tree: &mut CallTree) {
+        self.settle(tree);
+        match self.thread.top() {
+            Some(top) => {
+                self.arrival = Arrival::Jump;
+                self.expected = top.code;
+                self.node = top.node;
+            }
+            None => self.await_run(Arrival::Start),
         }
     }
 
@@ -191,8 +207,18 @@ impl Hart {
         (self.cost, self.settled) = (Cost::default(), Cost::default());
     }
 
-    /// Enters a function.
+    /// The node below which calls of the innermost frame are.
     #[inline]
+    pub(super) fn caller(&self) -> NodeId {
+        let frames = self.thread.current();
+        let depth = frames.len().min(MAX_DEPTH);
+        match frames.get(..depth).and_then(<[_]>::last) {
+            Some(frame) => frame.node,
+            None => self.thread.base(),
+        }
+    }
+
+    /// Enters a function; its node is looked up.
     pub(super) fn push(
         &mut self,
         at: Arrived,
@@ -200,40 +226,51 @@ impl Hart {
         tree: &mut CallTree,
         (counts, nesting): (bool, bool),
     ) -> NodeId {
-        let segment = self.thread.segments.last();
-        let base = segment.map_or(NodeId::ROOT, |s| s.base);
-        let frames = self.thread.current_mut();
-        let depth = frames.len().min(MAX_DEPTH);
-        let above = frames.get_mut(..depth).and_then(<[_]>::last_mut);
-        let node = match above {
-            None => tree.child(base, What::Function(at.function)),
-            Some(frame) if frame.callee.0 == at.function => frame.callee.1,
-            Some(frame) => {
-                let node = tree.child(frame.node, What::Function(at.function));
-                frame.callee = (at.function, node);
-                node
-            }
-        };
-        if let Some(node) = tree.node_mut(node) {
-            node.calls += u64::from(counts);
-            node.inferred |= !counts && call.is_none();
-        }
-        self.settle(tree);
-        let nested = nesting && self.thread.running(at.function).is_some();
-        let (ret, site) = call.unzip();
-        self.thread.frames.push(Frame {
+        let caller = self.caller();
+        let callee = Callee {
+            entry: at.pc,
             function: at.function,
             code: at.code,
-            node,
+            node: tree.child(caller, What::Function(at.function)),
+        };
+        if call.is_some() && at.is_entry {
+            tree.set_callee(caller, callee);
+        }
+        if let Some(node) = tree.node_mut(callee.node) {
+            node.inferred |= !counts && call.is_none();
+        }
+        self.enter(&callee, call, tree, (counts, nesting));
+        callee.node
+    }
+
+    /// Enters a function whose node is known.
+    #[inline]
+    pub(super) fn enter(
+        &mut self,
+        callee: &Callee,
+        call: Option<(u64, u64)>,
+        tree: &mut CallTree,
+        (counts, nesting): (bool, bool),
+    ) {
+        self.settle(tree);
+        if let Some(node) = tree.node_mut(callee.node) {
+            node.calls += u64::from(counts);
+        }
+        let nested = nesting && self.thread.running(callee.function).is_some();
+        let (ret, site) = call.unzip();
+        self.thread.frames.push(Frame {
+            function: callee.function,
+            code: callee.code,
+            node: callee.node,
             ret,
             site: site.unwrap_or(0),
             entered: self.cost,
             whole: counts,
+            gaps: self.gaps,
             nested,
-            callee: NONE,
         });
-        self.node = node;
-        node
+        self.node = callee.node;
+        self.expected = callee.code;
     }
 
     /// Leaves all frames from an index on.
@@ -248,16 +285,27 @@ impl Hart {
             let Some(frame) = self.thread.frames.pop() else {
                 return;
             };
-            let call = Left {
-                function: frame.function,
-                node: frame.node,
-                site: frame.site,
-                cost: self.cost.since(frame.entered),
-                how,
-                whole: frame.whole && how != How::Lost,
-                nested: frame.nested,
-            };
-            sink.left(id, &call);
+            sink.left(id, &self.left(&frame, how));
+        }
+    }
+
+    /// Whether everything since a call was seen.
+    #[inline]
+    pub(super) fn has_whole(&self, frame: &Frame) -> bool {
+        frame.whole && frame.gaps == self.gaps
+    }
+
+    /// A call that has ended now.
+    #[inline]
+    pub(super) fn left(&self, frame: &Frame, how: How) -> Left {
+        Left {
+            function: frame.function,
+            node: frame.node,
+            site: frame.site,
+            cost: self.cost.since(frame.entered),
+            how,
+            whole: self.has_whole(frame) && how != How::Lost,
+            nested: frame.nested,
         }
     }
 

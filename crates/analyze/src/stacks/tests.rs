@@ -3,7 +3,8 @@
 use super::tree::MAX_DEPTH;
 use super::*;
 use crate::profile::{Profile, Profiler};
-use hartrace_flow::{Cause, Consumer, Context, Gap, Image, Mode, Ownership, Reason, Trap};
+use hartrace_flow::{Cause, Consumer, Context, Gap, Image, Mode, Ownership, Reason, SpaceId, Trap};
+use hartrace_isa::Isa;
 
 /// `a` at 0x1000, `b` at 0x1100 and so on.
 fn functions() -> Functions {
@@ -417,6 +418,27 @@ fn gaps() {
     );
 }
 
+/// A gap may hide a return and another call of the same function, on any stack: a
+/// return elsewhere is odd then, but not doubtful.
+#[test]
+fn stacks_are_uncertain_after_a_gap() {
+    let (a, b, c, d) = (at('a'), at('b'), at('c'), at('d'));
+    let doubts = |events: &[Event]| {
+        let events: Vec<(u32, Event)> = events.iter().map(|event| (0, *event)).collect();
+        profile(Grouping::default(), &events).0.doubts.count
+    };
+    let returns = [ret(b + 16, a + 48), stop(a + 48)];
+    let seen = [call(a, 'b'), call(b, 'c'), ret(c, b + 16)];
+    assert_eq!(doubts(&[&seen[..], &returns].concat()), 1);
+    // The stack is left for that of another thread, and found again.
+    let hidden = [call(a, 'b'), call(b, 'c'), stop(c), gap()];
+    let hidden = [&hidden[..], &[stop(d + 64), ret(d + 80, b + 16)]].concat();
+    assert_eq!(doubts(&[&hidden[..], &returns].concat()), 0);
+    // Calls after the gap are certain again.
+    let again = [call(a + 48, 'b'), ret(b, a + 80), stop(a + 80)];
+    assert_eq!(doubts(&[&hidden[..], &returns, &again].concat()), 1);
+}
+
 #[test]
 fn a_reset_forgets_everything() {
     let (a, b) = (at('a'), at('b'));
@@ -559,12 +581,7 @@ fn an_interrupt_between_a_return_and_its_target() {
     // A return at the end of the only run of `b`.
     let code = [0x13u32, 0x13, 0x13, 0x0000_8067];
     let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
-    image.add_raw(
-        hartrace_flow::SpaceId::FIRST,
-        at('b'),
-        &code,
-        hartrace_isa::Isa::RV64GC,
-    );
+    image.add_raw(SpaceId::FIRST, at('b'), &code, Isa::RV64GC);
     let grouping = Grouping::default();
     let mut profiler = Profiler::new(&image, functions(), grouping, Seen::default());
     let (a, b, i) = (at('a'), at('b'), at('i'));
@@ -586,5 +603,42 @@ fn an_interrupt_between_a_return_and_its_target() {
     }
     let (profile, seen) = profiler.finish();
     assert_eq!(paths_of(&profile), ["a 2", "a;b 1", "trap;isr 1"]);
+    assert!(seen.odd.is_empty() && profile.doubts.count == 0);
+}
+
+/// An interrupt after an indirect call, and another one before the first instruction
+/// after the handler: the return from the second leads into the function that was
+/// called. Seen in the boot of Linux.
+#[test]
+fn interrupts_after_a_call_one_after_the_other() {
+    let (a, b, i) = (at('a'), at('b'), at('i'));
+    let mut image = Image::new();
+    // jalr ra,0(t0) at the end of the first run, mret at the end of the handler's.
+    let mut code = vec![0x13u32; 0x700 / 4];
+    code[3] = 0x0002_80e7;
+    code[(i - a) as usize / 4 + 3] = 0x3020_0073;
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    image.add_raw(SpaceId::FIRST, a, &code, Isa::RV64GC);
+    let mut profiler = Profiler::new(&image, functions(), Grouping::default(), Seen::default());
+    let interrupt = Event::Trap(Trap {
+        epc: None,
+        handler: Some(i),
+        cause: Cause::Interrupt(Some(7)),
+        tval: None,
+    });
+    let events = [
+        stop(a),
+        interrupt,
+        stop(i),
+        interrupt,
+        run(i, Exit::TrapReturn, b),
+        ret(b, a + 16),
+        stop(a + 16),
+    ];
+    for event in &events {
+        let _ = profiler.event(HartId(0), event);
+    }
+    let (profile, seen) = profiler.finish();
+    assert_eq!(paths_of(&profile), ["a 2", "a;b 1", "trap;isr 2"]);
     assert!(seen.odd.is_empty() && profile.doubts.count == 0);
 }

@@ -18,16 +18,13 @@ pub(super) struct Frame {
     pub(super) site: u64,
     /// What its part of the thread had cost when it was entered.
     pub(super) entered: Cost,
-    /// Everything since the call was seen.
+    /// Its call was seen, and everything since, but for gaps.
     pub(super) whole: bool,
+    /// Gaps of the hart before it was entered.
+    pub(super) gaps: u32,
     /// The function was on the stack already.
     pub(super) nested: bool,
-    /// The function that it called last, and its node.
-    pub(super) callee: (FunctionId, NodeId),
 }
-
-/// No function was called yet.
-pub(super) const NONE: (FunctionId, NodeId) = (FunctionId(u32::MAX), NodeId::ROOT);
 
 /// The frames from one trap to the next.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +81,18 @@ impl Thread {
     pub(super) fn current_mut(&mut self) -> &mut [Frame] {
         let first = self.segments.last().map_or(0, |s| s.first);
         self.frames.get_mut(first..).unwrap_or_default()
+    }
+
+    /// The node that the outermost frame of the last segment is below.
+    pub(super) fn base(&self) -> NodeId {
+        self.segments.last().map_or(NodeId::ROOT, |s| s.base)
+    }
+
+    /// Leaves the innermost frame, if it returns to an address.
+    #[inline]
+    pub(super) fn pop_returning_to(&mut self, next: u64) -> Option<Frame> {
+        let returns = self.top()?.ret == Some(next);
+        if returns { self.frames.pop() } else { None }
     }
 
     /// The innermost frame, unless a trap has just interrupted it.

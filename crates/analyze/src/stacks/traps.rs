@@ -26,6 +26,8 @@ impl<S: StackSink> Stacks<S> {
         if let Some(trap) = trap {
             hart.end_track(id, &mut self.tree, &mut self.sink);
             hart.epc = trap.epc;
+            // The jump that the first trap interrupted is still open.
+            hart.open = hart.thread.segments.last_mut().and_then(|s| s.open.take());
         }
     }
 

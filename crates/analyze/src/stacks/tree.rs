@@ -103,10 +103,34 @@ pub struct Node {
     pub inferred: bool,
 }
 
+/// A function as a node calls it: what the next such call needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Callee {
+    /// Its first instruction.
+    pub(crate) entry: u64,
+    pub(crate) function: FunctionId,
+    /// What its runs are looked up as: the function, or code without a symbol.
+    pub(crate) code: u32,
+    /// Its node.
+    pub(crate) node: NodeId,
+}
+
+impl Callee {
+    /// Nothing was called yet: no instruction has an odd address.
+    const NONE: Callee = Callee {
+        entry: u64::MAX,
+        function: FunctionId(0),
+        code: 0,
+        node: NodeId::ROOT,
+    };
+}
+
 /// Call paths with costs. Memory is O(call paths).
 #[derive(Clone, Debug)]
 pub struct CallTree {
     nodes: Vec<Node>,
+    /// What each node called last, by the index of the node.
+    callees: Vec<Callee>,
     children: FxHashMap<(NodeId, What), NodeId>,
     /// Nodes after the last merge.
     merged: usize,
@@ -137,6 +161,7 @@ impl CallTree {
                 calls: 0,
                 inferred: false,
             }],
+            callees: vec![Callee::NONE],
             children: FxHashMap::default(),
             merged: 0,
         }
@@ -184,7 +209,22 @@ impl CallTree {
             calls: 0,
             inferred: false,
         });
+        self.callees.push(Callee::NONE);
         NodeId((self.nodes.len() - 1) as u32)
+    }
+
+    /// The function that starts at `entry`, if it is what a node called last.
+    #[inline]
+    pub(crate) fn callee(&self, caller: NodeId, entry: u64) -> Option<Callee> {
+        let callee = self.callees.get(caller.index())?;
+        (callee.entry == entry).then_some(*callee)
+    }
+
+    /// A node has called a function.
+    pub(crate) fn set_callee(&mut self, caller: NodeId, callee: Callee) {
+        if let Some(last) = self.callees.get_mut(caller.index()) {
+            *last = callee;
+        }
     }
 
     /// A caller that has not been seen, below a track. Nothing else is ever this
@@ -271,6 +311,7 @@ impl CallTree {
     /// Gives functions other ids.
     pub(crate) fn rename(&mut self, mut to: impl FnMut(FunctionId) -> FunctionId) {
         self.children.clear();
+        self.callees.fill(Callee::NONE);
         for (at, node) in self.nodes.iter_mut().enumerate() {
             if let What::Function(id) = &mut node.what {
                 *id = to(*id);

@@ -11,8 +11,7 @@ const PIECE: usize = 1 << 14;
 /// Addresses of runs that are kept.
 const MANY: usize = 1 << 20;
 
-/// Gives `take` the addresses of all executed instructions in pieces, and the harts
-/// they are of afterwards.
+/// Gives `take` the addresses of all executed instructions in pieces.
 pub struct PcPieces<'a, F> {
     image: &'a Image,
     spaces: Spaces,
@@ -38,10 +37,14 @@ impl<'a, F: FnMut(Vec<u64>)> PcPieces<'a, F> {
         }
     }
 
-    /// Gives the last piece; the harts that executed anything.
-    pub fn finish(mut self) -> Vec<HartId> {
-        (self.take)(self.piece);
-        self.harts
+    /// Gives the last piece.
+    pub fn finish(&mut self) {
+        (self.take)(std::mem::take(&mut self.piece));
+    }
+
+    /// The harts that executed anything so far.
+    pub fn harts(&self) -> &[HartId] {
+        &self.harts
     }
 
     fn run(&mut self, hart: HartId, run: &Run) {

@@ -149,6 +149,8 @@ pub struct Window<'a> {
     /// The number after the last instruction that was shown.
     shown: Option<u64>,
     found: u64,
+    /// The first instruction, if the end is not after it.
+    begins_late: Option<u64>,
 }
 
 struct Held {
@@ -187,6 +189,7 @@ impl<'a> Window<'a> {
             after: 0,
             shown: None,
             found: 0,
+            begins_late: None,
         }
     }
 
@@ -201,8 +204,24 @@ impl<'a> Window<'a> {
     pub fn missing(&self) -> Option<Point> {
         match self.state {
             State::Before => self.options.from,
-            _ if self.found == 0 => self.options.find,
+            _ if self.found == 0 && self.begins_late.is_none() => self.options.find,
             _ => None,
+        }
+    }
+
+    /// The number of the first instruction, if the end is not after it: nothing is
+    /// shown.
+    #[must_use]
+    pub fn begins_late(&self) -> Option<u64> {
+        self.begins_late
+    }
+
+    /// Whether a point, of which there is only one, has passed.
+    fn has_passed(&self, point: Point) -> bool {
+        match point.kind {
+            PointKind::Index(n) => n <= self.index,
+            PointKind::Time(time) => self.time.is_some_and(|now| time <= now),
+            _ => false,
         }
     }
 
@@ -277,6 +296,7 @@ impl<'a> Window<'a> {
             context,
             every,
         } = self.options;
+        let is_late = until.is_some_and(|until| self.has_passed(until));
         let mut is = |point: Option<Point>, seen: usize| {
             let Some(point) = point.filter(|point| happens(point)) else {
                 return false;
@@ -294,10 +314,8 @@ impl<'a> Window<'a> {
         }
         if self.state == State::Before && is(from, FROM) {
             self.state = State::Inside;
-            if let Some(PointKind::Index(n)) = until.map(|until| until.kind)
-                && n <= self.index
-            {
-                // The end was before the start.
+            if is_late {
+                self.begins_late = Some(self.index);
                 self.state = State::Done;
             }
         }

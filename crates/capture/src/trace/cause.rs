@@ -53,6 +53,7 @@ pub fn likely_cause(code: &str) -> Option<&'static str> {
         }
         "ET0403" => "the encoder's queue was full: trace fewer accesses",
         "ET0404" => "missing packets, another program, or wrong settings in [etrace.data]",
+        "ET0405" => "the trace unit or the capture lost packets",
         "ET0101" => "damaged bytes, or not E-Trace at all",
         "ET0102" => "the trace was cut off inside a packet",
         "ET0103" => "the buffer wrapped, or the start is missing: this is common",

@@ -122,7 +122,7 @@ pub struct Counting(Kinds);
 
 enum Kinds {
     Ntrace(Box<ntrace::Config>, ntrace::Framer, Box<ntrace::Tally>),
-    Etrace(etrace::Layout, etrace::Framer, Box<etrace::Tally>),
+    Etrace(Box<(etrace::Layout, etrace::Framer, etrace::Tally)>),
     Tandem(Box<GroupCount>),
 }
 
@@ -138,7 +138,7 @@ impl Counting {
             Settings::Etrace(config) => {
                 let tally = etrace::Tally::new(etrace::Extras::of(config));
                 let framer = etrace::Framer::of(config.encapsulation);
-                Kinds::Etrace(config.layout(), framer, Box::new(tally))
+                Kinds::Etrace(Box::new((config.layout(), framer, tally)))
             }
             Settings::Tandem(config) => Kinds::Tandem(Box::new(GroupCount::new(config))),
         })
@@ -148,7 +148,10 @@ impl Counting {
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
             Kinds::Ntrace(config, framer, tally) => tally.feed(framer, chunk, &config.layout()),
-            Kinds::Etrace(layout, framer, tally) => tally.feed(framer, chunk, layout),
+            Kinds::Etrace(all) => {
+                let (layout, framer, tally) = &mut **all;
+                tally.feed(framer, chunk, layout);
+            }
             Kinds::Tandem(count) => count.feed(chunk),
         }
     }
@@ -161,7 +164,8 @@ impl Counting {
                 tally.finish(&mut framer, &config.layout());
                 of_ntrace(&tally, &config, framer.position())
             }
-            Kinds::Etrace(layout, mut framer, mut tally) => {
+            Kinds::Etrace(all) => {
+                let (layout, mut framer, mut tally) = *all;
                 tally.finish(&mut framer, &layout);
                 of_etrace(&tally, framer.position())
             }

@@ -187,9 +187,9 @@ impl Consumer for Batch<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seam {
     /// Of N-Trace.
-    Ntrace(ntrace::Seam),
+    Ntrace(Box<ntrace::Seam>),
     /// Of E-Trace.
-    Etrace(etrace::Seam),
+    Etrace(Box<etrace::Seam>),
     /// Of a tandem trace: where it is, and no more.
     Tandem(u64),
 }
@@ -207,8 +207,8 @@ impl Decode for Decoder<'_> {
 
     fn seam(&self) -> Seam {
         match self {
-            Decoder::Ntrace(decoder) => Seam::Ntrace(decoder.seam()),
-            Decoder::Etrace(decoder, _) => Seam::Etrace(decoder.seam()),
+            Decoder::Ntrace(decoder) => Seam::Ntrace(Box::new(decoder.seam())),
+            Decoder::Etrace(decoder, _) => Seam::Etrace(Box::new(decoder.seam())),
             Decoder::Tandem(decoder) => Seam::Tandem(decoder.position()),
         }
     }

@@ -1,6 +1,6 @@
 //! The arguments of the commands that write and read traces.
 
-use super::views::Sources;
+use super::views::{Sources, Traced};
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::program::parse_address;
@@ -36,7 +36,8 @@ Examples:
 pub(super) const DECODE_EXAMPLES: &str = "\
 Settings come from the sidecar of the trace or from section [ntrace], [etrace] or [tandem] of a \
 configuration file. A tandem trace contains the instructions and needs no program. Parts that \
-cannot be decoded are reported as gaps, with a code that `hartrace explain` describes.
+cannot be decoded are reported as gaps, with a code that `hartrace explain` describes. Logs of \
+simulators (pc lists, Spike logs, ingress rows) are listed in the same way.
 
 POINT is the number of an instruction (from 0), time=N, an address (0x80000010), a symbol \
 (main, main+0x10), or trap, exception[=CODE], interrupt[=CODE], gap or doubt. #N after it means \
@@ -50,7 +51,8 @@ Examples:
   hartrace decode run.ntrace -e prog.elf --around trap#2 --context 30
   hartrace decode run.ntrace -e prog.elf --find malloc --context 1
   hartrace decode run.ntrace -e prog.elf -f pc | cmp - run.pc
-  hartrace decode part.ntrace -e prog.elf -c htm.toml -f json | jq .type";
+  hartrace decode part.ntrace -e prog.elf -c htm.toml -f json | jq .type
+  hartrace decode spike.log -e prog.elf --around trap";
 
 pub(super) const STATS_EXAMPLES: &str = "\
 If the program is known, from -e or the sidecar, the trace is also decoded, to count instructions \
@@ -127,7 +129,7 @@ pub(crate) struct Dump {
 /// `hartrace decode`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Decode {
-    /// The trace; `-` is stdin
+    /// The trace or log; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Output format
@@ -141,12 +143,6 @@ pub(crate) struct Decode {
     pub(crate) no_pager: bool,
     #[command(flatten)]
     pub(crate) sources: Sources,
-    /// Only this hart
-    #[arg(long, value_name = "N")]
-    pub(crate) hart: Option<u32>,
-    /// Fail if the trace has gaps
-    #[arg(long)]
-    pub(crate) strict: bool,
     /// Data packets of an E-Trace that are in a file of their own (run --trace etrace-data=FILE)
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
@@ -154,11 +150,9 @@ pub(crate) struct Decode {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
+    pub(crate) traced: Traced,
+    #[command(flatten)]
     pub(crate) part: Part,
-    #[command(flatten)]
-    pub(crate) transport: Transport,
-    #[command(flatten)]
-    pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -98,10 +98,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "WHAT", default_value = "functions")]
     pub(crate) of: ProfileOf,
     #[command(flatten)]
-    pub(crate) groups: Groups,
-    /// What comes first, and what percentages are of
-    #[arg(long, value_name = "COST", default_value = "instructions")]
-    pub(crate) cost: CostName,
+    pub(crate) measured: Measured,
     /// With --of instructions: only this function
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
@@ -119,9 +116,12 @@ pub(crate) struct Profile {
     pub(crate) output: Output,
 }
 
-/// What is told apart.
-#[derive(Debug, Default, ClapArgs)]
-pub(crate) struct Groups {
+/// What is measured, and what is told apart.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Measured {
+    /// What costs are: they give the order, percentages, latencies and widths
+    #[arg(long, value_name = "COST", default_value = "instructions")]
+    pub(crate) cost: CostName,
     /// Tell harts, contexts or privilege modes apart; comma-separated
     #[arg(
         long,
@@ -151,10 +151,7 @@ pub(crate) struct Calls {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: CallsFormat,
     #[command(flatten)]
-    pub(crate) groups: Groups,
-    /// What comes first, and what percentages and latencies are of
-    #[arg(long, value_name = "COST", default_value = "instructions")]
-    pub(crate) cost: CostName,
+    pub(crate) measured: Measured,
     /// Only so many levels of the tree
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<usize>,
@@ -177,10 +174,7 @@ pub(crate) struct Flamegraph {
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) groups: Groups,
-    /// What the width stands for
-    #[arg(long, value_name = "COST", default_value = "instructions")]
-    pub(crate) cost: CostName,
+    pub(crate) measured: Measured,
     /// Title of the picture [default: the names of the traces]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,

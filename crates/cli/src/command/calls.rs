@@ -11,9 +11,13 @@ use hartrace_print::profile::{self as print, Shown};
 
 pub(super) fn run(args: &Calls, talk: &Talk) -> Result<(), Failure> {
     let mut output = create(&args.output.output, [args.trace.as_path()])?;
-    let made: Profiled<Latencies> =
-        profile(&args.trace, &args.traced, ("calls", &args.groups.by), talk)?;
-    let by = measure(args.cost, &made.profile, &args.trace)?;
+    let made: Profiled<Latencies> = profile(
+        &args.trace,
+        &args.traced,
+        ("calls", &args.measured.by),
+        talk,
+    )?;
+    let by = measure(args.measured.cost, &made.profile, &args.trace)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();
     let shown = Shown {

@@ -3,19 +3,16 @@
 use crate::args::{Decode, DecodeFormat, is_stdout};
 use crate::failure::Failure;
 use crate::points::{self, has_doubt};
-use crate::session::{Loaded, Session};
-use crate::settings::names_of;
+use crate::settings::{Program, names_of};
 use crate::sink::Sink;
-use crate::source::{functions, places};
+use crate::source::{How, Opened, Source, Verdict, functions, places};
 use crate::talk::{Talk, leave_signals_to_pager};
 use hartrace_analyze::{ListingStyle, TraceListing, Window, WindowOptions, Windowed};
-use hartrace_capture::input::Input;
 use hartrace_capture::output::Output;
 use hartrace_capture::shard::cores;
 use hartrace_capture::source_text::SourceText;
-use hartrace_capture::trace::{Decoded, Trace, Watch};
-use hartrace_flow::{Consumer, HartId, Image};
-use hartrace_print::diagnostic::trace::no_data_trace;
+use hartrace_flow::Image;
+use hartrace_isa::Isa;
 use hartrace_print::events::{self, EventForm, EventText};
 use std::io::IsTerminal as _;
 
@@ -23,25 +20,19 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
     if args.with_trapped && args.format != DecodeFormat::Pc {
         return Err(Failure::Usage("--with-trapped requires -f pc"));
     }
-    let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
-    let output = session.output(&args.output.output)?;
-    // A file that is no trace is reported before a missing program.
-    let input = session.open(&args.transport, "decode")?;
-    let mut loaded = session.loaded(input)?;
+    let mut opened = Opened::open(&args.trace, &args.traced, "decode", talk)?;
+    let output = opened.source.output(&args.output.output)?;
     if let Some(data) = &args.data {
-        if !loaded.trace.can_join() {
-            return Err(no_data_trace(&args.trace).into());
-        }
-        loaded.trace = loaded.trace.with_data(Input::open(data)?)?;
+        opened.source = opened.source.with_data(data)?;
     }
-    let part = points::part(&args.part, &loaded.program, &functions(&loaded.program))?;
+    let part = points::part(&args.part, &opened.program, &functions(&opened.program))?;
     match args.format {
-        DecodeFormat::Text | DecodeFormat::Source => list(args, &session, loaded, part, output),
+        DecodeFormat::Text | DecodeFormat::Source => list(args, opened, part, output, talk),
         DecodeFormat::Pc | DecodeFormat::Json => match part {
             Some(part) if has_doubt(&part) => {
                 Err(Failure::Usage("`doubt` requires -f text or -f source"))
             }
-            part => write_events(args, &session, loaded, part, output),
+            part => write_events(args, opened, part, output, talk),
         },
     }
 }
@@ -49,17 +40,17 @@ pub(super) fn run(args: &Decode, talk: &Talk) -> Result<(), Failure> {
 /// Lists instructions as text.
 fn list(
     args: &Decode,
-    session: &Session<'_>,
-    loaded: Loaded,
+    opened: Opened<'_>,
     part: Option<WindowOptions>,
     output: Output,
+    talk: &Talk,
 ) -> Result<(), Failure> {
-    let Loaded {
+    let Opened {
         program,
         image,
-        trace,
-        ..
-    } = loaded;
+        isa,
+        source,
+    } = opened;
     let is_terminal = is_stdout(&args.output.output) && std::io::stdout().is_terminal();
     let pager = match is_terminal && !args.no_pager {
         true => pager(),
@@ -70,8 +61,8 @@ fn list(
     let text = SourceText::new(args.sources.source_dir.clone());
     let line = |file: &str, number: u32| text.line(file, number);
     let style = ListingStyle {
-        harts: trace.has_sources(),
-        colour: is_stdout(&args.output.output) && session.talk.colours_stdout(),
+        harts: source.has_harts(),
+        colour: is_stdout(&args.output.output) && talk.colours_stdout(),
         source: match args.format {
             DecodeFormat::Source => Some(&line),
             _ => None,
@@ -79,67 +70,43 @@ fn list(
     };
     let places = places(&program);
     let sink = Sink::new(output);
-    let (decoded, found) = {
+    let (verdict, found) = {
         let about = (&places, functions(&program));
         let mut listing = TraceListing::new(&image, about, style, flush(Some(&sink)));
         if let Some(options) = part {
             listing = listing.within(Window::new(&image, options));
         }
-        let mut watch = Watch::new(listing, args.hart.map(HartId));
-        let done = |listing: &TraceListing<'_, _>| listing.window().is_some_and(Window::is_done);
-        decode(session, trace, (&image, &sink, is_paged), &mut watch, done)?;
-        let decoded = std::mem::take(&mut watch.decoded);
-        let mut listing = watch.inner;
+        let check = || sink.check();
+        let how = How {
+            only: args.traced.hart,
+            single: true,
+            progress: !is_paged,
+            check: &check,
+        };
+        let verdict = source.read((&program, &image, isa), &mut listing, &how)?;
         listing.out().finish();
         let found = listing.window().map_or(Ok(()), |window| {
             points::found(window, &args.part, &args.trace)
         });
-        (decoded, found)
+        (verdict, found)
     };
-    finish(session, sink, &decoded, args.hart).and(found)
-}
-
-/// Decodes in order, until `done` wants no more.
-fn decode<C: Consumer>(
-    session: &Session<'_>,
-    trace: Trace,
-    (image, sink, is_paged): (&Image, &Sink, bool),
-    watch: &mut Watch<C>,
-    done: impl Fn(&C) -> bool,
-) -> Result<(), Failure> {
-    let mut progress = (!is_paged).then(|| session.progress(&trace.input));
-    let mut enough = false;
-    let decoded = trace.decode(image, watch, |watch, bytes| {
-        if let Some(progress) = &mut progress {
-            progress.reach(bytes);
-        }
-        sink.check()?;
-        enough = done(&watch.inner);
-        match enough {
-            true => Err(Failure::ClosedPipe),
-            false => Ok(()),
-        }
-    });
-    match enough {
-        true => Ok(()),
-        false => decoded,
-    }
+    finish(sink, verdict).and(found)
 }
 
 /// Writes a list of pcs, or events as JSON.
 fn write_events(
     args: &Decode,
-    session: &Session<'_>,
-    loaded: Loaded,
+    opened: Opened<'_>,
     part: Option<WindowOptions>,
     output: Output,
+    talk: &Talk,
 ) -> Result<(), Failure> {
-    let Loaded {
+    let Opened {
         program,
-        isa,
         image,
-        trace,
-    } = loaded;
+        isa,
+        source,
+    } = opened;
     let names = names_of(&program.elf);
     let form = match args.format {
         DecodeFormat::Json => EventForm::Json,
@@ -153,65 +120,58 @@ fn write_events(
         header.map_err(|error| sink.failed(error))?;
     }
     let new = |to| EventText::new(form, &image, isa, &names, flush(to));
-    let Some(options) = part else {
-        let decoded = decode_parts(args, session, trace, (&image, &sink), new)?;
-        return finish(session, sink, &decoded, args.hart);
+    let of = (&program, &image, isa);
+    let check = || sink.check();
+    let how = How {
+        only: args.traced.hart,
+        single: form != EventForm::Json,
+        progress: true,
+        check: &check,
     };
-    let (decoded, found) = {
-        let inner = Windowed {
-            inner: new(Some(&sink)),
-            window: Window::new(&image, options),
-        };
-        let mut watch = Watch::new(inner, args.hart.map(HartId));
-        let done = |windowed: &Windowed<'_, _>| windowed.window.is_done();
-        decode(session, trace, (&image, &sink, false), &mut watch, done)?;
-        let decoded = std::mem::take(&mut watch.decoded);
-        let Windowed { mut inner, window } = watch.inner;
-        flush(Some(&sink))(inner.text());
-        let found = points::found(&window, &args.part, &args.trace);
-        (decoded, found)
+    let (verdict, found) = match part {
+        None => {
+            let threads = args.threads.unwrap_or_else(cores);
+            talk.detail(&format!("threads: up to {threads}"));
+            let verdict = write_parts(source, of, (threads, &how), &sink, new)?;
+            (verdict, Ok(()))
+        }
+        Some(options) => {
+            let mut windowed = Windowed {
+                inner: new(Some(&sink)),
+                window: Window::new(&image, options),
+            };
+            let verdict = source.read(of, &mut windowed, &how)?;
+            flush(Some(&sink))(windowed.inner.text());
+            let found = points::found(&windowed.window, &args.part, &args.trace);
+            (verdict, found)
+        }
     };
-    finish(session, sink, &decoded, args.hart).and(found)
+    finish(sink, verdict).and(found)
 }
 
-/// Decodes everything, on several threads.
-fn decode_parts<'a, F: FnMut(&mut Vec<u8>) + Send + 'a>(
-    args: &Decode,
-    session: &Session<'_>,
-    trace: Trace,
-    (image, sink): (&Image, &'a Sink),
-    new: impl Fn(Option<&'a Sink>) -> EventText<'a, F> + Sync,
-) -> Result<Decoded, Failure> {
-    let part = |alone: bool| {
-        let text = new(alone.then_some(sink));
-        Watch::new(text, args.hart.map(HartId))
-    };
-    let mut decoded = Decoded::default();
-    let mut progress = session.progress(&trace.input);
-    let threads = args.threads.unwrap_or_else(cores);
-    session.talk.detail(&format!("threads: up to {threads}"));
-    trace.decode_parts(image, threads, part, |part, done| {
-        progress.reach(done);
-        decoded.add(std::mem::take(&mut part.decoded));
-        flush(Some(sink))(part.inner.text());
+/// Writes everything, on several threads.
+fn write_parts<'a, 's, F: FnMut(&mut Vec<u8>) + Send + 's>(
+    source: Source<'a>,
+    of: (&Program, &Image, Isa),
+    (threads, how): (usize, &How<'_>),
+    sink: &'s Sink,
+    new: impl Fn(Option<&'s Sink>) -> EventText<'s, F> + Sync,
+) -> Result<Verdict<'a>, Failure> {
+    let part = |alone: bool| new(alone.then_some(sink));
+    source.read_parts(of, threads, how, part, |part| {
+        flush(Some(sink))(part.text());
         sink.check()
-    })?;
-    Ok(decoded)
+    })
 }
 
 /// Keeps the output and reports what was lost. A file would pass for a good one; a
 /// stream has been read already, and a pager has to end first.
-fn finish(
-    session: &Session<'_>,
-    sink: Sink,
-    decoded: &Decoded,
-    hart: Option<u32>,
-) -> Result<(), Failure> {
+fn finish(sink: Sink, verdict: Verdict<'_>) -> Result<(), Failure> {
     if !sink.is_file() {
         let kept = sink.finish();
-        return session.judge(decoded, hart).and(kept);
+        return verdict.report().and(kept);
     }
-    session.judge(decoded, hart)?;
+    verdict.report()?;
     sink.finish()
 }
 

@@ -89,12 +89,17 @@ fn produce(
         true => Err(Failure::ClosedPipe),
         false => Ok(()),
     };
-    let pieces = match source.feed(of, PcPieces::new(of.1, take), args.hart, wanted) {
-        Err(Failure::ClosedPipe) => return Ok(()),
-        pieces => pieces?,
-    };
-    let harts = pieces.finish();
-    which_hart(path, &harts, harts.len() > 1)
+    let mut pieces = PcPieces::new(of.1, take);
+    match source.feed(of, &mut pieces, args.hart, wanted) {
+        Err(Failure::ClosedPipe) => {}
+        read => {
+            read?;
+            pieces.finish();
+        }
+    }
+    // The addresses of several harts, mixed, are those of no run.
+    let harts = pieces.harts();
+    which_hart(path, harts, harts.len() > 1)
 }
 
 fn compare(

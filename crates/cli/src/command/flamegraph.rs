@@ -16,7 +16,7 @@ pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
     let files = args.traces.iter().chain(&args.baseline);
     let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
     let files = (args.traces.as_slice(), args.baseline.as_deref());
-    let how = ("flamegraph", args.groups.by.as_slice(), args.cost);
+    let how = ("flamegraph", &args.measured);
     let Compared { made, before, by } = compare::<()>(files, &args.traced, how, talk)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();

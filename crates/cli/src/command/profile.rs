@@ -33,7 +33,7 @@ fn report<S: StackSink + Default + Sum>(
     let files = args.traces.iter().chain(&args.baseline);
     let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
     let files = (args.traces.as_slice(), args.baseline.as_deref());
-    let how = ("profile", args.groups.by.as_slice(), args.cost);
+    let how = ("profile", &args.measured);
     let Compared { made, before, by } = compare::<S>(files, &args.traced, how, talk)?;
     if let Some(name) = &args.function {
         need_function(name, &made)?;
@@ -110,7 +110,7 @@ fn check_usage(args: &Profile) -> Result<(), Failure> {
         ));
     }
     let is_table = is_text && args.of != ProfileOf::Functions;
-    let is_grouped = !args.groups.by.is_empty();
+    let is_grouped = !args.measured.by.is_empty();
     if is_grouped && (is_table || args.format == ProfileFormat::Callgrind) {
         return Err(Failure::Usage(
             "--by divides functions and call paths: leave out --of and -f callgrind",

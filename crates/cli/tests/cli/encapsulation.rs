@@ -176,7 +176,7 @@ fn a_ring_buffer_of_numbered_packets() {
     ]);
     let found = text(&output.stdout);
     assert!(found.lines().count() > 500);
-    assert!(pcs.ends_with(&*found), "the end of the run");
+    assert!(pcs.ends_with(found), "the end of the run");
 }
 
 #[test]

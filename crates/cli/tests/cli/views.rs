@@ -545,6 +545,97 @@ fn points_that_are_not_there() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// An end that is not after the start is said, not an empty listing.
+#[test]
+fn an_end_before_the_start() {
+    let folder = Folder::new();
+    let trace = &recorded_as(&folder, &["ntrace"], "5000")[0];
+    for (from, until, at) in [
+        ("500", "100", 500),
+        ("500", "500", 500),
+        ("main", "100", 458),
+    ] {
+        for format in ["text", "pc"] {
+            let part = ["--from", from, "--until", until, "-f", format];
+            let message = fails(&[&["decode", trace][..], &part].concat(), 1, "HT0124");
+            let reason = format!("`--until {until}` is not after `--from {from}`");
+            assert!(message.contains(&reason), "{message}");
+            assert!(
+                message.contains(&format!("at instruction {at}\n")),
+                "{message}"
+            );
+        }
+    }
+}
+
+/// Logs are listed as traces are.
+#[test]
+fn logs_are_listed() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let files = recorded_as(&folder, &["ntrace", "pc", "spike"], "5000");
+    let part = ["--from", "main", "--until", "3000"];
+    for more in [
+        &["-f", "text"][..],
+        &["-f", "source"],
+        &["-f", "pc"],
+        &["-f", "text", "--around", "ackermann#3"],
+    ] {
+        let of = |file: &String| {
+            let whole = [&["decode", file, "-e", &elf][..], more].concat();
+            let listing = succeeds(&whole);
+            // A log does not report that tracing ends, nor where its last jump goes.
+            let lines = |text: &str| -> Vec<String> {
+                let lines = text.lines().filter(|line| !line.starts_with("-- "));
+                lines.map(str::to_owned).take(4999).collect()
+            };
+            let cut = succeeds(&[&whole[..], &part].concat());
+            (lines(&listing), lines(&cut))
+        };
+        let first = of(&files[0]);
+        for file in &files[1..] {
+            assert!(of(file) == first, "{more:?} of {file}");
+        }
+    }
+    for log in &files[1..] {
+        let events = succeeds(&["decode", log, "-e", &elf, "-f", "json"]);
+        assert!(events.lines().next().unwrap().contains("\"schema\""));
+        assert!(
+            events.lines().any(|l| l.contains("\"type\":\"run\"")),
+            "{events}"
+        );
+        fails(&["decode", log, "-e", &elf, "--data", log], 1, "HT0206");
+    }
+}
+
+/// Two harts in a log: one has to be chosen, in a listing and in a comparison.
+#[test]
+fn harts_of_a_log() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    let files = recorded_as(&folder, &["spike", "pc"], "3000");
+    let one = fs::read_to_string(&files[0]).unwrap();
+    let both: String = one
+        .lines()
+        .map(|l| format!("{l}\n{}\n", l.replace("core   0", "core   1")))
+        .collect();
+    let both = folder.file("both.log", both);
+    let message = fails(&["decode", &both, "-e", &elf], 2, "HT0305");
+    assert!(message.contains("several harts: 0, 1"), "{message}");
+    let chosen = succeeds(&["decode", &both, "-e", &elf, "-f", "pc", "--hart", "1"]);
+    assert!(chosen == fs::read_to_string(&files[1]).unwrap());
+    let events = succeeds(&["decode", &both, "-e", &elf, "-f", "json"]);
+    assert!(events.contains("\"hart\":1"), "{events}");
+    // The comparison gives up at once, since nothing meets again.
+    for more in [&[][..], &["--window", "10", "--max", "1"]] {
+        let args = ["diff", &files[1], &both, "-e", &elf];
+        let output = run(&[&args[..], more].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let message = text(&output.stderr);
+        assert!(message.contains("several harts: 0, 1"), "{message}");
+    }
+}
+
 /// What is asked for and cannot be given is said.
 #[test]
 fn profiles_that_cannot_be() {
@@ -605,8 +696,9 @@ fn doubtful_jumps_are_reported() {
 }
 
 /// Shares of the time of firmware that mostly waits for its timer: those of its log, to
-/// half a percent where the time of every instruction is known, and to one percent of
-/// a trace with a timestamp at every taken branch.
+/// 0.05 % where the time of every instruction is known. A trace with a timestamp
+/// at every taken branch does not say which instruction between two of them took how
+/// long: docs/views.md, Time.
 #[test]
 fn shares_of_time_are_those_of_the_run() {
     let folder = Folder::new();
@@ -618,7 +710,7 @@ fn shares_of_time_are_those_of_the_run() {
     run(&[
         "run", "-q", &timer, "-c", &config, "--log", &logs[0], "--log", &logs[1], "--trace", &to,
     ]);
-    for (file, most) in [(&rows, 0.5), (&trace, 1.0)] {
+    for (file, most) in [(&rows, 0.05), (&trace, 0.55)] {
         let args = [
             "profile", file, "-e", &timer, "--cost", "time", "-f", "json",
         ];

@@ -136,8 +136,9 @@ pub struct Hart {
 
     /// Data trace.
     pub(super) data: Option<Box<DataEncoder>>,
-    /// It matters when data packets are sent: the queue may be full.
-    pub(super) timed_data: bool,
+    /// It matters when packets are sent: the queue may be full of data packets, or they
+    /// have timestamps.
+    pub(super) timed: bool,
     /// Data packets were lost, and no packet has reported it.
     pub(super) data_lost: bool,
 
@@ -189,7 +190,8 @@ impl Hart {
                 .implicit_exception
                 .then(|| Vectors::new(config.trap_vectors, config.xlen)),
             data: DataEncoder::new(config).map(Box::new),
-            timed_data: config.data.is_some() && config.queue.is_some(),
+            timed: config.data.is_some() && config.queue.is_some()
+                || config.encapsulation.time_bytes > 0,
             data_lost: false,
             running: false,
             enabled: !config.starts_disabled,

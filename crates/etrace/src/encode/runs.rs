@@ -23,7 +23,7 @@ impl Hart {
         mut runs: IngressRuns<'_>,
         sink: &mut impl Sink,
     ) -> usize {
-        if runs.mode != self.cur.mode || runs.context != self.cur.context || self.timed_data {
+        if runs.mode != self.cur.mode || runs.context != self.cur.context || self.timed {
             return 0;
         }
         if self.prediction.is_some() | self.targets.is_some() | self.returns.is_some() {

@@ -436,7 +436,7 @@ fn pulp_packets() {
         ..Default::default()
     };
     let packet = Packet::Address(report);
-    let bits: u64 = 2 | 0x1ff72 << 2 | 0 << 19 | 1 << 20 | 1 << 21;
+    let bits: u64 = 2 | 0x1ff72 << 2 | 1 << 20 | 1 << 21;
     assert_eq!(packet.write(&layout).bytes(), &bits.to_le_bytes()[..3]);
     assert_eq!(Packet::read(&bits.to_le_bytes()[..3], &layout), Ok(packet));
     // By the texts the same bits ask for attention, and mean another address.

@@ -93,12 +93,17 @@ fn function_table(
         }
         let function = shown.profile.functions.get(cost.function);
         write!(out, " {:>10}  {}", cost.calls, function.name)?;
-        match shown.places.line(function.start) {
-            Some(line) => writeln!(out, "  {}:{}", short(line.file), line.line)?,
-            None => writeln!(out)?,
-        }
+        writeln!(out, "{}", source_line(shown, function.start))?;
     }
     rest(list.len(), shown, "function", out)
+}
+
+/// The source line of an address, at the end of a row; nothing if it has none.
+fn source_line(shown: &Shown<'_>, address: u64) -> String {
+    let line = shown.places.line(address);
+    line.map_or_else(String::new, |line| {
+        format!("  {}:{}", short(line.file), line.line)
+    })
 }
 
 /// What was left out.
@@ -189,10 +194,7 @@ pub fn loops(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
         if let Some(function) = found.function {
             write!(out, "  {}", shown.profile.functions.get(function).name)?;
         }
-        if let Some(line) = shown.places.line(found.head) {
-            write!(out, "  {}:{}", short(line.file), line.line)?;
-        }
-        writeln!(out)?;
+        writeln!(out, "{}", source_line(shown, found.head))?;
     }
     rest(list.len(), shown, "loop", out)
 }

@@ -1,0 +1,6 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hartrace_proof::hostile::target(
+    "etrace_transport",
+    bytes
+));
