@@ -11,13 +11,16 @@ use hartrace_isa::Xlen;
 use crate::config::{Config, EaddrWidth, Flen, Mlen, Nibbles, PcForm};
 use crate::follow::Follower;
 use crate::group::{Group, NewPc};
-use crate::read::{Next, Reader};
+use crate::read::{Next, Reader, WINDOW};
 
 /// Groups that must be whole in bytes that do not end with the last of them.
 const MIN_GROUPS: u64 = 3;
 
 /// Groups in bytes that are damaged.
 const MIN_DAMAGED: u64 = 64;
+
+/// Bytes that are read before it is asked whether that is enough.
+const CHUNK: usize = 1 << 12;
 
 /// Settings that fit a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,10 +67,13 @@ fn words(config: &Config) -> String {
 /// settings of this width.
 #[must_use]
 pub fn guess(head: &[u8], base: &Config, xlen: Option<Xlen>) -> Option<Guess> {
+    // Those that read worse than one before them are not read to the end.
+    let mut least = u64::MAX;
     let readings: Vec<(Config, Reading)> = candidates(base)
         .filter(|config| xlen.is_none_or(|xlen| config.xlen == xlen))
         .map(|config| {
-            let reading = Reading::of(head, &config);
+            let reading = Reading::of(head, &config, |reading| reading.wrong() <= least);
+            least = least.min(reading.wrong());
             (config, reading)
         })
         .collect();
@@ -102,9 +108,10 @@ pub fn is_trace(head: &[u8]) -> bool {
     if starts && guess(head, &base, None).is_some() {
         return true;
     }
+    let length = head.len() as u64;
     candidates(&base).any(|config| {
-        let reading = Reading::of(head, &config);
-        reading.groups >= MIN_DAMAGED && reading.is_trace(head.len() as u64)
+        let reading = Reading::of(head, &config, |reading| !reading.is_too_bad(length));
+        reading.groups >= MIN_DAMAGED && reading.is_trace(length)
     })
 }
 
@@ -158,35 +165,52 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(head: &[u8], config: &Config) -> Reading {
+    /// Reads all bytes, or some of them if that is enough to know that it does not go
+    /// on.
+    fn of(head: &[u8], config: &Config, goes_on: impl Fn(&Reading) -> bool) -> Reading {
         let mut reading = Reading::default();
         let mut reader = Reader::new(config.clone());
-        let mut rest = head;
+        // Where the bytes began that are in no group.
         let mut lost = None;
         let mut follower = Follower::new(config.xlen);
-        loop {
-            match reader.next(&mut rest) {
-                Next::Group => reading.group(reader.group(), config, &mut follower),
-                Next::More => break,
-                Next::Problem(problem) => {
-                    reading.problems += 1;
-                    // No settings will be right that are wrong so often.
-                    if reading.problems > 64 && reading.problems > reading.groups {
-                        break;
+        let mut at = 0;
+        for mut rest in head.chunks(CHUNK) {
+            at += rest.len() as u64;
+            loop {
+                match reader.next(&mut rest) {
+                    Next::Group => reading.group(reader.group(), config, &mut follower),
+                    Next::More => break,
+                    Next::Problem(problem) => {
+                        reading.problems += 1;
+                        // No settings will be right that are wrong so often.
+                        let often = reading.problems > 64 && reading.problems > reading.groups;
+                        follower.set(None);
+                        lost = problem.fault.breaks_framing().then_some(problem.at);
+                        if often || !goes_on(&reading) {
+                            return reading.without(lost, head.len() as u64);
+                        }
                     }
-                    follower.set(None);
-                    lost = problem.fault.breaks_framing().then_some(problem.at);
-                }
-                Next::Resumed(bytes) => {
-                    reading.bad += bytes;
-                    lost = None;
+                    Next::Resumed(bytes) => {
+                        reading.bad += bytes;
+                        lost = None;
+                    }
                 }
             }
+            // A group may yet be found among the last bytes.
+            let so_far = reading.without(lost, at.saturating_sub(WINDOW as u64));
+            if !goes_on(&so_far) {
+                return so_far;
+            }
         }
-        if let Some(at) = lost {
-            reading.bad += (head.len() as u64).saturating_sub(at);
+        reading.without(lost, head.len() as u64)
+    }
+
+    /// The same where bytes from one place to another are in no group.
+    const fn without(mut self, from: Option<u64>, to: u64) -> Reading {
+        if let Some(from) = from {
+            self.bad += to.saturating_sub(from);
         }
-        reading
+        self
     }
 
     fn group(&mut self, group: &Group, config: &Config, follower: &mut Follower) {
@@ -240,10 +264,19 @@ impl Reading {
         self.sum = sum.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
+    /// How much is wrong; never less after more bytes.
+    const fn wrong(&self) -> u64 {
+        self.bad + 16 * self.problems + 4 * self.odd
+    }
+
     /// What is best has the least that is wrong.
     fn merit(&self) -> (u64, u64) {
-        let wrong = self.bad + 16 * self.problems + 4 * self.odd;
-        (u64::MAX - wrong, self.groups.min(1))
+        (u64::MAX - self.wrong(), self.groups.min(1))
+    }
+
+    /// Whether too many of so many bytes are in no group for a trace.
+    const fn is_too_bad(&self, length: u64) -> bool {
+        self.bad > length / 8
     }
 
     /// Whether it is a trace, and not bytes that can be read as one.
@@ -254,7 +287,7 @@ impl Reading {
         }
         self.groups >= MIN_DAMAGED
             && self.insns > 0
-            && self.bad <= length / 8
+            && !self.is_too_bad(length)
             && self.problems + self.odd <= self.groups / 8
     }
 }

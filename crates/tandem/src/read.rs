@@ -11,6 +11,7 @@ mod quick;
 mod search;
 
 pub use search::CONFIRM;
+pub(crate) use search::WINDOW;
 
 use quick::Widths;
 

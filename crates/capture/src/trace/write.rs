@@ -175,7 +175,7 @@ impl tandem::Sink for Shared {
         self.take(bytes);
     }
 
-    #[inline]
+    #[inline(always)]
     fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
         let mut sent = self.0.borrow_mut();
         tandem::Sink::short_group(&mut sent.bytes, bytes, len);

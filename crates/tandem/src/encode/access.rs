@@ -62,11 +62,15 @@ impl Operands {
     }
 
     /// The registers as a step leaves them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn follow(&mut self, effects: &Effects) {
-        if !self.wanted {
-            return;
+        if self.wanted {
+            self.keep(effects);
         }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, effects: &Effects) {
         for write in &*effects.regs {
             if let hartrace_flow::RegId::X(number @ 1..=31) = write.reg
                 && let Some(slot) = self.x.get_mut(usize::from(number))

@@ -23,13 +23,14 @@ pub(super) struct Plain {
     eaddr: usize,
 }
 
-/// A group on its way.
-struct Line {
-    bytes: [u8; ROOM],
+/// A group on its way. Its length is not beside the bytes, so that it can stay in a
+/// register.
+struct Line<'b> {
+    bytes: &'b mut [u8; ROOM],
     len: usize,
 }
 
-impl Line {
+impl Line<'_> {
     /// The lowest bytes of a value; always writes eight.
     #[inline(always)]
     fn put(&mut self, width: usize, value: u64) {
@@ -87,8 +88,9 @@ impl Encoder {
         if !here || self.outside.is_some() || others || len > 4 {
             return false;
         }
+        let mut bytes = [0; ROOM];
         let mut line = Line {
-            bytes: [0; ROOM],
+            bytes: &mut bytes,
             len: 0,
         };
         // Begin and increment, or the new pc.
@@ -130,9 +132,10 @@ impl Encoder {
         }
         line.put(1, 2);
         self.counters.groups += 1;
-        self.counters.bytes += line.len as u64;
+        let len = line.len;
+        self.counters.bytes += len as u64;
         self.counters.instructions += 1;
-        sink.short_group(&line.bytes, line.len);
+        sink.short_group(&bytes, len);
         self.operands.follow(effects);
         self.pc = Some(insn.next);
         true

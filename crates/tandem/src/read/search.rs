@@ -11,7 +11,7 @@ use crate::item::{Item, MAX_ITEM};
 pub const CONFIRM: usize = 3;
 
 /// Bytes these may take together.
-const WINDOW: usize = 1024;
+pub(crate) const WINDOW: usize = 1024;
 
 /// Items that a group has at most which a search takes for one: more than any
 /// instruction needs, so that a place is soon judged.
