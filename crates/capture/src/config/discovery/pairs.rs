@@ -189,10 +189,9 @@ fn read_register(
     pair: &Pair<'_>,
     words: &mut [Option<(u64, Range<usize>)>; 2],
 ) -> Result<(), ConfigError> {
-    let Some(word) = words.get_mut(register) else {
+    let (Some(word), Some(&name)) = (words.get_mut(register), REGISTERS.get(register)) else {
         return Ok(());
     };
-    let [name, _] = REGISTERS;
     match (pair.number(), &word) {
         (None, _) => pair.refuse(name, "a 64-bit number such as 0x1234"),
         (Some(_), Some(_)) => {

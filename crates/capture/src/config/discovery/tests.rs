@@ -309,6 +309,16 @@ fn mistakes_in_pairs_have_their_places() {
             "x",
             "`discovery_info_0` takes a 64-bit number such as 0x1234",
         ),
+        (
+            "discovery_info_1 = 1x\n",
+            "1x",
+            "`discovery_info_1` takes a 64-bit number such as 0x1234",
+        ),
+        (
+            "discovery_info_1 = 1\ndiscovery_info_1 = 1\n",
+            "discovery_info_1",
+            "`discovery_info_1` is given twice",
+        ),
     ] {
         let (message, span) = refused_with(text);
         assert_eq!(message, words, "{text}");
