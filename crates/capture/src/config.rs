@@ -1,4 +1,6 @@
-//! The one configuration schema: read from TOML, merged, written back.
+//! The one configuration schema: read from TOML, merged, written back. The
+//! parameters of an E-Trace encoder are read and written in other forms, too
+//! ([`Form`]).
 //!
 //! Every value has its origin, so that the effective settings can be shown with
 //! their origins. Layers are merged with [`Config::over`]: defaults, sidecar,
@@ -64,6 +66,7 @@
 mod section;
 
 mod ctr;
+mod discovery;
 mod document;
 mod etrace;
 mod filter;
@@ -77,11 +80,13 @@ mod value;
 mod write;
 
 pub use ctr::{CtrError, Records};
+pub use discovery::Form;
 pub use document::{Config, LoadError};
-pub use etrace::{Etrace, EtraceData, EtraceEncapsulation};
+pub use etrace::{Etrace, EtraceData, EtraceEncapsulation, EtraceParameters};
 pub use filter::data::DataFilter;
 pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
 pub use hart::{COSTS, Hart, Machine};
+pub use hartrace_etrace::ParameterError;
 pub use ingress::{DataForm, Ingress};
 pub use ntrace::{Ntrace, Registers};
 pub use program::{Program, Trace};

@@ -1,5 +1,6 @@
 //! Detects the kind of a file from its first bytes.
 
+use crate::config::Form;
 use crate::records::{BOM, SCHEMA};
 use hartrace_ctr::dump::DumpReader;
 use hartrace_etrace::is_framed;
@@ -155,6 +156,9 @@ pub fn detect(head: &[u8]) -> Kind {
     if pcs * 4 >= looked_at * 3 {
         return Kind::PcList;
     }
+    if is_parameters(text) {
+        return Kind::Config;
+    }
     if looks_like_toml(first) {
         let is_trace = |l: &str| without_comment(l) == "[trace]";
         return if lines().any(is_trace) {
@@ -233,6 +237,15 @@ fn column_is(column: &str, name: &str) -> bool {
 /// What stands before a `#`.
 fn without_comment(line: &str) -> &str {
     line.split_once('#').map_or(line, |(text, _)| text).trim()
+}
+
+/// Parameters of an E-Trace encoder in a form other than TOML.
+fn is_parameters(text: &str) -> bool {
+    match Form::detect(text) {
+        Form::Toml => false,
+        Form::Ipxact => text.contains("discovery_info_"),
+        Form::Scf | Form::Ucf | Form::Registers => true,
+    }
 }
 
 /// Fixed width, or marked as hexadecimal: other columns of numbers are not
@@ -323,6 +336,10 @@ mod tests {
             ),
             (b"# a config\n\n[ingress]\nctype = 1\n", Kind::Config),
             (b"isaa = 3\n", Kind::Config),
+            (b"[Required Attributes]\narch_p=0\n", Kind::Config),
+            (b"; modes\n[codec]\nsi-jump = false\n", Kind::Config),
+            (b"<a><name>discovery_info_0</name></a>\n", Kind::Config),
+            (b"<html>\n", Kind::Unknown),
             (b"[trace] # of what\nformat = \"pc\"\n", Kind::Sidecar),
             (b"[program]\n[trace]\n", Kind::Sidecar),
             (b"CC = gcc\n", Kind::Unknown),

@@ -11,7 +11,7 @@ use crate::output::{Output, OutputError};
 use crate::program::{ElfFile, Program, ProgramError, Remark, find_symbol};
 use crate::sidecar;
 use crate::trace::{
-    self, Format, Known, Refusal, Settings, SettingsError, Trace, TraceError, TraceWriter,
+    self, Format, Known, Misfit, Refusal, Settings, SettingsError, Trace, TraceError, TraceWriter,
     Transport, WriteError, WriteOptions, Written,
 };
 use hartrace_flow::{Consumer, Effects, HartId, Image, Observer, Step, Wants};
@@ -38,6 +38,8 @@ pub enum RecordingError {
     Trace(PathBuf, TraceError),
     /// The settings of an encoder contradict each other.
     Write(WriteError),
+    /// The settings contradict the program.
+    Misfit(Misfit),
     /// Neither the name nor the configuration says which format to write.
     NoFormat(PathBuf),
     /// The `[filter]` section needs more comparators than there are.
@@ -65,6 +67,7 @@ impl fmt::Display for RecordingError {
             },
             RecordingError::Trace(path, error) => write!(f, "{}: {error}", path.display()),
             RecordingError::Write(error) => write!(f, "the settings of the encoder: {error}"),
+            RecordingError::Misfit(misfit) => write!(f, "{}: {}", misfit.message, misfit.help),
             RecordingError::NoFormat(path) => write!(
                 f,
                 "which format should {} have? name it .ntrace, .etrace or .tandem",
@@ -173,6 +176,10 @@ impl Recording {
             image: image.as_ref(),
         };
         let trace = Trace::open(input, &program.config, known).map_err(failed)?;
+        if let (None, Some(isa)) = (&trace.guess, program.isa) {
+            let fit = trace.settings.fit_decoder(isa);
+            fit.map_err(RecordingError::Misfit)?;
+        }
         let (trace, _) = trace.read_table().map_err(|error| failed(error.into()))?;
         let (image, trace) = match image {
             Some(image) => (image, trace),

@@ -23,6 +23,8 @@ pub(crate) use views::{
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use hartrace_capture::config::Form;
+use hartrace_capture::program::parse_address;
 use hartrace_print::manual::{self, Section};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -100,6 +102,16 @@ Examples:
   hartrace config show -c run.toml -e prog.elf    a file combined with flags
   hartrace config show --isa rv64gc > run.toml    a file to start from
   hartrace config show run prog.elf               the settings of a run";
+
+const CONVERT_EXAMPLES: &str = "\
+The form of a file is detected by its content. TOML holds all settings; scf and registers hold \
+the parameters of an encoder, ucf its modes. Commands with -c read files of every form.
+
+Examples:
+  hartrace config convert hw.scf e.ucf --to toml -o chip.toml
+  hartrace config convert chip.toml --to ipxact -o chip.xml
+  hartrace config convert --registers 0x3181d000000000,0x3020c01f --to scf
+  hartrace config convert layout.xml --registers 0x13,0x70 --to toml";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -213,7 +225,7 @@ pub(crate) enum Command {
     /// Report on control transfer records: jumps, call stacks, profiles
     #[command(after_help = ctr::EXAMPLES)]
     Ctr(Ctr),
-    /// Show the settings
+    /// Show the settings, and convert them
     #[command(subcommand)]
     Config(Config),
     /// Explain a diagnostic code
@@ -324,7 +336,68 @@ pub(crate) enum InfoFormat {
 pub(crate) enum Config {
     /// Write the settings in effect as a configuration file, with the origin of each
     #[command(after_help = SHOW_EXAMPLES)]
-    Show(Show),
+    Show(Box<Show>),
+    /// Convert the parameters of an E-Trace encoder to another form
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertConfig),
+}
+
+/// `hartrace config convert`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConvertConfig {
+    /// Files in any of the forms; later files override earlier ones; `-` is stdin
+    #[arg(value_name = "FILE", required_unless_present = "registers")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Form to write
+    #[arg(long, value_name = "FORM")]
+    pub(crate) to: ConfigForm,
+    /// Values of discovery_info_0 and discovery_info_1; an IP-XACT file says where their fields
+    /// are [default: as in the specification]
+    #[arg(long, value_name = "VALUE,VALUE", value_parser = register_values)]
+    pub(crate) registers: Option<[u64; 2]>,
+    /// Instruction set, for the width of addresses where no file gives it [default: rv64gc]
+    #[arg(long, value_name = "ISA")]
+    pub(crate) isa: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The forms of the parameters of an encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConfigForm {
+    /// A configuration file of hartrace
+    Toml,
+    /// Lines `name_p=value`: parameters, as in the reference flow
+    Scf,
+    /// Lines `name = value`: modes, as in the reference flow
+    Ucf,
+    /// The discovery registers with their values as IP-XACT
+    Ipxact,
+    /// The values of the two discovery registers
+    Registers,
+}
+
+impl ConfigForm {
+    /// The form, and what people call it.
+    pub(crate) const fn form(self) -> (Form, &'static str) {
+        match self {
+            ConfigForm::Toml => (Form::Toml, "a configuration"),
+            ConfigForm::Scf => (Form::Scf, "an .scf file"),
+            ConfigForm::Ucf => (Form::Ucf, "a .ucf file"),
+            ConfigForm::Ipxact => (Form::Ipxact, "an IP-XACT description"),
+            ConfigForm::Registers => (Form::Registers, "a pair of discovery registers"),
+        }
+    }
+}
+
+/// Two numbers with a comma between them.
+fn register_values(text: &str) -> Result<[u64; 2], String> {
+    let numbers = text.split(',').map(|n| parse_address(n.trim()));
+    let numbers: Option<Vec<u64>> = numbers.collect();
+    match numbers.as_deref() {
+        Some(&[low, high]) => Ok([low, high]),
+        _ => Err("expected two numbers such as 0x3181d000000000,0x3020c01f".to_owned()),
+    }
 }
 
 /// `hartrace config show`.

@@ -3,6 +3,7 @@
 mod branches;
 mod calls;
 mod compare;
+mod config;
 mod convert;
 mod coverage;
 mod ctr;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),
         Command::Config(args::Config::Show(args)) => show(args, talk),
+        Command::Config(args::Config::Convert(args)) => config::convert(args, talk),
         Command::Explain(args) => explain::run(args),
         Command::Completions(args) => completions(args),
         Command::Man(args) => man(&args.folder),

@@ -1,7 +1,7 @@
 //! How a command ends without success.
 
 use hartrace_capture::compare::PlanError;
-use hartrace_capture::config::{CtrError, LoadError};
+use hartrace_capture::config::{CtrError, LoadError, ParameterError};
 use hartrace_capture::input::InputError;
 use hartrace_capture::output::OutputError;
 use hartrace_capture::program::ProgramError;
@@ -51,6 +51,7 @@ diagnosed!(
     CtrError,
     InputError,
     LoadError,
+    ParameterError,
     PlanError,
     ProgramError,
     SettingsError,

@@ -310,6 +310,10 @@ impl<'a> Session<'a> {
             image: Some(&image),
         };
         let trace = self.trace(input, known)?;
+        if trace.guess.is_none() {
+            let fit = trace.settings.fit_decoder(isa);
+            fit.map_err(|error| trace::misfit(DiagnosticCode::Contradiction, error))?;
+        }
         Ok(Loaded {
             program,
             isa,

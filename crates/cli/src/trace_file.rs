@@ -137,6 +137,8 @@ pub(crate) fn writer<'a>(
 ) -> Result<TraceWriter<'a>, Failure> {
     let port = settings.port(config.ingress.clone()).port(isa);
     let filter = filter(config, isa, elf)?;
+    let fit = settings.fit_filter(config, &filter);
+    fit.map_err(|error| misfit(Code::Contradiction, error))?;
     let split = settings.clone();
     let put: Put<'a> = match data {
         None => Box::new(|bytes: &[u8]| sink.put(bytes)),

@@ -9,9 +9,9 @@ use hartrace_isa::{Isa, ItypeTable, Xlen};
 
 use crate::{DataConfig, DataLayout, Encapsulation, Fault, Form, Layout};
 
-mod parameters;
+mod support;
 
-pub(crate) use parameters::Parameters;
+pub(crate) use support::SupportParameters;
 
 /// Which text of the specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -538,12 +538,12 @@ impl Config {
             f0s_width: self.f0s_width,
             bpred_size: self.bpred_size,
             cache_size: self.cache_size,
-            irdepth_width: Parameters::of(self).irdepth_width(self.iret_ext),
+            irdepth_width: SupportParameters::of(self).irdepth_width(self.iret_ext),
             iret_ext: self.iret_ext,
             encoder_mode_width: self.encoder_mode_width,
             ioptions_width: self.ioptions.width()
                 + match self.version.is_standard() {
-                    true => Parameters::WIDTH,
+                    true => SupportParameters::WIDTH,
                     false => 0,
                 },
             doptions_width: self.doptions_width,
@@ -621,7 +621,7 @@ impl Config {
             field | u32::from(option.is_some_and(|option| self.is_on(option))) << bit
         });
         match self.version.is_standard() {
-            true => modes | Parameters::of(self).field() << self.ioptions.width(),
+            true => modes | SupportParameters::of(self).field() << self.ioptions.width(),
             false => modes,
         }
     }

@@ -59,6 +59,7 @@ mod fault;
 mod frame;
 mod modes;
 mod packet;
+mod parameters;
 mod tally;
 #[cfg(test)]
 mod testing;
@@ -82,5 +83,8 @@ pub use hartrace_flow::decode::Framing;
 pub use packet::{
     BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
     Trap,
+};
+pub use parameters::{
+    Parameter, ParameterError, ParameterTable, Parameters, RegisterField, Registers,
 };
 pub use tally::{Branches, Extras, Reasons, Tally};

@@ -11,7 +11,7 @@ pub(crate) mod write;
 
 use alloc::vec::Vec;
 
-use crate::config::Parameters;
+use crate::config::SupportParameters;
 use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, NotifyBit, Padding, Shortening, Version};
 use bits::{Reader, Source as _, Writer, bit};
 
@@ -77,7 +77,7 @@ impl Layout {
         }
         if self.version.is_standard() {
             let options = u32::from(Ioptions::STANDARD.width());
-            let parameters = Parameters::from_field(support.ioptions >> options);
+            let parameters = SupportParameters::from_field(support.ioptions >> options);
             let extended = Ioptions::STANDARD.get(support.ioptions, IRET_EXT);
             self.iret_ext = extended == Some(true);
             self.irdepth_width = parameters.irdepth_width(self.iret_ext);

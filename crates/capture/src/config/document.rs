@@ -1,6 +1,7 @@
 //! All sections: read from TOML, merged, written back.
 
 use super::ctr::Records;
+use super::discovery::Form;
 use super::etrace::Etrace;
 use super::filter::Filter;
 use super::hart::Hart;
@@ -94,28 +95,44 @@ impl Config {
     ///
     /// Bytes that are not a configuration.
     pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Config, LoadError> {
-        let fail = |text: String, error| LoadError::Config {
+        let text = Config::text(bytes, path)?;
+        Config::parse(&text, path).map_err(|error| LoadError::Config {
             path: path.to_path_buf(),
             text,
             error,
-        };
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            let error = ConfigError {
-                problem: Problem::NotText,
-                span: at..at,
-            };
-            fail(String::from_utf8_lossy(e.as_bytes()).into_owned(), error)
-        })?;
-        Config::parse(&text, path).map_err(|error| fail(text, error))
+        })
     }
 
-    /// Reads the text of the file `path`, which is only named, not opened.
+    /// The text of a configuration file.
+    pub(super) fn read_text(path: &Path) -> Result<String, LoadError> {
+        Config::text(Input::open(path)?.read_all(MAX_SIZE)?, path)
+    }
+
+    fn text(bytes: Vec<u8>, path: &Path) -> Result<String, LoadError> {
+        String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            LoadError::Config {
+                path: path.to_path_buf(),
+                text: String::from_utf8_lossy(e.as_bytes()).into_owned(),
+                error: ConfigError {
+                    problem: Problem::NotText,
+                    span: at..at,
+                },
+            }
+        })
+    }
+
+    /// Reads the text of the file `path`, which is only named, not opened: TOML or
+    /// another [`Form`].
     ///
     /// # Errors
     ///
     /// The first mistake in the text.
     pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
+        match Form::detect(text) {
+            Form::Toml => {}
+            form => return Config::parse_form(text, path, form),
+        }
         let document = DeTable::parse(text).map_err(|e| ConfigError {
             problem: Problem::Syntax(e.message().replace('\n', ", ")),
             span: e.span().unwrap_or(0..0),

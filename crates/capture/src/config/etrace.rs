@@ -3,9 +3,11 @@
 
 mod data;
 mod encapsulation;
+mod parameters;
 
 pub use data::EtraceData;
 pub use encapsulation::EtraceEncapsulation;
+pub use parameters::EtraceParameters;
 
 use super::read::{Reader, Value, integer};
 use super::section::{Section as _, queue, set, some, value};
@@ -194,6 +196,8 @@ section! {
         data: EtraceData;
         /// `[etrace.encapsulation]`: how packets are encapsulated.
         encapsulation: EtraceEncapsulation;
+        /// `[etrace.parameters]`: parameters that no other key holds.
+        parameters: EtraceParameters;
     }
 }
 
@@ -377,6 +381,7 @@ impl Etrace {
             queue_stall: config.queue.and_then(|q| some(q.stall)),
             data: EtraceData::of(config.data.as_ref()),
             encapsulation: EtraceEncapsulation::of(&config.encapsulation),
+            parameters: EtraceParameters::default(),
         }
     }
 }

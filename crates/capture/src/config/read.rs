@@ -62,6 +62,8 @@ pub enum Problem {
         /// What it takes.
         expected: String,
     },
+    /// Values that contradict each other or mean nothing; holds what and why.
+    Invalid(String),
 }
 
 impl fmt::Display for ConfigError {
@@ -101,6 +103,10 @@ impl fmt::Display for ConfigError {
             }
             Problem::Value { name, expected } => {
                 write!(f, "`{name}` takes {expected}")?;
+                None
+            }
+            Problem::Invalid(message) => {
+                f.write_str(message)?;
                 None
             }
         };

@@ -2,9 +2,10 @@
 //! it omits.
 
 use super::Settings;
-use crate::config::{Config, Filter, Ingress};
+use crate::config::{Config, EtraceParameters, Filter, Ingress, Origin, Setting};
 use crate::input;
 use hartrace_etrace as etrace;
+use hartrace_flow::filter::{FilterConfig, Input};
 use hartrace_isa::{Ext, Isa, csr};
 use hartrace_ntrace::TriggerAction::{Off, On};
 use hartrace_tandem as tandem;
@@ -45,6 +46,32 @@ impl Settings {
             Settings::Ntrace(_) => Ok(None),
             Settings::Etrace(etrace) => fit_etrace(etrace, &config.ingress, isa, code),
             Settings::Tandem(tandem) => fit_tandem(tandem, config, isa),
+        }
+    }
+
+    /// Checks that packets of these settings can have the addresses of a program's
+    /// instructions, so that decoding makes sense.
+    ///
+    /// # Errors
+    ///
+    /// Settings by which no encoder could have traced it.
+    pub fn fit_decoder(&self, isa: Isa) -> Result<(), Misfit> {
+        match self {
+            Settings::Etrace(etrace) => fit_lsb(etrace, isa),
+            Settings::Ntrace(_) | Settings::Tandem(_) => Ok(()),
+        }
+    }
+
+    /// Checks that an encoder with the parameters in `[etrace.parameters]` can have
+    /// these filters. What the section does not say is not limited.
+    ///
+    /// # Errors
+    ///
+    /// What the encoder lacks.
+    pub fn fit_filter(&self, config: &Config, filter: &FilterConfig) -> Result<(), Misfit> {
+        match self {
+            Settings::Etrace(_) => fit_filter(&config.etrace.parameters, filter),
+            Settings::Ntrace(_) | Settings::Tandem(_) => Ok(()),
         }
     }
 
@@ -137,6 +164,84 @@ fn fit_etrace<'a>(
             help: "remove it: it is a mode of N-Trace",
         });
     }
+    let signal = ingress.sijump.as_ref();
+    if config.sijump && signal.is_some_and(|s| !s.value && s.origin != Origin::Default) {
+        let note = "the encoder would not know which jumps are sequentially inferable, and a \
+            decoder infers all of them";
+        return Err(Misfit {
+            message: "sijump = true in [etrace] needs sijump = true in [ingress]".to_owned(),
+            note: Some(note.to_owned()),
+            help: "change one of them; in an .scf file the port's is sijump_p",
+        });
+    }
+    fit_lsb(config, isa)?;
+    fit_addresses(config, code)?;
+    let width = config.ecause_width;
+    Ok((width < USUAL_ECAUSE).then(|| Misfit {
+        message: format!("ecause_width = {width} in [etrace] truncates the causes of traps"),
+        note: None,
+        help: "set 4 or more: most harts use codes up to 15, and the largest code is 63",
+    }))
+}
+
+fn fit_filter(encoder: &EtraceParameters, filter: &FilterConfig) -> Result<(), Misfit> {
+    let selected = filter.selected | filter.data_selected;
+    let units = || {
+        let units = filter.filters.iter().enumerate();
+        units.filter(|(n, unit)| selected >> n & 1 != 0 && unit.enabled)
+    };
+    let comparators = || units().flat_map(|(_, unit)| unit.comparators).flatten();
+    let needed = |most: Option<u32>| most.map_or(0, |most| most + 1);
+    let filters = needed(units().map(|(n, _)| n as u32).max());
+    let pairs = needed(comparators().map(u32::from).max());
+    let compares = |input: Input| {
+        comparators().any(|n| {
+            let pair = filter.comparators.get(usize::from(n));
+            pair.is_some_and(|pair| pair.primary.input == input || pair.secondary.input == input)
+        })
+    };
+    let traps = || units().any(|(_, unit)| unit.causes.is_some() || unit.trap.is_some());
+    let number = |setting: &Option<Setting<u8>>| {
+        let given = setting.as_ref();
+        given.map_or(u32::MAX, |setting| setting.value.into())
+    };
+    let can = |setting: &Option<Setting<bool>>| setting.as_ref().is_none_or(|s| s.value);
+    let excint = number(&encoder.filter_excint) > 0;
+    let checks = [
+        (filters <= number(&encoder.filters), "filters"),
+        (pairs <= number(&encoder.comparators), "comparators"),
+        (
+            can(&encoder.filter_context) || !compares(Input::Context),
+            "filter_context",
+        ),
+        (
+            can(&encoder.filter_privilege) || !units().any(|(_, unit)| unit.modes.is_some()),
+            "filter_privilege",
+        ),
+        (excint || !traps(), "filter_excint"),
+        (
+            can(&encoder.filter_tval) && excint || !compares(Input::Tval),
+            "filter_tval",
+        ),
+        (
+            can(&encoder.filter_impdef) || !units().any(|(_, unit)| unit.impdef.is_some()),
+            "filter_impdef",
+        ),
+    ];
+    match checks.into_iter().find(|(good, _)| !good) {
+        None => Ok(()),
+        Some((_, name)) => Err(Misfit {
+            message: format!("{name} in [etrace.parameters] does not allow the [filter] given"),
+            note: Some(format!(
+                "it takes {filters} filters and {pairs} comparators"
+            )),
+            help: "use a simpler [filter], or correct the parameters of the encoder",
+        }),
+    }
+}
+
+/// Instructions may start at any bit that is traced.
+fn fit_lsb(config: &etrace::Config, isa: Isa) -> Result<(), Misfit> {
     if config.iaddress_lsb > 1 && isa.has(Ext::Zca) {
         let message = "iaddress_lsb = 2 in [etrace] cannot be used with compressed instructions";
         return Err(Misfit {
@@ -145,13 +250,7 @@ fn fit_etrace<'a>(
             help: "set iaddress_lsb = 1, or give an --isa without compressed instructions",
         });
     }
-    fit_addresses(config, code)?;
-    let width = config.ecause_width;
-    Ok((width < USUAL_ECAUSE).then(|| Misfit {
-        message: format!("ecause_width = {width} in [etrace] truncates the causes of traps"),
-        note: None,
-        help: "set 4 or more: most harts use codes up to 15, and the largest code is 63",
-    }))
+    Ok(())
 }
 
 /// The upper bits that are not traced must repeat the highest one that is.

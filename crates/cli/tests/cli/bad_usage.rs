@@ -97,6 +97,7 @@ fn standard_input_twice() {
         &["info", "-", "-"],
         &["info", "-", "-e", "-"],
         &["config", "show", "-e", "-", "-c", "-"],
+        &["config", "convert", "-", "-", "--to", "scf"],
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -120,6 +121,11 @@ fn unknown_commands_and_flags() {
         &["info"],
         &["info", "-f", "xml", "x"],
         &["config"],
+        &["config", "convert", "--to", "scf"],
+        &["config", "convert", "x.scf"],
+        &["config", "convert", "--registers", "1", "--to", "scf"],
+        &["config", "convert", "--registers", "1,2,3", "--to", "scf"],
+        &["config", "convert", "--registers", "1,x", "--to", "scf"],
         &["completions", "cmd.exe"],
         &["man"],
         &["disasm", "-q", "-v", "x"],

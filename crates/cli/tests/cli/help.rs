@@ -64,6 +64,7 @@ fn help_is_wrapped_cleanly() {
         &["state"],
         &["ctr"],
         &["config"],
+        &["config", "convert"],
         &["explain"],
     ] {
         for flag in ["-h", "--help"] {
@@ -111,6 +112,7 @@ fn help_texts() {
     help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
     help(&["explain", "--help"]).stdout_eq(file!["snapshots/explain.txt"]);
     help(&["config", "show", "--help"]).stdout_eq(file!["snapshots/config-show.txt"]);
+    help(&["config", "convert", "--help"]).stdout_eq(file!["snapshots/config-convert.txt"]);
 }
 
 #[test]
@@ -146,13 +148,14 @@ fn one_manual_page_per_command() {
         "hartrace-calls.1",
         "hartrace-compare.1",
         "hartrace-completions.1",
+        "hartrace-config-convert.1",
         "hartrace-config-show-run.1",
         "hartrace-config-show.1",
         "hartrace-config.1",
         "hartrace-convert.1",
         "hartrace-coverage.1",
     ];
-    assert_eq!(pages[..9], expected);
+    assert_eq!(pages[..10], expected);
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
@@ -172,7 +175,7 @@ fn one_manual_page_per_command() {
         "hartrace-verify.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[9..], expected);
+    assert_eq!(pages[10..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }

@@ -6,7 +6,7 @@
 //! if a contradiction is found before that, the previous modes are restored.
 
 use super::Settings;
-use crate::config::Parameters;
+use crate::config::SupportParameters;
 use crate::{Config, DataConfig, Ioption, Support};
 
 /// The run-time modes: from the configuration until a support packet reports them.
@@ -23,7 +23,7 @@ pub(super) struct Modes {
     pub(super) keeps: bool,
     pub(super) iret_ext: bool,
     /// Of the encoder, once a standard support packet has reported them.
-    parameters: Option<Parameters>,
+    parameters: Option<SupportParameters>,
     /// Data trace (`denable`), once a support packet has reported it.
     pub(super) data: Option<bool>,
     /// The settings of data trace.
@@ -94,7 +94,9 @@ impl Settings {
         let before = &self.modes;
         let denable = support.data.map(|data| data.denable);
         let parameters = match self.config.version.is_standard() {
-            true => Some(Parameters::from_field(support.ioptions >> ioptions.width())),
+            true => Some(SupportParameters::from_field(
+                support.ioptions >> ioptions.width(),
+            )),
             false => None,
         };
         Modes {

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::config::Parameters;
+use crate::config::SupportParameters;
 use crate::modes::Targets;
 use crate::packet::bits::mask;
 use crate::{Config, Ioption, Packet, QualStatus, Report, Support};
@@ -149,7 +149,7 @@ impl Last {
         let mut config = config.clone();
         if config.version.is_standard() {
             let parameters = support.ioptions >> config.ioptions.width();
-            config.cache_size = Parameters::from_field(parameters).cache_size;
+            config.cache_size = SupportParameters::from_field(parameters).cache_size;
         }
         match &self.targets {
             Some(targets) if cached && targets.has_size(config.cache_size) => {}

@@ -4,7 +4,7 @@ use super::bits::{Source, bit, mask};
 use super::{
     BranchMap, Context, DataSupport, Layout, Packet, QualStatus, Report, Start, Support, Trap,
 };
-use crate::config::Parameters;
+use crate::config::SupportParameters;
 use crate::{Fault, Shortening, Version};
 
 /// The packet that these fields make.
@@ -243,7 +243,7 @@ fn standard_support(from: &mut impl Source) -> Support {
     let encoder_mode = from.field("encoder_mode", 2) as u8;
     let qual_status = QualStatus::from_bits(from.field("qual_status", 2) as u8);
     let modes = STANDARD_MODES.into_iter().map(|name| (name, 1));
-    let ioptions = fields(from, modes.chain(Parameters::FIELDS));
+    let ioptions = fields(from, modes.chain(SupportParameters::FIELDS));
     let denable = from.field("denable", 1) != 0;
     let dloss = from.field("dloss", 1) != 0;
     let doptions = fields(from, STANDARD_DATA.into_iter().map(|name| (name, 1))) as u16;

@@ -4,13 +4,19 @@
 //! docs/etrace-clauses.md.
 
 // All of this is a test, its helpers too.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
 
 mod book;
 mod common;
 mod corner_cases;
 mod data;
 mod decoder;
+mod discovery;
 mod encapsulation;
 mod encoder;
 mod examples;

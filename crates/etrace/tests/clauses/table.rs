@@ -3,10 +3,11 @@
 #[path = "../../../flow/tests/shared/clauses.rs"]
 mod clauses;
 
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 12] = [
     "corner_cases",
     "data",
     "decoder",
+    "discovery",
     "encapsulation",
     "encoder",
     "examples",

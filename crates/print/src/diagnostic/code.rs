@@ -149,6 +149,8 @@ codes! {
     OddRecords "HT0411" exit 0,
     /// A dump without snapshots (a warning).
     NoSnapshots "HT0412" exit 0,
+    /// Settings that the form of a configuration has no place for (a warning).
+    NoPlace "HT0413" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart traps forever.

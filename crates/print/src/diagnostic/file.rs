@@ -1,7 +1,7 @@
 //! Diagnostics about files: input, output, configurations, unknown formats.
 
 use super::{Code, Diagnostic, Place, log, program, trace};
-use hartrace_capture::config::{CtrError, LoadError, Problem};
+use hartrace_capture::config::{ConfigError, CtrError, LoadError, ParameterError, Problem};
 use hartrace_capture::detect::{self, Kind};
 use hartrace_capture::input::{self, InputError, InputProblem};
 use hartrace_capture::output::{OutputError, OutputProblem};
@@ -67,7 +67,9 @@ impl From<LoadError> for Diagnostic {
                 Code::ConfigUnknown,
                 Some("put settings in a section such as [program]"),
             ),
-            Problem::Missing { .. } | Problem::Value { .. } => (Code::ConfigValue, None),
+            Problem::Missing { .. } | Problem::Value { .. } | Problem::Invalid(_) => {
+                (Code::ConfigValue, None)
+            }
         };
         let mut diagnostic = Diagnostic::new(code, error.to_string());
         diagnostic.help = help.map(str::to_owned);
@@ -78,6 +80,30 @@ impl From<LoadError> for Diagnostic {
         });
         diagnostic
     }
+}
+
+impl From<ParameterError> for Diagnostic {
+    fn from(error: ParameterError) -> Diagnostic {
+        let message = format!("invalid settings in [etrace]: {error}");
+        Diagnostic::new(Code::Contradiction, message)
+            .help("change one of the settings named in the message")
+    }
+}
+
+/// Values of the discovery registers that mean nothing.
+#[must_use]
+pub fn bad_registers(error: &ConfigError) -> Diagnostic {
+    Diagnostic::new(Code::ConfigValue, format!("--registers: {error}")).help(
+        "the fields are those of E-Trace 9.2; for others, give an IP-XACT file that describes them",
+    )
+}
+
+/// Settings that a form of configuration has no place for.
+#[must_use]
+pub fn no_place(form: &str, settings: &[String]) -> Diagnostic {
+    let names = settings.join("`, `");
+    let message = format!("{form} has no place for `{names}`: left out");
+    Diagnostic::new(Code::NoPlace, message).help("keep them with --to toml or --to scf")
 }
 
 impl From<CtrError> for Diagnostic {

@@ -107,9 +107,9 @@ fn every_setting_reaches_the_encoder_and_comes_back() {
     }
     let review = parse("[etrace]\nversion = \"2.05\"\n").etrace;
     assert!(review.settings(Xlen::Rv64).unwrap().iret_ext);
-    // All keys but that of a known encoder, and the two that are sections, with the
+    // All keys but that of a known encoder, and the three that are sections, with the
     // title and an empty line; slots exclude the others.
-    let keys = Etrace::KEYS.len() - 3 + EtraceEncapsulation::KEYS.len() - 1;
+    let keys = Etrace::KEYS.len() - 4 + EtraceEncapsulation::KEYS.len() - 1;
     assert_eq!(full.lines().count(), keys + 3);
     assert_eq!(full, FULL);
     let timed = parse("[etrace]\ntime_width = 40\n").etrace;

@@ -4,7 +4,7 @@ use super::Config;
 
 /// They stand between the options and `denable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parameters {
+pub(crate) struct SupportParameters {
     /// In units of 16 bits, minus one. A packet does not say whether there is a
     /// time at all.
     pub(crate) time_width: u8,
@@ -15,7 +15,7 @@ pub(crate) struct Parameters {
     pub(crate) cache_size: u8,
 }
 
-impl Parameters {
+impl SupportParameters {
     /// Names and widths of the fields, in order.
     pub(crate) const FIELDS: [(&'static str, u8); 6] = [
         ("time_width", 2),
@@ -29,8 +29,8 @@ impl Parameters {
     /// Of all of them.
     pub(crate) const WIDTH: u8 = 17;
 
-    pub(super) const fn of(config: &Config) -> Parameters {
-        Parameters {
+    pub(super) const fn of(config: &Config) -> SupportParameters {
+        SupportParameters {
             time_width: (config.time_width / 16).saturating_sub(1),
             f0s_width: config.f0s_width,
             return_stack_size: config.return_stack_size,
@@ -67,7 +67,7 @@ impl Parameters {
 
     /// The bits of all fields.
     pub(super) fn field(self) -> u32 {
-        let fields = self.values().into_iter().zip(Parameters::FIELDS);
+        let fields = self.values().into_iter().zip(SupportParameters::FIELDS);
         let placed = fields.scan(0, |at, (value, (_, width))| {
             let field = (u32::from(value) & ((1 << width) - 1)) << *at;
             *at += width;
@@ -77,7 +77,7 @@ impl Parameters {
     }
 
     /// From the bits of all fields.
-    pub(crate) fn from_field(field: u32) -> Parameters {
+    pub(crate) fn from_field(field: u32) -> SupportParameters {
         let mut at = 0;
         let [
             time_width,
@@ -86,12 +86,12 @@ impl Parameters {
             call_counter_size,
             bpred_size,
             cache_size,
-        ] = Parameters::FIELDS.map(|(_, width)| {
+        ] = SupportParameters::FIELDS.map(|(_, width)| {
             let value = (field >> at & ((1 << width) - 1)) as u8;
             at += width;
             value
         });
-        Parameters {
+        SupportParameters {
             time_width,
             f0s_width,
             return_stack_size,
@@ -109,7 +109,7 @@ mod tests {
     /// The table "Standard Support Packet format": widths in order, lowest first.
     #[test]
     fn fields_are_packed_in_order() {
-        let parameters = Parameters {
+        let parameters = SupportParameters {
             time_width: 2,
             f0s_width: 1,
             return_stack_size: 5,
@@ -119,9 +119,9 @@ mod tests {
         };
         let field = parameters.field();
         assert_eq!(field, 0b0_1111_1100_1101_0110);
-        assert_eq!(Parameters::from_field(field), parameters);
-        let widths = Parameters::FIELDS.iter().map(|(_, width)| width);
-        assert_eq!(widths.sum::<u8>(), Parameters::WIDTH);
+        assert_eq!(SupportParameters::from_field(field), parameters);
+        let widths = SupportParameters::FIELDS.iter().map(|(_, width)| width);
+        assert_eq!(widths.sum::<u8>(), SupportParameters::WIDTH);
         assert_eq!(parameters.time_bits(), 48);
         assert_eq!(parameters.irdepth_width(true), 8);
         assert_eq!(parameters.irdepth_width(false), 15);
