@@ -1,7 +1,7 @@
 //! What E-Trace reports besides control flow.
 
 use hartrace_etrace::{ResyncUnit, Version};
-use hartrace_flow::{Cause, Context, Ctype, Mark, Retirement, Trap};
+use hartrace_flow::{Cause, Context, Ctype, ItypeWidth, Mark, Retirement, Trap};
 use hartrace_isa::Isa;
 
 use super::{ETrace, Setting};
@@ -23,6 +23,8 @@ pub struct EJudge {
     loses: bool,
     /// Times are those of the first instruction of a block.
     blocks: bool,
+    /// Direct jumps look like no jumps, and a change of context may be anything.
+    hides_jumps: bool,
     stalls: bool,
 }
 
@@ -40,6 +42,8 @@ impl EJudge {
             never: config.resync.unit == ResyncUnit::Off,
             loses: ETrace::has_loss(setting),
             blocks: setting.port.retirement != Retirement::Single,
+            hides_jumps: setting.port.itype_width == ItypeWidth::Three
+                && setting.port.ctype == Ctype::Discontinuity,
             stalls: config.queue.is_some_and(|q| q.stall),
         }
     }
@@ -93,14 +97,18 @@ impl Judge for EJudge {
     fn begins(&self, heard: &Heard, item: &Item) -> Result<(), String> {
         let starts = heard.has(is_start);
         let notify = heard.has(|m| m == Mark::Notify);
+        // Where `itype` does not show direct jumps, the encoder takes one into another
+        // context for a change that a decoder would not notice, and starts anew.
+        let moved = |last: &Item| last.context != item.context;
+        let anew = self.hides_jumps && heard.last.as_ref().is_some_and(moved);
         let wrong = [
             (
                 item.has(START) && !(starts || heard.gap),
                 "a start without its mark",
             ),
-            (!item.has(START) && starts, "a start that was none"),
+            (!item.has(START) && starts && !anew, "a start that was none"),
             (
-                heard.has(is_stop) && !item.has(START) && !heard.gap,
+                heard.has(is_stop) && !item.has(START) && !heard.gap && !anew,
                 "a stop that was none",
             ),
             (
