@@ -20,6 +20,7 @@ mod aids;
 mod ambiguity;
 mod modes;
 mod source;
+mod support;
 mod trail;
 mod way;
 
