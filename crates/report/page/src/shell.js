@@ -74,12 +74,13 @@ export class Shell {
     if (key === this.shownKey && this.view?.update) return this.view.update(route);
     this.shownKey = key;
     this.view?.close?.();
-    this.view = known[2](this.context, run, route);
-    fill(this.main, this.view.element);
+    const view = known[2](this.context, run, route);
+    this.view = view;
+    fill(this.main, view.element);
     this.main.scrollTop = 0;
     this.drawNavigation(known[0], run);
     document.title = known[1] + " \u2013 " + run.name + " \u2013 hartrace";
-    this.view.shown?.();
+    view.shown?.();
     if (moved) this.focusView();
   }
 
@@ -116,6 +117,6 @@ export class Shell {
   /** @param {string} text */
   fail(text) {
     this.message.textContent = text;
-    this.message.hidden = false;
+    this.message.hidden = text === "";
   }
 }

@@ -126,6 +126,7 @@ function flames() {
   const { index, whole } = layoutFlame(flame, false);
   same("whole", whole, 100);
   same("largest child first", [Array.from(index.function), Array.from(index.begin), Array.from(index.end)], [[0, 1, 3, 2], [0, 0, 0, 60], [100, 60, 40, 90]]);
+  /** @type {import("../src/data/flame.js").FlameColumns} */
   const deep = { parent: [], function: [], self: [], total: [], calls: [] };
   for (let node = 0; node < 20000; node++) {
     deep.parent.push(node - 1);

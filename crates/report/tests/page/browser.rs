@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use crate::bundler;
 use crate::chromium::{Browser, Tab, program};
 use crate::samples;
+use crate::server;
 
-const READY: &str = "document.documentElement?.dataset.state === 'ready'";
-const VIEWS: [&str; 10] = [
+pub(crate) const READY: &str = "document.documentElement?.dataset.state === 'ready'";
+pub(crate) const VIEWS: [&str; 10] = [
     "overview",
     "timeline",
     "flame",
@@ -56,7 +57,7 @@ pub(crate) fn assemble(connect: &str, element: &str) -> String {
 }
 
 /// Writes a report, and gives its address.
-fn report(name: &str, document: &Value) -> String {
+pub(crate) fn report(name: &str, document: &Value) -> String {
     let data = document.to_string().replace('<', "\\u003c");
     write(
         name,
@@ -72,18 +73,18 @@ fn write(name: &str, element: &str) -> String {
 }
 
 /// The document that most tests look at.
-fn plain() -> Value {
+pub(crate) fn plain() -> Value {
     samples::document(vec![samples::run("video.ntrace", 2, 3000, 3)])
 }
 
 /// Opens a report in the browser.
-fn open<'a>(browser: &'a mut Browser, name: &str, document: &Value) -> Tab<'a> {
+pub(crate) fn open<'a>(browser: &'a mut Browser, name: &str, document: &Value) -> Tab<'a> {
     let mut tab = browser.open(&report(name, document));
     tab.wait(READY);
     tab
 }
 
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut result = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -605,4 +606,36 @@ fn wrong_data_is_reported() {
         assert!(text.contains(expected), "{text}");
         tab.finish();
     }
+}
+
+/// The same page with a server: large parts come when they are needed.
+#[test]
+fn live_page_asks_for_what_it_shows() {
+    let Some(mut browser) = browser() else { return };
+    let document = plain();
+    let mut tab = browser.open(&server::serve(document.clone()));
+    tab.wait(READY);
+    tab.visit("#timeline/0");
+    tab.eval("document.querySelector('.stage-canvas').focus()");
+    let name = "document.querySelector('.details h2')?.textContent";
+    // Slices come after the page is shown.
+    tab.wait("performance.getEntriesByType('resource').filter(entry => entry.name.includes('timeline?')).length >= 2");
+    tab.frames();
+    tab.key("Enter");
+    assert_eq!(tab.text(name), "main");
+    tab.wait("document.querySelectorAll('.details .instructions li').length === 12");
+    tab.click_on("input.search");
+    tab.type_text("memcpy");
+    tab.key("Enter");
+    tab.wait(&format!("{name} === 'memcpy'"));
+    tab.wait("document.querySelector('.callers')?.textContent.endsWith('main')");
+    tab.visit("#code/0/5");
+    tab.wait("document.querySelectorAll('.chosen tbody tr').length === 24");
+    tab.click_on(".chosen tbody a.place");
+    tab.wait("document.querySelector('.chosen tr.target')?.cells[2].textContent === '53'");
+    // A link to a place in the timeline waits for its slices.
+    tab.visit("#interrupts/0");
+    tab.click_on(".worst a");
+    tab.wait(&format!("{name} === 'timer interrupt'"));
+    tab.finish();
 }

@@ -339,9 +339,10 @@ impl Tab<'_> {
                 "Log.entryAdded" => complaints.push(format!("log: {}", parameters["entry"])),
                 "Network.requestWillBeSent" => {
                     let url = parameters["request"]["url"].as_str().unwrap_or_default();
-                    if url != self.url.split('#').next().unwrap_or_default()
-                        && !url.starts_with("data:,")
-                    {
+                    // A page from disk asks for itself; a live one for what is below it.
+                    let page = self.url.split('#').next().unwrap_or_default();
+                    let live = page.starts_with("http") && url.starts_with(page);
+                    if url != page && !live && !url.starts_with("data:,") {
                         complaints.push(format!("request: {url}"));
                     }
                 }

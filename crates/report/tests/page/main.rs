@@ -8,4 +8,6 @@ mod browser;
 mod bundle;
 mod bundler;
 mod chromium;
+mod look;
 mod samples;
+mod server;

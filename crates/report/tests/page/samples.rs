@@ -310,7 +310,7 @@ fn branches() -> Value {
         .flat_map(|function| [3, 7, 11].map(|place| (function, place)))
         .collect();
     json!({ "address": all.iter().map(|(function, place)| address(*function, *place)).collect::<Vec<_>>(),
-        "function": all.iter().map(|one| one.0).collect::<Vec<_>>(),
+        "function": all.iter().map(|one| one.0).collect::<Vec<_>>(), "file": vec![FILE; all.len()],
         "line": all.iter().map(|(function, place)| 10 * function + 3 + place / 3).collect::<Vec<_>>(),
         "taken": all.iter().map(|one| if one.1 == 7 { 0 } else { 40 }).collect::<Vec<_>>(),
         "not_taken": all.iter().map(|one| if one.1 == 11 { 0 } else { 25 }).collect::<Vec<_>>() })
@@ -331,8 +331,8 @@ fn code_rows(function: usize, own: &[u64]) -> Value {
         "count": rows.clone().map(|row| if row >= 20 && function % 3 != 0 { 0 } else { own[function] / (20 + row as u64) }).collect::<Vec<_>>(),
         "file": vec![FILE; 24], "line": rows.clone().map(|row| 10 * function + 3 + row / 3).collect::<Vec<_>>(),
         "target": rows.clone().map(|row| if branch(row) { Some(address(function, row + 4)) } else { (row == 15).then(|| address(5, 0)) }).collect::<Vec<_>>(),
-        "taken": rows.clone().map(|row| if branch(row) && row != 7 { 40 } else { 0 }).collect::<Vec<_>>(),
-        "not_taken": rows.map(|row| if branch(row) && row != 11 { 25 } else { 0 }).collect::<Vec<_>>() })
+        "taken": rows.clone().map(|row| if !branch(row) { -1 } else if row == 7 { 0 } else { 40 }).collect::<Vec<_>>(),
+        "not_taken": rows.map(|row| if !branch(row) { -1 } else if row == 11 { 0 } else { 25 }).collect::<Vec<_>>() })
 }
 
 fn source(own: &[u64]) -> Value {
@@ -418,7 +418,7 @@ pub(crate) fn empty() -> Value {
     run["functions"] = columns(&[
         "name", "file", "line", "address", "size", "self", "total", "calls", "covered", "insns",
     ]);
-    run["branches"] = columns(&["address", "function", "line", "taken", "not_taken"]);
+    run["branches"] = columns(&["address", "function", "file", "line", "taken", "not_taken"]);
     run["axis"] =
         json!({ "unit": "instructions", "from": 0, "until": 0, "ticks_per_second": null });
     for key in [

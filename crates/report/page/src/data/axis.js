@@ -6,13 +6,15 @@
 import { compact, count, seconds } from "../ui/format.js";
 
 export class Axis {
-  /** @param {{unit: string, from: number, until: number, ticks_per_second?: number|null}} data */
+  /** @param {{unit: string, from: number, until: number, ticks_per_second?: number|null, origin?: string}} data */
   constructor(data) {
     this.from = data.from;
     /** Never empty, so that scales need no special case. */
     this.until = Math.max(data.until, data.from + 1);
     this.isTime = data.unit === "time";
     this.ticksPerSecond = data.ticks_per_second || null;
+    /** Added to positions: times may need more digits than numbers of a script have. */
+    this.origin = BigInt(data.origin || 0);
     this.unit = !this.isTime ? "instructions" : this.ticksPerSecond ? "time" : "ticks";
   }
 
@@ -31,6 +33,7 @@ export class Axis {
   /** A position as text. Times count from the start of the run. @param {number} x */
   position(x) {
     if (this.isTime && this.ticksPerSecond) return preciseSeconds((x - this.from) / this.ticksPerSecond);
+    if (this.origin) return String(this.origin + BigInt(Math.round(x)));
     return count(Math.round(x));
   }
 

@@ -15,23 +15,12 @@ export function backendOf(report) {
 }
 
 /**
- * The slices of one track as a view draws them. `index` is the best that is known for a
- * window; `want` asks for better, and `changed` runs when it has come.
+ * The slices of one track as a view draws them: `index` is the best that is known for a
+ * window, `want` asks for better, `changed` runs when it has come. Here all is known.
+ * @param {SliceIndex} index
  */
-class EmbeddedTrack {
-  /** @param {any} track */
-  constructor(track) {
-    this.whole = new SliceIndex(track.slices);
-    this.depths = this.whole.depths;
-    this.changed = () => {};
-  }
-
-  /** @param {number} _from @param {number} _until */
-  index(_from, _until) {
-    return this.whole;
-  }
-
-  want() {}
+export function fixedTrack(index) {
+  return { depths: index.depths, changed: () => {}, index: () => index, want: () => {}, isSettled: () => true };
 }
 
 export class EmbeddedBackend {
@@ -44,7 +33,7 @@ export class EmbeddedBackend {
   track(run, track) {
     let known = this.tracks.get(track);
     if (!known) {
-      known = new EmbeddedTrack(track);
+      known = fixedTrack(new SliceIndex(track.slices));
       this.tracks.set(track, known);
     }
     return known;
@@ -102,9 +91,8 @@ class LiveTrack {
    * @param {number} from @param {number} until @param {number} pixels
    */
   want(from, until, pixels) {
+    if (this.isSettled(from, until, pixels)) return;
     const pixel = (until - from) / pixels;
-    const { detail } = this;
-    if (detail && detail.from <= from && detail.until >= until && detail.pixel <= pixel * 1.5) return;
     const { axis } = this.run;
     const low = Math.max(axis.from, Math.floor(from - (until - from)));
     const high = Math.min(axis.until, Math.ceil(until + (until - from)));
@@ -115,6 +103,12 @@ class LiveTrack {
     const sequence = ++this.sequence;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.load(path, sequence, { from: low, until: high, pixel }), 40);
+  }
+
+  /** Is the window known as finely as it can be drawn? @param {number} from @param {number} until @param {number} pixels */
+  isSettled(from, until, pixels) {
+    const { detail } = this;
+    return detail !== null && detail.from <= from && detail.until >= until && detail.pixel <= ((until - from) / pixels) * 1.5;
   }
 
   /** @param {string} path @param {number} sequence @param {{from: number, until: number, pixel: number}} window */
@@ -135,7 +129,7 @@ export class LiveBackend {
     /** @type {Map<string, Promise<any>>} answers, the oldest first */
     this.answers = new Map();
     this.tracks = new WeakMap();
-    /** Shows that the server does not answer. @type {(message: string) => void} */
+    /** Shows that the server does not answer; nothing when it does again. @type {(message: string) => void} */
     this.failed = () => {};
   }
 
@@ -155,7 +149,8 @@ export class LiveBackend {
     if (answer) this.answers.delete(path);
     else answer = this.request(path);
     this.answers.set(path, answer);
-    if (this.answers.size > CACHE_SIZE) this.answers.delete(this.answers.keys().next().value);
+    const [oldest] = this.answers.keys();
+    if (this.answers.size > CACHE_SIZE) this.answers.delete(oldest);
     return answer;
   }
 
@@ -163,7 +158,10 @@ export class LiveBackend {
   async request(path) {
     try {
       const answer = await fetch(path);
-      if (answer.ok) return await answer.json();
+      if (answer.ok) {
+        this.failed("");
+        return await answer.json();
+      }
       if (answer.status !== 404) this.failed("The server answered " + answer.status + ".");
     } catch {
       // Not kept: the server may answer again.
@@ -200,7 +198,7 @@ export class LiveBackend {
   }
 }
 
-/** @param {Record<string, any>} values */
+/** Values are numbers and lists of numbers: nothing needs an escape. @param {Record<string, any>} values */
 function query(values) {
-  return new URLSearchParams(Object.entries(values).map(([key, value]) => [key, String(value)])).toString();
+  return Object.entries(values).map(([key, value]) => key + "=" + value).join("&");
 }

@@ -7,7 +7,8 @@ import { partition } from "../data/slices.js";
 /**
  * @typedef {{depths: number, changed: () => void,
  *   index: (from: number, until: number) => import("../data/slices.js").SliceIndex,
- *   want: (from: number, until: number, pixels: number) => void}} TrackData
+ *   want: (from: number, until: number, pixels: number) => void,
+ *   isSettled: (from: number, until: number, pixels: number) => boolean}} TrackData
  */
 
 export class Lane {

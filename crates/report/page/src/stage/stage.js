@@ -22,7 +22,7 @@ const TOLERANCE = 4;
  * @typedef {{lanes: import("./lane.js").Lane[], axis: import("../data/axis.js").Axis,
  *   theme: import("../ui/theme.js").Theme, label: string, minimum?: number, minimap?: boolean, clickZooms?: boolean,
  *   describe: (selection: Selection) => string, onSelect?: (selection: Selection|null) => void,
- *   onWindow?: () => void}} StageOptions
+ *   onWindow?: () => void, onData?: () => void}} StageOptions `onData`: more is known about the same
  */
 
 export class Stage {
@@ -53,6 +53,8 @@ export class Stage {
     this.minimap = options.minimap === false ? null : new Minimap(this);
     this.element = h("div", { class: "stage" }, this.minimap?.canvas, this.scroller, this.tip);
     this.draw = oncePerFrame(() => this.paint());
+    /** Ends what outlives the element. */
+    this.close = () => {};
     this.attach();
   }
 
@@ -67,17 +69,24 @@ export class Stage {
       this.draw();
     });
     for (const lane of this.lanes) {
-      lane.data.changed = () => {
-        this.layout = layoutLanes(this.lanes);
-        this.resize();
-        this.minimap?.refresh();
-        this.options.onWindow?.();
-      };
+      lane.data.changed = () => this.dataChanged();
     }
     this.close = () => {
       observer.disconnect();
       forget();
     };
+  }
+
+  /** A server has sent slices. */
+  dataChanged() {
+    this.layout = layoutLanes(this.lanes);
+    this.resize();
+    this.minimap?.refresh();
+    const { selection } = this;
+    const slice = selection ? this.index(selection.lane).find(selection) : -1;
+    if (selection && slice >= 0) this.selection = this.selectionOf(selection.lane, slice);
+    this.options.onData?.();
+    this.options.onWindow?.();
   }
 
   resize() {

@@ -7,7 +7,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * @typedef {Node|string|number|null|undefined|false|Child[]} Child
+ * @typedef {Node|string|number|null|undefined|false|any[]} Child a list has children too
  * @typedef {Record<string, any>} Attributes `on`: listeners by event; `style`: properties;
  *   `true` sets an empty attribute; `false`, `null` and `undefined` leave it out.
  */

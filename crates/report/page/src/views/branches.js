@@ -21,8 +21,7 @@ const CHOICES = [
 /** @param {import("../shell.js").Context} context @param {Run} run @param {import("../route.js").Route} route */
 export function branchesView(context, run, route) {
   const { branches } = run.data;
-  const fileOf = (/** @type {number} */ row) => (branches.function[row] >= 0 ? run.functions.file[branches.function[row]] : -1);
-  const times = (/** @type {number} */ row) => branches.taken[row] + branches.not_taken[row];
+    const times = (/** @type {number} */ row) => branches.taken[row] + branches.not_taken[row];
   const table = new Table({
     caption: "Branches",
     length: branches.address.length,
@@ -32,7 +31,7 @@ export function branchesView(context, run, route) {
     columns: [
       { key: "address", label: "Branch", header: true, value: (row) => Number(branches.address[row]), cell: (row) => addressLink(run, branches.function[row], branches.address[row]) },
       { key: "function", label: "Function", class: "wide", value: (row) => run.functionName(branches.function[row]), cell: (row) => functionLink(run, branches.function[row]) },
-      { key: "source", label: "Source", value: (row) => run.place(fileOf(row), branches.line[row]), cell: (row) => sourceLink(run, fileOf(row), branches.line[row]) },
+      { key: "source", label: "Source", value: (row) => run.place(branches.file[row], branches.line[row]), cell: (row) => sourceLink(run, branches.file[row], branches.line[row]) },
       { key: "times", label: "Executed", numeric: true, value: times, cell: (row) => count(times(row)) },
       { key: "taken", label: "Taken", numeric: true, value: (row) => branches.taken[row], cell: (row) => count(branches.taken[row]) },
       { key: "not_taken", label: "Not taken", numeric: true, value: (row) => branches.not_taken[row], cell: (row) => count(branches.not_taken[row]) },

@@ -91,7 +91,7 @@ async function sourceLines(context, run, rows) {
 export function codeTable(run, rows, lineText) {
   let most = 1;
   for (const number of rows.count) most = Math.max(most, number);
-  const isBranch = (/** @type {number} */ row) => rows.taken[row] + rows.not_taken[row] > 0;
+  const isBranch = (/** @type {number} */ row) => rows.taken[row] >= 0 && rows.not_taken[row] >= 0;
   const startsLine = (/** @type {number} */ row) => row === 0 || rows.line[row] !== rows.line[row - 1] || rows.file[row] !== rows.file[row - 1];
   return new Table({
     caption: "Instructions",
@@ -124,9 +124,10 @@ function instruction(run, text, address) {
   if (!address || number < 0) return text;
   const name = run.functionName(number);
   const to = (/** @type {string} */ label, /** @type {string|null} */ kind) => h("a", { class: kind, href: link("code", run.number, [number], { address }) }, label);
-  for (const part of [address, name]) {
+  // Disassembly writes addresses without 0x, followed by the name.
+  for (const part of [address.slice(2), name]) {
     const at = text.lastIndexOf(part);
-    if (at > 0) return [text.slice(0, at), to(part, null), text.slice(at + part.length)];
+    if (at > 0) return [text.slice(0, at), to(text.slice(at), null)];
   }
   return [text, to("\u2192 " + name, "jump")];
 }

@@ -155,6 +155,7 @@ function twoTimelines(context, before, after) {
       details.show(stage);
       if (selection) context.announcer.say(stage.lanes[selection.lane].title + ", " + describe(stage.lanes[selection.lane], axis, selection));
     },
+    onData: () => details.show(stage),
     onWindow: () => table.update(),
   });
   const table = visibleTable(stage);

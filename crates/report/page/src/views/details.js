@@ -111,6 +111,7 @@ function links(run, selection) {
     h("a", { href: link("code", run.number, [number]) }, "Code"),
     functions.file[number] >= 0 ? h("a", { href: link("source", run.number, [functions.file[number]], { line: functions.line[number] }) }, "Source") : null,
     h("a", { href: link("flame", run.number, [], { search: run.functionName(number) }) }, "Flame graph"),
+    h("a", { href: link("timeline", run.number, [], { search: run.functionName(number) }) }, "All calls"),
     h("span", { class: "soft" }, sourceLink(run, functions.file[number], functions.line[number])),
   );
 }

@@ -3,7 +3,9 @@
  * the order of time, where it is one track of the timeline. A click zooms.
  */
 
+import { fixedTrack } from "../data/backend.js";
 import { flameAxis, layoutFlame } from "../data/flame.js";
+import { SliceIndex } from "../data/slices.js";
 import { link, replaceRoute } from "../route.js";
 import { Lane } from "../stage/lane.js";
 import { Stage } from "../stage/stage.js";
@@ -32,7 +34,7 @@ export function flameView(context, run, route) {
   let current = null;
   const show = (/** @type {string} */ search) => {
     current?.stage.close();
-    current = build(context, run, choice, holder);
+    current = build(context, run, choice, choices.element, holder);
     replaceRoute(link("flame", run.number, [], { order: choice.order, by: hasTime ? choice.by : null, track: choice.order === "time" ? choice.track : null, search }));
     current.stage.resize();
     if (search) current.finder.bar.set(search);
@@ -44,7 +46,7 @@ export function flameView(context, run, route) {
   };
   const choices = choiceFields(run, choice, hasTime, change);
   const view = {
-    element: h("div", { class: "view filling" }, heading("Flame graph"), h("div", { class: "toolbar" }, choices.element), holder),
+    element: h("div", { class: "view filling" }, heading("Flame graph"), holder),
     shown: () => show(route.query.search ?? ""),
     close: () => current?.stage.close(),
     get search() {
@@ -82,8 +84,8 @@ function choiceFields(run, choice, hasTime, change) {
   return { element, draw };
 }
 
-/** @param {import("../shell.js").Context} context @param {Run} run @param {Choice} choice @param {HTMLElement} holder */
-function build(context, run, choice, holder) {
+/** @param {import("../shell.js").Context} context @param {Run} run @param {Choice} choice @param {HTMLElement} choices @param {HTMLElement} holder */
+function build(context, run, choice, choices, holder) {
   const { lane, axis, calls } = choice.order === "merged" ? mergedLane(run, choice.by === "time") : timeLane(context, run, choice.track);
   const details = new Details(context);
   const say = (/** @type {import("../stage/stage.js").Selection} */ selection) => describe(lane, axis, selection) + ", " + percent(selection.end - selection.begin, axis.until - axis.from) + calls(selection);
@@ -100,6 +102,7 @@ function build(context, run, choice, holder) {
       details.show(stage);
       if (selection) context.announcer.say(say(selection));
     },
+    onData: () => details.show(stage),
     onWindow: () => table.update(),
   });
   const table = visibleTable(stage);
@@ -110,7 +113,7 @@ function build(context, run, choice, holder) {
   };
   fill(
     holder,
-    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), matched, h("span", { class: "spring" }), keysHelp()),
+    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), choices, matched, h("span", { class: "spring" }), keysHelp()),
     h("div", { class: "with-details" }, stage.element, details.element),
     table.element,
   );
@@ -135,7 +138,7 @@ function covered(stage, finder) {
 function mergedLane(run, byTime) {
   const { flame } = run.data;
   const { index, nodes, whole } = layoutFlame(flame, byTime);
-  const data = { depths: index.depths, index: () => index, want: () => {}, changed: () => {} };
+  const data = fixedTrack(index);
   const calls = (/** @type {import("../stage/stage.js").Selection} */ selection) => {
     const slice = index.find(selection);
     const number = slice >= 0 ? flame.calls[nodes[slice]] : 0;
@@ -147,6 +150,6 @@ function mergedLane(run, byTime) {
 /** @param {import("../shell.js").Context} context @param {Run} run @param {number} id of the track */
 function timeLane(context, run, id) {
   const track = run.tracks.find((/** @type {any} */ one) => one.id === id) ?? run.tracks[0];
-  const data = track ? context.backend.track(run, track) : { depths: 0, index: () => layoutFlame({ parent: [], function: [], self: [], total: [], calls: [] }, false).index, want: () => {}, changed: () => {} };
+  const data = track ? context.backend.track(run, track) : fixedTrack(new SliceIndex(null));
   return { lane: new Lane(run, track ? track.name : "", data, track ? track.id : null), axis: run.axis, calls: () => "" };
 }

@@ -20,7 +20,8 @@ export function interruptsView(context, run) {
 export function interruptsParts(run) {
   const rows = run.data.interrupts;
   if (rows.length === 0) return h("p", null, "The trace has no trap.");
-  return [h("section", { class: "causes" }, causesTable(run).element), h("div", { class: "cards" }, rows.map((/** @type {any} */ row) => cause(run, row)))];
+  const longestFirst = [...rows].sort((a, b) => (b.duration?.max ?? 0) - (a.duration?.max ?? 0));
+  return [h("section", { class: "causes" }, causesTable(run).element), h("div", { class: "cards" }, longestFirst.map((row) => cause(run, row)))];
 }
 
 /** @param {Run} run */
@@ -73,7 +74,7 @@ function cause(run, row) {
     "section",
     { class: "card" },
     h("h2", null, sign(row.interrupt), " ", row.name),
-    h("p", { class: "soft" }, (row.interrupt ? "Interrupt " : "Exception ") + row.cause + ", " + plural(row.count, "time")),
+    h("p", { class: "soft" }, (row.interrupt ? "Interrupt" : "Exception") + (row.cause >= 0 ? " " + row.cause : "") + ", " + plural(row.count, "time") + (row.unfinished > 0 ? ", " + count(row.unfinished) + " without a return" : "")),
     row.duration?.histogram?.length > 0 ? histogram(row.duration.histogram, label, "Duration") : null,
     row.latency?.histogram?.length > 0 ? histogram(row.latency.histogram, label, "Latency") : null,
     row.worst?.length > 0
@@ -96,8 +97,8 @@ export function trapsTable(run) {
       { key: "cause", label: "Cause", class: "wide", value: (row) => run.trapName(row), cell: (row) => [sign(Boolean(traps.interrupt[row])), " ", run.trapName(row)] },
       { key: "length", label: "Duration", numeric: true, value: (row) => run.trapLength(row) ?? Infinity, cell: (row) => (run.trapLength(row) === null ? "never returned" : axis.shortSpan(run.trapLength(row) ?? 0)) },
       { key: "function", label: "Interrupted", value: (row) => run.functionName(traps.function[row]), cell: (row) => functionLink(run, traps.function[row]) },
-      { key: "epc", label: "At address", value: (row) => Number(traps.epc[row]), cell: (row) => addressLink(run, traps.function[row], traps.epc[row]) },
-      ...(traps.tval ? [{ key: "tval", label: "Trap value", class: "mono", cell: (/** @type {number} */ row) => traps.tval[row] }] : []),
+      { key: "epc", label: "At address", value: (row) => Number(traps.epc[row] ?? -1), cell: (row) => addressLink(run, traps.function[row], traps.epc[row]) },
+      ...(traps.tval?.some(Boolean) ? [{ key: "tval", label: "Trap value", class: "mono", cell: (/** @type {number} */ row) => traps.tval[row] }] : []),
       { key: "handler", label: "Handler", value: (row) => run.functionName(traps.handler[row]), cell: (row) => functionLink(run, traps.handler[row]) },
     ],
   });

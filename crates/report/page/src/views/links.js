@@ -32,8 +32,9 @@ export function sourceLink(run, file, line) {
   return h("a", { class: "place", href: link("source", run.number, [file], { line: line > 0 ? line : null }), title: run.fileName(file) }, run.place(file, line));
 }
 
-/** An address, linked to its instruction. @param {Run} run @param {number} number of the function, -1: unknown @param {string} address */
+/** An address, linked to its instruction. @param {Run} run @param {number} number of the function, -1: unknown @param {string|null} address */
 export function addressLink(run, number, address) {
+  if (!address) return null;
   if (number < 0) return h("span", { class: "mono" }, address);
   return h("a", { class: "mono", href: link("code", run.number, [number], { address }) }, address);
 }

@@ -39,7 +39,7 @@ function facts(run) {
     ["Traps", count(data.traps.at.length)],
     ["Gaps", count(data.gaps.at.length)],
   ];
-  return h("dl", { class: "facts" }, rows.filter(Boolean).map((row) => h("div", null, h("dt", null, row[0]), h("dd", null, row[1]))));
+  return h("dl", { class: "facts" }, rows.map((row) => row && h("div", null, h("dt", null, row[0]), h("dd", null, row[1]))));
 }
 
 /** @param {string} title @param {string|null} href @param {any[]} parts */
@@ -137,7 +137,7 @@ function gaps(run) {
     else groups.set(key, { first: gap, number: 1 });
   });
   const list = [...groups.values()].map(({ first, number }) =>
-    h("li", null, plural(number, "time") + ": ", run.string(gaps.reason[first]), " ", h("code", null, gaps.code[first] ?? ""), ", first at ", timelineLink(run, gaps.track[first], gaps.at[first], gaps.end[first] - gaps.at[first])),
+    h("li", null, plural(number, "time") + ": ", run.string(gaps.reason[first]), gaps.code[first] ? [" ", h("code", null, gaps.code[first])] : null, ", first at ", timelineLink(run, gaps.track[first], gaps.at[first], gaps.end[first] - gaps.at[first])),
   );
   return card("Gaps in the trace", list.length > 0 ? link("trace", run.number) : null, list.length > 0 ? h("ul", null, list) : h("p", null, "None: the trace was decoded completely."));
 }

@@ -7,7 +7,7 @@ import { h } from "../ui/dom.js";
 import { Table, filterField } from "../ui/table.js";
 
 /**
- * @param {{caption: string, names: string[], href: (row: number) => string, current: number,
+ * @param {{caption: string, names: string[], short?: (name: string) => string, href: (row: number) => string, current: number,
  *   number: {label: string, value: (row: number) => number, cell: (row: number) => any}}} options
  */
 export function picker(options) {
@@ -24,7 +24,7 @@ export function picker(options) {
         header: true,
         class: "wide",
         value: (row) => names[row],
-        cell: (row) => h("a", { href: options.href(row), title: names[row], "aria-current": row === options.current ? "true" : null }, names[row]),
+        cell: (row) => h("a", { href: options.href(row), title: names[row], "aria-current": row === options.current ? "true" : null }, options.short ? options.short(names[row]) : names[row]),
       },
       { key: "number", label: number.label, numeric: true, value: number.value, cell: number.cell },
     ],

@@ -30,9 +30,10 @@ export function sourceView(context, run, route) {
   const list = picker({
     caption: "Files",
     names: files.map((one) => run.fileName(one.file)),
+    short: (path) => path.split(/[\\/]/).slice(-2).join("/"),
     current,
     href: (row) => link("source", run.number, [files[row].file]),
-    number: { label: "Instructions", value: (row) => files[row].self, cell: (row) => compact(files[row].self) },
+    number: { label: "Count", value: (row) => files[row].self, cell: (row) => compact(files[row].self) },
   });
   const chosen = h("div", { class: "chosen" });
   const element = h("div", { class: "view filling" }, heading("Source"), sideBySide(list.element, chosen));
@@ -65,8 +66,7 @@ function branchesByLine(run, file) {
   const { branches } = run.data;
   const result = new Map();
   branches.line.forEach((/** @type {number} */ line, /** @type {number} */ branch) => {
-    const number = branches.function[branch];
-    if (number < 0 || run.functions.file[number] !== file || !(line > 0)) return;
+    if (branches.file[branch] !== file || !(line > 0)) return;
     if (!result.has(line)) result.set(line, []);
     result.get(line).push(branch);
   });

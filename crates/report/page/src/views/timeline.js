@@ -31,16 +31,24 @@ export function timelineView(context, run, route) {
     label: "Timeline of " + run.name + ", in " + run.axis.unit + ". Press Enter to select a slice, arrows to walk, W and S to zoom, A and D to pan.",
     describe: (selection) => describe(stage.lanes[selection.lane], stage.axis, selection),
     onSelect: (selection) => {
+      wanted = null;
       details.show(stage);
       if (selection) context.announcer.say(describe(stage.lanes[selection.lane], stage.axis, selection) + ", depth " + selection.depth);
       remember();
     },
+    onData: () => details.show(stage),
     onWindow: () => {
       shown.textContent = windowText(stage);
       table.update();
       remember();
+      // Selecting moves the window again: it is asked for once only.
+      const query = wanted;
+      wanted = null;
+      if (query && !selectAt(stage, query)) wanted = query;
     },
   });
+  /** A slice to select when it has come from the server. @type {Record<string, string>|null} */
+  let wanted = null;
   const table = visibleTable(stage);
   const finder = new Finder(context, stage, () => remember());
   const remember = settle(250, () => {
@@ -55,7 +63,10 @@ export function timelineView(context, run, route) {
     table.element,
   );
   const update = (/** @type {import("../route.js").Route} */ next) => {
-    applyRoute(stage, next.query);
+    const from = Number.parseFloat(next.query.from);
+    const until = Number.parseFloat(next.query.until);
+    if (from < until) stage.show(from, until);
+    wanted = selectAt(stage, next.query) ? null : next.query;
     if (next.query.search !== undefined && next.query.search !== finder.bar.query) finder.bar.set(next.query.search);
   };
   return {
@@ -85,16 +96,15 @@ function routeOf(run, stage, search) {
   });
 }
 
-/** Shows the part and selects the slice that an address names. @param {Stage} stage @param {Record<string, string>} query */
-function applyRoute(stage, query) {
-  const from = Number.parseFloat(query.from);
-  const until = Number.parseFloat(query.until);
-  if (from < until) stage.show(from, until);
+/** Selects the slice that an address names. @param {Stage} stage @param {Record<string, string>} query @returns {boolean} nothing is left to do */
+function selectAt(stage, query) {
   const lane = stage.lanes.findIndex((one) => String(one.track) === query.track);
   const at = Number.parseFloat(query.at);
-  if (lane < 0 || !Number.isFinite(at)) return;
+  if (lane < 0 || !Number.isFinite(at)) return true;
   const slice = sliceAt(stage.index(lane), at, Number.parseInt(query.depth, 10));
   if (slice >= 0) stage.select(stage.selectionOf(lane, slice), true);
+  // A server may still send calls inside this one.
+  return stage.lanes[lane].data.isSettled(stage.view.from, stage.view.until, stage.width);
 }
 
 /**

@@ -11,7 +11,7 @@ const LIMIT = 200;
 /** @param {import("../stage/stage.js").Stage} stage */
 export function visibleTable(stage) {
   const body = h("tbody", null);
-  const caption = h("caption", null);
+  const caption = h("caption", null, "Visible slices");
   const table = h(
     "table",
     { class: "data" },
