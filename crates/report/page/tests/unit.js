@@ -59,7 +59,7 @@ function slices() {
   const index = sample();
   same("at", [index.at(1, 10), index.at(1, 39), index.at(1, 40), index.at(2, 17), index.at(5, 1)], [1, 1, -1, 2, -1]);
   same("near", [index.near(1, 45, 4), index.near(1, 45, 5), index.near(1, 41, 3)], [-1, 4, 1]);
-  same("family", [index.parent(2), index.parent(0), index.firstChild(0), index.firstChild(4), index.firstChild(1)], [1, -1, 1, -1, 2]);
+  same("family", [index.parent(2), index.parent(0), index.firstChild(0), index.firstChild(4), index.firstChild(1), index.firstChild(1, 25)], [1, -1, 1, -1, 2, 3]);
   same("siblings", [index.sibling(1, 1), index.sibling(4, 1), index.sibling(3, -1)], [4, -1, 2]);
   same("ancestors", index.ancestors(3), [1, 0]);
   same("own", [index.own(0), index.own(1), index.own(4)], [30, 20, 40]);
@@ -116,6 +116,8 @@ function viewports() {
   same("what is seen does not move", [view.from, view.until], [100, 200]);
   view.reveal(500, 520);
   same("reveal centres", [view.from, view.until], [460, 560]);
+  view.reveal(400, 500);
+  same("enough of a long part is seen", view.from, 460);
   view.frame(300, 400);
   same("frame leaves room", [view.from, view.until], [290, 410]);
 }

@@ -108,12 +108,12 @@ export class SliceIndex {
     return result;
   }
 
-  /** The first call inside a slice, -1: none. @param {number} slice */
-  firstChild(slice) {
+  /** The first call inside a slice that ends after `from`, -1: none. @param {number} slice @param {number} [from] */
+  firstChild(slice, from = -Infinity) {
     const depth = this.depth[slice] + 1;
     if (depth >= this.rows.length) return -1;
     const { slices } = this.rows[depth];
-    const place = this.firstBeginningFrom(depth, this.begin[slice]);
+    const place = Math.max(this.firstBeginningFrom(depth, this.begin[slice]), this.firstEndingAfter(depth, from));
     if (place >= slices.length) return -1;
     const child = slices[place];
     return this.begin[child] < this.end[slice] || this.begin[child] === this.begin[slice] ? child : -1;

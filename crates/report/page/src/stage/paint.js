@@ -134,7 +134,7 @@ function paintRow(frame, lane, index, depth, y, wanted) {
  */
 function paintSlice(frame, lane, index, slice, style, box, faded) {
   const { context, theme } = frame;
-  if (faded) context.globalAlpha = 0.3;
+  if (faded) context.globalAlpha = 0.4;
   context.fillStyle = style.fill;
   context.fillRect(box.x, box.y, box.width, box.height);
   if (style.pattern && box.width > 2) {

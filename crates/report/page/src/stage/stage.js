@@ -279,7 +279,11 @@ export class Stage {
     if (slice < 0) return this.selectFirst();
     const steps = {
       parent: () => index.parent(slice),
-      child: () => index.firstChild(slice),
+      // Preferably one that is seen.
+      child: () => {
+        const seen = index.firstChild(slice, this.view.from);
+        return seen >= 0 ? seen : index.firstChild(slice);
+      },
       next: () => index.sibling(slice, 1),
       previous: () => index.sibling(slice, -1),
     };

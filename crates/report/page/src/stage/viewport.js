@@ -53,10 +53,10 @@ export class Viewport {
 
   /** Moves as little as possible so that a part is seen. @param {number} begin @param {number} end */
   reveal(begin, end) {
-    if (end <= this.until && begin >= this.from) return;
-    // What already fills the window needs no move; nor does the start of a long part.
-    if (begin <= this.from && end >= this.until) return;
     const { width } = this;
+    const seen = Math.min(end, this.until) - Math.max(begin, this.from);
+    // All of it, or enough of a long part.
+    if (seen >= Math.min(end - begin, width * 0.3)) return;
     const middle = end - begin > width ? begin + width * 0.4 : (begin + end) / 2;
     this.set(middle - width / 2, middle + width / 2);
   }
