@@ -24,6 +24,7 @@
 //! * [`Stacks`]: call stacks, followed from run to run; [`CallTree`]: call paths with
 //!   their cost.
 //! * [`Profiler`]: exact profiles; [`Latencies`], [`CallSites`]: calls one by one.
+//! * [`Timeline`]: calls and traps as slices on tracks, given to a [`TimelineSink`].
 //! * [`RunCounter`], [`Coverage`]: which code ran.
 //! * [`JumpCounter`]: branches, indirect jumps and the rounds of loops.
 //! * [`compare_runs`]: where two runs differ.
@@ -57,6 +58,7 @@ mod slices;
 mod spaces;
 mod stacks;
 mod symbols;
+mod timeline;
 mod trace;
 mod transfers;
 
@@ -81,10 +83,14 @@ pub use profile::{
 pub use runs::RunCount;
 pub use segments::Segments;
 pub use stacks::{
-    Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd,
-    OddJump, Outer, StackSink, Stacks, What,
+    Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,
+    Odd, OddJump, OpenCall, Outer, StackSink, Stacks, Switched, What,
 };
 pub use symbols::Symbols;
+pub use timeline::{
+    CauseSpans, GapSpan, GapTable, Merging, Position, Slice, SliceKind, SliceSummary, Timeline,
+    TimelineSink, Track, TrackId, TrackSlices, TrapSpan, TrapTable,
+};
 pub use trace::{
     Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,
     WindowOptions, Windowed, instruction_text,

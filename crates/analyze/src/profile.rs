@@ -7,6 +7,7 @@ mod lines;
 mod loops;
 
 pub use difference::FunctionChange;
+pub(crate) use functions::trap_order;
 pub use functions::{CallEdge, FunctionCost};
 pub use lines::LineCost;
 pub use loops::HotLoop;
@@ -84,6 +85,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
                 .map(|(since, until)| until.saturating_sub(since));
             self.follower.run(id, &run, time.unwrap_or(0));
         }
+        self.follower.stacks.clock(id, until);
     }
 
     /// A run, which waits for its time if the trace has times.

@@ -11,6 +11,7 @@ mod explain;
 mod fit;
 mod format;
 mod groups;
+mod growth;
 mod guess;
 mod harts;
 mod join;
@@ -36,6 +37,7 @@ pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceK
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
 pub(crate) use groups::{GroupPiece, Groups, items};
+pub use growth::Growth;
 pub use guess::{Guess, Hint, Known};
 pub use join::split;
 pub use meter::{Meter, WINDOW};

@@ -15,6 +15,7 @@ mod machine;
 mod points;
 mod profiling;
 mod progress;
+mod reporting;
 mod session;
 mod settings;
 mod sink;

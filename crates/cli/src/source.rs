@@ -8,12 +8,13 @@ use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::{Functions, Places, RunCount, RunCounter, add_runs};
+use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{Decoded, Trace, Transport, Watch};
+use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Trace, Transport, Watch};
 use hartrace_flow::{
     Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Run, StepEvents,
 };
@@ -149,6 +150,36 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The format and its version, or the kind of log.
+    pub(crate) fn format(&self) -> String {
+        match &self.data {
+            Data::Trace(trace) => format!("{} {}", trace.format(), trace.settings.version()),
+            Data::Log(kind, _) => kind.to_string(),
+        }
+    }
+
+    /// The size of the file, if it is known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match &self.data {
+            Data::Trace(trace) => trace.input.size(),
+            Data::Log(_, input) => input.size(),
+        }
+    }
+
+    /// The settings that a trace is read by, as pairs of names and values.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let Data::Trace(trace) = &self.data else {
+            return Vec::new();
+        };
+        let mut config = Config::default();
+        trace.settings.complete(&mut config);
+        let text = config.to_toml(false);
+        let pairs = text.lines().filter_map(|line| line.split_once(" = "));
+        pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
     /// The output of the command.
     pub(crate) fn output(&self, path: &Path) -> Result<Output, Failure> {
         self.session.output(path)
@@ -210,6 +241,7 @@ impl<'a> Source<'a> {
             only,
             single: false,
             progress: true,
+            census: false,
             check: &|| Ok(()),
         };
         self.read_parts(opened, threads, &how, part, give)?
@@ -230,6 +262,7 @@ impl<'a> Source<'a> {
             only,
             single: false,
             progress: true,
+            census: false,
             check: &check,
         };
         self.read(opened, &mut out, &how)?.report()?;
@@ -251,6 +284,7 @@ impl<'a> Source<'a> {
             true => Err(Failure::ClosedPipe),
             false => (how.check)(),
         };
+        let mut counted = None;
         let found = match data {
             Data::Log(kind, mut input) => {
                 let head = input.peek(HEAD)?;
@@ -266,9 +300,15 @@ impl<'a> Source<'a> {
             Data::Trace(trace) => {
                 let mut watch = Watch::new(out, how.only.map(HartId));
                 let mut progress = how.progress.then(|| session.progress(&trace.input));
-                let read = trace.decode(image, &mut watch, |_, done| {
+                let mut counting = how.census.then(|| Counting::new(&trace.settings));
+                let mut growth = Growth::default();
+                let (counts, grows) = (counting.as_mut(), how.census);
+                let read = trace.decode_counting(image, &mut watch, counts, |watch, done| {
                     if let Some(progress) = &mut progress {
                         progress.reach(done);
+                    }
+                    if grows {
+                        growth.add(watch.decoded.instructions, done);
                     }
                     check()
                 });
@@ -276,12 +316,14 @@ impl<'a> Source<'a> {
                     Err(_) if ended.get() => {}
                     read => read?,
                 }
+                counted = counting.map(|counting| (counting.finish(), growth));
                 Some(Found::Trace(watch.decoded))
             }
         };
         Ok(Verdict {
             session,
             found,
+            counted,
             only: how.only,
         })
     }
@@ -320,6 +362,7 @@ impl<'a> Source<'a> {
         Ok(Verdict {
             session,
             found: Some(Found::Trace(decoded)),
+            counted: None,
             only,
         })
     }
@@ -333,6 +376,8 @@ pub(crate) struct How<'h> {
     pub(crate) single: bool,
     /// Whether progress is shown.
     pub(crate) progress: bool,
+    /// Whether the messages of a trace are counted.
+    pub(crate) census: bool,
     /// Called now and then; an error ends the reading.
     pub(crate) check: &'h dyn Fn() -> Result<(), Failure>,
 }
@@ -341,6 +386,7 @@ pub(crate) struct How<'h> {
 pub(crate) struct Verdict<'a> {
     session: Session<'a>,
     found: Option<Found>,
+    counted: Option<(Census, Growth)>,
     only: Option<u32>,
 }
 
@@ -350,6 +396,11 @@ enum Found {
 }
 
 impl Verdict<'_> {
+    /// The messages of a trace, and how it grew, if they were counted.
+    pub(crate) fn take_counted(&mut self) -> Option<(Census, Growth)> {
+        self.counted.take()
+    }
+
     /// Reports it.
     pub(crate) fn report(self) -> Result<(), Failure> {
         let session = self.session;

@@ -250,6 +250,25 @@ impl Trace {
         self,
         image: &Image,
         out: &mut C,
+        after: impl FnMut(&mut C, u64) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        C: Consumer,
+        E: From<InputError> + From<SettingsError>,
+    {
+        self.decode_counting(image, out, None, after)
+    }
+
+    /// The same; `counting` gets the bytes too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trace::decode`].
+    pub fn decode_counting<C, E>(
+        self,
+        image: &Image,
+        out: &mut C,
+        mut counting: Option<&mut Counting>,
         mut after: impl FnMut(&mut C, u64) -> Result<(), E>,
     ) -> Result<(), E>
     where
@@ -260,6 +279,9 @@ impl Trace {
         let mut done = 0;
         self.input.chunks(|chunk| {
             for step in chunk.chunks(STEP) {
+                if let Some(counting) = &mut counting {
+                    counting.feed(step);
+                }
                 let mut rest = step;
                 while !rest.is_empty() {
                     // A pause comes after a message, so there is one at least.

@@ -81,6 +81,7 @@ fn list(
             only: args.traced.hart,
             single: true,
             progress: !is_paged,
+            census: false,
             check: &check,
         };
         let verdict = source.read((&program, &image, isa), &mut listing, &how)?;
@@ -126,6 +127,7 @@ fn write_events(
         only: args.traced.hart,
         single: form != EventForm::Json,
         progress: true,
+        census: false,
         check: &check,
     };
     let (verdict, found) = match part {

@@ -22,6 +22,7 @@ mod help;
 mod info;
 mod log;
 mod readme;
+mod report;
 mod run;
 mod signals;
 mod state;
