@@ -9,6 +9,9 @@ import { functionsTable } from "./views/functions.js";
 import { interruptsParts } from "./views/interrupts.js";
 import { overviewParts } from "./views/overview.js";
 
+/** Last instructions of each track that are printed. */
+const INSTRUCTIONS = 40;
+
 /** @param {import("./data/document.js").Report} report */
 export function printable(report) {
   const paper = h("div", { class: "paper" });
@@ -24,7 +27,7 @@ export function printable(report) {
         h("h2", null, "Interrupts and traps"),
         interruptsParts(run),
         h("h2", null, "How it ended"),
-        endingsParts(run),
+        endingsParts(run, INSTRUCTIONS),
       ]),
     );
   });

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use hartrace_report::html;
 use serde_json::{Value, json};
 
 use crate::bundler;
@@ -49,26 +50,15 @@ pub(crate) fn browser() -> Option<MutexGuard<'static, Browser>> {
         .map(|browser| browser.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The page with its two markers replaced. The data may contain the markers itself.
-pub(crate) fn assemble(connect: &str, element: &str) -> String {
-    let page = bundler::page().replace("{{connect}}", connect);
-    let (before, after) = page.split_once("{{data}}").unwrap();
-    [before, element, after].concat()
-}
-
 /// Writes a report, and gives its address.
 pub(crate) fn report(name: &str, document: &Value) -> String {
-    let data = document.to_string().replace('<', "\\u003c");
-    write(
-        name,
-        &format!("<script type=\"application/json\" id=\"data\">{data}</script>"),
-    )
+    write(name, &html(document.to_string().as_bytes()))
 }
 
-fn write(name: &str, element: &str) -> String {
+fn write(name: &str, page: &str) -> String {
     let file = folder().join(format!("{name}.html"));
     fs::create_dir_all(folder()).unwrap();
-    fs::write(&file, assemble("'none'", element)).unwrap();
+    fs::write(&file, page).unwrap();
     format!("file://{}", file.display())
 }
 
@@ -88,7 +78,7 @@ pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut result = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             result.push('\u{202f}');
         }
         result.push(digit);
@@ -556,27 +546,21 @@ fn many_slices_pan_smoothly() {
     tab.finish();
 }
 
+/// Large documents are compressed.
 #[test]
 fn compressed_data_is_read() {
     let Some(mut browser) = browser() else { return };
-    let document = plain().to_string();
-    let mut tab = browser.open("about:blank");
-    let script = format!(
-        "(async () => {{ const stream = new Blob([{}]).stream().pipeThrough(new CompressionStream('gzip')); \
-         const bytes = new Uint8Array(await new Response(stream).arrayBuffer()); \
-         let text = ''; for (const byte of bytes) text += String.fromCharCode(byte); return btoa(text); }})()",
-        json!(document)
-    );
-    let packed = tab.text(&script);
-    let url = write(
+    let url = report(
         "packed",
-        &format!("<script type=\"application/octet-stream+base64\" id=\"data\">{packed}</script>"),
+        &samples::document(vec![samples::run("packed.ntrace", 1, 60_000, 3)]),
     );
+    let page = fs::read_to_string(url.trim_start_matches("file://")).unwrap();
+    assert!(page.contains("application/octet-stream+base64"));
     let mut tab = browser.open(&url);
     tab.wait(READY);
     assert!(
         tab.text("document.querySelector('h1').textContent")
-            .contains("video.ntrace")
+            .contains("packed.ntrace")
     );
     tab.finish();
 }
@@ -585,22 +569,16 @@ fn compressed_data_is_read() {
 fn wrong_data_is_reported() {
     let Some(mut browser) = browser() else { return };
     let elements = [
-        ("", "The page contains no data."),
+        (r#"{"schema":"other"}"#, "is not a hartrace report"),
+        (r#"{"schema":"hartrace-report","version":9}"#, "version 9"),
         (
-            "<script type=\"application/json\" id=\"data\">{\"schema\":\"other\"}</script>",
-            "is not a hartrace report",
+            r#"{"schema":"hartrace-report","version":1,"runs":[]}"#,
+            "contains no run",
         ),
-        (
-            "<script type=\"application/json\" id=\"data\">{\"schema\":\"hartrace-report\",\"version\":9}</script>",
-            "version 9",
-        ),
-        (
-            "<script type=\"application/json\" id=\"data\">{\"schema\":</script>",
-            "JSON",
-        ),
+        (r#"{"schema":"#, "JSON"),
     ];
-    for (element, expected) in elements {
-        let mut tab = browser.open(&write("wrong", element));
+    for (json, expected) in elements {
+        let mut tab = browser.open(&write("wrong", &html(json.as_bytes())));
         tab.wait("document.documentElement?.dataset.state === 'failed'");
         let text = tab.text("document.querySelector('[role=alert]').textContent");
         assert!(text.contains(expected), "{text}");

@@ -36,7 +36,13 @@ pub(crate) fn program() -> Option<PathBuf> {
 impl Browser {
     /// Starts `program` with its files in `folder`.
     pub(crate) fn start(program: &Path, folder: &Path) -> Self {
-        let _ = fs::remove_dir_all(folder);
+        // The browser of the last run may still be writing there.
+        for _ in 0..100 {
+            if !folder.exists() || fs::remove_dir_all(folder).is_ok() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
         fs::create_dir_all(folder).unwrap();
         let (input, output) = (folder.join("commands"), folder.join("answers"));
         assert!(

@@ -4,6 +4,9 @@
 //! `PAGE=write cargo test -p hartrace-report --test page bundle` writes the bundle.
 //! The tests in a browser need chromium; without it they say so and pass.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::indexing_slicing, clippy::string_slice)]
+
 mod browser;
 mod bundle;
 mod bundler;

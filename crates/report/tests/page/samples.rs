@@ -328,7 +328,7 @@ fn code_rows(function: usize, own: &[u64]) -> Value {
     json!({ "address": rows.clone().map(|row| address(function, row)).collect::<Vec<_>>(),
         "bytes": rows.clone().map(|row| format!("{:08x}", 0x0005_0513 + row)).collect::<Vec<_>>(),
         "text": rows.clone().map(text).collect::<Vec<_>>(),
-        "count": rows.clone().map(|row| if row >= 20 && function % 3 != 0 { 0 } else { own[function] / (20 + row as u64) }).collect::<Vec<_>>(),
+        "count": rows.clone().map(|row| if row >= 20 && !function.is_multiple_of(3) { 0 } else { own[function] / (20 + row as u64) }).collect::<Vec<_>>(),
         "file": vec![FILE; 24], "line": rows.clone().map(|row| 10 * function + 3 + row / 3).collect::<Vec<_>>(),
         "target": rows.clone().map(|row| if branch(row) { Some(address(function, row + 4)) } else { (row == 15).then(|| address(5, 0)) }).collect::<Vec<_>>(),
         "taken": rows.clone().map(|row| if !branch(row) { -1 } else if row == 7 { 0 } else { 40 }).collect::<Vec<_>>(),

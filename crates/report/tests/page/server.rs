@@ -5,9 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
+use hartrace_report::live_html;
 use serde_json::{Value, json};
-
-use crate::browser::assemble;
 
 /// Serves a document on a port of its own; gives the address of the page.
 pub(crate) fn serve(document: Value) -> String {
@@ -34,8 +33,7 @@ fn answer(mut stream: TcpStream, document: &Value) -> std::io::Result<()> {
     let target = target.strip_prefix("/token/").unwrap_or("?");
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (status, kind, body) = if path.is_empty() {
-        let element = "<script type=\"application/json\" id=\"data\">{\"live\":true}</script>";
-        ("200 OK", "text/html", assemble("'self'", element))
+        ("200 OK", "text/html", live_html())
     } else {
         match part(document, path, query) {
             Some(value) => ("200 OK", "application/json", value.to_string()),

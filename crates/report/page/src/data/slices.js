@@ -18,19 +18,21 @@ export const FLAG = Object.freeze({ startNotSeen: 1, endNotSeen: 2, doubtful: 4,
  *   several answers of a server
  */
 
+/** @type {SliceColumns} */
+const NONE = { begin: [], end: [], depth: [], function: [] };
+
 export class SliceIndex {
   /** @param {SliceColumns|null|undefined} columns */
   constructor(columns) {
-    const length = columns ? columns.begin.length : 0;
-    const none = /** @type {ArrayLike<number>} */ ({ length: 0 });
-    this.size = length;
-    this.begin = Float64Array.from(columns ? columns.begin : none);
-    this.end = Float64Array.from(columns ? columns.end : none);
-    this.depth = Uint16Array.from(columns ? columns.depth : none);
-    this.function = Int32Array.from(columns ? columns.function : none);
-    this.kind = columns && columns.kind ? Uint8Array.from(columns.kind) : new Uint8Array(length);
-    this.flags = columns && columns.flags ? Uint8Array.from(columns.flags) : new Uint8Array(length);
-    this.merged = columns && columns.merged ? Uint32Array.from(columns.merged) : new Uint32Array(length);
+    const { begin, end, depth, function: functions, kind, flags, merged } = columns ?? NONE;
+    this.size = begin.length;
+    this.begin = new Float64Array(begin);
+    this.end = new Float64Array(end);
+    this.depth = new Uint16Array(depth);
+    this.function = new Int32Array(functions);
+    this.kind = kind ? new Uint8Array(kind) : new Uint8Array(begin.length);
+    this.flags = flags ? new Uint8Array(flags) : new Uint8Array(begin.length);
+    this.merged = merged ? new Uint32Array(merged) : new Uint32Array(begin.length);
     this.rows = rowsOf(this);
   }
 

@@ -80,7 +80,7 @@ export class Minimap {
     const pixel = (view.high - view.low) / this.canvas.clientWidth;
     for (let depth = 0; depth < depths; depth++) {
       index.draw(depth, view.low, view.high, pixel, (slice, begin, end) => {
-        context.fillStyle = styles.of(lane, index, slice).fill;
+        context.fillStyle = styles.of(lane, index, slice).narrow;
         const x = this.place(begin);
         context.fillRect(x, top + depth * row, Math.max(1, this.place(end) - x), Math.max(1, row - 0.5));
       });

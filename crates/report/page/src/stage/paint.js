@@ -112,10 +112,10 @@ function paintRow(frame, lane, index, depth, y, wanted) {
     const x = Math.max(-1, (begin - view.from) * scale);
     const until = Math.min(width + 1, (end - view.from) * scale);
     if (until - x < 4 && !wanted) {
-      if (style.fill !== fill || x - right > 0.6) {
+      if (style.narrow !== fill || x - right > 0.6) {
         flush();
         left = x;
-        fill = style.fill;
+        fill = style.narrow;
       }
       right = Math.max(until, x + 1);
       return;

@@ -6,7 +6,10 @@
 import { KIND } from "../data/slices.js";
 import { functionColour } from "../ui/colour.js";
 
-/** @typedef {{fill: string, pattern: CanvasPattern|null, prefix: string}} SliceStyle */
+/**
+ * @typedef {{fill: string, narrow: string, pattern: CanvasPattern|null, prefix: string}} SliceStyle
+ *   `narrow`: the colour where a pattern has no room
+ */
 
 /** Draws the tile of each pattern, 8 by 8. @type {Record<string, (context: CanvasRenderingContext2D) => void>} */
 const TILES = {
@@ -78,20 +81,18 @@ export class Styles {
   /** @param {import("../data/run.js").Run} run @param {number} number @param {boolean} tail @returns {SliceStyle} */
   function(run, number, tail) {
     const key = 2 * number + (tail ? 1 : 0);
-    return this.remembered(run, key, () => ({
-      fill: functionColour(run.label(number), this.theme.isDark),
-      pattern: null,
-      prefix: tail ? "\u21aa " : "",
-    }));
+    return this.remembered(run, key, () => {
+      const fill = functionColour(run.label(number), this.theme.isDark);
+      return { fill, narrow: fill, pattern: null, prefix: tail ? "\u21aa " : "" };
+    });
   }
 
   /** @param {import("../data/run.js").Run} run @param {number} number @returns {SliceStyle} */
   summary(run, number) {
-    return this.remembered(run, 2 ** 40 + number, () => ({
-      fill: functionColour(run.label(number), this.theme.isDark),
-      pattern: this.pattern("dashes", this.theme.colour("summary-stripe")),
-      prefix: "",
-    }));
+    return this.remembered(run, 2 ** 40 + number, () => {
+      const fill = functionColour(run.label(number), this.theme.isDark);
+      return { fill, narrow: fill, pattern: this.pattern("dashes", this.theme.colour("summary-stripe")), prefix: "" };
+    });
   }
 
   /** @param {import("../data/run.js").Run} run @param {number} key @param {() => SliceStyle} make */
@@ -107,8 +108,8 @@ export class Styles {
   kind(name, tile, prefix) {
     let style = this.kinds.get(name);
     if (!style) {
-      const pattern = this.pattern(tile, this.theme.colour(name + "-stripe"));
-      style = { fill: this.theme.colour(name), pattern, prefix };
+      const stripe = this.theme.colour(name + "-stripe");
+      style = { fill: this.theme.colour(name), narrow: stripe, pattern: this.pattern(tile, stripe), prefix };
       this.kinds.set(name, style);
     }
     return style;

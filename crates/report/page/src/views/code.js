@@ -103,7 +103,7 @@ export function codeTable(run, rows, lineText) {
       { key: "address", label: "Address", header: true, class: "mono", cell: (row) => rows.address[row] },
       { key: "bytes", label: "Bytes", class: "mono soft", cell: (row) => rows.bytes[row] },
       { key: "text", label: "Instruction", class: "mono wide", cell: (row) => instruction(run, rows.text[row], rows.target[row]) },
-      { key: "branch", label: "Branch", cell: (row) => (isBranch(row) ? [direction(rows.taken[row], rows.not_taken[row]), h("span", { class: "soft" }, " " + compact(rows.taken[row]) + " / " + compact(rows.not_taken[row]))] : null) },
+      { key: "branch", label: "Branch", cell: (row) => (isBranch(row) ? [direction(rows.taken[row], rows.not_taken[row]), rows.taken[row] + rows.not_taken[row] > 0 && h("span", { class: "soft" }, " " + compact(rows.taken[row]) + " / " + compact(rows.not_taken[row]))] : null) },
       { key: "source", label: "Source", class: "source-text", cell: (row) => (startsLine(row) ? [sourceLink(run, rows.file[row], rows.line[row]), " ", h("code", null, lineText(rows.file[row], rows.line[row]))] : null) },
     ],
   });

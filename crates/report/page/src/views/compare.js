@@ -145,6 +145,7 @@ function twoTimelines(context, before, after) {
     ticks_per_second: before.data.axis.ticks_per_second,
   });
   const details = new Details(context);
+  const sameUnit = before.axis.unit === after.axis.unit;
   const stage = new Stage({
     lanes: [...lanesOf(context, before, "Before: "), ...lanesOf(context, after, "After: ")],
     axis,
@@ -163,6 +164,7 @@ function twoTimelines(context, before, after) {
   const element = h(
     "div",
     { class: "two-timelines" },
+    !sameUnit && h("p", { class: "note" }, "The timelines have different units: " + before.axis.unit + " before, " + after.axis.unit + " after."),
     h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), h("span", { class: "spring" }), legend(), keysHelp()),
     h("div", { class: "with-details" }, stage.element, details.element),
     table.element,

@@ -10,14 +10,17 @@ import { addressLink, functionLink, heading, sourceLink, timelineLink } from "./
 
 /** @param {import("../shell.js").Context} context @param {Run} run */
 export function endingsView(context, run) {
-  return { element: h("div", { class: "view" }, heading("How it ended", "The last instructions of each track, the oldest first, and those before exceptions."), endingsParts(run)) };
+  const element = h("div", { class: "view" }, heading("How it ended", "The last instructions of each track, the oldest first, and those before exceptions."), endingsParts(run));
+  // The end is what the view is about.
+  const shown = () => element.querySelectorAll(".table").forEach((/** @type {HTMLElement} */ table) => (table.scrollTop = table.scrollHeight));
+  return { element, shown };
 }
 
-/** What is also printed. @param {Run} run */
-export function endingsParts(run) {
+/** What is also printed. @param {Run} run @param {number} [limit] of instructions */
+export function endingsParts(run, limit = Infinity) {
   const { endings, before_traps, traps } = run.data;
   return [
-    endings.map((/** @type {any} */ ending) => h("section", null, h("h2", null, run.trackName(ending.track)), h("p", null, ending.how), instructionsTable(run, ending.track, ending.rows, "Last instructions of " + run.trackName(ending.track)).element)),
+    endings.map((/** @type {any} */ ending) => h("section", null, h("h2", null, run.trackName(ending.track)), h("p", null, ending.how), instructionsTable(run, ending.track, ending.rows, "Last instructions of " + run.trackName(ending.track), limit).element)),
     before_traps.length > 0 && h("h2", null, "Before exceptions"),
     before_traps.map((/** @type {any} */ before) => {
       const track = traps.track[before.trap];
@@ -27,17 +30,17 @@ export function endingsParts(run) {
         "section",
         null,
         h("h3", null, timelineLink(run, track, at, run.trapLength(before.trap) ?? 0, title), " in " + run.functionName(traps.function[before.trap]) + ", " + run.trackName(track)),
-        instructionsTable(run, track, before.rows, "Instructions before the " + title).element,
+        instructionsTable(run, track, before.rows, "Instructions before the " + title, limit).element,
       );
     }),
     endings.length === 0 && h("p", null, "No instruction was decoded."),
   ];
 }
 
-/** Instructions in the order they were executed. @param {Run} run @param {number} track @param {any} rows @param {string} caption */
-export function instructionsTable(run, track, rows, caption) {
+/** Instructions in the order they were executed. @param {Run} run @param {number} track @param {any} rows @param {string} caption @param {number} limit shows the last ones */
+function instructionsTable(run, track, rows, caption, limit) {
   const last = rows.address.length - 1;
-  return new Table({
+  const table = new Table({
     caption,
     length: rows.address.length,
     rowClass: (row) => (row === last ? "last" : ""),
@@ -50,4 +53,6 @@ export function instructionsTable(run, track, rows, caption) {
       { key: "source", label: "Source", cell: (row) => sourceLink(run, rows.file[row], rows.line[row]) },
     ],
   });
+  if (limit <= last) table.show((row) => row > last - limit);
+  return table;
 }

@@ -101,7 +101,7 @@ export function sourceTable(run, source) {
       { key: "mark", label: "", class: "mark", cell: (row) => mark(source.count[row], partial(row)) },
       { key: "count", label: "Count", numeric: true, cell: (row) => (source.count[row] < 0 ? null : [heatCell(heat(source.count[row], most)), count(source.count[row])]) },
       { key: "line", label: "Line", header: true, numeric: true, cell: (row) => lineCell(run, source, row, functionOf) },
-      { key: "text", label: "Source", class: "code wide", cell: (row) => source.lines[row] },
+      { key: "text", label: "Source", class: "code", cell: (row) => source.lines[row] },
       { key: "branches", label: "Branches", cell: (row) => (branches.get(row + source.first) ?? []).map((branch) => branchText(taken[branch], not_taken[branch])) },
     ],
   });
