@@ -520,6 +520,42 @@ fn unpleasant_documents_open() {
     }
 }
 
+/// Long tables draw the rows that are seen, and say how many there are.
+#[test]
+fn long_tables_draw_what_is_seen() {
+    let Some(mut browser) = browser() else { return };
+    let document = samples::document(vec![samples::many_functions(30_000)]);
+    let mut tab = open(&mut browser, "long", &document);
+    tab.visit("#functions/0");
+    let rows = "document.querySelectorAll('main tbody tr[data-row]')";
+    assert!(tab.number(&format!("{rows}.length")) < 200.0);
+    assert!(
+        tab.number("Number(document.querySelector('main table').getAttribute('aria-rowcount'))")
+            > 30_000.0
+    );
+    assert_eq!(
+        tab.text(&format!("{rows}[0].cells[0].textContent")),
+        "function_0"
+    );
+    tab.eval("document.querySelector('main .table').scrollTop = 15000 * 22");
+    tab.frames();
+    let middle = "document.elementFromPoint(200, 400).closest('tr').getAttribute('aria-rowindex')";
+    let place: f64 = tab.text(middle).parse().unwrap();
+    assert!((15_000.0..15_040.0).contains(&place), "{place}");
+    tab.click_on("input.filter");
+    tab.type_text("function_29999");
+    assert_eq!(tab.number(&format!("{rows}.length")), 1.0);
+    tab.visit("#code/0/20000");
+    tab.wait(
+        "document.querySelector('.picker tr.target')?.textContent.startsWith('function_') ?? false",
+    );
+    assert!(
+        tab.text("document.querySelector('.chosen .note').textContent")
+            .contains("not in the report")
+    );
+    tab.finish();
+}
+
 /// 200 000 slices pan without waiting; the limit is far above what is measured, so that
 /// a busy machine does not fail.
 #[test]

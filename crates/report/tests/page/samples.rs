@@ -453,6 +453,25 @@ pub(crate) fn only(slices: &[(u64, u64, usize)]) -> Value {
     run
 }
 
+/// A run with so many functions that tables draw only a part of them.
+pub(crate) fn many_functions(count: usize) -> Value {
+    let mut run = run("functions.ntrace", 1, 100, 1);
+    let first = run["strings"].as_array().unwrap().len();
+    let strings = run["strings"].as_array_mut().unwrap();
+    strings.extend((0..count).map(|number| json!(format!("function_{number}"))));
+    let columns = run["functions"].as_object_mut().unwrap();
+    for (key, column) in columns {
+        let column = column.as_array_mut().unwrap();
+        column.extend((0..count).map(|number| match key.as_str() {
+            "name" => json!(first + number),
+            "address" => json!(address(100 + number, 0)),
+            "self" | "total" => json!(10_000_000 - number),
+            _ => json!(1),
+        }));
+    }
+    run
+}
+
 /// Names that try to leave their place.
 pub(crate) const HOSTILE: [&str; 8] = [
     "</script><script>window.harmed=1</script>",

@@ -21,6 +21,8 @@ export class Run {
     this.functionCount = data.functions.name.length;
     /** @type {Map<string, number>|null} */
     this.functionsByName = null;
+    /** @type {{number: number, first: bigint}[]|null} */
+    this.functionsByAddress = null;
     this.trapLists = new Map();
     this.causeNames = new Map(
       (data.interrupts || []).map((/** @type {any} */ row) => [causeKey(row.interrupt, row.cause), row.name]),
@@ -66,12 +68,11 @@ export class Run {
 
   /** The function that contains an address, -1: none. @param {string} address hexadecimal */
   functionAt(address) {
+    this.functionsByAddress ??= Array.from(this.functions.address, (first, number) => ({ number, first: BigInt(first) })).sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+    const list = this.functionsByAddress;
     const wanted = BigInt(address);
-    for (let number = 0; number < this.functionCount; number++) {
-      const first = BigInt(this.functions.address[number]);
-      if (wanted >= first && wanted < first + BigInt(this.functions.size[number] || 1)) return number;
-    }
-    return -1;
+    const found = list[partition(0, list.length, (place) => list[place].first <= wanted) - 1];
+    return found && wanted < found.first + BigInt(this.functions.size[found.number] || 1) ? found.number : -1;
   }
 
   /** @param {number} id of a track */

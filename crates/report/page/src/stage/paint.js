@@ -141,7 +141,7 @@ function paintSlice(frame, lane, index, slice, style, box, faded) {
     context.fillStyle = style.pattern;
     context.fillRect(box.x, box.y, box.width, box.height);
   }
-  if (box.width > 6) paintEdges(frame, index.flags[slice], box);
+  if (box.width > 6) paintEdges(frame, seenFlags(frame, index, slice), box);
   if (box.width >= LABEL_WIDTH) {
     const text = shortened(labelOf(lane, index, slice, style), (box.width - 8) / frame.letter);
     context.font = FONT;
@@ -155,6 +155,14 @@ function paintSlice(frame, lane, index, slice, style, box, faded) {
     context.fillText(text, Math.max(box.x, 0) + 4, box.y + box.height / 2 + 0.5);
   }
   if (faded) context.globalAlpha = 1;
+}
+
+/** The flags without those of edges outside of the window. @param {Frame} frame @param {import("../data/slices.js").SliceIndex} index @param {number} slice */
+function seenFlags(frame, index, slice) {
+  let flags = index.flags[slice];
+  if (index.begin[slice] < frame.view.from) flags &= ~FLAG.startNotSeen;
+  if (index.end[slice] > frame.view.until) flags &= ~(FLAG.endNotSeen | FLAG.unwound);
+  return flags;
 }
 
 /** What of a slice was not seen or is not certain. @param {Frame} frame @param {number} flags @param {{x: number, y: number, width: number, height: number}} box */
