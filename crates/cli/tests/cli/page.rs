@@ -53,6 +53,7 @@ fn functions(view: &str, trace: &str) -> Vec<Value> {
     lines.filter(|line| line["type"] == "function").collect()
 }
 
+#[allow(clippy::print_stdout)]
 fn browser(folder: &Folder) -> Option<Browser> {
     let program = program();
     if program.is_none() {
