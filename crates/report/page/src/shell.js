@@ -42,7 +42,7 @@ export class Shell {
   /** @param {Context} context @param {HTMLElement} root */
   constructor(context, root) {
     this.context = context;
-    this.views = context.report.runs.length > 1 ? [...VIEWS, /** @type {[string, string, any]} */ (["compare", "Compare", compareView])] : VIEWS;
+    this.views = context.report.runs.length > 1 ? [/** @type {[string, string, any]} */ (["compare", "Compare", compareView]), ...VIEWS] : VIEWS;
     /** @type {View|null} */
     this.view = null;
     this.shownKey = "";

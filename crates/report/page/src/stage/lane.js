@@ -21,6 +21,7 @@ export class Lane {
     this.title = title;
     this.data = data;
     this.track = track;
+    this.isHidden = false;
     this.interrupts = new Marks([], []);
     this.exceptions = new Marks([], []);
     this.gaps = new Marks([], []);
@@ -92,6 +93,7 @@ export const METRICS = Object.freeze({ ruler: 22, header: 20, marks: 12, row: 18
 export function layoutLanes(lanes) {
   let top = METRICS.ruler;
   const places = lanes.map((lane) => {
+    if (lane.isHidden) return { top, marks: top, rows: top, bottom: top };
     const marks = top + METRICS.header;
     const rows = marks + (lane.hasMarks ? METRICS.marks : 0);
     const bottom = rows + Math.max(1, lane.data.depths) * METRICS.row;

@@ -67,8 +67,9 @@ export class Minimap {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = stage.theme.colour("paper");
     context.fillRect(0, 0, width, HEIGHT);
-    const each = (HEIGHT - 4) / Math.max(1, stage.lanes.length);
-    stage.lanes.forEach((lane, number) => this.paintLane(context, lane, 2 + number * each, Math.max(0.5, each - 1)));
+    const lanes = stage.lanes.filter((lane) => !lane.isHidden);
+    const each = (HEIGHT - 4) / Math.max(1, lanes.length);
+    lanes.forEach((lane, number) => this.paintLane(context, lane, 2 + number * each, Math.max(0.5, each - 1)));
   }
 
   /** @param {CanvasRenderingContext2D} context @param {import("./lane.js").Lane} lane @param {number} top @param {number} height */

@@ -71,7 +71,7 @@ export function paintRuler(frame, ticks) {
  */
 export function paintLane(frame, lane, box, wanted) {
   const { context, view, scroll, theme } = frame;
-  if (box.bottom - scroll < METRICS.ruler || box.top - scroll > frame.height) return;
+  if (lane.isHidden || box.bottom - scroll < METRICS.ruler || box.top - scroll > frame.height) return;
   const index = lane.data.index(view.from, view.until);
   const firstRow = Math.max(0, Math.floor((scroll + METRICS.ruler - box.rows) / METRICS.row));
   const lastRow = Math.min(index.depths, Math.ceil((frame.height + scroll - box.rows) / METRICS.row));

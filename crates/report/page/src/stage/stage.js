@@ -77,6 +77,18 @@ export class Stage {
     };
   }
 
+  /** @param {boolean[]} shown by lane */
+  showLanes(shown) {
+    this.lanes.forEach((lane, number) => {
+      lane.isHidden = !shown[number];
+    });
+    if (this.selection && this.lanes[this.selection.lane].isHidden) this.select(null);
+    this.layout = layoutLanes(this.lanes);
+    this.minimap?.refresh();
+    this.resize();
+    this.options.onWindow?.();
+  }
+
   /** A server has sent slices. */
   dataChanged() {
     this.layout = layoutLanes(this.lanes);
@@ -115,7 +127,7 @@ export class Stage {
     paintBackground(frame);
     paintGrid(frame, ticks);
     this.lanes.forEach((lane, number) => {
-      lane.data.want(view.from, view.until, Math.round(width));
+      if (!lane.isHidden) lane.data.want(view.from, view.until, Math.round(width));
       paintLane(frame, lane, this.layout.lanes[number], this.wanted && this.wanted(lane));
     });
     if (this.hovered) paintOutline(frame, this.hovered, this.rowTop(this.hovered) - scroll, "ink", 1);
@@ -263,7 +275,7 @@ export class Stage {
   selectFirst() {
     for (let lane = 0; lane < this.lanes.length; lane++) {
       const index = this.index(lane);
-      if (index.size === 0) continue;
+      if (index.size === 0 || this.lanes[lane].isHidden) continue;
       const place = index.firstEndingAfter(0, this.view.from);
       const { slices } = index.rows[0];
       if (place < slices.length) return this.select(this.selectionOf(lane, slices[place]), true);
@@ -294,8 +306,10 @@ export class Stage {
 
   /** Above the outermost call is the lane above, below the innermost the lane below. @param {string} move @param {number} lane */
   walkToLane(move, lane) {
-    const other = move === "parent" ? lane - 1 : move === "child" ? lane + 1 : -1;
-    if (other < 0 || other >= this.lanes.length || !this.selection) return;
+    const step = move === "parent" ? -1 : move === "child" ? 1 : 0;
+    let other = lane + step;
+    while (this.lanes[other]?.isHidden) other += step;
+    if (step === 0 || !this.lanes[other] || !this.selection) return;
     const slice = this.index(other).near(0, this.selection.begin, Infinity);
     if (slice >= 0) this.select(this.selectionOf(other, slice), true);
   }

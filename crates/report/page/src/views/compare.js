@@ -11,7 +11,7 @@ import { bytes, count, percent, plural, signed } from "../ui/format.js";
 import { Table, filterField } from "../ui/table.js";
 import { Details, describe } from "./details.js";
 import { Finder } from "./finder.js";
-import { keysHelp, legend, zoomButtons } from "./controls.js";
+import { keysHelp, legend, trackChooser, zoomButtons } from "./controls.js";
 import { heading, swatch } from "./links.js";
 import { lanesOf } from "./timeline.js";
 import { visibleTable } from "./visible.js";
@@ -35,10 +35,9 @@ export function compareView(context) {
   return { element, shown: timelines.shown, close: timelines.close, search: timelines.search };
 }
 
-/** @param {any} difference */
+/** @param {string} difference */
 function firstDifference(difference) {
-  const text = typeof difference === "string" ? difference : (difference.text ?? Object.values(difference).join(", "));
-  return h("p", { class: "note" }, h("strong", null, "First difference: "), text);
+  return h("p", { class: "note" }, h("strong", null, "First difference: "), difference);
 }
 
 /** @param {Run} before @param {Run} after */
@@ -165,7 +164,7 @@ function twoTimelines(context, before, after) {
     "div",
     { class: "two-timelines" },
     !sameUnit && h("p", { class: "note" }, "The timelines have different units: " + before.axis.unit + " before, " + after.axis.unit + " after."),
-    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), h("span", { class: "spring" }), legend(), keysHelp()),
+    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), h("span", { class: "spring" }), trackChooser(stage), legend(), keysHelp()),
     h("div", { class: "with-details" }, stage.element, details.element),
     table.element,
   );

@@ -18,6 +18,28 @@ export function zoomButtons(stage) {
   );
 }
 
+/** Which lanes are shown; nothing to choose from one. @param {import("../stage/stage.js").Stage} stage */
+export function trackChooser(stage) {
+  if (stage.lanes.length < 2) return null;
+  const boxes = stage.lanes.map((lane) => h("input", { type: "checkbox", checked: true, on: { change: () => apply() } }));
+  const apply = () => stage.showLanes(boxes.map((box) => box.checked));
+  const all = (/** @type {boolean} */ checked) => {
+    for (const box of boxes) box.checked = checked;
+    apply();
+  };
+  return h(
+    "details",
+    { class: "popover" },
+    h("summary", null, "Tracks"),
+    h(
+      "div",
+      { class: "track-list" },
+      h("p", null, h("button", { type: "button", on: { click: () => all(true) } }, "All"), " ", h("button", { type: "button", on: { click: () => all(false) } }, "None")),
+      stage.lanes.map((lane, number) => h("label", null, boxes[number], " ", lane.title)),
+    ),
+  );
+}
+
 /** Which part is seen. @param {import("../stage/stage.js").Stage} stage */
 export function windowText(stage) {
   const { view, axis } = stage;

@@ -41,7 +41,7 @@ export class Finder {
     this.wanted = new Map([...new Set(stage.lanes.map((lane) => lane.run))].map((run) => [run, matchingFunctions(run, query)]));
     const of = (/** @type {import("../stage/lane.js").Lane} */ lane) => this.wanted.get(lane.run) ?? new Set();
     if (!this.isLive) {
-      this.hits = stage.lanes.flatMap((lane, number) => hitsIn([{ index: stage.index(number), lane: number }], of(lane)));
+      this.hits = stage.lanes.flatMap((lane, number) => lane.isHidden ? [] : hitsIn([{ index: stage.index(number), lane: number }], of(lane)));
       this.hits.sort((a, b) => a.begin - b.begin || a.lane - b.lane || a.slice - b.slice);
       this.bar.say(this.hits.length === 0 ? "no hits" : count(this.hits.length) + (this.hits.length === 1 ? " hit" : " hits"));
     }

@@ -7,7 +7,7 @@ import { link, replaceRoute } from "../route.js";
 import { Lane } from "../stage/lane.js";
 import { Stage } from "../stage/stage.js";
 import { h, settle } from "../ui/dom.js";
-import { keysHelp, legend, windowText, zoomButtons } from "./controls.js";
+import { keysHelp, legend, trackChooser, windowText, zoomButtons } from "./controls.js";
 import { Details, describe } from "./details.js";
 import { Finder } from "./finder.js";
 import { heading } from "./links.js";
@@ -58,7 +58,7 @@ export function timelineView(context, run, route) {
     "div",
     { class: "view filling timeline" },
     heading("Timeline"),
-    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), shown, h("span", { class: "spring" }), legend(), keysHelp()),
+    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), shown, h("span", { class: "spring" }), trackChooser(stage), legend(), keysHelp()),
     run.tracks.length === 0 ? h("p", null, "The trace has no track.") : h("div", { class: "with-details" }, stage.element, details.element),
     table.element,
   );

@@ -33,7 +33,7 @@ export function visibleTable(stage) {
 /** @param {import("../stage/stage.js").Stage} stage */
 function rowsOf(stage) {
   const each = Math.max(10, Math.floor(LIMIT / Math.max(1, stage.lanes.length)));
-  return stage.lanes.flatMap((_, lane) => stage.index(lane).longest(stage.view.from, stage.view.until, each).map((slice) => stage.selectionOf(lane, slice)));
+  return stage.lanes.flatMap(({ isHidden }, lane) => (isHidden ? [] : stage.index(lane).longest(stage.view.from, stage.view.until, each).map((slice) => stage.selectionOf(lane, slice))));
 }
 
 /** @param {import("../stage/stage.js").Stage} stage @param {import("../stage/stage.js").Selection} row */
