@@ -68,6 +68,7 @@ class LiveTrack {
     this.run = run;
     this.track = track;
     this.whole = new SliceIndex(track.slices);
+    /** Known, or asked for. */
     this.hasWhole = this.whole.size > 0;
     this.depths = Math.max(this.whole.depths, (track.max_depth || 0) + 1);
     /** @type {{from: number, until: number, pixel: number, index: SliceIndex}|null} */
@@ -82,7 +83,7 @@ class LiveTrack {
   index(from, until) {
     const { detail } = this;
     if (detail && detail.from <= from && detail.until >= until) return detail.index;
-    return this.hasWhole || !detail ? this.whole : detail.index;
+    return this.whole.size > 0 || !detail ? this.whole : detail.index;
   }
 
   /**
@@ -98,11 +99,24 @@ class LiveTrack {
     const high = Math.min(axis.until, Math.ceil(until + (until - from)));
     const wanted = Math.ceil((pixels * (high - low)) / (until - from));
     const path = "timeline?" + query({ run: this.run.number, track: this.track.id, from: low, until: high, pixels: wanted });
+    this.wantWhole(pixels);
     if (path === this.pending) return;
     this.pending = path;
     const sequence = ++this.sequence;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.load(path, sequence, { from: low, until: high, pixel }), 40);
+  }
+
+  /** The overview above the lanes needs all of the track, once. @param {number} pixels */
+  async wantWhole(pixels) {
+    if (this.hasWhole) return;
+    this.hasWhole = true;
+    const { axis } = this.run;
+    const answer = await this.backend.get("timeline?" + query({ run: this.run.number, track: this.track.id, from: axis.from, until: axis.until, pixels }));
+    if (!answer) return;
+    this.whole = new SliceIndex(answer);
+    this.depths = Math.max(this.depths, this.whole.depths);
+    this.changed();
   }
 
   /** Is the window known as finely as it can be drawn? @param {number} from @param {number} until @param {number} pixels */

@@ -23,6 +23,8 @@ export class Run {
     this.functionsByName = null;
     /** @type {{number: number, first: bigint}[]|null} */
     this.functionsByAddress = null;
+    /** @type {Map<string, {number: number, address: string}>|null} */
+    this.codeByLine = null;
     this.trapLists = new Map();
     this.causeNames = new Map(
       (data.interrupts || []).map((/** @type {any} */ row) => [causeKey(row.interrupt, row.cause), row.name]),
@@ -73,6 +75,20 @@ export class Run {
     const wanted = BigInt(address);
     const found = list[partition(0, list.length, (place) => list[place].first <= wanted) - 1];
     return found && wanted < found.first + BigInt(this.functions.size[found.number] || 1) ? found.number : -1;
+  }
+
+  /** The first instruction of a source line that the document has, null: none. @param {number} file @param {number} line */
+  codeOfLine(file, line) {
+    if (!this.codeByLine) {
+      this.codeByLine = new Map();
+      for (const { function: number, rows } of this.data.code || []) {
+        rows.line.forEach((/** @type {number} */ one, /** @type {number} */ row) => {
+          const key = rows.file[row] + ":" + one;
+          if (!this.codeByLine?.has(key)) this.codeByLine?.set(key, { number, address: rows.address[row] });
+        });
+      }
+    }
+    return this.codeByLine.get(file + ":" + line) ?? null;
   }
 
   /** @param {number} id of a track */

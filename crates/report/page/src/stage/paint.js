@@ -3,7 +3,7 @@
  * a frame is what the stage says now.
  */
 
-import { FLAG, KIND } from "../data/slices.js";
+import { FLAG, KIND, partition } from "../data/slices.js";
 import { METRICS } from "./lane.js";
 
 const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
@@ -261,12 +261,13 @@ function polygon(context, points) {
 
 /** Where a search found something, on the ruler. @param {Frame} frame @param {ArrayLike<number>} positions sorted */
 export function paintHits(frame, positions) {
-  const { context, theme, width } = frame;
+  const { context, theme, view, width } = frame;
   context.fillStyle = theme.colour("hit");
   let last = -2;
-  for (let at = 0; at < positions.length; at++) {
+  for (let at = partition(0, positions.length, (one) => positions[one] < view.from); at < positions.length; at++) {
     const x = Math.round(place(frame, positions[at]));
-    if (x < 0 || x > width || x - last < 2) continue;
+    if (x > width) break;
+    if (x - last < 2) continue;
     context.fillRect(x, METRICS.ruler - 4, 2, 4);
     last = x;
   }

@@ -16,9 +16,10 @@ const MARGIN = 20;
 const PRINTED = 100;
 
 /**
- * @typedef {{key: string, label: string, title?: string, numeric?: boolean, header?: boolean, class?: string,
+ * @typedef {{key: string, label: string, title?: string, numeric?: boolean, header?: boolean, quiet?: boolean, class?: string,
  *   value?: (row: number) => any, cell: (row: number) => any}} Column
- *   `value`: what to sort by, absent: the column cannot be sorted; `header`: names the row
+ *   `value`: what to sort by, absent: the column cannot be sorted; `header`: names the row;
+ *   `quiet`: its own heading is for screen readers only
  * @typedef {{caption: string, columns: Column[], length: number, sort?: string, descending?: boolean,
  *   empty?: string, rowClass?: (row: number) => string, onSort?: (key: string, descending: boolean) => void}} TableOptions
  */
@@ -32,8 +33,9 @@ export class Table {
     /** @type {(row: number) => boolean} */
     this.filter = () => true;
     this.rows = Array.from({ length: options.length }, (_, row) => row);
-    this.first = 0;
     this.drawn = -1;
+    /** A row that a link leads to, -1: none. */
+    this.target = -1;
     this.body = h("tbody", null);
     this.head = h("thead", null, h("tr", { "aria-rowindex": 1 }, options.columns.map((column) => this.heading(column))));
     this.table = h("table", { class: "data" }, h("caption", { class: "visually-hidden" }, options.caption), this.head, this.body);
@@ -45,7 +47,7 @@ export class Table {
   /** @param {Column} column */
   heading(column) {
     const attributes = { scope: "col", class: column.numeric ? "number" : null, title: column.title, "data-key": column.key };
-    if (!column.value) return h("th", attributes, column.label);
+    if (!column.value) return h("th", attributes, h("span", { class: column.quiet ? "visually-hidden" : null }, column.label));
     const button = h("button", { type: "button", on: { click: () => this.sortBy(column) } }, column.label);
     return h("th", { ...attributes, "aria-sort": "none" }, button);
   }
@@ -118,7 +120,8 @@ export class Table {
   /** @param {number} row @param {number} place */
   row(row, place) {
     const { columns, rowClass } = this.options;
-    const element = h("tr", { "aria-rowindex": place + 2, class: rowClass ? rowClass(row) : null, "data-row": row });
+    const classes = (rowClass ? rowClass(row) : "") + (row === this.target ? " target" : "");
+    const element = h("tr", { "aria-rowindex": place + 2, class: classes || null, "data-row": row });
     for (const column of columns) {
       const cell = h(column.header ? "th" : "td", { scope: column.header ? "row" : null, class: (column.numeric ? "number " : "") + (column.class ?? "") || null });
       append(cell, column.cell(row));
@@ -131,10 +134,9 @@ export class Table {
   reveal(row) {
     const place = this.rows.indexOf(row);
     if (place < 0) return;
+    this.target = row;
     this.element.scrollTop = Math.max(0, place * ROW_HEIGHT - this.element.clientHeight / 3);
-    this.draw();
-    for (const element of this.body.querySelectorAll("tr.target")) element.classList.remove("target");
-    this.body.querySelector(`tr[data-row="${row}"]`)?.classList.add("target");
+    this.redraw();
   }
 
   /** A copy of the first rows for paper, with a line that counts the rest. @param {number} [limit] */

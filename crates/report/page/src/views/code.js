@@ -9,7 +9,7 @@ import { compact, count, percent, plural } from "../ui/format.js";
 import { Table } from "../ui/table.js";
 import { direction } from "./branches.js";
 import { heading, sourceLink, swatch } from "./links.js";
-import { heat, heatCell, picker, sideBySide } from "./picker.js";
+import { heat, heatCell, picker, showTarget, sideBySide } from "./picker.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
 
@@ -67,7 +67,7 @@ async function showRows(context, run, number, route, parent) {
   const table = codeTable(run, rows, lines);
   parent.append(table.element);
   const target = targetRow(rows, route.query);
-  if (target >= 0) requestAnimationFrame(() => table.reveal(target));
+  if (target >= 0) showTarget(table, target);
 }
 
 /** The row that an address of the page asks for, -1: none. @param {any} rows @param {Record<string, string>} query */
@@ -98,7 +98,7 @@ export function codeTable(run, rows, lineText) {
     length: rows.address.length,
     rowClass: (row) => (rows.count[row] > 0 ? "ran" : "idle") + (startsLine(row) ? " starts" : ""),
     columns: [
-      { key: "mark", label: "", class: "mark", cell: (row) => mark(rows.count[row]) },
+      { key: "mark", label: "Executed", quiet: true, class: "mark", cell: (row) => mark(rows.count[row]) },
       { key: "count", label: "Count", numeric: true, cell: (row) => [heatCell(heat(rows.count[row], most)), count(rows.count[row])] },
       { key: "address", label: "Address", header: true, class: "mono", cell: (row) => rows.address[row] },
       { key: "bytes", label: "Bytes", class: "mono soft", cell: (row) => rows.bytes[row] },

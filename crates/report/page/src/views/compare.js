@@ -44,6 +44,7 @@ function firstDifference(difference) {
 function totals(before, after) {
   const rows = /** @type {[string, number, number, (value: number) => string][]} */ ([
     ["Instructions", before.data.instructions, after.data.instructions, count],
+    ...(before.axis.isTime && after.axis.isTime ? [["Time", lengthOf(before), lengthOf(after), (/** @type {number} */ value) => before.axis.span(value)]] : []),
     ["Bytes of trace", before.data.bytes, after.data.bytes, bytes],
     ["Traps", before.data.traps.at.length, after.data.traps.at.length, count],
     ["Gaps", before.data.gaps.at.length, after.data.gaps.at.length, count],
@@ -58,6 +59,11 @@ function totals(before, after) {
     h("thead", null, h("tr", null, ["", "Before", "After", "Change", "Relative"].map((label, place) => h("th", { scope: "col", class: place ? "number" : null }, label)))),
     h("tbody", null, body),
   );
+}
+
+/** @param {Run} run */
+function lengthOf(run) {
+  return run.axis.until - run.axis.from;
 }
 
 /** @param {Run} run */

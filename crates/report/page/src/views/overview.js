@@ -30,7 +30,7 @@ function facts(run) {
   const { data } = run;
   const rows = [
     ["Instructions", count(data.instructions)],
-    ["Time", data.seconds === null || data.seconds === undefined ? "no timestamps" : seconds(data.seconds)],
+    ["Time", timeOf(run)],
     ["Trace", data.format + ", " + bytes(data.bytes)],
     data.statistics?.bits_per_instruction ? ["Density", data.statistics.bits_per_instruction.toFixed(3) + " bits per instruction"] : null,
     ["Program", data.program.join(", ") || "none"],
@@ -40,6 +40,13 @@ function facts(run) {
     ["Gaps", count(data.gaps.at.length)],
   ];
   return h("dl", { class: "facts" }, rows.map((row) => row && h("div", null, h("dt", null, row[0]), h("dd", null, row[1]))));
+}
+
+/** @param {Run} run */
+function timeOf(run) {
+  const { axis, data } = run;
+  if (typeof data.seconds === "number") return seconds(data.seconds);
+  return axis.isTime ? axis.span(axis.until - axis.from) : "no timestamps";
 }
 
 /** @param {string} title @param {string|null} href @param {any[]} parts */

@@ -41,6 +41,14 @@ export function sideBySide(list, chosen) {
   return h("div", { class: "split" }, list, chosen);
 }
 
+/** Scrolls to what a link leads to, and goes on from there by keyboard. @param {Table} table @param {number} row */
+export function showTarget(table, row) {
+  requestAnimationFrame(() => {
+    table.reveal(row);
+    table.element.focus({ preventScroll: true });
+  });
+}
+
 /**
  * How hot a row is among others, on a logarithmic scale: 0 to 1.
  * @param {number} value @param {number} most

@@ -7,7 +7,7 @@ import { h } from "../ui/dom.js";
 import { baseName, compact, count, percent, plural } from "../ui/format.js";
 import { Table } from "../ui/table.js";
 import { heading } from "./links.js";
-import { heat, heatCell, picker, sideBySide } from "./picker.js";
+import { heat, heatCell, picker, showTarget, sideBySide } from "./picker.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
 
@@ -58,7 +58,7 @@ async function showFile(context, run, file, line, parent) {
   parent.append(h("p", { class: "soft" }, run.fileName(file) + ": " + plural(lines, "line") + " with code, " + percent(ran, lines) + " of them executed"));
   const table = sourceTable(run, source);
   parent.append(table.element);
-  if (line > 0) requestAnimationFrame(() => table.reveal(line - source.first));
+  if (line > 0) showTarget(table, line - source.first);
 }
 
 /** Branches by line of a file. @param {Run} run @param {number} file @returns {Map<number, number[]>} */
@@ -98,7 +98,7 @@ export function sourceTable(run, source) {
     length: source.lines.length,
     rowClass: (row) => (source.count[row] > 0 ? "ran" : source.count[row] === 0 ? "idle" : "plain"),
     columns: [
-      { key: "mark", label: "", class: "mark", cell: (row) => mark(source.count[row], partial(row)) },
+      { key: "mark", label: "Executed", quiet: true, class: "mark", cell: (row) => mark(source.count[row], partial(row)) },
       { key: "count", label: "Count", numeric: true, cell: (row) => (source.count[row] < 0 ? null : [heatCell(heat(source.count[row], most)), count(source.count[row])]) },
       { key: "line", label: "Line", header: true, numeric: true, cell: (row) => lineCell(run, source, row, functionOf) },
       { key: "text", label: "Source", class: "code", cell: (row) => source.lines[row] },
@@ -110,8 +110,12 @@ export function sourceTable(run, source) {
 /** @param {Run} run @param {{file: number, count: number[], first: number}} source @param {number} row @param {(line: number) => number} functionOf */
 function lineCell(run, source, row, functionOf) {
   const line = row + source.first;
-  const number = source.count[row] >= 0 ? functionOf(line) : -1;
-  return number < 0 ? String(line) : h("a", { href: link("code", run.number, [number], { file: source.file, line }), title: "Instructions of this line" }, String(line));
+  if (source.count[row] < 0) return String(line);
+  const exact = run.codeOfLine(source.file, line);
+  const number = exact ? exact.number : functionOf(line);
+  if (number < 0) return String(line);
+  const place = exact ? { address: exact.address } : { file: source.file, line };
+  return h("a", { href: link("code", run.number, [number], place), title: "Instructions of this line" }, String(line));
 }
 
 /** @param {number} number -1: no code @param {boolean} partial */
