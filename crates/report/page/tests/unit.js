@@ -33,7 +33,7 @@ function formats() {
   same("count", [0, 999, 1000, 1234567, -4096].map((value) => plain(count(value))), ["0", "999", "1 000", "1 234 567", "-4 096"]);
   same("compact", [999, 9999, 12345, 1.5e6, 2e9].map((value) => plain(compact(value))), ["999", "9 999", "12.3 k", "1.5 M", "2 G"]);
   same("bytes", [1, 1023, 1024, 5 * 2 ** 20].map((value) => plain(bytes(value))), ["1 byte", "1 023 bytes", "1 KiB", "5 MiB"]);
-  same("percent", [[1, 0], [0, 5], [1, 1e6], [1, 3], [1, 1], [5, 2], [99999, 100000]].map(([a, b]) => plain(percent(a, b))), ["\u2013", "0 %", "< 0.01 %", "33.3 %", "100 %", "250 %", "100 %"]);
+  same("percent", [[1, 0], [0, 5], [1, 1e6], [1, 3], [1, 1], [5, 2], [99999, 100000], [9996, 10000]].map(([a, b]) => plain(percent(a, b))), ["\u2013", "0 %", "< 0.01 %", "33.3 %", "100 %", "250 %", "> 99.99 %", "99.96 %"]);
   same("seconds", [0, 1.5, 2e-3, 3.25e-6, 4e-9].map((value) => plain(seconds(value))), ["0 s", "1.5 s", "2 ms", "3.25 \u00b5s", "4 ns"]);
   same("signed", [3, 0, -3].map((value) => plain(signed(value))), ["+3", "0", "-3"]);
   same("relative", [[0, 1], [1, 0], [5, 5], [4, 6]].map(([a, b]) => plain(relative(a, b))), ["new", "gone", "=", "\u25b2 +50.0 %"]);

@@ -47,6 +47,9 @@ async function embedded(element) {
 
 /** @param {string} text */
 function bytesOfBase64(text) {
+  // New in browsers, and several times as fast.
+  const { fromBase64 } = /** @type {any} */ (Uint8Array);
+  if (fromBase64) return fromBase64.call(Uint8Array, text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at);
