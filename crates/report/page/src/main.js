@@ -19,7 +19,15 @@ async function start() {
     printable(report);
     document.documentElement.dataset.state = "ready";
   } catch (error) {
-    fill(root, h("main", { class: "broken" }, h("h1", null, "The report cannot be shown"), h("p", { role: "alert" }, error instanceof Error ? error.message : String(error))));
+    fill(
+      root,
+      h(
+        "main",
+        { class: "broken" },
+        h("h1", null, "The report cannot be shown"),
+        h("p", { role: "alert" }, error instanceof Error ? error.message : String(error)),
+      ),
+    );
     document.documentElement.dataset.state = "failed";
   }
 }

@@ -9,7 +9,12 @@
 export function parseRoute(hash) {
   const [path, query = ""] = hash.replace(/^#/, "").split("?", 2);
   const [view = "", run = "0", ...parts] = path.split("/").map(decode);
-  return { view, run: Number.parseInt(run, 10) || 0, parts, query: Object.fromEntries(new URLSearchParams(query)) };
+  return {
+    view,
+    run: Number.parseInt(run, 10) || 0,
+    parts,
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 /** A broken escape is taken as it is. @param {string} text */

@@ -42,7 +42,10 @@ export class Shell {
   /** @param {Context} context @param {HTMLElement} root */
   constructor(context, root) {
     this.context = context;
-    this.views = context.report.runs.length > 1 ? [/** @type {[string, string, any]} */ (["compare", "Compare", compareView]), ...VIEWS] : VIEWS;
+    this.views =
+      context.report.runs.length > 1
+        ? [/** @type {[string, string, any]} */ (["compare", "Compare", compareView]), ...VIEWS]
+        : VIEWS;
     /** @type {View|null} */
     this.view = null;
     this.shownKey = "";
@@ -53,8 +56,23 @@ export class Shell {
     context.backend.failed = (/** @type {string} */ text) => this.fail(text);
     fill(
       root,
-      h("a", { class: "skip", href: "#main", on: { click: (/** @type {Event} */ event) => (event.preventDefault(), this.focusView()) } }, "Skip to the view"),
-      h("header", { class: "page" }, h("span", { class: "brand" }, "hartrace"), this.runs, h("span", { class: "spring" }), context.theme.control()),
+      h(
+        "a",
+        {
+          class: "skip",
+          href: "#main",
+          on: { click: (/** @type {Event} */ event) => (event.preventDefault(), this.focusView()) },
+        },
+        "Skip to the view",
+      ),
+      h(
+        "header",
+        { class: "page" },
+        h("span", { class: "brand" }, "hartrace"),
+        this.runs,
+        h("span", { class: "spring" }),
+        context.theme.control(),
+      ),
       this.nav,
       this.message,
       this.main,
@@ -92,22 +110,48 @@ export class Shell {
   drawNavigation(current, run) {
     fill(
       this.nav,
-      h("ul", null, this.views.map(([key, label]) => h("li", null, h("a", { href: link(key, run.number), "aria-current": key === current ? "page" : null }, label)))),
+      h(
+        "ul",
+        null,
+        this.views.map(([key, label]) =>
+          h(
+            "li",
+            null,
+            h("a", { href: link(key, run.number), "aria-current": key === current ? "page" : null }, label),
+          ),
+        ),
+      ),
     );
     const { runs } = this.context.report;
-    if (runs.length === 1) return fill(this.runs, h("span", { class: "run-name", title: run.name }, run.name));
+    if (runs.length === 1)
+      return fill(this.runs, h("span", { class: "run-name", title: run.name }, run.name));
     fill(
       this.runs,
-      h("fieldset", { class: "choices" }, h("legend", { class: "visually-hidden" }, "Run"), runs.map((one) =>
-        h("a", { class: "run", href: link(current, one.number), "aria-current": one === run && current !== "compare" ? "true" : null, title: one.name }, (one.number === 0 ? "Before: " : "After: ") + one.name),
-      )),
+      h(
+        "fieldset",
+        { class: "choices" },
+        h("legend", { class: "visually-hidden" }, "Run"),
+        runs.map((one) =>
+          h(
+            "a",
+            {
+              class: "run",
+              href: link(current, one.number),
+              "aria-current": one === run && current !== "compare" ? "true" : null,
+              title: one.name,
+            },
+            (one.number === 0 ? "Before: " : "After: ") + one.name,
+          ),
+        ),
+      ),
     );
   }
 
   /** `/` searches, as in other tools. @param {KeyboardEvent} event */
   key(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || target.matches("input, select, textarea")) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || target.matches("input, select, textarea"))
+      return;
     const field = this.view?.search ?? this.main.querySelector("input[type=search]");
     if (!field) return;
     event.preventDefault();

@@ -1,7 +1,7 @@
 //! Makes one page of the modules, the style sheets and the template in `page/src`.
 //!
 //! It understands exactly what those files use, so that it fits in one file and needs
-//! no other tool: imports are `import { a, b } from "./file.js";` on one line, exports
+//! no other tool: imports are `import { a, b } from "./file.js";`, exports
 //! stand before a declaration at the start of a line, and style sheets import each other
 //! with `@import "./file.css";`. Each module becomes a function of its own, so names in
 //! different modules do not collide. Whatever it does not understand is an error.
@@ -72,7 +72,8 @@ impl Bundle {
         }
         self.modules.insert(file.to_owned(), None);
         let (mut body, mut exports) = (String::new(), Vec::new());
-        for line in without_comments(&read(file)).lines() {
+        let text = joined_imports(&without_comments(&read(file)));
+        for line in text.lines() {
             if let Some((names, path)) = import(line) {
                 let other = resolve(file, path);
                 self.add(&other);
@@ -107,6 +108,22 @@ impl Bundle {
             );
         }
     }
+}
+
+/// Long imports on one line, as the short ones.
+fn joined_imports(text: &str) -> String {
+    let mut result = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        inside |= line == "import {";
+        if inside && line.starts_with('}') {
+            result = result.trim_end_matches([',', ' ']).to_owned() + " ";
+            inside = false;
+        }
+        result.push_str(if inside { line.trim() } else { line });
+        result.push(if inside { ' ' } else { '\n' });
+    }
+    result
 }
 
 /// The names and the path of an import.

@@ -6,7 +6,9 @@
 import { compact, count, seconds } from "../ui/format.js";
 
 export class Axis {
-  /** @param {{unit: string, from: number, until: number, ticks_per_second?: number|null, origin?: string}} data */
+  /**
+   * @param {{unit: string, from: number, until: number, ticks_per_second?: number|null, origin?: string}} data
+   */
   constructor(data) {
     this.from = data.from;
     /** Never empty, so that scales need no special case. */
@@ -21,7 +23,9 @@ export class Axis {
   /** A length as text. @param {number} length */
   span(length) {
     if (this.isTime && this.ticksPerSecond) return seconds(length / this.ticksPerSecond);
-    return count(Math.round(length)) + (this.isTime ? " ticks" : length === 1 ? " instruction" : " instructions");
+    return (
+      count(Math.round(length)) + (this.isTime ? " ticks" : length === 1 ? " instruction" : " instructions")
+    );
   }
 
   /** A length in few characters. @param {number} length */
@@ -53,10 +57,17 @@ export class Axis {
     return result;
   }
 
-  /** All ticks of a ruler have the unit of its end. @param {number} offset @param {number} step @param {number} last */
+  /**
+   * All ticks of a ruler have the unit of its end.
+   * @param {number} offset @param {number} step @param {number} last
+   */
   tickLabel(offset, step, last) {
     if (this.isTime && this.ticksPerSecond) {
-      return fixedSeconds(offset / this.ticksPerSecond, step / this.ticksPerSecond, last / this.ticksPerSecond);
+      return fixedSeconds(
+        offset / this.ticksPerSecond,
+        step / this.ticksPerSecond,
+        last / this.ticksPerSecond,
+      );
     }
     return count(Math.round(offset));
   }
@@ -71,7 +82,10 @@ export function roundStep(minimum) {
   return 10 * power;
 }
 
-/** As many decimals as the step of an axis needs. @param {number} value @param {number} step @param {number} last decides the unit */
+/**
+ * As many decimals as the step of an axis needs.
+ * @param {number} value @param {number} step @param {number} last decides the unit
+ */
 function fixedSeconds(value, step, last) {
   const [limit, unit] = unitOf(last);
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / limit) - 1e-9));

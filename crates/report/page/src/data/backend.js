@@ -20,7 +20,13 @@ export function backendOf(report) {
  * @param {SliceIndex} index
  */
 export function fixedTrack(index) {
-  return { depths: index.depths, changed: () => {}, index: () => index, want: () => {}, isSettled: () => true };
+  return {
+    depths: index.depths,
+    changed: () => {},
+    index: () => index,
+    want: () => {},
+    isSettled: () => true,
+  };
 }
 
 export class EmbeddedBackend {
@@ -39,12 +45,18 @@ export class EmbeddedBackend {
     return known;
   }
 
-  /** The instructions of a function, null: left out. @param {import("./run.js").Run} run @param {number} number */
+  /**
+   * The instructions of a function, null: left out.
+   * @param {import("./run.js").Run} run @param {number} number
+   */
   async code(run, number) {
     return run.data.code.find((/** @type {any} */ one) => one.function === number)?.rows ?? null;
   }
 
-  /** A source file, null: not found when the report was made. @param {import("./run.js").Run} run @param {number} file */
+  /**
+   * A source file, null: not found when the report was made.
+   * @param {import("./run.js").Run} run @param {number} file
+   */
   async source(run, file) {
     return run.data.sources.find((/** @type {any} */ one) => one.file === file) ?? null;
   }
@@ -98,7 +110,9 @@ class LiveTrack {
     const low = Math.max(axis.from, Math.floor(from - (until - from)));
     const high = Math.min(axis.until, Math.ceil(until + (until - from)));
     const wanted = Math.ceil((pixels * (high - low)) / (until - from));
-    const path = "timeline?" + query({ run: this.run.number, track: this.track.id, from: low, until: high, pixels: wanted });
+    const path =
+      "timeline?" +
+      query({ run: this.run.number, track: this.track.id, from: low, until: high, pixels: wanted });
     this.wantWhole(pixels);
     if (path === this.pending) return;
     this.pending = path;
@@ -112,20 +126,34 @@ class LiveTrack {
     if (this.hasWhole) return;
     this.hasWhole = true;
     const { axis } = this.run;
-    const answer = await this.backend.get("timeline?" + query({ run: this.run.number, track: this.track.id, from: axis.from, until: axis.until, pixels }));
+    const answer = await this.backend.get(
+      "timeline?" +
+        query({ run: this.run.number, track: this.track.id, from: axis.from, until: axis.until, pixels }),
+    );
     if (!answer) return;
     this.whole = new SliceIndex(answer);
     this.depths = Math.max(this.depths, this.whole.depths);
     this.changed();
   }
 
-  /** Is the window known as finely as it can be drawn? @param {number} from @param {number} until @param {number} pixels */
+  /**
+   * Is the window known as finely as it can be drawn?
+   * @param {number} from @param {number} until @param {number} pixels
+   */
   isSettled(from, until, pixels) {
     const { detail } = this;
-    return detail !== null && detail.from <= from && detail.until >= until && detail.pixel <= ((until - from) / pixels) * 1.5;
+    return (
+      detail !== null &&
+      detail.from <= from &&
+      detail.until >= until &&
+      detail.pixel <= ((until - from) / pixels) * 1.5
+    );
   }
 
-  /** @param {string} path @param {number} sequence @param {{from: number, until: number, pixel: number}} window */
+  /**
+   * @param {string} path @param {number} sequence
+   * @param {{from: number, until: number, pixel: number}} window
+   */
   async load(path, sequence, window) {
     const answer = await this.backend.get(path);
     if (sequence !== this.sequence) return;
@@ -143,7 +171,10 @@ export class LiveBackend {
     /** @type {Map<string, Promise<any>>} answers, the oldest first */
     this.answers = new Map();
     this.tracks = new WeakMap();
-    /** Shows that the server does not answer; nothing when it does again. @type {(message: string) => void} */
+    /**
+     * Shows that the server does not answer; nothing when it does again.
+     * @type {(message: string) => void}
+     */
     this.failed = () => {};
   }
 
@@ -214,5 +245,7 @@ export class LiveBackend {
 
 /** Values are numbers and lists of numbers: nothing needs an escape. @param {Record<string, any>} values */
 function query(values) {
-  return Object.entries(values).map(([key, value]) => key + "=" + value).join("&");
+  return Object.entries(values)
+    .map(([key, value]) => key + "=" + value)
+    .join("&");
 }

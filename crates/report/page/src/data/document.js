@@ -29,7 +29,8 @@ export async function loadReport() {
   element.remove();
   if (data.live && !data.runs) {
     const answer = await fetch("report.json");
-    if (!answer.ok) throw new Error("The server answered " + answer.status + " to the request for the report.");
+    if (!answer.ok)
+      throw new Error("The server answered " + answer.status + " to the request for the report.");
     data = await answer.json();
     data.live = true;
   }

@@ -41,7 +41,10 @@ export class Run {
     return number >= 0 && number < this.functionCount ? this.string(this.functions.name[number]) : UNKNOWN;
   }
 
-  /** What a slice or a node of the flame graph is called: a function or, below 0, a string. @param {number} number */
+  /**
+   * What a slice or a node of the flame graph is called: a function or, below 0, a string.
+   * @param {number} number
+   */
   label(number) {
     return number < 0 ? this.string(-1 - number) : this.functionName(number);
   }
@@ -70,14 +73,20 @@ export class Run {
 
   /** The function that contains an address, -1: none. @param {string} address hexadecimal */
   functionAt(address) {
-    this.functionsByAddress ??= Array.from(this.functions.address, (first, number) => ({ number, first: BigInt(first) })).sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+    this.functionsByAddress ??= Array.from(this.functions.address, (first, number) => ({
+      number,
+      first: BigInt(first),
+    })).sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
     const list = this.functionsByAddress;
     const wanted = BigInt(address);
     const found = list[partition(0, list.length, (place) => list[place].first <= wanted) - 1];
     return found && wanted < found.first + BigInt(this.functions.size[found.number] || 1) ? found.number : -1;
   }
 
-  /** The first instruction of a source line that the document has, null: none. @param {number} file @param {number} line */
+  /**
+   * The first instruction of a source line that the document has, null: none.
+   * @param {number} file @param {number} line
+   */
   codeOfLine(file, line) {
     if (!this.codeByLine) {
       this.codeByLine = new Map();
@@ -113,7 +122,9 @@ export class Run {
   /** Numbers of the gaps of a track. @param {number} track @returns {number[]} */
   gapsOf(track) {
     const result = [];
-    this.data.gaps.track.forEach((/** @type {number} */ of, /** @type {number} */ gap) => of === track && result.push(gap));
+    this.data.gaps.track.forEach(
+      (/** @type {number} */ of, /** @type {number} */ gap) => of === track && result.push(gap),
+    );
     return result;
   }
 

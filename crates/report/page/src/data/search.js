@@ -23,7 +23,8 @@ export function matcher(query) {
 export function matchingFunctions(run, query) {
   const matches = matcher(query);
   const found = new Set();
-  for (let number = 0; number < run.functionCount; number++) if (matches(run.functionName(number))) found.add(number);
+  for (let number = 0; number < run.functionCount; number++)
+    if (matches(run.functionName(number))) found.add(number);
   run.data.strings.forEach((/** @type {string} */ text, /** @type {number} */ number) => {
     if (matches(text)) found.add(-1 - number);
   });

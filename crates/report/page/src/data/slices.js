@@ -60,7 +60,10 @@ export class SliceIndex {
     return partition(0, slices.length, (place) => this.begin[slices[place]] <= x);
   }
 
-  /** Where in the row the first slice is that begins at `x` or after it. @param {number} depth @param {number} x */
+  /**
+   * Where in the row the first slice is that begins at `x` or after it.
+   * @param {number} depth @param {number} x
+   */
   firstBeginningFrom(depth, x) {
     const { slices } = this.rows[depth];
     return partition(0, slices.length, (place) => this.begin[slices[place]] < x);
@@ -110,12 +113,18 @@ export class SliceIndex {
     return result;
   }
 
-  /** The first call inside a slice that ends after `from`, -1: none. @param {number} slice @param {number} [from] */
+  /**
+   * The first call inside a slice that ends after `from`, -1: none.
+   * @param {number} slice @param {number} [from]
+   */
   firstChild(slice, from = -Infinity) {
     const depth = this.depth[slice] + 1;
     if (depth >= this.rows.length) return -1;
     const { slices } = this.rows[depth];
-    const place = Math.max(this.firstBeginningFrom(depth, this.begin[slice]), this.firstEndingAfter(depth, from));
+    const place = Math.max(
+      this.firstBeginningFrom(depth, this.begin[slice]),
+      this.firstEndingAfter(depth, from),
+    );
     if (place >= slices.length) return -1;
     const child = slices[place];
     return this.begin[child] < this.end[slice] || this.begin[child] === this.begin[slice] ? child : -1;
@@ -183,7 +192,8 @@ export class SliceIndex {
       const border = (Math.floor(begin / pixel) + 1) * pixel;
       let next = this.firstEndingAfter(depth, border, place + 1);
       // One that only reaches over the border belongs to the pixel it begins in.
-      if (next < slices.length && this.begin[slices[next]] < border && this.length(slices[next]) < pixel) next += 1;
+      if (next < slices.length && this.begin[slices[next]] < border && this.length(slices[next]) < pixel)
+        next += 1;
       visit(slice, begin, Math.max(this.end[slices[next - 1]], begin + pixel), next - place);
       place = next;
     }

@@ -66,7 +66,10 @@ function pointers(stage, canvas) {
   canvas.addEventListener("pointerleave", () => stage.hoverAt(-1, -1));
 }
 
-/** What is under both fingers stays there. @param {Stage} stage @param {number} fixed @param {number} before @param {number} after */
+/**
+ * What is under both fingers stays there.
+ * @param {Stage} stage @param {number} fixed @param {number} before @param {number} after
+ */
 function pinch(stage, fixed, before, after) {
   const old = Math.max(20, Math.abs(before - fixed));
   const now = Math.max(20, Math.abs(after - fixed));
@@ -77,25 +80,36 @@ function pinch(stage, fixed, before, after) {
 function key(stage, name, shift) {
   const step = stage.width * 0.15;
   switch (name) {
-    case "w": case "W": case "+": case "=":
+    case "w":
+    case "W":
+    case "+":
+    case "=":
       stage.zoomAt(0.7, stage.focusX());
       return true;
-    case "s": case "S": case "-": case "_":
+    case "s":
+    case "S":
+    case "-":
+    case "_":
       stage.zoomAt(1 / 0.7, stage.focusX());
       return true;
-    case "a": case "A":
+    case "a":
+    case "A":
       stage.panBy(-step, 0);
       return true;
-    case "d": case "D":
+    case "d":
+    case "D":
       stage.panBy(step, 0);
       return true;
-    case "0": case "Home":
+    case "0":
+    case "Home":
       stage.showAll();
       return true;
-    case "PageUp": case "PageDown":
+    case "PageUp":
+    case "PageDown":
       stage.panBy(0, (name === "PageUp" ? -0.8 : 0.8) * stage.height);
       return true;
-    case "Enter": case " ":
+    case "Enter":
+    case " ":
       if (stage.selection) stage.zoomToSelection();
       else stage.selectFirst();
       return true;

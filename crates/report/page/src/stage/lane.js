@@ -30,12 +30,19 @@ export class Lane {
     const ofTrack = run.trapsOf(track);
     const marks = (/** @type {boolean} */ interrupt) => {
       const some = ofTrack.filter((trap) => Boolean(traps.interrupt[trap]) === interrupt);
-      return new Marks(some.map((trap) => traps.at[trap]), some);
+      return new Marks(
+        some.map((trap) => traps.at[trap]),
+        some,
+      );
     };
     this.interrupts = marks(true);
     this.exceptions = marks(false);
     const lost = run.gapsOf(track);
-    this.gaps = new Marks(lost.map((gap) => gaps.at[gap]), lost, lost.map((gap) => gaps.end[gap]));
+    this.gaps = new Marks(
+      lost.map((gap) => gaps.at[gap]),
+      lost,
+      lost.map((gap) => gaps.end[gap]),
+    );
   }
 
   get hasMarks() {

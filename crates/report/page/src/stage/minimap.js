@@ -69,10 +69,15 @@ export class Minimap {
     context.fillRect(0, 0, width, HEIGHT);
     const lanes = stage.lanes.filter((lane) => !lane.isHidden);
     const each = (HEIGHT - 4) / Math.max(1, lanes.length);
-    lanes.forEach((lane, number) => this.paintLane(context, lane, 2 + number * each, Math.max(0.5, each - 1)));
+    lanes.forEach((lane, number) =>
+      this.paintLane(context, lane, 2 + number * each, Math.max(0.5, each - 1)),
+    );
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {import("./lane.js").Lane} lane @param {number} top @param {number} height */
+  /**
+   * @param {CanvasRenderingContext2D} context @param {import("./lane.js").Lane} lane @param {number} top
+   * @param {number} height
+   */
   paintLane(context, lane, top, height) {
     const { view, styles, theme } = this.stage;
     const index = lane.data.index(view.low, view.high);
@@ -86,9 +91,15 @@ export class Minimap {
         context.fillRect(x, top + depth * row, Math.max(1, this.place(end) - x), Math.max(1, row - 0.5));
       });
     }
-    for (const [marks, colour] of /** @type {[any, string][]} */ ([[lane.interrupts, "interrupt-ink"], [lane.exceptions, "exception-ink"], [lane.gaps, "gap-ink"]])) {
+    for (const [marks, colour] of /** @type {[any, string][]} */ ([
+      [lane.interrupts, "interrupt-ink"],
+      [lane.exceptions, "exception-ink"],
+      [lane.gaps, "gap-ink"],
+    ])) {
       context.fillStyle = theme.colour(colour);
-      marks.each(view.low, view.high, pixel * 3, (/** @type {number} */ _, /** @type {number} */ at) => context.fillRect(this.place(at), top + height - 4, 2, 4));
+      marks.each(view.low, view.high, pixel * 3, (/** @type {number} */ _, /** @type {number} */ at) =>
+        context.fillRect(this.place(at), top + height - 4, 2, 4),
+      );
     }
   }
 
@@ -138,7 +149,8 @@ export class Minimap {
     if (Math.abs(x - this.place(from)) < EDGE && x < EDGE + this.place(until)) {
       return (now) => stage.show(Math.min(this.position(now), until), until);
     }
-    if (Math.abs(x - this.place(until)) < EDGE) return (now) => stage.show(from, Math.max(this.position(now), from));
+    if (Math.abs(x - this.place(until)) < EDGE)
+      return (now) => stage.show(from, Math.max(this.position(now), from));
     if (start > from && start < until && !stage.view.isWhole) {
       return (now) => stage.show(from + this.position(now) - start, until + this.position(now) - start);
     }

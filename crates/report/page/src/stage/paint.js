@@ -43,7 +43,8 @@ export function paintBackground(frame) {
 export function paintGrid(frame, ticks) {
   const { context, theme } = frame;
   context.fillStyle = theme.colour("grid");
-  for (const tick of ticks) context.fillRect(Math.round(place(frame, tick.at)), METRICS.ruler, 1, frame.height);
+  for (const tick of ticks)
+    context.fillRect(Math.round(place(frame, tick.at)), METRICS.ruler, 1, frame.height);
 }
 
 /** @param {Frame} frame @param {{at: number, label: string}[]} ticks */
@@ -121,7 +122,15 @@ function paintRow(frame, lane, index, depth, y, wanted) {
       return;
     }
     const faded = wanted !== null && !wanted.has(index.function[slice]);
-    paintSlice(frame, lane, index, slice, style, { x, y, width: Math.max(1, until - x - (until - x > 3 ? 1 : 0)), height }, faded);
+    paintSlice(
+      frame,
+      lane,
+      index,
+      slice,
+      style,
+      { x, y, width: Math.max(1, until - x - (until - x > 3 ? 1 : 0)), height },
+      faded,
+    );
   });
   flush();
 }
@@ -157,7 +166,10 @@ function paintSlice(frame, lane, index, slice, style, box, faded) {
   if (faded) context.globalAlpha = 1;
 }
 
-/** The flags without those of edges outside of the window. @param {Frame} frame @param {import("../data/slices.js").SliceIndex} index @param {number} slice */
+/**
+ * The flags without those of edges outside of the window.
+ * @param {Frame} frame @param {import("../data/slices.js").SliceIndex} index @param {number} slice
+ */
 function seenFlags(frame, index, slice) {
   let flags = index.flags[slice];
   if (index.begin[slice] < frame.view.from) flags &= ~FLAG.startNotSeen;
@@ -165,7 +177,11 @@ function seenFlags(frame, index, slice) {
   return flags;
 }
 
-/** What of a slice was not seen or is not certain. @param {Frame} frame @param {number} flags @param {{x: number, y: number, width: number, height: number}} box */
+/**
+ * What of a slice was not seen or is not certain.
+ * @param {Frame} frame @param {number} flags
+ * @param {{x: number, y: number, width: number, height: number}} box
+ */
 function paintEdges(frame, flags, box) {
   if (!flags) return;
   const { context, theme } = frame;
@@ -189,11 +205,15 @@ function verticalLine(context, x, box) {
   context.lineTo(x, box.y + box.height);
 }
 
-/** @param {import("./lane.js").Lane} lane @param {import("../data/slices.js").SliceIndex} index @param {number} slice @param {import("./styles.js").SliceStyle} style */
+/**
+ * @param {import("./lane.js").Lane} lane @param {import("../data/slices.js").SliceIndex} index
+ * @param {number} slice @param {import("./styles.js").SliceStyle} style
+ */
 function labelOf(lane, index, slice, style) {
   const name = lane.run.label(index.function[slice]);
   const doubt = index.flags[slice] & (FLAG.doubtful | FLAG.inferred) ? " ?" : "";
-  const merged = index.kind[slice] === KIND.summary && index.merged[slice] > 1 ? " \u00d7" + index.merged[slice] : "";
+  const merged =
+    index.kind[slice] === KIND.summary && index.merged[slice] > 1 ? " \u00d7" + index.merged[slice] : "";
   return style.prefix + name + doubt + merged;
 }
 
@@ -204,7 +224,10 @@ export function shortened(text, letters) {
   return room < 2 ? "" : text.slice(0, room - 1) + "\u2026";
 }
 
-/** Gaps cover all depths: what was called there is not known. @param {Frame} frame @param {import("./lane.js").Lane} lane @param {{marks: number, bottom: number}} box */
+/**
+ * Gaps cover all depths: what was called there is not known.
+ * @param {Frame} frame @param {import("./lane.js").Lane} lane @param {{marks: number, bottom: number}} box
+ */
 function paintGaps(frame, lane, box) {
   const { context, view, styles, scroll, width } = frame;
   const style = styles.kind("gap", "cross", "\u2715 ");
@@ -221,15 +244,26 @@ function paintGaps(frame, lane, box) {
   });
 }
 
-/** Traps and gaps above the calls, each with its own shape. @param {Frame} frame @param {import("./lane.js").Lane} lane @param {number} y */
+/**
+ * Traps and gaps above the calls, each with its own shape.
+ * @param {Frame} frame @param {import("./lane.js").Lane} lane @param {number} y
+ */
 function paintMarks(frame, lane, y) {
   const { context, view, theme, width } = frame;
   const cell = (view.width / width) * MARK;
   const from = view.from - cell;
   const middle = y + METRICS.marks / 2;
   const shapes = /** @type {[any, string, (x: number) => void][]} */ ([
-    [lane.interrupts, "interrupt-ink", (x) => polygon(context, [x - 4, middle - 4, x + 4, middle - 4, x, middle + 4])],
-    [lane.exceptions, "exception-ink", (x) => polygon(context, [x, middle - 5, x + 5, middle, x, middle + 5, x - 5, middle])],
+    [
+      lane.interrupts,
+      "interrupt-ink",
+      (x) => polygon(context, [x - 4, middle - 4, x + 4, middle - 4, x, middle + 4]),
+    ],
+    [
+      lane.exceptions,
+      "exception-ink",
+      (x) => polygon(context, [x, middle - 5, x + 5, middle, x, middle + 5, x - 5, middle]),
+    ],
   ]);
   for (const [marks, colour, shape] of shapes) {
     context.fillStyle = theme.colour(colour);
@@ -259,12 +293,19 @@ function polygon(context, points) {
   context.closePath();
 }
 
-/** Where a search found something, on the ruler. @param {Frame} frame @param {ArrayLike<number>} positions sorted */
+/**
+ * Where a search found something, on the ruler.
+ * @param {Frame} frame @param {ArrayLike<number>} positions sorted
+ */
 export function paintHits(frame, positions) {
   const { context, theme, view, width } = frame;
   context.fillStyle = theme.colour("hit");
   let last = -2;
-  for (let at = partition(0, positions.length, (one) => positions[one] < view.from); at < positions.length; at++) {
+  for (
+    let at = partition(0, positions.length, (one) => positions[one] < view.from);
+    at < positions.length;
+    at++
+  ) {
     const x = Math.round(place(frame, positions[at]));
     if (x > width) break;
     if (x - last < 2) continue;
@@ -273,12 +314,21 @@ export function paintHits(frame, positions) {
   }
 }
 
-/** The outline of a slice. @param {Frame} frame @param {{begin: number, end: number}} slice @param {number} y @param {string} colour @param {number} weight */
+/**
+ * The outline of a slice.
+ * @param {Frame} frame @param {{begin: number, end: number}} slice @param {number} y @param {string} colour
+ * @param {number} weight
+ */
 export function paintOutline(frame, slice, y, colour, weight) {
   const { context, theme, width } = frame;
   const left = Math.max(-4, place(frame, slice.begin));
   const right = Math.min(width + 4, Math.max(left + 3, place(frame, slice.end)));
   context.strokeStyle = theme.colour(colour);
   context.lineWidth = weight;
-  context.strokeRect(left + weight / 2 - 1, y + weight / 2 - 1, Math.max(2, right - left - weight + 1), METRICS.row - weight + 1);
+  context.strokeRect(
+    left + weight / 2 - 1,
+    y + weight / 2 - 1,
+    Math.max(2, right - left - weight + 1),
+    METRICS.row - weight + 1,
+  );
 }

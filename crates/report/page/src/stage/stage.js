@@ -7,7 +7,15 @@ import { h, oncePerFrame } from "../ui/dom.js";
 import { listen } from "./input.js";
 import { METRICS, layoutLanes } from "./lane.js";
 import { Minimap } from "./minimap.js";
-import { letterWidth, paintBackground, paintGrid, paintHits, paintLane, paintOutline, paintRuler } from "./paint.js";
+import {
+  letterWidth,
+  paintBackground,
+  paintGrid,
+  paintHits,
+  paintLane,
+  paintOutline,
+  paintRuler,
+} from "./paint.js";
 import { Styles } from "./styles.js";
 import { Viewport } from "./viewport.js";
 
@@ -39,14 +47,23 @@ export class Stage {
     this.selection = null;
     /** @type {Selection|null} */
     this.hovered = null;
-    /** What a search found, by lane; null: no search. @type {((lane: import("./lane.js").Lane) => Set<number>)|null} */
+    /**
+     * What a search found, by lane; null: no search.
+     * @type {((lane: import("./lane.js").Lane) => Set<number>)|null}
+     */
     this.wanted = null;
     /** @type {ArrayLike<number>} */
     this.hits = [];
     this.width = 0;
     this.height = 0;
     this.letter = 0;
-    this.canvas = h("canvas", { class: "stage-canvas", tabindex: 0, role: "application", "aria-roledescription": "chart of calls", "aria-label": options.label });
+    this.canvas = h("canvas", {
+      class: "stage-canvas",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "chart of calls",
+      "aria-label": options.label,
+    });
     this.sizer = h("div", { class: "stage-sizer" }, this.canvas);
     this.scroller = h("div", { class: "stage-scroller" }, this.sizer);
     this.tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
@@ -122,7 +139,16 @@ export class Stage {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.letter ||= letterWidth(context);
     const scroll = this.scroller.scrollTop;
-    const frame = { context, width, height, scroll, view, theme: this.theme, styles: this.styles, letter: this.letter };
+    const frame = {
+      context,
+      width,
+      height,
+      scroll,
+      view,
+      theme: this.theme,
+      styles: this.styles,
+      letter: this.letter,
+    };
     const ticks = this.axis.ticks(view.from, view.until, (view.width / width) * TICK_SPACE);
     paintBackground(frame);
     paintGrid(frame, ticks);
@@ -131,7 +157,8 @@ export class Stage {
       paintLane(frame, lane, this.layout.lanes[number], this.wanted && this.wanted(lane));
     });
     if (this.hovered) paintOutline(frame, this.hovered, this.rowTop(this.hovered) - scroll, "ink", 1);
-    if (this.selection) paintOutline(frame, this.selection, this.rowTop(this.selection) - scroll, "select", 2.5);
+    if (this.selection)
+      paintOutline(frame, this.selection, this.rowTop(this.selection) - scroll, "select", 2.5);
     paintRuler(frame, ticks);
     if (this.wanted) paintHits(frame, this.hits);
   }
@@ -230,7 +257,8 @@ export class Stage {
     const top = this.rowTop(selection);
     const { scroller } = this;
     if (top - METRICS.ruler < scroller.scrollTop) scroller.scrollTop = top - METRICS.ruler - METRICS.header;
-    else if (top + METRICS.row > scroller.scrollTop + this.height) scroller.scrollTop = top + 3 * METRICS.row - this.height;
+    else if (top + METRICS.row > scroller.scrollTop + this.height)
+      scroller.scrollTop = top + 3 * METRICS.row - this.height;
     this.moved();
   }
 
@@ -268,7 +296,10 @@ export class Stage {
     const left = Math.min(x + 14, this.width - this.tip.offsetWidth - 4);
     const above = y + 40 + this.tip.offsetHeight > this.height;
     this.tip.style.setProperty("left", Math.max(0, left) + "px");
-    this.tip.style.setProperty("top", this.scroller.offsetTop + (above ? y - this.tip.offsetHeight - 8 : y + 18) + "px");
+    this.tip.style.setProperty(
+      "top",
+      this.scroller.offsetTop + (above ? y - this.tip.offsetHeight - 8 : y + 18) + "px",
+    );
   }
 
   /** Selects the first slice that is seen, for the keyboard. */
@@ -304,7 +335,10 @@ export class Stage {
     else this.walkToLane(move, selection.lane);
   }
 
-  /** Above the outermost call is the lane above, below the innermost the lane below. @param {string} move @param {number} lane */
+  /**
+   * Above the outermost call is the lane above, below the innermost the lane below.
+   * @param {string} move @param {number} lane
+   */
   walkToLane(move, lane) {
     const step = move === "parent" ? -1 : move === "child" ? 1 : 0;
     let other = lane + step;
@@ -314,7 +348,11 @@ export class Stage {
     if (slice >= 0) this.select(this.selectionOf(other, slice), true);
   }
 
-  /** Fades what is not wanted. @param {((lane: import("./lane.js").Lane) => Set<number>)|null} wanted @param {ArrayLike<number>} hits positions, sorted */
+  /**
+   * Fades what is not wanted.
+   * @param {((lane: import("./lane.js").Lane) => Set<number>)|null} wanted
+   * @param {ArrayLike<number>} hits positions, sorted
+   */
   highlight(wanted, hits) {
     this.wanted = wanted;
     this.hits = hits;

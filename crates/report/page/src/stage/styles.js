@@ -11,7 +11,10 @@ import { functionColour } from "../ui/colour.js";
  *   `narrow`: the colour where a pattern has no room
  */
 
-/** Draws the tile of each pattern, 8 by 8. @type {Record<string, (context: CanvasRenderingContext2D) => void>} */
+/**
+ * Draws the tile of each pattern, 8 by 8.
+ * @type {Record<string, (context: CanvasRenderingContext2D) => void>}
+ */
 const TILES = {
   diagonal(context) {
     for (const start of [-8, 0, 8]) {
@@ -60,7 +63,10 @@ export class Styles {
     this.functions = new WeakMap();
   }
 
-  /** @param {import("./lane.js").Lane} lane @param {import("../data/slices.js").SliceIndex} index @param {number} slice @returns {SliceStyle} */
+  /**
+   * @param {import("./lane.js").Lane} lane @param {import("../data/slices.js").SliceIndex} index
+   * @param {number} slice @returns {SliceStyle}
+   */
   of(lane, index, slice) {
     switch (index.kind[slice]) {
       case KIND.trap:
@@ -78,7 +84,10 @@ export class Styles {
     }
   }
 
-  /** @param {import("../data/run.js").Run} run @param {number} number @param {boolean} tail @returns {SliceStyle} */
+  /**
+   * @param {import("../data/run.js").Run} run @param {number} number @param {boolean} tail
+   * @returns {SliceStyle}
+   */
   function(run, number, tail) {
     const key = 2 * number + (tail ? 1 : 0);
     return this.remembered(run, key, () => {
@@ -91,7 +100,12 @@ export class Styles {
   summary(run, number) {
     return this.remembered(run, 2 ** 40 + number, () => {
       const fill = functionColour(run.label(number), this.theme.isDark);
-      return { fill, narrow: fill, pattern: this.pattern("dashes", this.theme.colour("summary-stripe")), prefix: "" };
+      return {
+        fill,
+        narrow: fill,
+        pattern: this.pattern("dashes", this.theme.colour("summary-stripe")),
+        prefix: "",
+      };
     });
   }
 

@@ -31,7 +31,10 @@ export class Viewport {
     this.until = start + width;
   }
 
-  /** Makes the part `factor` times as wide; the anchor keeps its place. @param {number} factor @param {number} anchor */
+  /**
+   * Makes the part `factor` times as wide; the anchor keeps its place.
+   * @param {number} factor @param {number} anchor
+   */
   zoom(factor, anchor) {
     const whole = this.high - this.low;
     const width = Math.min(whole, Math.max(this.minimum, this.width * factor));

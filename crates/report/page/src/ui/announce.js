@@ -7,7 +7,12 @@ import { h } from "./dom.js";
 
 export class Announcer {
   constructor() {
-    this.element = h("div", { class: "visually-hidden", role: "status", "aria-live": "polite", id: "announcer" });
+    this.element = h("div", {
+      class: "visually-hidden",
+      role: "status",
+      "aria-live": "polite",
+      id: "announcer",
+    });
     this.timer = 0;
   }
 

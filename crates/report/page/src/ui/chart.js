@@ -26,15 +26,36 @@ export function histogram(buckets, label, title) {
     return svg(
       "g",
       null,
-      svg("rect", { class: "bar", x: LEFT + place * step + 0.5, y: TOP + height - size, width: Math.max(1, step - 1), height: size }),
-      svg("rect", { class: "hover", x: LEFT + place * step, y: TOP, width: step, height }, svg("title", null, "up to " + label(upper) + ": " + count(number))),
+      svg("rect", {
+        class: "bar",
+        x: LEFT + place * step + 0.5,
+        y: TOP + height - size,
+        width: Math.max(1, step - 1),
+        height: size,
+      }),
+      svg(
+        "rect",
+        { class: "hover", x: LEFT + place * step, y: TOP, width: step, height },
+        svg("title", null, "up to " + label(upper) + ": " + count(number)),
+      ),
       place % labelEvery === labelEvery - 1 || place === buckets.length - 1
-        ? svg("text", { class: "tick", x: LEFT + (place + 1) * step, y: HEIGHT - 6, "text-anchor": "end" }, label(upper))
+        ? svg(
+            "text",
+            { class: "tick", x: LEFT + (place + 1) * step, y: HEIGHT - 6, "text-anchor": "end" },
+            label(upper),
+          )
         : null,
     );
   });
-  const described = buckets.filter(([, number]) => number > 0).map(([upper, number]) => "up to " + label(upper) + ": " + count(number));
-  return h("figure", { class: "chart" }, h("figcaption", null, title), picture(title + ". " + described.join("; "), most, height, bars));
+  const described = buckets
+    .filter(([, number]) => number > 0)
+    .map(([upper, number]) => "up to " + label(upper) + ": " + count(number));
+  return h(
+    "figure",
+    { class: "chart" },
+    h("figcaption", null, title),
+    picture(title + ". " + described.join("; "), most, height, bars),
+  );
 }
 
 /**
@@ -48,7 +69,8 @@ export function area(x, y, label, title) {
   const width = WIDTH * 2;
   const first = x.length > 0 ? x[0] : 0;
   const last = x.length > 0 ? x[x.length - 1] : 1;
-  const place = (/** @type {number} */ value) => LEFT + ((value - first) / (last - first || 1)) * (width - LEFT);
+  const place = (/** @type {number} */ value) =>
+    LEFT + ((value - first) / (last - first || 1)) * (width - LEFT);
   let path = "";
   for (let at = 0; at < x.length; at++) {
     const top = (TOP + height - (y[at] / most) * height).toFixed(1);
@@ -61,10 +83,19 @@ export function area(x, y, label, title) {
     svg("text", { class: "tick", x: width, y: HEIGHT - 6, "text-anchor": "end" }, label(last)),
   ];
   const text = title + ": at most " + count(most) + ", from " + label(first) + " to " + label(last);
-  return h("figure", { class: "chart wide" }, h("figcaption", null, title), picture(text, most, height, parts, width));
+  return h(
+    "figure",
+    { class: "chart wide" },
+    h("figcaption", null, title),
+    picture(text, most, height, parts, width),
+  );
 }
 
-/** The frame that charts share. @param {string} text @param {number} most @param {number} height @param {any[]} parts @param {number} [width] */
+/**
+ * The frame that charts share.
+ * @param {string} text @param {number} most @param {number} height @param {any[]} parts
+ * @param {number} [width]
+ */
 function picture(text, most, height, parts, width = WIDTH) {
   return svg(
     "svg",
@@ -86,5 +117,9 @@ function maximum(values) {
 
 /** A bar for a share of a whole, beside a number. @param {number} share 0 to 1 */
 export function bar(share) {
-  return h("span", { class: "share", "aria-hidden": "true" }, h("span", { style: { width: (100 * Math.min(1, Math.max(0, share || 0))).toFixed(2) + "%" } }));
+  return h(
+    "span",
+    { class: "share", "aria-hidden": "true" },
+    h("span", { style: { width: (100 * Math.min(1, Math.max(0, share || 0))).toFixed(2) + "%" } }),
+  );
 }

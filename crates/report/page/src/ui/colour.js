@@ -21,5 +21,7 @@ export function functionColour(name, isDark) {
   const value = hash(name);
   const hue = Math.round(((value % HUES) * 360) / HUES);
   const shade = (value >>> 8) % 3;
-  return isDark ? `hsl(${hue} ${22 + 4 * shade}% ${25 + 3 * shade}%)` : `hsl(${hue} ${40 + 5 * shade}% ${85 - 3 * shade}%)`;
+  return isDark
+    ? `hsl(${hue} ${22 + 4 * shade}% ${25 + 3 * shade}%)`
+    : `hsl(${hue} ${40 + 5 * shade}% ${85 - 3 * shade}%)`;
 }

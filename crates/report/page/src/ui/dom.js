@@ -80,7 +80,10 @@ export function oncePerFrame(action) {
   };
 }
 
-/** Runs `action` when it has not been asked for during `milliseconds`. @param {number} milliseconds @param {() => void} action */
+/**
+ * Runs `action` when it has not been asked for during `milliseconds`.
+ * @param {number} milliseconds @param {() => void} action
+ */
 export function settle(milliseconds, action) {
   let timer = 0;
   return () => {

@@ -35,7 +35,12 @@ function three(value) {
 /** A number in at most about six characters: 1.23 M. @param {number} value */
 export function compact(value) {
   const size = Math.abs(value);
-  for (const [limit, letter] of /** @type {[number, string][]} */ ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]])) {
+  for (const [limit, letter] of /** @type {[number, string][]} */ ([
+    [1e12, "T"],
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e4, "k"],
+  ])) {
     if (size >= limit) return three(value / (letter === "k" ? 1e3 : limit)) + NARROW_SPACE + letter;
   }
   return Number.isInteger(value) ? count(value) : three(value);
@@ -43,7 +48,11 @@ export function compact(value) {
 
 /** @param {number} value */
 export function bytes(value) {
-  for (const [limit, unit] of /** @type {[number, string][]} */ ([[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]])) {
+  for (const [limit, unit] of /** @type {[number, string][]} */ ([
+    [2 ** 30, "GiB"],
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+  ])) {
     if (value >= limit) return three(value / limit) + NARROW_SPACE + unit;
   }
   return count(value) + NARROW_SPACE + (value === 1 ? "byte" : "bytes");
@@ -65,7 +74,11 @@ export function percent(part, whole) {
 export function seconds(value) {
   const size = Math.abs(value);
   if (size === 0) return "0" + NARROW_SPACE + "s";
-  for (const [limit, unit] of /** @type {[number, string][]} */ ([[1, "s"], [1e-3, "ms"], [1e-6, "\u00b5s"]])) {
+  for (const [limit, unit] of /** @type {[number, string][]} */ ([
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "\u00b5s"],
+  ])) {
     if (size >= limit) return three(value / limit) + NARROW_SPACE + unit;
   }
   return three(value / 1e-9) + NARROW_SPACE + "ns";

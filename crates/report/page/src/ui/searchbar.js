@@ -26,8 +26,26 @@ export class SearchBar {
       "div",
       { class: "searchbar", role: "search" },
       this.input,
-      h("button", { type: "button", title: "Previous hit (Shift+Enter)", "aria-label": "Previous hit", on: { click: () => this.step(-1) } }, "\u2191"),
-      h("button", { type: "button", title: "Next hit (Enter)", "aria-label": "Next hit", on: { click: () => this.step(1) } }, "\u2193"),
+      h(
+        "button",
+        {
+          type: "button",
+          title: "Previous hit (Shift+Enter)",
+          "aria-label": "Previous hit",
+          on: { click: () => this.step(-1) },
+        },
+        "\u2191",
+      ),
+      h(
+        "button",
+        {
+          type: "button",
+          title: "Next hit (Enter)",
+          "aria-label": "Next hit",
+          on: { click: () => this.step(1) },
+        },
+        "\u2193",
+      ),
       this.status,
     );
   }

@@ -37,17 +37,44 @@ export class Table {
     /** A row that a link leads to, -1: none. */
     this.target = -1;
     this.body = h("tbody", null);
-    this.head = h("thead", null, h("tr", { "aria-rowindex": 1 }, options.columns.map((column) => this.heading(column))));
-    this.table = h("table", { class: "data" }, h("caption", { class: "visually-hidden" }, options.caption), this.head, this.body);
-    this.element = h("div", { class: "table", role: "region", "aria-label": options.caption, tabindex: 0 }, this.table);
-    this.element.addEventListener("scroll", oncePerFrame(() => this.draw()));
+    this.head = h(
+      "thead",
+      null,
+      h(
+        "tr",
+        { "aria-rowindex": 1 },
+        options.columns.map((column) => this.heading(column)),
+      ),
+    );
+    this.table = h(
+      "table",
+      { class: "data" },
+      h("caption", { class: "visually-hidden" }, options.caption),
+      this.head,
+      this.body,
+    );
+    this.element = h(
+      "div",
+      { class: "table", role: "region", "aria-label": options.caption, tabindex: 0 },
+      this.table,
+    );
+    this.element.addEventListener(
+      "scroll",
+      oncePerFrame(() => this.draw()),
+    );
     this.arrange();
   }
 
   /** @param {Column} column */
   heading(column) {
-    const attributes = { scope: "col", class: column.numeric ? "number" : null, title: column.title, "data-key": column.key };
-    if (!column.value) return h("th", attributes, h("span", { class: column.quiet ? "visually-hidden" : null }, column.label));
+    const attributes = {
+      scope: "col",
+      class: column.numeric ? "number" : null,
+      title: column.title,
+      "data-key": column.key,
+    };
+    if (!column.value)
+      return h("th", attributes, h("span", { class: column.quiet ? "visually-hidden" : null }, column.label));
     const button = h("button", { type: "button", on: { click: () => this.sortBy(column) } }, column.label);
     return h("th", { ...attributes, "aria-sort": "none" }, button);
   }
@@ -112,7 +139,13 @@ export class Table {
     for (let place = from; place < until; place++) parts.push(this.row(rows[place], place));
     if (until < rows.length) parts.push(blank(rows.length - until));
     if (rows.length === 0) {
-      parts.push(h("tr", null, h("td", { colspan: options.columns.length, class: "empty" }, options.empty ?? "Nothing to show.")));
+      parts.push(
+        h(
+          "tr",
+          null,
+          h("td", { colspan: options.columns.length, class: "empty" }, options.empty ?? "Nothing to show."),
+        ),
+      );
     }
     fill(this.body, parts);
   }
@@ -123,7 +156,10 @@ export class Table {
     const classes = (rowClass ? rowClass(row) : "") + (row === this.target ? " target" : "");
     const element = h("tr", { "aria-rowindex": place + 2, class: classes || null, "data-row": row });
     for (const column of columns) {
-      const cell = h(column.header ? "th" : "td", { scope: column.header ? "row" : null, class: (column.numeric ? "number " : "") + (column.class ?? "") || null });
+      const cell = h(column.header ? "th" : "td", {
+        scope: column.header ? "row" : null,
+        class: (column.numeric ? "number " : "") + (column.class ?? "") || null,
+      });
       append(cell, column.cell(row));
       element.appendChild(cell);
     }
@@ -142,18 +178,40 @@ export class Table {
   /** A copy of the first rows for paper, with a line that counts the rest. @param {number} [limit] */
   printed(limit = PRINTED) {
     const shown = this.rows.slice(0, limit);
-    const table = h("table", { class: "data" }, h("caption", null, this.options.caption), this.head.cloneNode(true), h("tbody", null, shown.map((row, place) => this.row(row, place))));
+    const table = h(
+      "table",
+      { class: "data" },
+      h("caption", null, this.options.caption),
+      this.head.cloneNode(true),
+      h(
+        "tbody",
+        null,
+        shown.map((row, place) => this.row(row, place)),
+      ),
+    );
     const rest = this.rows.length - shown.length;
-    return h("div", { class: "table" }, table, rest > 0 && h("p", null, count(rest) + " further rows are not printed."));
+    return h(
+      "div",
+      { class: "table" },
+      table,
+      rest > 0 && h("p", null, count(rest) + " further rows are not printed."),
+    );
   }
 }
 
 /** @param {number} rows */
 function blank(rows) {
-  return h("tr", { class: "blank", "aria-hidden": "true" }, h("td", { style: { height: rows * ROW_HEIGHT + "px" } }));
+  return h(
+    "tr",
+    { class: "blank", "aria-hidden": "true" },
+    h("td", { style: { height: rows * ROW_HEIGHT + "px" } }),
+  );
 }
 
-/** Sorts by a value; rows with the same value keep their order. @param {number[]} rows @param {(row: number) => any} value @param {boolean} descending */
+/**
+ * Sorts by a value; rows with the same value keep their order.
+ * @param {number[]} rows @param {(row: number) => any} value @param {boolean} descending
+ */
 function sortRows(rows, value, descending) {
   const values = new Map(rows.map((row) => [row, value(row)]));
   const sign = descending ? -1 : 1;
@@ -170,6 +228,13 @@ function sortRows(rows, value, descending) {
  * @param {string} label @param {(text: string) => void} apply
  */
 export function filterField(label, apply) {
-  const input = h("input", { type: "search", class: "filter", "aria-label": label, placeholder: label, spellcheck: "false", on: { input: () => apply(input.value) } });
+  const input = h("input", {
+    type: "search",
+    class: "filter",
+    "aria-label": label,
+    placeholder: label,
+    spellcheck: "false",
+    on: { input: () => apply(input.value) },
+  });
   return input;
 }

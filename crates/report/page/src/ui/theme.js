@@ -53,13 +53,18 @@ export class Theme {
   colour(name) {
     let value = this.colours.get(name);
     if (value === undefined) {
-      value = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+      value = getComputedStyle(document.documentElement)
+        .getPropertyValue("--" + name)
+        .trim();
       this.colours.set(name, value);
     }
     return value;
   }
 
-  /** Runs `listener` when colours change, until the returned function is called. @param {() => void} listener */
+  /**
+   * Runs `listener` when colours change, until the returned function is called.
+   * @param {() => void} listener
+   */
   onChange(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -71,7 +76,11 @@ export class Theme {
       "select",
       { id: "theme", on: { change: () => this.choose(select.value) } },
       CHOICES.map((choice) =>
-        h("option", { value: choice, selected: choice === this.choice }, choice === "system" ? "System" : choice === "light" ? "Light" : "Dark"),
+        h(
+          "option",
+          { value: choice, selected: choice === this.choice },
+          choice === "system" ? "System" : choice === "light" ? "Light" : "Dark",
+        ),
       ),
     );
     return h("label", { class: "theme" }, "Theme ", select);

@@ -26,10 +26,20 @@ export function compareView(context) {
   const element = h(
     "div",
     { class: "view compare" },
-    heading("Compare", [h("strong", null, "Before"), ": " + before.name + ". ", h("strong", null, "After"), ": " + after.name + "."]),
+    heading("Compare", [
+      h("strong", null, "Before"),
+      ": " + before.name + ". ",
+      h("strong", null, "After"),
+      ": " + after.name + ".",
+    ]),
     compare?.first_difference ? firstDifference(compare.first_difference) : null,
     h("section", null, h("h2", null, "Totals"), totals(before, after)),
-    h("section", { class: "functions-compared" }, h("h2", null, "Functions"), functionsCompared(before, after, compare?.functions)),
+    h(
+      "section",
+      { class: "functions-compared" },
+      h("h2", null, "Functions"),
+      functionsCompared(before, after, compare?.functions),
+    ),
     h("section", null, h("h2", null, "Timelines"), timelines.element),
   );
   return { element, shown: timelines.shown, close: timelines.close, search: timelines.search };
@@ -44,19 +54,46 @@ function firstDifference(difference) {
 function totals(before, after) {
   const rows = /** @type {[string, number, number, (value: number) => string][]} */ ([
     ["Instructions", before.data.instructions, after.data.instructions, count],
-    ...(before.axis.isTime && after.axis.isTime ? [["Time", lengthOf(before), lengthOf(after), (/** @type {number} */ value) => before.axis.span(value)]] : []),
+    ...(before.axis.isTime && after.axis.isTime
+      ? [
+          [
+            "Time",
+            lengthOf(before),
+            lengthOf(after),
+            (/** @type {number} */ value) => before.axis.span(value),
+          ],
+        ]
+      : []),
     ["Bytes of trace", before.data.bytes, after.data.bytes, bytes],
     ["Traps", before.data.traps.at.length, after.data.traps.at.length, count],
     ["Gaps", before.data.gaps.at.length, after.data.gaps.at.length, count],
     ["Functions executed", executed(before), executed(after), count],
   ]);
   const body = rows.map(([name, old, now, text]) =>
-    h("tr", null, h("th", { scope: "row" }, name), h("td", { class: "number" }, text(old)), h("td", { class: "number" }, text(now)), h("td", { class: "number" }, signed(now - old)), h("td", { class: "number" }, relative(old, now))),
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, name),
+      h("td", { class: "number" }, text(old)),
+      h("td", { class: "number" }, text(now)),
+      h("td", { class: "number" }, signed(now - old)),
+      h("td", { class: "number" }, relative(old, now)),
+    ),
   );
   return h(
     "table",
     { class: "plain totals" },
-    h("thead", null, h("tr", null, ["", "Before", "After", "Change", "Relative"].map((label, place) => h("th", { scope: "col", class: place ? "number" : null }, label)))),
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        ["", "Before", "After", "Change", "Relative"].map((label, place) =>
+          h("th", { scope: "col", class: place ? "number" : null }, label),
+        ),
+      ),
+    ),
     h("tbody", null, body),
   );
 }
@@ -86,7 +123,10 @@ export function relative(old, now) {
 export function comparedFunctions(before, after, given) {
   if (given) return given;
   const rows = new Map();
-  for (const [run, key] of /** @type {[Run, "before"|"after"][]} */ ([[before, "before"], [after, "after"]])) {
+  for (const [run, key] of /** @type {[Run, "before"|"after"][]} */ ([
+    [before, "before"],
+    [after, "after"],
+  ])) {
     for (let number = 0; number < run.functionCount; number++) {
       const name = run.functionName(number);
       if (!rows.has(name)) rows.set(name, { name, before: 0, after: 0 });
@@ -108,12 +148,43 @@ function functionsCompared(before, after, given) {
     descending: true,
     empty: "No function matches.",
     columns: [
-      { key: "name", label: "Function", header: true, class: "wide", value: (row) => rows[row].name, cell: (row) => comparedLink(before, after, rows[row].name) },
-      { key: "before", label: "Before", numeric: true, value: (row) => rows[row].before, cell: (row) => count(rows[row].before) },
-      { key: "after", label: "After", numeric: true, value: (row) => rows[row].after, cell: (row) => count(rows[row].after) },
+      {
+        key: "name",
+        label: "Function",
+        header: true,
+        class: "wide",
+        value: (row) => rows[row].name,
+        cell: (row) => comparedLink(before, after, rows[row].name),
+      },
+      {
+        key: "before",
+        label: "Before",
+        numeric: true,
+        value: (row) => rows[row].before,
+        cell: (row) => count(rows[row].before),
+      },
+      {
+        key: "after",
+        label: "After",
+        numeric: true,
+        value: (row) => rows[row].after,
+        cell: (row) => count(rows[row].after),
+      },
       { key: "change", label: "Change", numeric: true, value: change, cell: (row) => signed(change(row)) },
-      { key: "size", label: "Size of change", numeric: true, value: (row) => Math.abs(change(row)), cell: (row) => changeBar(change(row) / most) },
-      { key: "relative", label: "Relative", numeric: true, value: (row) => (rows[row].before > 0 ? change(row) / rows[row].before : Infinity), cell: (row) => relative(rows[row].before, rows[row].after) },
+      {
+        key: "size",
+        label: "Size of change",
+        numeric: true,
+        value: (row) => Math.abs(change(row)),
+        cell: (row) => changeBar(change(row) / most),
+      },
+      {
+        key: "relative",
+        label: "Relative",
+        numeric: true,
+        value: (row) => (rows[row].before > 0 ? change(row) / rows[row].before : Infinity),
+        cell: (row) => relative(rows[row].before, rows[row].after),
+      },
     ],
   });
   const status = h("span", { class: "search-status", role: "status" }, plural(rows.length, "function"));
@@ -124,13 +195,20 @@ function functionsCompared(before, after, given) {
     table.show((row) => (!changed.checked || change(row) !== 0) && matches(rows[row].name));
     status.textContent = plural(table.rows.length, "function");
   };
-  return [h("div", { class: "toolbar" }, field, h("label", null, changed, " only changed"), status), table.element];
+  return [
+    h("div", { class: "toolbar" }, field, h("label", null, changed, " only changed"), status),
+    table.element,
+  ];
 }
 
 /** More to the right, less to the left. @param {number} share -1 to 1 */
 function changeBar(share) {
   const size = (50 * Math.min(1, Math.abs(share))).toFixed(2) + "%";
-  return h("span", { class: "change", "aria-hidden": "true" }, h("span", { class: share > 0 ? "more" : "less", style: { width: size } }));
+  return h(
+    "span",
+    { class: "change", "aria-hidden": "true" },
+    h("span", { class: share > 0 ? "more" : "less", style: { width: size } }),
+  );
 }
 
 /** @param {Run} before @param {Run} after @param {string} name */
@@ -159,7 +237,10 @@ function twoTimelines(context, before, after) {
     describe: (selection) => describe(stage.lanes[selection.lane], axis, selection),
     onSelect: (selection) => {
       details.show(stage);
-      if (selection) context.announcer.say(stage.lanes[selection.lane].title + ", " + describe(stage.lanes[selection.lane], axis, selection));
+      if (selection)
+        context.announcer.say(
+          stage.lanes[selection.lane].title + ", " + describe(stage.lanes[selection.lane], axis, selection),
+        );
     },
     onData: () => details.show(stage),
     onWindow: () => table.update(),
@@ -169,8 +250,22 @@ function twoTimelines(context, before, after) {
   const element = h(
     "div",
     { class: "two-timelines" },
-    !sameUnit && h("p", { class: "note" }, "The timelines have different units: " + before.axis.unit + " before, " + after.axis.unit + " after."),
-    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), h("span", { class: "spring" }), trackChooser(stage), legend(), keysHelp()),
+    !sameUnit &&
+      h(
+        "p",
+        { class: "note" },
+        "The timelines have different units: " + before.axis.unit + " before, " + after.axis.unit + " after.",
+      ),
+    h(
+      "div",
+      { class: "toolbar" },
+      finder.bar.element,
+      zoomButtons(stage),
+      h("span", { class: "spring" }),
+      trackChooser(stage),
+      legend(),
+      keysHelp(),
+    ),
     h("div", { class: "with-details" }, stage.element, details.element),
     table.element,
   );

@@ -6,8 +6,11 @@ import { h } from "../ui/dom.js";
 
 /** @param {import("../stage/stage.js").Stage} stage */
 export function zoomButtons(stage) {
-  const button = (/** @type {string} */ text, /** @type {string} */ label, /** @type {() => void} */ action) =>
-    h("button", { type: "button", title: label, "aria-label": label, on: { click: action } }, text);
+  const button = (
+    /** @type {string} */ text,
+    /** @type {string} */ label,
+    /** @type {() => void} */ action,
+  ) => h("button", { type: "button", title: label, "aria-label": label, on: { click: action } }, text);
   return h(
     "div",
     { class: "buttons", role: "group", "aria-label": "Zoom" },
@@ -21,7 +24,9 @@ export function zoomButtons(stage) {
 /** Which lanes are shown; nothing to choose from one. @param {import("../stage/stage.js").Stage} stage */
 export function trackChooser(stage) {
   if (stage.lanes.length < 2) return null;
-  const boxes = stage.lanes.map((lane) => h("input", { type: "checkbox", checked: true, on: { change: () => apply() } }));
+  const boxes = stage.lanes.map((lane) =>
+    h("input", { type: "checkbox", checked: true, on: { change: () => apply() } }),
+  );
   const apply = () => stage.showLanes(boxes.map((box) => box.checked));
   const all = (/** @type {boolean} */ checked) => {
     for (const box of boxes) box.checked = checked;
@@ -34,7 +39,13 @@ export function trackChooser(stage) {
     h(
       "div",
       { class: "track-list" },
-      h("p", null, h("button", { type: "button", on: { click: () => all(true) } }, "All"), " ", h("button", { type: "button", on: { click: () => all(false) } }, "None")),
+      h(
+        "p",
+        null,
+        h("button", { type: "button", on: { click: () => all(true) } }, "All"),
+        " ",
+        h("button", { type: "button", on: { click: () => all(false) } }, "None"),
+      ),
       stage.lanes.map((lane, number) => h("label", null, boxes[number], " ", lane.title)),
     ),
   );
@@ -43,7 +54,9 @@ export function trackChooser(stage) {
 /** Which part is seen. @param {import("../stage/stage.js").Stage} stage */
 export function windowText(stage) {
   const { view, axis } = stage;
-  return axis.position(view.from) + " \u2013 " + axis.position(view.until) + " (" + axis.span(view.width) + ")";
+  return (
+    axis.position(view.from) + " \u2013 " + axis.position(view.until) + " (" + axis.span(view.width) + ")"
+  );
 }
 
 const KEYS = [
@@ -62,7 +75,15 @@ export function keysHelp() {
     "details",
     { class: "popover" },
     h("summary", null, "Keys"),
-    h("table", { class: "plain" }, h("tbody", null, KEYS.map(([keys, text]) => h("tr", null, h("th", { scope: "row" }, keys), h("td", null, text))))),
+    h(
+      "table",
+      { class: "plain" },
+      h(
+        "tbody",
+        null,
+        KEYS.map(([keys, text]) => h("tr", null, h("th", { scope: "row" }, keys), h("td", null, text))),
+      ),
+    ),
   );
 }
 
@@ -82,6 +103,12 @@ export function legend() {
     "details",
     { class: "popover" },
     h("summary", null, "Legend"),
-    h("ul", { class: "legend" }, LEGEND.map(([kind, sign, text]) => h("li", null, h("span", { class: "sample sample-" + kind, "aria-hidden": "true" }, sign), text))),
+    h(
+      "ul",
+      { class: "legend" },
+      LEGEND.map(([kind, sign, text]) =>
+        h("li", null, h("span", { class: "sample sample-" + kind, "aria-hidden": "true" }, sign), text),
+      ),
+    ),
   );
 }

@@ -22,11 +22,17 @@ const FLAG_TEXTS = /** @type {[number, string][]} */ ([
   [FLAG.unwound, "ended by unwinding, not by a return"],
 ]);
 
-/** One sentence, for the tooltip and for screen readers. @param {import("../stage/lane.js").Lane} lane @param {import("../data/axis.js").Axis} axis @param {import("../stage/stage.js").Selection} selection */
+/**
+ * One sentence, for the tooltip and for screen readers.
+ * @param {import("../stage/lane.js").Lane} lane @param {import("../data/axis.js").Axis} axis
+ * @param {import("../stage/stage.js").Selection} selection
+ */
 export function describe(lane, axis, selection) {
   const name = lane.run.label(selection.function);
-  const merged = selection.kind === KIND.summary ? " and other short calls, " + count(selection.merged) + " in all" : "";
-  const kind = selection.kind === KIND.call || selection.kind === KIND.summary ? "" : ", " + kindName(selection.kind);
+  const merged =
+    selection.kind === KIND.summary ? " and other short calls, " + count(selection.merged) + " in all" : "";
+  const kind =
+    selection.kind === KIND.call || selection.kind === KIND.summary ? "" : ", " + kindName(selection.kind);
   return name + merged + kind + ", " + axis.span(selection.end - selection.begin);
 }
 
@@ -39,7 +45,14 @@ export class Details {
   }
 
   clear() {
-    fill(this.element, h("p", { class: "soft" }, "Select a slice to see what it is. Click it, or press Enter on the chart and walk with the arrow keys."));
+    fill(
+      this.element,
+      h(
+        "p",
+        { class: "soft" },
+        "Select a slice to see what it is. Click it, or press Enter on the chart and walk with the arrow keys.",
+      ),
+    );
   }
 
   /** @param {import("../stage/stage.js").Stage} stage */
@@ -63,21 +76,44 @@ export class Details {
     if (lane.track !== null) this.showInstructions(run, lane.track, selection, instructions);
   }
 
-  /** @param {import("../data/run.js").Run} run @param {number} track @param {import("../stage/stage.js").Selection} selection @param {HTMLElement} parent */
+  /**
+   * @param {import("../data/run.js").Run} run @param {number} track
+   * @param {import("../stage/stage.js").Selection} selection @param {HTMLElement} parent
+   */
   async showInstructions(run, track, selection, parent) {
     const rows = await this.context.backend.instructions(run, track, selection.begin, INSTRUCTIONS);
     if (!rows || !parent.isConnected) return;
     fill(
       parent,
       h("h3", null, "Instructions from its start"),
-      h("ol", { class: "instructions mono" }, rows.text.map((/** @type {string} */ text, /** @type {number} */ row) =>
-        h("li", null, rows.function[row] >= 0 ? h("a", { href: link("code", run.number, [rows.function[row]], { address: rows.address[row] }) }, rows.address[row]) : rows.address[row], " ", text, " ", h("span", { class: "soft" }, rows.note[row]))),
+      h(
+        "ol",
+        { class: "instructions mono" },
+        rows.text.map((/** @type {string} */ text, /** @type {number} */ row) =>
+          h(
+            "li",
+            null,
+            rows.function[row] >= 0
+              ? h(
+                  "a",
+                  { href: link("code", run.number, [rows.function[row]], { address: rows.address[row] }) },
+                  rows.address[row],
+                )
+              : rows.address[row],
+            " ",
+            text,
+            " ",
+            h("span", { class: "soft" }, rows.note[row]),
+          ),
+        ),
       ),
     );
   }
 }
 
-/** @param {import("../stage/stage.js").Stage} stage @param {import("../stage/stage.js").Selection} selection */
+/**
+ * @param {import("../stage/stage.js").Stage} stage @param {import("../stage/stage.js").Selection} selection
+ */
 function facts(stage, selection) {
   const { axis } = stage;
   const index = stage.index(selection.lane);
@@ -91,13 +127,23 @@ function facts(stage, selection) {
     ["Depth", count(selection.depth)],
     selection.merged > 1 && ["Merged calls", count(selection.merged)],
   ];
-  return h("dl", { class: "pairs" }, rows.filter(Boolean).map((row) => [h("dt", null, row[0]), h("dd", null, row[1])]));
+  return h(
+    "dl",
+    { class: "pairs" },
+    rows.filter(Boolean).map((row) => [h("dt", null, row[0]), h("dd", null, row[1])]),
+  );
 }
 
 /** @param {number} value */
 function flags(value) {
   const texts = FLAG_TEXTS.filter(([bit]) => value & bit).map(([, text]) => text);
-  return texts.length > 0 ? h("ul", { class: "flags" }, texts.map((text) => h("li", null, text))) : null;
+  return texts.length > 0
+    ? h(
+        "ul",
+        { class: "flags" },
+        texts.map((text) => h("li", null, text)),
+      )
+    : null;
 }
 
 /** @param {import("../data/run.js").Run} run @param {import("../stage/stage.js").Selection} selection */
@@ -109,14 +155,23 @@ function links(run, selection) {
     "p",
     { class: "links" },
     h("a", { href: link("code", run.number, [number]) }, "Code"),
-    functions.file[number] >= 0 ? h("a", { href: link("source", run.number, [functions.file[number]], { line: functions.line[number] }) }, "Source") : null,
+    functions.file[number] >= 0
+      ? h(
+          "a",
+          { href: link("source", run.number, [functions.file[number]], { line: functions.line[number] }) },
+          "Source",
+        )
+      : null,
     h("a", { href: link("flame", run.number, [], { search: run.functionName(number) }) }, "Flame graph"),
     h("a", { href: link("timeline", run.number, [], { search: run.functionName(number) }) }, "All calls"),
     h("span", { class: "soft" }, sourceLink(run, functions.file[number], functions.line[number])),
   );
 }
 
-/** The chain of callers; each can be selected. @param {import("../stage/stage.js").Stage} stage @param {import("../stage/stage.js").Selection} selection */
+/**
+ * The chain of callers; each can be selected.
+ * @param {import("../stage/stage.js").Stage} stage @param {import("../stage/stage.js").Selection} selection
+ */
 function callers(stage, selection) {
   const index = stage.index(selection.lane);
   const slice = index.find(selection);
@@ -132,9 +187,19 @@ function callers(stage, selection) {
       shown.map((caller) => {
         const name = run.label(index.function[caller]);
         const chosen = stage.selectionOf(selection.lane, caller);
-        return h("li", null, h("button", { type: "button", class: "plain", on: { click: () => stage.select(chosen, true) } }, swatch(name), name));
+        return h(
+          "li",
+          null,
+          h(
+            "button",
+            { type: "button", class: "plain", on: { click: () => stage.select(chosen, true) } },
+            swatch(name),
+            name,
+          ),
+        );
       }),
-      chain.length > shown.length && h("li", { class: "soft" }, "and " + count(chain.length - shown.length) + " more"),
+      chain.length > shown.length &&
+        h("li", { class: "soft" }, "and " + count(chain.length - shown.length) + " more"),
     ),
   ];
 }

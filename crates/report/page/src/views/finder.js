@@ -11,12 +11,18 @@ import { SearchBar } from "../ui/searchbar.js";
 const ASKED = 50;
 
 export class Finder {
-  /** @param {import("../shell.js").Context} context @param {import("../stage/stage.js").Stage} stage @param {() => void} changed */
+  /**
+   * @param {import("../shell.js").Context} context @param {import("../stage/stage.js").Stage} stage
+   * @param {() => void} changed
+   */
   constructor(context, stage, changed) {
     this.context = context;
     this.stage = stage;
     this.changed = changed;
-    this.bar = new SearchBar("Search functions", { changed: (query) => this.search(query), step: (direction) => this.step(direction) });
+    this.bar = new SearchBar("Search functions", {
+      changed: (query) => this.search(query),
+      step: (direction) => this.step(direction),
+    });
     /** @type {Map<any, Set<number>>} functions that match, by run */
     this.wanted = new Map();
     /** @type {{lane: number, slice: number, begin: number}[]} */
@@ -38,14 +44,26 @@ export class Finder {
       this.bar.say("");
       return this.changed();
     }
-    this.wanted = new Map([...new Set(stage.lanes.map((lane) => lane.run))].map((run) => [run, matchingFunctions(run, query)]));
-    const of = (/** @type {import("../stage/lane.js").Lane} */ lane) => this.wanted.get(lane.run) ?? new Set();
+    this.wanted = new Map(
+      [...new Set(stage.lanes.map((lane) => lane.run))].map((run) => [run, matchingFunctions(run, query)]),
+    );
+    const of = (/** @type {import("../stage/lane.js").Lane} */ lane) =>
+      this.wanted.get(lane.run) ?? new Set();
     if (!this.isLive) {
-      this.hits = stage.lanes.flatMap((lane, number) => lane.isHidden ? [] : hitsIn([{ index: stage.index(number), lane: number }], of(lane)));
+      this.hits = stage.lanes.flatMap((lane, number) =>
+        lane.isHidden ? [] : hitsIn([{ index: stage.index(number), lane: number }], of(lane)),
+      );
       this.hits.sort((a, b) => a.begin - b.begin || a.lane - b.lane || a.slice - b.slice);
-      this.bar.say(this.hits.length === 0 ? "no hits" : count(this.hits.length) + (this.hits.length === 1 ? " hit" : " hits"));
+      this.bar.say(
+        this.hits.length === 0
+          ? "no hits"
+          : count(this.hits.length) + (this.hits.length === 1 ? " hit" : " hits"),
+      );
     }
-    stage.highlight(of, this.hits.map((hit) => hit.begin));
+    stage.highlight(
+      of,
+      this.hits.map((hit) => hit.begin),
+    );
     this.changed();
   }
 
@@ -55,7 +73,8 @@ export class Finder {
     if (this.isLive) return this.ask(direction);
     const { hits, stage } = this;
     if (hits.length === 0) return;
-    this.current = this.current < 0 ? this.start(direction) : (this.current + direction + hits.length) % hits.length;
+    this.current =
+      this.current < 0 ? this.start(direction) : (this.current + direction + hits.length) % hits.length;
     const hit = hits[this.current];
     this.bar.say(count(this.current + 1) + " of " + count(hits.length));
     this.reveal(stage.selectionOf(hit.lane, hit.slice));
@@ -75,13 +94,26 @@ export class Finder {
     const [run, functions] = this.wanted.entries().next().value ?? [];
     const numbers = [...(functions ?? [])].slice(0, ASKED);
     if (numbers.length === 0) return this.bar.say("no hits");
-    const from = stage.selection ? stage.selection.begin : direction > 0 ? stage.view.from - 1 : stage.view.until;
+    const from = stage.selection
+      ? stage.selection.begin
+      : direction > 0
+        ? stage.view.from - 1
+        : stage.view.until;
     const hit = await this.context.backend.find(run, numbers, from, direction < 0);
     if (!hit) return this.bar.say(direction > 0 ? "no later hit" : "no earlier hit");
     const lane = stage.lanes.findIndex((one) => one.run === run && one.track === hit.track);
     if (lane < 0) return;
     this.bar.say(stage.axis.position(hit.begin));
-    this.reveal({ lane, begin: hit.begin, end: hit.end, depth: hit.depth, function: hit.function, kind: 0, flags: 0, merged: 0 });
+    this.reveal({
+      lane,
+      begin: hit.begin,
+      end: hit.end,
+      depth: hit.depth,
+      function: hit.function,
+      kind: 0,
+      flags: 0,
+      merged: 0,
+    });
   }
 
   /** Shows a hit large enough to be seen. @param {import("../stage/stage.js").Selection} selection */

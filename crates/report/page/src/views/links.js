@@ -26,13 +26,27 @@ export function functionLink(run, number) {
   return h("a", { class: "name", href: link("code", run.number, [number]), title: name }, swatch(name), name);
 }
 
-/** A place in the source, linked if the file is known. @param {Run} run @param {number} file @param {number} line */
+/**
+ * A place in the source, linked if the file is known.
+ * @param {Run} run @param {number} file @param {number} line
+ */
 export function sourceLink(run, file, line) {
   if (!(file >= 0)) return null;
-  return h("a", { class: "place", href: link("source", run.number, [file], { line: line > 0 ? line : null }), title: run.fileName(file) }, run.place(file, line));
+  return h(
+    "a",
+    {
+      class: "place",
+      href: link("source", run.number, [file], { line: line > 0 ? line : null }),
+      title: run.fileName(file),
+    },
+    run.place(file, line),
+  );
 }
 
-/** An address, linked to its instruction. @param {Run} run @param {number} number of the function, -1: unknown @param {string|null} address */
+/**
+ * An address, linked to its instruction.
+ * @param {Run} run @param {number} number of the function, -1: unknown @param {string|null} address
+ */
 export function addressLink(run, number, address) {
   if (!address) return null;
   if (number < 0) return h("span", { class: "mono" }, address);
@@ -45,7 +59,12 @@ export function addressLink(run, number, address) {
  */
 export function timelineHref(run, track, at, length) {
   const room = Math.max(length, run.axis.isTime ? 20 : 50);
-  return link("timeline", run.number, [], { from: Math.floor(at - room), until: Math.ceil(at + length + room), track, at });
+  return link("timeline", run.number, [], {
+    from: Math.floor(at - room),
+    until: Math.ceil(at + length + room),
+    track,
+    at,
+  });
 }
 
 /** @param {Run} run @param {number} track @param {number} at @param {number} length @param {any} [text] */
@@ -55,7 +74,11 @@ export function timelineLink(run, track, at, length, text) {
 
 /** A number with its share of a whole. @param {number} value @param {number} whole @param {string} [text] */
 export function amount(value, whole, text) {
-  return [bar(whole > 0 ? value / whole : 0), h("span", { class: "amount" }, text ?? count(value)), h("span", { class: "percent" }, percent(value, whole))];
+  return [
+    bar(whole > 0 ? value / whole : 0),
+    h("span", { class: "amount" }, text ?? count(value)),
+    h("span", { class: "percent" }, percent(value, whole)),
+  ];
 }
 
 /** A heading of a view. @param {string} title @param {any} [explanation] */

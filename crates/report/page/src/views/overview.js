@@ -12,7 +12,14 @@ import { addressLink, amount, functionLink, heading, sourceLink, timelineLink } 
 
 /** @param {import("../shell.js").Context} context @param {Run} run */
 export function overviewView(context, run) {
-  return { element: h("div", { class: "view overview" }, heading(run.name, "What was traced, and where to look first."), overviewParts(run)) };
+  return {
+    element: h(
+      "div",
+      { class: "view overview" },
+      heading(run.name, "What was traced, and where to look first."),
+      overviewParts(run),
+    ),
+  };
 }
 
 /** What is also printed. @param {Run} run */
@@ -32,14 +39,20 @@ function facts(run) {
     ["Instructions", count(data.instructions)],
     ["Time", timeOf(run)],
     ["Trace", data.format + ", " + bytes(data.bytes)],
-    data.statistics?.bits_per_instruction ? ["Density", data.statistics.bits_per_instruction.toFixed(3) + " bits per instruction"] : null,
+    data.statistics?.bits_per_instruction
+      ? ["Density", data.statistics.bits_per_instruction.toFixed(3) + " bits per instruction"]
+      : null,
     ["Program", data.program.join(", ") || "none"],
     ["Tracks", count(run.tracks.length)],
     ["Functions", count(run.functionCount)],
     ["Traps", count(data.traps.at.length)],
     ["Gaps", count(data.gaps.at.length)],
   ];
-  return h("dl", { class: "facts" }, rows.map((row) => row && h("div", null, h("dt", null, row[0]), h("dd", null, row[1]))));
+  return h(
+    "dl",
+    { class: "facts" },
+    rows.map((row) => row && h("div", null, h("dt", null, row[0]), h("dd", null, row[1]))),
+  );
 }
 
 /** @param {Run} run */
@@ -51,7 +64,13 @@ function timeOf(run) {
 
 /** @param {string} title @param {string|null} href @param {any[]} parts */
 function card(title, href, ...parts) {
-  return h("section", { class: "card" }, h("h2", null, title), parts, href ? h("p", { class: "more" }, h("a", { href }, "Show all")) : null);
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", null, title),
+    parts,
+    href ? h("p", { class: "more" }, h("a", { href }, "Show all")) : null,
+  );
 }
 
 /** @param {Run} run */
@@ -59,13 +78,32 @@ function hottest(run) {
   const numbers = run.hottest(8);
   const whole = run.data.instructions;
   const list = numbers.map((number) =>
-    h("tr", null, h("th", { scope: "row" }, functionLink(run, number)), h("td", { class: "number" }, amount(run.functions.self[number], whole))),
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, functionLink(run, number)),
+      h("td", { class: "number" }, amount(run.functions.self[number], whole)),
+    ),
   );
   return card(
     "Hottest functions",
     link("functions", run.number),
     numbers.length > 0
-      ? h("table", { class: "plain" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Function"), h("th", { scope: "col", class: "number" }, "Own instructions"))), h("tbody", null, list))
+      ? h(
+          "table",
+          { class: "plain" },
+          h(
+            "thead",
+            null,
+            h(
+              "tr",
+              null,
+              h("th", { scope: "col" }, "Function"),
+              h("th", { scope: "col", class: "number" }, "Own instructions"),
+            ),
+          ),
+          h("tbody", null, list),
+        )
       : h("p", null, "No instruction was decoded."),
   );
 }
@@ -75,21 +113,46 @@ function worstInterrupts(run) {
   const rows = run.data.interrupts.filter((/** @type {any} */ row) => row.count > 0);
   const withWorst = rows
     .map((/** @type {any} */ row) => ({ row, worst: row.worst?.[0] }))
-    .sort((/** @type {any} */ a, /** @type {any} */ b) => (b.worst?.duration ?? 0) - (a.worst?.duration ?? 0));
-  const list = withWorst.slice(0, 6).map(({ row, worst }) =>
-    h(
-      "tr",
-      null,
-      h("th", { scope: "row" }, row.name),
-      h("td", { class: "number" }, count(row.count)),
-      h("td", { class: "number" }, worst ? timelineLink(run, worst.track, worst.at, worst.duration, run.axis.shortSpan(worst.duration)) : "\u2013"),
-    ),
-  );
+    .sort(
+      (/** @type {any} */ a, /** @type {any} */ b) => (b.worst?.duration ?? 0) - (a.worst?.duration ?? 0),
+    );
+  const list = withWorst
+    .slice(0, 6)
+    .map(({ row, worst }) =>
+      h(
+        "tr",
+        null,
+        h("th", { scope: "row" }, row.name),
+        h("td", { class: "number" }, count(row.count)),
+        h(
+          "td",
+          { class: "number" },
+          worst
+            ? timelineLink(run, worst.track, worst.at, worst.duration, run.axis.shortSpan(worst.duration))
+            : "\u2013",
+        ),
+      ),
+    );
   return card(
     "Interrupts and traps",
     rows.length > 0 ? link("interrupts", run.number) : null,
     rows.length > 0
-      ? h("table", { class: "plain" }, h("thead", null, h("tr", null, ["Cause", "Count", "Longest"].map((text, place) => h("th", { scope: "col", class: place ? "number" : null }, text)))), h("tbody", null, list))
+      ? h(
+          "table",
+          { class: "plain" },
+          h(
+            "thead",
+            null,
+            h(
+              "tr",
+              null,
+              ["Cause", "Count", "Longest"].map((text, place) =>
+                h("th", { scope: "col", class: place ? "number" : null }, text),
+              ),
+            ),
+          ),
+          h("tbody", null, list),
+        )
       : h("p", null, "The trace has no trap."),
   );
 }
@@ -110,11 +173,22 @@ function endings(run) {
           " ",
           ending.rows.text[last],
           " ",
-          h("span", { class: "soft" }, "in ", run.functionName(ending.rows.function[last]), " ", sourceLink(run, ending.rows.file[last], ending.rows.line[last])),
+          h(
+            "span",
+            { class: "soft" },
+            "in ",
+            run.functionName(ending.rows.function[last]),
+            " ",
+            sourceLink(run, ending.rows.file[last], ending.rows.line[last]),
+          ),
         ),
     );
   });
-  return card("How it ended", parts.length > 0 ? link("endings", run.number) : null, parts.length > 0 ? parts : h("p", null, "The trace has no instructions."));
+  return card(
+    "How it ended",
+    parts.length > 0 ? link("endings", run.number) : null,
+    parts.length > 0 ? parts : h("p", null, "The trace has no instructions."),
+  );
 }
 
 /** @param {Run} run */
@@ -127,8 +201,26 @@ function oneWay(run) {
     h(
       "ul",
       null,
-      h("li", null, h("a", { href: link("branches", run.number, [], { show: "never" }) }, plural(never.length, "branch", "branches") + " never taken"), " (" + percent(never.length, total) + ")"),
-      h("li", null, h("a", { href: link("branches", run.number, [], { show: "always" }) }, plural(always.length, "branch", "branches") + " always taken"), " (" + percent(always.length, total) + ")"),
+      h(
+        "li",
+        null,
+        h(
+          "a",
+          { href: link("branches", run.number, [], { show: "never" }) },
+          plural(never.length, "branch", "branches") + " never taken",
+        ),
+        " (" + percent(never.length, total) + ")",
+      ),
+      h(
+        "li",
+        null,
+        h(
+          "a",
+          { href: link("branches", run.number, [], { show: "always" }) },
+          plural(always.length, "branch", "branches") + " always taken",
+        ),
+        " (" + percent(always.length, total) + ")",
+      ),
       h("li", null, plural(total, "executed branch", "executed branches") + " in all"),
     ),
   );
@@ -144,16 +236,37 @@ function gaps(run) {
     else groups.set(key, { first: gap, number: 1 });
   });
   const list = [...groups.values()].map(({ first, number }) =>
-    h("li", null, plural(number, "time") + ": ", run.string(gaps.reason[first]), gaps.code[first] ? [" ", h("code", null, gaps.code[first])] : null, ", first at ", timelineLink(run, gaps.track[first], gaps.at[first], gaps.end[first] - gaps.at[first])),
+    h(
+      "li",
+      null,
+      plural(number, "time") + ": ",
+      run.string(gaps.reason[first]),
+      gaps.code[first] ? [" ", h("code", null, gaps.code[first])] : null,
+      ", first at ",
+      timelineLink(run, gaps.track[first], gaps.at[first], gaps.end[first] - gaps.at[first]),
+    ),
   );
-  return card("Gaps in the trace", list.length > 0 ? link("trace", run.number) : null, list.length > 0 ? h("ul", null, list) : h("p", null, "None: the trace was decoded completely."));
+  return card(
+    "Gaps in the trace",
+    list.length > 0 ? link("trace", run.number) : null,
+    list.length > 0 ? h("ul", null, list) : h("p", null, "None: the trace was decoded completely."),
+  );
 }
 
 /** @param {Run} run */
 function leftOut(run) {
   const list = run.data.left_out || [];
   if (list.length === 0) return null;
-  return h("section", { class: "note" }, h("h2", null, "Not in this report"), h("ul", null, list.map((/** @type {string} */ text) => h("li", null, text))));
+  return h(
+    "section",
+    { class: "note" },
+    h("h2", null, "Not in this report"),
+    h(
+      "ul",
+      null,
+      list.map((/** @type {string} */ text) => h("li", null, text)),
+    ),
+  );
 }
 
 /** @param {Run} run */
@@ -164,6 +277,16 @@ function settings(run) {
     "details",
     { class: "settings" },
     h("summary", null, "Settings of the trace"),
-    h("table", { class: "plain" }, h("tbody", null, list.map((/** @type {[string, string]} */ [key, value]) => h("tr", null, h("th", { scope: "row" }, key), h("td", null, String(value)))))),
+    h(
+      "table",
+      { class: "plain" },
+      h(
+        "tbody",
+        null,
+        list.map((/** @type {[string, string]} */ [key, value]) =>
+          h("tr", null, h("th", { scope: "row" }, key), h("td", null, String(value))),
+        ),
+      ),
+    ),
   );
 }

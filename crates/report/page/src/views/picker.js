@@ -24,24 +24,49 @@ export function picker(options) {
         header: true,
         class: "wide",
         value: (row) => names[row],
-        cell: (row) => h("a", { href: options.href(row), title: names[row], "aria-current": row === options.current ? "true" : null }, options.short ? options.short(names[row]) : names[row]),
+        cell: (row) =>
+          h(
+            "a",
+            {
+              href: options.href(row),
+              title: names[row],
+              "aria-current": row === options.current ? "true" : null,
+            },
+            options.short ? options.short(names[row]) : names[row],
+          ),
       },
       { key: "number", label: number.label, numeric: true, value: number.value, cell: number.cell },
     ],
     rowClass: (row) => (row === options.current ? "current" : ""),
   });
   const field = filterField("Filter " + options.caption.toLowerCase(), (text) => {
-    table.show(text.trim() ? ((matches) => (/** @type {number} */ row) => matches(names[row]))(matcher(text)) : () => true);
+    table.show(
+      text.trim()
+        ? (
+            (matches) => (/** @type {number} */ row) =>
+              matches(names[row])
+          )(matcher(text))
+        : () => true,
+    );
   });
-  return { element: h("nav", { class: "picker", "aria-label": options.caption }, field, table.element), table };
+  return {
+    element: h("nav", { class: "picker", "aria-label": options.caption }, field, table.element),
+    table,
+  };
 }
 
-/** Beside each other: a list and what was chosen from it. @param {HTMLElement} list @param {HTMLElement} chosen */
+/**
+ * Beside each other: a list and what was chosen from it.
+ * @param {HTMLElement} list @param {HTMLElement} chosen
+ */
 export function sideBySide(list, chosen) {
   return h("div", { class: "split" }, list, chosen);
 }
 
-/** Scrolls to what a link leads to, and goes on from there by keyboard. @param {Table} table @param {number} row */
+/**
+ * Scrolls to what a link leads to, and goes on from there by keyboard.
+ * @param {Table} table @param {number} row
+ */
 export function showTarget(table, row) {
   requestAnimationFrame(() => {
     table.reveal(row);

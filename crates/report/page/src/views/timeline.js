@@ -17,10 +17,15 @@ import { visibleTable } from "./visible.js";
 
 /** @param {import("../shell.js").Context} context @param {Run} run */
 export function lanesOf(context, run, prefix = "") {
-  return run.tracks.map((/** @type {any} */ track) => new Lane(run, prefix + track.name, context.backend.track(run, track), track.id));
+  return run.tracks.map(
+    (/** @type {any} */ track) =>
+      new Lane(run, prefix + track.name, context.backend.track(run, track), track.id),
+  );
 }
 
-/** @param {import("../shell.js").Context} context @param {Run} run @param {import("../route.js").Route} route */
+/**
+ * @param {import("../shell.js").Context} context @param {Run} run @param {import("../route.js").Route} route
+ */
 export function timelineView(context, run, route) {
   const details = new Details(context);
   const shown = h("span", { class: "window" });
@@ -28,12 +33,20 @@ export function timelineView(context, run, route) {
     lanes: lanesOf(context, run),
     axis: run.axis,
     theme: context.theme,
-    label: "Timeline of " + run.name + ", in " + run.axis.unit + ". Press Enter to select a slice, arrows to walk, W and S to zoom, A and D to pan.",
+    label:
+      "Timeline of " +
+      run.name +
+      ", in " +
+      run.axis.unit +
+      ". Press Enter to select a slice, arrows to walk, W and S to zoom, A and D to pan.",
     describe: (selection) => describe(stage.lanes[selection.lane], stage.axis, selection),
     onSelect: (selection) => {
       wanted = null;
       details.show(stage);
-      if (selection) context.announcer.say(describe(stage.lanes[selection.lane], stage.axis, selection) + ", depth " + selection.depth);
+      if (selection)
+        context.announcer.say(
+          describe(stage.lanes[selection.lane], stage.axis, selection) + ", depth " + selection.depth,
+        );
       remember();
     },
     onData: () => details.show(stage),
@@ -58,8 +71,20 @@ export function timelineView(context, run, route) {
     "div",
     { class: "view filling timeline" },
     heading("Timeline"),
-    h("div", { class: "toolbar" }, finder.bar.element, zoomButtons(stage), shown, h("span", { class: "spring" }), trackChooser(stage), legend(), keysHelp()),
-    run.tracks.length === 0 ? h("p", null, "The trace has no track.") : h("div", { class: "with-details" }, stage.element, details.element),
+    h(
+      "div",
+      { class: "toolbar" },
+      finder.bar.element,
+      zoomButtons(stage),
+      shown,
+      h("span", { class: "spring" }),
+      trackChooser(stage),
+      legend(),
+      keysHelp(),
+    ),
+    run.tracks.length === 0
+      ? h("p", null, "The trace has no track.")
+      : h("div", { class: "with-details" }, stage.element, details.element),
     table.element,
   );
   const update = (/** @type {import("../route.js").Route} */ next) => {
@@ -67,7 +92,8 @@ export function timelineView(context, run, route) {
     const until = Number.parseFloat(next.query.until);
     if (from < until) stage.show(from, until);
     wanted = selectAt(stage, next.query) ? null : next.query;
-    if (next.query.search !== undefined && next.query.search !== finder.bar.query) finder.bar.set(next.query.search);
+    if (next.query.search !== undefined && next.query.search !== finder.bar.query)
+      finder.bar.set(next.query.search);
   };
   return {
     element,
@@ -96,7 +122,10 @@ function routeOf(run, stage, search) {
   });
 }
 
-/** Selects the slice that an address names. @param {Stage} stage @param {Record<string, string>} query @returns {boolean} nothing is left to do */
+/**
+ * Selects the slice that an address names.
+ * @param {Stage} stage @param {Record<string, string>} query @returns {boolean} nothing is left to do
+ */
 function selectAt(stage, query) {
   const lane = stage.lanes.findIndex((one) => String(one.track) === query.track);
   const at = Number.parseFloat(query.at);
