@@ -30,6 +30,7 @@ mod tandem;
 mod tiny;
 mod trace;
 mod verify;
+mod view;
 mod views;
 
 use std::ffi::OsStr;
