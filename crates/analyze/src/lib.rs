@@ -50,6 +50,7 @@ mod lines;
 mod listing;
 pub mod memory;
 mod names;
+mod packed;
 mod places;
 mod profile;
 mod runs;
@@ -76,6 +77,7 @@ pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
 pub use lines::{Line, Lines, SourceFrame};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
+pub use packed::{Packer, Unpacker};
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
     CallEdge, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile, Profiler,

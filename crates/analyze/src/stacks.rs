@@ -22,6 +22,7 @@
 mod backtrace;
 mod hart;
 mod returns;
+mod saved;
 mod sink;
 mod thread;
 mod traps;

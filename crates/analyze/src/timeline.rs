@@ -201,6 +201,11 @@ pub trait TimelineSink {
         let _ = (id, track);
     }
 
+    /// A thread of a hart is on this track from now on.
+    fn thread(&mut self, track: TrackId, hart: HartId, thread: u32) {
+        let _ = (track, hart, thread);
+    }
+
     /// A slice begins; it may have begun earlier ([`Slice::INFERRED`]).
     fn begin(&mut self, track: TrackId, slice: &Slice) {
         let _ = (track, slice);

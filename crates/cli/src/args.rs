@@ -11,7 +11,7 @@ mod views;
 
 pub(crate) use compare::{Compare, CompareFormat};
 pub(crate) use ctr::{Ctr, CtrFormat};
-pub(crate) use report::Report;
+pub(crate) use report::{Report, View};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
@@ -50,6 +50,7 @@ Examples:
   hartrace calls t -e prog.elf           see who calls what
   hartrace coverage t -e prog.elf        see which code ran
   hartrace report t -o t.html            look at all of it in a browser
+  hartrace view t -e prog.elf            the same for a trace of any size
   hartrace diff t u -e prog.elf          see where two runs differ
   hartrace verify t -e prog.elf          check a tandem trace
   hartrace state t --at 5000             show the registers at an instruction
@@ -222,6 +223,9 @@ pub(crate) enum Command {
     /// Write all views of a trace as one HTML page
     #[command(after_help = report::EXAMPLES)]
     Report(Report),
+    /// Look at a trace of any size in a browser
+    #[command(after_help = report::VIEW_EXAMPLES)]
+    View(View),
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),

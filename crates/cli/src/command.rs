@@ -21,6 +21,7 @@ mod run;
 mod state;
 mod stats;
 mod verify;
+mod view;
 
 use crate::args::{self, Args, Command};
 use crate::failure::Failure;
@@ -55,6 +56,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Diff(args) => diff::run(args, talk),
         Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Report(args) => report::run(args, talk),
+        Command::View(args) => view::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),

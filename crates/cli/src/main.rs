@@ -22,6 +22,7 @@ mod sink;
 mod source;
 mod talk;
 mod trace_file;
+mod viewing;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};

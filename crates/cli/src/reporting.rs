@@ -6,7 +6,7 @@ use crate::points;
 use crate::settings::Program;
 use crate::source::{How, Opened, Source, Verdict, functions, places};
 use crate::talk::Talk;
-use hartrace_analyze::{Window, Windowed};
+use hartrace_analyze::{Places, Window, Windowed};
 use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Census, Growth};
 use hartrace_flow::{Consumer, Image, Interpolate};
@@ -20,17 +20,22 @@ use std::path::{Path, PathBuf};
 /// Intervals in which the bytes of a trace are counted.
 const INTERVALS: u64 = 200;
 
-/// What was found out about a file.
+/// What was found out about a trace or a log.
 pub(crate) struct Reported {
-    path: PathBuf,
+    file: FileFacts,
     program: Program,
     image: Image,
-    format: String,
-    bytes: u64,
-    settings: Vec<(String, String)>,
-    counted: Option<(Census, Growth)>,
     pub(crate) collected: Collected,
     kept: Kept,
+}
+
+/// The file itself.
+pub(crate) struct FileFacts {
+    pub(crate) path: PathBuf,
+    pub(crate) format: String,
+    pub(crate) bytes: u64,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) counted: Option<(Census, Growth)>,
 }
 
 /// Reads a file, or a part of it.
@@ -82,20 +87,22 @@ pub(crate) fn collect(
     }
     let bytes = counted.as_ref().map(|(census, _)| census.bytes());
     Ok(Reported {
-        path: path.to_path_buf(),
-        bytes: size.or(bytes).unwrap_or(0),
+        file: FileFacts {
+            path: path.to_path_buf(),
+            format,
+            bytes: size.or(bytes).unwrap_or(0),
+            settings,
+            counted,
+        },
         program,
         image,
-        format,
-        settings,
-        counted,
         collected,
         kept,
     })
 }
 
 /// Gives events to `out`; with timestamps, every run gets a time.
-fn feed<'a>(
+pub(crate) fn feed<'a>(
     (source, has_time): (Source<'a>, bool),
     of: (&Program, &Image, Isa),
     out: &mut dyn Consumer,
@@ -113,24 +120,38 @@ fn feed<'a>(
 impl Reported {
     /// What a page shows of it: as much as the budget allows.
     pub(crate) fn run(&self, text: &SourceText, budget: &Budget) -> Run {
+        let places = places(&self.program);
         let source: SourceLines<'_> = &|file: &str| text.lines(file);
-        let elf = self.program.elf.iter().map(|elf| &elf.file.file);
-        let raw = self.program.raw.iter().map(|raw| &raw.file.file);
-        let about = About {
+        let code = (&self.program, &self.image, &places);
+        let about = self.file.about(code, &self.collected, source);
+        Run::of(&about, &self.collected, &self.kept, budget)
+    }
+}
+
+impl FileFacts {
+    /// What a page is told about the file.
+    pub(crate) fn about<'a>(
+        &self,
+        (program, image, places): (&Program, &'a Image, &'a Places<'a>),
+        collected: &Collected,
+        source: SourceLines<'a>,
+    ) -> About<'a> {
+        let elf = program.elf.iter().map(|elf| &elf.file.file);
+        let raw = program.raw.iter().map(|raw| &raw.file.file);
+        About {
             name: file_name(&self.path),
             format: self.format.clone(),
             bytes: self.bytes,
             program: elf.chain(raw).map(|path| file_name(path)).collect(),
             settings: self.settings.clone(),
-            image: &self.image,
-            places: &places(&self.program),
+            image,
+            places,
             source,
-            statistics: self.statistics(),
-        };
-        Run::of(&about, &self.collected, &self.kept, budget)
+            statistics: self.statistics(collected),
+        }
     }
 
-    fn statistics(&self) -> Statistics {
+    fn statistics(&self, collected: &Collected) -> Statistics {
         let Some((census, growth)) = &self.counted else {
             return Statistics::default();
         };
@@ -147,7 +168,7 @@ impl Reported {
         if census.idle > 0 {
             messages.push(("idle".to_owned(), 0, census.idle));
         }
-        let insns = self.collected.profile.total().insns;
+        let insns = collected.profile.total().insns;
         Statistics {
             messages,
             bandwidth: bandwidth(census, growth),

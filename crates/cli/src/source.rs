@@ -14,7 +14,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Trace, Transport, Watch};
+use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport, Watch};
 use hartrace_flow::{
     Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Run, StepEvents,
 };
@@ -178,6 +178,15 @@ impl<'a> Source<'a> {
         pairs
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
+    }
+
+    /// A trace to be decoded several times, with its session; a log as it is.
+    pub(crate) fn replay(self) -> Result<Result<(Replay, Session<'a>), Source<'a>>, Failure> {
+        let Source { session, data } = self;
+        Ok(match data {
+            Data::Trace(trace) => Ok((trace.replay()?, session)),
+            data @ Data::Log(..) => Err(Source { session, data }),
+        })
     }
 
     /// The output of the command.

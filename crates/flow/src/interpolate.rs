@@ -70,6 +70,22 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
         }
     }
 
+    /// Whether events wait for the next timestamp.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.harts.iter().any(|(_, hart)| !hart.held.is_empty())
+    }
+
+    /// The events of a hart go on from this time.
+    pub fn go_on(&mut self, id: HartId, time: u64) {
+        self.harts.of(id).since = Some(time);
+    }
+
+    /// What takes the events.
+    pub fn inner(&mut self) -> &mut C {
+        &mut self.inner
+    }
+
     /// What was estimated so far.
     #[must_use]
     pub const fn spread(&self) -> Spread {

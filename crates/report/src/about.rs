@@ -85,6 +85,16 @@ impl Budget {
         source: 3 << 20,
     };
 
+    /// For a page that a server feeds: the overview is coarse, since details are asked
+    /// for, and code and source text are sent one by one.
+    pub const LIVE: Budget = Budget {
+        slices: 20_000,
+        functions: 1 << 20,
+        code: 400_000,
+        source: 32 << 20,
+        ..Budget::DEFAULT
+    };
+
     /// A part of it: one over 2 to the power of `halvings`.
     #[must_use]
     pub const fn halved(self, halvings: u32) -> Budget {

@@ -7,14 +7,15 @@ use crate::recent::{Last, Snapshot};
 use crate::strings::Strings;
 use crate::tracks::Scale;
 use hartrace_analyze::{
-    Coverage, FunctionId, Functions, LineRanges, Measure, cause_name, instruction_text,
+    Coverage, FunctionId, Functions, LineRanges, Measure, Names, Places, cause_name,
+    instruction_text,
 };
-use hartrace_flow::{Exit, Fetched, Mark, Run, SpaceId};
+use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
 
 /// Instructions that are listed one by one at most.
-const ROWS: u64 = 200;
+pub(crate) const ROWS: u64 = 200;
 
 /// The source lines of all code that a report shows.
 pub(crate) fn lines<'a>(about: &About<'a>, coverage: &Coverage) -> LineRanges<'a> {
@@ -180,22 +181,22 @@ pub(crate) fn sources(
     (all, missing, left_out)
 }
 
-/// The instructions of a snapshot; the last of them with what came after it.
+/// The last instructions of a snapshot, and what came after them.
 pub(crate) fn rows(
     snapshot: &Snapshot,
-    about: &About<'_>,
+    (image, places): (&Image, &Places<'_>),
     (functions, numbered): (&Functions, &Numbered),
-    scale: &Scale,
+    (scale, limit): (&Scale, u64),
     strings: &mut Strings,
 ) -> Rows {
     let mut rows = Rows::default();
     let insns: u64 = snapshot.runs.iter().map(|p| u64::from(p.run.insns)).sum();
     let mut index = snapshot.insn.saturating_sub(insns);
-    let first = snapshot.insn.saturating_sub(ROWS);
-    let names = about.places.names();
+    let first = snapshot.insn.saturating_sub(limit);
+    let names = places.names();
     for passed in &snapshot.runs {
         let run = &passed.run;
-        let found = about.image.insns(passed.space, run.start, run.insns.into());
+        let found = image.insns(passed.space, run.start, run.insns.into());
         for (n, (pc, insn)) in (1u32..).zip(found) {
             index += 1;
             if index <= first {
@@ -205,7 +206,7 @@ pub(crate) fn rows(
                 (Measure::Time, time) => time.unwrap_or(0),
                 (Measure::Instructions, _) => index - 1,
             };
-            let line = about.places.line(pc);
+            let line = places.line(pc);
             rows.at.push(scale.point(at));
             rows.address.push(hex(pc));
             rows.text.push(instruction_text(pc, &insn, names));
@@ -214,7 +215,7 @@ pub(crate) fn rows(
                 .push(line.map_or(-1, |line| strings.of(line.file)));
             rows.line.push(line.map_or(0, |line| line.line));
             rows.note.push(match n == run.insns {
-                true => outcome(run, about),
+                true => outcome(run, names),
                 false => String::new(),
             });
         }
@@ -231,12 +232,12 @@ pub(crate) fn rows(
 }
 
 /// What the last instruction of a run did.
-fn outcome(run: &Run, about: &About<'_>) -> String {
+fn outcome(run: &Run, names: &Names) -> String {
     match run.exit {
         Exit::Taken => "taken".to_owned(),
         Exit::NotTaken => "not taken".to_owned(),
         exit if exit.is_indirect() => {
-            let label = about.places.names().label(run.next).to_string();
+            let label = names.label(run.next).to_string();
             match label.as_str() {
                 "" => format!("to {}", hex(run.next)),
                 label => format!("to {label}"),

@@ -16,7 +16,12 @@ pub struct Kept {
     pub(crate) slices: SliceSummary,
     pub(crate) traps: TrapTable,
     pub(crate) gaps: GapTable,
+    /// The tracks of threads.
+    pub(crate) threads: Vec<(HartId, u32, TrackId)>,
 }
+
+/// Threads whose tracks are remembered.
+const THREADS: usize = 1 << 16;
 
 impl Kept {
     /// Nothing yet. Lengths are judged by time if the trace has timestamps.
@@ -31,6 +36,7 @@ impl Kept {
             slices: SliceSummary::new(axis, budget.slices),
             traps: TrapTable::new(axis, budget.traps),
             gaps: GapTable::new(budget.gaps),
+            threads: Vec::new(),
         }
     }
 }
@@ -38,6 +44,12 @@ impl Kept {
 impl TimelineSink for Kept {
     fn track(&mut self, id: TrackId, track: &Track) {
         self.slices.track(id, track);
+    }
+
+    fn thread(&mut self, track: TrackId, hart: HartId, thread: u32) {
+        if self.threads.len() < THREADS {
+            self.threads.push((hart, thread, track));
+        }
     }
 
     fn end(&mut self, track: TrackId, slice: &Slice) {
@@ -51,6 +63,14 @@ impl TimelineSink for Kept {
     fn gap(&mut self, gap: &GapSpan) {
         self.gaps.gap(gap);
     }
+}
+
+/// A place in a trace from which a part of the timeline can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The harts, with their instructions so far and their times.
+    pub(crate) harts: Vec<(HartId, u64, Option<u64>)>,
+    pub(crate) state: Vec<u8>,
 }
 
 /// Takes the events of a trace. Those of a trace with timestamps come through
@@ -86,6 +106,15 @@ impl<'a, 's> Collector<'a, 's> {
             profiler: Profiler::new(image, functions, grouping, timeline),
             recent: Recent::new(image),
         }
+    }
+
+    /// Where each hart is, and the state of the stacks, from which a part of the timeline
+    /// can be made; `None` if that is too much.
+    pub fn stop(&mut self) -> Option<Stop> {
+        Some(Stop {
+            harts: self.recent.positions(),
+            state: self.profiler.save()?,
+        })
     }
 
     /// No more events.

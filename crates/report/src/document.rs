@@ -49,6 +49,15 @@ impl Document {
         }
     }
 
+    /// Of a run whose details a server has.
+    #[must_use]
+    pub(crate) fn live(run: Run) -> Document {
+        Document {
+            live: true,
+            ..Document::new(vec![run], None)
+        }
+    }
+
     /// As JSON.
     #[must_use]
     pub fn json(&self) -> Vec<u8> {

@@ -17,6 +17,16 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
+    /// The numbers of functions in a document that is written already.
+    pub(crate) fn known(ids: Vec<FunctionId>) -> Numbered {
+        Numbered {
+            columns: Functions::default(),
+            numbers: ids.iter().copied().zip(0i64..).collect(),
+            ids,
+            left_out: (0, 0),
+        }
+    }
+
     /// The number of a function; -1 if it is not in the table.
     pub(crate) fn number(&self, function: Option<FunctionId>) -> i64 {
         function

@@ -13,8 +13,12 @@
 //! assert!(page.starts_with("<!doctype html>"));
 //! ```
 //!
+//! For traces of any size, an [`Index`] is made instead, and [`Live`] answers what a page
+//! asks an [`http::Server`] for.
+//!
 //! This crate sees no trace bytes and opens no files: sizes, messages and source text come
-//! as plain values ([`About`]).
+//! as plain values ([`About`]), and parts of a trace are decoded by a function
+//! ([`Replayed`]).
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +29,8 @@ mod columns;
 mod document;
 mod flame;
 mod functions;
+pub mod http;
+mod live;
 mod page;
 mod recent;
 mod run;
@@ -32,7 +38,8 @@ mod strings;
 mod tracks;
 
 pub use about::{About, Bandwidth, Budget, SourceLines, Statistics};
-pub use collect::{Collected, Collector, Kept};
+pub use collect::{Collected, Collector, Kept, Stop};
 pub use document::{Change, Comparison, Document};
+pub use live::{Index, Live, Replayed};
 pub use page::{html, live_html};
 pub use run::Run;

@@ -102,6 +102,12 @@ impl<'a> Recent<'a> {
         }
     }
 
+    /// Instructions and time of each hart.
+    pub(crate) fn positions(&self) -> Vec<(HartId, u64, Option<u64>)> {
+        let harts = self.harts.iter();
+        harts.map(|(id, ring)| (id, ring.insn, ring.time)).collect()
+    }
+
     #[inline]
     pub(crate) fn runs(&mut self, hart: HartId, runs: &[Run]) {
         let ring = self.harts.of(hart);

@@ -12,7 +12,7 @@ use crate::functions::functions;
 use crate::recent::Snapshot;
 use crate::strings::Strings;
 use crate::tracks::{self, Scale};
-use hartrace_analyze::{Coverage, GapSpan, Measure, TrackSlices, TrapSpan};
+use hartrace_analyze::{Coverage, FunctionId, GapSpan, Measure, TrackSlices, TrapSpan};
 use hartrace_flow::{Cause, HartId};
 use serde::Serialize;
 
@@ -27,16 +27,16 @@ pub struct Run {
     instructions: u64,
     seconds: Option<f64>,
     axis: Axis,
-    strings: Vec<String>,
+    pub(crate) strings: Vec<String>,
     functions: Functions,
-    tracks: Vec<Track>,
+    pub(crate) tracks: Vec<Track>,
     traps: Traps,
     interrupts: Vec<Interrupts>,
     gaps: Gaps,
     flame: Flame,
     branches: Branches,
-    code: Vec<Code>,
-    sources: Vec<Source>,
+    pub(crate) code: Vec<Code>,
+    pub(crate) sources: Vec<Source>,
     endings: Vec<Ending>,
     before_traps: Vec<BeforeTrap>,
     statistics: Statistics,
@@ -47,8 +47,18 @@ impl Run {
     /// Of a trace whose events were collected: as much as the budget allows.
     #[must_use]
     pub fn of(about: &About<'_>, collected: &Collected, kept: &Kept, budget: &Budget) -> Run {
+        Run::with(about, collected, kept, budget, Strings::default()).0
+    }
+
+    /// The same with strings that are known before, and with what the numbers mean.
+    pub(crate) fn with(
+        about: &About<'_>,
+        collected: &Collected,
+        kept: &Kept,
+        budget: &Budget,
+        mut strings: Strings,
+    ) -> (Run, Scale, Vec<FunctionId>) {
         let profile = &collected.profile;
-        let mut strings = Strings::default();
         let mut left_out = LeftOut::default();
         let coverage = Coverage::new(about.image, &profile.functions, about.places, &profile.runs);
         let numbered = functions(profile, &coverage, about, budget.functions, &mut strings);
@@ -56,7 +66,8 @@ impl Run {
         let line = Line::of(profile.timed, kept, budget, &mut left_out);
         let (scale, named) = (&line.scale, (&profile.functions, &numbered));
         let rows = |snapshot: &Snapshot, strings: &mut Strings| {
-            code::rows(snapshot, about, named, scale, strings)
+            let code = (about.image, about.places);
+            code::rows(snapshot, code, named, (scale, code::ROWS), strings)
         };
         let endings = collected.endings.iter().map(|end| Ending {
             track: line.track_of(end.hart),
@@ -84,7 +95,7 @@ impl Run {
         let (sources, missing, more) = code::sources(about, &coverage, budget.source, &mut strings);
         left_out.add(more, "source files are too large to be shown");
         left_out.missing(&missing);
-        Run {
+        let run = Run {
             name: about.name.clone(),
             format: about.format.clone(),
             bytes: about.bytes,
@@ -107,7 +118,8 @@ impl Run {
             left_out: left_out.0,
             functions: numbered.columns,
             strings: strings.into_list(),
-        }
+        };
+        (run, line.scale, numbered.ids)
     }
 }
 

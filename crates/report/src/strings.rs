@@ -7,6 +7,7 @@ use std::collections::HashMap;
 pub(crate) struct Strings {
     list: Vec<String>,
     known: HashMap<String, i64>,
+    is_complete: bool,
 }
 
 /// Number 0 is the empty string: no label is -1, which stands for no function.
@@ -15,15 +16,29 @@ impl Default for Strings {
         Strings {
             list: vec![String::new()],
             known: HashMap::from([(String::new(), 0)]),
+            is_complete: false,
         }
     }
 }
 
 impl Strings {
+    /// Those of a document that is written already: others have number 0.
+    pub(crate) fn complete(list: Vec<String>) -> Strings {
+        let known = list.iter().cloned().zip(0i64..).collect();
+        Strings {
+            list,
+            known,
+            is_complete: true,
+        }
+    }
+
     /// The number of a string.
     pub(crate) fn of(&mut self, text: &str) -> i64 {
         if let Some(&number) = self.known.get(text) {
             return number;
+        }
+        if self.is_complete {
+            return 0;
         }
         let number = self.list.len() as i64;
         self.list.push(text.to_owned());

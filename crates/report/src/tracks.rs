@@ -21,11 +21,12 @@ const AWAY: u8 = 4;
 const MERGED: u8 = 5;
 
 /// The axis of a timeline, and positions on it.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) measure: Measure,
-    from: u64,
-    until: u64,
-    origin: u64,
+    pub(crate) from: u64,
+    pub(crate) until: u64,
+    pub(crate) origin: u64,
 }
 
 impl Scale {
@@ -57,6 +58,11 @@ impl Scale {
         self.point(position.on(self.measure))
     }
 
+    /// The time or the number of instructions at a place on the axis.
+    pub(crate) fn back(&self, place: u64) -> u64 {
+        place.saturating_add(self.origin)
+    }
+
     /// A time or a number of instructions on the axis.
     pub(crate) fn point(&self, at: u64) -> u64 {
         at.clamp(self.from, self.until.max(self.from)) - self.origin
@@ -86,18 +92,19 @@ pub(crate) fn tracks(
 ) -> Vec<columns::Track> {
     let alone = |hart| tracks.iter().filter(|t| t.track.hart == hart).count() < 2;
     let mut all = Vec::with_capacity(tracks.len());
-    for (id, TrackSlices { track, slices }) in (0u32..).zip(tracks) {
-        let floor = slices.iter().map(|s| s.depth).min().unwrap_or(0);
+    for (id, found) in (0u32..).zip(tracks) {
+        let TrackSlices {
+            track,
+            slices,
+            floor,
+        } = found;
         let mut slices: Vec<(Slice, bool)> = slices.iter().map(|s| (*s, false)).collect();
         let here = gaps.iter().filter(|gap| gap.track.0 == id);
-        slices.extend(here.map(|gap| (gap_slice(gap, floor), true)));
+        slices.extend(here.map(|gap| (gap_slice(gap, *floor), true)));
         // Slices come in order; gaps go between them.
         slices.sort_by_key(|(slice, _)| (slice.begin, slice.depth));
         let depth = slices.iter().map(|(slice, _)| slice.depth).max();
-        let mut columns = Slices::default();
-        for (slice, is_gap) in &slices {
-            push(&mut columns, slice, *is_gap, scale, numbered, strings);
-        }
+        let columns = columns_of(&slices, scale, numbered, strings);
         all.push(columns::Track {
             id,
             hart: track.hart.0,
@@ -111,8 +118,22 @@ pub(crate) fn tracks(
     all
 }
 
+/// The columns of slices, of which some are gaps.
+pub(crate) fn columns_of(
+    slices: &[(Slice, bool)],
+    scale: &Scale,
+    numbered: &Numbered,
+    strings: &mut Strings,
+) -> Slices {
+    let mut columns = Slices::default();
+    for (slice, is_gap) in slices {
+        push(&mut columns, slice, *is_gap, scale, numbered, strings);
+    }
+    columns
+}
+
 /// A gap as a slice inside all others.
-fn gap_slice(gap: &GapSpan, floor: i32) -> Slice {
+pub(crate) fn gap_slice(gap: &GapSpan, floor: i32) -> Slice {
     Slice {
         begin: gap.begin,
         end: gap.end,

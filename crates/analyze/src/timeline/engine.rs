@@ -2,6 +2,7 @@
 
 use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId, TrapSpan};
 use crate::functions::FunctionId;
+use crate::packed::{Packer, Unpacker};
 use crate::stacks::{Entered, Entry, How, Left, Moment, OddJump, OpenCall, StackSink, Switched};
 use hartrace_flow::{Gap, HartId, PerHart, Trap};
 use rustc_hash::FxHashMap;
@@ -24,6 +25,10 @@ pub struct Timeline<'s> {
     sink: &'s mut dyn TimelineSink,
     harts: PerHart<Line>,
     tracks: u32,
+    /// Tracks of threads, and depths of their outermost slices, from another timeline of
+    /// the same trace.
+    known: FxHashMap<(HartId, u32), u32>,
+    bases: FxHashMap<(HartId, u32), i32>,
 }
 
 /// The timeline of a hart.
@@ -92,6 +97,7 @@ impl Line {
         self.now.insn = at.insn;
         if let Some(time) = at.time {
             self.now.time = self.now.time.max(time);
+            self.is_timed = true;
         }
         self.now
     }
@@ -225,7 +231,52 @@ impl<'s> Timeline<'s> {
             sink,
             harts: PerHart::default(),
             tracks: 0,
+            known: FxHashMap::default(),
+            bases: FxHashMap::default(),
         }
+    }
+
+    /// A timeline of a part of a trace, of which the timeline of the whole trace has given
+    /// the tracks of threads ([`TimelineSink::thread`]).
+    pub fn of_part(
+        sink: &'s mut dyn TimelineSink,
+        threads: impl IntoIterator<Item = (HartId, u32, TrackId)>,
+    ) -> Timeline<'s> {
+        let mut timeline = Timeline::new(sink);
+        for (hart, thread, track) in threads {
+            timeline.known.insert((hart, thread), track.0);
+            timeline.tracks = timeline.tracks.max(track.0 + 1);
+        }
+        timeline
+    }
+
+    /// Writes what a timeline of a part needs beside the stacks.
+    pub(crate) fn save(&self, out: &mut Packer) {
+        let mut bases = Vec::new();
+        for (hart, line) in self.harts.iter() {
+            let waiting = line.waiting.iter().map(|(n, (_, stack))| (*n, stack.base));
+            let all = line.thread.map(|n| (n, line.stack.base)).into_iter();
+            let found = all.chain(waiting).filter(|(_, base)| *base != 0);
+            bases.extend(found.map(|(thread, base)| (hart, thread, base)));
+        }
+        bases.sort_unstable();
+        out.number(bases.len() as u64);
+        for (hart, thread, base) in bases {
+            out.number(hart.0.into());
+            out.number(thread.into());
+            out.signed(base.into());
+        }
+    }
+
+    /// Reads it; `None` if it cannot be read.
+    pub(crate) fn restore(&mut self, saved: &mut Unpacker<'_>) -> Option<()> {
+        for _ in 0..saved.count()? {
+            let hart = HartId(u32::try_from(saved.number()?).ok()?);
+            let thread = u32::try_from(saved.number()?).ok()?;
+            let base = i32::try_from(saved.signed()?).ok()?;
+            self.bases.insert((hart, thread), base);
+        }
+        Some(())
     }
 
     /// No more events: ends what has not ended.
@@ -359,7 +410,8 @@ impl StackSink for Timeline<'_> {
         }
         let at = line.place(to.at);
         let before = line.thread.map(|_| line.track);
-        let known = line.tracks.get(&to.number).copied();
+        let earlier = || self.known.get(&(hart, to.number));
+        let known = line.tracks.get(&to.number).or_else(earlier).copied();
         let track = match known.or(before.filter(|_| to.unsure)) {
             Some(track) => track,
             None => self.new_track(hart, to),
@@ -369,7 +421,9 @@ impl StackSink for Timeline<'_> {
             line.vacate(track, at, self.sink);
         }
         line.put_aside(at, self.sink);
-        line.tracks.insert(to.number, track);
+        if line.tracks.insert(to.number, track).is_none() {
+            self.sink.thread(TrackId(track), hart, to.number);
+        }
         line.owners.insert(track, to.number);
         (line.thread, line.track) = (Some(to.number), track);
         match line.waiting.remove(&to.number) {
@@ -377,7 +431,11 @@ impl StackSink for Timeline<'_> {
                 line.stack = stack;
                 Line::pop(&mut line.stack, (track, at), 0, self.sink);
             }
-            None => line.rebuild(to, at, self.sink),
+            None => {
+                let base = self.bases.get(&(hart, to.number));
+                line.stack.base = base.copied().unwrap_or(0);
+                line.rebuild(to, at, self.sink);
+            }
         }
     }
 
@@ -431,7 +489,6 @@ impl StackSink for Timeline<'_> {
 
     fn timed(&mut self, hart: HartId, at: Moment) {
         let line = self.harts.of(hart);
-        line.is_timed = true;
         let at = line.place(at);
         if let Some(open) = line.gap.take() {
             self.sink.gap(&GapSpan { end: at, ..open });

@@ -16,6 +16,26 @@ pub struct TrackSlices {
     pub track: Track,
     /// Its slices. The depth of the outermost ones is 0.
     pub slices: Vec<Slice>,
+    /// The depth of these in the timeline.
+    pub floor: i32,
+}
+
+impl TrackSlices {
+    /// The slices between two places on an axis, with those shorter than a width merged.
+    #[must_use]
+    pub fn window(&self, axis: Measure, (from, until): (u64, u64), width: u64) -> Vec<Slice> {
+        let after = |slice: &Slice| slice.begin.on(axis) <= until;
+        let begun = self.slices.partition_point(after);
+        let begun = self.slices.get(..begun).unwrap_or_default().iter();
+        let inside = begun.filter(|slice| slice.end.on(axis) >= from);
+        let mut kept = Kept::new(self.track);
+        kept.slices.extend(inside);
+        if width > 0 {
+            kept.compact((axis, width));
+        }
+        kept.sort();
+        kept.slices
+    }
 }
 
 /// What was merged.
@@ -168,6 +188,14 @@ impl Pending {
 }
 
 impl Kept {
+    fn new(track: Track) -> Kept {
+        Kept {
+            track,
+            slices: Vec::new(),
+            pending: Pending::default(),
+        }
+    }
+
     #[inline]
     fn end(&mut self, slice: &Slice, by: (Measure, u64)) {
         let (axis, width) = by;
@@ -209,7 +237,8 @@ impl Kept {
         let mut outer: Vec<Slice> = Vec::new();
         for slice in self.slices.drain(..) {
             if let Some((around, inside)) = &mut short {
-                if slice.depth > around.depth {
+                // What is after it may be inside one that has not ended.
+                if slice.depth > around.depth && slice.begin < around.end {
                     *inside = inside.saturating_add(slice.merged.max(1));
                     continue;
                 }
@@ -251,6 +280,12 @@ impl SliceSummary {
         }
     }
 
+    /// Slices shorter than a width are merged from the start.
+    #[must_use]
+    pub fn merging(self, width: u64) -> SliceSummary {
+        SliceSummary { width, ..self }
+    }
+
     /// The same with another limit.
     #[must_use]
     pub fn within(self, limit: usize) -> SliceSummary {
@@ -283,6 +318,7 @@ impl SliceSummary {
             tracks.push(TrackSlices {
                 track: kept.track,
                 slices: kept.slices,
+                floor: floor.unwrap_or(0),
             });
         }
         let merging = Merging {
@@ -348,11 +384,7 @@ impl SliceSummary {
 impl TimelineSink for SliceSummary {
     fn track(&mut self, id: TrackId, track: &Track) {
         debug_assert_eq!(id.index(), self.tracks.len());
-        self.tracks.push(Kept {
-            track: *track,
-            slices: Vec::new(),
-            pending: Pending::default(),
-        });
+        self.tracks.push(Kept::new(*track));
     }
 
     fn end(&mut self, track: TrackId, slice: &Slice) {

@@ -77,9 +77,14 @@ struct Seen {
     slices: Vec<(TrackId, Slice)>,
     traps: Vec<TrapSpan>,
     gaps: Vec<GapSpan>,
+    threads: Vec<(HartId, u32, TrackId)>,
 }
 
 impl TimelineSink for Seen {
+    fn thread(&mut self, track: TrackId, hart: HartId, thread: u32) {
+        self.threads.push((hart, thread, track));
+    }
+
     fn track(&mut self, id: TrackId, track: &Track) {
         assert_eq!(id.index(), self.tracks.len());
         self.tracks.push(*track);
@@ -445,13 +450,15 @@ fn slices_add_up_to_the_profile() {
     }
 }
 
-/// Whatever the limit: it is respected, nesting is right, and no call is lost.
+/// Whatever the limit: it is respected, nesting is right, no call is lost, and all long
+/// ones are there.
 #[test]
 fn summaries_stay_within_their_limit() {
     let events = random_calls(4000);
     let mut all = SliceSummary::new(Measure::Instructions, 1 << 20);
     follow(&events, &mut all);
-    let calls = all.finish().0[0].slices.len() as u64;
+    let all = all.finish().0.remove(0).slices;
+    let calls = all.len() as u64;
     let mut widths = Vec::new();
     for limit in [1000, 300, 100, 30] {
         let mut summary = SliceSummary::new(Measure::Instructions, limit);
@@ -462,11 +469,60 @@ fn summaries_stay_within_their_limit() {
         check_nesting(slices);
         let shown: u64 = slices.iter().map(|s| u64::from(s.merged.max(1))).sum();
         assert_eq!(shown, calls);
-        let whole = slices.iter().filter(|s| s.merged == 0);
-        assert!(whole.count() > 0);
+        let long = |s: &&Slice| s.length(Measure::Instructions) >= merging.width;
+        for slice in all.iter().filter(long) {
+            assert!(slices.contains(slice), "{slice:?} is lost");
+        }
         widths.push(merging.width);
     }
     assert!(widths.is_sorted() && widths[0] > 1, "{widths:?}");
+}
+
+/// Short slices before one that has not ended do not swallow what is inside that one.
+#[test]
+fn what_is_inside_an_open_slice_is_kept() {
+    let mut summary = SliceSummary::new(Measure::Instructions, 16);
+    summary.track(
+        TrackId(0),
+        &Track {
+            hart: HartId(0),
+            context: None,
+            number: 0,
+            is_rest: false,
+        },
+    );
+    let function = functions().of(at('a')).unwrap();
+    let mut end = |depth, begin, end| {
+        let position = |insn| Position { insn, time: 0 };
+        summary.end(
+            TrackId(0),
+            &Slice {
+                begin: position(begin),
+                end: position(end),
+                kind: SliceKind::Call(function),
+                depth,
+                flags: 0,
+                merged: 0,
+            },
+        );
+    };
+    end(1, 10, 12);
+    // Inside one of depth 1 that begins at 20.
+    end(2, 20, 5000);
+    (0..100).for_each(|n| end(2, 5000 + n * 2, 5001 + n * 2));
+    end(1, 20, 6000);
+    end(0, 0, 6000);
+    let (tracks, merging) = summary.finish();
+    let long: Vec<_> = tracks[0].slices.iter().filter(|s| s.merged == 0).collect();
+    let found: Vec<_> = long
+        .iter()
+        .map(|s| (s.depth, s.begin.insn, s.end.insn))
+        .collect();
+    assert_eq!(
+        found,
+        [(0, 0, 6000), (1, 10, 12), (1, 20, 6000), (2, 20, 5000)]
+    );
+    assert_eq!((merging.slices, merging.width > 1), (100, true));
 }
 
 #[test]
@@ -508,4 +564,91 @@ fn traps_are_counted_when_they_are_too_many() {
     let histogram = causes[1].histogram(Measure::Instructions);
     assert_eq!(histogram.iter().map(|bar| bar.1).sum::<u64>(), 9000);
     assert!(histogram.is_sorted() && histogram.last().unwrap().0 == 499);
+}
+
+/// The timeline of a part of a trace, from where the state was saved: its slices are those
+/// of the whole.
+#[test]
+fn a_part_goes_on_where_the_state_was_saved() {
+    let mut events = random_calls(600);
+    // Threads and an interrupt, in between.
+    let (a, e) = (at('a'), at('e'));
+    let more = [
+        interrupt(a + 64),
+        run(at('i'), Exit::TrapReturn, e),
+        call(e, 'b'),
+        stop(at('b')),
+    ];
+    events.splice(300..300, more);
+    let image = Image::new();
+    let mut all = Seen::default();
+    let mut states = Vec::new();
+    let mut profiler = Profiler::new(
+        &image,
+        functions(),
+        Grouping::default(),
+        Timeline::new(&mut all),
+    );
+    for (n, event) in events.iter().enumerate() {
+        if n % 50 == 0 {
+            states.push((n, profiler.save().unwrap()));
+        }
+        let _ = profiler.event(HartId(0), event);
+    }
+    profiler.finish().1.finish();
+    for (n, state) in states {
+        let mut part = Seen::default();
+        part.tracks = all.tracks.clone();
+        part.open = vec![Vec::new(); part.tracks.len()];
+        let timeline = Timeline::of_part(&mut part, all.threads.iter().copied());
+        let mut profiler = Profiler::new(&image, functions(), Grouping::default(), timeline);
+        assert!(profiler.restore(&state).is_some());
+        for event in events.iter().skip(n) {
+            let _ = profiler.event(HartId(0), event);
+        }
+        profiler.finish().1.finish();
+        let runs = events.iter().take(n).filter(|e| matches!(e, Event::Run(_)));
+        let from = 4 * runs.count() as u64;
+        let begun = |(_, slice): &&(TrackId, Slice)| slice.begin.insn > from;
+        let expected: Vec<_> = all.slices.iter().filter(begun).collect();
+        let found: Vec<_> = part.slices.iter().filter(begun).collect();
+        assert_eq!(found.len(), expected.len(), "from {n}");
+        assert!(found == expected, "from {n}");
+    }
+}
+
+/// States that were damaged are refused or lead to other slices, and to nothing worse.
+#[test]
+fn damaged_states_do_no_harm() {
+    let image = Image::new();
+    let events = random_calls(300);
+    let mut sink = Seen::default();
+    let mut profiler = Profiler::new(
+        &image,
+        functions(),
+        Grouping::default(),
+        Timeline::new(&mut sink),
+    );
+    for event in &events {
+        let _ = profiler.event(HartId(0), event);
+    }
+    let state = profiler.save().unwrap();
+    let restored = |bytes: &[u8]| {
+        let mut sink = SliceSummary::new(Measure::Instructions, 100);
+        let timeline = Timeline::new(&mut sink);
+        let mut profiler = Profiler::new(&image, functions(), Grouping::default(), timeline);
+        let is_read = profiler.restore(bytes).is_some();
+        for event in events.iter().take(40) {
+            let _ = profiler.event(HartId(0), event);
+        }
+        profiler.finish().1.finish();
+        is_read
+    };
+    assert!(restored(&state));
+    for cut in 0..state.len() {
+        restored(&state[..cut]);
+        let mut flipped = state.clone();
+        flipped[cut] ^= 1 << (cut % 8);
+        restored(&flipped);
+    }
 }

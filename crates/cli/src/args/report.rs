@@ -1,4 +1,4 @@
-//! The arguments of `report`.
+//! The arguments of `report` and `view`.
 
 use super::views::{Sources, Traced};
 use super::{Output, Part};
@@ -18,6 +18,51 @@ Examples:
   hartrace report old.ntrace new.ntrace -o change.html
   hartrace report run.etrace --from main --until trap#3 -o part.html
   hartrace report run.ntrace --source-dir src -o run.html";
+
+pub(super) const VIEW_EXAMPLES: &str = "\
+The page is that of `hartrace report`, but shows every detail: what is looked at is decoded when \
+it is asked for. The first time a trace is opened, all of it is decoded once, and an index is kept \
+in the cache directory ($XDG_CACHE_HOME or ~/.cache) for the next time. The server can be reached \
+from this machine only, and only with the address that is printed, which has a secret in it. It \
+ends with Ctrl-C. See docs/views.md.
+
+Examples:
+  hartrace view run.ntrace -e prog.elf
+  hartrace view run.ntrace --open
+  hartrace view run.ntrace --port 8080 --index run.index";
+
+/// `hartrace view`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct View {
+    /// The trace or log; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Port of the loopback address to listen on; 0: any free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Open the page in the browser of the desktop
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Keep the index in this file [default: one in the cache directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) index: Option<PathBuf>,
+    /// Calls and traps in the index at most; the rest is decoded when it is looked at
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = slices)]
+    pub(crate) slices: usize,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+}
+
+/// A number of slices.
+fn slices(text: &str) -> Result<usize, String> {
+    let count = parse_count(text).and_then(|count| usize::try_from(count).ok());
+    match count.filter(|count| (100..=16_000_000).contains(count)) {
+        Some(count) => Ok(count),
+        None => Err("write a number from 100 to 16M".to_owned()),
+    }
+}
 
 /// `hartrace report`.
 #[derive(Debug, ClapArgs)]

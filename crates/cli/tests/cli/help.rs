@@ -59,6 +59,7 @@ fn help_is_wrapped_cleanly() {
         &["coverage"],
         &["flamegraph"],
         &["report"],
+        &["view"],
         &["branches"],
         &["diff"],
         &["verify"],
@@ -109,6 +110,7 @@ fn help_texts() {
     help(&["branches", "--help"]).stdout_eq(file!["snapshots/branches.txt"]);
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["report", "--help"]).stdout_eq(file!["snapshots/report.txt"]);
+    help(&["view", "--help"]).stdout_eq(file!["snapshots/view.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
@@ -176,6 +178,7 @@ fn one_manual_page_per_command() {
         "hartrace-state.1",
         "hartrace-stats.1",
         "hartrace-verify.1",
+        "hartrace-view.1",
         "hartrace.1",
     ];
     assert_eq!(pages[10..], expected);

@@ -35,6 +35,7 @@ mod tandem;
 mod tiny;
 mod trace;
 mod verify;
+mod view;
 mod views;
 
 use std::ffi::OsStr;

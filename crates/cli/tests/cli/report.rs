@@ -5,13 +5,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 
-fn program(name: &str) -> String {
+pub(crate) fn program(name: &str) -> String {
     let path = repository().join(format!("programs/{name}/{name}-rv64gc.elf"));
     path.to_str().unwrap().to_owned()
 }
 
 /// A program recorded as a trace of this kind; the name of the file.
-fn recorded(folder: &Folder, elf: &str, kind: &str, more: &[&str]) -> String {
+pub(crate) fn recorded(folder: &Folder, elf: &str, kind: &str, more: &[&str]) -> String {
     let file = folder.name(&format!("run.{kind}"));
     let trace = format!("{kind}={file}");
     let output = run(&[&["run", "-q", elf, "--trace", &trace][..], more].concat());
@@ -28,13 +28,13 @@ fn data(page: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-fn report(args: &[&str]) -> Value {
+pub(crate) fn report(args: &[&str]) -> Value {
     let output = run(&[&["report"][..], args].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     data(text(&output.stdout))
 }
 
-fn numbers(column: &Value) -> Vec<i64> {
+pub(crate) fn numbers(column: &Value) -> Vec<i64> {
     let list = column.as_array().unwrap().iter();
     list.map(|value| value.as_i64().unwrap()).collect()
 }
