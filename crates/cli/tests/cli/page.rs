@@ -214,7 +214,7 @@ fn live_page_shows_parts_in_detail() {
 
 /// The picture in the README.
 #[test]
-#[ignore = "writes docs/report.png"]
+#[ignore = "writes docs/images/report.png"]
 fn picture() {
     let recorded = recorded("timer");
     let Some(mut browser) = browser(&recorded.folder) else {
@@ -227,6 +227,6 @@ fn picture() {
     );
     tab.visit("#timeline/0?from=4200&until=7600&track=0&at=5100");
     tab.frames();
-    tab.screenshot(Path::new(&repository().join("docs/report.png")));
+    tab.screenshot(Path::new(&repository().join("docs/images/report.png")));
     tab.finish();
 }
