@@ -428,4 +428,4 @@ impl Trace {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

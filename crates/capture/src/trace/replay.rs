@@ -20,7 +20,7 @@ const REACH: usize = 1 << 18;
 const PATIENCE: usize = 64;
 
 /// Marks are at least so many bytes apart, and there are at most [`MARKS`] of them.
-const APART: usize = 1 << 16;
+const APART: usize = 1 << 13;
 const MARKS: usize = 1 << 12;
 
 /// Samples of a fingerprint, and the bytes of each.
@@ -121,12 +121,21 @@ impl Replay {
         let hint = first(&mut probe, bytes);
         let every = APART.max(bytes.len() / MARKS);
         let mut at = 0;
+        // Where nothing was found before.
+        let mut blind = if self.has_checkpoints() {
+            0
+        } else {
+            usize::MAX
+        };
         while at < bytes.len() {
             let wanted = at + every;
-            let found = match self.has_checkpoints() && wanted < bytes.len() {
+            let found = match wanted >= blind && wanted < bytes.len() {
                 true => synchronise(&mut probe, bytes, wanted, &hint),
                 false => None,
             };
+            if found.is_none() && wanted >= blind {
+                blind = wanted + REACH;
+            }
             let goal = found.map_or(wanted, |(_, position)| position);
             let goal = goal.min(bytes.len());
             for step in bytes.get(at..goal).unwrap_or_default().chunks(STEP) {
@@ -225,3 +234,6 @@ fn synchronise<'a>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

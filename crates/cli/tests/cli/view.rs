@@ -94,11 +94,18 @@ fn slices(run: &Value, columns: &Value, (from, until): (i64, i64)) -> Vec<Named>
 #[test]
 fn parts_are_those_of_the_whole() {
     let folder = Folder::new();
-    let config = folder.file("c.toml", "[ntrace]\ntimestamps = true\n");
+    // Synchronisation is frequent: decoding starts at many places.
+    let often = "[etrace]\nresync_max = 4\n[ntrace]\nsync_max = 4\n";
+    let timed = folder.file("t.toml", format!("{often}timestamps = true\n"));
+    let often = folder.file("c.toml", often);
     for (name, kind, more) in [
-        ("scheduler", "etrace", &[][..]),
-        ("timer", "ntrace", &["-c", &config][..]),
-        ("exceptions", "ntrace", &["--max-insns", "700k"][..]),
+        ("scheduler", "etrace", &["-c", &often][..]),
+        ("timer", "ntrace", &["-c", &timed][..]),
+        (
+            "exceptions",
+            "ntrace",
+            &["-c", &often, "--max-insns", "700k"][..],
+        ),
     ] {
         let file = recorded(&folder, &program(name), kind, more);
         let document = report(&[&file]);
