@@ -231,7 +231,7 @@ function callers(stage, selection) {
           null,
           h(
             "button",
-            { type: "button", class: "plain", on: { click: () => stage.select(chosen, true) } },
+            { type: "button", class: "plain", title: name, on: { click: () => stage.select(chosen, true) } },
             swatch(name),
             name,
           ),
