@@ -8,8 +8,9 @@ use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::trace::{
-    ContainerFault, Decoded, Format, Guess, Hint, Misfit, Refusal, Settings, SettingsError,
-    TableDamage, TraceError, TransportError, Warned, WriteError, Written, likely_cause,
+    ContainerFault, DecodeError, Decoded, Format, Guess, Hint, Misfit, Refusal, Settings,
+    SettingsError, TableDamage, TraceError, TransportError, Warned, WriteError, Written,
+    likely_cause,
 };
 use hartrace_flow::{Assumed, Gap, HartId, Reason, Warning, boot};
 use std::path::Path;
@@ -316,6 +317,15 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
     match likely_cause(reason.code) {
         Some(text) => diagnostic.note(text),
         None => diagnostic,
+    }
+}
+
+impl From<DecodeError> for Diagnostic {
+    fn from(error: DecodeError) -> Diagnostic {
+        match error {
+            DecodeError::Input(error) => error.into(),
+            DecodeError::Settings(error) => error.into(),
+        }
     }
 }
 
