@@ -369,4 +369,11 @@ mod tests {
     fn a_trap_with_an_address_ends_a_loss() {
         Case::new(77_000_365).identity(2000).unwrap();
     }
+
+    /// One hart reports a loss and starts again later; another, in the same stream,
+    /// starts in between.
+    #[test]
+    fn the_losses_of_several_harts_are_their_own() {
+        Case::new(616_000_024).identity(1000).unwrap();
+    }
 }
