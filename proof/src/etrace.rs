@@ -370,6 +370,12 @@ mod tests {
         Case::new(77_000_365).identity(2000).unwrap();
     }
 
+    /// The PULP tracer reports `tval` of interrupts.
+    #[test]
+    fn interrupts_may_have_a_tval() {
+        Case::new(2_203_000_057).identity(1000).unwrap();
+    }
+
     /// One hart reports a loss and starts again later; another, in the same stream,
     /// starts in between.
     #[test]
